@@ -1,0 +1,55 @@
+import type { ObjectBatch } from './batch.ts'
+import type { IdSet } from './id-set.ts'
+import type { Selection } from './selection.ts'
+
+export interface PutResult {
+  /** Objects that came, each id once. */
+  readonly objects: number
+  /** Of these, how many were not held before. */
+  readonly inserted: number
+  /** Of the others, how many came with a text that differs from the one that is held. The held one stays. */
+  readonly differing: number
+}
+
+/** A root that the client has, with the digest of the closure it saw (`Stowage-Closure`) if it kept it. */
+export interface HaveRoot {
+  readonly id: string
+  readonly digest?: string
+}
+
+export interface SignalOptions {
+  readonly signal: AbortSignal
+}
+
+/** What the operations need of a store, one narrow interface each. `PackStore` has them all; a host's `ObjectStore` is wrapped to have the first four. */
+export interface ObjectWriter {
+  /** One request: all or nothing, durable when it resolves. If `batches` throws or `signal` aborts, nothing of it is visible. */
+  put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: SignalOptions): Promise<PutResult>
+}
+
+export interface ObjectPresence {
+  /** One byte for each id of the set, in its order: 1 where it is held. */
+  has(projectId: string, ids: IdSet, options: SignalOptions): Promise<Uint8Array>
+}
+
+export interface ObjectSelector {
+  /** The objects of the list that are held, each once. */
+  select(projectId: string, ids: IdSet, options: SignalOptions): Promise<Selection>
+}
+
+export interface ClosureSelector {
+  /** A root with everything below it; `undefined` when the root itself is not held. Throws `not_supported` for `have` where there are no plans. */
+  closure(projectId: string, rootId: string, options: SignalOptions & { readonly have?: readonly HaveRoot[] }): Promise<Selection | undefined>
+}
+
+export interface ProjectCatalog {
+  /** Ids of the projects that hold something, in batches. */
+  projects(): AsyncIterable<readonly string[]>
+  /** Unreadable at once; space comes back later. Resolves also for a project that does not exist. */
+  remove(projectId: string): Promise<void>
+}
+
+export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector, ClosureSelector, ProjectCatalog {
+  ready(): Promise<void>
+  close(): Promise<void>
+}

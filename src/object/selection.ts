@@ -1,0 +1,58 @@
+/**
+ * What a store has chosen to send, before it is known in which format. A store makes selections, `emit` turns them into bytes;
+ * neither imports the other.
+ */
+export interface Selection {
+  /** Objects that will be sent. */
+  readonly objects: number
+  /** Ids that were asked for or referred to and are not held. */
+  readonly missing: number
+  /** The ids behind `missing`, at most `limit` of them. */
+  missingIds(limit: number): Promise<readonly string[]>
+  /** Names the set of objects of a root's closure, for `?have=ID@digest`. Only for closures. */
+  readonly closureDigest?: string
+  /** Only for closures with `have`: whether each root the client has was subtracted, and if not, why. */
+  readonly have?: readonly HaveOutcome[]
+  /** Present when a plan fixes every byte of the answer. */
+  readonly plan?: PlannedSelection
+  /** Whole lines `<id> TAB <json> LF` in large buffers, root first. */
+  lines(options: SelectionReadOptions): AsyncIterable<Uint8Array>
+  /** The same lines, compressed already where they are stored so. In batches, to be read one after the other. */
+  fragments(options: SelectionReadOptions): AsyncIterable<readonly Fragment[]>
+  /** Frees what the selection holds. Called exactly once, also when nothing was read. */
+  release(): void
+}
+
+export interface SelectionReadOptions {
+  readonly signal: AbortSignal
+}
+
+export interface HaveOutcome {
+  readonly id: string
+  readonly outcome: 'subtracted' | 'unknown' | 'incomplete' | 'digest-mismatch'
+}
+
+/** Lines, or lines as raw DEFLATE (RFC 1951) that ends on a byte boundary, is not final, and refers to nothing before it. */
+export type Fragment =
+  | { readonly deflated: Uint8Array; readonly rawBytes: number; readonly crc32: number }
+  | { readonly lines: Uint8Array }
+
+/** Everything about a planned answer is known before its first byte. */
+export interface PlannedSelection {
+  /** Changes whenever any byte of the answer would: hex digits, the seed of strong entity tags. */
+  readonly digest: string
+  /** Bytes of all stored fragments together. */
+  readonly storedBytes: number
+  /** Bytes of all lines together, and their CRC-32. */
+  readonly rawBytes: number
+  readonly crc32: number
+  /** Bytes of all ids together, so that the size of the JSON array is known: `rawBytes - idBytes - objects + 1`. */
+  readonly idBytes: number
+  /** The stored fragments as one byte string, from `start` up to, not including, `end`, in large buffers. */
+  stored(start: number, end: number, options: SelectionReadOptions): AsyncIterable<Uint8Array>
+  /**
+   * Lines from a place near `offset`. In `text` an object counts its line; in `json` its JSON text and the one separator before it.
+   * The lines begin at an object whose first byte is at `offset - skip`.
+   */
+  linesFrom(unit: 'text' | 'json', offset: number, options: SelectionReadOptions): { readonly skip: number; readonly lines: AsyncIterable<Uint8Array> }
+}
