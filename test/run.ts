@@ -31,7 +31,7 @@ function runFiles(files: readonly string[], timeoutMs: number): void {
     .on('test:fail', () => {
       process.exitCode = 1
     })
-    .compose(spec)
+    .compose(new spec())
     .pipe(process.stdout)
 }
 
