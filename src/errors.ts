@@ -34,6 +34,7 @@ export const ERROR_STATUS = {
   not_supported: 501,
   overloaded: 503,
   closing: 503,
+  access_unavailable: 503,
   storage_unavailable: 503,
   storage_full: 507,
 } as const
@@ -41,7 +42,7 @@ export const ERROR_STATUS = {
 export type StowageErrorCode = keyof typeof ERROR_STATUS
 
 /** Codes for which the same request may succeed a little later. */
-const RETRYABLE: ReadonlySet<StowageErrorCode> = new Set(['overloaded', 'closing', 'storage_unavailable'])
+const RETRYABLE: ReadonlySet<StowageErrorCode> = new Set(['overloaded', 'closing', 'access_unavailable', 'storage_unavailable'])
 
 /** The JSON body of every error answer, on every route. */
 export interface ErrorBody {

@@ -1,0 +1,50 @@
+export type Right = 'read' | 'write'
+
+/** In a principal's `projects`: the right holds for every project. */
+export const EVERY_PROJECT = '*'
+
+/** Who makes a request. `jwtAccess` makes one of a token; hosts with accounts of their own make theirs by hand. */
+export interface Principal {
+  /** Names the account in events, `''` where there is none. Never a secret. */
+  readonly subject: string
+  /** Which of the subject's tokens it was (`jti`), where there are tokens. */
+  readonly tokenId?: string
+  /** The right on each project by its id, `*` for every project. `write` includes `read`. Only `claimAuthorize` looks at it. */
+  readonly projects?: ReadonlyMap<string, Right> | Readonly<Record<string, Right>>
+}
+
+/** What there is to tell who makes a request. `host` is what the mount knows of the request, or what the host passed to `fetch`. */
+export interface AccessRequest<H> {
+  readonly headers: Headers
+  readonly method: string
+  readonly path: string
+  readonly host: H
+}
+
+/**
+ * Who is it, and what may they do. Either half can be replaced: `{ authenticate: mine, authorize: claimAuthorize }`, or
+ * `{ ...jwtAccess(options), authorize: mine }`. What either throws fails the request: a `StowageError` with its own status, all else with 500.
+ */
+export interface Access<H> {
+  /** `undefined` answers 401. */
+  authenticate(request: AccessRequest<H>): Principal | undefined | Promise<Principal | undefined>
+  /** `false` answers 403. Asked before anything about the project is looked up, so that an answer tells nothing about what exists. */
+  authorize(principal: Principal, projectId: string, right: Right): boolean | Promise<boolean>
+}
+
+/** The usual `authorize`: what the principal's `projects` grants, either for this project or for all (`*`). */
+export function claimAuthorize(principal: Principal, projectId: string, right: Right): boolean {
+  const { projects } = principal
+  if (projects === undefined) return false
+  return grants(rightOn(projects, projectId), right) || grants(rightOn(projects, EVERY_PROJECT), right)
+}
+
+/** A plain object has inherited members too: a project named `constructor` or `__proto__` must not find them. */
+function rightOn(projects: NonNullable<Principal['projects']>, projectId: string): unknown {
+  if (projects instanceof Map) return projects.get(projectId)
+  return Object.hasOwn(projects, projectId) ? (projects as Readonly<Record<string, Right>>)[projectId] : undefined
+}
+
+function grants(held: unknown, wanted: Right): boolean {
+  return held === 'write' || (held === 'read' && wanted === 'read')
+}
