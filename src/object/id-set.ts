@@ -1,3 +1,5 @@
+import { randomBytes } from 'node:crypto'
+
 const EMPTY = 0
 const LOAD_FACTOR = 0.6
 
@@ -110,11 +112,44 @@ function grown<T extends Uint8Array | Uint32Array>(array: T, atLeast: number): T
   return larger
 }
 
-/** FNV-1a over bytes, finished as MurmurHash3 does (fmix32), so that ids that differ in their last digits only spread over the whole table. */
+const KEY = randomBytes(8)
+const KEY_LOW = KEY.readUInt32LE(0) | 0
+const KEY_HIGH = KEY.readUInt32LE(4) | 0
+
+/**
+ * HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 32-bit variant) under a key that is drawn when the process
+ * starts: clients choose ids, and with a hash that they can predict they could make every look-up walk the whole table.
+ */
 export function hashBytes(source: Uint8Array, start: number, end: number): number {
-  let hash = 0x811c9dc5
-  for (let i = start; i < end; i++) hash = Math.imul(hash ^ source[i], 0x01000193)
-  hash = Math.imul(hash ^ (hash >>> 16), 0x85ebca6b)
-  hash = Math.imul(hash ^ (hash >>> 13), 0xc2b2ae35)
-  return (hash ^ (hash >>> 16)) >>> 0
+  let v0 = KEY_LOW
+  let v1 = KEY_HIGH
+  let v2 = KEY_LOW ^ 0x6c796765
+  let v3 = KEY_HIGH ^ 0x74656462
+  let at = start
+  let word = 0
+  for (let rounds = ((end - start) >> 2) + 4; rounds > 0; rounds--) {
+    if (rounds > 4) {
+      word = source[at] | (source[at + 1] << 8) | (source[at + 2] << 16) | (source[at + 3] << 24)
+      at += 4
+    } else if (rounds === 4) {
+      word = (end - start) << 24
+      for (let shift = 0; at < end; at++, shift += 8) word |= source[at] << shift
+    } else {
+      if (rounds === 3) v2 ^= 0xff
+      word = 0
+    }
+    v3 ^= word
+    v0 = (v0 + v1) | 0
+    v1 = ((v1 << 5) | (v1 >>> 27)) ^ v0
+    v0 = (v0 << 16) | (v0 >>> 16)
+    v2 = (v2 + v3) | 0
+    v3 = ((v3 << 8) | (v3 >>> 24)) ^ v2
+    v0 = (v0 + v3) | 0
+    v3 = ((v3 << 7) | (v3 >>> 25)) ^ v0
+    v2 = (v2 + v1) | 0
+    v1 = ((v1 << 13) | (v1 >>> 19)) ^ v2
+    v2 = (v2 << 16) | (v2 >>> 16)
+    v0 ^= word
+  }
+  return (v1 ^ v3) >>> 0
 }

@@ -1,0 +1,89 @@
+import { createHash } from 'node:crypto'
+
+/**
+ * Keys of records: UTF-8 parts, each ended by 0x00, the kind first, then the project, then its generation. Ids hold no 0x00, so no two keys meet,
+ * and the longest (a plan) has 700 bytes. Numbers are fixed-width hex, so that bytewise order is their order.
+ *
+ * A project's generation goes up when it is removed: what the removed one left can be swept at leisure while a new one fills.
+ */
+const encoder = new TextEncoder()
+const KIND = { head: 'h', object: 'o', pack: 'k', pending: 'w', plan: 'p', garbage: 'g' } as const
+const GENERATION_DIGITS = 8
+const SEQUENCE_DIGITS = 12
+
+function hex(value: number, digits: number): string {
+  return value.toString(16).padStart(digits, '0')
+}
+
+function prefix(kind: keyof typeof KIND, projectId: string, generation: number): string {
+  return `${KIND[kind]}\0${projectId}\0${hex(generation, GENERATION_DIGITS)}\0`
+}
+
+export function headKey(projectId: string): Uint8Array {
+  return encoder.encode(`${KIND.head}\0${projectId}\0`)
+}
+
+export function packKey(projectId: string, generation: number, sequence: number): Uint8Array {
+  return encoder.encode(`${prefix('pack', projectId, generation)}${hex(sequence, SEQUENCE_DIGITS)}\0`)
+}
+
+/** Marks a pack that is committed but not yet applied, so that recovery finds it without reading every pack. */
+export function pendingKey(projectId: string, generation: number, sequence: number): Uint8Array {
+  return encoder.encode(`${prefix('pending', projectId, generation)}${hex(sequence, SEQUENCE_DIGITS)}\0`)
+}
+
+export function garbageKey(projectId: string, generation: number): Uint8Array {
+  return encoder.encode(prefix('garbage', projectId, generation))
+}
+
+/** `variant` is empty for a root's own closure, else names what is subtracted. */
+export function planKey(projectId: string, generation: number, rootId: string, variant: string): Uint8Array {
+  return encoder.encode(`${prefix('plan', projectId, generation)}${rootId}\0${variant}\0`)
+}
+
+/** Makes the keys of many objects of one project without building a string for each. */
+export function objectKeyMaker(projectId: string, generation: number): (id: Uint8Array) => Uint8Array {
+  const head = encoder.encode(prefix('object', projectId, generation))
+  return (id) => {
+    const key = new Uint8Array(head.length + id.length + 1)
+    key.set(head)
+    key.set(id, head.length)
+    return key
+  }
+}
+
+/** Bounds of every key of one kind, in the whole store, in one project, or in one generation of it. */
+export function keyBounds(kind: keyof typeof KIND, projectId?: string, generation?: number): { gte: Uint8Array; lt: Uint8Array } {
+  const start =
+    projectId === undefined ? `${KIND[kind]}\0` : generation === undefined ? `${KIND[kind]}\0${projectId}\0` : prefix(kind, projectId, generation)
+  const gte = encoder.encode(start)
+  const lt = encoder.encode(start)
+  lt[lt.length - 1] = 1
+  return { gte, lt }
+}
+
+/** The parts of a key after its kind, as text. */
+export function keyParts(key: Uint8Array): string[] {
+  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('utf8').split('\0').slice(1, -1)
+}
+
+export function parseHex(part: string): number {
+  return Number.parseInt(part, 16)
+}
+
+/** The first segment of a project's blob names: ids never become paths. */
+export function projectFolder(projectId: string): string {
+  return createHash('sha256').update(projectId, 'utf8').digest('hex')
+}
+
+export function packBlobName(projectId: string, packId: string): string {
+  return `${projectFolder(projectId)}/${packId}`
+}
+
+export function planBlobName(projectId: string, planId: string): string {
+  return `${projectFolder(projectId)}/plan-${planId}`
+}
+
+export function tombstoneBlobName(projectId: string, generation: number): string {
+  return `${projectFolder(projectId)}/tombstone-${hex(generation, GENERATION_DIGITS)}`
+}
