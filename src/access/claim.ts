@@ -1,0 +1,18 @@
+import type { Right } from './access.ts'
+
+/**
+ * What a token's claim `{"stowage":{"projects":{"<id>":"read"|"write"}}}` grants. Whoever signed a token with a malformed claim did not grant
+ * anything by the malformed part: it counts as absent, so that its bearer is known and gets 403, never more than was meant.
+ */
+export function projectsOfClaim(claim: unknown): ReadonlyMap<string, Right> {
+  const granted = new Map<string, Right>()
+  if (!isRecord(claim) || !isRecord(claim.projects)) return granted
+  for (const [projectId, right] of Object.entries(claim.projects)) {
+    if (right === 'read' || right === 'write') granted.set(projectId, right)
+  }
+  return granted
+}
+
+function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
