@@ -1,0 +1,227 @@
+import { createHash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { ByteReader, ByteWriter, corrupt } from './byte-codec.ts'
+
+/**
+ * The pack: what one upload stores, in the order
+ *
+ *     header | blocks | sections | trailer
+ *
+ * A block holds whole lines `<id> TAB <json> LF` as one raw DEFLATE fragment (RFC 1951) that is not final, ends on a byte boundary and refers to
+ * nothing before it, so that any run of blocks can be copied into a gzip stream. Objects are numbered in the order of their lines (ordinals).
+ * All numbers are little-endian; sections are padded to four bytes, so that their tables can be read in place.
+ */
+export const FORMAT_VERSION = 1
+/** Bits that a reader must know to read a pack. None exist yet; a pack that sets one is refused. */
+const KNOWN_FEATURES = 0
+const HEADER_MAGIC = Buffer.from('STOWPACK', 'latin1')
+const TRAILER_MAGIC = Buffer.from('STOWTAIL', 'latin1')
+const SECTION_HEADER_BYTES = 16
+export const TRAILER_BYTES = 80
+export const CODEC_RAW_DEFLATE = 0
+
+const SECTIONS = ['directory', 'lines', 'ids', 'references', 'claims', 'externals'] as const
+type SectionName = (typeof SECTIONS)[number]
+
+export interface PackHeader {
+  readonly projectId: string
+  readonly generation: number
+  readonly packId: string
+  readonly timeMs: number
+}
+
+export function encodeHeader(header: PackHeader): Uint8Array {
+  const writer = new ByteWriter().bytes(HEADER_MAGIC).u16(FORMAT_VERSION).u32(0).bytes(Buffer.from(header.packId, 'hex'))
+  writer.u48(header.timeMs).u32(header.generation).text(header.projectId)
+  return writer.u32(crc32(writer.finish())).finish()
+}
+
+/** The longest header: a project id has 128 bytes at most. */
+export const HEADER_BYTES_MAX = 256
+
+/** Reads the header at the start of `bytes`, which may be longer. Throws `corrupt_data`. */
+export function decodeHeader(bytes: Uint8Array): PackHeader & { readonly headerBytes: number } {
+  const reader = new ByteReader(bytes, 'a pack header')
+  if (!reader.bytes(8).equals(HEADER_MAGIC)) throw corrupt('a pack does not start with its magic bytes')
+  checkVersion(reader.u16(), reader.u32())
+  const packId = reader.bytes(16).toString('hex')
+  const timeMs = reader.u48()
+  const generation = reader.u32()
+  const projectId = reader.text()
+  const headerBytes = bytes.length - reader.remaining + 4
+  if (reader.u32() !== crc32(bytes.subarray(0, headerBytes - 4))) throw corrupt('a pack header does not match its CRC-32')
+  return { projectId, generation, packId, timeMs, headerBytes }
+}
+
+/** One entry for each block. `objectEnds` counts objects up to and with the block. */
+export interface BlockDirectory {
+  readonly codecs: Uint32Array
+  readonly offsets: Uint32Array
+  readonly storedBytes: Uint32Array
+  readonly rawBytes: Uint32Array
+  readonly objectEnds: Uint32Array
+  readonly idBytes: Uint32Array
+  readonly rawCrc32: Uint32Array
+  readonly storedCrc32: Uint32Array
+}
+
+const DIRECTORY_COLUMNS = ['codecs', 'offsets', 'storedBytes', 'rawBytes', 'objectEnds', 'idBytes', 'rawCrc32', 'storedCrc32'] as const
+
+/** Byte strings one after the other: string i ends at `ends[i]`. */
+export interface ByteTable {
+  readonly ends: Uint32Array
+  readonly bytes: Uint8Array
+}
+
+/** Compressed sparse rows: row i holds the targets up to `ends[i]`. A target below the pack's object count is an ordinal, else an external id. */
+export interface Rows {
+  readonly ends: Uint32Array
+  readonly targets: Uint32Array
+}
+
+export interface PackTables {
+  readonly objects: number
+  readonly blocks: number
+  readonly directory: BlockDirectory
+  readonly lineBytes: Uint32Array
+  readonly textCrc32: Uint32Array
+  readonly ids: ByteTable
+  readonly references: Rows
+  readonly claims: Rows
+  readonly externals: ByteTable
+}
+
+/** The tables as they lie at the end of a pack, trailer included. `sectionsStart` is where in the pack they will lie. */
+export function encodeTables(tables: PackTables, sectionsStart: number): Uint8Array[] {
+  const { directory } = tables
+  const parts: Record<SectionName, readonly (Uint8Array | Uint32Array)[]> = {
+    directory: DIRECTORY_COLUMNS.map((column) => directory[column]),
+    lines: [tables.lineBytes, tables.textCrc32],
+    ids: [tables.ids.ends, tables.ids.bytes],
+    references: [tables.references.ends, tables.references.targets],
+    claims: [tables.claims.ends, tables.claims.targets],
+    externals: [tables.externals.ends, tables.externals.bytes],
+  }
+  const counts: Record<SectionName, number> = {
+    directory: tables.blocks,
+    lines: tables.objects,
+    ids: tables.objects,
+    references: tables.objects,
+    claims: tables.objects,
+    externals: tables.externals.ends.length,
+  }
+  const chunks = SECTIONS.flatMap((name, kind) => encodeSection(kind, counts[name], parts[name]))
+  const digest = createHash('sha256')
+  let sectionsBytes = 0
+  for (const chunk of chunks) {
+    digest.update(chunk)
+    sectionsBytes += chunk.length
+  }
+  const trailer = new ByteWriter(TRAILER_BYTES).u48(sectionsStart).u48(sectionsBytes).u32(tables.objects).u32(tables.blocks).bytes(digest.digest())
+  trailer.u16(FORMAT_VERSION).u32(0).bytes(Buffer.alloc(10))
+  trailer.u32(crc32(trailer.finish())).bytes(TRAILER_MAGIC)
+  return [...chunks, trailer.finish()]
+}
+
+function encodeSection(kind: number, count: number, parts: readonly (Uint8Array | Uint32Array)[]): Uint8Array[] {
+  const payload = parts.map((part) => new Uint8Array(part.buffer, part.byteOffset, part.byteLength))
+  const length = payload.reduce((sum, part) => sum + part.length, 0)
+  const padding = new Uint8Array(-length & 3)
+  let crc = 0
+  for (const part of payload) crc = crc32(part, crc)
+  const header = new ByteWriter(SECTION_HEADER_BYTES).u32(kind).u32(length).u32(count).u32(crc).finish()
+  return [header, ...payload, padding].filter((chunk) => chunk.length > 0)
+}
+
+export interface PackTrailer {
+  readonly sectionsStart: number
+  readonly sectionsBytes: number
+  readonly objects: number
+  readonly blocks: number
+  readonly sectionsSha256: Buffer
+}
+
+/** Reads the last `TRAILER_BYTES` of a pack. Throws `corrupt_data`. */
+export function decodeTrailer(bytes: Uint8Array): PackTrailer {
+  const reader = new ByteReader(bytes, 'a pack trailer')
+  const trailer = { sectionsStart: reader.u48(), sectionsBytes: reader.u48(), objects: reader.u32(), blocks: reader.u32(), sectionsSha256: reader.bytes(32) }
+  const version = reader.u16()
+  const features = reader.u32()
+  reader.bytes(10)
+  const stored = reader.u32()
+  if (!reader.bytes(8).equals(TRAILER_MAGIC)) throw corrupt('a pack does not end with its magic bytes; it may be cut short')
+  if (stored !== crc32(bytes.subarray(0, TRAILER_BYTES - 12))) throw corrupt('a pack trailer does not match its CRC-32')
+  checkVersion(version, features)
+  return trailer
+}
+
+/** Reads sections and trailer, which must be all of `bytes`. The tables are views of `bytes` where its alignment allows. Throws `corrupt_data`. */
+export function decodeTables(bytes: Uint8Array): PackTables {
+  if (bytes.length < TRAILER_BYTES) throw corrupt('the tables of a pack are cut short')
+  const trailer = decodeTrailer(bytes.subarray(bytes.length - TRAILER_BYTES))
+  if (trailer.sectionsBytes !== bytes.length - TRAILER_BYTES) throw corrupt('the tables of a pack have another length than its trailer says')
+  const sections = readSections(bytes.byteOffset % 4 === 0 ? bytes : Uint8Array.from(bytes))
+  const { directory, lines, ids, references, claims, externals } = sections
+  const { blocks, objects } = trailer
+  if (directory.count !== blocks || lines.count !== objects) throw corrupt('the tables of a pack do not fit together')
+  const columns = DIRECTORY_COLUMNS.map((name, i) => [name, words(directory, i * blocks, blocks)] as const)
+  return {
+    objects,
+    blocks,
+    directory: Object.fromEntries(columns) as unknown as BlockDirectory,
+    lineBytes: words(lines, 0, objects),
+    textCrc32: words(lines, objects, objects),
+    ids: byteTable(ids, objects),
+    references: rows(references, objects),
+    claims: rows(claims, objects),
+    externals: byteTable(externals, externals.count),
+  }
+}
+
+interface Section {
+  readonly name: SectionName
+  readonly count: number
+  readonly payload: Uint8Array
+}
+
+function readSections(bytes: Uint8Array): Record<SectionName, Section> {
+  const sections: Partial<Record<SectionName, Section>> = {}
+  let at = 0
+  for (const [kind, name] of SECTIONS.entries()) {
+    const reader = new ByteReader(bytes.subarray(at, at + SECTION_HEADER_BYTES), `section ${name} of a pack`)
+    const [storedKind, length, count, storedCrc] = [reader.u32(), reader.u32(), reader.u32(), reader.u32()]
+    const payload = bytes.subarray(at + SECTION_HEADER_BYTES, at + SECTION_HEADER_BYTES + length)
+    if (storedKind !== kind || payload.length !== length) throw corrupt(`section ${name} of a pack is not where it should be`)
+    if (crc32(payload) !== storedCrc) throw corrupt(`section ${name} of a pack does not match its CRC-32`)
+    sections[name] = { name, count, payload }
+    at += SECTION_HEADER_BYTES + length + (-length & 3)
+  }
+  return sections as Record<SectionName, Section>
+}
+
+function words(section: Section, start: number, length: number): Uint32Array {
+  const { payload } = section
+  if ((start + length) * 4 > payload.length) throw corrupt(`section ${section.name} of a pack is too short for what it should hold`)
+  return new Uint32Array(payload.buffer, payload.byteOffset + start * 4, length)
+}
+
+function byteTable(section: Section, count: number): ByteTable {
+  const ends = words(section, 0, count)
+  const bytes = section.payload.subarray(count * 4)
+  if ((count === 0 ? 0 : ends[count - 1]) !== bytes.length) throw corrupt(`section ${section.name} of a pack does not end where it should`)
+  return { ends, bytes }
+}
+
+function rows(section: Section, count: number): Rows {
+  const ends = words(section, 0, count)
+  return { ends, targets: words(section, count, count === 0 ? 0 : ends[count - 1]) }
+}
+
+export function tableEntry(table: ByteTable, index: number): Uint8Array {
+  return table.bytes.subarray(index === 0 ? 0 : table.ends[index - 1], table.ends[index])
+}
+
+function checkVersion(version: number, features: number): void {
+  if (version !== FORMAT_VERSION) throw corrupt(`a pack has format version ${version}; this release reads version ${FORMAT_VERSION}`)
+  if ((features & ~KNOWN_FEATURES) !== 0) throw corrupt(`a pack needs features 0x${features.toString(16)} that this release does not know`)
+}
