@@ -8,15 +8,22 @@ export interface Entry {
   readonly value: Uint8Array
 }
 
-/** What a record store can take. The core needs keys of 1,000 bytes, values of 65,536 bytes, and commits of 25 entries and 1 MiB. */
+/** What a record store can take, and `CORE_RECORD_LIMITS` at least. A call beyond a limit rejects with a `RangeError` and changes nothing. */
 export interface RecordLimits {
+  /** Keys hold from 1 to `keyBytes` bytes. */
   readonly keyBytes: number
+  /** Values hold from 0 to `valueBytes` bytes. */
   readonly valueBytes: number
+  /** Keys that one commit may name, each counted once: put, removed or expected. */
   readonly commitEntries: number
+  /** Bytes of all keys and values of one commit, those of the expectations included. */
   readonly commitBytes: number
 }
 
-/** Keys from `gte` up to, not including, `lt`, in bytewise order. */
+/** What the core needs of every record store. A store that offers no more finds a core that asks for more in its first test. */
+export const CORE_RECORD_LIMITS: RecordLimits = { keyBytes: 1_000, valueBytes: 65_536, commitEntries: 25, commitBytes: 1_048_576 }
+
+/** Keys from `gte` (which may be empty) up to, not including, `lt`, in bytewise order; bounds that leave nothing are an empty range. */
 export interface RangeBounds {
   readonly gte: Uint8Array
   readonly lt: Uint8Array
@@ -30,6 +37,7 @@ export interface Expectation {
   readonly value: Uint8Array | undefined
 }
 
+/** A key stands once at most in `put` and `remove` together, and once at most in `expect`. */
 export interface Change {
   readonly put?: readonly Entry[]
   readonly remove?: readonly Uint8Array[]
@@ -56,6 +64,7 @@ export interface RecordStore {
   insertMany(entries: readonly Entry[], options?: CallOptions): Promise<readonly (Uint8Array | undefined)[]>
   /** All or nothing, durable when it resolves, serializable against other commits and inserts. A lost expectation is a result, not an error. */
   commit(change: Change, options?: CallOptions): Promise<CommitResult>
+  /** Lets what is under way end; later calls reject with `StorageClosedError`. Closing again is fine. */
   close(): Promise<void>
 }
 
@@ -65,18 +74,28 @@ export interface BlobInfo {
   readonly modifiedAtMs: number
 }
 
-/** A place for large immutable blobs. A blob is whole or absent, and never changes. Names are ASCII: `[a-z0-9-]` in segments divided by `/`. */
+/**
+ * A place for large immutable blobs. A blob is whole or absent, and never changes. Names are ASCII: `[a-z0-9-]` in segments divided by `/`,
+ * `BLOB_NAME_BYTES_MAX` bytes at most; other names reject with a `RangeError`. `a` and `a/b` are two names that do not disturb each other.
+ */
 export interface BlobStore {
   /** The size of read that suits the medium: 1 MiB on disk, 8 MiB on S3. */
   readonly readBytesPreferred: number
-  /** Durable when it resolves. A throw in `content` or an abort leaves nothing. A name that exists is an error. */
+  /**
+   * Durable when it resolves. A throw in `content` or an abort leaves nothing. A name that exists is an error (`BlobExistsError`).
+   * Chunks may have any size, and belong to the store until it asks for the next one. `content` is read to its end or returned early, never left open.
+   */
   put(name: string, content: AsyncIterable<Uint8Array>, options?: CallOptions & { readonly sizeHint?: number }): Promise<{ readonly size: number }>
-  /** Exactly `end - start` bytes (8 MiB at most) in one buffer, or an error; `BlobNotFoundError` when there is no such blob. */
+  /**
+   * Exactly `end - start` bytes (`BLOB_READ_BYTES_MAX` at most) in one buffer that belongs to the caller, or an error: `BlobNotFoundError` when there
+   * is no such blob, `RangeError` when the range does not lie inside it.
+   */
   read(name: string, start: number, end: number, options?: CallOptions): Promise<Uint8Array>
   /** Absent names are fine. Durable when it resolves. */
   remove(names: readonly string[]): Promise<void>
   /** Blobs whose name starts with `prefix`, in no promised order; a blob that is there throughout is seen exactly once. */
   list(prefix: string, options?: CallOptions): AsyncIterable<readonly BlobInfo[]>
+  /** Lets what is under way end; later calls reject with `StorageClosedError`. Closing again is fine. */
   close(): Promise<void>
 }
 
@@ -84,11 +103,16 @@ export interface BlobStore {
 export interface StorageBackend {
   readonly records: RecordStore
   readonly blobs: BlobStore
+  /** Opens what calls would open at first use, so that a host learns early why it cannot start. Calling it again is fine. */
+  ready?(): Promise<void>
   close(): Promise<void>
 }
 
 /** The largest read that the core asks of a `BlobStore`. */
 export const BLOB_READ_BYTES_MAX: number = 8 * 1_048_576
+
+/** The longest blob name; short enough to be a file name everywhere. */
+export const BLOB_NAME_BYTES_MAX = 240
 
 /** Thrown by `BlobStore.read` for a name that does not exist. */
 export class BlobNotFoundError extends Error {
@@ -103,5 +127,24 @@ export class BlobExistsError extends Error {
   override readonly name = 'BlobExistsError'
   constructor(blobName: string) {
     super(`a blob named ${blobName} exists already`)
+  }
+}
+
+/** Thrown by every method of a storage that was closed. */
+export class StorageClosedError extends Error {
+  override readonly name = 'StorageClosedError'
+  constructor() {
+    super('the storage was closed')
+  }
+}
+
+/**
+ * Thrown by every write after one write or sync failed in a way that leaves the state of the disk unknown (`cause`). Reads go on; writing works again
+ * once the storage was closed and opened anew.
+ */
+export class StoragePoisonedError extends Error {
+  override readonly name = 'StoragePoisonedError'
+  constructor(cause: unknown) {
+    super('an earlier write failed, so the storage takes no more writes until it is opened again', { cause })
   }
 }

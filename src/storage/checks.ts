@@ -1,0 +1,84 @@
+import { BLOB_NAME_BYTES_MAX, BLOB_READ_BYTES_MAX } from './backend.ts'
+import type { Change, Entry, RangeBounds, RecordLimits } from './backend.ts'
+
+/** The checks that every backend owes its callers. All throw `RangeError` with the rule that was broken. */
+
+const BLOB_NAME = /^[a-z0-9-]+(?:\/[a-z0-9-]+)*$/
+const BLOB_PREFIX = /^(?:[a-z0-9-]+\/)*[a-z0-9-]*$/
+
+export function checkKey(key: Uint8Array, limits: RecordLimits): void {
+  if (key.length < 1 || key.length > limits.keyBytes) {
+    throw new RangeError(`a key has ${key.length} bytes; it must have from 1 to ${limits.keyBytes}`)
+  }
+}
+
+export function checkKeys(keys: readonly Uint8Array[], limits: RecordLimits): void {
+  for (const key of keys) checkKey(key, limits)
+}
+
+export function checkEntries(entries: readonly Entry[], limits: RecordLimits): void {
+  for (const { key, value } of entries) {
+    checkKey(key, limits)
+    checkValue(value, limits)
+  }
+}
+
+export function checkChange({ put = [], remove = [], expect = [] }: Change, limits: RecordLimits): void {
+  checkEntries(put, limits)
+  checkKeys(remove, limits)
+  for (const { key, value } of expect) {
+    checkKey(key, limits)
+    if (value) checkValue(value, limits)
+  }
+  const written = distinctKeys([...put.map((entry) => entry.key), ...remove], 'put and remove')
+  const expected = distinctKeys(expect.map((expectation) => expectation.key), 'expect')
+  checkCommitSize(new Set([...written, ...expected]).size, put, remove, expect, limits)
+}
+
+export function checkRange({ limit = 0 }: RangeBounds): void {
+  if (!Number.isSafeInteger(limit) || limit < 0) throw new RangeError(`the limit of a range is ${limit}; it must be an integer of 0 or more`)
+}
+
+export function checkBlobName(name: string): void {
+  if (name.length <= BLOB_NAME_BYTES_MAX && BLOB_NAME.test(name)) return
+  throw new RangeError(`${quoted(name)} is not a blob name: segments of a-z, 0-9 and - divided by /, ${BLOB_NAME_BYTES_MAX} bytes at most`)
+}
+
+export function checkBlobPrefix(prefix: string): void {
+  if (prefix.length <= BLOB_NAME_BYTES_MAX && BLOB_PREFIX.test(prefix)) return
+  throw new RangeError(`${quoted(prefix)} is not how a blob name starts: segments of a-z, 0-9 and - divided by /`)
+}
+
+export function checkReadRange(start: number, end: number): void {
+  if (Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && end >= start && end - start <= BLOB_READ_BYTES_MAX) return
+  throw new RangeError(`cannot read from ${start} to ${end}: both must be integers, in order, and ${BLOB_READ_BYTES_MAX} bytes apart at most`)
+}
+
+export function checkInsideBlob(name: string, end: number, size: number): void {
+  if (end > size) throw new RangeError(`cannot read blob ${name} up to ${end}: it has ${size} bytes`)
+}
+
+function checkValue(value: Uint8Array, limits: RecordLimits): void {
+  if (value.length > limits.valueBytes) throw new RangeError(`a value has ${value.length} bytes; it must have ${limits.valueBytes} at most`)
+}
+
+function distinctKeys(keys: readonly Uint8Array[], where: string): Set<string> {
+  const distinct = new Set(keys.map((key) => Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1')))
+  if (distinct.size < keys.length) throw new RangeError(`a key stands twice in ${where} of one commit; it must stand there once at most`)
+  return distinct
+}
+
+function checkCommitSize(
+  keys: number, put: readonly Entry[], remove: readonly Uint8Array[], expect: NonNullable<Change['expect']>, limits: RecordLimits,
+): void {
+  if (keys > limits.commitEntries) throw new RangeError(`a commit names ${keys} keys; it must name ${limits.commitEntries} at most`)
+  let bytes = 0
+  for (const { key, value } of put) bytes += key.length + value.length
+  for (const key of remove) bytes += key.length
+  for (const { key, value } of expect) bytes += key.length + (value?.length ?? 0)
+  if (bytes > limits.commitBytes) throw new RangeError(`a commit has ${bytes} bytes; it must have ${limits.commitBytes} at most`)
+}
+
+function quoted(text: string): string {
+  return JSON.stringify(text).slice(0, 64)
+}
