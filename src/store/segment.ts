@@ -30,8 +30,8 @@ export interface Segment {
 }
 
 /** A segment is read, and where needed inflated, at once: these bound the buffers. A single block may be larger. */
-export const SEGMENT_STORED_BYTES_MAX = 1_048_576
-export const SEGMENT_RAW_BYTES_MAX = 4 * 1_048_576
+export const SEGMENT_STORED_BYTES_MAX: number = 1_048_576
+export const SEGMENT_RAW_BYTES_MAX: number = 4 * 1_048_576
 
 /** The segments that hold the wanted objects of one pack, in the order of the pack. */
 export function* segmentsOf(tables: PackTables, wanted: Bitmap, source: ByteSource): Generator<Segment> {
