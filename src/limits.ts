@@ -51,7 +51,7 @@ export function resolveLimits(chosen: Partial<Limits> = {}): Limits {
     if (!Number.isSafeInteger(value) || value < 1 || value > ceiling) {
       throw new RangeError(`limits.${name} is ${value}; it must be an integer from 1 to ${ceiling}`)
     }
-    limits[name as keyof typeof limits] = value
+    limits[name] = value
   }
   return limits
 }

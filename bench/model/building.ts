@@ -1,0 +1,105 @@
+import { ELEMENT_OBJECTS_MAX, type ElementChange, writeElement, writeNote } from './element.ts'
+import { type ModelObject, ObjectWriter, references, type Written } from './object-writer.ts'
+import { createRandom } from './random.ts'
+
+export type { ModelObject } from './object-writer.ts'
+
+export interface BuildingOptions {
+  /** Objects in the model, exactly; 4 or more. */
+  readonly objects: number
+  readonly seed?: number
+  /**
+   * Who carries `__closure`: everybody with descendants (200,000 objects at most, as the root's would pass the limit of one object),
+   * everybody but levels and the root, or nobody.
+   */
+  readonly closure?: boolean | 'root-less'
+  /** 0 is the first version. Another number is a later version of the same building, in which `changed` of all objects differ. */
+  readonly revision?: number
+  readonly changed?: number
+}
+
+const ELEMENTS_PER_GROUP = 40
+const GROUPS_PER_LEVEL_MAX = 25
+const BATCH_OBJECTS = 512
+/** What remains to be written at the end: a group, its level and the root. */
+const CLOSING_OBJECTS = 3
+const CLOSURE_OBJECTS_MAX = 200_000
+/** How many objects of the model come with an element, and how many of them a changed one changes, on average. */
+const OBJECTS_PER_ELEMENT = 6
+const OBJECTS_PER_CHANGE = 2
+
+/**
+ * A building as an object graph, in batches, made as they are asked for: levels, groups of elements, elements with parameters, meshes in chunks, and
+ * definitions, materials and faces that many share. Children come before parents and the root, a collection, comes last.
+ * Versions of one building (same `seed` and `objects`) share all objects that did not change.
+ */
+export function* building(options: BuildingOptions): Generator<readonly ModelObject[], void, undefined> {
+  const plan = resolve(options)
+  const writer = new ObjectWriter()
+  const levels: Written[] = []
+  for (let elementsBefore = 0; spaceLeft(writer, plan) > CLOSING_OBJECTS - 2; ) {
+    const groups: Written[] = []
+    while (groups.length < plan.groupsPerLevel && spaceLeft(writer, plan) > CLOSING_OBJECTS - 1) {
+      groups.push(writeGroup(writer, plan, elementsBefore, `${levels.length}.${groups.length}`))
+      elementsBefore += ELEMENTS_PER_GROUP
+      if (writer.pendingCount >= BATCH_OBJECTS) yield writer.take()
+    }
+    levels.push(writeCollection(writer, `Level ${levels.length}`, groups, plan.largeClosures))
+  }
+  writeCollection(writer, `Building ${plan.seed}`, levels, plan.largeClosures)
+  yield writer.take()
+}
+
+interface Plan {
+  readonly objects: number
+  readonly seed: number
+  readonly revision: number
+  /** One element in so many differs from the first version. */
+  readonly changesOneElementIn: number
+  readonly groupsPerLevel: number
+  /** Whether elements and groups carry closures, and whether levels and the root do. */
+  readonly smallClosures: boolean
+  readonly largeClosures: boolean
+}
+
+function resolve({ objects, seed = 1, closure = true, revision = 0, changed = 0.05 }: BuildingOptions): Plan {
+  if (!Number.isSafeInteger(objects) || objects < CLOSING_OBJECTS + 1) throw new RangeError(`a model has ${CLOSING_OBJECTS + 1} objects or more, not ${objects}`)
+  if (closure === true && objects > CLOSURE_OBJECTS_MAX) throw new RangeError(`closures of more than ${CLOSURE_OBJECTS_MAX} objects are too large; choose 'root-less'`)
+  return {
+    objects,
+    seed,
+    revision,
+    changesOneElementIn: revision === 0 ? Infinity : OBJECTS_PER_CHANGE / OBJECTS_PER_ELEMENT / changed,
+    groupsPerLevel: Math.max(2, Math.min(GROUPS_PER_LEVEL_MAX, Math.ceil(Math.sqrt(objects / OBJECTS_PER_ELEMENT / ELEMENTS_PER_GROUP)))),
+    smallClosures: closure !== false,
+    largeClosures: closure === true,
+  }
+}
+
+/** Elements and, where no further element is sure to fit, notes until only the group, its level and the root are left to write. */
+function writeGroup(writer: ObjectWriter, plan: Plan, elementsBefore: number, name: string): Written {
+  const children: Written[] = []
+  for (let index = elementsBefore; index < elementsBefore + ELEMENTS_PER_GROUP; index++) {
+    if (spaceLeft(writer, plan) < ELEMENT_OBJECTS_MAX + 2 * CLOSING_OBJECTS + 1) {
+      while (spaceLeft(writer, plan) > CLOSING_OBJECTS) children.push(writeNote(writer, plan.seed, writer.count))
+      break
+    }
+    const { seed, revision, smallClosures: closure } = plan
+    children.push(writeElement(writer, { seed, index, revision, change: changeOf(plan, index), closure }))
+  }
+  return writeCollection(writer, `Zone ${name}`, children, plan.smallClosures)
+}
+
+function changeOf(plan: Plan, index: number): ElementChange {
+  const random = createRandom(plan.seed, index, plan.revision, 99)
+  if (!random.oneIn(plan.changesOneElementIn)) return 'none'
+  return random.oneIn(2) ? 'property' : 'geometry'
+}
+
+function writeCollection(writer: ObjectWriter, name: string, children: readonly Written[], closure: boolean): Written {
+  return writer.write(`"speckle_type":"Speckle.Core.Models.Collections.Collection","name":"${name}","elements":${references(children)}`, children, closure)
+}
+
+function spaceLeft(writer: ObjectWriter, plan: Plan): number {
+  return plan.objects - writer.count
+}
