@@ -1,0 +1,50 @@
+const SHORT_BYTES = 48
+
+/** Bytes that are appended piece by piece to one growing buffer. */
+export class ByteList {
+  #bytes: Uint8Array
+  #length = 0
+
+  constructor(capacityBytes: number) {
+    this.#bytes = Buffer.allocUnsafeSlow(Math.max(16, capacityBytes))
+  }
+
+  get length(): number {
+    return this.#length
+  }
+
+  get capacityBytes(): number {
+    return this.#bytes.length
+  }
+
+  /** Makes place for this many bytes more, so that what follows moves nothing. */
+  reserve(bytes: number): void {
+    const needed = this.#length + bytes
+    if (needed <= this.#bytes.length) return
+    const larger = Buffer.allocUnsafeSlow(Math.max(needed, this.#bytes.length * 2))
+    larger.set(this.view())
+    this.#bytes = larger
+  }
+
+  push(byte: number): void {
+    this.reserve(1)
+    this.#bytes[this.#length++] = byte
+  }
+
+  append(source: Uint8Array, start: number = 0, end: number = source.length): void {
+    this.reserve(end - start)
+    const bytes = this.#bytes
+    if (end - start > SHORT_BYTES) bytes.set(source.subarray(start, end), this.#length)
+    else for (let from = start, to = this.#length; from < end; from++, to++) bytes[to] = source[from]
+    this.#length += end - start
+  }
+
+  clear(): void {
+    this.#length = 0
+  }
+
+  /** What is there now, without a copy; the list must not be changed while the view is used. */
+  view(): Uint8Array {
+    return this.#bytes.subarray(0, this.#length)
+  }
+}
