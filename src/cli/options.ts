@@ -1,0 +1,36 @@
+import { InvalidArgumentError, Option } from 'commander'
+
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
+
+export function dataOption(): Option {
+  return new Option('--data <folder>', 'the data folder').env('STOWAGE_DATA').default('.stowage')
+}
+
+export function jsonOption(what: string): Option {
+  return new Option('--json', `${what}, for scripts`)
+}
+
+export function positiveInteger(text: string): number {
+  const value = /^[0-9]+$/.test(text) ? Number(text) : Number.NaN
+  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number of 1 or more.')
+  return value
+}
+
+export function portNumber(text: string): number {
+  const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN
+  if (!(port <= 65_535)) throw new InvalidArgumentError('It must be a whole number from 0 (any free port) to 65535.')
+  return port
+}
+
+/** `90s`, `15m`, `12h` or `30d`, in seconds. */
+export function durationSeconds(text: string): number {
+  const [, count, unit] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? []
+  const seconds = Number(count) * (SECONDS[unit] ?? Number.NaN)
+  if (!(seconds >= 1)) throw new InvalidArgumentError('It must be a whole number and a unit: 90s, 15m, 12h or 30d.')
+  return seconds
+}
+
+/** For options that can be given more than once. */
+export function collected(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value]
+}
