@@ -1,0 +1,237 @@
+import { StowageError } from '../errors.ts'
+import { type Limits, tooLarge } from '../limits.ts'
+import type { Element } from '../object/element.ts'
+import { quoted } from '../object/id.ts'
+import { ByteGatherer } from './gatherer.ts'
+
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const COMMA = 0x2c
+const ARRAY_OPEN = 0x5b
+const ARRAY_CLOSE = 0x5d
+const OBJECT_OPEN = 0x7b
+const OBJECT_CLOSE = 0x7d
+/** In ASCII a closing bracket is its opening one plus two. */
+const CLOSE_FROM_OPEN = 2
+
+/** Bytes that matter outside strings. */
+const STRUCTURE = byteTable(QUOTE, ARRAY_OPEN, ARRAY_CLOSE, OBJECT_OPEN, OBJECT_CLOSE)
+/** Bytes that matter inside strings. */
+const STRING_STOP = byteTable(QUOTE, BACKSLASH)
+const WHITE_SPACE = byteTable(0x20, 0x09, 0x0a, 0x0d)
+
+/** Of an element that is too large, how much is searched for its id. */
+const ID_SEARCH_BYTES = 2_048
+/** An `"id"` that stands before any nested value; a quote inside a string is escaped, so it cannot look like one. */
+const VISIBLE_ID = /^\{[^{[]*?"id"\s*:\s*"([^"\\]+)"/
+
+/** Where the splitter is while it is between elements. */
+type Place = 'before-array' | 'after-open' | 'after-element' | 'after-comma' | 'after-array'
+
+const EXPECTED: Record<Place, string> = {
+  'before-array': '"[", the start of the array of objects',
+  'after-open': 'an object or "]"',
+  'after-element': '"," or "]"',
+  'after-comma': 'an object',
+  'after-array': 'nothing more',
+}
+
+export interface SplitterOptions {
+  /** Named in errors and handed on with each element. */
+  readonly part: number
+  readonly limits: Pick<Limits, 'objectBytesMax' | 'nestingMax' | 'objectsMax'>
+  /** Counts over all parts of one request. */
+  readonly tally: ObjectTally
+}
+
+export interface ObjectTally {
+  objects: number
+}
+
+/**
+ * Cuts a JSON text (RFC 8259) that is one array into its elements, over bytes and across chunk borders, without building values. It checks the grammar of the
+ * array and that brackets and strings inside the elements close; what else is inside an element is for the inspection to judge.
+ *
+ * All methods throw `invalid_json`, `invalid_object` (an element that is no object), `nesting_too_deep`, `object_too_large` and `too_many_objects`.
+ */
+export class ElementSplitter {
+  readonly #part: number
+  readonly #limits: SplitterOptions['limits']
+  readonly #tally: ObjectTally
+  /** For each open bracket of the element the byte that closes it. */
+  readonly #closers: Uint8Array
+  readonly #gathered = new ByteGatherer()
+  #place: Place = 'before-array'
+  #depth = 0
+  #inString = false
+  #escaped = false
+  #index = -1
+  #consumed = 0
+
+  constructor(options: SplitterOptions) {
+    this.#part = options.part
+    this.#limits = options.limits
+    this.#tally = options.tally
+    this.#closers = new Uint8Array(options.limits.nestingMax)
+  }
+
+  /**
+   * The elements that end in this chunk. Those that lie in it whole are views of it; of one that goes on the bytes are copied, so the chunk may be
+   * overwritten once the elements have been used.
+   */
+  push(chunk: Uint8Array): Element[] {
+    const bytes = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    const elements: Element[] = []
+    let at = 0
+    while (at < bytes.length) {
+      if (this.#depth === 0) {
+        at = this.#betweenElements(bytes, at)
+        if (at === bytes.length) break
+      }
+      const start = at
+      at = this.#insideElement(bytes, start)
+      if (this.#gathered.length + at - start > this.#limits.objectBytesMax) throw this.#objectTooLarge(bytes.subarray(start, at))
+      if (this.#depth === 0) elements.push(this.#cut(bytes.subarray(start, at)))
+      else this.#gathered.add(bytes.subarray(start, at))
+    }
+    this.#consumed += bytes.length
+    return elements
+  }
+
+  /** The text is complete. */
+  end(): void {
+    if (this.#depth > 0) throw this.#invalid(`the text ends inside element ${this.#index}`, 0)
+    if (this.#place === 'after-array') return
+    const found = this.#consumed === 0 ? 'it is empty' : 'the text ends'
+    throw this.#invalid(`expected ${EXPECTED[this.#place]}, but ${found}`, 0)
+  }
+
+  /** Reads up to the first byte of the next element. */
+  #betweenElements(bytes: Uint8Array, from: number): number {
+    let at = from
+    for (; at < bytes.length; at++) {
+      const byte = bytes[at]
+      if (WHITE_SPACE[byte] !== 0) continue
+      if ((this.#place === 'after-open' || this.#place === 'after-comma') && byte !== ARRAY_CLOSE) {
+        this.#beginElement(byte, at)
+        return at
+      }
+      this.#place = this.#placeAfter(byte, at)
+    }
+    return at
+  }
+
+  #placeAfter(byte: number, at: number): Place {
+    if (this.#place === 'before-array' && byte === ARRAY_OPEN) return 'after-open'
+    if (this.#place === 'after-element' && byte === COMMA) return 'after-comma'
+    if ((this.#place === 'after-element' || this.#place === 'after-open') && byte === ARRAY_CLOSE) return 'after-array'
+    if (this.#consumed + at === 0 && byte === 0xef) throw this.#invalid('the text starts with a byte order mark; JSON text has none (RFC 8259, section 8.1)', at)
+    throw this.#unexpected(byte, at)
+  }
+
+  #beginElement(byte: number, at: number): void {
+    this.#index++
+    if (byte !== OBJECT_OPEN && byte !== ARRAY_OPEN) {
+      throw startsScalar(byte) ? this.#notAnObject() : this.#unexpected(byte, at)
+    }
+    if (++this.#tally.objects > this.#limits.objectsMax) {
+      throw new StowageError('too_many_objects', `the request holds more than ${this.#limits.objectsMax} objects, the limit of one upload (${this.#where()})`)
+    }
+  }
+
+  /** Reads up to the end of the element, or of the bytes. Four table lookups at a time: most bytes are digits, letters and spaces. */
+  #insideElement(bytes: Uint8Array, from: number): number {
+    const closers = this.#closers
+    const end = bytes.length
+    let depth = this.#depth
+    let at = this.#inString ? this.#insideString(bytes, from) : from
+    for (;;) {
+      while (at < end - 3 && (STRUCTURE[bytes[at]] | STRUCTURE[bytes[at + 1]] | STRUCTURE[bytes[at + 2]] | STRUCTURE[bytes[at + 3]]) === 0) at += 4
+      while (at < end && STRUCTURE[bytes[at]] === 0) at++
+      if (at >= end) break
+      const byte = bytes[at++]
+      if (byte === QUOTE) {
+        at = this.#insideString(bytes, at)
+      } else if (byte === OBJECT_OPEN || byte === ARRAY_OPEN) {
+        if (depth === closers.length) throw this.#tooDeep(at - 1)
+        closers[depth++] = byte + CLOSE_FROM_OPEN
+      } else {
+        if (closers[--depth] !== byte) throw this.#mismatch(byte, closers[depth], at - 1)
+        if (depth === 0) break
+      }
+    }
+    this.#depth = depth
+    return at
+  }
+
+  /** Reads up to the byte after the closing quote; remembers a string, and an escape in it, that goes on in the next chunk. */
+  #insideString(bytes: Uint8Array, from: number): number {
+    const end = bytes.length
+    let at = this.#escaped ? from + 1 : from
+    this.#inString = false
+    this.#escaped = false
+    for (;;) {
+      while (at < end - 3 && (STRING_STOP[bytes[at]] | STRING_STOP[bytes[at + 1]] | STRING_STOP[bytes[at + 2]] | STRING_STOP[bytes[at + 3]]) === 0) at += 4
+      while (at < end && STRING_STOP[bytes[at]] === 0) at++
+      if (at < end && bytes[at] === QUOTE) return at + 1
+      if (at < end) at += 2
+      if (at < end) continue
+      this.#inString = true
+      this.#escaped = at > end
+      return end
+    }
+  }
+
+  #cut(lastPiece: Uint8Array): Element {
+    const bytes = this.#gathered.length === 0 ? lastPiece : this.#gathered.take(lastPiece)
+    if (bytes[0] === ARRAY_OPEN) throw this.#notAnObject()
+    this.#place = 'after-element'
+    return { bytes, part: this.#part, index: this.#index }
+  }
+
+  #where(at?: number): string {
+    const element = this.#index < 0 ? '' : `, element ${this.#index}`
+    return `part ${this.#part}${element}${at === undefined ? '' : `, byte ${this.#consumed + at}`}`
+  }
+
+  #invalid(problem: string, at: number): StowageError {
+    return new StowageError('invalid_json', `${problem} (${this.#where(at)})`)
+  }
+
+  #unexpected(byte: number, at: number): StowageError {
+    return this.#invalid(`expected ${EXPECTED[this.#place]}, but found ${byteName(byte)}`, at)
+  }
+
+  #mismatch(byte: number, closer: number, at: number): StowageError {
+    return this.#invalid(`expected ${byteName(closer)} to close what is open, but found ${byteName(byte)}`, at)
+  }
+
+  #notAnObject(): StowageError {
+    return new StowageError('invalid_object', `each element of the array must be a JSON object, and this one is not (${this.#where()})`)
+  }
+
+  #tooDeep(at: number): StowageError {
+    return new StowageError('nesting_too_deep', `an object may nest at most ${this.#limits.nestingMax} levels of arrays and objects (${this.#where(at)})`)
+  }
+
+  #objectTooLarge(piece: Uint8Array): StowageError {
+    const head = this.#gathered.length === 0 ? piece : this.#gathered.held()
+    const text = Buffer.from(head.buffer, head.byteOffset, Math.min(head.length, ID_SEARCH_BYTES)).toString('utf8')
+    const id = VISIBLE_ID.exec(text)?.[1]
+    return tooLarge('object_too_large', `an object (${this.#where()}${id === undefined ? '' : `, id ${quoted(id)}`})`, this.#limits.objectBytesMax)
+  }
+}
+
+function byteTable(...members: readonly number[]): Uint8Array {
+  const table = new Uint8Array(256)
+  for (const byte of members) table[byte] = 1
+  return table
+}
+
+function startsScalar(byte: number): boolean {
+  return byte === QUOTE || byte === 0x2d || (byte >= 0x30 && byte <= 0x39) || byte === 0x74 || byte === 0x66 || byte === 0x6e
+}
+
+function byteName(byte: number): string {
+  return byte > 0x20 && byte < 0x7f ? JSON.stringify(String.fromCharCode(byte)) : `byte 0x${byte.toString(16).padStart(2, '0')}`
+}
