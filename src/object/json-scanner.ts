@@ -79,6 +79,7 @@ export class ObjectScanner {
   #open: Uint8Array = new Uint8Array(64)
   #bytes: Uint8Array = new Uint8Array(0)
   #at = 0
+  #stop = 0
   #depth = 0
   #state: number = ENDED
   #stringStart = 0
@@ -106,6 +107,7 @@ export class ObjectScanner {
   scan(until: number): boolean {
     const bytes = this.#bytes
     const stop = Math.min(until, bytes.length)
+    this.#stop = stop
     let at = this.#at
     while (at < stop) {
       const state = this.#state
@@ -141,10 +143,19 @@ export class ObjectScanner {
     if (byte === OPEN_ARRAY) return this.#push(at, ARRAY, FIRST_ELEMENT)
     const state = this.#state
     this.#state = AFTER_VALUE
-    if (byte <= NINE && (byte >= ZERO || byte === MINUS)) return numberEnd(this.#bytes, at)
+    if (byte <= NINE && (byte >= ZERO || byte === MINUS)) return this.#number(at)
     const literal = LITERALS.get(byte)
     if (literal === undefined) throw unexpected(byte, state, at)
     return literalEnd(this.#bytes, at, literal)
+  }
+
+  /** Mostly numbers stand in lists, so this goes on with those that follow at once. */
+  #number(from: number): number {
+    const bytes = this.#bytes
+    let at = numberEnd(bytes, from)
+    if (this.#open[this.#depth] === OBJECT) return at
+    while (at < this.#stop && bytes[at] === COMMA && (bytes[at + 1] === MINUS || (bytes[at + 1] >= ZERO && bytes[at + 1] <= NINE))) at = numberEnd(bytes, at + 1)
+    return at
   }
 
   #afterValue(at: number, byte: number): number {
@@ -185,6 +196,7 @@ export class ObjectScanner {
     const bytes = this.#bytes
     let at = from
     for (;;) {
+      while (at < stop - 3 && (STRING_BYTES[bytes[at]] | STRING_BYTES[bytes[at + 1]] | STRING_BYTES[bytes[at + 2]] | STRING_BYTES[bytes[at + 3]]) === PLAIN) at += 4
       while (at < stop && STRING_BYTES[bytes[at]] === PLAIN) at++
       if (at >= stop) return at
       const byte = bytes[at]
@@ -250,7 +262,7 @@ function numberEnd(bytes: Uint8Array, from: number): number {
 
 function digitsEnd(bytes: Uint8Array, from: number): number {
   let at = from
-  while (bytes[at] >= ZERO && bytes[at] <= NINE) at++
+  for (let byte = bytes[at]; byte >= ZERO && byte <= NINE; byte = bytes[++at]);
   if (at === from) throw new ScanFault('invalid_json', 'a number lacks a digit', at)
   return at
 }
