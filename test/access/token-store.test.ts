@@ -1,0 +1,136 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { decodeJwt } from 'jose'
+import { type Access, claimAuthorize, type Principal, type Right } from '../../src/access/access.ts'
+import { accessFromFolder, issueToken, listTokens, revokeToken, type TokenRequest } from '../../src/access/token-store.ts'
+import type { StowageError } from '../../src/errors.ts'
+
+const DAY_MS = 86_400_000
+
+function dataFolder(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'stowage-tokens-'))
+  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'data')
+}
+
+function request(projects: Record<string, Right> = { demo: 'write' }, ttlSeconds = 60): TokenRequest {
+  return { projects: new Map(Object.entries(projects)), subject: 'ada', ttlSeconds }
+}
+
+async function present(access: Access<unknown>, token: string): Promise<Principal | undefined> {
+  return access.authenticate({ headers: new Headers({ authorization: `Bearer ${token}` }), method: 'GET', path: '/', host: undefined })
+}
+
+test('a token that was issued is accepted with its rights, by its own folder alone', async (context) => {
+  const [folder, other] = [dataFolder(context), dataFolder(context)]
+  const { token, record } = await issueToken(folder, request({ a: 'read', b: 'write', ['__proto__']: 'read' }))
+  const principal = await present(await accessFromFolder(folder), token)
+  assert.ok(principal)
+  assert.deepEqual([principal.subject, principal.tokenId], ['ada', record.jti])
+  const rights = ['a', 'b', '__proto__', 'c'].map((id) => [claimAuthorize(principal, id, 'read'), claimAuthorize(principal, id, 'write')])
+  assert.deepEqual(rights, [[true, false], [true, true], [true, false], [false, false]])
+  assert.equal(await present(await accessFromFolder(other), token), undefined)
+})
+
+test('only the owner can read the key, and the token itself is kept nowhere', { skip: process.platform === 'win32' }, async (context) => {
+  const folder = dataFolder(context)
+  const { token } = await issueToken(folder, request())
+  const mode = (path: string): number => statSync(join(folder, path)).mode & 0o777
+  assert.deepEqual(['', 'access', 'access/tokens', 'access/revoked'].map(mode), [0o700, 0o700, 0o700, 0o700])
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  assert.equal(files.length, 2, 'the key and what was issued')
+  for (const file of files) {
+    assert.equal(statSync(file).mode & 0o777, 0o600)
+    assert.ok(!readFileSync(file, 'utf8').includes(token.split('.')[2]), 'a signature')
+  }
+})
+
+test('many first uses at a time agree on one key and lose no entry', async (context) => {
+  const folder = dataFolder(context)
+  const issued = await Promise.all(Array.from({ length: 20 }, () => issueToken(folder, request())))
+  const access = await accessFromFolder(folder)
+  for (const { token } of issued) assert.ok(await present(access, token))
+  const listed = await listTokens(folder)
+  assert.deepEqual(listed.map(({ jti }) => jti).sort(), issued.map(({ record }) => record.jti).sort())
+  assert.deepEqual(readdirSync(join(folder, 'access')).sort(), ['key', 'revoked', 'tokens'])
+})
+
+test('a revocation is seen within a second, also of a token that was just accepted', async (context) => {
+  const folder = dataFolder(context)
+  const [kept, revoked] = await Promise.all([issueToken(folder, request()), issueToken(folder, request())])
+  const access = await accessFromFolder(folder)
+  assert.ok(await present(access, revoked.token))
+  await revokeToken(folder, revoked.record.jti)
+  await revokeToken(folder, revoked.record.jti)
+  await sleep(700)
+  assert.equal(await present(access, revoked.token), undefined)
+  assert.ok(await present(access, kept.token))
+  assert.deepEqual(new Map((await listTokens(folder)).map(({ jti, state }) => [jti, state])), new Map([[kept.record.jti, 'valid'], [revoked.record.jti, 'revoked']]))
+})
+
+test('when revocations cannot be read nobody is let in', async (context) => {
+  const folder = dataFolder(context)
+  const { token } = await issueToken(folder, request())
+  const access = await accessFromFolder(folder)
+  rmSync(join(folder, 'access/revoked'), { recursive: true })
+  for (let round = 0; round < 2; round++) await assert.rejects(present(access, token), (error: StowageError) => error.code === 'access_unavailable')
+})
+
+test('only ids of tokens that were issued can be revoked', async (context) => {
+  const folder = dataFolder(context)
+  await issueToken(folder, request())
+  for (const jti of ['', 'x', '../key', '0'.repeat(32), '0'.repeat(31), `${'0'.repeat(32)}\n`]) {
+    await assert.rejects(revokeToken(folder, jti), (error: StowageError) => error.code === 'not_found', JSON.stringify(jti))
+  }
+  assert.deepEqual(readdirSync(join(folder, 'access/revoked')), [])
+})
+
+test('expiry is by the second; what expired long ago is forgotten with the next token', async (context) => {
+  const folder = dataFolder(context)
+  let nowMs = Date.UTC(2030, 0, 1)
+  const clock = { now: () => nowMs }
+  const { token, record } = await issueToken(folder, request({ demo: 'read' }, 60), clock)
+  await revokeToken(folder, record.jti)
+  const second = await issueToken(folder, request({ demo: 'read' }, 60), clock)
+  assert.equal(decodeJwt(token).exp, nowMs / 1_000 + 60)
+  assert.deepEqual([record.issuedAt, record.expiresAt], ['2030-01-01T00:00:00.000Z', '2030-01-01T00:01:00.000Z'])
+  const access = await accessFromFolder(folder, { clock })
+  nowMs += 59_999
+  assert.ok(await present(access, second.token))
+  nowMs += 1
+  assert.equal(await present(access, second.token), undefined)
+  assert.deepEqual((await listTokens(folder, clock)).map(({ state }) => state).sort(), ['expired', 'revoked'])
+  nowMs += 31 * DAY_MS
+  const third = await issueToken(folder, request(), clock)
+  assert.deepEqual((await listTokens(folder, clock)).map(({ jti }) => jti), [third.record.jti])
+  assert.deepEqual(readdirSync(join(folder, 'access/revoked')), [])
+})
+
+test('what cannot be issued', async (context) => {
+  const folder = dataFolder(context)
+  const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`a project with a long name ${index}`, 'read' as const]))
+  const wrong: readonly (readonly [Partial<TokenRequest>, string])[] = [
+    [{ projects: new Map() }, 'invalid_request'], [request({ '': 'read' }), 'invalid_id'], [request({ 'a\nb': 'read' }), 'invalid_id'], [request({ ['x'.repeat(129)]: 'read' }), 'invalid_id'],
+    [request(many), 'invalid_request'], [{ ttlSeconds: 0 }, 'invalid_request'], [{ ttlSeconds: 1.5 }, 'invalid_request'], [{ ttlSeconds: 4e8 }, 'invalid_request'],
+    [{ subject: 'a\nb' }, 'invalid_request'], [{ subject: 'x'.repeat(257) }, 'invalid_request'], [{ subject: '\ud800' }, 'invalid_request'],
+  ]
+  for (const [change, code] of wrong) {
+    await assert.rejects(issueToken(folder, { ...request(), ...change }), (error: StowageError) => error.code === code, JSON.stringify(change).slice(0, 80))
+  }
+  assert.deepEqual(await listTokens(folder), [])
+})
+
+test('a key that is not whole is an error, never a weaker key', async (context) => {
+  const folder = dataFolder(context)
+  await issueToken(folder, request())
+  const path = join(folder, 'access/key')
+  for (const text of ['', '00\n', '0'.repeat(64), `${'0'.repeat(63)}g\n`, `${readFileSync(path, 'utf8')}\n`]) {
+    writeFileSync(path, text)
+    await assert.rejects(accessFromFolder(folder), (error: StowageError) => error.code === 'corrupt_data' && error.message.includes(path))
+    await assert.rejects(issueToken(folder, request()), (error: StowageError) => error.code === 'corrupt_data')
+  }
+})
