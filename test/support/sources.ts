@@ -16,7 +16,7 @@ export interface SourceFile {
 const RELATIVE_IMPORT = /(?:\bfrom|\bimport|\bURL)\s*\(?\s*'(\.{1,2}\/[^']+)'/g
 
 /** Every file with one of the endings below the given folders. */
-export function readSources(folders: readonly string[], endings: readonly string[] = ['.ts']): SourceFile[] {
+export function readSources(folders: readonly string[], endings: readonly string[] = ['.ts', '.cts', '.mts']): SourceFile[] {
   return folders
     .filter((folder) => existsSync(join(REPOSITORY, folder)))
     .flatMap((folder) => readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path.split(sep).join('/')}`))
@@ -48,7 +48,7 @@ export function packageEntryPoints(): string[] {
   return [...Object.values(manifest.exports), ...Object.values(manifest.bin)]
     .map((target) => (typeof target === 'string' ? target : target.default))
     .filter((target) => target.startsWith('./dist/'))
-    .map((target) => target.replace('./dist/', '').replace(/\.js$/, '.ts'))
+    .map((target) => target.replace('./dist/', '').replace(/js$/, 'ts'))
 }
 
 /** The files that can be reached from `starts` by imports, `starts` included. */
