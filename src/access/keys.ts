@@ -5,7 +5,8 @@ import { remoteKeys } from './remote-keys.ts'
 export type TokenKey = Uint8Array | CryptoKey | URL
 
 /** The signature algorithms (RFC 7518, section 3.1, RFC 8037 and RFC 9864) that can be allowed. `none` is not among them. */
-const SHARED_SECRET: readonly string[] = ['HS256', 'HS384', 'HS512']
+const HASHES: ReadonlyMap<string, string> = new Map([['HS256', 'SHA-256'], ['HS384', 'SHA-384'], ['HS512', 'SHA-512']])
+const SHARED_SECRET: readonly string[] = [...HASHES.keys()]
 const PUBLIC_KEY: readonly string[] =
   ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
 
@@ -33,30 +34,39 @@ export function keyFinders(keys: TokenKey | readonly TokenKey[], algorithms: rea
   const remote: JWTVerifyGetKey[] = []
   for (const source of sources) {
     if (source instanceof URL) remote.push(remoteKeys(checkedUrl(source, algorithms)))
-    else local.push(always(checkedKey(source, algorithms)))
+    else if (source instanceof Uint8Array) local.push(secretFinder(checkedSecret(source, algorithms)))
+    else local.push(keyFinder(checkedCryptoKey(source, algorithms)))
   }
   return [...local, ...remote]
 }
 
-function always(key: Uint8Array | CryptoKey): JWTVerifyGetKey {
+function keyFinder(key: CryptoKey): JWTVerifyGetKey {
   return () => Promise.resolve(key)
+}
+
+/** The secret as a key object is made once for each algorithm: making it anew for each token would double the time of a request's check. */
+function secretFinder(secret: Uint8Array<ArrayBuffer>): JWTVerifyGetKey {
+  const made = new Map<string, Promise<CryptoKey>>()
+  return ({ alg }) => {
+    const hash = HASHES.get(alg)
+    if (hash === undefined) throw new TypeError('a shared secret cannot verify this algorithm')
+    const key = made.get(alg) ?? crypto.subtle.importKey('raw', secret, { name: 'HMAC', hash }, false, ['verify'])
+    made.set(alg, key)
+    return key
+  }
 }
 
 function isList(keys: TokenKey | readonly TokenKey[]): keys is readonly TokenKey[] {
   return Array.isArray(keys)
 }
 
-function checkedKey(key: Uint8Array | CryptoKey, algorithms: readonly string[]): Uint8Array | CryptoKey {
-  return key instanceof Uint8Array ? checkedSecret(key, algorithms) : checkedCryptoKey(key, algorithms)
-}
-
-function checkedSecret(secret: Uint8Array, algorithms: readonly string[]): Uint8Array {
+function checkedSecret(secret: Uint8Array, algorithms: readonly string[]): Uint8Array<ArrayBuffer> {
   needsOne(algorithms, SHARED_SECRET, 'a Uint8Array is a shared secret')
   checkSecretBytes(secret.length)
   if (Buffer.from(secret.subarray(0, PEM_START.length)).toString('latin1') === PEM_START) {
     throw new TypeError('a key in PEM form is no shared secret: anyone who knows a public key could sign with it; import it as a CryptoKey first')
   }
-  return secret.slice()
+  return new Uint8Array(secret)
 }
 
 function checkedCryptoKey(key: CryptoKey, algorithms: readonly string[]): CryptoKey {
