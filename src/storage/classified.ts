@@ -1,0 +1,101 @@
+import { StowageError, type StowageErrorCode } from '../errors.ts'
+import { BlobNotFoundError, type BlobStore, type RecordStore, type StorageBackend } from './backend.ts'
+
+/** What an engine's own error code means to a client. Everything else that storage throws is `storage_unavailable`. */
+const CODE_OF_ERRNO: Readonly<Record<string, StowageErrorCode>> = {
+  ENOSPC: 'storage_full',
+  EDQUOT: 'storage_full',
+  EFBIG: 'storage_full',
+}
+
+const MESSAGES: Partial<Record<StowageErrorCode, string>> = {
+  storage_full: 'the storage is full; nothing of this request was kept',
+  storage_unavailable: 'the storage cannot be used at the moment',
+  corrupt_data: 'something that the storage should hold is missing',
+}
+
+/** Raw errors of a backend become `StowageError` here, once, with the cause kept. Errors that are one already, and aborts, pass. */
+export function storageError(error: unknown, signal?: AbortSignal): unknown {
+  if (error instanceof StowageError || (signal?.aborted && error === signal.reason) || isAbort(error)) return error
+  const code = error instanceof BlobNotFoundError ? 'corrupt_data' : (CODE_OF_ERRNO[errnoOf(error)] ?? 'storage_unavailable')
+  const headers = code === 'storage_unavailable' ? { 'Retry-After': '5' } : undefined
+  return new StowageError(code, MESSAGES[code] as string, { cause: error, headers })
+}
+
+function isAbort(error: unknown): boolean {
+  return error instanceof Error && error.name === 'AbortError'
+}
+
+/** The `code` of the error or of what caused it: databases wrap the system's errors. */
+function errnoOf(error: unknown): string {
+  for (let at = error; at instanceof Error; at = at.cause) {
+    const { code } = at as NodeJS.ErrnoException
+    if (typeof code === 'string' && code in CODE_OF_ERRNO) return code
+    if (/no space left on device/i.test(at.message)) return 'ENOSPC'
+  }
+  return ''
+}
+
+async function classify<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+  try {
+    return await promise
+  } catch (error) {
+    throw storageError(error, signal)
+  }
+}
+
+async function* classifyEach<T>(items: AsyncIterable<T>, signal: AbortSignal | undefined): AsyncGenerator<T> {
+  try {
+    yield* items
+  } catch (error) {
+    throw storageError(error, signal)
+  }
+}
+
+function classifiedRecords(records: RecordStore): RecordStore {
+  return {
+    limits: records.limits,
+    getMany: (keys, options) => classify(records.getMany(keys, options), options?.signal),
+    range: (bounds, options) => classifyEach(records.range(bounds, options), options?.signal),
+    insertMany: (entries, options) => classify(records.insertMany(entries, options), options?.signal),
+    commit: (change, options) => classify(records.commit(change, options), options?.signal),
+    close: () => records.close(),
+  }
+}
+
+function classifiedBlobs(blobs: BlobStore): BlobStore {
+  return {
+    readBytesPreferred: blobs.readBytesPreferred,
+    put: (name, content, options) => putBlob(blobs, name, content, options),
+    read: (name, start, end, options) => classify(blobs.read(name, start, end, options), options?.signal),
+    remove: (names) => classify(blobs.remove(names), undefined),
+    list: (prefix, options) => classifyEach(blobs.list(prefix, options), options?.signal),
+    close: () => blobs.close(),
+  }
+}
+
+/** What `content` throws is not the storage's doing and passes as it is. */
+async function putBlob(blobs: BlobStore, ...[name, content, options]: Parameters<BlobStore['put']>): ReturnType<BlobStore['put']> {
+  const failure: { error?: unknown } = {}
+  const watched = async function* (): AsyncGenerator<Uint8Array> {
+    try {
+      yield* content
+    } catch (error) {
+      failure.error = error
+      throw error
+    }
+  }
+  try {
+    return await blobs.put(name, watched(), options)
+  } catch (error) {
+    throw 'error' in failure ? failure.error : storageError(error, options?.signal)
+  }
+}
+
+export function classifiedBackend(backend: StorageBackend): StorageBackend {
+  return {
+    records: classifiedRecords(backend.records),
+    blobs: classifiedBlobs(backend.blobs),
+    close: () => backend.close(),
+  }
+}

@@ -1,0 +1,84 @@
+import type { IdSet } from '../object/id-set.ts'
+import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../object/selection.ts'
+import { Bitmap } from './bitmap.ts'
+import { countObjects, type PackSelection } from './closure.ts'
+import type { PackCatalog, ProjectView } from './pack-catalog.ts'
+import { blockOf, segmentOfBlock, segmentsOf, type Segment } from './segment.ts'
+import type { SegmentReader } from './segment-reader.ts'
+
+/** Objects that are chosen, pack by pack, and read where they lie. */
+export interface ChosenObjects {
+  readonly packs: readonly PackSelection[]
+  /** Sent before all others. */
+  readonly root?: { readonly sequence: number; readonly ordinal: number }
+}
+
+/** The segments of what is chosen, pack by pack: the tables of one pack at a time are in use. */
+export async function* chosenSegments(catalog: PackCatalog, project: ProjectView, { packs, root }: ChosenObjects): AsyncGenerator<readonly Segment[]> {
+  if (root !== undefined) yield [await rootSegment(catalog, project, root)]
+  for (const { sequence, wanted } of packs) {
+    const pack = await catalog.pack(project, sequence)
+    const tables = await catalog.tables(pack)
+    const rest = sequence === root?.sequence ? wanted.without(onlyBit(tables.objects, root.ordinal)) : wanted
+    yield [...segmentsOf(tables, rest, pack.source)]
+  }
+}
+
+async function rootSegment(catalog: PackCatalog, project: ProjectView, root: { sequence: number; ordinal: number }): Promise<Segment> {
+  const pack = await catalog.pack(project, root.sequence)
+  const tables = await catalog.tables(pack)
+  return segmentOfBlock(tables, blockOf(tables.directory, root.ordinal), onlyBit(tables.objects, root.ordinal), pack.source)
+}
+
+function onlyBit(size: number, index: number): Bitmap {
+  const bitmap = Bitmap.empty(size)
+  bitmap.add(index)
+  return bitmap
+}
+
+export interface SelectionFacts {
+  readonly missing: IdSet
+  readonly closureDigest?: string
+  readonly have?: readonly HaveOutcome[]
+}
+
+/** A selection without a plan: what is stored whole is passed on as it is, what is stored among others is inflated and cut. */
+export class GraphSelection implements Selection {
+  readonly objects: number
+  readonly missing: number
+  readonly closureDigest?: string
+  readonly have?: readonly HaveOutcome[]
+  readonly #missing: IdSet
+  readonly #segments: () => AsyncIterable<readonly Segment[]>
+  readonly #reader: SegmentReader
+
+  constructor(catalog: PackCatalog, reader: SegmentReader, project: ProjectView, chosen: ChosenObjects, facts: SelectionFacts) {
+    this.objects = countObjects(chosen.packs)
+    this.missing = facts.missing.size
+    this.closureDigest = facts.closureDigest
+    this.have = facts.have
+    this.#missing = facts.missing
+    this.#reader = reader
+    this.#segments = () => chosenSegments(catalog, project, chosen)
+  }
+
+  missingIds(limit: number): Promise<readonly string[]> {
+    return Promise.resolve(firstIds(this.#missing, limit))
+  }
+
+  lines({ signal }: SelectionReadOptions): AsyncIterable<Uint8Array> {
+    return this.#reader.lines(this.#segments(), signal)
+  }
+
+  fragments({ signal }: SelectionReadOptions): AsyncIterable<readonly Fragment[]> {
+    return this.#reader.fragments(this.#segments(), signal)
+  }
+
+  release(): void {
+    // Everything it holds is memory of its own.
+  }
+}
+
+export function firstIds(ids: IdSet, limit: number): string[] {
+  return Array.from({ length: Math.min(limit, ids.size) }, (_, i) => ids.stringAt(i))
+}

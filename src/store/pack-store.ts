@@ -1,0 +1,177 @@
+import { randomBytes } from 'node:crypto'
+import { availableParallelism } from 'node:os'
+import type { Clock } from '../clock.ts'
+import { DeflatePool } from '../compression/deflate-pool.ts'
+import { MemoryBudget } from '../memory-budget.ts'
+import type { ObjectBatch } from '../object/batch.ts'
+import type { GraphStore, HaveRoot, PutResult, SignalOptions } from '../object/graph-store.ts'
+import type { IdSet } from '../object/id-set.ts'
+import type { Selection } from '../object/selection.ts'
+import type { StorageBackend } from '../storage/backend.ts'
+import { classifiedBackend } from '../storage/classified.ts'
+import { Committer } from './committer.ts'
+import { GraphReader } from './graph-reader.ts'
+import { Ingest } from './ingest.ts'
+import { PackCatalog } from './pack-catalog.ts'
+import { PlanShelf } from './plan-shelf.ts'
+import { listProjects } from './projects.ts'
+import { applyPending, sweepOrphans } from './recovery.ts'
+import { removeProject, sweepGarbage } from './removal.ts'
+import { SegmentReader } from './segment-reader.ts'
+
+const MB = 1_048_576
+/** Level 4 is within 6 in 100 of level 6 in size, and half as much work again faster. */
+const BLOCK_COMPRESSION_LEVEL = 4
+/** Roots that wait for their plan to be made ahead; the oldest are dropped, and planned when somebody asks. */
+const PLANS_AHEAD_MAX = 16
+
+export interface PackStoreOptions {
+  readonly backend: StorageBackend
+  /** Memory for tables, plans and uploads in flight. Default: 96 MB. */
+  readonly memoryBytesMax?: number
+  /** Plans in storage. Default: 1 GB. */
+  readonly planBytesMax?: number
+  /** How long an upload waits for memory before it is refused. Default: 10 s. */
+  readonly uploadWaitMs?: number
+  readonly clock?: Clock
+  /** 32 hex digits, never the same twice. Default: 128 random bits. */
+  readonly newId?: () => string
+  /** Told what failed beside any request: a plan that could not be made, a sweep that was cut off. */
+  readonly onBackgroundError?: (error: unknown) => void
+}
+
+/** The object graph in packs over a backend. Opens in `ready`. */
+export class PackStore implements GraphStore {
+  readonly #backend: StorageBackend
+  readonly #options: PackStoreOptions
+  readonly #closing = new AbortController()
+  readonly #deflate = new DeflatePool({ level: BLOCK_COMPRESSION_LEVEL, concurrency: availableParallelism() })
+  readonly #committer: Committer
+  readonly #catalog: PackCatalog
+  readonly #plans: PlanShelf
+  readonly #reader: GraphReader
+  readonly #ingest: Ingest
+  readonly #ahead = new Map<string, { readonly projectId: string; readonly rootId: string }>()
+  #background: Promise<void> = Promise.resolve()
+  #opening: Promise<void> | undefined
+
+  constructor(options: PackStoreOptions) {
+    const backend = classifiedBackend(options.backend)
+    const { records, blobs } = backend
+    const memoryBytesMax = options.memoryBytesMax ?? 96 * MB
+    const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
+    const share = memoryBytesMax / 8
+    const segments = new SegmentReader(blobs)
+    const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
+    this.#options = options
+    this.#backend = backend
+    this.#committer = new Committer(records)
+    this.#catalog = new PackCatalog(records, blobs, share * 2)
+    const storedBytesMax = options.planBytesMax ?? 1_024 * MB
+    this.#plans = new PlanShelf({ records, blobs, catalog: this.#catalog, reader: segments, deflate: this.#deflate, newId, cacheBytes: share, storedBytesMax })
+    const closing = this.#closing.signal
+    this.#reader = new GraphReader({ records, catalog: this.#catalog, reader: segments, plans: this.#plans, closing, onPlanFailed: onBackgroundError })
+    this.#ingest = new Ingest({
+      records,
+      blobs,
+      committer: this.#committer,
+      deflate: this.#deflate,
+      budget: new MemoryBudget(memoryBytesMax - share * 3),
+      newId,
+      nowMs: () => (options.clock ?? Date).now(),
+      uploadWaitMs: options.uploadWaitMs ?? 10_000,
+      onRoot: (projectId, rootId) => this.#planAhead(projectId, rootId),
+    })
+  }
+
+  /** Opens the backend and applies what a crash left committed. Rejects with the cause; may be called again, and then answers the same. */
+  ready(): Promise<void> {
+    this.#opening ??= this.#open()
+    return this.#opening
+  }
+
+  put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: SignalOptions): Promise<PutResult> {
+    return this.#ingest.put(projectId, batches, options)
+  }
+
+  has(projectId: string, ids: IdSet, options: SignalOptions): Promise<Uint8Array> {
+    return this.#reader.has(projectId, ids, options)
+  }
+
+  select(projectId: string, ids: IdSet, options: SignalOptions): Promise<Selection> {
+    return this.#reader.select(projectId, ids, options)
+  }
+
+  closure(projectId: string, rootId: string, options: SignalOptions & { readonly have?: readonly HaveRoot[] }): Promise<Selection | undefined> {
+    return this.#reader.closure(projectId, rootId, options)
+  }
+
+  projects(): AsyncIterable<readonly string[]> {
+    return listProjects(this.#backend.records)
+  }
+
+  async remove(projectId: string): Promise<void> {
+    await removeProject(this.#removalParts(), projectId)
+    this.#inBackground(() => sweepGarbage(this.#removalParts(), this.#closing.signal))
+  }
+
+  /** Waits until nothing goes on beside requests: no plan is being made, no sweep is under way. */
+  async idle(): Promise<void> {
+    for (let seen; seen !== this.#background; ) {
+      seen = this.#background
+      await seen
+      await this.#plans.settled()
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#closing.abort(new Error('the store is closing'))
+    await this.#opening?.catch(() => undefined)
+    await this.#background
+    await this.#plans.settled()
+    this.#deflate.close()
+    this.#catalog.clear()
+    this.#plans.clear()
+    await this.#backend.close()
+  }
+
+  async #open(): Promise<void> {
+    await this.#options.backend.ready?.()
+    const { records, blobs } = this.#backend
+    const parts = { records, blobs, committer: this.#committer }
+    await applyPending(parts, (error) => this.#reportUnlessClosing(error))
+    const { signal } = this.#closing
+    this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))
+    this.#inBackground(() => sweepOrphans(parts, (this.#options.clock ?? Date).now(), signal))
+  }
+
+  #removalParts(): Parameters<typeof removeProject>[0] {
+    return { records: this.#backend.records, blobs: this.#backend.blobs, nowMs: () => (this.#options.clock ?? Date).now() }
+  }
+
+  #planAhead(projectId: string, rootId: string): void {
+    const name = `${projectId}\0${rootId}`
+    this.#ahead.set(name, { projectId, rootId })
+    const [oldest] = this.#ahead.keys()
+    if (this.#ahead.size > PLANS_AHEAD_MAX) this.#ahead.delete(oldest)
+    this.#inBackground(async () => {
+      if (!this.#ahead.delete(name)) return
+      await this.#reader.planAhead(projectId, rootId)
+    })
+  }
+
+  #inBackground(task: () => Promise<void>): void {
+    this.#background = this.#background.then(async () => {
+      if (this.#closing.signal.aborted) return
+      await task().catch((error: unknown) => this.#reportUnlessClosing(error))
+    })
+  }
+
+  #reportUnlessClosing(error: unknown): void {
+    if (!this.#closing.signal.aborted) this.#options.onBackgroundError?.(error)
+  }
+}
+
+export function createPackStore(options: PackStoreOptions): PackStore {
+  return new PackStore(options)
+}
