@@ -3,8 +3,12 @@ const EMPTY = new Uint8Array(0)
 
 /** Gathers pieces into one growing buffer. What was taken is the caller's: the next pieces go into a buffer of their own. */
 export class ByteGatherer {
-  #buffer = EMPTY
+  #buffer: Uint8Array
   #length = 0
+
+  constructor(expectedBytes = 0) {
+    this.#buffer = expectedBytes === 0 ? EMPTY : new Uint8Array(expectedBytes)
+  }
 
   get length(): number {
     return this.#length
