@@ -52,5 +52,6 @@ function checked(result: Inflated, stored: Uint8Array, rawBytes: number): Uint8A
 }
 
 function corrupt(stored: Uint8Array, rawBytes: number, cause?: unknown): StowageError {
-  return new StowageError('corrupt_data', `a stored fragment of ${stored.length} bytes must inflate to exactly ${rawBytes} bytes, and does not`, { cause })
+  const message = `a stored fragment of ${stored.length} bytes must inflate to exactly ${rawBytes} bytes, and does not`
+  return new StowageError('corrupt_data', message, { cause })
 }

@@ -1,0 +1,134 @@
+import { crc32 } from 'node:zlib'
+import type { DeflatePool } from '../compression/deflate-pool.ts'
+import type { Fragment } from '../object/selection.ts'
+import type { Pacer } from './pacer.ts'
+
+/** Lines as raw DEFLATE, with what the end of a gzip stream needs to know about them. */
+export type DeflatedFragment = Extract<Fragment, { readonly deflated: Uint8Array }>
+
+/** What is compressed at once: large enough for a good ratio, small enough to keep all cores busy. */
+const SEGMENT_BYTES = 131_072
+/** Stored bytes that may wait behind a segment that is being compressed. */
+const WAITING_BYTES_MAX = 1_048_576
+
+/**
+ * The fragments in their order, with lines compressed on the way: cut into segments that do not depend on how the lines came, each compressed by
+ * itself in the pool, twice as many under way as run at once. What is stored compressed passes untouched. When `pacer` says that a heartbeat is
+ * due, nothing is held back.
+ */
+export async function* deflateFragments(
+  batches: AsyncIterable<readonly Fragment[]>,
+  options: { readonly pool: DeflatePool; readonly signal: AbortSignal; readonly pacer?: Pacer },
+): AsyncGenerator<readonly DeflatedFragment[]> {
+  const { pool, signal, pacer } = options
+  const line = new FragmentLine(pool)
+  for await (const batch of batches) {
+    signal.throwIfAborted()
+    for (const piece of piecesOf(batch)) {
+      line.add(piece)
+      while (line.isFull) yield await line.takeFirst()
+    }
+    if (pacer?.dueInMs === 0) yield await line.takeAll()
+    else if (line.compressing === 0) yield line.takeReady()
+  }
+  yield await line.takeAll()
+}
+
+/** The fragments, with lines in pieces of a segment at most. */
+function* piecesOf(batch: readonly Fragment[]): Generator<Fragment> {
+  for (const fragment of batch) {
+    if ('deflated' in fragment) yield fragment
+    else for (let at = 0; at < fragment.lines.length; at += SEGMENT_BYTES) yield { lines: fragment.lines.subarray(at, at + SEGMENT_BYTES) }
+  }
+}
+
+/** Fragments in their order, some of them still being compressed. */
+class FragmentLine {
+  readonly #pool: DeflatePool
+  #waiting: (DeflatedFragment | Promise<DeflatedFragment>)[] = []
+  #waitingBytes = 0
+  #compressing = 0
+  #lines: Uint8Array[] = []
+  #linesBytes = 0
+
+  constructor(pool: DeflatePool) {
+    this.#pool = pool
+  }
+
+  get compressing(): number {
+    return this.#compressing
+  }
+
+  get isFull(): boolean {
+    return this.#compressing >= 2 * this.#pool.concurrency || (this.#compressing > 0 && this.#waitingBytes >= WAITING_BYTES_MAX)
+  }
+
+  /** Lines of a segment at most; compressing starts when a segment is complete, or something that is not lines follows. */
+  add(fragment: Fragment): void {
+    if ('deflated' in fragment) {
+      this.#startSegment()
+      this.#waiting.push(fragment)
+      this.#waitingBytes += fragment.deflated.length
+      return
+    }
+    const room = SEGMENT_BYTES - this.#linesBytes
+    this.#addLines(fragment.lines.subarray(0, room))
+    if (this.#linesBytes === SEGMENT_BYTES) this.#startSegment()
+    this.#addLines(fragment.lines.subarray(room))
+  }
+
+  /** Only when nothing is being compressed. */
+  takeReady(): readonly DeflatedFragment[] {
+    const ready = this.#waiting as DeflatedFragment[]
+    this.#waiting = []
+    this.#waitingBytes = 0
+    return ready
+  }
+
+  /** Up to the first segment that is being compressed, that one included. */
+  async takeFirst(): Promise<readonly DeflatedFragment[]> {
+    const count = this.#waiting.findIndex((fragment) => fragment instanceof Promise) + 1
+    const taken = await settled(this.#waiting.splice(0, count))
+    for (const fragment of taken.slice(0, -1)) this.#waitingBytes -= fragment.deflated.length
+    this.#compressing--
+    return taken
+  }
+
+  async takeAll(): Promise<readonly DeflatedFragment[]> {
+    this.#startSegment()
+    const all = await settled(this.#waiting)
+    this.#compressing = 0
+    this.takeReady()
+    return all
+  }
+
+  #addLines(lines: Uint8Array): void {
+    if (lines.length === 0) return
+    this.#lines.push(lines)
+    this.#linesBytes += lines.length
+  }
+
+  #startSegment(): void {
+    if (this.#linesBytes === 0) return
+    const raw = this.#lines.length === 1 ? this.#lines[0] : Buffer.concat(this.#lines, this.#linesBytes)
+    this.#lines = []
+    this.#linesBytes = 0
+    const compressing = deflated(this.#pool, raw)
+    // An error is thrown where the fragment is taken; until then, or when nobody takes it any more, it must not count as unhandled.
+    compressing.catch(() => undefined)
+    this.#waiting.push(compressing)
+    this.#compressing++
+  }
+}
+
+async function settled(fragments: readonly (DeflatedFragment | Promise<DeflatedFragment>)[]): Promise<readonly DeflatedFragment[]> {
+  const all: DeflatedFragment[] = []
+  for (const fragment of fragments) all.push(fragment instanceof Promise ? await fragment : fragment)
+  return all
+}
+
+async function deflated(pool: DeflatePool, raw: Uint8Array): Promise<DeflatedFragment> {
+  const compressing = pool.deflate(raw)
+  const checksum = crc32(raw)
+  return { deflated: await compressing, rawBytes: raw.length, crc32: checksum }
+}

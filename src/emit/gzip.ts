@@ -1,0 +1,79 @@
+import type { DeflatePool } from '../compression/deflate-pool.ts'
+import { crc32Combine } from '../object/crc32.ts'
+import type { Fragment, PlannedSelection, SelectionReadOptions } from '../object/selection.ts'
+import { deflateFragments } from './compressor.ts'
+import { Gatherer } from './gatherer.ts'
+import type { Pacer } from './pacer.ts'
+
+/** RFC 1952 section 2.3: magic, DEFLATE, no flags, no time, no extra flags, an unknown system. The same for every answer. */
+const HEADER = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff)
+/** The empty final block (RFC 1951 section 3.2.6), the CRC-32, and the length modulo 2^32. */
+const END_BYTES = 10
+
+/** What a gzip stream has around its fragments. */
+export const GZIP_FRAME_BYTES: number = HEADER.length + END_BYTES
+
+/** How a gzip stream of `rawBytes` bytes with this CRC-32 ends, after fragments that end on a byte boundary. */
+export function gzipEnd(crc32: number, rawBytes: number): Uint8Array {
+  const end = new Uint8Array(END_BYTES)
+  const view = new DataView(end.buffer)
+  view.setUint16(0, 0x0300)
+  view.setUint32(2, crc32, true)
+  view.setUint32(6, rawBytes, true)
+  return end
+}
+
+export interface GzipOptions extends SelectionReadOptions {
+  /** Compresses what is not stored compressed. */
+  readonly compressor: DeflatePool
+  /** When it says that a heartbeat is due, nothing is held back. */
+  readonly pacer?: Pacer
+}
+
+/** One gzip stream (RFC 1952) spliced from fragments, in large buffers. The CRC-32 of the whole is combined from those of the fragments. */
+export async function* gzipFromFragments(fragments: AsyncIterable<readonly Fragment[]>, options: GzipOptions): AsyncGenerator<Uint8Array> {
+  const { compressor: pool, signal, pacer } = options
+  const gatherer = new Gatherer()
+  let checksum = 0
+  let rawBytes = 0
+  gatherer.add(HEADER)
+  for await (const batch of deflateFragments(fragments, { pool, signal, pacer })) {
+    for (const fragment of batch) {
+      checksum = crc32Combine(checksum, fragment.crc32, fragment.rawBytes)
+      rawBytes += fragment.rawBytes
+      gatherer.add(fragment.deflated)
+    }
+    for (const buffer of pacer?.dueInMs === 0 ? gatherer.takeAll() : gatherer.take()) {
+      yield buffer
+      pacer?.sent()
+    }
+  }
+  gatherer.add(gzipEnd(checksum, rawBytes))
+  yield* gatherer.takeAll()
+}
+
+/** Lines as a fragment without compressing them: one stored block (RFC 1951 section 3.2.4), of 65,535 bytes at most. */
+export function storedBlock(lines: Uint8Array): Uint8Array {
+  const block = new Uint8Array(5 + lines.length)
+  const view = new DataView(block.buffer)
+  view.setUint16(1, lines.length, true)
+  view.setUint16(3, ~lines.length, true)
+  block.set(lines, 5)
+  return block
+}
+
+/** Bytes `start` up to, not including, `end` of the gzip stream of a plan's lines: stored bytes, nothing is computed. */
+export async function* plannedGzip(plan: PlannedSelection, start: number, end: number, read: SelectionReadOptions): AsyncGenerator<Uint8Array> {
+  const gatherer = new Gatherer()
+  const storedEnd = HEADER.length + plan.storedBytes
+  gatherer.add(HEADER.subarray(start, end))
+  if (start < storedEnd && end > HEADER.length) {
+    const from = Math.max(0, start - HEADER.length)
+    for await (const bytes of plan.stored(from, Math.min(plan.storedBytes, end - HEADER.length), read)) {
+      gatherer.add(bytes)
+      yield* gatherer.take()
+    }
+  }
+  if (end > storedEnd) gatherer.add(gzipEnd(plan.crc32, plan.rawBytes).subarray(Math.max(0, start - storedEnd), end - storedEnd))
+  yield* gatherer.takeAll()
+}
