@@ -115,6 +115,7 @@ class MultipartReader {
     else this.#dicer.write(slice)
     await setImmediate()
     this.#countHeaderBytes(slice?.length ?? 0)
+    if (this.#closed) this.#checkHeadersEnded()
     if (this.#bodyEnded && !this.#closed) this.#fail(invalidMultipart('it ends before its closing boundary'))
     if (this.#failure !== undefined) throw this.#failure
   }
@@ -133,14 +134,18 @@ class MultipartReader {
 
   #onPart(stream: Dicer.PartStream): void {
     if (this.#failure !== undefined) return void stream.resume()
-    const index = this.#parts++
     stream.on('error', () => undefined)
-    if (this.#inHeaders) this.#fail(invalidMultipart(`part ${index - 1} ends inside its headers`))
+    this.#checkHeadersEnded()
+    const index = this.#parts++
     if (index === this.#limits.partsMax) this.#fail(new StowageError('too_many_parts', `the multipart body has more than ${index} parts, the limit of one request`))
     this.#inHeaders = true
     this.#headerBytes = 0
     stream.on('header', (raw: object) => this.#onHeaders(stream, index, raw as RawPartHeaders))
     stream.resume()
+  }
+
+  #checkHeadersEnded(): void {
+    if (this.#inHeaders) this.#fail(invalidMultipart(`part ${this.#parts - 1} ends inside its headers`))
   }
 
   #onHeaders(stream: Dicer.PartStream, index: number, raw: RawPartHeaders): void {
