@@ -3,6 +3,7 @@ import type { Committer } from './committer.ts'
 import { keyBounds, keyParts, packBlobName, packKey, parseHex, planBlobName } from './keys.ts'
 import { packOf, readTables } from './pack-catalog.ts'
 import { decodePackRecord, decodePlanRecord } from './records.ts'
+import { isTombstone } from './tombstone.ts'
 
 /** Blobs that no record names are kept this long: an upload whose commit is on its way may be about to name one. */
 const ORPHAN_GRACE_MS = 60 * 60_000
@@ -43,7 +44,7 @@ export async function sweepOrphans({ records, blobs }: RecoveryParts, nowMs: num
   const candidates = new Set<string>()
   for await (const batch of blobs.list('', { signal })) {
     for (const { name, modifiedAtMs } of batch) {
-      if (modifiedAtMs < nowMs - ORPHAN_GRACE_MS && !name.includes('/tombstone-')) candidates.add(name)
+      if (modifiedAtMs < nowMs - ORPHAN_GRACE_MS && !isTombstone(name)) candidates.add(name)
     }
   }
   for await (const entries of records.range(keyBounds('pack'), { signal })) {

@@ -1,8 +1,9 @@
 import { StowageError } from '../errors.ts'
 import type { BlobStore, Entry, RecordStore } from '../storage/backend.ts'
-import { garbageKey, headKey, keyBounds, keyParts, packBlobName, parseHex, planBlobName, tombstoneBlobName } from './keys.ts'
+import { garbageKey, headKey, keyBounds, keyParts, packBlobName, parseHex, planBlobName } from './keys.ts'
 import { readHead } from './projects.ts'
 import { decodePackRecord, decodePlanRecord, encodeHead } from './records.ts'
+import { putTombstone } from './tombstone.ts'
 
 const ATTEMPTS_MAX = 100
 const REMOVALS_AT_ONCE = 25
@@ -24,23 +25,10 @@ export async function removeProject({ records, blobs, nowMs }: RemovalParts, pro
     ]
     const result = await records.commit({ put, expect: [{ key, value: bytes }] })
     if (!result.ok) continue
-    await putTombstone(blobs, projectId, head.generation, nowMs())
+    await putTombstone(blobs, { projectId, generation: head.generation, removedAtMs: nowMs() })
     return
   }
   throw new StowageError('overloaded', 'the project is being written to so much that it cannot be removed; try again shortly')
-}
-
-/** Without it, `reindex` could take the packs of a removed project for ones whose records were lost. */
-async function putTombstone(blobs: BlobStore, projectId: string, generation: number, nowMs: number): Promise<void> {
-  const name = tombstoneBlobName(projectId, generation)
-  for await (const found of blobs.list(name)) if (found.some((blob) => blob.name === name)) return
-  const content = Buffer.from(JSON.stringify({ projectId, generation, removedAtMs: nowMs }))
-  await blobs.put(
-    name,
-    (async function* () {
-      yield content
-    })(),
-  )
 }
 
 /** Frees the space of removed projects. May be cut off at any point and goes on where it was. */
@@ -56,7 +44,7 @@ export async function sweepGarbage(parts: RemovalParts, signal: AbortSignal): Pr
 
 async function sweepGeneration(parts: RemovalParts, projectId: string, generation: number, signal: AbortSignal): Promise<void> {
   const { records, blobs, nowMs } = parts
-  await putTombstone(blobs, projectId, generation, nowMs())
+  await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
   const bounds = (kind: 'object' | 'pending' | 'plan' | 'pack'): ReturnType<typeof keyBounds> => keyBounds(kind, projectId, generation)
   await sweepRecords(records, bounds('object'), signal)
   await sweepRecords(records, bounds('pending'), signal)

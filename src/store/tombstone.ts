@@ -1,0 +1,41 @@
+import { crc32 } from 'node:zlib'
+import type { BlobStore } from '../storage/backend.ts'
+import { corrupt } from './byte-codec.ts'
+import { parseHex, projectFolder, tombstoneBlobName } from './keys.ts'
+import { readSource } from './segment-reader.ts'
+
+/** Says that everything a project held up to and with a generation is gone on purpose. */
+export interface Tombstone {
+  readonly projectId: string
+  readonly generation: number
+  readonly removedAtMs: number
+}
+
+export function isTombstone(blobName: string): boolean {
+  return blobName.includes('/tombstone-')
+}
+
+/** Without it, `reindex` could take the packs of a removed project for ones whose records were lost. One that exists stays as it is. */
+export async function putTombstone(blobs: BlobStore, tombstone: Tombstone): Promise<void> {
+  const name = tombstoneBlobName(tombstone.projectId, tombstone.generation)
+  for await (const found of blobs.list(name)) if (found.some((blob) => blob.name === name)) return
+  await blobs.put(name, encoded(tombstone))
+}
+
+/** Throws `corrupt_data`. */
+export async function readTombstone(blobs: BlobStore, name: string, size: number): Promise<Tombstone> {
+  const [json, checksum] = Buffer.from(await readSource(blobs, { blob: name }, 0, size))
+    .toString('utf8')
+    .split('\n')
+  if (checksum !== crc32(json).toString(16)) throw corrupt('a tombstone does not match its CRC-32')
+  const tombstone = JSON.parse(json) as Tombstone
+  const [folder, file] = name.split('/')
+  const isOwn = projectFolder(tombstone.projectId) === folder && parseHex(file.slice('tombstone-'.length)) === tombstone.generation
+  if (!isOwn) throw corrupt('a tombstone names another project')
+  return tombstone
+}
+
+async function* encoded(tombstone: Tombstone): AsyncGenerator<Uint8Array> {
+  const json = JSON.stringify(tombstone)
+  yield Buffer.from(`${json}\n${crc32(json).toString(16)}\n`)
+}
