@@ -192,3 +192,19 @@ test('a plan whose bytes end too early is an error, not a short answer', async (
     await assert.rejects(collected(emit(short, options, { signal })), { code: 'corrupt_data' })
   }
 })
+
+test('a mask is applied to the lines in both codings, with and without a plan, and not to a JSON array', async () => {
+  for (const shape of [{ linesEach: 2 }, { planned: true }]) {
+    const made = await madeSelection(madeObjects(100), shape)
+    const masked = made.text.toString().split('\n').slice(0, -1).map((line) => {
+      const [id, json] = line.split('\t')
+      const { name } = JSON.parse(json) as { name: string }
+      return `${id}\t${JSON.stringify({ id, name })}\n`
+    })
+    for (const coding of ['gzip', 'identity'] as const) {
+      const sent = await decoded(made, { format: 'text', coding, mask: { include: ['name'] } })
+      assert.equal(sent.toString(), masked.join(''))
+    }
+    assert.throws(() => emit(made.selection, { format: 'json', coding: 'gzip', mask: { include: ['name'] } }, { signal }), { code: 'not_supported' })
+  }
+})
