@@ -4,9 +4,8 @@ import type { ObjectBatch } from '../object/batch.ts'
 import type { Element } from '../object/element.ts'
 import type { IdSet } from '../object/id-set.ts'
 import { inspectBatches } from '../object/inspect.ts'
-import type { ObjectRecord } from '../object/line.ts'
 import type { Fragment, Selection, SelectionReadOptions } from '../object/selection.ts'
-import type { ObjectStore } from './object-store.ts'
+import type { ObjectStore, StoredObject } from './object-store.ts'
 
 /** Ids that a host's store is asked for in one call. */
 export const IDS_PER_CALL = 1_000
@@ -90,7 +89,7 @@ export function idsOf(ids: IdSet, start: number, end: number): string[] {
   return strings
 }
 
-async function* elementsOf(batches: AsyncIterable<readonly ObjectRecord[]>): AsyncGenerator<readonly Element[]> {
+async function* elementsOf(batches: AsyncIterable<readonly StoredObject[]>): AsyncGenerator<readonly Element[]> {
   let index = 0
   for await (const records of batches) yield records.map((record) => ({ bytes: record.json, part: 0, index: index++ }))
 }

@@ -1,0 +1,127 @@
+import type { Access, Right } from '../access/access.ts'
+import { StowageError } from '../errors.ts'
+import { allowedOrigin, type CorsPolicy, corsHeaders, preflightHeaders } from './cors.ts'
+import { errorAnswer, toStowageError } from './errors.ts'
+import type { Answer, Exchange, Operation } from './exchange.ts'
+import type { Flights } from './flights.ts'
+import { checkParams, type EndpointName, type Params, type Route } from './router.ts'
+
+/** A request before its path's parameters are known to be ids. */
+export type Arrival<H> = Omit<Exchange<H>, 'params'>
+
+export interface CoreOptions<H> {
+  readonly operations: { readonly [E in EndpointName]: Operation<H> }
+  readonly ready: () => Promise<void>
+  readonly flights: Flights
+  readonly cors: CorsPolicy | undefined
+  /** `next` hands errors to the host instead of answering them. */
+  readonly errors: 'answer' | 'next'
+  /** Told of every failure, answered or not. Must not throw. */
+  readonly failed: (error: StowageError, context: { readonly requestId: string; readonly host: unknown }) => void
+  readonly newRequestId: () => string
+}
+
+const REQUEST_ID = /^[\w.:+/=-]{1,128}$/
+
+/** What both kinds of hosts share: everything between an arrived request and its answer. */
+export class HttpCore<H> {
+  readonly #options: CoreOptions<H>
+
+  constructor(options: CoreOptions<H>) {
+    this.#options = options
+  }
+
+  get flights(): Flights {
+    return this.#options.flights
+  }
+
+  /** What came in `x-request-id` where that is harmless to repeat, else a new one. */
+  requestId(incoming: string | null | undefined): string {
+    return typeof incoming === 'string' && REQUEST_ID.test(incoming) ? incoming : this.#options.newRequestId()
+  }
+
+  /** Whether a host that can take errors shall get them. */
+  get handsOver(): boolean {
+    return this.#options.errors === 'next'
+  }
+
+  /** The answer of a route. Rejects only with `handOver`, and then with a `StowageError`. */
+  answer(arrival: Arrival<H>, call: { readonly route: Route; readonly params: () => Params; readonly handOver: boolean }): Promise<Answer> {
+    const { route, params, handOver } = call
+    return this.#guarded(arrival, handOver, async () => {
+      if (arrival.method === 'OPTIONS') return this.#optionsAnswer(arrival, route)
+      if (!isAllowed(arrival.method, route)) throw methodNotAllowed(route)
+      const exchange = { ...arrival, params: checkParams(params()) }
+      this.#options.flights.checkOpen()
+      await this.#options.ready()
+      return this.#options.operations[route.name](exchange)
+    })
+  }
+
+  /** The answer to a path that no route has. */
+  unmatched(arrival: Arrival<H>, handOver: boolean): Promise<Answer> {
+    return this.#guarded(arrival, handOver, () => Promise.reject(new StowageError('route_not_found', 'there is nothing at this path')))
+  }
+
+  /** Tells the host about an error, also when it came too late to be answered. That a client went away is no failure. */
+  report(thrown: unknown, arrival: Arrival<H>): StowageError {
+    const error = toStowageError(thrown)
+    const { signal, requestId, host } = arrival
+    if (!isClientGone(signal)) this.#options.failed(error, { requestId, host })
+    return error
+  }
+
+  async #guarded(arrival: Arrival<H>, handOver: boolean, work: () => Promise<Answer>): Promise<Answer> {
+    const answer = await work().catch((thrown: unknown) => {
+      const error = this.report(thrown, arrival)
+      if (handOver) throw error
+      return errorAnswer(error)
+    })
+    return { ...answer, headers: { ...answer.headers, ...this.#commonHeaders(arrival, answer.headers.Vary) } }
+  }
+
+  #commonHeaders(arrival: Arrival<H>, vary: string | undefined): Record<string, string> {
+    const common = { 'X-Request-Id': arrival.requestId, 'X-Content-Type-Options': 'nosniff' }
+    const { cors } = this.#options
+    return cors === undefined ? common : { ...common, ...corsHeaders(cors, allowedOrigin(cors, arrival.headers.get('origin')), vary) }
+  }
+
+  #optionsAnswer(arrival: Arrival<H>, route: Route): Answer {
+    const { cors } = this.#options
+    const preflight = cors === undefined ? {} : preflightHeaders(cors, route, arrival.headers)
+    return { status: 204, headers: { Allow: route.allow, ...preflight } }
+  }
+}
+
+/** Lets a request through to its operation: 401 without a principal, 403 without the right. */
+export type Guard<H> = (exchange: Exchange<H>, right: Right) => Promise<void>
+
+export function createGuard<H>(access: Access<H>): Guard<H> {
+  return async (exchange, right) => {
+    const { headers, method, path, host, params } = exchange
+    const principal = await access.authenticate({ headers, method, path, host })
+    if (principal === undefined) throw unauthenticated(headers.has('authorization'))
+    if (!(await access.authorize(principal, params.projectId, right))) {
+      throw new StowageError('forbidden', `this token does not give the right to ${right} in this project`)
+    }
+  }
+}
+
+function unauthenticated(sentToken: boolean): StowageError {
+  const [message, challenge] = sentToken
+    ? ['the token in the Authorization header is not valid', 'Bearer realm="stowage", error="invalid_token"']
+    : ['a token is needed in the header "Authorization: Bearer <token>"', 'Bearer realm="stowage"']
+  return new StowageError('unauthenticated', message, { headers: { 'WWW-Authenticate': challenge } })
+}
+
+function isClientGone(signal: AbortSignal): boolean {
+  return signal.aborted && signal.reason instanceof StowageError && signal.reason.code === 'request_aborted'
+}
+
+function isAllowed(method: string, route: Route): boolean {
+  return method === route.method || (method === 'HEAD' && route.method === 'GET')
+}
+
+function methodNotAllowed(route: Route): StowageError {
+  return new StowageError('method_not_allowed', `this path takes ${route.allow}`, { headers: { Allow: route.allow } })
+}

@@ -1,0 +1,59 @@
+import type { Route } from './router.ts'
+
+export interface CorsOptions {
+  /** `'*'`, a list of origins such as `https://viewer.example`, or a function that says whether an origin may. */
+  readonly origins: '*' | readonly string[] | ((origin: string) => boolean)
+  /** Whether browsers may send cookies and client certificates. Not with `'*'`. */
+  readonly credentials?: boolean
+  /** Seconds for which a browser may keep the answer to a preflight request. 600 by default. */
+  readonly maxAgeS?: number
+}
+
+export interface CorsPolicy {
+  readonly allows: (origin: string) => boolean
+  readonly anyOrigin: boolean
+  readonly credentials: boolean
+  readonly maxAgeS: number
+}
+
+const EXPOSED = [
+  'ETag', 'Content-Length', 'Content-Range', 'Accept-Ranges', 'Content-Disposition', 'Retry-After', 'X-Request-Id',
+  'Stowage-Missing-Objects', 'Stowage-Closure', 'Stowage-Have',
+].join(', ')
+
+/** Throws `TypeError` for credentials with any origin, which browsers refuse. */
+export function corsPolicy(options: CorsOptions): CorsPolicy {
+  const { origins, credentials = false, maxAgeS = 600 } = options
+  if (origins === '*' && credentials) throw new TypeError("cors.credentials needs a list of origins; browsers refuse it with '*'")
+  const allows = typeof origins === 'function' ? origins : (origin: string) => origins === '*' || origins.includes(origin)
+  return { allows, anyOrigin: origins === '*', credentials, maxAgeS }
+}
+
+/** The origin that asks, if it may. */
+export function allowedOrigin(policy: CorsPolicy, origin: string | null): string | undefined {
+  return origin !== null && policy.allows(origin) ? origin : undefined
+}
+
+/** The headers of any answer. `vary` is what the answer varies by already. */
+export function corsHeaders(policy: CorsPolicy, origin: string | undefined, vary: string | undefined): Record<string, string> {
+  if (policy.anyOrigin) return { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': EXPOSED }
+  const varyBoth = { Vary: vary === undefined ? 'Origin' : `${vary}, Origin` }
+  if (origin === undefined) return varyBoth
+  return {
+    ...varyBoth,
+    'Access-Control-Allow-Origin': origin,
+    'Access-Control-Expose-Headers': EXPOSED,
+    ...(policy.credentials ? { 'Access-Control-Allow-Credentials': 'true' } : {}),
+  }
+}
+
+/** What a preflight request (https://fetch.spec.whatwg.org, section 3.3) gets beyond that; nothing for an origin that may not, and for plain OPTIONS. Any header may be sent: what a request means is decided by its token. */
+export function preflightHeaders(policy: CorsPolicy, route: Route, headers: Headers): Record<string, string> {
+  if (!headers.has('access-control-request-method') || allowedOrigin(policy, headers.get('origin')) === undefined) return {}
+  const asked = headers.get('access-control-request-headers')
+  return {
+    'Access-Control-Allow-Methods': route.allow,
+    ...(asked === null ? {} : { 'Access-Control-Allow-Headers': asked }),
+    'Access-Control-Max-Age': String(policy.maxAgeS),
+  }
+}

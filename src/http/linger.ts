@@ -1,0 +1,11 @@
+/** A client that is still sending when it is answered gets this long to stop. */
+export const LINGER_MS_MAX = 9_000
+/** A client that has sent nothing for this long has stopped. */
+export const LINGER_IDLE_MS = 1_000
+/** Framing around the largest body that is still read to its end. */
+const LINGER_SLACK_BYTES = 65_536
+
+/** How much of a body is read at most, whatever it turned out to be. */
+export function lingerBytesMax(requestBytesMax: number): number {
+  return 2 * requestBytesMax + LINGER_SLACK_BYTES
+}

@@ -1,0 +1,84 @@
+import type { IncomingMessage } from 'node:http'
+import { StowageError } from '../errors.ts'
+import { parseLength, type RequestBody } from './exchange.ts'
+import { exactBytes, parsedBody, parsedValues } from './parsed-body.ts'
+import { waitFor } from './progress.ts'
+
+/** Set on a request whose client waits for `100 Continue` until that is sent. */
+export const AWAITS_CONTINUE: unique symbol = Symbol('stowage.awaitsContinue')
+
+export type NodeRequest = IncomingMessage & { body?: unknown; [AWAITS_CONTINUE]?: boolean }
+
+export interface NodeBodyOptions {
+  readonly signal: AbortSignal
+  readonly stallTimeoutMs: number
+}
+
+/** The body of a Node request: read by pulling, never destroyed by whoever stops reading, so that the answer can still be sent. */
+export class NodeBody {
+  readonly #req: NodeRequest
+  readonly #options: NodeBodyOptions
+  #bytesRead = 0
+
+  constructor(req: NodeRequest, options: NodeBodyOptions) {
+    this.#req = req
+    this.#options = options
+  }
+
+  /** Bytes that were read so far. */
+  get bytesRead(): number {
+    return this.#bytesRead
+  }
+
+  /** Whether the client is still sending, or would like to. A client that waits for `100 Continue` has not begun. */
+  get underWay(): boolean {
+    const { headers } = this.#req
+    const announced = headers['transfer-encoding'] !== undefined || (parseLength(headers['content-length']) ?? 0) > 0
+    return announced && !this.#req.complete && !this.#req.destroyed && this.#req[AWAITS_CONTINUE] !== true
+  }
+
+  asRequestBody(): RequestBody {
+    const { headers } = this.#req
+    const length = parseLength(headers['content-length'])
+    const type = headers['content-type']
+    if (!this.#consumed()) {
+      return { type, encoding: headers['content-encoding'], length, bytes: () => this.chunks(), values: () => this.chunks() }
+    }
+    const parsed = parsedBody(this.#req.body, type)
+    return { type: parsed.type, encoding: undefined, length, bytes: () => exactBytes(parsed), values: () => parsedValues(parsed) }
+  }
+
+  /** What arrives, in the pieces in which it arrives. Throws `request_aborted` when the client goes away or sends nothing for too long. */
+  async *chunks(timeoutMs: number = this.#options.stallTimeoutMs): AsyncGenerator<Uint8Array, void, undefined> {
+    const req = this.#req
+    for (;;) {
+      const chunk = req.read() as Uint8Array | null
+      if (chunk !== null) {
+        this.#bytesRead += chunk.length
+        yield chunk
+      } else if (req.readableEnded) {
+        return
+      } else if (req.destroyed) {
+        throw new StowageError('request_aborted', 'the connection ended before the whole body had come', { cause: req.errored })
+      } else {
+        await waitFor((happened) => subscribe(req, happened), {
+          signal: this.#options.signal,
+          timeoutMs,
+          late: () => new StowageError('request_aborted', `no byte of the body came for ${timeoutMs} ms`),
+        })
+      }
+    }
+  }
+
+  #consumed(): boolean {
+    return this.#req.readableEnded || (this.#req.readableDidRead && this.#req.complete && this.#req.readableLength === 0)
+  }
+}
+
+function subscribe(req: IncomingMessage, happened: (error?: Error) => void): () => void {
+  const wake = (): void => happened()
+  for (const event of ['readable', 'end', 'close', 'error']) req.on(event, wake)
+  return () => {
+    for (const event of ['readable', 'end', 'close', 'error']) req.off(event, wake)
+  }
+}

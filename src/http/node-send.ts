@@ -1,0 +1,98 @@
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { StowageError } from '../errors.ts'
+import type { Answer } from './exchange.ts'
+import { LINGER_IDLE_MS, LINGER_MS_MAX, lingerBytesMax } from './linger.ts'
+import type { NodeBody } from './node-body.ts'
+import { waitFor } from './progress.ts'
+
+export interface Sending {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly body: NodeBody
+  readonly answer: Answer
+  readonly signal: AbortSignal
+  readonly stallTimeoutMs: number
+  readonly requestBytesMax: number
+}
+
+/** Writes an answer and resolves when its last byte was handed to the system. Rejects when the client is gone or reads nothing for too long. */
+export async function sendAnswer(sending: Sending): Promise<void> {
+  const { req, res, answer, body } = sending
+  if (res.headersSent || res.destroyed) throw new StowageError('request_aborted', 'the response is not open any more')
+  const underWay = body.underWay
+  if (underWay) res.setHeader('Connection', 'close')
+  setHeaders(res, answer)
+  if (req.method === 'HEAD' || answer.body === undefined) return end(sending)
+  if (!(answer.body instanceof Uint8Array)) return streamBody(sending, answer.body)
+  if (!underWay) return end(sending, answer.body)
+  return sendWhileReceiving(sending, answer.body)
+}
+
+/** What the host's own middleware set stays, apart from what the answer sets itself; `Vary` is both. */
+function setHeaders(res: ServerResponse, answer: Answer): void {
+  res.statusCode = answer.status
+  const varied = res.getHeader('Vary')
+  for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value)
+  if (varied !== undefined && answer.headers.Vary !== undefined) res.setHeader('Vary', [varied, answer.headers.Vary].flat().join(', '))
+  const length = answer.body instanceof Uint8Array ? answer.body.length : answer.length
+  if (length !== undefined) res.setHeader('Content-Length', length)
+}
+
+async function streamBody(sending: Sending, chunks: AsyncIterable<Uint8Array>): Promise<void> {
+  const { res } = sending
+  res.flushHeaders()
+  for await (const chunk of chunks) {
+    if (!res.write(chunk)) await drained(sending)
+  }
+  await end(sending)
+}
+
+/**
+ * Who closes while the client sends resets the connection, and most clients then never read the answer. So all of it but its last byte is
+ * sent, what still comes is read and thrown away within bounds, and only then does the answer end and the connection close.
+ */
+async function sendWhileReceiving(sending: Sending, bytes: Uint8Array): Promise<void> {
+  const { res, body, requestBytesMax } = sending
+  res.write(bytes.subarray(0, -1))
+  await discard(body, lingerBytesMax(requestBytesMax))
+  await end(sending, bytes.subarray(-1))
+}
+
+async function discard(body: NodeBody, bytesReadMax: number): Promise<void> {
+  const deadlineMs = performance.now() + LINGER_MS_MAX
+  try {
+    for await (const _ of body.chunks(LINGER_IDLE_MS)) {
+      if (body.bytesRead >= bytesReadMax || performance.now() >= deadlineMs) return
+    }
+  } catch (error) {
+    if (!(error instanceof StowageError)) throw error
+  }
+}
+
+function drained(sending: Sending): Promise<void> {
+  const { res } = sending
+  return progress(sending, (happened) => {
+    const wake = (): void => happened()
+    res.once('drain', wake)
+    return () => res.off('drain', wake)
+  })
+}
+
+function end(sending: Sending, last?: Uint8Array): Promise<void> {
+  const { res } = sending
+  return progress(sending, (happened) => {
+    const wake = (): void => happened()
+    res.once('finish', wake)
+    res.end(last)
+    return () => res.off('finish', wake)
+  })
+}
+
+function progress(sending: Sending, subscribe: (happened: (error?: Error) => void) => () => void): Promise<void> {
+  const { signal, stallTimeoutMs } = sending
+  return waitFor(subscribe, {
+    signal,
+    timeoutMs: stallTimeoutMs,
+    late: () => new StowageError('request_aborted', `the client read nothing for ${stallTimeoutMs} ms`),
+  })
+}

@@ -1,0 +1,31 @@
+import type { Limits } from '../../limits.ts'
+import { tooLarge } from '../../limits.ts'
+import type { ObjectWriter } from '../../object/graph-store.ts'
+import { uploadObjects } from '../../upload.ts'
+import type { Guard } from '../core.ts'
+import type { Operation } from '../exchange.ts'
+import { uploadSource } from '../sources.ts'
+
+export interface UploadDeps<H> {
+  readonly store: ObjectWriter
+  readonly guard: Guard<H>
+  readonly limits: Limits
+  /** 201 for clients that insist on it. */
+  readonly status: 200 | 201
+}
+
+/** `POST /objects/{projectId}`: stores a batch of objects, all or nothing. */
+export function uploadOperation<H>(deps: UploadDeps<H>): Operation<H> {
+  const { store, guard, limits, status } = deps
+  return async (exchange) => {
+    const { signal, params, body } = exchange
+    await guard(exchange, 'write')
+    if ((body.length ?? 0) > limits.requestBytesMax) throw tooLarge('request_too_large', `the request's body (${body.length} bytes)`, limits.requestBytesMax)
+    const summary = await uploadObjects({ store, limits, projectId: params.projectId }, uploadSource(body), signal)
+    return {
+      status,
+      headers: { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' },
+      body: Buffer.from(JSON.stringify(summary)),
+    }
+  }
+}

@@ -1,0 +1,60 @@
+import type { IdSet } from '../object/id-set.ts'
+
+const PIECE_BYTES = 65_536
+/** Bytes that are written between two looks at the room that is left: an escaped character, or a value with its brackets. */
+const STEP_BYTES_MAX = 16
+const HEX_DIGITS = Buffer.from('0123456789abcdef')
+const TRUE = Buffer.from(':true')
+const FALSE = Buffer.from(':false')
+const OPEN = 0x7b
+const CLOSE = 0x7d
+const COMMA = 0x2c
+const QUOTE = 0x22
+const BACKSLASH = 0x5c
+const SPACE = 0x20
+const UNICODE_ESCAPE = Buffer.from('\\u00')
+
+/**
+ * `{"<id>": true, ...}` with every id of the set, in its order, as bytes in large buffers: as an object an id such as `__proto__` would be lost, and a
+ * million ids would be as many strings.
+ */
+export async function* presenceText(ids: IdSet, held: Uint8Array): AsyncGenerator<Uint8Array> {
+  let piece = Buffer.allocUnsafe(PIECE_BYTES)
+  let at = 0
+  piece[at++] = OPEN
+  for (let index = 0; index < ids.size; index++) {
+    const id = ids.bytesAt(index)
+    if (index > 0) piece[at++] = COMMA
+    piece[at++] = QUOTE
+    // One step more than the id has bytes: its value.
+    for (let i = 0; i <= id.length; i++) {
+      at = i < id.length ? writeCharacter(piece, at, id[i]) : writeValue(piece, at, held[index] === 1 ? TRUE : FALSE)
+      if (at + STEP_BYTES_MAX <= piece.length) continue
+      yield piece.subarray(0, at)
+      piece = Buffer.allocUnsafe(PIECE_BYTES)
+      at = 0
+    }
+  }
+  piece[at++] = CLOSE
+  yield piece.subarray(0, at)
+}
+
+/** Quotes, backslashes and control characters are all that JSON wants escaped (RFC 8259 section 7); the rest of UTF-8 stays as it is. */
+function writeCharacter(target: Uint8Array, start: number, byte: number): number {
+  let at = start
+  if (byte < SPACE) {
+    target.set(UNICODE_ESCAPE, at)
+    target[at + 4] = HEX_DIGITS[byte >> 4]
+    target[at + 5] = HEX_DIGITS[byte & 0xf]
+    return at + 6
+  }
+  if (byte === QUOTE || byte === BACKSLASH) target[at++] = BACKSLASH
+  target[at++] = byte
+  return at
+}
+
+function writeValue(target: Uint8Array, start: number, value: Uint8Array): number {
+  target[start] = QUOTE
+  target.set(value, start + 1)
+  return start + 1 + value.length
+}

@@ -1,0 +1,22 @@
+/// <reference types="node" preserve="true" />
+
+export { continueOnExpect, createObjectService, type Endpoint, type Endpoints, type ObjectService } from './service.ts'
+export type { CommonServiceOptions, ErrorContext, Logger, ObjectServiceOptions, ServiceStorage } from './service-options.ts'
+export type { CorsOptions } from './http/cors.ts'
+export type { Next } from './http/node.ts'
+export type { EndpointName, Params } from './http/router.ts'
+export type { ProjectObjects } from './project-objects.ts'
+export type { UploadSummary } from './upload.ts'
+export type { AssignedId } from './object/inspect.ts'
+export type { ObjectRecord } from './object/line.ts'
+export type { ObjectStore, StoredObject } from './store/object-store.ts'
+export { type Access, type AccessRequest, claimAuthorize, EVERY_PROJECT, type Principal, type Right } from './access/access.ts'
+export { jwtAccess, type JwtAccessOptions } from './access/jwt.ts'
+export { openAccess } from './access/open.ts'
+export type { Clock } from './clock.ts'
+export { ERROR_STATUS, type ErrorBody, StowageError, type StowageErrorCode, type StowageErrorOptions } from './errors.ts'
+export { DEFAULT_LIMITS, type Limits, MB } from './limits.ts'
+export {
+  BlobExistsError, type BlobInfo, BlobNotFoundError, type BlobStore, type CallOptions, type Change, type CommitResult, type Entry, type Expectation, type RangeBounds,
+  type RecordLimits, type RecordStore, type StorageBackend,
+} from './storage/backend.ts'

@@ -1,0 +1,45 @@
+import type { Element } from './object/element.ts'
+import type { ObjectSelector } from './object/graph-store.ts'
+import { checkObjectId } from './object/id.ts'
+import { IdSet } from './object/id-set.ts'
+import { inspectBatches } from './object/inspect.ts'
+import { type ObjectRecord, toObjectRecords } from './object/line.ts'
+
+const TAB = 0x09
+const LF = 0x0a
+
+/** The JSON text of one object, `undefined` when it is not held. */
+export async function readObject(store: ObjectSelector, projectId: string, objectId: string, signal: AbortSignal): Promise<Uint8Array | undefined> {
+  const id = checkObjectId(objectId)
+  const ids = new IdSet(1)
+  ids.add(id)
+  const selection = await store.select(projectId, ids, { signal })
+  try {
+    if (selection.objects === 0) return undefined
+    const pieces: Uint8Array[] = []
+    for await (const piece of selection.lines({ signal })) pieces.push(piece)
+    const line = Buffer.concat(pieces)
+    return line.subarray(id.length + 1, -1)
+  } finally {
+    selection.release()
+  }
+}
+
+/** Lines as records. The references are found by looking into each object again, under no limit: one held when it came. */
+export async function* readRecords(lines: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<readonly ObjectRecord[]> {
+  const batches = inspectBatches(elementsOf(lines), { nestingMax: Number.MAX_SAFE_INTEGER }, { signal })
+  for await (const batch of batches) yield toObjectRecords(batch)
+}
+
+async function* elementsOf(lines: AsyncIterable<Uint8Array>): AsyncGenerator<readonly Element[]> {
+  let index = 0
+  for await (const buffer of lines) {
+    const elements: Element[] = []
+    for (let start = 0; start < buffer.length;) {
+      const end = buffer.indexOf(LF, start)
+      elements.push({ bytes: buffer.subarray(buffer.indexOf(TAB, start) + 1, end), part: 0, index: index++ })
+      start = end + 1
+    }
+    yield elements
+  }
+}

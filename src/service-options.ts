@@ -1,0 +1,49 @@
+import type { Access } from './access/access.ts'
+import type { Clock } from './clock.ts'
+import type { StowageError } from './errors.ts'
+import type { CorsOptions } from './http/cors.ts'
+import type { Limits } from './limits.ts'
+import type { StorageBackend } from './storage/backend.ts'
+import type { ObjectStore } from './store/object-store.ts'
+
+/** Where a service writes what its operator should know. `console` is one, and so are pino's loggers. */
+export interface Logger {
+  error(fields: object, message: string): void
+}
+
+export interface ErrorContext<H> {
+  /** As in the answer's header `x-request-id`. */
+  readonly requestId: string
+  readonly host: H
+}
+
+/** Where the objects are: a storage backend, over which Stowage keeps them packed, or an object store of the host's own. */
+export type ServiceStorage = { readonly backend: StorageBackend } | { readonly store: ObjectStore }
+
+/** `H` is what access and `onError` are told of the host's request: the `IncomingMessage` under `node`, the second argument of `fetch`. */
+export interface CommonServiceOptions<H> {
+  /** Required: nobody serves openly by accident. `openAccess()` is the way to opt out. */
+  readonly access: Access<H>
+  /** What stands before the paths, such as `/models`. */
+  readonly prefix?: string
+  readonly limits?: Partial<Limits>
+  /** The status of a successful upload. 200 by default; 201 for clients that insist on it. */
+  readonly uploadStatus?: 200 | 201
+  /** Answers browsers on other origins. Without it a host's own middleware may. */
+  readonly cors?: CorsOptions
+  /** `next` hands errors that come before the headers to the host: to `next(error)` under `node`, as a rejection under `fetch`. */
+  readonly errors?: 'answer' | 'next'
+  /** Is told of failures inside the server (status 500 and above), with their cause. */
+  readonly logger?: Logger
+  /** Is told of every failure, whether or not it was answered. The cause is in `error.cause`. */
+  readonly onError?: (error: StowageError, context: ErrorContext<H>) => void
+  /** How long a connection may make no progress, in either direction, before it is cut. 60,000 by default. */
+  readonly stallTimeoutMs?: number
+  /** Memory for tables, plans and uploads in flight. 96 MB by default. Only over a backend. */
+  readonly memoryBytesMax?: number
+  readonly clock?: Clock
+  /** Makes the ids of requests and packs: 32 hex digits of randomness. */
+  readonly newId?: () => string
+}
+
+export type ObjectServiceOptions<H> = ServiceStorage & CommonServiceOptions<H>

@@ -1,0 +1,37 @@
+import type { Clock } from './clock.ts'
+import type { Limits } from './limits.ts'
+import type { GraphStore } from './object/graph-store.ts'
+import type { Logger, ServiceStorage } from './service-options.ts'
+import type { StorageBackend } from './storage/backend.ts'
+import { createPackStore } from './store/pack-store.ts'
+import { plainGraphStore } from './store/plain-store.ts'
+
+/** The mark that a service leaves on its backend. On the backend itself, so that no module keeps state; `for`, so that two copies of the package see it. */
+const TAKEN: unique symbol = Symbol.for('stowage.backend.taken')
+
+export interface StoreOptions {
+  readonly limits: Limits
+  readonly newId: () => string
+  readonly memoryBytesMax: number | undefined
+  readonly clock: Clock | undefined
+  readonly logger: Logger | undefined
+}
+
+/** The store over what the host gave. Throws `TypeError` for a backend that another service has: two would not see each other's locks. */
+export function graphStoreOf(storage: ServiceStorage, options: StoreOptions): GraphStore {
+  const { limits, newId, clock, memoryBytesMax, logger } = options
+  if (!('backend' in storage)) return plainGraphStore(storage.store, { limits })
+  take(storage.backend)
+  return createPackStore({
+    backend: storage.backend,
+    newId,
+    clock,
+    memoryBytesMax,
+    onBackgroundError: (error) => logger?.error({ err: error }, 'work beside requests failed'),
+  })
+}
+
+function take(backend: StorageBackend & { readonly [TAKEN]?: true }): void {
+  if (backend[TAKEN] === true) throw new TypeError('this backend belongs to another service already; make one backend for each service')
+  Object.defineProperty(backend, TAKEN, { value: true })
+}
