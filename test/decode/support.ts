@@ -66,7 +66,7 @@ export interface Part {
   readonly content: Uint8Array | string
 }
 
-export const FORM_TYPE = `multipart/form-data; boundary=${BOUNDARY}`
+export const FORM_TYPE: string = `multipart/form-data; boundary=${BOUNDARY}`
 
 export function file(content: Uint8Array | string, type?: string, ...more: readonly string[]): Part {
   const headers = ['Content-Disposition: form-data; name="file"; filename="batch"', ...(type === undefined ? [] : [`Content-Type: ${type}`]), ...more]
