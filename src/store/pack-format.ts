@@ -128,7 +128,8 @@ function encodeSection(kind: number, count: number, parts: readonly (Uint8Array 
   const length = payload.reduce((sum, part) => sum + part.length, 0)
   const padding = new Uint8Array(-length & 3)
   let crc = 0
-  for (const part of payload) crc = crc32(part, crc)
+  // zlib answers 0, not `crc`, for a part without memory behind it.
+  for (const part of payload) if (part.length > 0) crc = crc32(part, crc)
   const header = new ByteWriter(SECTION_HEADER_BYTES).u32(kind).u32(length).u32(count).u32(crc).finish()
   return [header, ...payload, padding].filter((chunk) => chunk.length > 0)
 }
