@@ -1,0 +1,32 @@
+import { expectAssignable, expectError, expectType } from 'tsd'
+import type { BlobStore, CommitResult, ObjectStore, RecordStore, StorageBackend } from 'stowage'
+import { filesystemBackend } from 'stowage/filesystem'
+import { levelBackend } from 'stowage/level'
+import { memoryBackend } from 'stowage/memory'
+
+// Backends are created without being opened.
+expectType<StorageBackend>(memoryBackend())
+expectAssignable<StorageBackend>(levelBackend({ path: 'folder' }))
+expectAssignable<StorageBackend>(filesystemBackend({ path: 'folder' }))
+expectError(filesystemBackend())
+expectError(levelBackend({}))
+
+// Any two halves make a storage.
+declare const records: RecordStore
+declare const blobs: BlobStore
+expectAssignable<StorageBackend>({ records, blobs, close: async () => undefined })
+expectError<StorageBackend>({ records, close: async () => undefined })
+
+const key = new Uint8Array()
+expectType<Promise<readonly (Uint8Array | undefined)[]>>(records.getMany([key]))
+expectType<Promise<CommitResult>>(records.commit({ put: [{ key, value: key }], expect: [{ key, value: undefined }] }))
+expectError(records.getMany(['text']))
+expectType<Promise<Uint8Array>>(blobs.read('project/pack', 0, 10))
+
+// A store of one's own needs three methods.
+expectAssignable<ObjectStore>({
+  put: async () => ({ inserted: 0 }),
+  has: async (_projectId: string, ids: readonly string[]) => ids.map(() => false),
+  get: async function* () {},
+})
+expectError<ObjectStore>({ put: async () => ({ inserted: 0 }), has: async () => [] })
