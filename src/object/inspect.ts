@@ -8,7 +8,8 @@ import { BatchBuilder } from './batch-builder.ts'
 import type { Element } from './element.ts'
 import { decodeId, type IdMember, ObjectFacts } from './facts.ts'
 import { brokenRule, isObjectId, OBJECT_ID_BYTES_MAX, quoted } from './id.ts'
-import { ObjectScanner, ScanFault } from './json-scanner.ts'
+import { ObjectScanner } from './json-scanner.ts'
+import { ScanFault } from './json-tokens.ts'
 import { OneLineText } from './one-line-text.ts'
 import { firstBrokenByte } from './utf8.ts'
 
@@ -16,7 +17,9 @@ import { firstBrokenByte } from './utf8.ts'
 const BATCH_BYTES = 262_144
 /** Bytes between two looks at the clock: below 2 ms for the slowest text. */
 const SLICE_BYTES = 131_072
-const WORK_MS_MAX = 8
+const WORK_MS_MAX = 5
+/** What the smallest object costs, in bytes that are scanned in the same time. */
+const OBJECT_COST_BYTES = 128
 const ASSIGNED_HEX_DIGITS = 32
 
 const SPACE = 0x20
@@ -37,7 +40,7 @@ export interface InspectOptions {
 
 /**
  * Looks into each element: that it is one JSON object (RFC 8259), what its id is, what it refers to. Yields them as lines, in their order, some 256 KB
- * at a time; a batch is the consumer's to keep. Lets the event loop turn every 8 ms or so, also inside a large object.
+ * at a time; a batch is the consumer's to keep. Lets the event loop turn every 5 ms or so, also inside a large object.
  *
  * Throws `invalid_json`, `invalid_utf8`, `invalid_object`, `invalid_id` and `nesting_too_deep`, naming part, element and byte; the signal's reason once
  * it has aborted; and what `elements` throws.
@@ -76,8 +79,8 @@ class Inspector {
     const source = withoutSpaceAround(element.bytes)
     this.#facts.start(source, this.batch.references)
     this.#text.start(source)
-    if (source.length > SLICE_BYTES || this.#bytesSinceClock + source.length > SLICE_BYTES) return this.#inspectInSlices(element, source)
-    this.#bytesSinceClock += source.length
+    if (this.#bytesSinceClock + source.length > SLICE_BYTES) return this.#inspectInSlices(element, source)
+    this.#bytesSinceClock += source.length + OBJECT_COST_BYTES
     this.#begin(element, source)
     this.#scan(element, source.length)
     this.#add(element, source)

@@ -57,14 +57,16 @@ export function objectsOf(batch: ObjectBatch): Inspected[] {
     const idBytes = batch.idBytes[index]
     const id = Buffer.from(line).toString('utf8', 0, idBytes)
     if (!line.startsWith(`${id}\t`) || !line.endsWith('\n')) throw new Error(`not a line: ${JSON.stringify(line)}`)
-    const names = Array.from({ length: batch.claimEnds[index] }, (_, name) => nameOf(batch, name)).slice(index === 0 ? 0 : batch.claimEnds[index - 1])
-    const references = batch.referenceEnds[index] - (index === 0 ? 0 : batch.claimEnds[index - 1])
-    objects.push({ id, json: line.slice(id.length + 1, -1), references: names.slice(0, references), claims: names.slice(references) })
+    const references = namesOf(batch, index === 0 ? 0 : batch.claimEnds[index - 1], batch.referenceEnds[index])
+    const claims = namesOf(batch, batch.referenceEnds[index], batch.claimEnds[index])
+    objects.push({ id, json: line.slice(id.length + 1, -1), references, claims })
   }
   if (start !== batch.lines.length) throw new Error('the lines are longer than their lengths say')
   return objects
 }
 
-function nameOf(batch: ObjectBatch, name: number): string {
-  return Buffer.from(batch.names.subarray(name === 0 ? 0 : batch.nameEnds[name - 1], batch.nameEnds[name])).toString('utf8')
+function namesOf(batch: ObjectBatch, first: number, after: number): string[] {
+  const names: string[] = []
+  for (let name = first; name < after; name++) names.push(Buffer.from(batch.names.subarray(name === 0 ? 0 : batch.nameEnds[name - 1], batch.nameEnds[name])).toString('utf8'))
+  return names
 }

@@ -7,7 +7,7 @@ export type Expected =
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
-const UNFIT_FOR_ID = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]|\p{Surrogate}/u
+const UNFIT_FOR_ID = /[\p{Cc}\p{Zl}\p{Zp}\p{Surrogate}]/u
 
 export function expectedOf(bytes: Uint8Array): Expected {
   let text: string
