@@ -26,8 +26,8 @@ export function isFileType(contentType: string): boolean {
 }
 
 /**
- * What the content type and the content encoding promise together. A gzip encoding around a gzip type is one compression, not two: clients send
- * both. `what` names the body or the part. Throws `unsupported_media_type`.
+ * What the content type and the content encoding promise together. A gzip encoding around a gzip type is one compression, not two: clients
+ * send both. `what` names the body or the part. Throws `unsupported_media_type`.
  */
 export function promisedFormat(headers: ContentHeaders, what: string): PromisedFormat {
   const type = parseHeaderValue(headers.contentType)
@@ -39,7 +39,10 @@ export function promisedFormat(headers: ContentHeaders, what: string): PromisedF
     )
   }
   if (format === 'json' && !JSON_CHARSETS.has(type.parameters.get('charset')?.toLowerCase())) {
-    throw new StowageError('unsupported_media_type', `${what} has the charset ${quoted(type.parameters.get('charset') ?? '')}; JSON must be UTF-8 (RFC 8259, section 8.1)`)
+    throw new StowageError(
+      'unsupported_media_type',
+      `${what} has the charset ${quoted(type.parameters.get('charset') ?? '')}; JSON must be UTF-8 (RFC 8259, section 8.1)`,
+    )
   }
   return isGzipEncoded(headers.contentEncoding, what) ? 'gzip' : format
 }
@@ -62,7 +65,10 @@ export function isGzip(opening: Uint8Array, promised: PromisedFormat, what: stri
     )
   }
   if (!gzip && promised === 'gzip') {
-    throw new StowageError('invalid_request', `${what} is declared as gzip but does not start with the bytes 1f 8b; compress it, or declare it as application/json`)
+    throw new StowageError(
+      'invalid_request',
+      `${what} is declared as gzip but does not start with the bytes 1f 8b; compress it, or declare it as application/json`,
+    )
   }
   return gzip
 }

@@ -10,7 +10,7 @@ const EQUALS = 0x3d
 export function formValue(body: Uint8Array, name: string): Uint8Array {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)
   let value: Uint8Array | undefined
-  for (let start = 0; start < bytes.length; ) {
+  for (let start = 0; start < bytes.length;) {
     const ampersand = bytes.indexOf(AMPERSAND, start)
     const end = ampersand < 0 ? bytes.length : ampersand
     if (bytes[start + name.length] === EQUALS && bytes.toString('latin1', start, start + name.length) === name) {

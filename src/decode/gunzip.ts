@@ -33,8 +33,9 @@ export function startsGzip(bytes: Uint8Array): boolean {
 }
 
 /**
- * The content of gzip (RFC 1952), concatenated members included, in buffers of 256 KB at most. Each is valid until the next one is asked for. That all is well is known only
- * at the end: checksums stand behind the content. Throws `invalid_gzip`, and `code` for the first byte over `bytesMax`.
+ * The content of gzip (RFC 1952), concatenated members included, in buffers of 256 KB at most. Each is valid until the next one is asked
+ * for. That all is well is known only at the end: checksums stand behind the content. Throws `invalid_gzip`, and `code` for the first byte
+ * over `bytesMax`.
  */
 export async function* gunzip(chunks: AsyncIterable<Uint8Array>, options: GunzipOptions): AsyncGenerator<Uint8Array> {
   const inflater = new Inflater(options)
@@ -42,11 +43,11 @@ export async function* gunzip(chunks: AsyncIterable<Uint8Array>, options: Gunzip
   let filled = 0
   try {
     for await (const chunk of chunks) {
-      for (let at = 0; at < chunk.length; ) {
+      for (let at = 0; at < chunk.length;) {
         const slice = chunk.subarray(at, at + inflater.sliceBytes)
         at += slice.length
         for (const piece of inflater.write(slice)) {
-          for (let from = 0; from < piece.length; ) {
+          for (let from = 0; from < piece.length;) {
             const taken = Math.min(piece.length - from, OUTPUT_BYTES - filled)
             output.set(piece.subarray(from, from + taken), filled)
             filled += taken
@@ -66,7 +67,10 @@ export async function* gunzip(chunks: AsyncIterable<Uint8Array>, options: Gunzip
   }
 }
 
-/** Feeds `minizlib` and checks what it leaves to its caller: the running total, the number of members, bytes behind the last one, gzip inside gzip. */
+/**
+ * Feeds `minizlib` and checks what it leaves to its caller: the running total, the number of members, bytes behind the last one, gzip
+ * inside gzip.
+ */
 class Inflater {
   readonly #options: GunzipOptions
   readonly #gunzip = new Gunzip({})

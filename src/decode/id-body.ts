@@ -28,8 +28,8 @@ export interface IdBodyOptions {
 }
 
 /**
- * The whole body of a request that lists ids. Throws `unsupported_media_type`, `id_list_too_large` for more than `idListBytesMax` bytes on the wire or inflated,
- * `invalid_gzip`, `invalid_utf8` and `request_aborted`.
+ * The whole body of a request that lists ids. Throws `unsupported_media_type`, `id_list_too_large` for more than `idListBytesMax` bytes on
+ * the wire or inflated, `invalid_gzip`, `invalid_utf8` and `request_aborted`.
  */
 export async function readIdBody(source: UploadSource, limits: Limits, options: IdBodyOptions): Promise<IdBody> {
   const type = acceptedType(source.contentType, options.formAccepted)
@@ -57,5 +57,8 @@ function acceptedType(contentType: string | undefined, formAccepted: boolean): I
   if (isUtf8Declared && type?.value === JSON_TYPE) return 'json'
   if (isUtf8Declared && type?.value === FORM_TYPE && formAccepted) return 'form'
   const accepted = formAccepted ? `${JSON_TYPE} or ${FORM_TYPE}` : JSON_TYPE
-  throw new StowageError('unsupported_media_type', `${WHAT} has the content type ${quoted(contentType ?? '')}; it must be ${accepted}, in UTF-8`)
+  throw new StowageError(
+    'unsupported_media_type',
+    `${WHAT} has the content type ${quoted(contentType ?? '')}; it must be ${accepted}, in UTF-8`,
+  )
 }

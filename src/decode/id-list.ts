@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import { StowageError } from '../errors.ts'
 import type { Limits } from '../limits.ts'
 import { IdSet } from '../object/id-set.ts'
+import type { AttributeMask } from '../object/mask.ts'
 import { Breather } from './breather.ts'
 import { formValue } from './form.ts'
 import { readIdBody } from './id-body.ts'
@@ -17,21 +18,18 @@ const OBJECTS = 'objects'
 const BYTES_PER_ID = 35
 const MASK_NAMES_MAX = 1_000
 
-/** Which members of each object an answer holds: only these, or all but these. */
-export type RequestedMask = { readonly include: readonly string[] } | { readonly exclude: readonly string[] }
-
 export interface ObjectStreamRequest {
   readonly ids: IdSet
-  readonly mask?: RequestedMask
+  readonly mask?: AttributeMask
 }
 
 /**
- * The ids that a diff or a list request asks for, each once, in their first order. The body is `{"objects": "<a JSON array of ids, as a string>"}`, the
- * same with a plain array (other members are ignored), or the form `objects=[...]`; gzip in Content-Encoding is undone.
+ * The ids that a diff or a list request asks for, each once, in their first order. The body is `{"objects": "<a JSON array of ids, as a
+ * string>"}`, the same with a plain array (other members are ignored), or the form `objects=[...]`; gzip in Content-Encoding is undone.
  *
  * The set may hold what can never be an object's id (empty, over 512 bytes, with control characters): such ids are simply not held. Throws
- * `unsupported_media_type`, `id_list_too_large`, `invalid_gzip`, `invalid_utf8`, `invalid_json`, `nesting_too_deep`, `request_aborted`, `invalid_id` for a lone
- * surrogate, and `invalid_request` where the list is missing or not one of strings.
+ * `unsupported_media_type`, `id_list_too_large`, `invalid_gzip`, `invalid_utf8`, `invalid_json`, `nesting_too_deep`, `request_aborted`,
+ * `invalid_id` for a lone surrogate, and `invalid_request` where the list is missing or not one of strings.
  */
 export async function decodeIdList(source: UploadSource, limits: Limits, options: DecodeOptions): Promise<IdSet> {
   const breather = new Breather()
@@ -45,16 +43,22 @@ export async function decodeIdList(source: UploadSource, limits: Limits, options
 }
 
 /**
- * The body of an object-stream request, read strictly: `{"objectIds": [...], "attributeMask"?: {"include": [...]} | {"exclude": [...]}}` with at least one id
- * and at most 1,000 names in the mask. Ids and errors as in `decodeIdList`.
+ * The body of an object-stream request, read strictly: `{"objectIds": [...], "attributeMask"?: {"include": [...]} | {"exclude": [...]}}`
+ * with at least one id and at most 1,000 names in the mask. Ids and errors as in `decodeIdList`.
  */
-export async function decodeObjectStreamRequest(source: UploadSource, limits: Limits, options: DecodeOptions): Promise<ObjectStreamRequest> {
+export async function decodeObjectStreamRequest(
+  source: UploadSource,
+  limits: Limits,
+  options: DecodeOptions,
+): Promise<ObjectStreamRequest> {
   const breather = new Breather()
   const body = await readIdBody(source, limits, { signal: options.signal, breather, formAccepted: false })
   const names = ['objectIds', 'attributeMask', 'attributeMask.include', 'attributeMask.exclude']
   const members = await readMembers(body.bytes, { names, strict: true, nestingMax: limits.nestingMax, what: BODY, breather })
   const objectIds = members.get('objectIds')
-  if (objectIds?.kind !== 'array') throw new StowageError('invalid_request', `${BODY} must have the member "objectIds": a JSON array of ids`)
+  if (objectIds?.kind !== 'array') {
+    throw new StowageError('invalid_request', `${BODY} must have the member "objectIds": a JSON array of ids`)
+  }
   const mask = await readMask(members, breather)
   const { ids } = await readIds(objectIds.bytes, 'objectIds', breather)
   if (ids.size === 0) throw new StowageError('invalid_request', 'objectIds is empty; it must hold at least one id')
@@ -75,7 +79,7 @@ async function readIds(text: Uint8Array, what: string, breather: Breather): Prom
   return { ids, end }
 }
 
-async function readMask(members: ReadonlyMap<string, MemberValue>, breather: Breather): Promise<RequestedMask | undefined> {
+async function readMask(members: ReadonlyMap<string, MemberValue>, breather: Breather): Promise<AttributeMask | undefined> {
   const mask = members.get('attributeMask')
   if (mask === undefined) return undefined
   const include = members.get('attributeMask.include')

@@ -25,8 +25,8 @@ export interface MultipartOptions {
 }
 
 /**
- * The files of a multipart/form-data body (RFC 7578), in order. Every part is a file or refused: none is dropped. Throws `invalid_multipart`,
- * `too_many_parts` and `part_header_too_large`. Returning early returns `body`.
+ * The files of a multipart/form-data body (RFC 7578), in order. Every part is a file or refused: none is dropped. Throws
+ * `invalid_multipart`, `too_many_parts` and `part_header_too_large`. Returning early returns `body`.
  */
 export async function* fileParts(body: AsyncIterable<Uint8Array>, options: MultipartOptions): AsyncGenerator<FilePart> {
   const reader = new MultipartReader(body, options)
@@ -52,8 +52,9 @@ interface ArrivingPart {
 }
 
 /**
- * Pulls: a slice of the body goes into the parser only when everything before it has been read. It uses busboy's own parser, Dicer, since busboy
- * above it drops parts in silence and hides part headers. After each slice the event loop turns once, so that the events which the parser defers have come.
+ * Pulls: a slice of the body goes into the parser only when everything before it has been read. It uses busboy's own parser, Dicer, since
+ * busboy above it drops parts in silence and hides part headers. After each slice the event loop turns once, so that the events which the
+ * parser defers have come.
  */
 class MultipartReader {
   readonly #iterator: AsyncIterator<Uint8Array>
@@ -71,7 +72,9 @@ class MultipartReader {
   constructor(body: AsyncIterable<Uint8Array>, options: MultipartOptions) {
     const { boundary, limits } = options
     if (boundary === undefined || !BOUNDARY.test(boundary)) {
-      throw invalidMultipart(`its boundary is ${boundary === undefined ? 'missing' : quoted(boundary)}; it must be 1 to 70 characters (RFC 2046, section 5.1.1)`)
+      throw invalidMultipart(
+        `its boundary is ${boundary === undefined ? 'missing' : quoted(boundary)}; it must be 1 to 70 characters (RFC 2046, section 5.1.1)`,
+      )
     }
     this.#limits = limits
     this.#iterator = body[Symbol.asyncIterator]()
@@ -137,7 +140,9 @@ class MultipartReader {
     stream.on('error', () => undefined)
     this.#checkHeadersEnded()
     const index = this.#parts++
-    if (index === this.#limits.partsMax) this.#fail(new StowageError('too_many_parts', `the multipart body has more than ${index} parts, the limit of one request`))
+    if (index === this.#limits.partsMax) {
+      this.#fail(new StowageError('too_many_parts', `the multipart body has more than ${index} parts, the limit of one request`))
+    }
     this.#inHeaders = true
     this.#headerBytes = 0
     stream.on('header', (raw: object) => this.#onHeaders(stream, index, raw as RawPartHeaders))
@@ -152,7 +157,12 @@ class MultipartReader {
     this.#inHeaders = false
     if (this.#failure !== undefined) return
     try {
-      const part: ArrivingPart = { index, headers: readPartHeaders(raw, `part ${index}`, this.#limits.partHeaderBytesMax), pieces: [], ended: false }
+      const part: ArrivingPart = {
+        index,
+        headers: readPartHeaders(raw, `part ${index}`, this.#limits.partHeaderBytesMax),
+        pieces: [],
+        ended: false,
+      }
       stream.on('data', (piece: Buffer | string) => part.pieces.push(piece as Buffer))
       stream.on('end', () => (part.ended = true))
       this.#arrived.push(part)
@@ -165,7 +175,9 @@ class MultipartReader {
   #countHeaderBytes(fed: number): void {
     if (!this.#inHeaders) return
     this.#headerBytes += fed
-    if (this.#headerBytes > this.#limits.partHeaderBytesMax + SLICE_BYTES) this.#fail(partHeaderTooLarge(`part ${this.#parts - 1}`, this.#limits.partHeaderBytesMax))
+    if (this.#headerBytes > this.#limits.partHeaderBytesMax + SLICE_BYTES) {
+      this.#fail(partHeaderTooLarge(`part ${this.#parts - 1}`, this.#limits.partHeaderBytesMax))
+    }
   }
 
   /** The standard lets a reader ignore what follows the closing boundary; here it would be a part that is lost in silence. */

@@ -31,13 +31,16 @@ export interface MemberOptions {
 
 /**
  * Validates a JSON text (RFC 8259) that is one object and finds the values of some of its members, building nothing of the others. Throws
- * `invalid_json`, `nesting_too_deep`, and `invalid_request` for a text that is no object, a member that comes twice, or in a strict reading one that is not known.
+ * `invalid_json`, `nesting_too_deep`, and `invalid_request` for a text that is no object, a member that comes twice, or in a strict reading
+ * one that is not known.
  */
 export async function readMembers(text: Uint8Array, options: MemberOptions): Promise<ReadonlyMap<string, MemberValue>> {
   const start = skipSpace(text, 0)
   const end = trimmedEnd(text)
   const bytes = text.subarray(start, Math.max(start, end))
-  if (bytes[0] !== OBJECT_OPEN || bytes[bytes.length - 1] !== OBJECT_CLOSE) throw new StowageError('invalid_request', `${options.what} must be one JSON object`)
+  if (bytes[0] !== OBJECT_OPEN || bytes[bytes.length - 1] !== OBJECT_CLOSE) {
+    throw new StowageError('invalid_request', `${options.what} must be one JSON object`)
+  }
   const finder = new MemberFinder(bytes, options)
   const scanner = new ObjectScanner(finder, options.nestingMax)
   scanner.start(bytes)
@@ -86,7 +89,9 @@ class MemberFinder implements ScanListener {
 
   #checkUnknown(start: number): void {
     const { names, strict, what } = this.#options
-    if (strict) throw new StowageError('invalid_request', `${what} has a member that is not known (byte ${start}); known are ${names.join(', ')}`)
+    if (strict) {
+      throw new StowageError('invalid_request', `${what} has a member that is not known (byte ${start}); known are ${names.join(', ')}`)
+    }
   }
 
   onString(asked: number, start: number, end: number): void {

@@ -20,15 +20,21 @@ export interface PartHeaders {
   readonly contentEncoding: string | undefined
 }
 
-/** The headers of one file part. Throws `part_header_too_large`, and `invalid_multipart` for a part that is no file or cannot be understood. */
+/**
+ * The headers of one file part. Throws `part_header_too_large`, and `invalid_multipart` for a part that is no file or cannot be understood.
+ */
 export function readPartHeaders(raw: RawPartHeaders, what: string, bytesMax: number): PartHeaders {
   if (headerBytes(raw) > bytesMax) throw partHeaderTooLarge(what, bytesMax)
   const disposition = single(raw, 'content-disposition', what)
-  if (disposition === undefined) throw invalidMultipart(`${what} has no Content-Disposition header; it must have one of the form form-data; name="file"`)
+  if (disposition === undefined) {
+    throw invalidMultipart(`${what} has no Content-Disposition header; it must have one of the form form-data; name="file"`)
+  }
   const form = parseHeaderValue(utf8(disposition))
   const name = form?.parameters.get('name')
   if (form?.value !== 'form-data' || name === undefined) {
-    throw invalidMultipart(`${what} has the Content-Disposition ${quoted(utf8(disposition))}; it must be of the form form-data; name="file"`)
+    throw invalidMultipart(
+      `${what} has the Content-Disposition ${quoted(utf8(disposition))}; it must be of the form form-data; name="file"`,
+    )
   }
   const filename = form.parameters.get('filename') ?? form.parameters.get('filename*')
   const contentType = single(raw, 'content-type', what)

@@ -23,7 +23,11 @@ export async function sniff(content: AsyncIterable<Uint8Array>, bytes: number): 
   return { opening: Buffer.concat(chunks), whole: continued(chunks, iterator, close), close }
 }
 
-async function* continued(chunks: readonly Uint8Array[], iterator: AsyncIterator<Uint8Array>, close: () => Promise<void>): AsyncGenerator<Uint8Array> {
+async function* continued(
+  chunks: readonly Uint8Array[],
+  iterator: AsyncIterator<Uint8Array>,
+  close: () => Promise<void>,
+): AsyncGenerator<Uint8Array> {
   try {
     yield* chunks
     for (let step = await iterator.next(); step.done !== true; step = await iterator.next()) yield step.value

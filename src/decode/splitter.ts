@@ -49,10 +49,12 @@ export interface ObjectTally {
 }
 
 /**
- * Cuts a JSON text (RFC 8259) that is one array into its elements, over bytes and across chunk borders, without building values. It checks the grammar of the
- * array and that brackets and strings inside the elements close; what else is inside an element is for the inspection to judge.
+ * Cuts a JSON text (RFC 8259) that is one array into its elements, over bytes and across chunk borders, without building values. It checks
+ * the grammar of the array and that brackets and strings inside the elements close; what else is inside an element is for the inspection to
+ * judge.
  *
- * All methods throw `invalid_json`, `invalid_object` (an element that is no object), `nesting_too_deep`, `object_too_large` and `too_many_objects`.
+ * All methods throw `invalid_json`, `invalid_object` (an element that is no object), `nesting_too_deep`, `object_too_large` and
+ * `too_many_objects`.
  */
 export class ElementSplitter {
   readonly #part: number
@@ -76,8 +78,8 @@ export class ElementSplitter {
   }
 
   /**
-   * The elements that end in this chunk. Those that lie in it whole are views of it; of one that goes on the bytes are copied, so the chunk may be
-   * overwritten once the elements have been used.
+   * The elements that end in this chunk. Those that lie in it whole are views of it; of one that goes on the bytes are copied, so the chunk
+   * may be overwritten once the elements have been used.
    */
   push(chunk: Uint8Array): Element[] {
     const bytes = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
@@ -125,7 +127,9 @@ export class ElementSplitter {
     if (this.#place === 'before-array' && byte === ARRAY_OPEN) return 'after-open'
     if (this.#place === 'after-element' && byte === COMMA) return 'after-comma'
     if ((this.#place === 'after-element' || this.#place === 'after-open') && byte === ARRAY_CLOSE) return 'after-array'
-    if (this.#consumed + at === 0 && byte === 0xef) throw this.#invalid('the text starts with a byte order mark; JSON text has none (RFC 8259, section 8.1)', at)
+    if (this.#consumed + at === 0 && byte === 0xef) {
+      throw this.#invalid('the text starts with a byte order mark; JSON text has none (RFC 8259, section 8.1)', at)
+    }
     throw this.#unexpected(byte, at)
   }
 
@@ -135,7 +139,10 @@ export class ElementSplitter {
       throw startsScalar(byte) ? this.#notAnObject() : this.#unexpected(byte, at)
     }
     if (++this.#tally.objects > this.#limits.objectsMax) {
-      throw new StowageError('too_many_objects', `the request holds more than ${this.#limits.objectsMax} objects, the limit of one upload (${this.#where()})`)
+      throw new StowageError(
+        'too_many_objects',
+        `the request holds more than ${this.#limits.objectsMax} objects, the limit of one upload (${this.#where()})`,
+      )
     }
   }
 
@@ -146,7 +153,9 @@ export class ElementSplitter {
     let depth = this.#depth
     let at = this.#inString ? this.#insideString(bytes, from) : from
     for (;;) {
-      while (at < end - 3 && (STRUCTURE[bytes[at]] | STRUCTURE[bytes[at + 1]] | STRUCTURE[bytes[at + 2]] | STRUCTURE[bytes[at + 3]]) === 0) at += 4
+      while (at < end - 3 && (STRUCTURE[bytes[at]] | STRUCTURE[bytes[at + 1]] | STRUCTURE[bytes[at + 2]] | STRUCTURE[bytes[at + 3]]) === 0) {
+        at += 4
+      }
       while (at < end && STRUCTURE[bytes[at]] === 0) at++
       if (at >= end) break
       const byte = bytes[at++]
@@ -171,7 +180,12 @@ export class ElementSplitter {
     this.#inString = false
     this.#escaped = false
     for (;;) {
-      while (at < end - 3 && (STRING_STOP[bytes[at]] | STRING_STOP[bytes[at + 1]] | STRING_STOP[bytes[at + 2]] | STRING_STOP[bytes[at + 3]]) === 0) at += 4
+      while (
+        at < end - 3 &&
+        (STRING_STOP[bytes[at]] | STRING_STOP[bytes[at + 1]] | STRING_STOP[bytes[at + 2]] | STRING_STOP[bytes[at + 3]]) === 0
+      ) {
+        at += 4
+      }
       while (at < end && STRING_STOP[bytes[at]] === 0) at++
       if (at < end && bytes[at] === QUOTE) return at + 1
       if (at < end) at += 2
@@ -211,14 +225,21 @@ export class ElementSplitter {
   }
 
   #tooDeep(at: number): StowageError {
-    return new StowageError('nesting_too_deep', `an object may nest at most ${this.#limits.nestingMax} levels of arrays and objects (${this.#where(at)})`)
+    return new StowageError(
+      'nesting_too_deep',
+      `an object may nest at most ${this.#limits.nestingMax} levels of arrays and objects (${this.#where(at)})`,
+    )
   }
 
   #objectTooLarge(piece: Uint8Array): StowageError {
     const head = this.#gathered.length === 0 ? piece : this.#gathered.held()
     const text = Buffer.from(head.buffer, head.byteOffset, Math.min(head.length, ID_SEARCH_BYTES)).toString('utf8')
     const id = VISIBLE_ID.exec(text)?.[1]
-    return tooLarge('object_too_large', `an object (${this.#where()}${id === undefined ? '' : `, id ${quoted(id)}`})`, this.#limits.objectBytesMax)
+    return tooLarge(
+      'object_too_large',
+      `an object (${this.#where()}${id === undefined ? '' : `, id ${quoted(id)}`})`,
+      this.#limits.objectBytesMax,
+    )
   }
 }
 

@@ -21,8 +21,9 @@ export interface StringArrayOptions {
 }
 
 /**
- * Reads a JSON array of strings from the UTF-8 in `bytes`, beginning with its bracket or white space before it, and returns the place behind it. A string without escapes costs
- * no JavaScript string. Throws `invalid_json`, `invalid_request` for an element that is no string, and `invalid_id` for one with a lone surrogate.
+ * Reads a JSON array of strings from the UTF-8 in `bytes`, beginning with its bracket or white space before it, and returns the place
+ * behind it. A string without escapes costs no JavaScript string. Throws `invalid_json`, `invalid_request` for an element that is no
+ * string, and `invalid_id` for one with a lone surrogate.
  */
 export async function readStringArray(bytes: Uint8Array, sink: StringSink, options: StringArrayOptions): Promise<number> {
   const { what, breather } = options
@@ -52,7 +53,12 @@ function readString(bytes: Uint8Array, from: number, sink: StringSink, what: str
   let end = start
   let escaped = false
   for (let byte = bytes[end]; byte !== QUOTE; byte = bytes[end]) {
-    if (byte === undefined || byte < SPACE) throw new StowageError('invalid_json', `${what} is a string that does not end, or that holds a control character unescaped (byte ${end})`)
+    if (byte === undefined || byte < SPACE) {
+      throw new StowageError(
+        'invalid_json',
+        `${what} is a string that does not end, or that holds a control character unescaped (byte ${end})`,
+      )
+    }
     if (byte === BACKSLASH) escaped = true
     end += byte === BACKSLASH ? 2 : 1
   }

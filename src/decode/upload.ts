@@ -25,18 +25,23 @@ interface Request {
 }
 
 /**
- * The elements of an upload, in the order in which they came, in batches of what about 256 KB held. A body of application/json, plain or with
- * Content-Encoding gzip, of application/gzip, or of multipart/form-data with files of these. Nothing may be kept before the iteration has ended well: an error can
- * stand behind the last element.
+ * The elements of an upload, in the order in which they came, in batches of what about 256 KB held. A body of application/json, plain or
+ * with Content-Encoding gzip, of application/gzip, or of multipart/form-data with files of these. Nothing may be kept before the iteration
+ * has ended well: an error can stand behind the last element.
  *
- * Throws what its stages throw: `unsupported_media_type`, `request_too_large`, `request_aborted`, `invalid_multipart`, `too_many_parts`, `part_header_too_large`,
- * `invalid_gzip`, `inflated_too_large`, `invalid_json`, `invalid_object`, `nesting_too_deep`, `object_too_large`, `too_many_objects`, and
- * `invalid_request` where content and headers disagree. Returning early returns the body's iterator.
+ * Throws what its stages throw: `unsupported_media_type`, `request_too_large`, `request_aborted`, `invalid_multipart`, `too_many_parts`,
+ * `part_header_too_large`, `invalid_gzip`, `inflated_too_large`, `invalid_json`, `invalid_object`, `nesting_too_deep`, `object_too_large`,
+ * `too_many_objects`, and `invalid_request` where content and headers disagree. Returning early returns the body's iterator.
  */
 export async function* decodeUpload(source: UploadSource, limits: Limits, options: DecodeOptions): AsyncGenerator<readonly Element[]> {
   const request: Request = { limits, breather: new Breather(), tally: { inflatedBytes: 0, objects: 0 } }
   const read = acceptedReader(source, request)
-  const body = readWire(source, { code: 'request_too_large', bytesMax: limits.requestBytesMax, signal: options.signal, breather: request.breather })
+  const body = readWire(source, {
+    code: 'request_too_large',
+    bytesMax: limits.requestBytesMax,
+    signal: options.signal,
+    breather: request.breather,
+  })
   yield* read(body)
 }
 
@@ -59,7 +64,11 @@ function acceptedReader(source: UploadSource, request: Request): Reader {
   )
 }
 
-async function* readParts(body: AsyncIterable<Uint8Array>, boundary: string | undefined, request: Request): AsyncGenerator<readonly Element[]> {
+async function* readParts(
+  body: AsyncIterable<Uint8Array>,
+  boundary: string | undefined,
+  request: Request,
+): AsyncGenerator<readonly Element[]> {
   for await (const part of fileParts(body, { boundary, limits: request.limits })) {
     const what = `part ${part.index} (${quoted(part.name)})`
     yield* readContent(part.bytes, { part: part.index, what, promised: promisedFormat(part, what) }, request)

@@ -22,8 +22,9 @@ export interface WireOptions {
 }
 
 /**
- * The body as it comes from the wire, in pieces of 256 KB at most. A declared length over the bound is refused before anything is read, and the
- * first byte over it otherwise. Throws `request_aborted` when the client goes away, or the signal's own reason where that is a `StowageError`.
+ * The body as it comes from the wire, in pieces of 256 KB at most. A declared length over the bound is refused before anything is read, and
+ * the first byte over it otherwise. Throws `request_aborted` when the client goes away, or the signal's own reason where that is a
+ * `StowageError`.
  */
 export async function* readWire(source: UploadSource, options: WireOptions): AsyncGenerator<Uint8Array> {
   const { bytesMax, signal, breather } = options

@@ -30,7 +30,11 @@ test('refuses gzip that is cut at any place', async () => {
   const bytes = Buffer.concat([gzipSync(text), gzipSync('more')])
   const firstMember = gzipSync(text).length
   for (let length = 0; length < bytes.length; length++) {
-    assert.equal(await codeOf(inflate(bytes.subarray(0, length), { chunk: 7 })), length === firstMember ? undefined : 'invalid_gzip', `cut at ${length}`)
+    assert.equal(
+      await codeOf(inflate(bytes.subarray(0, length), { chunk: 7 })),
+      length === firstMember ? undefined : 'invalid_gzip',
+      `cut at ${length}`,
+    )
   }
 })
 
@@ -48,15 +52,28 @@ test('refuses a wrong checksum, a wrong length, and a flipped bit anywhere behin
 
 test('refuses whatever follows the last member, zeros too', async () => {
   const bytes = gzipSync(text)
-  for (const tail of [Buffer.from([0]), Buffer.alloc(9_000), Buffer.from('x'), Buffer.concat([Buffer.from([0]), bytes]), Buffer.from([0x1f]), Buffer.from([0x1f, 0x8b, 8])]) {
+  for (const tail of [
+    Buffer.from([0]),
+    Buffer.alloc(9_000),
+    Buffer.from('x'),
+    Buffer.concat([Buffer.from([0]), bytes]),
+    Buffer.from([0x1f]),
+    Buffer.from([0x1f, 0x8b, 8]),
+  ]) {
     for (const chunk of [1, bytes.length, 65_536]) {
-      assert.equal(await codeOf(inflate(Buffer.concat([bytes, tail]), { chunk })), 'invalid_gzip', `${tail.length} bytes, chunks of ${chunk}`)
+      assert.equal(
+        await codeOf(inflate(Buffer.concat([bytes, tail]), { chunk })),
+        'invalid_gzip',
+        `${tail.length} bytes, chunks of ${chunk}`,
+      )
     }
   }
 })
 
 test('refuses what is no gzip, and other compressions', async () => {
-  for (const bytes of [text, deflateRawSync(text), Buffer.from([0x1f, 0x8b, 7, 0, 0, 0, 0, 0, 0, 0])]) assert.equal(await codeOf(inflate(bytes)), 'invalid_gzip')
+  for (const bytes of [text, deflateRawSync(text), Buffer.from([0x1f, 0x8b, 7, 0, 0, 0, 0, 0, 0, 0])]) {
+    assert.equal(await codeOf(inflate(bytes)), 'invalid_gzip')
+  }
 })
 
 test('refuses gzip inside gzip', async () => {
@@ -95,7 +112,13 @@ test('a consumer that leaves early ends the source', async () => {
       ended = true
     }
   }
-  const options = { tally: { inflatedBytes: 0 }, code: 'inflated_too_large', bytesMax: 100_000_000, what: 'the body', breather: new Breather() } as const
+  const options = {
+    tally: { inflatedBytes: 0 },
+    code: 'inflated_too_large',
+    bytesMax: 100_000_000,
+    what: 'the body',
+    breather: new Breather(),
+  } as const
   for await (const piece of gunzip(endless(), options)) if (piece.length > 0) break
   assert.ok(ended)
 })

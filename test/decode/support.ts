@@ -33,7 +33,11 @@ export interface DecodedObject {
   readonly index: number
 }
 
-export async function decode(from: UploadSource, limits: Partial<Limits> = {}, signal: AbortSignal = new AbortController().signal): Promise<DecodedObject[]> {
+export async function decode(
+  from: UploadSource,
+  limits: Partial<Limits> = {},
+  signal: AbortSignal = new AbortController().signal,
+): Promise<DecodedObject[]> {
   const objects: DecodedObject[] = []
   for await (const batch of decodeUpload(from, { ...DEFAULT_LIMITS, ...limits }, { signal })) {
     for (const { bytes, part, index } of batch) objects.push({ text: Buffer.from(bytes).toString(), part, index })
@@ -69,7 +73,11 @@ export interface Part {
 export const FORM_TYPE: string = `multipart/form-data; boundary=${BOUNDARY}`
 
 export function file(content: Uint8Array | string, type?: string, ...more: readonly string[]): Part {
-  const headers = ['Content-Disposition: form-data; name="file"; filename="batch"', ...(type === undefined ? [] : [`Content-Type: ${type}`]), ...more]
+  const headers = [
+    'Content-Disposition: form-data; name="file"; filename="batch"',
+    ...(type === undefined ? [] : [`Content-Type: ${type}`]),
+    ...more,
+  ]
   return { headers, content }
 }
 

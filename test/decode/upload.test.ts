@@ -32,18 +32,36 @@ test('refuses other types and encodings before anything is read, naming what is 
     yield new Uint8Array(0)
   }
   const refused: readonly (readonly [string | undefined, string | undefined])[] = [
-    [undefined, undefined], ['', undefined], ['text/plain', undefined], ['application/x-ndjson', undefined], ['application/json;', 'br'], ['application/json; charset=utf-16', undefined],
-    ['application/gzip', 'deflate'], ['multipart/mixed; boundary=x', undefined], ['application/json; a; b', undefined], [FORM_TYPE, 'gzip'], ['application/json', 'gzip, gzip'],
+    [undefined, undefined],
+    ['', undefined],
+    ['text/plain', undefined],
+    ['application/x-ndjson', undefined],
+    ['application/json;', 'br'],
+    ['application/json; charset=utf-16', undefined],
+    ['application/gzip', 'deflate'],
+    ['multipart/mixed; boundary=x', undefined],
+    ['application/json; a; b', undefined],
+    [FORM_TYPE, 'gzip'],
+    ['application/json', 'gzip, gzip'],
   ]
   for (const [contentType, contentEncoding] of refused) {
     const error = await errorOf(decode({ contentType, contentEncoding, contentLength: undefined, body: unread() }))
     assert.equal(error?.code, 'unsupported_media_type', `${contentType} ${contentEncoding}`)
   }
-  assert.match((await errorOf(decode(source(plain, { type: 'text/xml' }))))?.message ?? '', /"text\/xml".*multipart\/form-data, application\/gzip, or application\/json/)
+  assert.match(
+    (await errorOf(decode(source(plain, { type: 'text/xml' }))))?.message ?? '',
+    /"text\/xml".*multipart\/form-data, application\/gzip, or application\/json/,
+  )
 })
 
 test('content, type and encoding of a whole body must agree', async () => {
-  for (const [body, sent] of [[gzip, {}], [plain, { encoding: 'gzip' }], [plain, { type: 'application/gzip' }], ['', { encoding: 'gzip' }], [gzip.subarray(0, 1), { encoding: 'gzip' }]] as const) {
+  for (const [body, sent] of [
+    [gzip, {}],
+    [plain, { encoding: 'gzip' }],
+    [plain, { type: 'application/gzip' }],
+    ['', { encoding: 'gzip' }],
+    [gzip.subarray(0, 1), { encoding: 'gzip' }],
+  ] as const) {
     assert.equal(await codeOf(decode(source(body, sent))), 'invalid_request')
   }
   assert.equal(await codeOf(decode(source(gzipSync(gzip), { type: 'application/gzip', encoding: 'gzip' }))), 'invalid_gzip')
@@ -54,7 +72,10 @@ test('takes the files of real clients', async () => {
     'gzip, as the contract recommends': file(gzip, 'application/gzip'),
     'gzip with a part header too (.NET)': file(gzip, 'application/gzip', 'Content-Encoding: gzip'),
     'plain text (.NET, older)': file(plain, 'text/plain; charset=utf-8'),
-    'a blob of a browser': { headers: ['Content-Disposition: form-data; name="object-batch"; filename="blob"', 'Content-Type: application/json'], content: plain },
+    'a blob of a browser': {
+      headers: ['Content-Disposition: form-data; name="object-batch"; filename="blob"', 'Content-Type: application/json'],
+      content: plain,
+    },
     'no type at all (Python)': file(plain),
     'gzip without a type': file(gzip),
     'bytes of no kind': file(gzip, 'application/octet-stream'),
@@ -63,7 +84,13 @@ test('takes the files of real clients', async () => {
   }
   for (const [what, part] of Object.entries(wire)) assert.deepEqual(await texts(form(part)), objects, what)
   const all = await decode(form(...Object.values(wire)))
-  assert.deepEqual(all.map(({ part, index }) => [part, index]), Object.keys(wire).flatMap((_, part) => [[part, 0], [part, 1]]))
+  assert.deepEqual(
+    all.map(({ part, index }) => [part, index]),
+    Object.keys(wire).flatMap((_, part) => [
+      [part, 0],
+      [part, 1],
+    ]),
+  )
 })
 
 test('content, type and headers of a file must agree', async () => {
@@ -87,7 +114,11 @@ test('content, type and headers of a file must agree', async () => {
 
 test('an upload cut at any place is refused, whatever it is', async () => {
   const twice = multipart([file(gzip, 'application/gzip'), file(plain)])
-  const bodies = [[Buffer.from(plain), {}, 0], [gzip, { encoding: 'gzip' }, 0], [twice, FORM, '\r\n'.length]] as const
+  const bodies = [
+    [Buffer.from(plain), {}, 0],
+    [gzip, { encoding: 'gzip' }, 0],
+    [twice, FORM, '\r\n'.length],
+  ] as const
   for (const [body, sent, optionalBytes] of bodies) {
     assert.ok((await decode(source(body, sent))).length >= 2)
     for (let length = 0; length < body.length - optionalBytes; length++) {
@@ -109,7 +140,15 @@ test('takes a body of exactly the limit, and refuses one byte more with and with
     pulled = true
     yield Buffer.from(body)
   }
-  assert.equal(await codeOf(decode({ contentType: 'application/json', contentEncoding: undefined, contentLength: body.length, body: unread() }, { requestBytesMax: 100 })), 'request_too_large')
+  assert.equal(
+    await codeOf(
+      decode(
+        { contentType: 'application/json', contentEncoding: undefined, contentLength: body.length, body: unread() },
+        { requestBytesMax: 100 },
+      ),
+    ),
+    'request_too_large',
+  )
   assert.equal(pulled, false)
 })
 
@@ -132,7 +171,8 @@ test('one huge chunk comes out in small batches', async () => {
   const sizes: number[] = []
 
   const whole = source(body, { chunk: body.length })
-  for await (const batch of decodeUpload(whole, DEFAULT_LIMITS, { signal: new AbortController().signal })) sizes.push(batch.reduce((sum, { bytes }) => sum + bytes.length, 0))
+  for await (const batch of decodeUpload(whole, DEFAULT_LIMITS, { signal: new AbortController().signal }))
+    sizes.push(batch.reduce((sum, { bytes }) => sum + bytes.length, 0))
   assert.ok(sizes.length > 5 && Math.max(...sizes) <= 262_144)
 })
 
@@ -157,7 +197,9 @@ function stalling(first: Uint8Array): { readonly body: AsyncIterable<Uint8Array>
 test('an abort ends a body that stalls, at every stage, and lets it go', async () => {
   const begun = multipart([file(gzip, 'application/gzip'), file(plain)])
   const beginnings = [
-    [Buffer.from(plain.slice(0, 9)), 'application/json'], [gzip.subarray(0, 1), 'application/gzip'], [gzip.subarray(0, 25), 'application/gzip'],
+    [Buffer.from(plain.slice(0, 9)), 'application/json'],
+    [gzip.subarray(0, 1), 'application/gzip'],
+    [gzip.subarray(0, 25), 'application/gzip'],
     ...[3, 40, 150, 180, 300].map((length) => [begun.subarray(0, length), FORM.type] as const),
   ] as const
   for (const [first, contentType] of beginnings) {
@@ -177,14 +219,20 @@ test('an abort with a reason of its own says so, and a failing body is an aborte
     yield Buffer.from('[')
     throw new Error('ECONNRESET')
   }
-  const error = await errorOf(decode({ contentType: 'application/json', contentEncoding: undefined, contentLength: undefined, body: failing() }))
+  const error = await errorOf(
+    decode({ contentType: 'application/json', contentEncoding: undefined, contentLength: undefined, body: failing() }),
+  )
   assert.equal(error?.code, 'request_aborted')
   assert.match(String(error?.cause), /ECONNRESET/)
 })
 
 test('a consumer that leaves early, and a refusal, let the body go', async () => {
-
-  const bodies = [[Buffer.from(plain), 'application/json'], [multipart([file(plain), file(plain)]), FORM.type], [Buffer.from('[x'), 'application/json'], [gzip, 'application/json']] as const
+  const bodies = [
+    [Buffer.from(plain), 'application/json'],
+    [multipart([file(plain), file(plain)]), FORM.type],
+    [Buffer.from('[x'), 'application/json'],
+    [gzip, 'application/json'],
+  ] as const
   for (const [bytes, contentType] of bodies) {
     let ended = false
     async function* watched(): AsyncGenerator<Uint8Array> {
