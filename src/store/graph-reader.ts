@@ -88,13 +88,15 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return this.#closureAnew(root, closures, variant, have, signal)
   }
 
-  /** Makes the plan of a root ahead of its first download, if everything below it is there. */
-  async planAhead(projectId: string, rootId: string): Promise<void> {
+  /** Makes the plan of a root ahead of its first download, if everything below it is there; `false` if something is missing. */
+  async planAhead(projectId: string, rootId: string): Promise<boolean> {
     const signal = this.#parts.closing
     const root = await this.#findRoot(projectId, rootId, signal)
-    if (root === undefined || (await this.#parts.plans.find(root.project, rootId, '', signal)) !== undefined) return
+    if (root === undefined || (await this.#parts.plans.find(root.project, rootId, '', signal)) !== undefined) return true
     const closure = await this.#walk(root, signal)
-    if (closure.missing.size === 0) await this.#parts.plans.make({ project: root.project, closure, packs: closure.packs }, rootId, '', signal)
+    if (closure.missing.size > 0) return false
+    await this.#parts.plans.make({ project: root.project, closure, packs: closure.packs }, rootId, '', signal)
+    return true
   }
 
   async #closureAnew(

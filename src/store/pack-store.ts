@@ -13,6 +13,7 @@ import { Committer } from './committer.ts'
 import { GraphReader } from './graph-reader.ts'
 import { Ingest } from './ingest.ts'
 import { PackCatalog } from './pack-catalog.ts'
+import { PlanAhead } from './plan-ahead.ts'
 import { PlanShelf } from './plan-shelf.ts'
 import { listProjects } from './projects.ts'
 import { applyPending, sweepOrphans } from './recovery.ts'
@@ -22,8 +23,6 @@ import { SegmentReader } from './segment-reader.ts'
 const MB = 1_048_576
 /** Level 4 is within 6 in 100 of level 6 in size, and half as much work again faster. */
 const BLOCK_COMPRESSION_LEVEL = 4
-/** Roots that wait for their plan to be made ahead; the oldest are dropped, and planned when somebody asks. */
-const PLANS_AHEAD_MAX = 16
 
 export interface PackStoreOptions {
   readonly backend: StorageBackend
@@ -51,7 +50,7 @@ export class PackStore implements GraphStore {
   readonly #plans: PlanShelf
   readonly #reader: GraphReader
   readonly #ingest: Ingest
-  readonly #ahead = new Map<string, { readonly projectId: string; readonly rootId: string }>()
+  readonly #ahead = new PlanAhead((projectId, rootId) => this.#planAhead(projectId, rootId))
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
 
@@ -80,7 +79,7 @@ export class PackStore implements GraphStore {
       newId,
       nowMs: () => (options.clock ?? Date).now(),
       uploadWaitMs: options.uploadWaitMs ?? 10_000,
-      onRoot: (projectId, rootId) => this.#planAhead(projectId, rootId),
+      onRoot: (projectId, rootId) => this.#ahead.rootSeen(projectId, rootId),
     })
   }
 
@@ -90,8 +89,13 @@ export class PackStore implements GraphStore {
     return this.#opening
   }
 
-  put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: SignalOptions): Promise<PutResult> {
-    return this.#ingest.put(projectId, batches, options)
+  async put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: SignalOptions): Promise<PutResult> {
+    this.#ahead.uploadBegan(projectId)
+    try {
+      return await this.#ingest.put(projectId, batches, options)
+    } finally {
+      this.#ahead.uploadEnded(projectId)
+    }
   }
 
   has(projectId: string, ids: IdSet, options: SignalOptions): Promise<Uint8Array> {
@@ -126,6 +130,7 @@ export class PackStore implements GraphStore {
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the store is closing'))
+    this.#ahead.close()
     await this.#opening?.catch(() => undefined)
     await this.#background
     await this.#plans.settled()
@@ -150,13 +155,9 @@ export class PackStore implements GraphStore {
   }
 
   #planAhead(projectId: string, rootId: string): void {
-    const name = `${projectId}\0${rootId}`
-    this.#ahead.set(name, { projectId, rootId })
-    const [oldest] = this.#ahead.keys()
-    if (this.#ahead.size > PLANS_AHEAD_MAX) this.#ahead.delete(oldest)
     this.#inBackground(async () => {
-      if (!this.#ahead.delete(name)) return
-      await this.#reader.planAhead(projectId, rootId)
+      const isComplete = await this.#reader.planAhead(projectId, rootId)
+      if (!isComplete) this.#ahead.rootSeen(projectId, rootId)
     })
   }
 
