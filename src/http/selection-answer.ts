@@ -42,7 +42,7 @@ export async function checkComplete(exchange: { readonly query: URLSearchParams 
   if (selection.missing === 0 || !exchange.query.has('strict')) return
   const ids = await selection.missingIds(MISSING_IDS_MAX)
   const first = ids.slice(0, MISSING_IDS_IN_MESSAGE).map((id) => quoted(id))
-  throw new ObjectsMissingError(`${selection.missing} objects are not held, such as ${first.join(', ')}`, ids)
+  throw new ObjectsMissingError(`${selection.missing} of the objects are not held, such as ${first.join(', ')}`, ids)
 }
 
 /** Its body names the ids, the first hundred of them. */

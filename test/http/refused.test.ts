@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { request } from 'node:http'
+import { connect } from 'node:net'
+import { test } from 'node:test'
+import { errorOf, openService, rawExchange, served } from './served.ts'
+
+const MB = 1_048_576
+/** Small, so that a body can be far over it and the tests stay fast; the bounds go with it. */
+const LIMITS = { requestBytesMax: 2 * MB, objectBytesMax: MB }
+const PIECE = new Uint8Array(65_536).fill(0x20)
+
+const limited = { limits: LIMITS }
+
+function spaces(bytes: number): Uint8Array[] {
+  return Array.from({ length: bytes / PIECE.length }, () => PIECE)
+}
+
+function streamed(bytes: number): ReadableStream<Uint8Array> {
+  const pieces = spaces(bytes)
+  return new ReadableStream({
+    pull: (controller) => {
+      const piece = pieces.pop()
+      if (piece === undefined) controller.close()
+      else controller.enqueue(piece)
+    },
+  })
+}
+
+test('a request of exactly the limit is read, one byte more is 413, with and without Content-Length', async (t) => {
+  const { url } = await served(t, limited)
+  const body = Buffer.alloc(LIMITS.requestBytesMax, ' ')
+  body.write('[{"id":"a"}]')
+  const headers = { 'Content-Type': 'application/json' }
+  assert.equal((await fetch(`${url}/objects/p`, { method: 'POST', headers, body })).status, 200)
+  const more = Buffer.concat([body, Buffer.from(' ')])
+  const refused = await errorOf(await fetch(`${url}/objects/p`, { method: 'POST', headers, body: more }))
+  assert.deepEqual([refused.status, refused.code], [413, 'request_too_large'])
+  const chunked = { method: 'POST', headers, body: new Blob([more]).stream(), duplex: 'half' }
+  assert.equal((await errorOf(await fetch(`${url}/objects/p`, chunked))).code, 'request_too_large')
+})
+
+test('fetch sees the 413 while it still sends, whether or not it told the length', async (t) => {
+  const { url } = await served(t, limited)
+  for (let round = 0; round < 5; round++) {
+    const headers = { 'Content-Type': 'application/json' }
+    const told = await fetch(`${url}/objects/p`, { method: 'POST', headers, body: Buffer.concat(spaces(3 * MB)) })
+    assert.equal((await errorOf(told)).status, 413)
+    const untold = await fetch(`${url}/objects/p`, { method: 'POST', headers, body: streamed(4 * MB), duplex: 'half' } as RequestInit)
+    assert.equal((await errorOf(untold)).status, 413)
+  }
+})
+
+test('curl sees the 413 while it still sends', async (t) => {
+  const { url } = await served(t, limited)
+  for (const headers of [[], ['-H', 'Transfer-Encoding: chunked'], ['-H', 'Expect:'], ['-H', 'Expect:', '-H', 'Transfer-Encoding: chunked']]) {
+    const curl = spawn('curl', ['-sS', '-o', '-', '-w', '%{http_code}', '-H', 'Content-Type: application/json', ...headers, '--data-binary', '@-', `${url}/objects/p`])
+    curl.stdin.on('error', () => undefined)
+    let output = ''
+    curl.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+    curl.stdin.end(Buffer.concat(spaces(3 * MB)))
+    await once(curl, 'close')
+    assert.match(output, /"code":"request_too_large"\}413$/, headers.join(' '))
+  }
+})
+
+test('a client that blocks until its whole body is out reads the 413, up to twice the limit', async (t) => {
+  const { port } = await served(t, limited)
+  const head = (length: string): string => `POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${length}\r\n\r\n`
+  for (let round = 0; round < 5; round++) {
+    const told = await rawExchange(port, [head(`Content-Length: ${4 * MB}`), ...spaces(4 * MB)])
+    assert.match(told, /^HTTP\/1\.1 413 [^]*Connection: close[^]*"request_too_large"\}$/i)
+    const chunks = spaces(4 * MB - 65_536).flatMap((piece) => [`${piece.length.toString(16)}\r\n`, piece, '\r\n'])
+    const untold = await rawExchange(port, [head('Transfer-Encoding: chunked'), ...chunks, '0\r\n\r\n'])
+    assert.match(untold, /^HTTP\/1\.1 413 [^]*"request_too_large"\}$/)
+  }
+})
+
+test('an endless body is cut off: not much more than twice the limit is read', async (t) => {
+  const { port } = await served(t, limited)
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => undefined).resume()
+  socket.write('POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n')
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  const chunk = Buffer.concat([Buffer.from(`${PIECE.length.toString(16)}\r\n`), PIECE, Buffer.from('\r\n')])
+  const send = (): void => {
+    while (!socket.destroyed && socket.write(chunk));
+  }
+  socket.on('drain', send)
+  const startedAtMs = performance.now()
+  send()
+  await closed
+  assert.ok(performance.now() - startedAtMs < 10_000)
+  // What the system buffers on both sides comes on top of what was read.
+  assert.ok(socket.bytesWritten < 2 * LIMITS.requestBytesMax + 16 * MB, `${socket.bytesWritten} bytes were taken`)
+})
+
+test('a refusal of any kind arrives while the client sends', async (t) => {
+  const { url } = await served(t, { ...limited, access: { authenticate: () => undefined, authorize: () => false } })
+  const answer = await fetch(`${url}/objects/p`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: Buffer.concat(spaces(3 * MB)) })
+  assert.equal((await errorOf(answer)).status, 401)
+})
+
+test('Expect: 100-continue: what is refused is not sent, what is read is asked for', async (t) => {
+  const { port } = await served(t, limited)
+  const ask = (length: number, body: string): Promise<{ continued: boolean; status: number | undefined }> =>
+    new Promise((resolve, reject) => {
+      let continued = false
+      const headers = { 'Content-Type': 'application/json', 'Content-Length': length, Expect: '100-continue' }
+      const req = request({ port, host: '127.0.0.1', method: 'POST', path: '/objects/p', headers })
+      req.on('continue', () => {
+        continued = true
+        req.end(body)
+      })
+      req.on('response', (res) => res.resume().on('end', () => resolve({ continued, status: res.statusCode })))
+      req.on('error', reject)
+      req.flushHeaders()
+    })
+  assert.deepEqual(await ask(3 * MB, ''), { continued: false, status: 413 })
+  assert.deepEqual(await ask(12, '[{"id":"a"}]'), { continued: true, status: 200 })
+})
+
+test('the fetch core answers 413 and lets go of the body', async (t) => {
+  const service = openService(limited)
+  t.after(() => service.close({ graceMs: 0 }))
+  let cancelled = false
+  const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(PIECE), cancel: () => void (cancelled = true) })
+  const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body, duplex: 'half' }
+  const answer = await service.fetch(new Request('http://x/objects/p', init))
+  assert.equal((await errorOf(answer)).status, 413)
+  for (let round = 0; round < 100 && !cancelled; round++) await new Promise((resolve) => setTimeout(resolve, 10))
+  assert.ok(cancelled)
+})
