@@ -38,7 +38,7 @@ type AfterPrinting = (server: RunningServer, target: Target, model: DemoModel) =
 
 async function demo(folder: string, options: readonly string[], afterPrinting: AfterPrinting): Promise<void> {
   console.log('Building ...')
-  await build()
+  build()
   const server = await startServer(folder, options)
   try {
     const target = { url: server.url, token: await issueToken(folder, PROJECT), projectId: PROJECT }

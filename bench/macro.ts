@@ -27,7 +27,7 @@ await measure(Number(chosen.objects), Number(chosen.repetitions))
 
 async function measure(objects: number, repetitions: number): Promise<void> {
   console.log(`${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores, node ${process.version}; ${repetitions} repetitions: median (min to max)`)
-  await build()
+  build()
   const dataset = await prepareDataset(objects, scratch)
   printDataset(dataset)
   const data = join(scratch, 'data')

@@ -28,7 +28,7 @@ process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
 await soak(Number(chosen.objects))
 
 async function soak(objects: number): Promise<void> {
-  await build()
+  build()
   const rows: Row[] = []
   const first = await withServer(async (server, target) => {
     const started = performance.now()

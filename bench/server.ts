@@ -1,4 +1,4 @@
-import { type ChildProcess, execFile, spawn } from 'node:child_process'
+import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -25,12 +25,9 @@ export interface RunningServer {
 }
 
 /** Compiles the package, as `npm run build` does. */
-export async function build(): Promise<void> {
-  try {
-    await run(process.execPath, [COMPILER, '-p', join(REPOSITORY, 'tsconfig.build.json')])
-  } catch (cause) {
-    throw new Error(`the build failed:\n${(cause as { stdout?: string }).stdout ?? ''}`, { cause })
-  }
+export function build(): void {
+  const { status } = spawnSync(process.execPath, [COMPILER, '-p', join(REPOSITORY, 'tsconfig.build.json')], { stdio: 'inherit' })
+  if (status !== 0) throw new Error('the build failed')
 }
 
 /**
