@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { link, mkdir, open, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
+import { syncFolder } from '../storage/durable-files.ts'
 
 const OWNER_READS_AND_WRITES = 0o600
 const OWNER_ONLY = 0o700
@@ -40,16 +41,5 @@ async function writeDurably(path: string, content: string): Promise<void> {
     await file.sync()
   } finally {
     await file.close()
-  }
-}
-
-/** Makes the folder's list of names durable. Windows does so by itself and has no way to ask for it. */
-async function syncFolder(path: string): Promise<void> {
-  if (process.platform === 'win32') return
-  const folder = await open(path, 'r')
-  try {
-    await folder.sync()
-  } finally {
-    await folder.close()
   }
 }

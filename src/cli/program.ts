@@ -1,0 +1,58 @@
+import { readFile } from 'node:fs/promises'
+import { Command, type OutputConfiguration } from 'commander'
+import { checkCommand } from './check.ts'
+import { EXIT_HELP } from './exit.ts'
+import { projectCommand } from './project.ts'
+import { reindexCommand } from './reindex.ts'
+import { serveCommand } from './serve.ts'
+import { tokenCommand } from './token.ts'
+
+const EXAMPLES = `
+Examples:
+  stowage serve                                      serve the folder .stowage on http://127.0.0.1:8642
+  stowage token --project demo --access write        print a token for it
+  stowage project list                               what it holds
+  stowage check                                      read everything and compare it with its checksums
+
+"stowage <command> --help" shows examples of each.
+${EXIT_HELP}`
+
+/**
+ * All commands. What each needs beyond its options is loaded when it runs, so that help and tokens do not wait for a database.
+ * Parsing rejects with a `CommanderError` when help was shown or the command line makes no sense, after that was printed.
+ */
+export async function createProgram(output: Pick<OutputConfiguration, 'writeOut' | 'writeErr'> = {}): Promise<Command> {
+  const program = new Command('stowage').description('Serves object graphs over HTTP, from a folder on this machine.').version(await ownVersion())
+    .addCommand(serveCommand()).addCommand(tokenCommand()).addCommand(projectCommand()).addCommand(checkCommand()).addCommand(reindexCommand())
+    .addHelpText('after', EXAMPLES)
+  return strict(program, output)
+}
+
+/** Subcommands do not inherit these settings when they are added ready-made. */
+function strict(command: Command, output: OutputConfiguration): Command {
+  command.exitOverride().configureOutput({
+    ...output, outputError: (text, write) => write(`stowage: ${oneLine(text)} (see "${pathOf(command)} --help")\n`),
+  })
+  for (const subcommand of command.commands) strict(subcommand, output)
+  return command
+}
+
+function oneLine(commanderError: string): string {
+  return commanderError.replace(/^error: /, '').trim().replace(/\s*[\r\n]+\s*/g, ' ')
+}
+
+function pathOf(command: Command): string {
+  return command.parent === null ? command.name() : `${pathOf(command.parent)} ${command.name()}`
+}
+
+/** From the package's own `package.json`, which is nearer from the sources than from the compiled files. */
+async function ownVersion(): Promise<string> {
+  for (const path of ['../../package.json', '../../../package.json']) {
+    try {
+      return (JSON.parse(await readFile(new URL(path, import.meta.url), 'utf8')) as { version: string }).version
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    }
+  }
+  return 'unknown'
+}

@@ -1,0 +1,30 @@
+import { Command } from 'commander'
+import { EXIT_HELP } from './exit.ts'
+import { printFindings } from './findings.ts'
+import { dataOption, jsonOption } from './options.ts'
+import { withExistingStorage } from './storage.ts'
+
+const EXAMPLES = `
+Examples:
+  stowage reindex                               after "stowage check" found damaged records
+  stowage reindex --data /var/lib/stowage --json
+
+Make a copy of the folder first. No server may run on it meanwhile. What was removed stays removed; uploads that were never
+acknowledged may come back, and are reported.
+${EXIT_HELP}`
+
+interface ReindexCommandOptions {
+  readonly data: string
+  readonly json?: boolean
+}
+
+export function reindexCommand(): Command {
+  return new Command('reindex').summary('write the records anew from the packs').description('Write the records anew from the packs, where records are damaged or lost.')
+    .addOption(dataOption()).addOption(jsonOption('print one finding a line as JSON, {"summary": ...} last')).addHelpText('after', EXAMPLES)
+    .action(reindex)
+}
+
+async function reindex({ data, json = false }: ReindexCommandOptions): Promise<void> {
+  const { reindexStore } = await import('../store/reindex.ts')
+  await withExistingStorage(data, (backend) => printFindings(reindexStore(backend), json))
+}

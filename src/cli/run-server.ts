@@ -1,0 +1,63 @@
+import type { Command } from 'commander'
+import { accessFromFolder } from '../access/token-store.ts'
+import { normalizePrefix } from '../http/router.ts'
+import { DEFAULT_LIMITS, type Limits } from '../limits.ts'
+import { continueOnExpect, createObjectService, type ObjectService } from '../service.ts'
+import type { CommonServiceOptions, Logger, ObjectServiceOptions } from '../service-options.ts'
+import { describeFailure } from './exit.ts'
+import { boundedServer, listen, stopServing } from './http-server.ts'
+import { printJson, printLine, printNote } from './output.ts'
+import type { ServeOptions } from './serve.ts'
+import { signalToStop } from './signals.ts'
+import { storageOf } from './storage.ts'
+
+/** Serves until a signal tells it to stop. */
+export async function runServer(options: ServeOptions, command: Command): Promise<void> {
+  const stop = signalToStop()
+  const { backend, kind } = await storageOf(options.data, options.storage)
+  const service = createService({ backend, access: await accessFromFolder(options.data), ...serviceOptions(options) }, command)
+  try {
+    await service.ready()
+    const server = boundedServer(service.node, options.connectionsMax)
+    continueOnExpect(server, service)
+    const url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
+    if (options.json) printJson({ url, pid: process.pid, data: options.data, storage: kind })
+    else printLine(`stowage serves ${kind === 'memory' ? 'from memory' : options.data} on ${url}`)
+    await stop
+    await stopServing(server, () => service.close({ graceMs: options.graceMs }))
+  } finally {
+    await service.close({ graceMs: 0 })
+  }
+}
+
+/** Nothing is opened here: what is thrown is about an option's value. */
+function createService(options: ObjectServiceOptions<unknown>, command: Command): ObjectService {
+  try {
+    return createObjectService(options)
+  } catch (error) {
+    return command.error(describeFailure(error))
+  }
+}
+
+function serviceOptions(options: ServeOptions): Omit<CommonServiceOptions<unknown>, 'access'> {
+  const { prefix, memoryBytesMax, cors } = options
+  return {
+    prefix, memoryBytesMax, limits: limitsOf(options),
+    uploadStatus: options.uploadStatus === '201' ? 201 : 200,
+    cors: cors === undefined ? undefined : { origins: cors.includes('*') ? '*' : cors },
+    logger: FAULTS,
+  }
+}
+
+function limitsOf(options: ServeOptions): Partial<Limits> {
+  return Object.fromEntries((Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]).map((name) => [name, options[name]]))
+}
+
+/** What clients do wrong is told to them; what is wrong here is told to whoever runs the server. */
+const FAULTS: Logger = {
+  error: (fields: { readonly err?: unknown; readonly code?: string; readonly requestId?: string }, message) => {
+    const { err, code, requestId } = fields
+    const where = requestId === undefined ? '' : `request ${requestId} failed with ${code ?? 'no code'}: `
+    printNote(`${where}${describeFailure(err instanceof Error && err.message === message ? err : new Error(message, { cause: err }))}`)
+  },
+}

@@ -1,0 +1,72 @@
+import { Command, Option } from 'commander'
+import { DEFAULT_LIMITS, type Limits } from '../limits.ts'
+import { EXIT_HELP } from './exit.ts'
+import { collected, dataOption, jsonOption, portNumber, positiveInteger } from './options.ts'
+import { type StorageKind, storageOption } from './storage.ts'
+
+export interface ServeOptions extends Partial<Limits> {
+  readonly data: string
+  readonly storage?: StorageKind
+  readonly host: string
+  readonly port: number
+  readonly prefix?: string
+  readonly uploadStatus: '200' | '201'
+  readonly cors?: readonly string[]
+  readonly memoryBytesMax?: number
+  readonly connectionsMax: number
+  readonly graceMs: number
+  readonly json?: boolean
+}
+
+const EXAMPLES = `
+Examples:
+  stowage serve                                             the folder .stowage on http://127.0.0.1:8642
+  stowage serve --data /var/lib/stowage --host 0.0.0.0      a folder of its own, for other machines too
+  stowage serve --port 0 --json                             any free port; prints {"url": ..., "pid": ...}
+  stowage serve --storage memory                            nothing is kept (tokens still are)
+  stowage serve --upload-status 201 --cors '*'              for clients that expect 201, and for browsers
+  stowage serve --request-bytes-max 104857600               requests of up to 100 MB
+
+Every request needs a token: "stowage token --help". SIGTERM and SIGINT stop it cleanly; a second one at once.
+${EXIT_HELP}`
+
+export function serveCommand(): Command {
+  const command = new Command('serve').summary('serve a data folder over HTTP').description('Serve a data folder over HTTP. Prints one line with the URL once it listens.')
+    .addOption(dataOption()).addOption(storageOption())
+    .addOption(new Option('--port <n>', 'where to listen; 0 takes a free port').argParser(portNumber).default(8_642))
+    .addOption(new Option('--host <address>', 'where to listen; 0.0.0.0 for other machines too').default('127.0.0.1'))
+    .addOption(new Option('--prefix <path>', 'what all paths start with, such as /models'))
+    .addOption(new Option('--upload-status <code>', 'what answers an upload that succeeded').choices(['200', '201']).default('200'))
+    .addOption(new Option('--cors <origin>', "an origin whose pages may use the service, or '*'; may be repeated").argParser(collected))
+    .addOption(new Option('--memory-bytes-max <n>', 'memory for tables, plans and buffers in flight (default: 100663296)').argParser(positiveInteger))
+    .addOption(new Option('--connections-max <n>', 'connections at a time; more are closed').argParser(positiveInteger).default(1_000))
+    .addOption(new Option('--grace-ms <n>', 'how long requests may take to finish after SIGTERM').argParser(positiveInteger).default(10_000))
+  for (const name of limitNames()) {
+    command.addOption(new Option(`--${dashed(name)} <n>`, LIMIT_HELP[name]).argParser(positiveInteger).default(DEFAULT_LIMITS[name]))
+  }
+  return command.addOption(jsonOption('print the line as {"url", "pid", ...}')).addHelpText('after', EXAMPLES).action(serve)
+}
+
+const LIMIT_HELP: Readonly<Record<keyof Limits, string>> = {
+  objectBytesMax: 'bytes of one object',
+  requestBytesMax: 'bytes of one upload on the wire',
+  inflatedBytesMax: 'bytes of one upload after decompression',
+  objectsMax: 'objects in one upload',
+  nestingMax: 'levels of arrays and objects in one object',
+  partsMax: 'parts of one multipart upload',
+  partHeaderBytesMax: "bytes of one part's headers",
+  idListBytesMax: 'bytes of a request that lists ids',
+}
+
+function limitNames(): readonly (keyof Limits)[] {
+  return Object.keys(LIMIT_HELP) as (keyof Limits)[]
+}
+
+function dashed(name: string): string {
+  return name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`)
+}
+
+async function serve(options: ServeOptions, command: Command): Promise<void> {
+  const { runServer } = await import('./run-server.ts')
+  await runServer(options, command)
+}

@@ -1,0 +1,65 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { Readable } from 'node:stream'
+import { text } from 'node:stream/consumers'
+import type { TestContext } from 'node:test'
+
+const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
+
+export interface Outcome {
+  readonly code: number | null
+  readonly stdout: string
+  readonly stderr: string
+}
+
+/** The command in a process of its own. */
+export function spawnCommand(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcessByStdio<null, Readable, Readable> {
+  return spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } })
+}
+
+/** Runs the command to its end. */
+export async function stowage(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Outcome> {
+  const child = spawnCommand(args, env)
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit') as Promise<[number | null]>])
+  return { code, stdout, stderr }
+}
+
+/** A path in a temporary folder of the test; nothing is there yet. */
+export function newDataFolder(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'stowage-cli-'))
+  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'data')
+}
+
+export interface RunningServer {
+  readonly child: ChildProcessByStdio<null, Readable, Readable>
+  /** The line that it printed when it listened. */
+  readonly line: string
+  /** Sends the signal, unless it has ended, and tells how it ended. */
+  stop(signal?: NodeJS.Signals): Promise<Outcome>
+}
+
+/** `stowage serve` with these options, once it has printed its line. */
+export async function startServer(context: TestContext, args: readonly string[]): Promise<RunningServer> {
+  const child = spawnCommand(['serve', '--port', '0', ...args])
+  context.after(() => child.kill('SIGKILL'))
+  const stderr = text(child.stderr)
+  const exit = once(child, 'exit') as Promise<[number | null]>
+  let stdout = ''
+  child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
+    stdout += chunk
+  })
+  while (!stdout.includes('\n')) await Promise.race([once(child.stdout, 'data'), exit.then(async () => Promise.reject(new Error(await stderr)))])
+  return {
+    child,
+    line: stdout.slice(0, stdout.indexOf('\n')),
+    stop: async (signal = 'SIGTERM') => {
+      child.kill(signal)
+      const [code] = await exit
+      return { code, stdout, stderr: await stderr }
+    },
+  }
+}
