@@ -3,6 +3,7 @@ import { describeFailure, EXIT, exitCodeOf, FindingsError } from './exit.ts'
 import { printNote } from './output.ts'
 import { createProgram } from './program.ts'
 
+endQuietlyWithReader()
 process.exitCode = await run(process.argv.slice(2))
 
 async function run(argv: readonly string[]): Promise<number> {
@@ -14,4 +15,10 @@ async function run(argv: readonly string[]): Promise<number> {
     if (!(error instanceof FindingsError)) printNote(describeFailure(error))
     return exitCodeOf(error)
   }
+}
+
+/** `stowage token list | head -1` is no failure to tell about; and a server outlives whoever read its log. */
+function endQuietlyWithReader(): void {
+  process.stdout.on('error', () => process.exit(EXIT.failure))
+  process.stderr.on('error', () => undefined)
 }

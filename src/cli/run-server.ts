@@ -7,9 +7,23 @@ import type { CommonServiceOptions, Logger, ObjectServiceOptions } from '../serv
 import { describeFailure } from './exit.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
 import { printJson, printLine, printNote } from './output.ts'
-import type { ServeOptions } from './serve.ts'
 import { signalToStop } from './signals.ts'
-import { storageOf } from './storage.ts'
+import { type StorageKind, storageOf } from './storage.ts'
+
+/** The options of `stowage serve` as the parser hands them over. */
+export interface ServeOptions extends Partial<Limits> {
+  readonly data: string
+  readonly storage?: StorageKind
+  readonly host: string
+  readonly port: number
+  readonly prefix?: string
+  readonly uploadStatus: '200' | '201'
+  readonly cors?: readonly string[]
+  readonly memoryBytesMax?: number
+  readonly connectionsMax: number
+  readonly graceMs: number
+  readonly json?: boolean
+}
 
 /** Serves until a signal tells it to stop. */
 export async function runServer(options: ServeOptions, command: Command): Promise<void> {

@@ -2,21 +2,8 @@ import { Command, Option } from 'commander'
 import { DEFAULT_LIMITS, type Limits } from '../limits.ts'
 import { EXIT_HELP } from './exit.ts'
 import { collected, dataOption, jsonOption, portNumber, positiveInteger } from './options.ts'
-import { type StorageKind, storageOption } from './storage.ts'
-
-export interface ServeOptions extends Partial<Limits> {
-  readonly data: string
-  readonly storage?: StorageKind
-  readonly host: string
-  readonly port: number
-  readonly prefix?: string
-  readonly uploadStatus: '200' | '201'
-  readonly cors?: readonly string[]
-  readonly memoryBytesMax?: number
-  readonly connectionsMax: number
-  readonly graceMs: number
-  readonly json?: boolean
-}
+import type { ServeOptions } from './run-server.ts'
+import { storageOption } from './storage.ts'
 
 const EXAMPLES = `
 Examples:
