@@ -1,5 +1,5 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { BlobExistsError, BlobNotFoundError, CORE_RECORD_LIMITS, StorageClosedError } from '../src/storage/backend.ts'
+import { BlobExistsError, BlobNotFoundError, CORE_RECORD_LIMITS } from '../src/storage/backend.ts'
 import type {
   BlobInfo, BlobStore, CallOptions, Change, CommitResult, Entry, RangeBounds, RecordLimits, RecordStore, StorageBackend,
 } from '../src/storage/backend.ts'
@@ -7,6 +7,7 @@ import {
   checkBlobName, checkBlobPrefix, checkChange, checkEntries, checkInsideBlob, checkKeys, checkRange, checkReadRange,
 } from '../src/storage/checks.ts'
 import { abortableContent, closeContent } from '../src/storage/content.ts'
+import { Gate } from './gate.ts'
 import { OrderedMap } from './ordered-map.ts'
 
 /** Entries that are handled before others get a turn of the event loop. */
@@ -29,22 +30,18 @@ export function memoryBackend(): StorageBackend {
 /** Keys and values are kept as strings of one byte a character: half the size of small typed arrays, and copied on the way in and out. */
 class MemoryRecords implements RecordStore {
   readonly limits: RecordLimits = CORE_RECORD_LIMITS
+  readonly #gate = new Gate()
   readonly #map = new OrderedMap<string>()
-  #closed = false
 
-  async getMany(keys: readonly Uint8Array[], options: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
-    this.#check(options)
-    checkKeys(keys, this.limits)
-    const values: (Uint8Array | undefined)[] = []
-    for (const key of keys) {
-      if (values.length % SLICE_ENTRIES === SLICE_ENTRIES - 1) await this.#nextTurn(options)
-      values.push(optionalBytes(this.#map.get(text(key))))
-    }
-    return values
+  getMany(keys: readonly Uint8Array[], { signal }: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.#gate.pass(signal, async () => {
+      checkKeys(keys, this.limits)
+      return inSlices(keys, signal, (key) => optionalBytes(this.#map.get(text(key))))
+    })
   }
 
-  async *range(bounds: RangeBounds, options: CallOptions = {}): AsyncIterable<readonly Entry[]> {
-    this.#check(options)
+  async *range(bounds: RangeBounds, { signal }: CallOptions = {}): AsyncIterable<readonly Entry[]> {
+    this.#gate.check(signal)
     checkRange(bounds)
     const reverse = bounds.reverse === true
     let [gte, lt, left] = [text(bounds.gte), text(bounds.lt), bounds.limit ?? Infinity]
@@ -53,51 +50,41 @@ class MemoryRecords implements RecordStore {
       const last = found.at(-1)
       if (!last) return
       yield found.map(([key, value]) => ({ key: bytes(key), value: bytes(value) }))
-      await this.#nextTurn(options)
+      await nextTurn()
+      this.#gate.check(signal)
       left -= found.length
       if (reverse) lt = last[0]
       else gte = `${last[0]}\0`
     }
   }
 
-  async insertMany(entries: readonly Entry[], options: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
-    this.#check(options)
-    checkEntries(entries, this.limits)
-    const found: (Uint8Array | undefined)[] = []
-    for (const entry of entries) {
-      if (found.length % SLICE_ENTRIES === SLICE_ENTRIES - 1) await this.#nextTurn(options)
-      const key = text(entry.key)
-      const held = this.#map.get(key)
-      if (held === undefined) this.#map.set(key, text(entry.value))
-      found.push(optionalBytes(held))
-    }
-    return found
+  insertMany(entries: readonly Entry[], { signal }: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
+    return this.#gate.pass(signal, async () => {
+      checkEntries(entries, this.limits)
+      return inSlices(entries, signal, ({ key, value }) => this.#insert(text(key), value))
+    })
   }
 
-  async commit(change: Change, options: CallOptions = {}): Promise<CommitResult> {
-    this.#check(options)
-    checkChange(change, this.limits)
-    const { put = [], remove = [], expect = [] } = change
-    const conflicts = expect.flatMap(({ key, value }, at) => (this.#map.get(text(key)) === (value && text(value)) ? [] : [at]))
-    if (conflicts.length > 0) return { ok: false, conflicts }
-    for (const { key, value } of put) this.#map.set(text(key), text(value))
-    for (const key of remove) this.#map.delete(text(key))
-    return { ok: true }
+  commit(change: Change, { signal }: CallOptions = {}): Promise<CommitResult> {
+    return this.#gate.pass(signal, async () => {
+      checkChange(change, this.limits)
+      const { put = [], remove = [], expect = [] } = change
+      const conflicts = expect.flatMap(({ key, value }, at) => (this.#map.get(text(key)) === (value && text(value)) ? [] : [at]))
+      if (conflicts.length > 0) return { ok: false, conflicts }
+      for (const { key, value } of put) this.#map.set(text(key), text(value))
+      for (const key of remove) this.#map.delete(text(key))
+      return { ok: true }
+    })
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
-    this.#map.clear()
+  close(): Promise<void> {
+    return this.#gate.close(async () => this.#map.clear())
   }
 
-  #check({ signal }: CallOptions): void {
-    if (this.#closed) throw new StorageClosedError()
-    signal?.throwIfAborted()
-  }
-
-  async #nextTurn(options: CallOptions): Promise<void> {
-    await nextTurn()
-    this.#check(options)
+  #insert(key: string, value: Uint8Array): Uint8Array | undefined {
+    const held = this.#map.get(key)
+    if (held === undefined) this.#map.set(key, text(value))
+    return optionalBytes(held)
   }
 }
 
@@ -108,65 +95,80 @@ interface MemoryBlob {
 
 class MemoryBlobs implements BlobStore {
   readonly readBytesPreferred: number = 1_048_576
+  readonly #gate = new Gate()
   readonly #blobs = new Map<string, MemoryBlob>()
-  #closed = false
 
-  async put(name: string, content: AsyncIterable<Uint8Array>, options: CallOptions & { sizeHint?: number } = {}): Promise<{ size: number }> {
+  async put(name: string, content: AsyncIterable<Uint8Array>, { signal }: CallOptions = {}): Promise<{ size: number }> {
+    let started = false
     try {
-      this.#check(name, options)
-      if (this.#blobs.has(name)) throw new BlobExistsError(name)
-    } catch (error) {
-      await closeContent(content)
-      throw error
+      return await this.#gate.pass(signal, async () => {
+        checkBlobName(name)
+        this.#checkFree(name)
+        started = true
+        const chunks: Uint8Array[] = []
+        for await (const chunk of abortableContent(content, signal)) chunks.push(Uint8Array.from(chunk))
+        this.#checkFree(name)
+        const whole = Buffer.concat(chunks)
+        this.#blobs.set(name, { bytes: whole, modifiedAtMs: Date.now() })
+        return { size: whole.length }
+      })
+    } finally {
+      if (!started) await closeContent(content)
     }
-    const chunks: Uint8Array[] = []
-    for await (const chunk of abortableContent(content, options.signal)) chunks.push(Uint8Array.from(chunk))
-    this.#check(name, options)
-    if (this.#blobs.has(name)) throw new BlobExistsError(name)
-    const bytes = Buffer.concat(chunks)
-    this.#blobs.set(name, { bytes, modifiedAtMs: Date.now() })
-    return { size: bytes.length }
   }
 
-  async read(name: string, start: number, end: number, options: CallOptions = {}): Promise<Uint8Array> {
-    this.#check(name, options)
-    checkReadRange(start, end)
-    const blob = this.#blobs.get(name)
-    if (!blob) throw new BlobNotFoundError(name)
-    checkInsideBlob(name, end, blob.bytes.length)
-    return Uint8Array.prototype.slice.call(blob.bytes, start, end)
+  read(name: string, start: number, end: number, { signal }: CallOptions = {}): Promise<Uint8Array> {
+    return this.#gate.pass(signal, async () => {
+      checkBlobName(name)
+      checkReadRange(start, end)
+      const blob = this.#blobs.get(name)
+      if (!blob) throw new BlobNotFoundError(name)
+      checkInsideBlob(name, end, blob.bytes.length)
+      return Uint8Array.prototype.slice.call(blob.bytes, start, end)
+    })
   }
 
-  async remove(names: readonly string[]): Promise<void> {
-    for (const name of names) this.#check(name, {})
-    for (const name of names) this.#blobs.delete(name)
+  remove(names: readonly string[]): Promise<void> {
+    return this.#gate.pass(undefined, async () => {
+      for (const name of names) checkBlobName(name)
+      for (const name of names) this.#blobs.delete(name)
+    })
   }
 
-  async *list(prefix: string, options: CallOptions = {}): AsyncIterable<readonly BlobInfo[]> {
-    if (this.#closed) throw new StorageClosedError()
+  async *list(prefix: string, { signal }: CallOptions = {}): AsyncIterable<readonly BlobInfo[]> {
+    this.#gate.check(signal)
     checkBlobPrefix(prefix)
     const names = [...this.#blobs.keys()].filter((name) => name.startsWith(prefix))
     for (let from = 0; from < names.length; from += RANGE_BATCH_ENTRIES) {
-      options.signal?.throwIfAborted()
-      yield names.slice(from, from + RANGE_BATCH_ENTRIES).flatMap((name) => this.#info(name))
+      this.#gate.check(signal)
+      const batch = names.slice(from, from + RANGE_BATCH_ENTRIES).flatMap((name) => this.#info(name))
+      if (batch.length > 0) yield batch
     }
   }
 
-  async close(): Promise<void> {
-    this.#closed = true
-    this.#blobs.clear()
+  close(): Promise<void> {
+    return this.#gate.close(async () => this.#blobs.clear())
+  }
+
+  #checkFree(name: string): void {
+    if (this.#blobs.has(name)) throw new BlobExistsError(name)
   }
 
   #info(name: string): BlobInfo[] {
     const blob = this.#blobs.get(name)
     return blob ? [{ name, size: blob.bytes.length, modifiedAtMs: blob.modifiedAtMs }] : []
   }
+}
 
-  #check(name: string, { signal }: CallOptions): void {
-    if (this.#closed) throw new StorageClosedError()
-    checkBlobName(name)
+/** `one` for each item, with turns of the event loop for others between slices. */
+async function inSlices<T, R>(items: readonly T[], signal: AbortSignal | undefined, one: (item: T) => R): Promise<R[]> {
+  const results: R[] = []
+  for (let from = 0; from < items.length; from += SLICE_ENTRIES) {
+    if (from > 0) await nextTurn()
     signal?.throwIfAborted()
+    for (const item of items.slice(from, from + SLICE_ENTRIES)) results.push(one(item))
   }
+  return results
 }
 
 function text(value: Uint8Array): string {

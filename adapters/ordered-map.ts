@@ -1,5 +1,5 @@
 /** Entries of one page; a full page is cut in two. Small enough to splice, large enough that a million entries make few pages. */
-const PAGE_ENTRIES_MAX = 512
+const PAGE_ENTRIES_MAX = 256
 
 interface Page<V> {
   readonly keys: string[]

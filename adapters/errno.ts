@@ -1,0 +1,22 @@
+const ERRNO_OF_TEXT: Readonly<Record<string, string>> = {
+  'no space left on device': 'ENOSPC',
+  'disk quota exceeded': 'EDQUOT',
+  'too many open files': 'EMFILE',
+  'read-only file system': 'EROFS',
+}
+
+/** LevelDB tells the system's reason in words only; callers want the `code` that everything else has. */
+export function withErrno(error: unknown): unknown {
+  if (!(error instanceof Error)) return error
+  const said = `${error.message} ${error.cause instanceof Error ? error.cause.message : ''}`.toLowerCase()
+  const code = Object.entries(ERRNO_OF_TEXT).find(([text]) => said.includes(text))?.[1]
+  return code === undefined ? error : Object.assign(new Error(error.message, { cause: error }), { code })
+}
+
+export async function passErrno<T>(promise: Promise<T>): Promise<T> {
+  try {
+    return await promise
+  } catch (error) {
+    throw withErrno(error)
+  }
+}

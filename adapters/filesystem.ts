@@ -1,0 +1,84 @@
+import { join, resolve } from 'node:path'
+import type { StorageBackend } from '../src/storage/backend.ts'
+import { openDataFolder } from '../src/storage/data-folder.ts'
+import type { OpenFolder } from '../src/storage/data-folder.ts'
+import { FileBlobs, removeIncoming } from './file-blobs.ts'
+import type { FilesPart } from './file-blobs.ts'
+import { FolderSyncs } from './folder-syncs.ts'
+import { Health } from './health.ts'
+import { openRecordsDatabase } from './level-database.ts'
+import { LevelRecords } from './level-records.ts'
+import type { RecordsPart } from './level-records.ts'
+import { LevelWriter } from './level-writer.ts'
+import { SharedFolder } from './shared-folder.ts'
+import { Slots, SYNCS_MAX } from './slots.ts'
+
+export interface FilesystemBackendOptions {
+  /** The folder that holds everything. It is made when there is none. */
+  readonly path: string
+  /** Free space below which writes are refused with `ENOSPC`, so that the database of the records never runs full. 16 MB. */
+  readonly diskReserveBytes?: number
+  /** UNSAFE: acknowledged data is lost when the machine stops. Only for tests of durability, as the control that must fail. */
+  readonly unsafeNoSync?: boolean
+}
+
+interface FilesystemContent {
+  readonly records: RecordsPart
+  readonly files: FilesPart
+}
+
+/**
+ * Blobs as plain files under `packs`, records in a LevelDB under `records`. One process holds the folder at a time. A write or sync that fails poisons the
+ * storage until it is opened again; a full disk only refuses what does not fit.
+ */
+export function filesystemBackend(options: FilesystemBackendOptions): StorageBackend {
+  // A host that changes its working folder later means the same data.
+  const pinned = { ...options, path: resolve(options.path) }
+  const folder = new SharedFolder(() => openFilesystemFolder(pinned))
+  const records = new LevelRecords(async () => (await folder.use('records')).records, () => folder.release('records'))
+  const blobs = new FileBlobs(async () => (await folder.use('blobs')).files, () => folder.release('blobs'))
+  return {
+    records,
+    blobs,
+    ready: async () => {
+      await folder.use('records')
+      await folder.use('blobs')
+    },
+    close: async () => {
+      await Promise.all([records.close(), blobs.close()])
+    },
+  }
+}
+
+function openFilesystemFolder({ path, diskReserveBytes, unsafeNoSync = false }: FilesystemBackendOptions): Promise<OpenFolder<FilesystemContent>> {
+  return openDataFolder<FilesystemContent>({
+    path,
+    kind: 'filesystem',
+    databases: ['records'],
+    folders: ['packs', 'incoming'],
+    open: async (options) => {
+      const database = await openRecordsDatabase(join(path, 'records'), options)
+      try {
+        await removeIncoming(join(path, 'incoming'))
+      } catch (error) {
+        await database.close()
+        throw error
+      }
+      const [health, syncs, sync] = [new Health(path, diskReserveBytes), new Slots(SYNCS_MAX), !unsafeNoSync]
+      return { records: { database, writer: new LevelWriter(database, { health, syncs, sync }) }, files: filesPart(path, health, syncs, sync) }
+    },
+    close: ({ records }) => records.database.close(),
+  })
+}
+
+function filesPart(path: string, health: Health, syncs: Slots, sync: boolean): FilesPart {
+  const noSync = async (): Promise<void> => undefined
+  return {
+    root: join(path, 'packs'),
+    incoming: join(path, 'incoming'),
+    health,
+    syncs,
+    folders: sync ? new FolderSyncs(syncs) : new FolderSyncs(syncs, noSync),
+    syncFile: sync ? (file) => file.sync() : noSync,
+  }
+}

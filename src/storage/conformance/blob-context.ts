@@ -1,0 +1,81 @@
+import { createHash, randomBytes } from 'node:crypto'
+import type { BlobInfo, BlobStore } from '../backend.ts'
+import { batchesOf, freshPrefix, type Session } from './case.ts'
+
+/** What a rule about blobs works with; its names start with a segment of its own. */
+export class BlobContext {
+  readonly #session: Session<BlobStore>
+  readonly #folder: string = freshPrefix()
+
+  constructor(session: Session<BlobStore>) {
+    this.#session = session
+  }
+
+  get store(): BlobStore {
+    return this.#session.store
+  }
+
+  async reopen(): Promise<void> {
+    await this.#session.reopen()
+  }
+
+  name(rest: string): string {
+    return `${this.#folder}/${rest}`
+  }
+
+  async put(rest: string, bytes: Uint8Array): Promise<void> {
+    await this.store.put(this.name(rest), contentOf(bytes))
+  }
+
+  async list(prefix: string = ''): Promise<BlobInfo[]> {
+    return batchesOf(this.store.list(this.name(prefix)))
+  }
+
+  /** The names below this context's segment, without it, sorted. */
+  async names(prefix: string = ''): Promise<string[]> {
+    return (await this.list(prefix)).map(({ name }) => name.slice(this.#folder.length + 1)).toSorted()
+  }
+}
+
+/** `bytes` in chunks of uneven sizes, some of them empty. */
+export async function* contentOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  const sizes = [1, 0, 65_536, 7, 300_000, 1_048_577]
+  for (let [from, at] = [0, 0]; from < bytes.length; from += sizes[at++ % sizes.length]) yield bytes.subarray(from, from + sizes[at % sizes.length])
+}
+
+/** Content that cannot be guessed from its place, so that a wrong offset shows. */
+export function noise(bytes: number): Uint8Array {
+  return randomBytes(bytes)
+}
+
+export function digest(bytes: Uint8Array): string {
+  return createHash('sha256').update(bytes).digest('hex')
+}
+
+/** Content that yields `bytes` and then does what `end` does; it tells whether it was let go. */
+export class WatchedContent implements AsyncIterable<Uint8Array> {
+  closed = false
+  readonly #bytes: Uint8Array
+  readonly #end: () => Promise<void>
+
+  constructor(bytes: Uint8Array, end: () => Promise<void>) {
+    this.#bytes = bytes
+    this.#end = end
+  }
+
+  [Symbol.asyncIterator](): AsyncIterator<Uint8Array> {
+    const chunks = contentOf(this.#bytes)
+    return {
+      next: async () => {
+        const next = await chunks.next()
+        if (next.done === true) await this.#end()
+        this.closed ||= next.done === true
+        return next
+      },
+      return: async () => {
+        this.closed = true
+        return { done: true, value: undefined }
+      },
+    }
+  }
+}

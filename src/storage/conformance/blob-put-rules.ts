@@ -1,0 +1,180 @@
+import assert from 'node:assert/strict'
+import { setTimeout as delay } from 'node:timers/promises'
+import { BlobExistsError, BlobNotFoundError } from '../backend.ts'
+import { type BlobContext, contentOf, noise, WatchedContent } from './blob-context.ts'
+import { type Rule, rejectsWithReason, sameBytes, within } from './case.ts'
+
+const SIZES = [0, 1, 65_536, 262_143, 262_144, 262_145, 1_048_575, 1_048_576, 1_048_577, 2_097_152, 3_000_000]
+const CHUNK_BYTES = 65_536
+
+/** After a put that failed: no blob, no name, and the name is free. */
+async function isAbsent(context: BlobContext, rest: string): Promise<void> {
+  await assert.rejects(context.store.read(context.name(rest), 0, 0), BlobNotFoundError)
+  assert.deepEqual(await context.names(rest), [])
+  await context.put(rest, noise(10))
+  assert.deepEqual(await context.names(rest), [rest])
+}
+
+export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
+  {
+    name: 'put: blobs of every size come back as they went in',
+    check: async (context) => {
+      for (const size of SIZES) {
+        const bytes = noise(size)
+        assert.deepEqual(await context.store.put(context.name(`size-${size}`), contentOf(bytes)), { size })
+        sameBytes(await context.store.read(context.name(`size-${size}`), 0, size), bytes, `${size} bytes`)
+      }
+    },
+  },
+  {
+    name: 'put: content without any chunk, and a size hint that is wrong',
+    check: async (context) => {
+      assert.deepEqual(await context.store.put(context.name('none'), contentOf(new Uint8Array(0))), { size: 0 })
+      assert.deepEqual(await context.store.put(context.name('hinted'), contentOf(noise(1_000)), { sizeHint: 10 }), { size: 1_000 })
+      assert.deepEqual(await context.names(), ['hinted', 'none'])
+    },
+  },
+  {
+    name: 'put: a producer may fill its buffer again once it is asked for the next chunk',
+    check: async (context) => {
+      const buffer = Buffer.alloc(100_000)
+      const reused = async function* (): AsyncGenerator<Uint8Array> {
+        for (let round = 0; round < 20; round++) yield buffer.fill(round)
+      }
+      await context.store.put(context.name('reused'), reused())
+      const expected = Buffer.concat(Array.from({ length: 20 }, (_, round) => Buffer.alloc(100_000, round)))
+      sameBytes(await context.store.read(context.name('reused'), 0, 2_000_000), expected, 'the blob')
+    },
+  },
+  {
+    name: 'put: a throw in the content passes and leaves nothing, early and late',
+    check: async (context) => {
+      for (const size of [0, 10, 3_000_000]) {
+        const failure = new Error('the producer failed')
+        const content = new WatchedContent(noise(size), () => Promise.reject(failure))
+        await assert.rejects(context.store.put(context.name(`thrown-${size}`), content), (error) => error === failure)
+        await isAbsent(context, `thrown-${size}`)
+      }
+    },
+  },
+  {
+    name: 'put: an abort in the middle rejects with its reason, lets go of the content and leaves nothing',
+    check: async (context) => {
+      for (const size of [10, 3_000_000]) {
+        const controller = new AbortController()
+        const reason = new Error('the caller went away')
+        const content = new WatchedContent(noise(size), () => new Promise(() => setImmediate(() => controller.abort(reason))))
+        const putting = context.store.put(context.name(`aborted-${size}`), content, { signal: controller.signal })
+        await assert.rejects(within(5_000, 'a put that was aborted while its content hangs', putting), (error) => error === reason)
+        assert.ok(content.closed, 'the content must be returned')
+        await isAbsent(context, `aborted-${size}`)
+      }
+    },
+  },
+  {
+    name: 'put: an abort that comes first rejects with its reason',
+    check: async (context) => {
+      const content = new WatchedContent(noise(10), async () => undefined)
+      await rejectsWithReason((signal) => context.store.put(context.name('never'), content, { signal }))
+      assert.ok(content.closed, 'the content must be returned')
+      await isAbsent(context, 'never')
+    },
+  },
+  {
+    name: 'put: a name that exists is an error, the content is let go and the blob stays as it was',
+    check: async (context) => {
+      const bytes = noise(1_000)
+      await context.put('taken', bytes)
+      const content = new WatchedContent(noise(3_000_000), async () => undefined)
+      await assert.rejects(context.store.put(context.name('taken'), content), BlobExistsError)
+      assert.ok(content.closed, 'the content must be returned')
+      sameBytes(await context.store.read(context.name('taken'), 0, 1_000), bytes, 'the first blob')
+    },
+  },
+  {
+    name: 'put: of concurrent puts of one name exactly one wins, and its bytes are whole',
+    check: async (context) => {
+      for (const size of [100, 1_500_000]) {
+        const contents = Array.from({ length: 5 }, () => noise(size))
+        const results = await Promise.allSettled(contents.map((bytes) => context.put(`race-${size}`, bytes)))
+        const winners = [...results.keys()].filter((at) => results[at].status === 'fulfilled')
+        assert.equal(winners.length, 1)
+        for (const result of results) if (result.status === 'rejected') assert.ok(result.reason instanceof BlobExistsError)
+        sameBytes(await context.store.read(context.name(`race-${size}`), 0, size), contents[winners[0]], 'the winner')
+        assert.deepEqual(await context.names(`race-${size}`), [`race-${size}`])
+      }
+    },
+  },
+  {
+    name: 'put: a blob that is being put is absent until it is whole',
+    check: async (context) => {
+      let look: () => void = () => undefined
+      const looked = new Promise<void>((resolve) => (look = resolve))
+      const putting = context.store.put(context.name('half'), new WatchedContent(noise(3_000_000), () => looked))
+      await delay(20)
+      await assert.rejects(context.store.read(context.name('half'), 0, 10), BlobNotFoundError)
+      assert.deepEqual(await context.names(), [])
+      look()
+      await putting
+      assert.deepEqual(await context.names(), ['half'])
+    },
+  },
+  {
+    name: 'put: many at once',
+    check: async (context) => {
+      const blobs = Array.from({ length: 40 }, (_, at) => noise(at * 2_000))
+      await Promise.all(blobs.map((bytes, at) => context.put(`many/${at}`, bytes)))
+      const read = await Promise.all(blobs.map((bytes, at) => context.store.read(context.name(`many/${at}`), 0, bytes.length)))
+      for (const [at, bytes] of read.entries()) sameBytes(bytes, blobs[at], `blob ${at}`)
+    },
+  },
+  {
+    name: 'put: names that are no names reject and let go of the content',
+    check: async (context) => {
+      const hostile = ['', '/', '/a', 'a/', 'a//b', '.', '..', '../a', 'a/../b', 'a/./b', 'A', 'a.b', 'a b', 'a\\b', 'a\0b', 'c:', 'é', 'a\n', '~', '%2e', 'a'.repeat(241)]
+      for (const name of hostile) {
+        const content = new WatchedContent(noise(10), async () => undefined)
+        await assert.rejects(context.store.put(name, content), RangeError, JSON.stringify(name))
+        assert.ok(content.closed, `the content must be returned for ${JSON.stringify(name)}`)
+        await assert.rejects(context.store.read(name, 0, 0), RangeError, JSON.stringify(name))
+        await assert.rejects(context.store.remove([context.name('a'), name]), RangeError, JSON.stringify(name))
+      }
+    },
+  },
+  {
+    name: 'put: the longest name, and a name that another one starts with',
+    check: async (context) => {
+      const longest = context.name('n'.repeat(240 - context.name('').length))
+      await context.store.put(longest, contentOf(noise(5)))
+      assert.equal((await context.store.read(longest, 0, 5)).length, 5)
+      await context.put('a', noise(1))
+      await context.put('a/b', noise(2))
+      await context.put('a/b/c', noise(3))
+      assert.deepEqual(await context.names('a'), ['a', 'a/b', 'a/b/c'])
+      await context.store.remove([context.name('a/b')])
+      assert.deepEqual(await context.names('a'), ['a', 'a/b/c'])
+    },
+  },
+]
+
+/** For stores on a medium of their own: what streams through must not pile up in memory. */
+export const BLOB_MEMORY_RULES: readonly Rule<BlobContext>[] = [
+  {
+    name: 'put: a large blob streams through bounded memory',
+    check: async (context) => {
+      const chunk = noise(CHUNK_BYTES)
+      const chunks = 768
+      const before = process.memoryUsage().arrayBuffers
+      let peak = 0
+      const content = async function* (): AsyncGenerator<Uint8Array> {
+        for (let at = 0; at < chunks; at++) {
+          peak = Math.max(peak, process.memoryUsage().arrayBuffers - before)
+          yield chunk
+        }
+      }
+      assert.deepEqual(await context.store.put(context.name('large'), content()), { size: chunks * CHUNK_BYTES })
+      assert.ok(peak < 24 * 1_048_576, `${peak} bytes were held while ${chunks * CHUNK_BYTES} streamed through`)
+      sameBytes(await context.store.read(context.name('large'), (chunks - 1) * CHUNK_BYTES, chunks * CHUNK_BYTES), chunk, 'the last chunk')
+    },
+  },
+]

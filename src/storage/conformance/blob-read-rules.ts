@@ -1,0 +1,206 @@
+import assert from 'node:assert/strict'
+import { BLOB_READ_BYTES_MAX, BlobNotFoundError, StorageClosedError } from '../backend.ts'
+import { type BlobContext, contentOf, digest, noise } from './blob-context.ts'
+import { batchesOf, type Rule, rejectsWithReason, sameBytes, within } from './case.ts'
+
+export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
+  {
+    name: 'read: exactly the bytes from start to end, at all edges',
+    check: async (context) => {
+      const bytes = noise(1_300_000)
+      await context.put('blob', bytes)
+      const edges = [0, 1, 65_535, 262_143, 262_144, 262_145, 524_288, 1_048_575, 1_048_576, 1_048_577, 1_299_999, 1_300_000]
+      for (const start of edges) {
+        for (const end of edges.filter((edge) => edge >= start)) {
+          const read = await context.store.read(context.name('blob'), start, end)
+          assert.equal(digest(read), digest(bytes.subarray(start, end)), `from ${start} to ${end}`)
+        }
+      }
+    },
+  },
+  {
+    name: 'read: what does not lie inside the blob is an error, never fewer bytes',
+    check: async (context) => {
+      await context.put('blob', noise(1_000))
+      for (const [start, end] of [[0, 1_001], [999, 1_001], [1_000, 1_001], [1_001, 1_001], [-1, 5], [5, 4], [0.5, 2], [0, Number.NaN]]) {
+        await assert.rejects(context.store.read(context.name('blob'), start, end), RangeError, `from ${start} to ${end}`)
+      }
+    },
+  },
+  {
+    name: 'read: a blob that is not there is an error of its own kind, also for no bytes',
+    check: async (context) => {
+      await context.put('there/below', noise(5))
+      for (const rest of ['missing', 'there', 'there/below/deeper', 'missing/below']) {
+        await assert.rejects(context.store.read(context.name(rest), 0, 0), BlobNotFoundError)
+        await assert.rejects(context.store.read(context.name(rest), 0, 10), BlobNotFoundError)
+      }
+    },
+  },
+  {
+    name: 'read: the largest read comes in one buffer, one byte more rejects',
+    check: async (context) => {
+      const bytes = noise(BLOB_READ_BYTES_MAX + 10)
+      await context.put('large', bytes)
+      const read = await context.store.read(context.name('large'), 5, BLOB_READ_BYTES_MAX + 5)
+      assert.equal(digest(read), digest(bytes.subarray(5, BLOB_READ_BYTES_MAX + 5)))
+      await assert.rejects(context.store.read(context.name('large'), 5, BLOB_READ_BYTES_MAX + 6), RangeError)
+      assert.ok(context.store.readBytesPreferred > 0 && context.store.readBytesPreferred <= BLOB_READ_BYTES_MAX)
+    },
+  },
+  {
+    name: 'read: the buffer that comes out is the caller\'s own',
+    check: async (context) => {
+      const bytes = noise(1_000)
+      await context.put('blob', bytes)
+      const first = await context.store.read(context.name('blob'), 0, 1_000)
+      const second = await context.store.read(context.name('blob'), 0, 1_000)
+      first.fill(0)
+      sameBytes(second, bytes, 'another answer')
+      sameBytes(await context.store.read(context.name('blob'), 0, 1_000), bytes, 'a later answer')
+    },
+  },
+  {
+    name: 'read: many blobs, many readers at once',
+    check: async (context) => {
+      const blobs = Array.from({ length: 100 }, () => noise(3_000))
+      await Promise.all(blobs.map((bytes, at) => context.put(`r/${at}`, bytes)))
+      const order = Array.from({ length: 400 }, (_, at) => (at * 37) % 100)
+      await Promise.all(order.map(async (at) => sameBytes(await context.store.read(context.name(`r/${at}`), at, 3_000), blobs[at].subarray(at), `blob ${at}`)))
+    },
+  },
+  {
+    name: 'read: an abort rejects with its reason',
+    check: async (context) => {
+      await context.put('blob', noise(10))
+      await rejectsWithReason((signal) => context.store.read(context.name('blob'), 0, 10, { signal }))
+    },
+  },
+]
+
+export const BLOB_REMOVE_RULES: readonly Rule<BlobContext>[] = [
+  {
+    name: 'remove: gone for readers and lists, absent names are fine, others stay',
+    check: async (context) => {
+      for (const rest of ['a', 'b', 'c/d', 'c/e']) await context.put(rest, noise(300_000))
+      await context.store.read(context.name('a'), 0, 10)
+      await context.store.remove(['a', 'missing', 'c/d', 'no/such/folder', 'a'].map((rest) => context.name(rest)))
+      await assert.rejects(context.store.read(context.name('a'), 0, 10), BlobNotFoundError)
+      await assert.rejects(context.store.read(context.name('c/d'), 0, 10), BlobNotFoundError)
+      assert.deepEqual(await context.names(), ['b', 'c/e'])
+      await context.store.remove([])
+      await context.store.remove([context.name('a')])
+    },
+  },
+  {
+    name: 'remove: the name is free again, for a blob that has nothing of the old one',
+    check: async (context) => {
+      await context.put('again', noise(700_000))
+      await context.store.read(context.name('again'), 0, 10)
+      await context.store.remove([context.name('again')])
+      const bytes = noise(400_000)
+      await context.put('again', bytes)
+      sameBytes(await context.store.read(context.name('again'), 0, 400_000), bytes, 'the new blob')
+      await assert.rejects(context.store.read(context.name('again'), 0, 400_001), RangeError)
+    },
+  },
+  {
+    name: 'remove: many at once, while they are read',
+    check: async (context) => {
+      const names = Array.from({ length: 50 }, (_, at) => `m/${at}`)
+      for (const rest of names) await context.put(rest, noise(1_000))
+      const reads = names.map((rest) => context.store.read(context.name(rest), 0, 1_000).then((bytes) => assert.equal(bytes.length, 1_000), (error: unknown) => assert.ok(error instanceof BlobNotFoundError)))
+      await Promise.all([...reads, context.store.remove(names.map((rest) => context.name(rest)))])
+      assert.deepEqual(await context.names('m'), [])
+    },
+  },
+]
+
+export const BLOB_LIST_RULES: readonly Rule<BlobContext>[] = [
+  {
+    name: 'list: names that start with the prefix, with size and time',
+    check: async (context) => {
+      const before = Date.now()
+      await context.put('a/one', noise(11))
+      await context.put('a/two', noise(0))
+      await context.put('a-b', noise(22))
+      await context.put('b/one', noise(33))
+      const one = (await context.list('a/o'))[0]
+      assert.equal(one.name, context.name('a/one'))
+      assert.equal(one.size, 11)
+      assert.ok(Math.abs(one.modifiedAtMs - before) < 60_000, `modifiedAtMs is ${one.modifiedAtMs} at ${before}`)
+      assert.deepEqual(await context.names('a'), ['a-b', 'a/one', 'a/two'])
+      assert.deepEqual(await context.names('a/'), ['a/one', 'a/two'])
+      assert.deepEqual(await context.names('a/t'), ['a/two'])
+      assert.deepEqual(await context.names('a/one/'), [])
+      assert.deepEqual(await context.names('c'), [])
+      assert.equal((await context.list('')).length, 4)
+      const everything = await batchesOf(context.store.list(''))
+      assert.equal(everything.filter(({ name }) => name.startsWith(context.name(''))).length, 4)
+    },
+  },
+  {
+    name: 'list: what is there throughout comes exactly once while others come and go',
+    check: async (context) => {
+      const kept = Array.from({ length: 150 }, (_, at) => `k/${at}-kept`)
+      await Promise.all(kept.map((rest) => context.put(rest, noise(1))))
+      const seen: string[] = []
+      let round = 0
+      for await (const batch of context.store.list(context.name('k'))) {
+        assert.ok(batch.length > 0, 'a batch is never empty')
+        seen.push(...batch.map(({ name }) => name))
+        await context.put(`k/${round++}-other`, noise(1))
+        await context.store.remove([context.name(`k/${round - 2}-other`)].filter(() => round > 1))
+      }
+      for (const rest of kept) assert.equal(seen.filter((name) => name === context.name(rest)).length, 1, rest)
+    },
+  },
+  {
+    name: 'list: returning early, an abort, and a prefix that no name can have',
+    check: async (context) => {
+      await context.put('a', noise(1))
+      for await (const batch of context.store.list(context.name(''))) if (batch.length > 0) break
+      const reason = new Error('the caller went away')
+      await assert.rejects(batchesOf(context.store.list(context.name(''), { signal: AbortSignal.abort(reason) })), (error) => error === reason)
+      for (const prefix of ['../', '/', 'a//', 'A', 'a\0', '..']) await assert.rejects(batchesOf(context.store.list(prefix)), RangeError)
+    },
+  },
+]
+
+export const BLOB_CLOSING_RULES: readonly Rule<BlobContext>[] = [
+  {
+    name: 'close: lets calls that are under way end; again is fine; later calls reject',
+    check: async (context) => {
+      const { store } = context
+      await context.put('a', noise(100))
+      const calls = [store.put(context.name('b'), contentOf(noise(1_000_000))), store.read(context.name('a'), 0, 100)]
+      await within(5_000, 'close', Promise.all([store.close(), store.close()]))
+      await Promise.all(calls)
+      await assert.rejects(store.read(context.name('a'), 0, 1), StorageClosedError)
+      await assert.rejects(store.put(context.name('c'), contentOf(noise(1))), StorageClosedError)
+      await assert.rejects(store.remove([context.name('a')]), StorageClosedError)
+      await assert.rejects(batchesOf(store.list('')), StorageClosedError)
+    },
+  },
+]
+
+/** For stores that keep what they hold when they are closed. */
+export const BLOB_REOPENING_RULES: readonly Rule<BlobContext>[] = [
+  {
+    name: 'reopen: blobs are there and whole, what was removed or failed is not',
+    check: async (context) => {
+      const bytes = noise(1_500_000)
+      await context.put('kept', bytes)
+      await context.put('removed', noise(1_500_000))
+      await context.store.remove([context.name('removed')])
+      const failing = async function* (): AsyncGenerator<Uint8Array> {
+        yield noise(1_500_000)
+        throw new Error('the producer failed')
+      }
+      await assert.rejects(context.store.put(context.name('failed'), failing()))
+      await context.reopen()
+      assert.deepEqual(await context.names(), ['kept'])
+      sameBytes(await context.store.read(context.name('kept'), 0, 1_500_000), bytes, 'the blob')
+    },
+  },
+]

@@ -1,0 +1,53 @@
+import assert from 'node:assert/strict'
+import { StorageClosedError } from '../backend.ts'
+import { batchesOf, type Rule, within } from './case.ts'
+import type { RecordContext } from './record-context.ts'
+
+export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
+  {
+    name: 'close: again is fine, and calls after it reject',
+    check: async (context) => {
+      const { store } = context
+      await store.insertMany([context.entry('k')])
+      await Promise.all([store.close(), store.close()])
+      await store.close()
+      await assert.rejects(store.getMany([context.key('k')]), StorageClosedError)
+      await assert.rejects(store.insertMany([context.entry('x')]), StorageClosedError)
+      await assert.rejects(store.commit({ put: [context.entry('x')] }), StorageClosedError)
+      await assert.rejects(batchesOf(store.range(context.all)), StorageClosedError)
+    },
+  },
+  {
+    name: 'close: a store that was never used closes',
+    check: async ({ store }) => store.close(),
+  },
+  {
+    name: 'close: lets calls that are under way end, and does not wait for a range that nobody reads on',
+    check: async (context) => {
+      const { store } = context
+      await store.insertMany(context.entries(3_000))
+      const range = store.range(context.all)[Symbol.asyncIterator]()
+      await range.next()
+      const calls = [store.insertMany([context.entry('x')]), store.commit({ put: [context.entry('y')] }), store.getMany([context.key('000001')])]
+      await within(5_000, 'close', store.close())
+      await Promise.all(calls)
+      await assert.rejects(batchesOf({ [Symbol.asyncIterator]: () => range }), StorageClosedError)
+    },
+  },
+]
+
+/** For stores that keep what they hold when they are closed. */
+export const RECORD_REOPENING_RULES: readonly Rule<RecordContext>[] = [
+  {
+    name: 'reopen: everything that resolved is there',
+    check: async (context) => {
+      await context.store.insertMany(context.entries(2_500))
+      await context.store.commit({ put: [context.entry('put')], remove: [context.key('000007')] })
+      await context.reopen()
+      assert.equal((await context.suffixes()).length, 2_500)
+      assert.equal(await context.value('put'), 'value of put')
+      assert.equal(await context.value('000007'), undefined)
+      assert.deepEqual(await context.store.commit({ expect: [{ key: context.key('put'), value: context.entry('put').value }] }), { ok: true })
+    },
+  },
+]

@@ -1,0 +1,175 @@
+import assert from 'node:assert/strict'
+import type { Entry } from '../backend.ts'
+import { type Rule, rejectsWithReason } from './case.ts'
+import { bytesOf, type RecordContext } from './record-context.ts'
+
+async function increment(context: RecordContext, suffix: string): Promise<void> {
+  for (;;) {
+    const [held] = await context.store.getMany([context.key(suffix)])
+    const next = context.entry(suffix, String(Number(held ? Buffer.from(held).toString() : 0) + 1))
+    const result = await context.store.commit({ put: [next], expect: [{ key: next.key, value: held }] })
+    if (result.ok) return
+    assert.deepEqual(result.conflicts, [0])
+  }
+}
+
+/** `count` entries that fill a commit of `bytes` bytes to the last one. */
+function fillingEntries(context: RecordContext, count: number, bytes: number): Entry[] {
+  const keys = Array.from({ length: count }, (_, at) => context.key(String(at).padStart(4, '0')))
+  const valueBytes = bytes - keys.reduce((sum, key) => sum + key.length, 0)
+  const each = Math.floor(valueBytes / count)
+  return keys.map((key, at) => ({ key, value: Buffer.alloc(at === 0 ? valueBytes - each * (count - 1) : each, at) }))
+}
+
+export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
+  {
+    name: 'commit: puts, replaces and removes together',
+    check: async (context) => {
+      await context.store.insertMany([context.entry('replaced', 'old'), context.entry('removed')])
+      const result = await context.store.commit({
+        put: [context.entry('replaced', 'new'), context.entry('added')], remove: [context.key('removed'), context.key('never there')],
+      })
+      assert.deepEqual(result, { ok: true })
+      assert.equal(await context.value('replaced'), 'new')
+      assert.deepEqual(await context.suffixes(), ['added', 'replaced'])
+    },
+  },
+  {
+    name: 'commit: an empty change holds',
+    check: async ({ store }) => {
+      assert.deepEqual(await store.commit({}), { ok: true })
+      assert.deepEqual(await store.commit({ put: [], remove: [], expect: [] }), { ok: true })
+    },
+  },
+  {
+    name: 'commit: expectations of absent, equal and empty values',
+    check: async (context) => {
+      const { store } = context
+      assert.deepEqual(await store.commit({ put: [context.entry('k', '')], expect: [{ key: context.key('k'), value: undefined }] }), { ok: true })
+      assert.deepEqual(await store.commit({ put: [context.entry('k', 'full')], expect: [{ key: context.key('k'), value: new Uint8Array(0) }] }), { ok: true })
+      assert.deepEqual(await store.commit({ remove: [context.key('k')], expect: [{ key: context.key('k'), value: bytesOf('full') }] }), { ok: true })
+      assert.equal(await context.value('k'), undefined)
+    },
+  },
+  {
+    name: 'commit: a lost expectation is a result with the indices of all that did not hold, and nothing is changed',
+    check: async (context) => {
+      await context.store.insertMany([context.entry('a', 'is'), context.entry('b', ''), context.entry('c', 'is')])
+      const result = await context.store.commit({
+        put: [context.entry('put'), context.entry('a', 'changed')],
+        remove: [context.key('c')],
+        expect: [
+          { key: context.key('a'), value: bytesOf('is') },
+          { key: context.key('a2'), value: new Uint8Array(0) },
+          { key: context.key('b'), value: undefined },
+          { key: context.key('put'), value: undefined },
+          { key: context.key('c'), value: bytesOf('is not') },
+          { key: context.key('d'), value: bytesOf('is') },
+        ],
+      })
+      assert.deepEqual(result, { ok: false, conflicts: [1, 2, 4, 5] })
+      assert.deepEqual(await context.suffixes(), ['a', 'b', 'c'])
+      assert.equal(await context.value('a'), 'is')
+    },
+  },
+  {
+    name: 'commit: an expectation alone is a check',
+    check: async (context) => {
+      await context.store.insertMany([context.entry('k', 'is')])
+      assert.deepEqual(await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is') }] }), { ok: true })
+      assert.deepEqual(await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is n') }] }), { ok: false, conflicts: [0] })
+    },
+  },
+  {
+    name: 'commit: a key that stands twice in what is written, or twice in what is expected, rejects',
+    check: async (context) => {
+      const expectation = { key: context.key('k'), value: undefined }
+      await assert.rejects(context.store.commit({ put: [context.entry('k', '1'), context.entry('k', '2')] }), RangeError)
+      await assert.rejects(context.store.commit({ put: [context.entry('k')], remove: [context.key('k')] }), RangeError)
+      await assert.rejects(context.store.commit({ put: [context.entry('x')], expect: [expectation, expectation] }), RangeError)
+      assert.deepEqual(await context.suffixes(), [])
+    },
+  },
+  {
+    name: 'commit: as many keys and bytes as the limits say, and one more',
+    check: async (context) => {
+      const { commitEntries, commitBytes, valueBytes } = context.store.limits
+      const count = Math.min(commitEntries, 1_000)
+      const largest = fillingEntries(context, count, Math.min(commitBytes, count * valueBytes))
+      assert.deepEqual(await context.store.commit({ put: largest }), { ok: true })
+      assert.equal((await context.suffixes()).length, count)
+      if (count === commitEntries) {
+        const expect = [{ key: context.key('one more'), value: undefined }]
+        await assert.rejects(context.store.commit({ put: context.entries(count), expect }), RangeError)
+      }
+      const tooLarge = fillingEntries(context, count, commitBytes + 1)
+      await assert.rejects(context.store.commit({ put: tooLarge }), RangeError)
+    },
+  },
+  {
+    name: 'commit: a key or value over its limit rejects and changes nothing',
+    check: async (context) => {
+      const { keyBytes, valueBytes } = context.store.limits
+      await assert.rejects(context.store.commit({ put: [context.entry('k'), { key: context.longKey(keyBytes + 1), value: bytesOf('') }] }), RangeError)
+      await assert.rejects(context.store.commit({ put: [context.entry('k'), { key: context.key('x'), value: Buffer.alloc(valueBytes + 1) }] }), RangeError)
+      await assert.rejects(context.store.commit({ put: [context.entry('k')], remove: [new Uint8Array(0)] }), RangeError)
+      assert.deepEqual(await context.suffixes(), [])
+    },
+  },
+  {
+    name: 'commit: many counters, many hands, no count is lost',
+    check: async (context) => {
+      const hands = Array.from({ length: 12 }, async (_, hand) => {
+        for (let round = 0; round < 5; round++) await increment(context, `counter ${(hand + round) % 3}`)
+      })
+      await Promise.all(hands)
+      const counts = await Promise.all([0, 1, 2].map(async (at) => Number(await context.value(`counter ${at}`))))
+      assert.deepEqual(counts, [20, 20, 20])
+    },
+  },
+  {
+    name: 'commit: of two that each forbid the other at most one holds (no write skew)',
+    check: async (context) => {
+      for (let round = 0; round < 10; round++) {
+        const [left, right] = [`left ${round}`, `right ${round}`]
+        const results = await Promise.all([
+          context.store.commit({ put: [context.entry(left)], expect: [{ key: context.key(right), value: undefined }] }),
+          context.store.commit({ put: [context.entry(right)], expect: [{ key: context.key(left), value: undefined }] }),
+        ])
+        assert.equal(results.filter((result) => result.ok).length, 1)
+      }
+    },
+  },
+  {
+    name: 'commit: serializable against inserts of the same key',
+    check: async (context) => {
+      for (let round = 0; round < 10; round++) {
+        const entry = context.entry(`k ${round}`, 'inserted')
+        const [committed, [found]] = await Promise.all([
+          context.store.commit({ put: [context.entry(`k ${round}`, 'committed')], expect: [{ key: entry.key, value: undefined }] }),
+          context.store.insertMany([entry]),
+        ])
+        assert.equal(committed.ok, found !== undefined, 'exactly one of the two is first')
+        assert.equal(await context.value(`k ${round}`), committed.ok ? 'committed' : 'inserted')
+      }
+    },
+  },
+  {
+    name: 'commit: what the caller does to its buffers afterwards changes nothing',
+    check: async (context) => {
+      const { key, value } = context.entry('k', 'kept')
+      await context.store.commit({ put: [{ key, value }] })
+      key.fill(0x7a)
+      value.fill(0x7a)
+      assert.equal(await context.value('k'), 'kept')
+      assert.deepEqual(await context.suffixes(), ['k'])
+    },
+  },
+  {
+    name: 'commit: an abort that comes first rejects with its reason and changes nothing',
+    check: async (context) => {
+      await rejectsWithReason((signal) => context.store.commit({ put: [context.entry('k')] }, { signal }))
+      assert.equal(await context.value('k'), undefined)
+    },
+  },
+]

@@ -1,0 +1,58 @@
+import type { Entry, RecordStore } from '../backend.ts'
+import { batchesOf, freshPrefix, type Session } from './case.ts'
+
+/** What a rule about records works with; its keys start with a prefix of its own. */
+export class RecordContext {
+  readonly #session: Session<RecordStore>
+  readonly #prefix: Buffer = Buffer.from(freshPrefix())
+
+  constructor(session: Session<RecordStore>) {
+    this.#session = session
+  }
+
+  get store(): RecordStore {
+    return this.#session.store
+  }
+
+  async reopen(): Promise<void> {
+    await this.#session.reopen()
+  }
+
+  key(suffix: string | readonly number[]): Uint8Array {
+    return Buffer.concat([this.#prefix, typeof suffix === 'string' ? Buffer.from(suffix) : Buffer.from(suffix)])
+  }
+
+  /** A key of exactly `bytes` bytes. */
+  longKey(bytes: number): Uint8Array {
+    return Buffer.concat([this.#prefix, Buffer.alloc(bytes - this.#prefix.length, 'k')])
+  }
+
+  entry(suffix: string, value: string = `value of ${suffix}`): Entry {
+    return { key: this.key(suffix), value: bytesOf(value) }
+  }
+
+  /** `count` entries whose keys ascend. */
+  entries(count: number): Entry[] {
+    return Array.from({ length: count }, (_, at) => this.entry(String(at).padStart(6, '0'), String(at)))
+  }
+
+  /** All keys of this context that do not continue with 0xff bytes only. */
+  get all(): { readonly gte: Uint8Array; readonly lt: Uint8Array } {
+    return { gte: this.#prefix, lt: this.key(new Array<number>(40).fill(0xff)) }
+  }
+
+  /** What is left of the keys in `all`, in their order. */
+  async suffixes(bounds: Partial<Parameters<RecordStore['range']>[0]> = {}): Promise<string[]> {
+    const entries = await batchesOf(this.store.range({ ...this.all, ...bounds }))
+    return entries.map(({ key }) => Buffer.from(key.subarray(this.#prefix.length)).toString('latin1'))
+  }
+
+  async value(suffix: string): Promise<string | undefined> {
+    const [value] = await this.store.getMany([this.key(suffix)])
+    return value && Buffer.from(value).toString()
+  }
+}
+
+export function bytesOf(text: string): Uint8Array {
+  return Buffer.from(text)
+}

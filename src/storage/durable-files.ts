@@ -1,0 +1,38 @@
+import { link, mkdir, open, rename, rm } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+
+/** Makes names that were added to or removed from a folder survive a loss of power. Windows cannot sync folders, and does not need to. */
+export async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** A folder with all its parents, durable when it resolves. */
+export async function makeFolder(path: string): Promise<void> {
+  const first = await mkdir(path, { recursive: true })
+  if (first === undefined) return
+  for (let made = resolve(path); made.length >= resolve(first).length; made = dirname(made)) await syncFolder(dirname(made))
+}
+
+/** Writes a small file whole or not at all; `replace` says whether a file of that name gives way or is an error (`EEXIST`). */
+export async function writeFileDurably(folder: string, name: string, text: string, { replace }: { readonly replace: boolean }): Promise<void> {
+  const temporary = join(folder, `${name}.${process.pid}.tmp`)
+  try {
+    const handle = await open(temporary, 'w')
+    try {
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await (replace ? rename : link)(temporary, join(folder, name))
+  } finally {
+    await rm(temporary, { force: true })
+  }
+  await syncFolder(folder)
+}
