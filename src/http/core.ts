@@ -53,7 +53,7 @@ export class HttpCore<H> {
       if (!isAllowed(arrival.method, route)) throw methodNotAllowed(route)
       const exchange = { ...arrival, params: checkParams(params()) }
       this.#options.flights.checkOpen()
-      await this.#options.ready()
+      await this.#open()
       return this.#options.operations[route.name](exchange)
     })
   }
@@ -78,6 +78,14 @@ export class HttpCore<H> {
       return errorAnswer(error)
     })
     return { ...answer, headers: { ...answer.headers, ...this.#commonHeaders(arrival, answer.headers.Vary) } }
+  }
+
+  async #open(): Promise<void> {
+    try {
+      await this.#options.ready()
+    } catch (cause) {
+      throw cause instanceof StowageError ? cause : new StowageError('storage_unavailable', 'the storage could not be opened', { cause })
+    }
   }
 
   #commonHeaders(arrival: Arrival<H>, vary: string | undefined): Record<string, string> {

@@ -18,7 +18,7 @@ export interface Sending {
 /** Writes an answer and resolves when its last byte was handed to the system. Rejects when the client is gone or reads nothing for too long. */
 export async function sendAnswer(sending: Sending): Promise<void> {
   const { req, res, answer, body } = sending
-  if (res.headersSent || res.destroyed) throw new StowageError('request_aborted', 'the response is not open any more')
+  if (res.headersSent || res.destroyed) throw clientGone()
   const underWay = body.underWay
   if (underWay) res.setHeader('Connection', 'close')
   setHeaders(res, answer)
@@ -69,30 +69,30 @@ async function discard(body: NodeBody, bytesReadMax: number): Promise<void> {
   }
 }
 
-function drained(sending: Sending): Promise<void> {
-  const { res } = sending
-  return progress(sending, (happened) => {
-    const wake = (): void => happened()
-    res.once('drain', wake)
-    return () => res.off('drain', wake)
-  })
+function drained({ res, signal, stallTimeoutMs }: Sending): Promise<void> {
+  return progress(res, 'drain', { signal, stallTimeoutMs })
 }
 
-function end(sending: Sending, last?: Uint8Array): Promise<void> {
-  const { res } = sending
-  return progress(sending, (happened) => {
-    const wake = (): void => happened()
-    res.once('finish', wake)
-    res.end(last)
-    return () => res.off('finish', wake)
-  })
+/** Small answers are sent also when the work was aborted: that the service is closing, for one. */
+function end({ res, stallTimeoutMs }: Sending, last?: Uint8Array): Promise<void> {
+  if (res.destroyed) return Promise.reject(clientGone())
+  const ended = progress(res, 'finish', { stallTimeoutMs })
+  res.end(last)
+  return ended
 }
 
-function progress(sending: Sending, subscribe: (happened: (error?: Error) => void) => () => void): Promise<void> {
-  const { signal, stallTimeoutMs } = sending
-  return waitFor(subscribe, {
-    signal,
-    timeoutMs: stallTimeoutMs,
-    late: () => new StowageError('request_aborted', `the client read nothing for ${stallTimeoutMs} ms`),
-  })
+function progress(res: ServerResponse, event: 'drain' | 'finish', bounds: { readonly signal?: AbortSignal; readonly stallTimeoutMs: number }): Promise<void> {
+  const { signal, stallTimeoutMs } = bounds
+  const subscribe = (happened: (error?: Error) => void): (() => void) => {
+    const onEvent = (): void => happened()
+    const onClose = (): void => happened(res.writableFinished ? undefined : clientGone())
+    res.once(event, onEvent).once('close', onClose)
+    return () => res.off(event, onEvent).off('close', onClose)
+  }
+  const late = (): Error => new StowageError('request_aborted', `the client read nothing for ${stallTimeoutMs} ms`)
+  return waitFor(subscribe, { ...(signal === undefined ? {} : { signal }), timeoutMs: stallTimeoutMs, late })
+}
+
+function clientGone(): StowageError {
+  return new StowageError('request_aborted', 'the client went away before the answer was complete')
 }

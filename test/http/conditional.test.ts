@@ -48,7 +48,7 @@ async function plannedModel(ask: Ask): Promise<void> {
   assert.fail('no plan was made')
 }
 
-const VARIANTS = [
+const VARIANTS: readonly { readonly path: string; readonly headers: Readonly<Record<string, string>> }[] = [
   { path: '/objects/p/root', headers: { accept: 'text/plain', 'accept-encoding': 'gzip' } },
   { path: '/objects/p/root', headers: { accept: 'text/plain', 'accept-encoding': 'identity' } },
   { path: '/objects/p/root', headers: { accept: 'application/json', 'accept-encoding': 'identity' } },

@@ -37,7 +37,7 @@ test('a request of exactly the limit is read, one byte more is 413, with and wit
   const more = Buffer.concat([body, Buffer.from(' ')])
   const refused = await errorOf(await fetch(`${url}/objects/p`, { method: 'POST', headers, body: more }))
   assert.deepEqual([refused.status, refused.code], [413, 'request_too_large'])
-  const chunked = { method: 'POST', headers, body: new Blob([more]).stream(), duplex: 'half' }
+  const chunked = { method: 'POST', headers, body: new Blob([more]).stream(), duplex: 'half' } as RequestInit
   assert.equal((await errorOf(await fetch(`${url}/objects/p`, chunked))).code, 'request_too_large')
 })
 
@@ -126,7 +126,7 @@ test('the fetch core answers 413 and lets go of the body', async (t) => {
   t.after(() => service.close({ graceMs: 0 }))
   let cancelled = false
   const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(PIECE), cancel: () => void (cancelled = true) })
-  const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body, duplex: 'half' }
+  const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body, duplex: 'half' } as RequestInit
   const answer = await service.fetch(new Request('http://x/objects/p', init))
   assert.equal((await errorOf(answer)).status, 413)
   for (let round = 0; round < 100 && !cancelled; round++) await new Promise((resolve) => setTimeout(resolve, 10))

@@ -16,7 +16,7 @@ export interface Served {
 
 /** A service over a backend in memory, open to everybody unless told otherwise. */
 export function openService(options: ServedOptions = {}): ObjectService {
-  const storage: ServiceStorage = 'store' in options ? (options as ServiceStorage) : { backend: memoryBackend() }
+  const storage: ServiceStorage = 'store' in options || 'backend' in options ? (options as ServiceStorage) : { backend: memoryBackend() }
   return createObjectService({ access: openAccess(), ...options, ...storage })
 }
 

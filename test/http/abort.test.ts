@@ -1,0 +1,159 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { connect, type Socket } from 'node:net'
+import { test } from 'node:test'
+import type { ObjectRecord, StoredObject } from '../../src/index.ts'
+import { PlainObjectStore } from './plain-object-store.ts'
+import { errorOf, idList, jsonUpload, openService, rawExchange, served } from './served.ts'
+
+const FREED_WITHIN_MS = 1_000
+
+/** Tells what is open in it, and can be told to wait before it gives. */
+class WatchedStore extends PlainObjectStore {
+  puts = 0
+  gets = 0
+  waits = false
+
+  override async put(projectId: string, batches: AsyncIterable<readonly ObjectRecord[]>): Promise<{ inserted: number }> {
+    this.puts++
+    try {
+      return await super.put(projectId, batches)
+    } finally {
+      this.puts--
+    }
+  }
+
+  override async *get(projectId: string, ids: readonly string[], options: { readonly signal: AbortSignal }): AsyncGenerator<readonly StoredObject[]> {
+    this.gets++
+    try {
+      if (this.waits) await once(options.signal, 'abort')
+      yield* super.get(projectId, ids, options)
+    } finally {
+      this.gets--
+    }
+  }
+}
+
+const LARGE = Array.from({ length: 64 }, (_, n) => ({ id: `o${n}`, text: 'x'.repeat(500_000) }))
+
+async function eventually(condition: () => boolean, what: string): Promise<void> {
+  const startedAtMs = performance.now()
+  while (!condition()) {
+    assert.ok(performance.now() - startedAtMs < FREED_WITHIN_MS, what)
+    await new Promise((resolve) => setTimeout(resolve, 5))
+  }
+}
+
+async function sending(port: number, text: string): Promise<Socket> {
+  const socket = connect(port, '127.0.0.1')
+  socket.on('error', () => undefined)
+  await once(socket, 'connect')
+  socket.write(text)
+  return socket
+}
+
+const UPLOAD_HEAD = 'POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+
+/** Closing waits for whatever is under way, so that it shows what was not freed. */
+async function nothingUnderWay(service: { close(options: { graceMs: number }): Promise<void> }): Promise<void> {
+  const startedAtMs = performance.now()
+  await service.close({ graceMs: 20_000 })
+  assert.ok(performance.now() - startedAtMs < FREED_WITHIN_MS, 'something is still under way')
+}
+
+test('a client that goes away while it uploads leaves nothing', async (t) => {
+  const store = new WatchedStore()
+  const { port, url, service } = await served(t, { store })
+  const socket = await sending(port, `${UPLOAD_HEAD}11\r\n[{"id":"a"},{"id"\r\n`)
+  await eventually(() => store.puts === 1, 'the upload begins')
+  socket.destroy()
+  await eventually(() => store.puts === 0, 'the upload ends')
+  assert.deepEqual(await (await fetch(`${url}/api/diff/p`, idList(['a']))).json(), { a: false })
+  await nothingUnderWay(service)
+})
+
+test('a client that goes away while its graph is walked, or while it is sent, frees everything', async (t) => {
+  const store = new WatchedStore()
+  const { port, url, service } = await served(t, { store })
+  await (await fetch(`${url}/objects/p`, jsonUpload([{ id: 'root', c: LARGE.map(({ id }) => ({ referencedId: id })) }]))).arrayBuffer()
+  for (const half of [LARGE.slice(0, 32), LARGE.slice(32)]) await (await fetch(`${url}/objects/p`, jsonUpload(half))).arrayBuffer()
+  store.waits = true
+  const walking = await sending(port, 'GET /objects/p/root HTTP/1.1\r\nHost: x\r\n\r\n')
+  await eventually(() => store.gets === 1, 'the walk begins')
+  walking.destroy()
+  await eventually(() => store.gets === 0, 'the walk ends')
+  store.waits = false
+  for (const coding of ['identity', 'gzip']) {
+    const reading = await sending(port, `GET /objects/p/root HTTP/1.1\r\nHost: x\r\nAccept-Encoding: ${coding}\r\n\r\n`)
+    await once(reading, 'data')
+    reading.destroy()
+    await eventually(() => store.gets === 0, `sending ends (${coding})`)
+  }
+  await nothingUnderWay(service)
+})
+
+test('the fetch core: cancelling the body, aborting the request, and dropping a HEAD free everything', async () => {
+  const store = new WatchedStore()
+  const service = openService({ store })
+  await service.fetch(new Request('http://x/objects/p', jsonUpload(LARGE)))
+  const body = idList(LARGE.map(({ id }) => id))
+  const answer = await service.fetch(new Request('http://x/api/getobjects/p', body))
+  const reader = (answer.body as ReadableStream<Uint8Array>).getReader()
+  await reader.read()
+  assert.equal(store.gets, 1)
+  await reader.cancel()
+  await eventually(() => store.gets === 0, 'cancelling ends it')
+  const controller = new AbortController()
+  const aborted = await service.fetch(new Request('http://x/api/getobjects/p', { ...body, signal: controller.signal }))
+  const second = (aborted.body as ReadableStream<Uint8Array>).getReader()
+  await second.read()
+  controller.abort()
+  await eventually(() => store.gets === 0, 'aborting ends it')
+  await assert.rejects(async () => second.read())
+  assert.equal((await service.fetch(new Request('http://x/objects/p/o1', { method: 'HEAD' }))).status, 200)
+  await nothingUnderWay(service)
+})
+
+test('a reader that stalls is cut off, on both cores', async (t) => {
+  const store = new WatchedStore()
+  const { port, url } = await served(t, { store, stallTimeoutMs: 300 })
+  for (let at = 0; at < LARGE.length; at += 32) await (await fetch(`${url}/objects/p`, jsonUpload(LARGE.slice(at, at + 32)))).arrayBuffer()
+  const body = JSON.stringify({ objects: LARGE.map(({ id }) => id) })
+  const socket = await sending(port, `POST /api/getobjects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+  await once(socket, 'readable')
+  await new Promise((resolve) => setTimeout(resolve, 300))
+  await eventually(() => store.gets === 0, 'the stalled answer is given up')
+  socket.destroy()
+  const service = openService({ store, stallTimeoutMs: 50 })
+  const answer = await service.fetch(new Request('http://x/api/getobjects/p', idList(LARGE.map(({ id }) => id))))
+  const reader = (answer.body as ReadableStream<Uint8Array>).getReader()
+  await reader.read()
+  await eventually(() => store.gets === 0, 'the stalled stream is given up')
+  await assert.rejects(async () => reader.read(), /nothing was read/)
+  await nothingUnderWay(service)
+})
+
+test('a body that stalls is refused', async (t) => {
+  const { port, service } = await served(t, { stallTimeoutMs: 100 })
+  assert.match(await rawExchange(port, [`${UPLOAD_HEAD}5\r\n[{"id\r\n`]), /^HTTP\/1\.1 400 [^]*"code":"request_aborted"\}$/)
+  const stalled = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(Buffer.from('[')) })
+  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: stalled, duplex: 'half' } as RequestInit
+  assert.equal((await errorOf(await service.fetch(new Request('http://x/objects/p', init)))).code, 'request_aborted')
+})
+
+test('an error after the first byte destroys the connection and is told to the host', async (t) => {
+  class Breaking extends PlainObjectStore {
+    #calls = 0
+    override async *get(projectId: string, ids: readonly string[], options: { readonly signal: AbortSignal }): AsyncGenerator<readonly StoredObject[]> {
+      if (this.#calls++ > 0) throw new Error('the disk is gone')
+      yield* super.get(projectId, ids, options)
+    }
+  }
+  const told: string[] = []
+  const { url } = await served(t, { store: new Breaking(), onError: (error) => told.push(error.code) })
+  await (await fetch(`${url}/objects/p`, jsonUpload(LARGE.slice(0, 3)))).arrayBuffer()
+  const answer = await fetch(`${url}/api/getobjects/p`, idList(LARGE.map(({ id }) => id)))
+  assert.equal(answer.status, 200)
+  await assert.rejects(answer.text())
+  assert.deepEqual(told, ['internal'])
+})

@@ -1,0 +1,205 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
+import { type Access, claimAuthorize, createObjectService, ERROR_STATUS, openAccess, type Principal, StowageError, type StowageErrorCode } from '../../src/index.ts'
+import { errorAnswer, toStowageError } from '../../src/http/errors.ts'
+import { PlainObjectStore } from './plain-object-store.ts'
+import { type Ask, bothCores, errorOf, idList, jsonUpload } from './served.ts'
+
+const PRINCIPALS: Readonly<Record<string, Principal>> = {
+  'Bearer reader': { subject: 'r', projects: { p: 'read' } },
+  'Bearer writer': { subject: 'w', projects: { p: 'write' } },
+  'Bearer other': { subject: 'o', projects: { q: 'write' } },
+}
+const access: Access<unknown> = { authenticate: ({ headers }) => PRINCIPALS[headers.get('authorization') ?? ''], authorize: claimAuthorize }
+
+const REQUESTS: readonly { readonly path: string; readonly init: RequestInit; readonly right: 'read' | 'write'; readonly ok: number }[] = [
+  { path: '/objects/p', init: jsonUpload([{ id: 'a' }]), right: 'write', ok: 200 },
+  { path: '/api/diff/p', init: idList(['a']), right: 'write', ok: 200 },
+  { path: '/objects/p/a', init: {}, right: 'read', ok: 200 },
+  { path: '/objects/p/a/single', init: {}, right: 'read', ok: 200 },
+  { path: '/api/getobjects/p', init: idList(['a']), right: 'read', ok: 200 },
+  { path: '/api/v2/projects/p/object-stream', init: idList(['a'], 'objectIds'), right: 'read', ok: 200 },
+]
+
+function withToken(init: RequestInit, token: string | undefined): RequestInit {
+  return { ...init, headers: { ...(init.headers as Record<string, string>), ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) } }
+}
+
+test('every endpoint asks who it is and what they may, over both cores', async (t) => {
+  for (const [core, ask] of await bothCores(t, () => ({ access }))) {
+    for (const { path, init, right, ok } of REQUESTS) {
+      const where = `${core} ${path}`
+      const anonymous = await ask(path, withToken(init, undefined))
+      assert.equal(anonymous.headers.get('www-authenticate'), 'Bearer realm="stowage"', where)
+      assert.deepEqual((await errorOf(anonymous)).code, 'unauthenticated', where)
+      const wrong = await ask(path, withToken(init, 'nobody'))
+      assert.equal(wrong.headers.get('www-authenticate'), 'Bearer realm="stowage", error="invalid_token"', where)
+      assert.equal((await errorOf(wrong)).status, 401, where)
+      assert.equal((await errorOf(await ask(path, withToken(init, 'other')))).code, 'forbidden', where)
+      assert.equal((await ask(path, withToken(init, 'writer'))).status, ok, where)
+      assert.equal((await ask(path, withToken(init, 'reader'))).status, right === 'read' ? 200 : 403, where)
+    }
+  }
+})
+
+test('access comes before what a request holds and before what a project holds', async (t) => {
+  const [, [, ask]] = await bothCores(t, () => ({ access }))
+  const broken = { method: 'POST', body: '[', headers: { 'content-type': 'application/json' } }
+  assert.equal((await errorOf(await ask('/objects/p', withToken(broken, 'reader')))).status, 403)
+  for (const path of ['/objects/p/nothing', '/objects/nowhere/nothing', '/objects/p/nothing/single']) {
+    assert.equal((await errorOf(await ask(path, withToken({}, 'other')))).status, 403)
+    assert.equal((await errorOf(await ask(path, withToken({ headers: { 'if-none-match': '*', accept: 'image/png' } }, undefined)))).status, 401)
+  }
+})
+
+test('unknown projects hold nothing', async (t) => {
+  for (const [core, ask] of await bothCores(t)) {
+    assert.deepEqual(await (await ask('/api/diff/new', idList(['a', '__proto__']))).text(), '{"a":false,"__proto__":false}', core)
+    assert.equal((await errorOf(await ask('/objects/new/a'))).code, 'not_found', core)
+    assert.equal((await errorOf(await ask('/objects/new/a/single'))).code, 'not_found', core)
+    const list = await ask('/api/getobjects/new', idList(['a', 'b']))
+    assert.deepEqual([list.headers.get('stowage-missing-objects'), await list.json()], ['2', []], core)
+  }
+})
+
+const BAD: readonly (readonly [string, RequestInit, StowageErrorCode])[] = [
+  ['/objects/p', { method: 'POST', body: '[{"id":"a"},]', headers: { 'content-type': 'application/json' } }, 'invalid_json'],
+  ['/objects/p', { method: 'POST', body: '[1]', headers: { 'content-type': 'application/json' } }, 'invalid_object'],
+  ['/objects/p', { method: 'POST', body: '[]', headers: { 'content-type': 'text/html' } }, 'unsupported_media_type'],
+  ['/objects/p', { method: 'POST', body: gzipSync('[]').subarray(0, 15), headers: { 'content-type': 'application/gzip' } }, 'invalid_gzip'],
+  ['/api/diff/p', { method: 'POST', body: '{"objects":7}', headers: { 'content-type': 'application/json' } }, 'invalid_request'],
+  ['/api/v2/projects/p/object-stream', idList([], 'objectIds'), 'invalid_request'],
+  ['/api/getobjects/p', { ...idList(['a']), headers: { 'content-type': 'application/json', accept: 'image/png' } }, 'not_acceptable'],
+  ['/objects/p/a', { headers: { 'accept-encoding': 'identity;q=0' } }, 'not_acceptable'],
+  [`/objects/p/a?${'have=b&'.repeat(101)}`, {}, 'invalid_request'],
+  ['/objects/p/a?have=%00', {}, 'invalid_id'],
+]
+
+test('what is wrong with a request is told in one shape, over both cores', async (t) => {
+  for (const [core, ask] of await bothCores(t)) {
+    for (const [path, init, code] of BAD) {
+      const answer = await ask(path, init)
+      assert.equal(answer.headers.get('content-type'), 'application/json; charset=utf-8', core)
+      assert.equal(answer.headers.get('x-content-type-options'), 'nosniff', core)
+      assert.match(answer.headers.get('x-request-id') ?? '', /^[0-9a-f]{32}$/, core)
+      const error = await errorOf(answer)
+      assert.deepEqual([error.code, error.status], [code, ERROR_STATUS[code]], `${core} ${path}`)
+    }
+  }
+})
+
+test('a failed upload leaves nothing; 201 is an option', async (t) => {
+  for (const [core, ask] of await bothCores(t, () => ({ uploadStatus: 201 }))) {
+    await (await ask('/objects/p', { method: 'POST', body: '[{"id":"a"},{"id":"b"}', headers: { 'content-type': 'application/json' } })).arrayBuffer()
+    assert.deepEqual(await (await ask('/api/diff/p', idList(['a', 'b']))).json(), { a: false, b: false }, core)
+    const created = await ask('/objects/p', jsonUpload([{ id: 'a' }, { n: 1 }]))
+    assert.equal(created.status, 201, core)
+    const summary = (await created.json()) as { assigned: { id: string }[] }
+    assert.match(summary.assigned[0].id, /^[0-9a-f]{32}$/)
+    assert.deepEqual(summary, { objects: 2, created: 2, differing: 0, assigned: [{ part: 0, index: 1, id: summary.assigned[0].id }] }, core)
+  }
+})
+
+test('request ids: a sane one is repeated, any other replaced', async (t) => {
+  for (const [core, ask] of await bothCores(t, () => ({ newId: counter() }))) {
+    const idOf = async (sent?: string): Promise<string | null> => (await ask('/nothing', sent === undefined ? {} : { headers: { 'x-request-id': sent } })).headers.get('x-request-id')
+    assert.equal(await idOf('abc-123:4'), 'abc-123:4', core)
+    assert.match((await idOf('<script>')) ?? '', /^[0-9a-f]{32}$/, core)
+    assert.match((await idOf('x'.repeat(129))) ?? '', /^[0-9a-f]{32}$/, core)
+    assert.match((await idOf()) ?? '', /^[0-9a-f]{32}$/, core)
+  }
+})
+
+function counter(): () => string {
+  let count = 0
+  return () => (++count).toString(16).padStart(32, '0')
+}
+
+class FailingStore extends PlainObjectStore {
+  readonly error: unknown
+
+  constructor(error: unknown) {
+    super()
+    this.error = error
+  }
+
+  override has(): Promise<readonly boolean[]> {
+    return Promise.reject(this.error as Error)
+  }
+}
+
+test('what the server failed at is told to the host, not to the client', async () => {
+  const secret = new Error('password=hunter2 in /srv/data')
+  const cases: readonly (readonly [unknown, StowageErrorCode])[] = [
+    [secret, 'internal'],
+    [Object.assign(new Error('full'), { code: 'ENOSPC' }), 'storage_full'],
+    [new Error('wrapped', { cause: Object.assign(new Error('files'), { code: 'EMFILE' }) }), 'overloaded'],
+    [new StowageError('storage_unavailable', 'the storage is gone'), 'storage_unavailable'],
+  ]
+  for (const [thrown, code] of cases) {
+    const told: StowageError[] = []
+    const logged: unknown[] = []
+    const service = createObjectService({
+      store: new FailingStore(thrown), access: openAccess(), logger: { error: (fields) => logged.push(fields) },
+      onError: (error) => {
+        told.push(error)
+        throw new Error('a listener that fails')
+      },
+    })
+    const answer = await service.fetch(new Request('http://x/api/diff/p', idList(['a'])))
+    const error = await errorOf(answer)
+    assert.deepEqual([error.code, error.status], [code, ERROR_STATUS[code]])
+    assert.ok(!JSON.stringify(error).includes('hunter2'))
+    if (error.status === 503) assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/)
+    assert.equal(told.length, 1)
+    assert.equal(told[0] === thrown ? thrown : told[0].cause, thrown)
+    assert.equal(logged.length, 2)
+    await service.close()
+  }
+})
+
+test('whatever is thrown becomes a StowageError', () => {
+  for (const thrown of [undefined, null, 'text', 7, {}, new Error('x')]) assert.equal(toStowageError(thrown).code, 'internal')
+  const known = new StowageError('not_found', 'x')
+  assert.equal(toStowageError(known), known)
+  assert.equal(toStowageError(new StowageError('internal', 'x', { cause: Object.assign(new Error('e'), { code: 'EDQUOT' }) })).code, 'storage_full')
+  const endless = new Error('loop')
+  endless.cause = endless
+  assert.equal(toStowageError(endless).code, 'internal')
+  assert.equal(errorAnswer(new StowageError('overloaded', 'x', { headers: { 'Retry-After': '2' } })).headers['Retry-After'], '2')
+})
+
+test('CORS is answered when asked for, on every route', async (t) => {
+  const origin = 'https://viewer.example'
+  for (const [core, ask] of await bothCores(t, () => ({ cors: { origins: [origin], credentials: true } }))) {
+    const preflight = (path: string, from: string): Promise<Response> =>
+      ask(path, { method: 'OPTIONS', headers: { origin: from, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization, content-type' } })
+    for (const { path, init } of REQUESTS) {
+      const { headers, status } = await preflight(path, origin)
+      assert.equal(status, 204, core)
+      assert.equal(headers.get('access-control-allow-origin'), origin, core)
+      assert.equal(headers.get('access-control-allow-credentials'), 'true', core)
+      assert.equal(headers.get('access-control-allow-headers'), 'authorization, content-type', core)
+      assert.ok((headers.get('access-control-allow-methods') ?? '').includes(init.method ?? 'GET'), core)
+      assert.equal((await preflight(path, 'https://evil.example')).headers.get('access-control-allow-origin'), null, core)
+    }
+    await exposes(ask, origin, core)
+  }
+})
+
+async function exposes(ask: Ask, origin: string, core: string): Promise<void> {
+  await (await ask('/objects/p', jsonUpload([{ id: 'a' }]))).arrayBuffer()
+  const graph = await ask('/objects/p/a', { headers: { origin } })
+  assert.match(graph.headers.get('access-control-expose-headers') ?? '', /Stowage-Missing-Objects/, core)
+  assert.match(graph.headers.get('vary') ?? '', /Accept.*Origin/, core)
+  const missing = await ask('/objects/p/none', { headers: { origin } })
+  assert.deepEqual([missing.status, missing.headers.get('access-control-allow-origin')], [404, origin], core)
+}
+
+test('options that cannot be are refused at once', () => {
+  const store = new PlainObjectStore()
+  assert.throws(() => createObjectService({ store, access: openAccess(), cors: { origins: '*', credentials: true } }), TypeError)
+  assert.throws(() => createObjectService({ store, access: openAccess(), prefix: '/a?b' }), TypeError)
+  assert.throws(() => createObjectService({ store, access: openAccess(), limits: { objectBytesMax: 0 } }), RangeError)
+})
