@@ -1,30 +1,43 @@
 import { StowageError } from './errors.ts'
 
-/** Memory that somebody holds. `release` may be called more than once. */
+/** Memory that somebody holds. */
 export interface MemoryLease {
-  /** Changes what is held. Throws `tables_too_large` for more than the whole budget, `overloaded` when others hold the rest. */
-  resize(bytes: number): void
+  /**
+   * Changes what is held; growing waits for memory like everybody. Rejects with `tables_too_large` for more than the whole budget, with `overloaded`
+   * when the wait was too long or could never end, and with the signal's reason.
+   */
+  resize(bytes: number): Promise<void>
+  /** May be called more than once. */
   release(): void
 }
 
 export interface AcquireOptions {
   readonly signal: AbortSignal
-  /** How long to wait for memory before `overloaded` (503). */
+  /** How long to wait for memory, at the beginning and each time it grows, before `overloaded` (503). */
   readonly waitMs: number
 }
 
 interface Waiter {
   readonly bytes: number
-  readonly grant: (lease: MemoryLease) => void
+  /** Counts the bytes as held. */
+  readonly granted: () => void
+  readonly refused: (error: unknown) => void
 }
 
 const RETRY_AFTER_SECONDS = '2'
+/** The part of the budget that newcomers may fill; the rest is for those who are inside and grow. */
+const NEWCOMERS_SHARE = 0.75
 
-/** One budget for the memory of everything in flight: who comes when it is spent waits in line, and is refused after a while. */
+/**
+ * One budget for the memory of everything in flight. Who finds it spent waits in line, and is refused after a while. Those who grow come before those
+ * who come, oldest first; when everybody inside waits to grow, the youngest of them is refused, so that the others can end.
+ */
 export class MemoryBudget {
   readonly limitBytes: number
   #heldBytes = 0
-  readonly #waiters = new Set<Waiter>()
+  readonly #leases = new Set<object>()
+  readonly #growing = new Map<object, Waiter>()
+  readonly #coming = new Set<Waiter>()
 
   constructor(limitBytes: number) {
     if (!Number.isSafeInteger(limitBytes) || limitBytes < 1) throw new RangeError(`a memory budget of ${limitBytes} bytes is not a positive integer`)
@@ -35,62 +48,103 @@ export class MemoryBudget {
     return this.#heldBytes
   }
 
-  acquire(bytes: number, { signal, waitMs }: AcquireOptions): Promise<MemoryLease> {
-    signal.throwIfAborted()
+  async acquire(bytes: number, options: AcquireOptions): Promise<MemoryLease> {
+    options.signal.throwIfAborted()
     if (bytes > this.limitBytes) throw tooLargeForBudget(this.limitBytes)
-    if (this.#waiters.size === 0 && this.#heldBytes + bytes <= this.limitBytes) return Promise.resolve(this.#grant(bytes))
+    const lease = {}
+    const granted = (): void => {
+      this.#heldBytes += bytes
+      this.#leases.add(lease)
+    }
+    if (this.#coming.size === 0 && this.#mayCome(bytes)) granted()
+    else {
+      await this.#wait(options, bytes, granted, (waiter) => {
+        this.#coming.add(waiter)
+        return () => this.#coming.delete(waiter)
+      })
+    }
+    return this.#leaseOf(lease, bytes, options)
+  }
+
+  #mayCome(bytes: number): boolean {
+    if (this.#growing.size > 0) return false
+    return this.#heldBytes === 0 || this.#heldBytes + bytes <= this.limitBytes * NEWCOMERS_SHARE
+  }
+
+  #leaseOf(lease: object, bytes: number, options: AcquireOptions): MemoryLease {
+    let held = bytes
+    return {
+      resize: async (wanted) => {
+        if (wanted > this.limitBytes) throw tooLargeForBudget(this.limitBytes)
+        if (wanted > held) await this.#grow(lease, wanted - held, options)
+        else this.#heldBytes -= held - wanted
+        held = wanted
+        this.#serve()
+      },
+      release: () => {
+        if (!this.#leases.delete(lease)) return
+        this.#heldBytes -= held
+        this.#growing.get(lease)?.refused(overloaded())
+        this.#serve()
+      },
+    }
+  }
+
+  async #grow(lease: object, bytes: number, options: AcquireOptions): Promise<void> {
+    options.signal.throwIfAborted()
+    const granted = (): void => {
+      this.#heldBytes += bytes
+    }
+    if (this.#growing.size === 0 && this.#heldBytes + bytes <= this.limitBytes) return granted()
+    await this.#wait(options, bytes, granted, (waiter) => {
+      this.#growing.set(lease, waiter)
+      return () => this.#growing.delete(lease)
+    })
+  }
+
+  /** `enter` takes a place in a line and says how to leave it. */
+  #wait({ signal, waitMs }: AcquireOptions, bytes: number, onGranted: () => void, enter: (waiter: Waiter) => () => void): Promise<void> {
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         clearTimeout(timer)
         signal.removeEventListener('abort', aborted)
-        this.#waiters.delete(waiter)
+        leave()
       }
-      const waiter: Waiter = {
-        bytes,
-        grant: (lease) => {
-          settle()
-          resolve(lease)
-        },
-      }
-      const aborted = (): void => {
+      const granted = (): void => {
         settle()
-        reject(signal.reason as Error)
-        this.#serveWaiters()
+        onGranted()
+        resolve()
       }
-      const timer = setTimeout(() => {
+      const refused = (error: unknown): void => {
         settle()
-        reject(overloaded())
-        this.#serveWaiters()
-      }, waitMs)
+        reject(error as Error)
+        this.#serve()
+      }
+      const aborted = (): void => refused(signal.reason)
+      const timer = setTimeout(() => refused(overloaded()), waitMs)
       signal.addEventListener('abort', aborted)
-      this.#waiters.add(waiter)
+      const leave = enter({ bytes, granted, refused })
+      this.#serve()
     })
   }
 
-  #grant(bytes: number): MemoryLease {
-    let held = bytes
-    this.#heldBytes += bytes
-    return {
-      resize: (wanted) => {
-        if (wanted > this.limitBytes) throw tooLargeForBudget(this.limitBytes)
-        if (wanted > held && this.#heldBytes + wanted - held > this.limitBytes) throw overloaded()
-        this.#heldBytes += wanted - held
-        held = wanted
-        this.#serveWaiters()
-      },
-      release: () => {
-        this.#heldBytes -= held
-        held = 0
-        this.#serveWaiters()
-      },
+  #serve(): void {
+    for (const lease of this.#leases) {
+      const waiter = this.#growing.get(lease)
+      if (waiter === undefined) continue
+      if (this.#heldBytes + waiter.bytes > this.limitBytes) return this.#refuseYoungestIfStuck()
+      waiter.granted()
+    }
+    for (const waiter of this.#coming) {
+      if (!this.#mayCome(waiter.bytes)) return
+      waiter.granted()
     }
   }
 
-  #serveWaiters(): void {
-    for (const waiter of this.#waiters) {
-      if (this.#heldBytes + waiter.bytes > this.limitBytes) return
-      waiter.grant(this.#grant(waiter.bytes))
-    }
+  #refuseYoungestIfStuck(): void {
+    if (this.#growing.size < this.#leases.size) return
+    const youngest = [...this.#leases].at(-1) as object
+    this.#growing.get(youngest)?.refused(overloaded())
   }
 }
 

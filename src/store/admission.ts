@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { ObjectBatch } from '../object/batch.ts'
+import { IdSet } from '../object/id-set.ts'
 import type { RecordStore } from '../storage/backend.ts'
 import { locate, LOOKUP_KEYS } from './locator.ts'
 import type { PackBuilder } from './pack-builder.ts'
@@ -10,13 +11,24 @@ export class Admission {
   readonly #records: RecordStore
   readonly #project: { readonly projectId: string; readonly generation: number }
   readonly #isNewProject: boolean
-  objects = 0
+  /** Ids that came and are held already, to count each once. */
+  readonly #heldIds = new IdSet()
+  #added = 0
   differing = 0
 
   constructor(records: RecordStore, projectId: string, generation: number, head: ProjectHead | undefined) {
     this.#records = records
     this.#project = { projectId, generation }
     this.#isNewProject = head === undefined || head.removed
+  }
+
+  /** Objects that came, each id once. */
+  get objects(): number {
+    return this.#added + this.#heldIds.size
+  }
+
+  get memoryBytes(): number {
+    return this.#heldIds.memoryBytes
   }
 
   async admit(batch: ObjectBatch, builder: PackBuilder, signal: AbortSignal): Promise<void> {
@@ -29,7 +41,6 @@ export class Admission {
         start += batch.lineBytes[index]
       }
     }
-    this.objects += batch.count
   }
 
   #held(batch: ObjectBatch, first: number, end: number, start: number, signal: AbortSignal): ReturnType<typeof locate> {
@@ -43,12 +54,15 @@ export class Admission {
     const textEnd = start + batch.lineBytes[index] - 1
     const textCrc32 = crc32(batch.lines.subarray(textStart, textEnd))
     const textBytes = textEnd - textStart
-    if (held !== undefined) {
-      if (held.textBytes !== textBytes || held.textCrc32 !== textCrc32) this.differing++
-      return
-    }
     const ordinal = builder.find(batch.lines, start, textStart - 1)
-    if (ordinal === -1) builder.add(batch, index, start, textCrc32)
-    else if (!builder.isSameText(ordinal, textBytes, textCrc32)) this.differing++
+    if (ordinal !== -1) {
+      if (!builder.isSameText(ordinal, textBytes, textCrc32)) this.differing++
+    } else if (held !== undefined) {
+      this.#heldIds.add(batch.lines, start, textStart - 1)
+      if (held.textBytes !== textBytes || held.textCrc32 !== textCrc32) this.differing++
+    } else {
+      builder.add(batch, index, start, textCrc32)
+      this.#added++
+    }
   }
 }

@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
 import type { Clock } from '../clock.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
@@ -59,7 +60,7 @@ export class PackStore implements GraphStore {
     const { records, blobs } = backend
     const memoryBytesMax = options.memoryBytesMax ?? 96 * MB
     const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
-    const share = memoryBytesMax / 8
+    const share = Math.floor(memoryBytesMax / 8)
     const segments = new SegmentReader(blobs)
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
     this.#options = options
@@ -69,6 +70,8 @@ export class PackStore implements GraphStore {
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
     this.#plans = new PlanShelf({ records, blobs, catalog: this.#catalog, reader: segments, deflate: this.#deflate, newId, cacheBytes: share, storedBytesMax })
     const closing = this.#closing.signal
+    // Everything that goes on beside requests listens to it.
+    setMaxListeners(0, closing)
     this.#reader = new GraphReader({ records, catalog: this.#catalog, reader: segments, plans: this.#plans, closing, onPlanFailed: onBackgroundError })
     this.#ingest = new Ingest({
       records,

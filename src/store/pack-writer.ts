@@ -8,8 +8,10 @@ import { encodeHeader, encodeTables, type PackHeader, type PackTables } from './
 /** Blocks that are being compressed, or wait to be written, at a time. */
 const BLOCKS_IN_FLIGHT_MAX = 32
 const OUTPUT_BYTES = 131_072
-/** What an upload holds beside its tables: the batch at hand and the blocks in flight. */
+/** What an upload holds to begin with: the batch at hand, the blocks in flight, and tables up to `TABLES_STEP_BYTES`. */
 export const UPLOAD_BASE_BYTES: number = 2 * 1_048_576
+/** Tables are counted in steps, so that small uploads never have to ask for more. */
+const TABLES_STEP_BYTES = 524_288
 
 /** Turns batches of objects into the bytes of a pack, compressing blocks beside the main thread. */
 export class PackWriter {
@@ -46,12 +48,16 @@ export class PackWriter {
     return this.#finished
   }
 
+  get #memoryBytes(): number {
+    return this.#builder.memoryBytes + this.#admission.memoryBytes
+  }
+
   /** The pack, in buffers of about 128 KB. */
   async *content(batches: AsyncIterable<ObjectBatch>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     this.#emit(encodeHeader(this.#header))
     for await (const batch of batches) {
       await this.#admission.admit(batch, this.#builder, signal)
-      this.#lease.resize(UPLOAD_BASE_BYTES + this.#builder.memoryBytes)
+      await this.#lease.resize(UPLOAD_BASE_BYTES + Math.floor(this.#memoryBytes / TABLES_STEP_BYTES) * TABLES_STEP_BYTES)
       this.#startCompressing()
       yield* this.#place(BLOCKS_IN_FLIGHT_MAX)
       signal.throwIfAborted()
