@@ -111,7 +111,13 @@ export class LevelWriter {
     await this.#health.checkForRecords()
     await this.#syncs.run(async () => {
       try {
-        await this.#database.batch(operations, { sync: this.#sync })
+        // A chained batch hands each entry over as it is; a list of operations is cloned and checked entry by entry, ten times slower.
+        const batch = this.#database.batch()
+        for (const operation of operations) {
+          if (operation.type === 'put') batch.put(operation.key, operation.value)
+          else batch.del(operation.key)
+        }
+        await batch.write({ sync: this.#sync })
       } catch (error) {
         // LevelDB may have written a part of the batch to its log, and what follows in the log would be lost behind it.
         this.#health.poison(withErrno(error))
