@@ -143,8 +143,8 @@ export class MemoryBudget {
 
   #refuseYoungestIfStuck(): void {
     if (this.#growing.size < this.#leases.size) return
-    const youngest = [...this.#leases].at(-1) as object
-    this.#growing.get(youngest)?.refused(overloaded())
+    const youngest = [...this.#leases].at(-1)
+    if (youngest !== undefined) this.#growing.get(youngest)?.refused(overloaded())
   }
 }
 

@@ -14,9 +14,12 @@ const MESSAGES: Partial<Record<StowageErrorCode, string>> = {
   corrupt_data: 'something that the storage should hold is missing',
 }
 
-/** Raw errors of a backend become `StowageError` here, once, with the cause kept. Errors that are one already, and aborts, pass. */
+/**
+ * Raw errors of a backend become `StowageError` here, once, with the cause kept. Errors that are one already pass, and so do those that an abort
+ * brought; an engine that gives up by itself, with no abort of ours, is an engine that failed.
+ */
 export function storageError(error: unknown, signal?: AbortSignal): unknown {
-  if (error instanceof StowageError || (signal?.aborted && error === signal.reason) || isAbort(error)) return error
+  if (error instanceof StowageError || (signal?.aborted && (error === signal.reason || isAbort(error)))) return error
   const code = error instanceof BlobNotFoundError ? 'corrupt_data' : (CODE_OF_ERRNO[errnoOf(error)] ?? 'storage_unavailable')
   const headers = code === 'storage_unavailable' ? { 'Retry-After': '5' } : undefined
   return new StowageError(code, MESSAGES[code] as string, { cause: error, headers })
@@ -36,17 +39,18 @@ function errnoOf(error: unknown): string {
   return ''
 }
 
-async function classify<T>(promise: Promise<T>, signal: AbortSignal | undefined): Promise<T> {
+/** Takes the call rather than its promise: a method may throw before there is one. */
+async function classify<T>(call: () => Promise<T>, signal: AbortSignal | undefined): Promise<T> {
   try {
-    return await promise
+    return await call()
   } catch (error) {
     throw storageError(error, signal)
   }
 }
 
-async function* classifyEach<T>(items: AsyncIterable<T>, signal: AbortSignal | undefined): AsyncGenerator<T> {
+async function* classifyEach<T>(call: () => AsyncIterable<T>, signal: AbortSignal | undefined): AsyncGenerator<T> {
   try {
-    yield* items
+    yield* call()
   } catch (error) {
     throw storageError(error, signal)
   }
@@ -55,10 +59,10 @@ async function* classifyEach<T>(items: AsyncIterable<T>, signal: AbortSignal | u
 function classifiedRecords(records: RecordStore): RecordStore {
   return {
     limits: records.limits,
-    getMany: (keys, options) => classify(records.getMany(keys, options), options?.signal),
-    range: (bounds, options) => classifyEach(records.range(bounds, options), options?.signal),
-    insertMany: (entries, options) => classify(records.insertMany(entries, options), options?.signal),
-    commit: (change, options) => classify(records.commit(change, options), options?.signal),
+    getMany: (keys, options) => classify(() => records.getMany(keys, options), options?.signal),
+    range: (bounds, options) => classifyEach(() => records.range(bounds, options), options?.signal),
+    insertMany: (entries, options) => classify(() => records.insertMany(entries, options), options?.signal),
+    commit: (change, options) => classify(() => records.commit(change, options), options?.signal),
     close: () => records.close(),
   }
 }
@@ -67,9 +71,9 @@ function classifiedBlobs(blobs: BlobStore): BlobStore {
   return {
     readBytesPreferred: blobs.readBytesPreferred,
     put: (name, content, options) => putBlob(blobs, name, content, options),
-    read: (name, start, end, options) => classify(blobs.read(name, start, end, options), options?.signal),
-    remove: (names) => classify(blobs.remove(names), undefined),
-    list: (prefix, options) => classifyEach(blobs.list(prefix, options), options?.signal),
+    read: (name, start, end, options) => classify(() => blobs.read(name, start, end, options), options?.signal),
+    remove: (names) => classify(() => blobs.remove(names), undefined),
+    list: (prefix, options) => classifyEach(() => blobs.list(prefix, options), options?.signal),
     close: () => blobs.close(),
   }
 }
