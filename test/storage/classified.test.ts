@@ -138,7 +138,7 @@ test('what works is passed on, with limits and early returns', async () => {
       isClosed = true
     }
   }
-  const watched = classifiedBackend({ ...inner, records: { ...inner.records, range: endless } as RecordStore })
+  const watched = classifiedBackend({ ...inner, records: { ...inner.records, range: endless } })
   for await (const batch of watched.records.range({ gte: key, lt: key })) {
     assert.ok(batch)
     break

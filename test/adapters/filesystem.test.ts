@@ -1,0 +1,15 @@
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { filesystemBackend } from '../../adapters/filesystem.ts'
+import { blobStoreConformance, recordStoreConformance } from '../../src/storage/conformance/index.ts'
+import { temporaryFolder } from './support.ts'
+
+const path = join(await temporaryFolder(), 'filesystem')
+
+describe('records in a filesystem backend', () => {
+  for (const { name, run } of recordStoreConformance(() => filesystemBackend({ path }).records)) test(name, run)
+})
+
+describe('blobs in a filesystem backend', () => {
+  for (const { name, run } of blobStoreConformance(() => filesystemBackend({ path }).blobs)) test(name, run)
+})

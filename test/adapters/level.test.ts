@@ -1,0 +1,15 @@
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { levelBackend } from '../../adapters/level.ts'
+import { blobStoreConformance, recordStoreConformance } from '../../src/storage/conformance/index.ts'
+import { temporaryFolder } from './support.ts'
+
+const path = join(await temporaryFolder(), 'level')
+
+describe('records in a level backend', () => {
+  for (const { name, run } of recordStoreConformance(() => levelBackend({ path }).records)) test(name, run)
+})
+
+describe('blobs in a level backend', () => {
+  for (const { name, run } of blobStoreConformance(() => levelBackend({ path }).blobs)) test(name, run)
+})
