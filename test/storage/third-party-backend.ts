@@ -97,7 +97,7 @@ class MapBlobs implements BlobStore {
       this.#map.set(name, { content: Buffer.concat(chunks), modifiedAtMs: Date.now() })
       return { size: chunks.reduce((size, chunk) => size + chunk.length, 0) }
     })
-    return putting.finally(() => closeContent(content))
+    return putting.finally(() => void closeContent(content))
   }
 
   read(name: string, start: number, end: number, { signal }: CallOptions = {}): Promise<Uint8Array> {

@@ -38,7 +38,7 @@ export class RecordContext {
 
   /** All keys of this context that do not continue with 0xff bytes only. */
   get all(): { readonly gte: Uint8Array; readonly lt: Uint8Array } {
-    return { gte: this.#prefix, lt: this.key(new Array<number>(40).fill(0xff)) }
+    return { gte: this.#prefix, lt: this.key(Array.from({ length: 40 }, () => 0xff)) }
   }
 
   /** What is left of the keys in `all`, in their order. */

@@ -1,0 +1,201 @@
+import assert from 'node:assert/strict'
+import { spawn, type ChildProcess } from 'node:child_process'
+import { once } from 'node:events'
+import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { describe, test } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import { filesystemBackend } from '../../adapters/filesystem.ts'
+import { levelBackend } from '../../adapters/level.ts'
+import { batchesOf } from '../../src/storage/conformance/case.ts'
+import { DataFolderError, type DataFolderErrorCode, MARKER_FILE } from '../../src/storage/data-folder.ts'
+import { folderHolder, LOCK_FILE } from '../../src/storage/folder-lock.ts'
+import type { StorageBackend } from '../../src/storage/backend.ts'
+import { chunks, fingerprint, key, temporaryFolder, text } from './support.ts'
+
+const root = await temporaryFolder()
+const KINDS = { level: levelBackend, filesystem: filesystemBackend }
+
+async function filledFolder(kind: keyof typeof KINDS, name: string): Promise<string> {
+  const path = join(root, kind, name)
+  await using(KINDS[kind]({ path }), async (backend) => {
+    await backend.records.insertMany([{ key: key('a'), value: key('record') }])
+    await backend.blobs.put('folder/blob', chunks('content'))
+  })
+  return path
+}
+
+async function using<T>(backend: StorageBackend, use: (backend: StorageBackend) => Promise<T>): Promise<T> {
+  try {
+    return await use(backend)
+  } finally {
+    await backend.close()
+  }
+}
+
+async function isWhole(kind: keyof typeof KINDS, path: string): Promise<void> {
+  await using(KINDS[kind]({ path }), async ({ records, blobs }) => {
+    assert.equal(text((await records.getMany([key('a')]))[0]), 'record')
+    assert.equal(text(await blobs.read('folder/blob', 0, 7)), 'content')
+  })
+}
+
+/** Opening it must fail, by `ready` and by every first use, and leave every byte as it was. */
+async function refuses(backend: () => StorageBackend, path: string, code: DataFolderErrorCode, message: RegExp): Promise<DataFolderError> {
+  const before = await fingerprint(path)
+  let refusal: unknown
+  const refused = (error: unknown): boolean => {
+    refusal = error
+    return error instanceof DataFolderError && error.code === code && message.test(error.message)
+  }
+  await assert.rejects(using(backend(), async ({ ready }) => ready?.()), refused)
+  await assert.rejects(using(backend(), ({ records }) => records.getMany([key('a')])), refused)
+  await assert.rejects(using(backend(), ({ blobs }) => blobs.put('folder/other', chunks('x'))), refused)
+  assert.deepEqual(await fingerprint(path), before)
+  return refusal as DataFolderError
+}
+
+async function fileLike(folder: string, pattern: RegExp): Promise<string> {
+  const found = (await readdir(folder)).find((name) => pattern.test(name))
+  assert.ok(found, `${folder} has a file like ${pattern}`)
+  return join(folder, found)
+}
+
+async function holder(kind: keyof typeof KINDS, path: string): Promise<ChildProcess> {
+  const child = spawn(process.execPath, [...process.execArgv, fileURLToPath(new URL('hold-folder.ts', import.meta.url)), kind, path], { stdio: ['ignore', 'pipe', 'inherit'] })
+  assert.ok(child.stdout)
+  const [said] = (await once(child.stdout, 'data')) as [Buffer]
+  assert.equal(said.toString(), 'held\n')
+  return child
+}
+
+for (const kind of ['level', 'filesystem'] as const) {
+  const other = kind === 'level' ? 'filesystem' : 'level'
+
+  describe(`data folder of ${kind}`, () => {
+    for (const missing of [/^CURRENT$/, /^MANIFEST-/, /\.log$/]) {
+      test(`refuses to start when ${missing} of the database is missing`, async () => {
+        const path = await filledFolder(kind, `missing-${missing.source.replaceAll(/\W/g, '')}`)
+        const file = await fileLike(join(path, 'records'), missing)
+        await rename(file, join(root, 'put-aside'))
+        await refuses(() => KINDS[kind]({ path }), path, 'FOLDER_DAMAGED', /missing/)
+        await rename(join(root, 'put-aside'), file)
+        await isWhole(kind, path)
+      })
+    }
+
+    test('refuses to start when the whole database is missing', async () => {
+      const path = await filledFolder(kind, 'no-records')
+      await rename(join(path, 'records'), join(root, 'records-aside'))
+      await refuses(() => KINDS[kind]({ path }), path, 'FOLDER_DAMAGED', /CURRENT is missing/)
+      await rename(join(root, 'records-aside'), join(path, 'records'))
+      await isWhole(kind, path)
+    })
+
+    test('refuses to start when the marker is missing beside data', async () => {
+      const path = await filledFolder(kind, 'no-marker')
+      const marker = await readFile(join(path, MARKER_FILE))
+      await rm(join(path, MARKER_FILE))
+      await refuses(() => KINDS[kind]({ path }), path, 'FOLDER_DAMAGED', /stowage\.json is missing/)
+      await writeFile(join(path, MARKER_FILE), marker)
+      await isWhole(kind, path)
+    })
+
+    test('refuses to start on a marker with any flipped bit', async () => {
+      const path = await filledFolder(kind, 'flipped')
+      const marker = await readFile(join(path, MARKER_FILE))
+      for (let at = 0; at < marker.length; at++) {
+        const flipped = Buffer.from(marker)
+        flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8))
+        await writeFile(join(path, MARKER_FILE), flipped)
+        await assert.rejects(using(KINDS[kind]({ path }), async ({ ready }) => ready?.()), DataFolderError)
+      }
+      await writeFile(join(path, MARKER_FILE), marker)
+      await isWhole(kind, path)
+    })
+
+    test('refuses a folder of another kind and of a newer format, by name', async () => {
+      const path = await filledFolder(kind, 'other-kind')
+      await refuses(() => KINDS[other]({ path }), path, 'FOLDER_KIND', new RegExp(`kind ${kind}.*opened as ${other}`))
+      const marker = await readFile(join(path, MARKER_FILE), 'utf8')
+      await writeFile(join(path, MARKER_FILE), marker.replace('"format":1', '"format":2'))
+      await refuses(() => KINDS[kind]({ path }), path, 'FOLDER_FORMAT', /format 2/)
+      await writeFile(join(path, MARKER_FILE), marker)
+      await isWhole(kind, path)
+    })
+
+    test('a second process is refused, told who holds the folder, and what the holder wrote is there when it was killed', async () => {
+      const path = await filledFolder(kind, 'second-process')
+      const child = await holder(kind, path)
+      try {
+        assert.equal((await folderHolder(path))?.pid, child.pid)
+        const refusal = await refuses(() => KINDS[kind]({ path }), path, 'FOLDER_HELD', new RegExp(`process ${child.pid} `))
+        assert.equal(refusal.holder?.pid, child.pid)
+        // Without the file that names it, the lock of the database still holds.
+        await rename(join(path, LOCK_FILE), join(root, 'lock-aside'))
+        await assert.rejects(using(KINDS[kind]({ path }), async ({ ready }) => ready?.()), { code: 'FOLDER_HELD' })
+        await rename(join(root, 'lock-aside'), join(path, LOCK_FILE))
+      } finally {
+        child.kill('SIGKILL')
+        await once(child, 'exit')
+      }
+      assert.ok((await stat(join(path, LOCK_FILE))).isFile(), 'a killed process leaves its lock file')
+      assert.equal(await folderHolder(path), undefined)
+      await isWhole(kind, path)
+      await using(KINDS[kind]({ path }), async ({ records }) => assert.equal(text((await records.getMany([key('of the holder')]))[0]), 'kept'))
+    })
+
+    test('a lock file of a process that is gone or of a later one with its pid does not count', async () => {
+      const path = await filledFolder(kind, 'stale-lock')
+      const stale = { pid: process.pid, host: 'elsewhere', openedAt: new Date().toISOString(), incarnation: 'of another boot/1' }
+      for (const content of [JSON.stringify(stale), JSON.stringify({ ...stale, pid: 2 ** 22 + 1 }), 'torn', '{}']) {
+        await writeFile(join(path, LOCK_FILE), content)
+        assert.equal(await folderHolder(path), undefined)
+        await isWhole(kind, path)
+      }
+      await assert.rejects(stat(join(path, LOCK_FILE)), { code: 'ENOENT' })
+    })
+
+    test('a second backend in the same process is refused; a failed opening is tried again', async () => {
+      const path = await filledFolder(kind, 'same-process')
+      const [first, second] = [KINDS[kind]({ path }), KINDS[kind]({ path })]
+      await first.ready?.()
+      await assert.rejects(second.records.getMany([key('a')]), { code: 'FOLDER_HELD' })
+      await first.close()
+      await second.ready?.()
+      assert.equal(text((await second.records.getMany([key('a')]))[0]), 'record')
+      await second.close()
+    })
+
+    test('a creation that a crash cut short is done again', async () => {
+      const path = await filledFolder(kind, 'creating')
+      const marker = await readFile(join(path, MARKER_FILE), 'utf8')
+      await writeFile(join(path, MARKER_FILE), marker.replace('ready', 'creating'))
+      await rm(join(path, 'records'), { recursive: true })
+      await using(KINDS[kind]({ path }), async ({ ready, records }) => {
+        await ready?.()
+        await records.insertMany([{ key: key('a'), value: key('record') }])
+      })
+      assert.equal(await readFile(join(path, MARKER_FILE), 'utf8'), marker)
+      await isWhole(kind, path)
+    })
+
+    test('one half alone opens the folder and closes it', async () => {
+      const path = await filledFolder(kind, 'halves')
+      const { records } = KINDS[kind]({ path })
+      assert.equal(text((await records.getMany([key('a')]))[0]), 'record')
+      await records.close()
+      const { blobs } = KINDS[kind]({ path })
+      assert.equal((await batchesOf(blobs.list(''))).length, 1)
+      await blobs.close()
+      await isWhole(kind, path)
+    })
+
+    test('what else lies in the folder is left alone', async () => {
+      const path = await filledFolder(kind, 'neighbours')
+      await writeFile(join(path, 'tokens.json'), '{}')
+      await isWhole(kind, path)
+      assert.equal(await readFile(join(path, 'tokens.json'), 'utf8'), '{}')
+    })
+  })
+}

@@ -1,0 +1,114 @@
+import assert from 'node:assert/strict'
+import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { filesystemBackend } from '../../adapters/filesystem.ts'
+import { openBlobsDatabase } from '../../adapters/level-database.ts'
+import { chunkKey, newBlobId, pendingKey } from '../../adapters/level-blob-keys.ts'
+import { levelBackend } from '../../adapters/level.ts'
+import { noise } from '../../src/storage/conformance/blob-context.ts'
+import { batchesOf } from '../../src/storage/conformance/case.ts'
+import { chunks, temporaryFolder, text } from './support.ts'
+
+const root = await temporaryFolder()
+
+test('filesystem: files that a crash left half-written are gone after the next opening', async () => {
+  const path = join(root, 'files')
+  const first = filesystemBackend({ path })
+  await first.blobs.put('kept', chunks('content'))
+  await first.close()
+  await writeFile(join(path, 'incoming', 'half'), noise(100))
+  await writeFile(join(path, 'packs', 'no-blob.tmp'), noise(100))
+  const second = filesystemBackend({ path })
+  assert.deepEqual((await batchesOf(second.blobs.list(''))).map(({ name }) => name), ['kept'])
+  assert.deepEqual(await readdir(join(path, 'incoming')), [])
+  await second.close()
+})
+
+test('filesystem: a put that fails leaves no file behind', async () => {
+  const path = join(root, 'failing')
+  const { blobs, close } = filesystemBackend({ path })
+  const failing = async function* (): AsyncGenerator<Uint8Array> {
+    yield noise(2_000_000)
+    throw new Error('the producer failed')
+  }
+  await assert.rejects(blobs.put('folder/blob', failing()), /the producer failed/)
+  assert.deepEqual(await readdir(join(path, 'incoming')), [])
+  assert.deepEqual(await batchesOf(blobs.list('')), [])
+  await close()
+})
+
+test('filesystem: open files stay bounded, and none stays open after closing', async () => {
+  const openFiles = async (): Promise<number> => (await readdir('/dev/fd')).length
+  const { blobs, close } = filesystemBackend({ path: join(root, 'handles') })
+  await blobs.put('warm', chunks('up'))
+  const before = await openFiles()
+  await Promise.all(Array.from({ length: 200 }, async (_, at) => blobs.put(`many/${at}`, chunks(String(at)))))
+  for (let at = 0; at < 200; at++) assert.equal(text(await blobs.read(`many/${at}`, 0, String(at).length)), String(at))
+  assert.ok((await openFiles()) <= before + 64)
+  await blobs.remove(Array.from({ length: 200 }, (_, at) => `many/${at}`))
+  assert.ok((await openFiles()) <= before)
+  await close()
+  assert.ok((await openFiles()) < before)
+})
+
+test('filesystem: a file that became shorter is an error, never fewer bytes', async () => {
+  const path = join(root, 'short')
+  const { blobs, close } = filesystemBackend({ path })
+  await blobs.put('blob', chunks(noise(10_000)))
+  await blobs.read('blob', 0, 10)
+  await writeFile(join(path, 'packs', 'blob.blob'), noise(5_000))
+  await assert.rejects(blobs.read('blob', 4_000, 6_000), /ends at 5000/)
+  await close()
+})
+
+test('filesystem: a link that somebody put among the blobs is listed as nothing', async () => {
+  const path = join(root, 'links')
+  await mkdir(join(root, 'outside'))
+  const { blobs, close } = filesystemBackend({ path })
+  await blobs.put('blob', chunks('x'))
+  await symlink(join(root, 'outside'), join(path, 'packs', 'linked'))
+  assert.deepEqual((await batchesOf(blobs.list(''))).map(({ name }) => name), ['blob'])
+  await close()
+})
+
+test('level: chunks that a crash left without a name are gone after the next opening', async () => {
+  const path = join(root, 'level')
+  const first = levelBackend({ path })
+  const content = noise(1_500_000)
+  await first.blobs.put('kept', chunks(content))
+  await first.close()
+
+  const database = await openBlobsDatabase(join(path, 'blobs'), { createIfMissing: false })
+  const keysBefore = (await database.keys().all()).length
+  const id = newBlobId()
+  await database.batch([{ type: 'put', key: pendingKey(id), value: new Uint8Array(0) }, ...[0, 1, 2].map((at) => ({ type: 'put' as const, key: chunkKey(id, at), value: noise(100) }))])
+  await database.close()
+
+  const second = levelBackend({ path })
+  await second.ready?.()
+  assert.deepEqual((await batchesOf(second.blobs.list(''))).map(({ name }) => name), ['kept'])
+  assert.deepEqual(Buffer.from(await second.blobs.read('kept', 0, 1_500_000)), Buffer.from(content))
+  await second.close()
+
+  const looked = await openBlobsDatabase(join(path, 'blobs'), { createIfMissing: false })
+  assert.equal((await looked.keys().all()).length, keysBefore)
+  await looked.close()
+})
+
+test('level: a put that fails and a blob that is removed leave no key behind', async () => {
+  const path = join(root, 'level-failing')
+  const { blobs, close } = levelBackend({ path })
+  const failing = async function* (): AsyncGenerator<Uint8Array> {
+    yield noise(3_000_000)
+    throw new Error('the producer failed')
+  }
+  await assert.rejects(blobs.put('failed', failing()), /the producer failed/)
+  await blobs.put('removed', chunks(noise(3_000_000)))
+  await blobs.put('empty', chunks())
+  await blobs.remove(['removed', 'empty'])
+  await close()
+  const database = await openBlobsDatabase(join(path, 'blobs'), { createIfMissing: false })
+  assert.deepEqual(await database.keys().all(), [])
+  await database.close()
+})
