@@ -126,7 +126,7 @@ test('endpoints serve what a host\'s own router has matched and decoded', async 
 
 test('access is told of the host: the request under node, what was passed under fetch', async (t) => {
   const hosts: unknown[] = []
-  const service = createObjectService<unknown>({
+  const service = createObjectService({
     store: new PlainObjectStore(),
     access: {
       authenticate: ({ host, path, method }) => {

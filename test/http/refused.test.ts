@@ -47,7 +47,7 @@ test('fetch sees the 413 while it still sends, whether or not it told the length
     const headers = { 'Content-Type': 'application/json' }
     const told = await fetch(`${url}/objects/p`, { method: 'POST', headers, body: Buffer.concat(spaces(3 * MB)) })
     assert.equal((await errorOf(told)).status, 413)
-    const untold = await fetch(`${url}/objects/p`, { method: 'POST', headers, body: streamed(4 * MB), duplex: 'half' } as RequestInit)
+    const untold = await fetch(`${url}/objects/p`, { method: 'POST', headers, body: streamed(4 * MB), duplex: 'half' })
     assert.equal((await errorOf(untold)).status, 413)
   }
 })

@@ -125,7 +125,7 @@ class FailingStore extends PlainObjectStore {
   }
 
   override has(): Promise<readonly boolean[]> {
-    return Promise.reject(this.error as Error)
+    return Promise.reject(this.error)
   }
 }
 
