@@ -20,3 +20,16 @@ export async function passErrno<T>(promise: Promise<T>): Promise<T> {
     throw withErrno(error)
   }
 }
+
+/** Nothing was written: the file could not even be opened. */
+export function isTooManyFiles(error: unknown): boolean {
+  return hasErrno(error, ['EMFILE', 'ENFILE'])
+}
+
+export function isDiskFull(error: unknown): boolean {
+  return hasErrno(error, ['ENOSPC', 'EDQUOT'])
+}
+
+function hasErrno(error: unknown, codes: readonly string[]): boolean {
+  return error instanceof Error && codes.includes((error as NodeJS.ErrnoException).code ?? '')
+}

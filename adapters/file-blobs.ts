@@ -6,6 +6,7 @@ import { BlobExistsError, BlobNotFoundError } from '../src/storage/backend.ts'
 import type { BlobInfo, BlobStore, CallOptions } from '../src/storage/backend.ts'
 import { checkBlobName, checkBlobPrefix, checkInsideBlob, checkReadRange } from '../src/storage/checks.ts'
 import { abortableContent, closeContent } from '../src/storage/content.ts'
+import { isDiskFull, isTooManyFiles } from './errno.ts'
 import { listFiles } from './file-listing.ts'
 import { FileHandles } from './file-handles.ts'
 import type { SizedHandle } from './file-handles.ts'
@@ -183,8 +184,7 @@ async function poisoning<T>(health: Health, syncing: Promise<T>): Promise<T> {
   try {
     return await syncing
   } catch (error) {
-    const { code = '' } = error as NodeJS.ErrnoException
-    if (!['ENOSPC', 'EDQUOT', 'EMFILE', 'ENFILE'].includes(code)) health.poison(error)
+    if (!isDiskFull(error) && !isTooManyFiles(error)) health.poison(error)
     throw error
   }
 }

@@ -22,10 +22,7 @@ export class FolderSyncs {
   sync(path: string): Promise<void> {
     const waiting = this.#waiting.get(path)
     if (waiting) return waiting
-    const syncing = this.#slots.run(() => {
-      this.#waiting.delete(path)
-      return this.#sync(path)
-    })
+    const syncing = this.#syncWhenFree(path)
     this.#waiting.set(path, syncing)
     return syncing
   }
@@ -38,5 +35,14 @@ export class FolderSyncs {
     for (let made = path; made.length > root.length; made = dirname(made)) await this.sync(dirname(made))
     if (this.#known.size >= KNOWN_FOLDERS_MAX) this.#known.clear()
     this.#known.add(path)
+  }
+
+  async #syncWhenFree(path: string): Promise<void> {
+    // A free slot runs its task at once, and who waits must be on the list before it is taken off it.
+    await Promise.resolve()
+    await this.#slots.run(() => {
+      this.#waiting.delete(path)
+      return this.#sync(path)
+    })
   }
 }

@@ -1,4 +1,5 @@
 import { Level } from 'level'
+import { syncFolder } from '../src/storage/durable-files.ts'
 
 /** LevelDB with bytes on both sides. */
 export type LevelDatabase = Level<Uint8Array, Uint8Array>
@@ -29,5 +30,12 @@ async function openDatabase(path: string, options: DatabaseOptions & typeof RECO
   const database = new Level<Uint8Array, Uint8Array>(path, { ...options, keyEncoding: 'buffer', valueEncoding: 'buffer' })
   // In the same turn as the constructor, or it would open itself and nobody would hear why it failed.
   await database.open()
+  try {
+    // An opening renames `CURRENT` and leaves it to chance when that becomes durable.
+    await syncFolder(path)
+  } catch (error) {
+    await database.close()
+    throw error
+  }
   return database
 }

@@ -1,4 +1,4 @@
-import { passErrno, withErrno } from './errno.ts'
+import { isTooManyFiles, passErrno, withErrno } from './errno.ts'
 import type { Health } from './health.ts'
 import type { LevelDatabase } from './level-database.ts'
 import type { Slots } from './slots.ts'
@@ -106,24 +106,30 @@ export class LevelWriter {
     return new Map([...keys.keys()].map((text, at) => [text, values[at]]))
   }
 
-  async #write(operations: Operation[]): Promise<void> {
+  async #write(operations: readonly Operation[]): Promise<void> {
     if (operations.length === 0) return
     await this.#health.checkForRecords()
     await this.#syncs.run(async () => {
+      this.#health.check()
       try {
-        // A chained batch hands each entry over as it is; a list of operations is cloned and checked entry by entry, ten times slower.
-        const batch = this.#database.batch()
-        for (const operation of operations) {
-          if (operation.type === 'put') batch.put(operation.key, operation.value)
-          else batch.del(operation.key)
-        }
-        await batch.write({ sync: this.#sync })
-      } catch (error) {
+        await this.#writeBatch(operations)
+      } catch (raw) {
+        const error = withErrno(raw)
         // LevelDB may have written a part of the batch to its log, and what follows in the log would be lost behind it.
-        this.#health.poison(withErrno(error))
-        throw withErrno(error)
+        if (!isTooManyFiles(error)) this.#health.poison(error)
+        throw error
       }
     })
+  }
+
+  /** A chained batch hands each entry over as it is; a list of operations is cloned and checked entry by entry, ten times slower. */
+  async #writeBatch(operations: readonly Operation[]): Promise<void> {
+    const batch = this.#database.batch()
+    for (const operation of operations) {
+      if (operation.type === 'put') batch.put(operation.key, operation.value)
+      else batch.del(operation.key)
+    }
+    await batch.write({ sync: this.#sync })
   }
 }
 
