@@ -23,13 +23,13 @@ export async function serveFetch<H>(
   const flight = core.flights.begin()
   const onAbort = (): void => flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
   request.signal.addEventListener('abort', onAbort)
-  const arrival = fetchArrival(core, call, flight.signal, options)
   const landed = (): void => {
     request.signal.removeEventListener('abort', onAbort)
     flight.end()
   }
   try {
     if (request.signal.aborted) onAbort()
+    const arrival = fetchArrival(core, call, flight.signal, options)
     const handOver = core.handsOver
     const answer = await (route === undefined || params === undefined ? core.unmatched(arrival, handOver) : core.answer(arrival, { route, params, handOver }))
     return respond(answer, { flight, landed, bodiless: request.method === 'HEAD', failed: (thrown) => core.report(thrown, arrival), ...options })

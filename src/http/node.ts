@@ -15,20 +15,26 @@ export interface NodeOptions {
   readonly requestBytesMax: number
 }
 
-/** Serves one request of a Node server. Never throws and never rejects: whatever happens is answered, given to `next`, or cuts the connection. */
-export async function serveNode<H>(
-  core: HttpCore<H>,
-  options: NodeOptions,
-  call: { readonly req: IncomingMessage; readonly res: ServerResponse; readonly next?: Next; readonly route?: Route; readonly params?: () => Params },
-): Promise<void> {
+export interface NodeCall {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  readonly next?: Next
+  /** Both absent for a path that no route has. */
+  readonly route?: Route
+  readonly params?: () => Params
+}
+
+/** Serves one request of a Node server. Never rejects: whatever happens is answered, given to `next`, or cuts the connection. */
+export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call: NodeCall): Promise<void> {
   const { req, res, next, route, params } = call
   const handOver = next !== undefined && core.handsOver
   const flight = core.flights.begin()
   const onClose = (): void => flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
   res.once('close', onClose)
   const body = new NodeBody(req, { signal: flight.signal, stallTimeoutMs: options.stallTimeoutMs })
-  const arrival = nodeArrival<H>(core, req, body, flight.signal)
+  let arrival: Arrival<H> | undefined
   try {
+    arrival = nodeArrival<H>(core, req, body, flight.signal)
     const answer = await (route === undefined || params === undefined ? core.unmatched(arrival, handOver) : core.answer(arrival, { route, params, handOver }))
     await sendReleased(answer, () => sendAnswer({ req, res, body, answer, signal: flight.signal, ...options }))
   } catch (thrown) {
@@ -49,8 +55,8 @@ async function sendReleased(answer: Answer, send: () => Promise<void>): Promise<
 }
 
 /** After the first byte of a body an error can only destroy the connection. That the client left is no failure of ours. */
-function cutOff<H>(core: HttpCore<H>, arrival: Arrival<H>, res: ServerResponse, thrown: unknown): void {
-  core.report(thrown, arrival)
+function cutOff<H>(core: HttpCore<H>, arrival: Arrival<H> | undefined, res: ServerResponse, thrown: unknown): void {
+  if (arrival !== undefined) core.report(thrown, arrival)
   res.destroy()
 }
 
