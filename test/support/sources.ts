@@ -12,8 +12,8 @@ export interface SourceFile {
   readonly imports: readonly string[]
 }
 
-/** Imports, re-exports, dynamic imports, and the files of workers, which are named by `new URL`. */
-const RELATIVE_IMPORT = /(?:\bfrom|\bimport|\bURL)\s*\(?\s*'(\.{1,2}\/[^']+)'/g
+/** Imports, re-exports and dynamic imports; and the files of other processes, which are named by `new URL`. */
+const RELATIVE_IMPORT = /(?:\b(?:from|import)\s*\(?\s*'(?=\.{1,2}\/)|\bnew URL\('(?=[^':]+\.[cm]?ts'))([^']+)'/g
 
 /** Every file with one of the endings below the given folders. */
 export function readSources(folders: readonly string[], endings: readonly string[] = ['.ts', '.cts', '.mts']): SourceFile[] {
