@@ -10,6 +10,8 @@ import { RECORD_INSERT_RULES } from './record-insert-rules.ts'
 import { RECORD_RANGE_RULES } from './record-range-rules.ts'
 import { RECORD_READ_RULES } from './record-read-rules.ts'
 
+export { storageBenchmark } from './benchmark.ts'
+export type { StorageBenchmarkOptions, StorageFigures } from './benchmark.ts'
 export type { ConformanceCase, Opener } from './case.ts'
 
 export interface ConformanceOptions {
