@@ -4,7 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
 import { contractList, filePart, linesOf, multipartUpload, onEverySide, type Side, store, storeText } from './sides.ts'
 
-/* The rules that hold everywhere, as ARCHITECTURE.md has them. Rule 4 is in limits.test.ts, rules 7 to 9 in walls.test.ts. */
+/* The rules that hold everywhere; each test quotes the one that it holds. Rule 4 is in limits.test.ts, rules 7 to 9 are in walls.test.ts. */
 
 const everySide = onEverySide()
 const JSON_BODY = { 'Content-Type': 'application/json' }
