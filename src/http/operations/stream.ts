@@ -17,17 +17,19 @@ export interface StreamDeps<H> {
   readonly guard: Guard<H>
   readonly limits: Limits
   readonly compressor: DeflatePool
+  readonly heartbeatIntervalMs?: number
 }
 
 /** `POST /api/v2/projects/{projectId}/object-stream`: the objects of a list as tab-separated lines, all of their attributes or some. */
 export function streamOperation<H>(deps: StreamDeps<H>): Operation<H> {
   const { store, guard, limits, compressor } = deps
+  const beat = { intervalMs: deps.heartbeatIntervalMs ?? HEARTBEAT_INTERVAL_MS, line: HEARTBEAT_LINE }
   return async (exchange) => {
     const { params, headers, signal, body } = exchange
     await guard(exchange, 'read')
     const coding = negotiateCoding(headers)
     const { ids, mask } = await decodeObjectStreamRequest(idListSource(body), limits, { signal })
-    const heartbeat = headers.get('x-speckle-object-stream-heartbeats') === 'true' ? { intervalMs: HEARTBEAT_INTERVAL_MS, line: HEARTBEAT_LINE } : undefined
+    const heartbeat = headers.get('x-speckle-object-stream-heartbeats') === 'true' ? beat : undefined
     const selection = await store.select(params.projectId, ids, { signal })
     return releasing(selection, async () => {
       await checkComplete(exchange, selection)
