@@ -7,9 +7,9 @@ import { createGuard, HttpCore } from './http/core.ts'
 import { corsPolicy } from './http/cors.ts'
 import { serveFetch } from './http/fetch.ts'
 import { Flights } from './http/flights.ts'
-import { type Next, serveNode } from './http/node.ts'
+import { type HostCall, type Next, type NodeCall, serveNode } from './http/node.ts'
 import { createOperations } from './http/operations/index.ts'
-import { decodeParams, type EndpointName, type Match, matchPath, normalizePrefix, type Params, type Route, ROUTES } from './http/router.ts'
+import { decodeParams, type EndpointName, type Match, matchPath, normalizePrefix, type Params, pathBelow, type Route, ROUTES } from './http/router.ts'
 import { splitTarget } from './http/target.ts'
 import { type Limits, resolveLimits } from './limits.ts'
 import type { GraphStore } from './object/graph-store.ts'
@@ -24,7 +24,9 @@ export interface Endpoint<H = unknown> {
   readonly method: 'GET' | 'POST'
   /** Such as `/objects/:projectId/:objectId`, without the prefix. */
   readonly path: string
-  node(req: IncomingMessage, res: ServerResponse, params: Params): void
+  node(req: IncomingMessage, res: ServerResponse, params: Params, next?: Next): void
+  /** The same for hosts that Node's `(req, res)` does not tell everything. Resolves when the answer is out, or `next` was called. Never rejects. */
+  serve(call: HostCall<H>, params: Params): Promise<void>
   fetch(request: Request, params: Params, host?: H): Promise<Response>
 }
 
@@ -35,9 +37,13 @@ export interface ObjectService<H = unknown> extends AsyncDisposable {
   ready(): Promise<void>
   /** Serves Node's `(req, res)`. A path that is not Stowage's goes to `next`, where there is one, else it gets 404. Can be passed around by itself. */
   readonly node: (req: IncomingMessage, res: ServerResponse, next?: Next) => void
+  /** The same for hosts that Node's `(req, res)` does not tell everything: what the mounts stand on. Resolves when the answer is out, or `next` was called. Never rejects. */
+  readonly serve: (call: HostCall<H>) => Promise<void>
   /** Serves fetch-style hosts, and a host's own tests without a port. Can be passed around by itself. */
   readonly fetch: (request: Request, host?: H) => Promise<Response>
   readonly endpoints: Endpoints<H>
+  /** What stands before the paths of the endpoints: `''`, or as in `/models`. A mount's own prefix comes before it. */
+  readonly prefix: string
   /** Throws `invalid_id`. */
   project(projectId: string): ProjectObjects
   /** Ids of the projects that hold something, in batches. */
@@ -60,7 +66,9 @@ export function createObjectService<H = unknown>(options: ObjectServiceOptions<H
 }
 
 class Service<H> implements ObjectService<H> {
+  readonly prefix: string
   readonly node: ObjectService<H>['node']
+  readonly serve: ObjectService<H>['serve']
   readonly fetch: ObjectService<H>['fetch']
   readonly endpoints: Endpoints<H>
   readonly #store: GraphStore
@@ -73,7 +81,7 @@ class Service<H> implements ObjectService<H> {
   #closing: Promise<void> | undefined
 
   constructor(options: ObjectServiceOptions<H>) {
-    const prefix = normalizePrefix(options.prefix)
+    this.prefix = normalizePrefix(options.prefix)
     const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
     this.#limits = resolveLimits(options.limits)
     this.#wire = { stallTimeoutMs: options.stallTimeoutMs ?? STALL_TIMEOUT_MS, requestBytesMax: this.#limits.requestBytesMax }
@@ -90,8 +98,9 @@ class Service<H> implements ObjectService<H> {
       failed: (error, context) => tell(options, error, context as ErrorContext<H>),
       newRequestId: newId,
     })
-    this.node = (req, res, next) => this.#serveNode(matchPath(splitTarget(req.url ?? '/').path, prefix), req, res, next)
-    this.fetch = (request, host) => this.#serveFetch(matchPath(splitTarget(request.url).path, prefix), request, host)
+    this.node = (req, res, next) => void this.#serve({ req, res, ...(next === undefined ? {} : { next }) })
+    this.serve = (call) => this.#serve(call)
+    this.fetch = (request, host) => this.#serveFetch(this.#match(splitTarget(request.url).path), request, host)
     this.endpoints = Object.fromEntries(Object.values(ROUTES).map((route) => [route.name, this.#endpoint(route)])) as Endpoints<H>
   }
 
@@ -131,14 +140,26 @@ class Service<H> implements ObjectService<H> {
     return {
       method,
       path,
-      node: (req, res, params) => void serveNode(this.#core, this.#wire, { req, res, route, params: () => params }),
+      node: (req, res, params, next) => void this.#serveRoute({ req, res, ...(next === undefined ? {} : { next }), route, params: () => params }),
+      serve: (call, params) => this.#serveRoute({ ...call, route, params: () => params }),
       fetch: (request, params, host) => serveFetch(this.#core, this.#wire, { request, host: host as H, route, params: () => params }),
     }
   }
 
-  #serveNode(match: Match | undefined, req: IncomingMessage, res: ServerResponse, next: Next | undefined): void {
-    if (match === undefined && next !== undefined) next()
-    else void serveNode(this.#core, this.#wire, { req, res, ...(next === undefined ? {} : { next }), ...routed(match) })
+  #match(path: string | undefined): Match | undefined {
+    return path === undefined ? undefined : matchPath(path, this.prefix)
+  }
+
+  #serve(call: HostCall<H>): Promise<void> {
+    const { path } = splitTarget(call.url ?? call.req.url ?? '/')
+    const match = this.#match(pathBelow(path, call.mountPoint ?? 0))
+    if (match !== undefined || call.next === undefined) return this.#serveRoute({ ...call, ...routed(match) })
+    call.next()
+    return Promise.resolve()
+  }
+
+  #serveRoute(call: NodeCall<H>): Promise<void> {
+    return serveNode(this.#core, this.#wire, call)
   }
 
   #serveFetch(match: Match | undefined, request: Request, host: H | undefined): Promise<Response> {

@@ -1,17 +1,20 @@
 import type { IncomingMessage } from 'node:http'
 import { StowageError } from '../errors.ts'
 import { parseLength, type RequestBody } from './exchange.ts'
-import { exactBytes, parsedBody, parsedValues } from './parsed-body.ts'
+import { bodyConsumed, exactBytes, parsedBody, parsedValues } from './parsed-body.ts'
 import { waitFor } from './progress.ts'
 
 /** Set on a request whose client waits for `100 Continue` until that is sent. */
 export const AWAITS_CONTINUE: unique symbol = Symbol('stowage.awaitsContinue')
 
-export type NodeRequest = IncomingMessage & { body?: unknown; [AWAITS_CONTINUE]?: boolean }
+/** What hosts and their parsers add: the target before a mount shortened it, the body as they parsed it, and the text or bytes that they parsed. */
+export type NodeRequest = IncomingMessage & { originalUrl?: string; body?: unknown; rawBody?: unknown; [AWAITS_CONTINUE]?: boolean }
 
 export interface NodeBodyOptions {
   readonly signal: AbortSignal
   readonly stallTimeoutMs: number
+  /** What a parser of the host left, if it did not leave it at the request. */
+  readonly left?: unknown
 }
 
 /** The body of a Node request: read by pulling, never destroyed by whoever stops reading, so that the answer can still be sent. */
@@ -44,12 +47,21 @@ export class NodeBody {
     if (!this.#consumed()) {
       return { type, encoding: headers['content-encoding'], length, bytes: () => this.chunks(), values: () => this.chunks() }
     }
-    const parsed = parsedBody(this.#req.body, type)
+    const parsed = parsedBody(this.#options.left ?? this.#req.rawBody ?? this.#req.body, type)
     return { type: parsed.type, encoding: undefined, length, bytes: () => exactBytes(parsed), values: () => parsedValues(parsed) }
   }
 
-  /** What arrives, in the pieces in which it arrives. Throws `request_aborted` when the client goes away or sends nothing for too long. */
-  async *chunks(timeoutMs: number = this.#options.stallTimeoutMs): AsyncGenerator<Uint8Array, void, undefined> {
+  /**
+   * What arrives, in the pieces in which it arrives. Throws `request_aborted` when the client goes away or sends nothing for too long, and
+   * `body_consumed` when somebody else has read a part.
+   */
+  async *chunks(): AsyncGenerator<Uint8Array, void, undefined> {
+    if (this.#req.readableDidRead) throw bodyConsumed()
+    yield* this.rest(this.#options.stallTimeoutMs)
+  }
+
+  /** What is left of it, for whoever does not mind that a part is gone. */
+  async *rest(timeoutMs: number): AsyncGenerator<Uint8Array, void, undefined> {
     const req = this.#req
     for (;;) {
       const chunk = req.read() as Uint8Array | null

@@ -10,6 +10,8 @@ export interface Sending {
   readonly res: ServerResponse
   readonly body: NodeBody
   readonly answer: Answer
+  /** Called before the first header is set. */
+  readonly answering?: (() => void) | undefined
   readonly signal: AbortSignal
   readonly stallTimeoutMs: number
   readonly requestBytesMax: number
@@ -17,8 +19,9 @@ export interface Sending {
 
 /** Writes an answer and resolves when its last byte was handed to the system. Rejects when the client is gone or reads nothing for too long. */
 export async function sendAnswer(sending: Sending): Promise<void> {
-  const { req, res, answer, body } = sending
+  const { req, res, answer, body, answering } = sending
   if (res.headersSent || res.destroyed) throw clientGone()
+  answering?.()
   const underWay = body.underWay
   if (underWay) res.setHeader('Connection', 'close')
   setHeaders(res, answer)
@@ -54,14 +57,16 @@ async function streamBody(sending: Sending, chunks: AsyncIterable<Uint8Array>): 
 async function sendWhileReceiving(sending: Sending, bytes: Uint8Array): Promise<void> {
   const { res, body, requestBytesMax } = sending
   res.write(bytes.subarray(0, -1))
-  await discard(body, lingerBytesMax(requestBytesMax))
+  await takeRest(body, requestBytesMax)
   await end(sending, bytes.subarray(-1))
 }
 
-async function discard(body: NodeBody, bytesReadMax: number): Promise<void> {
+/** Reads what still comes and throws it away, within bounds. */
+export async function takeRest(body: NodeBody, requestBytesMax: number): Promise<void> {
+  const bytesReadMax = lingerBytesMax(requestBytesMax)
   const deadlineMs = performance.now() + LINGER_MS_MAX
   try {
-    for await (const _ of body.chunks(LINGER_IDLE_MS)) {
+    for await (const _ of body.rest(LINGER_IDLE_MS)) {
       if (body.bytesRead >= bytesReadMax || performance.now() >= deadlineMs) return
     }
   } catch (error) {

@@ -3,8 +3,8 @@ import { StowageError } from '../errors.ts'
 import type { Arrival, HttpCore } from './core.ts'
 import type { Answer } from './exchange.ts'
 import { NodeBody, type NodeRequest } from './node-body.ts'
-import { sendAnswer } from './node-send.ts'
-import type { Params, Route } from './router.ts'
+import { sendAnswer, takeRest } from './node-send.ts'
+import type { MountPoint, Params, Route } from './router.ts'
 import { splitTarget } from './target.ts'
 
 export type Next = (error?: unknown) => void
@@ -15,30 +15,46 @@ export interface NodeOptions {
   readonly requestBytesMax: number
 }
 
-export interface NodeCall {
+/** One request as a mount hands it over. */
+export interface HostCall<H> {
   readonly req: IncomingMessage
   readonly res: ServerResponse
+  /** Gets paths that are not Stowage's and, with `errors: 'next'`, errors. Without it Stowage answers them. */
   readonly next?: Next
+  /** The raw target, where `req.url` is another one. */
+  readonly url?: string
+  /** What of the target's path stands above the service and its own prefix. Nothing by default. */
+  readonly mountPoint?: MountPoint
+  /** What access and `onError` are told of the host's request. `req` by default. */
+  readonly host?: H
+  /** What a parser of the host left of the body, if one has read it. `req.rawBody` or `req.body` by default. */
+  readonly body?: unknown
+  /** Called once, before the answer's first header is set. From then on nobody else may answer. */
+  readonly answering?: () => void
+}
+
+export interface NodeCall<H> extends HostCall<H> {
   /** Both absent for a path that no route has. */
   readonly route?: Route
   readonly params?: () => Params
 }
 
 /** Serves one request of a Node server. Never rejects: whatever happens is answered, given to `next`, or cuts the connection. */
-export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call: NodeCall): Promise<void> {
-  const { req, res, next, route, params } = call
+export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call: NodeCall<H>): Promise<void> {
+  const { req, res, next, route, params, answering } = call
   const handOver = next !== undefined && core.handsOver
   const flight = core.flights.begin()
   const onClose = (): void => flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
   res.once('close', onClose)
-  const body = new NodeBody(req, { signal: flight.signal, stallTimeoutMs: options.stallTimeoutMs })
+  if (res.destroyed) onClose()
+  const body = new NodeBody(req, { left: call.body, signal: flight.signal, stallTimeoutMs: options.stallTimeoutMs })
   let arrival: Arrival<H> | undefined
   try {
-    arrival = nodeArrival<H>(core, req, body, flight.signal)
+    arrival = nodeArrival<H>(core, call, body, flight.signal)
     const answer = await (route === undefined || params === undefined ? core.unmatched(arrival, handOver) : core.answer(arrival, { route, params, handOver }))
-    await sendReleased(answer, () => sendAnswer({ req, res, body, answer, signal: flight.signal, ...options }))
+    await sendReleased(answer, () => sendAnswer({ req, res, body, answer, answering, signal: flight.signal, ...options }))
   } catch (thrown) {
-    if (handOver && !res.headersSent && !res.destroyed) next(thrown)
+    if (handOver && !res.headersSent && !res.destroyed) next(await handedOver(thrown, { res, body, ...options }))
     else cutOff(core, arrival, res, thrown)
   } finally {
     res.off('close', onClose)
@@ -54,14 +70,25 @@ async function sendReleased(answer: Answer, send: () => Promise<void>): Promise<
   }
 }
 
+/** The host's answer must arrive too, so what the client still sends is taken before the host gets to know. */
+async function handedOver(error: unknown, rest: { readonly res: ServerResponse; readonly body: NodeBody; readonly requestBytesMax: number }): Promise<unknown> {
+  const { res, body, requestBytesMax } = rest
+  if (!body.underWay) return error
+  await takeRest(body, requestBytesMax)
+  if (body.underWay) res.setHeader('Connection', 'close')
+  return error
+}
+
 /** After the first byte of a body an error can only destroy the connection. That the client left is no failure of ours. */
 function cutOff<H>(core: HttpCore<H>, arrival: Arrival<H> | undefined, res: ServerResponse, thrown: unknown): void {
   if (arrival !== undefined) core.report(thrown, arrival)
   res.destroy()
 }
 
-function nodeArrival<H>(core: HttpCore<H>, req: NodeRequest, body: NodeBody, signal: AbortSignal): Arrival<H> {
-  const { path, query } = splitTarget(req.url ?? '/')
+function nodeArrival<H>(core: HttpCore<H>, call: NodeCall<H>, body: NodeBody, signal: AbortSignal): Arrival<H> {
+  const { req, host = call.req as H }: { readonly req: NodeRequest; readonly host?: H } = call
+  const { query } = splitTarget(req.url ?? '/')
+  const { path } = splitTarget(req.originalUrl ?? req.url ?? '/')
   const headers = nodeHeaders(req)
   return {
     method: req.method ?? 'GET',
@@ -71,7 +98,7 @@ function nodeArrival<H>(core: HttpCore<H>, req: NodeRequest, body: NodeBody, sig
     body: body.asRequestBody(),
     signal,
     requestId: core.requestId(headers.get('x-request-id')),
-    host: req as H,
+    host,
   }
 }
 

@@ -1,8 +1,11 @@
 import { StowageError } from '../errors.ts'
 
+/** What a decoder puts where bytes were not UTF-8. In a text that a parser decoded, nobody can tell whether the client sent it. */
+const REPLACEMENT = '\uFFFD'
+
 /** What a parser of the host left of a body that it has read. */
 export interface ParsedBody {
-  /** The exact bytes, from parsers that keep them (`express.raw()`, `express.text()`). */
+  /** The exact bytes, from parsers that keep them (`express.raw()`, `express.text()`, `rawBody` of Koa's and others). */
   readonly bytes: Uint8Array | undefined
   /** The type that describes `values`. */
   readonly type: string | undefined
@@ -11,7 +14,7 @@ export interface ParsedBody {
 
 /** Parsers inflate and decode; what they leave has lost its `Content-Encoding`, and objects have lost their type as well. */
 export function parsedBody(left: unknown, type: string | undefined): ParsedBody {
-  if (typeof left === 'string') return { bytes: Buffer.from(left), type, values: undefined }
+  if (typeof left === 'string' && !left.includes(REPLACEMENT)) return { bytes: Buffer.from(left), type, values: undefined }
   if (left instanceof Uint8Array) return { bytes: left, type, values: undefined }
   const usable = typeof left === 'object' && left !== null && !isMultipart(type)
   return { bytes: undefined, type: usable ? 'application/json' : type, values: usable ? left : undefined }
@@ -19,17 +22,17 @@ export function parsedBody(left: unknown, type: string | undefined): ParsedBody 
 
 /** The exact bytes. Parsed JSON does not do: it has lost the spelling of numbers and the digits of large ones. */
 export async function* exactBytes(parsed: ParsedBody): AsyncGenerator<Uint8Array> {
-  if (parsed.bytes === undefined) throw consumed()
+  if (parsed.bytes === undefined) throw bodyConsumed()
   yield parsed.bytes
 }
 
 export async function* parsedValues(parsed: ParsedBody): AsyncGenerator<Uint8Array> {
   if (parsed.bytes !== undefined) yield parsed.bytes
-  else if (parsed.values === undefined) throw consumed()
+  else if (parsed.values === undefined) throw bodyConsumed()
   else yield Buffer.from(JSON.stringify(parsed.values))
 }
 
-function consumed(): StowageError {
+export function bodyConsumed(): StowageError {
   return new StowageError('body_consumed', 'a body parser of the host read this request before Stowage could; mount Stowage before the parser')
 }
 

@@ -50,6 +50,17 @@ export function normalizePrefix(prefix = ''): string {
   return trimmed === '' ? '' : `/${trimmed}`
 }
 
+/** What of a path belongs to the host above a mount: its literal beginning, or so many segments, which the host's own router has matched. */
+export type MountPoint = string | number
+
+/** The rest of a raw path below a mount point; `undefined` for a path that is not below it. */
+export function pathBelow(path: string, mountPoint: MountPoint): string | undefined {
+  if (typeof mountPoint === 'string') return path.startsWith(`${mountPoint}/`) ? path.slice(mountPoint.length) : undefined
+  let end = 0
+  for (let segment = 0; segment < mountPoint && end !== -1; segment++) end = path.indexOf('/', end + 1)
+  return end === -1 ? undefined : path.slice(end)
+}
+
 /** The route of a raw path. Splits first and decodes nothing, so that no id, whatever it is, can be taken for a part of the path. */
 export function matchPath(path: string, prefix: string): Match | undefined {
   if (!path.startsWith(`${prefix}/`)) return undefined

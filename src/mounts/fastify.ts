@@ -1,0 +1,81 @@
+/// <reference types="node" preserve="true" />
+
+import type { IncomingMessage } from 'node:http'
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
+import type { ObjectService } from '../service.ts'
+
+export interface FastifyMountOptions {
+  readonly service: ObjectService<FastifyRequest>
+}
+
+/** What @fastify/compress asks of a route. It would read the body otherwise. */
+const UNCOMPRESSED = { compress: false, decompress: false }
+const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/
+
+/**
+ * Mounts a service in Fastify 5, as a plugin: `fastify.register(fastifyMount, { service, prefix: '/models' })`. Access is told of Fastify's
+ * request. The hooks of the host that were added before run as for any other route, those of bodies and payloads apart: bodies reach Stowage
+ * unread, and answers go past `onSend`.
+ */
+export async function fastifyMount(fastify: FastifyInstance, { service }: FastifyMountOptions): Promise<void> {
+  const escaped = escapeMalformed(fastify)
+  const mountPoint = fastify.prefix.split('/').filter((segment) => segment !== '').length
+  const paths = Object.values(service.endpoints).map(({ path }) => `${service.prefix}${path.slice(0, path.indexOf(':'))}*`)
+  fastify.removeAllContentTypeParsers()
+  fastify.addContentTypeParser('*', (_request, _payload, done) => done(null))
+  for (const url of new Set(paths)) {
+    fastify.route({
+      url,
+      method: fastify.supportedMethods,
+      exposeHeadRoute: false,
+      ...UNCOMPRESSED,
+      onRequest: tolerateMediaType,
+      handler: (request, reply) => {
+        const { raw } = request
+        const next = (error?: unknown): unknown => (error === undefined ? reply.callNotFound() : reply.send(error))
+        void service.serve({ req: raw, res: reply.raw, next, mountPoint, host: request, url: escaped.get(raw) ?? raw.url ?? '/', answering: () => takeOver(reply) })
+      },
+    })
+  }
+}
+
+/** Fastify keeps headers that hooks have set to itself, for an answer of its own. */
+function takeOver(reply: FastifyReply): void {
+  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value)
+  reply.hijack()
+}
+
+/** Fastify refuses what is no media type before any handler runs. The service looks at the header itself. */
+function tolerateMediaType(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
+  const type = request.raw.headers['content-type']
+  if (type !== undefined && !MEDIA_TYPE.test(type)) request.headers = { 'content-type': 'application/octet-stream' }
+  done()
+}
+
+/**
+ * Fastify's router answers paths that are not percent-encoded UTF-8 before any plugin sees them, in a shape of its own. So below the mount it
+ * gets to see a path that it can decode. Returns the targets as they came.
+ */
+function escapeMalformed(fastify: FastifyInstance): WeakMap<IncomingMessage, string> {
+  const targets = new WeakMap<IncomingMessage, string>()
+  fastify.server.prependListener('request', (req: IncomingMessage) => {
+    const { url } = req
+    if (url === undefined || !url.startsWith(fastify.prefix)) return
+    const pathEnd = url.search(/[?#]|$/)
+    const path = url.slice(0, pathEnd)
+    if (isDecodable(path)) return
+    targets.set(req, url)
+    req.url = path.replaceAll('%', '%25') + url.slice(pathEnd)
+  })
+  return targets
+}
+
+function isDecodable(path: string): boolean {
+  if (!path.includes('%')) return true
+  try {
+    decodeURI(path)
+    return true
+  } catch {
+    return false
+  }
+}

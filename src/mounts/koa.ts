@@ -1,0 +1,39 @@
+/// <reference types="node" preserve="true" />
+
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import type { ObjectService } from '../service.ts'
+
+/** What the mount needs of the context of Koa 3 and 2. */
+export interface KoaContext {
+  readonly req: IncomingMessage
+  readonly res: ServerResponse
+  /** With what body parsers leave. */
+  readonly request: object
+  respond?: boolean | undefined
+}
+
+/** What `app.use()` takes. */
+export type KoaMiddleware<H> = (ctx: KoaContext & H, next: () => Promise<unknown>) => Promise<void>
+
+export interface KoaMountOptions {
+  /** What stands before the paths, such as `/models`. */
+  readonly prefix?: string
+}
+
+/**
+ * Mounts a service in Koa: `app.use(koaMount(service, { prefix: '/models' }))`. Access is told of Koa's context. Middleware before it can wait
+ * for the answer as for any other. Paths that are not Stowage's go on to the next middleware.
+ */
+export function koaMount<H>(service: ObjectService<H>, options: KoaMountOptions = {}): KoaMiddleware<H> {
+  const prefix = (options.prefix ?? '').replace(/^\/+|\/+$/g, '')
+  const mountPoint = prefix === '' ? '' : `/${prefix}`
+  return async (ctx, next) => {
+    const { req, res } = ctx
+    const { rawBody, body }: { readonly rawBody?: unknown; readonly body?: unknown } = ctx.request
+    let passedOn: { readonly error?: Error } | undefined
+    await service.serve({ req, res, mountPoint, host: ctx, body: rawBody ?? body, next: (error) => (passedOn = { error: error as Error }) })
+    if (passedOn === undefined) ctx.respond = false
+    else if (passedOn.error === undefined) await next()
+    else throw passedOn.error
+  }
+}
