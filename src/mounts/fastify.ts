@@ -9,7 +9,7 @@ export interface FastifyMountOptions {
 }
 
 /** What @fastify/compress asks of a route. It would read the body otherwise. */
-const UNCOMPRESSED = { compress: false, decompress: false }
+const UNCOMPRESSED = { compress: false, decompress: false } as const
 const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/
 
 /**
