@@ -101,7 +101,7 @@ export const HOSTS: readonly Host[] = [
 ]
 
 /** Listens on a free port of this machine until the test ends. */
-export async function listen(t: TestContext, server: Server, service: ObjectService): Promise<number> {
+export async function listen(t: TestContext, server: Server, service: Parameters<typeof continueOnExpect>[1]): Promise<number> {
   continueOnExpect(server, service)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
