@@ -1,11 +1,11 @@
 import { StowageError } from '../errors.ts'
 import type { Arrival, HttpCore } from './core.ts'
-import { type Answer, parseLength, type RequestBody } from './exchange.ts'
+import type { Answer } from './exchange.ts'
 import type { Flight } from './flights.ts'
-import { exactBytes, parsedBody } from './parsed-body.ts'
 import type { Params, Route } from './router.ts'
 import { splitTarget } from './target.ts'
-import { pulledStream, readStream } from './web-streams.ts'
+import { WebBody } from './web-body.ts'
+import { pulledStream } from './web-streams.ts'
 
 export interface FetchOptions {
   /** How long a body may make no progress, reading or writing, before it is given up. */
@@ -21,20 +21,24 @@ export async function serveFetch<H>(
 ): Promise<Response> {
   const { request, route, params } = call
   const flight = core.flights.begin()
-  const onAbort = (): void => flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
+  const abort = (): void => flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
+  // A host that cancels the answer's body as well may come first: an error of the body would look to it like a failure.
+  const onAbort = (): void => void setImmediate(abort)
   request.signal.addEventListener('abort', onAbort)
+  const body = new WebBody(request, { signal: flight.signal, ...options })
   const landed = (): void => {
     request.signal.removeEventListener('abort', onAbort)
     flight.end()
   }
   try {
-    if (request.signal.aborted) onAbort()
-    const arrival = fetchArrival(core, call, flight.signal, options)
+    if (request.signal.aborted) abort()
+    const arrival = fetchArrival(core, call, body, flight.signal)
     const handOver = core.handsOver
     const answer = await (route === undefined || params === undefined ? core.unmatched(arrival, handOver) : core.answer(arrival, { route, params, handOver }))
+    if (answer.status >= 400) await body.takeRest()
     return respond(answer, { flight, landed, bodiless: request.method === 'HEAD', failed: (thrown) => core.report(thrown, arrival), ...options })
   } catch (thrown) {
-    landed()
+    await body.takeRest().finally(landed)
     throw thrown
   }
 }
@@ -63,7 +67,7 @@ function respond(answer: Answer, responding: Responding): Response {
   return new Response(body instanceof Uint8Array && !responding.bodiless ? body : null, init)
 }
 
-function fetchArrival<H>(core: HttpCore<H>, call: { readonly request: Request; readonly host: H }, signal: AbortSignal, options: FetchOptions): Arrival<H> {
+function fetchArrival<H>(core: HttpCore<H>, call: { readonly request: Request; readonly host: H }, body: WebBody, signal: AbortSignal): Arrival<H> {
   const { request, host } = call
   const { path, query } = splitTarget(request.url)
   return {
@@ -71,21 +75,9 @@ function fetchArrival<H>(core: HttpCore<H>, call: { readonly request: Request; r
     path,
     query: new URLSearchParams(query),
     headers: request.headers,
-    body: fetchBody(request, signal, options),
+    body: body.asRequestBody(),
     signal,
     requestId: core.requestId(request.headers.get('x-request-id')),
     host,
-  }
-}
-
-function fetchBody(request: Request, signal: AbortSignal, options: FetchOptions): RequestBody {
-  const chunks = (): AsyncIterable<Uint8Array> =>
-    request.bodyUsed ? exactBytes(parsedBody(undefined, undefined)) : readStream(request.body, { signal, ...options })
-  return {
-    type: request.headers.get('content-type') ?? undefined,
-    encoding: request.headers.get('content-encoding') ?? undefined,
-    length: parseLength(request.headers.get('content-length')),
-    bytes: chunks,
-    values: chunks,
   }
 }

@@ -1,6 +1,4 @@
 import { StowageError } from '../errors.ts'
-import { LINGER_IDLE_MS, LINGER_MS_MAX, lingerBytesMax } from './linger.ts'
-import { waitFor } from './progress.ts'
 
 export interface PulledStreamOptions {
   readonly signal: AbortSignal
@@ -77,63 +75,4 @@ class PulledSource {
     signal.removeEventListener('abort', this.#onAbort)
     Promise.resolve(this.#iterator.return?.()).catch(failed).finally(free)
   }
-}
-
-export interface ReadStreamOptions {
-  readonly signal: AbortSignal
-  readonly stallTimeoutMs: number
-  readonly requestBytesMax: number
-}
-
-/**
- * What arrives, in the pieces in which it arrives. When its consumer stops early, what still comes is read and thrown away within bounds, since
- * cancelling the stream would, on hosts that stand on Node's sockets, cut the connection before the answer is out.
- */
-export async function* readStream(stream: ReadableStream<Uint8Array> | null, options: ReadStreamOptions): AsyncGenerator<Uint8Array, void, undefined> {
-  if (stream === null) return
-  const reader = stream.getReader()
-  let bytesRead = 0
-  let ended = false
-  try {
-    for (;;) {
-      const chunk = await readWithin(reader, options.signal, options.stallTimeoutMs)
-      ended = chunk === undefined
-      if (chunk === undefined) return
-      bytesRead += chunk.length
-      yield chunk
-    }
-  } finally {
-    if (!ended) void discard(reader, lingerBytesMax(options.requestBytesMax) - bytesRead, options.signal).catch(() => undefined)
-  }
-}
-
-async function discard(reader: ReadableStreamDefaultReader<Uint8Array>, bytesMax: number, signal: AbortSignal): Promise<void> {
-  const deadlineMs = performance.now() + LINGER_MS_MAX
-  try {
-    for (let bytes = 0; bytes < bytesMax && performance.now() < deadlineMs; ) {
-      const chunk = await readWithin(reader, signal, LINGER_IDLE_MS)
-      if (chunk === undefined) return
-      bytes += chunk.length
-    }
-  } finally {
-    await reader.cancel()
-  }
-}
-
-async function readWithin(reader: ReadableStreamDefaultReader<Uint8Array>, signal: AbortSignal, timeoutMs: number): Promise<Uint8Array | undefined> {
-  let chunk: Uint8Array | undefined
-  await waitFor(
-    (happened) => {
-      reader.read().then(
-        (next) => {
-          chunk = next.value
-          happened()
-        },
-        (cause: unknown) => happened(new StowageError('request_aborted', 'the body broke off before all of it had come', { cause })),
-      )
-      return () => undefined
-    },
-    { signal, timeoutMs, late: () => new StowageError('request_aborted', `no byte of the body came for ${timeoutMs} ms`) },
-  )
-  return chunk
 }

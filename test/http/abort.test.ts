@@ -2,37 +2,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
-import type { ObjectRecord, StoredObject } from '../../src/index.ts'
+import type { StoredObject } from '../../src/index.ts'
 import { PlainObjectStore } from './plain-object-store.ts'
 import { errorOf, idList, jsonUpload, openService, rawExchange, served } from './served.ts'
+import { WatchedStore } from './watched-store.ts'
 
 const FREED_WITHIN_MS = 1_000
-
-/** Tells what is open in it, and can be told to wait before it gives. */
-class WatchedStore extends PlainObjectStore {
-  puts = 0
-  gets = 0
-  waits = false
-
-  override async put(projectId: string, batches: AsyncIterable<readonly ObjectRecord[]>): Promise<{ inserted: number }> {
-    this.puts++
-    try {
-      return await super.put(projectId, batches)
-    } finally {
-      this.puts--
-    }
-  }
-
-  override async *get(projectId: string, ids: readonly string[], options: { readonly signal: AbortSignal }): AsyncGenerator<readonly StoredObject[]> {
-    this.gets++
-    try {
-      if (this.waits) await once(options.signal, 'abort')
-      yield* super.get(projectId, ids, options)
-    } finally {
-      this.gets--
-    }
-  }
-}
 
 const LARGE = Array.from({ length: 32 }, (_, n) => ({ id: `o${n}`, text: 'x'.repeat(500_000) }))
 

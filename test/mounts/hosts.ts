@@ -56,6 +56,8 @@ function expressServer(create: typeof express | typeof express4): Host['open'] {
 function koaServer(create: typeof Koa | typeof Koa2): Host['open'] {
   return async (service, prefix) => {
     const app = new create() as Koa
+    // Koa tells of every client that goes away.
+    app.silent = true
     app.use(async (ctx, next) => {
       try {
         await next()
@@ -76,9 +78,9 @@ function koaServer(create: typeof Koa | typeof Koa2): Host['open'] {
 
 async function fastifyServer(service: ObjectService, prefix: string): Promise<Server> {
   const fastify = Fastify()
-  await fastify.register(fastifyMount, { service, prefix })
-  fastify.setNotFoundHandler((_request, reply) => reply.code(404).send(HOST_ANSWER))
   fastify.setErrorHandler((error: StowageError, _request, reply) => reply.code(error.statusCode).send(errorText(error)))
+  fastify.setNotFoundHandler((_request, reply) => reply.code(404).send(HOST_ANSWER))
+  await fastify.register(fastifyMount, { service, prefix })
   await fastify.ready()
   return fastify.server
 }
