@@ -35,8 +35,8 @@ export class NodeBody {
 
   /** Whether the client is still sending, or would like to. A client that waits for `100 Continue` has not begun. */
   get underWay(): boolean {
-    const { headers } = this.#req
-    const announced = headers['transfer-encoding'] !== undefined || (parseLength(headers['content-length']) ?? 0) > 0
+    const { headers, httpVersionMajor } = this.#req
+    const announced = httpVersionMajor > 1 || headers['transfer-encoding'] !== undefined || (parseLength(headers['content-length']) ?? 0) > 0
     return announced && !this.#req.complete && !this.#req.destroyed && this.#req[AWAITS_CONTINUE] !== true
   }
 

@@ -23,12 +23,17 @@ export async function sendAnswer(sending: Sending): Promise<void> {
   if (res.headersSent || res.destroyed) throw clientGone()
   answering?.()
   const underWay = body.underWay
-  if (underWay) res.setHeader('Connection', 'close')
+  if (underWay) closeConnection(req, res)
   setHeaders(res, answer)
   if (req.method === 'HEAD' || answer.body === undefined) return end(sending)
   if (!(answer.body instanceof Uint8Array)) return streamBody(sending, answer.body)
   if (!underWay) return end(sending, answer.body)
   return sendWhileReceiving(sending, answer.body)
+}
+
+/** In HTTP/2 a stream ends by itself, and nothing may be said about the connection (RFC 9113 section 8.2.2). */
+export function closeConnection(req: IncomingMessage, res: ServerResponse): void {
+  if (req.httpVersionMajor === 1) res.setHeader('Connection', 'close')
 }
 
 /** What the host's own middleware set stays, apart from what the answer sets itself; `Vary` is both. */

@@ -3,7 +3,7 @@ import { StowageError } from '../errors.ts'
 import type { Arrival, HttpCore } from './core.ts'
 import type { Answer } from './exchange.ts'
 import { NodeBody, type NodeRequest } from './node-body.ts'
-import { sendAnswer, takeRest } from './node-send.ts'
+import { closeConnection, sendAnswer, takeRest } from './node-send.ts'
 import type { MountPoint, Params, Route } from './router.ts'
 import { splitTarget } from './target.ts'
 
@@ -54,7 +54,7 @@ export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call
     const answer = await (route === undefined || params === undefined ? core.unmatched(arrival, handOver) : core.answer(arrival, { route, params, handOver }))
     await sendReleased(answer, () => sendAnswer({ req, res, body, answer, answering, signal: flight.signal, ...options }))
   } catch (thrown) {
-    if (handOver && !res.headersSent && !res.destroyed) next(await handedOver(thrown, { res, body, ...options }))
+    if (handOver && !res.headersSent && !res.destroyed) next(await handedOver(thrown, { req, res, body, ...options }))
     else cutOff(core, arrival, res, thrown)
   } finally {
     res.off('close', onClose)
@@ -71,11 +71,11 @@ async function sendReleased(answer: Answer, send: () => Promise<void>): Promise<
 }
 
 /** The host's answer must arrive too, so what the client still sends is taken before the host gets to know. */
-async function handedOver(error: unknown, rest: { readonly res: ServerResponse; readonly body: NodeBody; readonly requestBytesMax: number }): Promise<unknown> {
-  const { res, body, requestBytesMax } = rest
+async function handedOver(error: unknown, rest: { readonly req: IncomingMessage; readonly res: ServerResponse; readonly body: NodeBody; readonly requestBytesMax: number }): Promise<unknown> {
+  const { req, res, body, requestBytesMax } = rest
   if (!body.underWay) return error
   await takeRest(body, requestBytesMax)
-  if (body.underWay) res.setHeader('Connection', 'close')
+  if (body.underWay) closeConnection(req, res)
   return error
 }
 
