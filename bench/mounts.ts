@@ -1,0 +1,117 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { Agent, request } from 'node:http'
+import { parseArgs } from 'node:util'
+import { printRows, type Row, sample } from './measure.ts'
+import { building } from './model/building.ts'
+
+/*
+ * `npm run bench:mounts`: what a mount adds to the time of plain `http`, for each kind of request. All hosts run in one process of their own, over
+ * one service where that can be. Requests go in pairs, one to plain `http` and one to the host, in turns first; the median of the pairs' differences is told, in
+ * hundredths of plain `http`'s median. The host's own answer, in which Stowage has no part, shows what of it is the host's.
+ */
+
+const { values: chosen } = parseArgs({ options: { factor: { type: 'string', default: '1' } } })
+const FACTOR = Number(chosen.factor)
+const MODEL_OBJECTS = 20_000
+const OBJECTS_A_PART = 5_000
+const WARM_REQUESTS = 100
+const WARM_PAIRS = 3
+/** No two connections are equally fast, so that each is used for a few pairs only. */
+const PAIRS_ON_A_CONNECTION = 10
+const ADDED_MAX = 0.05
+const ANSWER_TIMEOUT_MS = 20_000
+const PROJECT = 'bench'
+const PLAIN = 'http'
+const PREFIX = '/models'
+
+interface Workload {
+  readonly name: string
+  /** Of the answer that is expected. */
+  readonly status: 200 | 404
+  readonly pairs: number
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body?: Buffer
+}
+
+const model = [...building({ objects: MODEL_OBJECTS })].flat()
+const rootId = model[model.length - 1].id
+const jsonType = { 'content-type': 'application/json' }
+const asArray = (objects: readonly { readonly json: string }[]): Buffer => Buffer.from(`[${objects.map(({ json }) => json).join(',')}]`)
+const parts = Array.from({ length: Math.ceil(model.length / OBJECTS_A_PART) }, (_, part) => asArray(model.slice(part * OBJECTS_A_PART, (part + 1) * OBJECTS_A_PART)))
+
+const upload: Workload = { name: 'upload of 1,000 objects', pairs: 60, status: 200, method: 'POST', path: `/objects/${PROJECT}`, headers: jsonType, body: asArray(model.slice(0, 1_000)) }
+const WORKLOADS: readonly Workload[] = [
+  { name: "an answer of the host's own", pairs: 600, status: 404, method: 'GET', path: '/nothing', headers: {} },
+  { name: 'one object', pairs: 600, status: 200, method: 'GET', path: `/objects/${PROJECT}/${model[0].id}/single`, headers: {} },
+  {
+    name: 'diff of 1,000 ids', pairs: 200, status: 200, method: 'POST', path: `/api/diff/${PROJECT}`, headers: jsonType,
+    body: Buffer.from(JSON.stringify({ objects: JSON.stringify(model.slice(0, 1_000).map(({ id }) => id)) })),
+  },
+  { name: 'graph of 20,000 objects', pairs: 100, status: 200, method: 'GET', path: `/objects/${PROJECT}/${rootId}`, headers: { accept: 'text/plain', 'accept-encoding': 'gzip' } },
+  upload,
+]
+
+function send(agent: Agent, port: number, prefix: string, { method, path, headers, body, status }: Workload): Promise<void> {
+  return new Promise((resolve, reject) => {
+    const length = body === undefined ? {} : { 'content-length': body.length }
+    const req = request({ agent, host: '127.0.0.1', port, method, path: `${prefix}${path}`, headers: { ...headers, ...length } }, (res) => {
+      if (res.statusCode !== status) reject(new Error(`${path} answered ${res.statusCode}`))
+      res.resume().on('end', resolve).on('error', reject)
+    })
+    req.setTimeout(ANSWER_TIMEOUT_MS, () => req.destroy(new Error(`${path} on port ${port} was not answered within ${ANSWER_TIMEOUT_MS} ms`)))
+    req.on('error', (cause) => reject(new Error(`${path} on port ${port}`, { cause }))).end(body)
+  })
+}
+
+async function timeOnce(agent: Agent, port: number, prefix: string, workload: Workload): Promise<number> {
+  const startedMs = performance.now()
+  await send(agent, port, prefix, workload)
+  return performance.now() - startedMs
+}
+
+/** The times of plain `http` and of the host, pair by pair. */
+async function timePairs(plainPort: number, port: number, workload: Workload): Promise<readonly (readonly [number, number])[]> {
+  const pairs: (readonly [number, number])[] = []
+  while (pairs.length < workload.pairs * FACTOR) {
+    const agent = new Agent({ keepAlive: true, maxSockets: 1 })
+    const plain = (): Promise<number> => timeOnce(agent, plainPort, '', workload)
+    const host = (): Promise<number> => timeOnce(agent, port, PREFIX, workload)
+    for (let n = -WARM_PAIRS; n < PAIRS_ON_A_CONNECTION; n++) {
+      const first = await (n % 2 === 0 ? plain() : host())
+      const second = await (n % 2 === 0 ? host() : plain())
+      if (n >= 0) pairs.push(n % 2 === 0 ? [first, second] : [second, first])
+    }
+    agent.destroy()
+  }
+  return pairs
+}
+
+function describePairs(name: string, pairs: readonly (readonly [number, number])[], isMeasured: boolean): Row {
+  const plainMs = sample(pairs.map(([plain]) => plain)).median
+  const addedMs = sample(pairs.map(([plain, host]) => host - plain)).median
+  const value = `${(addedMs * 1_000).toFixed(0)} us more than ${plainMs.toFixed(3)} ms: ${((addedMs / plainMs) * 100).toFixed(1)} in 100`
+  return isMeasured ? { what: name, value, target: `under ${ADDED_MAX * 100}`, met: addedMs / plainMs < ADDED_MAX } : { what: name, value }
+}
+
+const child = fork(new URL('./mounts-server.ts', import.meta.url))
+child.once('exit', (code, signal) => signal !== null && process.exit(1))
+const [ports] = (await once(child, 'message')) as [readonly (readonly [string, number])[]]
+const plainPort = new Map(ports).get(PLAIN) as number
+for (const [name, port] of ports) {
+  const prefix = name === PLAIN ? '' : PREFIX
+  for (const body of parts) await send(new Agent(), port, prefix, { ...upload, body })
+  for (const workload of WORKLOADS) {
+    for (let n = 0; n < Math.min(WARM_REQUESTS, workload.pairs); n++) await send(new Agent(), port, prefix, workload)
+  }
+}
+for (const workload of WORKLOADS) {
+  const rows: Row[] = []
+  for (const [name, port] of ports) {
+    if (name !== PLAIN) rows.push(describePairs(name, await timePairs(plainPort, port, workload), workload.status === 200))
+  }
+  printRows(`${workload.name}, ${workload.pairs * FACTOR} pairs`, rows)
+}
+child.disconnect()
