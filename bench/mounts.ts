@@ -97,7 +97,7 @@ function describePairs(name: string, pairs: readonly (readonly [number, number])
 }
 
 const child = fork(new URL('./mounts-server.ts', import.meta.url))
-child.once('exit', (code, signal) => signal !== null && process.exit(1))
+child.once('exit', (_code, signal) => signal !== null && process.exit(1))
 const [ports] = (await once(child, 'message')) as [readonly (readonly [string, number])[]]
 const plainPort = new Map(ports).get(PLAIN) as number
 for (const [name, port] of ports) {
