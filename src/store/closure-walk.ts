@@ -7,11 +7,12 @@ import { Uint32List } from './growable.ts'
 import { LocationIndex } from './location-index.ts'
 import { locate, LOOKUP_KEYS } from './locator.ts'
 import type { Pack, PackCatalog, ProjectView } from './pack-catalog.ts'
-import { tableEntry, type PackTables } from './pack-format.ts'
+import { type PackTables, type Rows, tableEntry } from './pack-format.ts'
 import type { ObjectLocation } from './records.ts'
 
 const SLICE_MS = 10
-const SLICE_CHECK_OBJECTS = 1_024
+/** References and objects that are looked at between two looks at the clock. */
+const SLICE_CHECK_STEPS = 4_096
 const PACKS_LOADED_AT_ONCE = 8
 /** Tables that one walk keeps in memory; the oldest go first, and are read again if they are needed again. */
 const HELD_TABLES_BYTES = 48 * 1_048_576
@@ -74,6 +75,10 @@ export class ClosureWalk {
   #heldTablesBytes = 0
   readonly #held: WalkedPack[] = []
   #sliceEndsAtMs = performance.now() + SLICE_MS
+  /** Since the last look at the clock. */
+  #steps = 0
+  /** Ids that the next round asks the records for. */
+  #asked = LOOKUP_KEYS
 
   constructor(records: RecordStore, catalog: PackCatalog, project: ProjectView, signal: AbortSignal) {
     this.#records = records
@@ -109,18 +114,25 @@ export class ClosureWalk {
     const tables = await this.#tablesOf(walked)
     walked.referred ??= Bitmap.empty(tables.objects + tables.externals.ends.length)
     walked.claimed ??= Bitmap.empty(tables.objects + tables.externals.ends.length)
-    for (let looked = 1; walked.open.length > 0; looked++) {
-      if (looked % SLICE_CHECK_OBJECTS === 0) await this.#breathe()
+    while (walked.open.length > 0) {
       const ordinal = walked.open.pop()
-      const { references, claims } = tables
-      for (let i = ordinal === 0 ? 0 : references.ends[ordinal - 1]; i < references.ends[ordinal]; i++) {
-        if (walked.referred.add(references.targets[i])) this.#follow(walked, tables, references.targets[i], true)
-      }
-      for (let i = ordinal === 0 ? 0 : claims.ends[ordinal - 1]; i < claims.ends[ordinal]; i++) {
-        if (walked.claimed.add(claims.targets[i])) this.#follow(walked, tables, claims.targets[i], false)
+      for (const rows of [tables.references, tables.claims]) {
+        const end = rows.ends[ordinal]
+        for (let start = ordinal === 0 ? 0 : rows.ends[ordinal - 1]; start < end; start += SLICE_CHECK_STEPS) {
+          this.#followAll(walked, tables, rows, start, Math.min(end, start + SLICE_CHECK_STEPS))
+          if (this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
+        }
       }
     }
-    await this.#breathe()
+    this.#steps++
+    if (this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
+  }
+
+  #followAll(walked: WalkedPack, tables: PackTables, rows: Rows, start: number, end: number): void {
+    const isReference = rows === tables.references
+    const met = (isReference ? walked.referred : walked.claimed) as Bitmap
+    for (let i = start; i < end; i++) if (met.add(rows.targets[i])) this.#follow(walked, tables, rows.targets[i], isReference)
+    this.#steps += end - start + 1
   }
 
   #follow(walked: WalkedPack, tables: PackTables, target: number, isReference: boolean): void {
@@ -137,29 +149,38 @@ export class ClosureWalk {
 
   /**
    * Asks the records for some of the unresolved ids, spread over all of them, loads the packs that they lie in, and looks for the others there.
-   * Neighbours usually lie in the same packs, so few rounds resolve very many ids.
+   * Neighbours usually lie in the same packs, so few rounds resolve very many ids. Where a round leads to no new pack the next one asks for more:
+   * what is missing everywhere must not cost a round for each thousand.
    */
   async #resolve(): Promise<void> {
     const unresolved = this.#unresolved
     this.#unresolved = new UnresolvedList()
-    const stride = Math.max(1, Math.ceil(unresolved.length / LOOKUP_KEYS))
-    const ids: Uint8Array[] = []
-    for (let i = 0; i < unresolved.length; i += stride) ids.push(await this.#idOf(unresolved, i))
-    const locations = await locate(this.#records, this.#project, ids, this.#signal)
+    const stride = Math.max(1, Math.ceil(unresolved.length / this.#asked))
     const packsBefore = this.#walked.length
-    await this.#loadAll(locations)
-    for (const [i, location] of locations.entries()) {
-      if (location !== undefined) this.#reach(await this.#load(location.sequence), location.ordinal)
-      else if (unresolved.isReferenceAt(i * stride)) this.#missing.add(ids[i])
-      else this.#absentClaims.add(ids[i])
-    }
+    for (let first = 0; first < unresolved.length; first += stride * LOOKUP_KEYS) await this.#ask(unresolved, first, stride)
     const isWorthLooking = this.#walked.length > packsBefore
+    this.#asked = isWorthLooking ? LOOKUP_KEYS : this.#asked * 2
+    if (stride === 1) return
     for (let i = 0; i < unresolved.length; i++) {
       if (i % stride === 0) continue
-      if (i % SLICE_CHECK_OBJECTS === 0) await this.#breathe()
+      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
       if (isWorthLooking && this.#findLoaded(await this.#idOf(unresolved, i))) continue
       this.#unresolved.push(unresolved.slotAt(i), unresolved.targetAt(i), unresolved.isReferenceAt(i))
     }
+  }
+
+  /** Looks up every `stride`th of the ids from `first` on, `LOOKUP_KEYS` of them at most. */
+  async #ask(unresolved: UnresolvedList, first: number, stride: number): Promise<void> {
+    const ids: Uint8Array[] = []
+    for (let i = first; i < unresolved.length && ids.length < LOOKUP_KEYS; i += stride) ids.push(await this.#idOf(unresolved, i))
+    const locations = await locate(this.#records, this.#project, ids, this.#signal)
+    await this.#loadAll(locations)
+    for (const [i, location] of locations.entries()) {
+      if (location !== undefined) this.#reach(await this.#load(location.sequence), location.ordinal)
+      else if (unresolved.isReferenceAt(first + i * stride)) this.#missing.add(ids[i])
+      else this.#absentClaims.add(ids[i])
+    }
+    await this.#breathe()
   }
 
   async #idOf(unresolved: UnresolvedList, index: number): Promise<Uint8Array> {
@@ -212,6 +233,7 @@ export class ClosureWalk {
   }
 
   async #breathe(): Promise<void> {
+    this.#steps = 0
     this.#signal.throwIfAborted()
     if (performance.now() < this.#sliceEndsAtMs) return
     await nextTurn()

@@ -1,5 +1,5 @@
 import { crc32 } from 'node:zlib'
-import type { BlobStore } from '../storage/backend.ts'
+import { BlobExistsError, type BlobStore } from '../storage/backend.ts'
 import { corrupt } from './byte-codec.ts'
 import { parseHex, projectFolder, tombstoneBlobName } from './keys.ts'
 import { readSource } from './segment-reader.ts'
@@ -19,7 +19,12 @@ export function isTombstone(blobName: string): boolean {
 export async function putTombstone(blobs: BlobStore, tombstone: Tombstone): Promise<void> {
   const name = tombstoneBlobName(tombstone.projectId, tombstone.generation)
   for await (const found of blobs.list(name)) if (found.some((blob) => blob.name === name)) return
-  await blobs.put(name, encoded(tombstone))
+  try {
+    await blobs.put(name, encoded(tombstone))
+  } catch (error) {
+    // Who removes the project and who sweeps it may both be here.
+    if (!(error instanceof Error && error.cause instanceof BlobExistsError)) throw error
+  }
 }
 
 /** Throws `corrupt_data`. */
