@@ -45,6 +45,42 @@ export function faulty(backend: StorageBackend, fault: Fault): StorageBackend {
   }
 }
 
+/** Stands around a call of the storage: it does `work`, or waits before or after it. `detail` is the first key, or the name of the blob. */
+export type Around = <T>(call: string, detail: string, work: () => Promise<T>) => Promise<T>
+
+export function hooked(backend: StorageBackend, around: Around): StorageBackend {
+  const { records, blobs } = backend
+  const first = (keys: readonly Uint8Array[]): string => (keys.length === 0 ? '' : Buffer.from(keys[0]).toString('utf8'))
+  return {
+    records: {
+      limits: records.limits,
+      getMany: (keys, options) => around('getMany', first(keys), () => records.getMany(keys, options)),
+      range: (bounds, options) => records.range(bounds, options),
+      insertMany: (entries, options) => around('insertMany', first(entries.map(({ key }) => key)), () => records.insertMany(entries, options)),
+      commit: (change, options) => around('commit', first((change.put ?? []).map(({ key }) => key)), () => records.commit(change, options)),
+      close: () => Promise.resolve(),
+    },
+    blobs: {
+      readBytesPreferred: blobs.readBytesPreferred,
+      put: (name, content, options) => around('put', name, () => blobs.put(name, content, options)),
+      read: (name, start, end, options) => around('read', name, () => blobs.read(name, start, end, options)),
+      remove: (names) => around('remove', names[0] ?? '', () => blobs.remove(names)),
+      list: (prefix, options) => blobs.list(prefix, options),
+      close: () => Promise.resolve(),
+    },
+    close: () => Promise.resolve(),
+  }
+}
+
+/** Something to wait for, until somebody opens it. */
+export function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
+  let open = (): void => undefined
+  const opened = new Promise<void>((resolve) => {
+    open = resolve
+  })
+  return { opened, open: () => open() }
+}
+
 /** `partOfWork` is what may have been done by a call that fails after its work began. */
 type Call = <T>(name: string, work: () => Promise<T>, partOfWork?: () => Promise<T>) => Promise<T>
 type Steps = <T>(name: string, items: AsyncIterable<T>) => AsyncIterable<T>
