@@ -49,10 +49,11 @@ async function planBlobs(backend: StorageBackend): Promise<string[]> {
 
 async function assertRight(opened: Opened, root = ROOT): Promise<boolean> {
   const got = await download(opened.store, 'demo', root)
+  assert.ok(got !== undefined)
   const { ids, missing } = oracle.closure(root)
-  assert.deepEqual(got?.lines.toSorted(), oracle.lines(ids))
-  assert.deepEqual(got?.missing, missing)
-  return got?.isPlanned === true
+  assert.deepEqual(got.lines.toSorted(), oracle.lines(ids))
+  assert.deepEqual(got.missing, missing)
+  return got.isPlanned
 }
 
 test('a plan tells every size before the first byte, and every range of it is what it says', async () => {
@@ -243,9 +244,10 @@ test('a plan whose blob is lost or damaged anywhere is made again, and never ans
   for (const objects of splitRandomly(seeded(6), shuffled(seeded(7), [...graph, { id: 'apart' }]), 3)) await put(opened.store, 'demo', objects)
   const check = async ({ store }: Opened): Promise<boolean> => {
     const got = await download(store, 'demo', graph[0].id)
-    assert.deepEqual(got?.lines.toSorted(), small.lines(graph.map(({ id }) => id)))
+    assert.ok(got !== undefined)
+    assert.deepEqual(got.lines.toSorted(), small.lines(graph.map(({ id }) => id)))
     await store.idle()
-    return got?.isPlanned === true
+    return got.isPlanned
   }
   await check(opened)
   await opened.store.close()
