@@ -6,7 +6,7 @@ import { FileBlobs, removeIncoming } from './file-blobs.ts'
 import type { FilesPart } from './file-blobs.ts'
 import { FolderSyncs } from './folder-syncs.ts'
 import { Health } from './health.ts'
-import { openRecordsDatabase } from './level-database.ts'
+import { closeDatabase, openRecordsDatabase } from './level-database.ts'
 import { LevelRecords } from './level-records.ts'
 import type { RecordsPart } from './level-records.ts'
 import { LevelWriter } from './level-writer.ts'
@@ -67,7 +67,7 @@ function openFilesystemFolder({ path, diskReserveBytes, unsafeNoSync = false }: 
       const [health, syncs, sync] = [new Health(path, diskReserveBytes), new Slots(SYNCS_MAX), !unsafeNoSync]
       return { records: { database, writer: new LevelWriter(database, { health, syncs, sync }) }, files: filesPart(path, health, syncs, sync) }
     },
-    close: ({ records }) => records.database.close(),
+    close: ({ records }) => closeDatabase(records.database),
   })
 }
 

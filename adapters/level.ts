@@ -5,7 +5,7 @@ import type { OpenFolder } from '../src/storage/data-folder.ts'
 import { Health } from './health.ts'
 import { LevelBlobs, removeLeftovers } from './level-blobs.ts'
 import type { BlobsPart } from './level-blobs.ts'
-import { openBlobsDatabase, openRecordsDatabase } from './level-database.ts'
+import { closeDatabase, openBlobsDatabase, openRecordsDatabase } from './level-database.ts'
 import type { DatabaseOptions, LevelDatabase } from './level-database.ts'
 import { LevelRecords } from './level-records.ts'
 import type { RecordsPart } from './level-records.ts'
@@ -58,8 +58,8 @@ function openLevelFolder({ path, diskReserveBytes, unsafeNoSync = false }: Level
     folders: [],
     open: (options) => openContent(path, options, new Health(path, diskReserveBytes), !unsafeNoSync),
     close: async ({ records, blobs }) => {
-      await records.database.close()
-      await blobs.database.close()
+      await closeDatabase(records.database)
+      await closeDatabase(blobs.database)
     },
   })
 }
