@@ -2,17 +2,15 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync, readlinkSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { filesystemBackend } from '../../adapters/filesystem.ts'
 import { openAccess, type Access } from '../../src/index.ts'
 import { filePart, multipartUpload } from '../contract/sides.ts'
-import { idList, jsonUpload, type Served, served } from '../http/served.ts'
+import { idList, jsonUpload } from '../http/served.ts'
+import { type FolderHost, servedFromFolder } from './hosts.ts'
 
 const MB = 1_048_576
 /** A second, with the slack of a busy machine. */
@@ -24,16 +22,7 @@ const OBJECTS = Array.from({ length: 24 }, (_, n) => ({ id: `o${n}`, to: { refer
 const IDS = OBJECTS.map(({ id }) => id)
 const NEW_BATCH = JSON.stringify(OBJECTS.map(({ id, data }) => ({ id: `new-${id}`, data: data.slice(0, 100_000) })))
 
-interface Host extends Served {
-  readonly folder: string
-}
-
-async function openHost(t: TestContext, access: Access<unknown> = openAccess()): Promise<Host> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-gone-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
-  const host = await served(t, { backend: filesystemBackend({ path: folder }), access, memoryBytesMax: MEMORY_BYTES_MAX })
-  return { ...host, folder }
-}
+const openHost = (t: TestContext, access: Access<unknown> = openAccess()): Promise<FolderHost> => servedFromFolder(t, { service: { access, memoryBytesMax: MEMORY_BYTES_MAX } })
 
 /** What the process holds: files of blobs that are written, sockets, and requests that the system has not answered. */
 function holdings(folder: string): Readonly<Record<string, number>> {
@@ -134,7 +123,7 @@ async function goAway(port: number, { sent, reads = false }: Stage, leave: (sock
   await closed
 }
 
-async function seed({ url }: Host): Promise<void> {
+async function seed({ url }: FolderHost): Promise<void> {
   assert.equal((await fetch(`${url}/objects/p`, jsonUpload(OBJECTS))).status, 200)
   for (const path of ['/objects/p/o0', '/objects/p/o0?have=o20']) await (await fetch(`${url}${path}`)).arrayBuffer()
 }

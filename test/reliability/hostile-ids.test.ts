@@ -1,16 +1,13 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { type IncomingMessage, request } from 'node:http'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { filesystemBackend } from '../../adapters/filesystem.ts'
 import { levelBackend } from '../../adapters/level.ts'
-import type { StorageBackend } from '../../src/index.ts'
-import { jsonUpload, type Served, served } from '../http/served.ts'
+import { jsonUpload, served } from '../http/served.ts'
+import { servedFromFolder } from './hosts.ts'
 
 const MB = 1_048_576
 
@@ -26,19 +23,8 @@ const REFUSED = ['', '\\u0000', 'a\\u0000b', '\\u0001', '\\n', '\\r\\n', '\\t', 
 
 const STORED = [...new Set([...PATHS, ...WINDOWS, ...NAMES, ...TEXTS, ...UNICODE, ...DEEP, ...LONG])]
 
-const ABOVE = 'a/b/c/d/e/f'
-const DATA = `${ABOVE}/data`
-
-interface Host extends Served {
-  /** Some levels above the data folder, so that what climbs out of it is seen. */
-  readonly around: string
-}
-
-async function openHost(t: TestContext, backendAt: (path: string) => StorageBackend): Promise<Host> {
-  const around = await mkdtemp(join(tmpdir(), 'stowage-hostile-'))
-  t.after(() => rm(around, { recursive: true, force: true }))
-  return { ...await served(t, { backend: backendAt(join(around, DATA)) }), around }
-}
+/** Some levels down, so that what climbs out of it is seen. */
+const DATA = 'a/b/c/d/e/f/data'
 
 /** A path that is sent as it is, which `fetch` does not do. */
 async function get(port: number, path: string): Promise<readonly [number | undefined, string]> {
@@ -51,12 +37,12 @@ function listed(folder: string): string[] {
 }
 
 /** Only what the storage names by itself: never a part of an id. */
-const OWN_FILES = /^(?:stowage\.json|incoming|(?:records|blobs)(?:\/(?:CURRENT|LOCK|LOG|LOG\.old|MANIFEST-\d+|\d+\.(?:log|ldb|dbtmp)))?|packs(?:\/[0-9a-f]{64}(?:\/[0-9a-f]{32}\.blob)?)?)$/
+const OWN_FILES = /^(?:stowage\.json|incoming|(?:records|blobs)(?:\/(?:closed|CURRENT|LOCK|LOG|LOG\.old|MANIFEST-\d+|\d+\.(?:log|ldb|dbtmp)))?|packs(?:\/[0-9a-f]{64}(?:\/[0-9a-f]{32}\.blob)?)?)$/
 
 for (const [name, backendAt] of [['files', filesystemBackend], ['level', levelBackend]] as const) {
   test(`case 13: ${STORED.length} hostile ids are stored safely, no two meet, and nothing is written outside the data folder, over ${name}`, async (t) => {
     assert.ok(STORED.length + REFUSED.length >= 200)
-    const { url, port, service, around } = await openHost(t, (path) => backendAt({ path }))
+    const { url, port, service, folder } = await servedFromFolder(t, { below: DATA, backendAt: (path) => backendAt({ path }) })
     const objects = STORED.map((id, n) => ({ id, n, to: { referencedId: STORED[(n + 1) % STORED.length] }, pad: 'x'.repeat(400) }))
     assert.deepEqual(await (await fetch(`${url}/objects/p`, jsonUpload(objects))).json(), { objects: STORED.length, created: STORED.length, differing: 0, assigned: [] })
     for (const [n, id] of STORED.entries()) {
@@ -66,7 +52,7 @@ for (const [name, backendAt] of [['files', filesystemBackend], ['level', levelBa
     assert.deepEqual(new Map(graph.map(({ id, n }) => [id, n])), new Map(STORED.map((id, n) => [id, n])))
     await projectsAreApart(port, url)
     await service.close()
-    const files = listed(around).filter((path) => !`${DATA}/`.startsWith(`${path}/`))
+    const files = listed(folder).filter((path) => !`${DATA}/`.startsWith(`${path}/`))
     assert.ok(files.length > 5)
     for (const path of files) assert.match(path.replace(`${DATA}/`, ''), OWN_FILES)
   })
