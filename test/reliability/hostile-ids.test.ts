@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { readdirSync } from 'node:fs'
 import { type IncomingMessage, request } from 'node:http'
@@ -6,7 +7,7 @@ import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { filesystemBackend } from '../../adapters/filesystem.ts'
 import { levelBackend } from '../../adapters/level.ts'
-import { jsonUpload, served } from '../http/served.ts'
+import { jsonUpload, type Served, served } from '../http/served.ts'
 import { servedFromFolder } from './hosts.ts'
 
 const MB = 1_048_576
@@ -23,6 +24,8 @@ const REFUSED = ['', '\\u0000', 'a\\u0000b', '\\u0001', '\\n', '\\r\\n', '\\t', 
 
 const STORED = [...new Set([...PATHS, ...WINDOWS, ...NAMES, ...TEXTS, ...UNICODE, ...DEEP, ...LONG])]
 
+/** Makes a pack too large for a record, so that the project gets files of its own. */
+const NOT_INLINE = randomBytes(60_000).toString('base64')
 /** Some levels down, so that what climbs out of it is seen. */
 const DATA = 'a/b/c/d/e/f/data'
 
@@ -42,7 +45,8 @@ const OWN_FILES = /^(?:stowage\.json|incoming|(?:records|blobs)(?:\/(?:closed|CU
 for (const [name, backendAt] of [['files', filesystemBackend], ['level', levelBackend]] as const) {
   test(`case 13: ${STORED.length} hostile ids are stored safely, no two meet, and nothing is written outside the data folder, over ${name}`, async (t) => {
     assert.ok(STORED.length + REFUSED.length >= 200)
-    const { url, port, service, folder } = await servedFromFolder(t, { below: DATA, backendAt: (path) => backendAt({ path }) })
+    const host = await servedFromFolder(t, { below: DATA, backendAt: (path) => backendAt({ path }) })
+    const { url, port, service, folder } = host
     const objects = STORED.map((id, n) => ({ id, n, to: { referencedId: STORED[(n + 1) % STORED.length] }, pad: 'x'.repeat(400) }))
     assert.deepEqual(await (await fetch(`${url}/objects/p`, jsonUpload(objects))).json(), { objects: STORED.length, created: STORED.length, differing: 0, assigned: [] })
     for (const [n, id] of STORED.entries()) {
@@ -50,7 +54,7 @@ for (const [name, backendAt] of [['files', filesystemBackend], ['level', levelBa
     }
     const graph = JSON.parse((await get(port, `/objects/p/${encodeURIComponent(STORED[0])}`))[1]) as { id: string; n: number }[]
     assert.deepEqual(new Map(graph.map(({ id, n }) => [id, n])), new Map(STORED.map((id, n) => [id, n])))
-    await projectsAreApart(port, url)
+    await projectsAreApart(host, [...PATHS, ...LONG.filter((id) => Buffer.byteLength(id) <= 128)], NOT_INLINE)
     await service.close()
     const files = listed(folder).filter((path) => !`${DATA}/`.startsWith(`${path}/`))
     assert.ok(files.length > 5)
@@ -58,15 +62,17 @@ for (const [name, backendAt] of [['files', filesystemBackend], ['level', levelBa
   })
 }
 
-/** The same ids as those of projects, as far as they are short enough. */
-async function projectsAreApart(port: number, url: string): Promise<void> {
-  const projects = STORED.filter((id) => Buffer.byteLength(id) <= 128)
+test('case 13: no two hostile ids of projects meet', async (t) => {
+  await projectsAreApart(await served(t), STORED.filter((id) => Buffer.byteLength(id) <= 128))
+})
+
+async function projectsAreApart({ port, url }: Served, projects: readonly string[], data: string = ''): Promise<void> {
   const pathOf = (project: string): string => `/objects/${encodeURIComponent(project).replace(/^\.+$/, (dots) => dots.replaceAll('.', '%2E'))}`
-  await Promise.all(projects.map(async (project, n) => {
-    const upload = request(url, { path: pathOf(project), method: 'POST', headers: { 'Content-Type': 'application/json' } }).end(JSON.stringify([{ id: 'same', n }]))
+  for (const [n, project] of projects.entries()) {
+    const upload = request(url, { path: pathOf(project), method: 'POST', headers: { 'Content-Type': 'application/json' } }).end(JSON.stringify([{ id: 'same', n }, { id: 'large', data }]))
     const [answer] = (await once(upload, 'response')) as [IncomingMessage]
-    assert.deepEqual([answer.statusCode, (JSON.parse(await text(answer)) as { created: number }).created], [200, 1], project)
-  }))
+    assert.deepEqual([answer.statusCode, (JSON.parse(await text(answer)) as { created: number }).created], [200, 2], project)
+  }
   for (const [n, project] of projects.entries()) {
     assert.deepEqual(await get(port, `${pathOf(project)}/same/single`), [200, JSON.stringify({ id: 'same', n })], project)
   }
