@@ -6,6 +6,7 @@ import { filesystemBackend } from '../../adapters/filesystem.ts'
 import { levelBackend } from '../../adapters/level.ts'
 import type { Random } from '../../bench/model/random.ts'
 import { createObjectService, type ObjectService, openAccess, type StorageBackend } from '../../src/index.ts'
+import { LOCK_FILE } from '../../src/storage/folder-lock.ts'
 import { checkStore } from '../../src/store/check.ts'
 import { createPackStore } from '../../src/store/pack-store.ts'
 import { textsOfArray, textsOfLines } from './client.ts'
@@ -56,8 +57,11 @@ export function backendIn(storage: Storage, path: string): StorageBackend {
   return storage === 'level' ? levelBackend({ path }) : filesystemBackend({ path })
 }
 
-/** Fills a folder that has one of each kind of file, with what is in tables of the database and what is in its log. */
-export async function fillFolder(storage: Storage, path: string): Promise<void> {
+/**
+ * Fills a folder that has one of each kind of file, with what is in tables of the database and what is in its log. The copy beside it is what a crash
+ * would have left of it.
+ */
+export async function fillFolder(storage: Storage, path: string, crashedPath: string): Promise<void> {
   const ids = [...TEXTS.keys()]
   const firstSmall = ids.length - 2 * (LEAVES_PER_GROUP + 1)
   await withService(storage, path, async (service) => {
@@ -74,6 +78,9 @@ export async function fillFolder(storage: Storage, path: string): Promise<void> 
   await store.ready()
   ;(await store.closure(PROJECT, ROOT, { signal: new AbortController().signal }))?.release()
   await store.idle()
+  cpSync(path, crashedPath, { recursive: true })
+  // It names this process, which lives.
+  rmSync(join(crashedPath, LOCK_FILE))
   await store.close()
 }
 
@@ -185,10 +192,10 @@ async function post(service: ObjectService, projectId: string, ids: readonly str
   if (response.status !== 200) throw new Error(`the upload was answered with ${response.status}: ${await response.text()}`)
 }
 
-/** Files with something in them, but for those that LevelDB writes for people. */
+/** Files with something in them, but for those that LevelDB writes for people, and the note of how long its files were. */
 export function filesOf(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !/^LOG(\.old)?$|^LOCK$/.test(entry.name))
+    .filter((entry) => entry.isFile() && !/^LOG(\.old)?$|^LOCK$|^closed$/.test(entry.name))
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
     .filter((path) => readFileSync(join(folder, path)).length > 0)
     .sort()
@@ -198,14 +205,16 @@ export function filesOf(folder: string): readonly string[] {
 export function someDamage(folder: string, path: string, random: Random): Damage {
   const { length } = readFileSync(join(folder, path))
   const at = random.below(length)
-  const bit = random.below(8)
   const kind = random.below(10)
   if (kind === 0) return { path, at, name: `${path} cut at ${at} of ${length}`, apply: (bytes) => bytes.subarray(0, at) }
   if (kind === 1) return { path, at, name: `${path} zeroed from ${at} of ${length}`, apply: (bytes) => bytes.fill(0, at, Math.min(at + PAGE_BYTES, length)) }
-  return flippedBit(path, at, bit, length)
+  return someFlippedBit(folder, path, random)
 }
 
-export function flippedBit(path: string, at: number, bit: number, length: number): Damage {
+export function someFlippedBit(folder: string, path: string, random: Random): Damage {
+  const { length } = readFileSync(join(folder, path))
+  const at = random.below(length)
+  const bit = random.below(8)
   const apply = (bytes: Buffer): Buffer => {
     bytes[at] ^= 1 << bit
     return bytes
@@ -213,11 +222,13 @@ export function flippedBit(path: string, at: number, bit: number, length: number
   return { path, at, name: `${path} bit ${bit} of byte ${at} of ${length}`, apply }
 }
 
-/** A copy of the folder with the damage in it. */
-export function damagedCopy(folder: string, copy: string, { path, apply }: Damage): void {
+/** A copy of the folder with the damage in it; false if that changes nothing, as zeros over zeros. */
+export function damagedCopy(folder: string, copy: string, { path, apply }: Damage): boolean {
   rmSync(copy, { recursive: true, force: true })
   mkdirSync(copy)
   cpSync(folder, copy, { recursive: true })
   const before = readFileSync(join(copy, path))
-  writeFileSync(join(copy, path), apply(Buffer.from(before)))
+  const damaged = apply(Buffer.from(before))
+  writeFileSync(join(copy, path), damaged)
+  return !damaged.equals(before)
 }
