@@ -15,7 +15,7 @@ const SLICE_MS = 10
 const SLICE_CHECK_STEPS = 4_096
 const PACKS_LOADED_AT_ONCE = 8
 /** Tables that one walk keeps in memory; the oldest go first, and are read again if they are needed again. */
-const HELD_TABLES_BYTES = 48 * 1_048_576
+const HELD_TABLES_BYTES = 24 * 1_048_576
 
 /** What the walk knows of one pack. Targets are numbered as in its tables: ordinals, then external ids. */
 interface WalkedPack {
