@@ -18,7 +18,7 @@ const FREED_WITHIN_MS = 3_000
 /** So small that a few uploads that kept what they held would leave no memory to the next one. */
 const MEMORY_BYTES_MAX = 16 * MB
 
-const OBJECTS = Array.from({ length: 24 }, (_, n) => ({ id: `o${n}`, to: { referencedId: `o${n + 1}` }, data: randomBytes(300_000).toString('base64') }))
+const OBJECTS = Array.from({ length: 24 }, (_, n) => ({ id: `o${n}`, to: { referencedId: `o${n + 1}` }, data: randomBytes(200_000).toString('base64') }))
 const IDS = OBJECTS.map(({ id }) => id)
 const NEW_BATCH = JSON.stringify(OBJECTS.map(({ id, data }) => ({ id: `new-${id}`, data: data.slice(0, 100_000) })))
 

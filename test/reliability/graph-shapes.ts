@@ -19,8 +19,9 @@ export interface Outcome {
   readonly rootFirst: boolean
   readonly missing: string | null
   readonly strictStatus: number
+  /** Processor time up to the first byte: unlike wall time it does not count what other processes do. */
   readonly graphMs: number
-  /** The second time, over the plan that the first made. */
+  /** The same for the second time, over the plan that the first made, and once more with `?strict`. */
   readonly againMs: number
   /** Beyond the highest peak before. */
   readonly grownBytes: number
@@ -34,10 +35,8 @@ const upTo = (end: number): readonly number[] => Array.from({ length: end - 1 },
 /** The first is the control: an ordinary model. */
 const SHAPES: readonly Shape[] = [
   { name: 'control', objects: OBJECTS, referencesOf: tenBelow },
-  { name: 'chain', objects: OBJECTS, referencesOf: (n) => (n + 1 < OBJECTS ? [n + 1] : []) },
   { name: 'ring', objects: OBJECTS, referencesOf: (n) => [(n + 1) % OBJECTS] },
-  { name: 'star', objects: OBJECTS, referencesOf: (n) => (n === 0 ? upTo(OBJECTS) : []) },
-  { name: 'star with everybody pointing back', objects: OBJECTS, referencesOf: (n) => (n === 0 ? upTo(OBJECTS) : [0, n]) },
+  { name: 'star and back', objects: OBJECTS, referencesOf: (n) => (n === 0 ? upTo(OBJECTS) : [0, n]) },
   { name: 'everybody knows everybody', objects: 300, referencesOf: () => Array.from({ length: 300 }, (_, n) => n) },
   { name: 'missing children', objects: 1, referencesOf: () => upTo(OBJECTS + 1) },
 ]
@@ -55,23 +54,28 @@ async function idsOf(answer: Response): Promise<{ readonly lines: number; readon
   return { lines: ids.length, distinct: new Set(ids).size, first: ids[0] }
 }
 
+function processorMs(): number {
+  const { user, system } = process.cpuUsage()
+  return (user + system) / 1_000
+}
+
 async function outcomeOf(shape: Shape, url: string): Promise<Outcome> {
   const project = encodeURIComponent(shape.name)
   const upload = await fetch(`${url}/objects/${project}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: bodyOf(shape) })
   if (upload.status !== 200) throw new Error(`${shape.name}: ${await upload.text()}`)
   const peakBefore = process.resourceUsage().maxRSS
   const lines = { headers: { Accept: 'text/plain' } }
-  const startedMs = performance.now()
+  const graphMs = processorMs()
   const graph = await fetch(`${url}/objects/${project}/o0`, lines)
-  const graphMs = performance.now() - startedMs
+  const graphEndMs = processorMs()
   const { lines: count, distinct, first } = await idsOf(graph)
-  const againMs = performance.now()
+  const againMs = processorMs()
   await (await fetch(`${url}/objects/${project}/o0`, lines)).body?.cancel()
   const strict = await fetch(`${url}/objects/${project}/o0?strict`)
   await strict.body?.cancel()
   return {
     name: shape.name, lines: count, repeated: count - distinct, rootFirst: first === 'o0', missing: graph.headers.get('stowage-missing-objects'), strictStatus: strict.status,
-    graphMs, againMs: performance.now() - againMs, grownBytes: (process.resourceUsage().maxRSS - peakBefore) * 1_024,
+    graphMs: graphEndMs - graphMs, againMs: processorMs() - againMs, grownBytes: (process.resourceUsage().maxRSS - peakBefore) * 1_024,
   }
 }
 

@@ -8,7 +8,7 @@ import { linesOf } from '../contract/sides.ts'
 import { errorOf, jsonUpload, openService } from '../http/served.ts'
 import type { Outcome } from './graph-shapes.ts'
 
-/** What a graph of 100,000 objects without a plan may take to its first byte, with the slack of a busy machine. */
+/** What a graph of 100,000 objects without a plan may take to its first byte, in processor time, with slack. */
 const FIRST_BYTE_MS = 400 * 3
 const GROWN_BYTES_MAX = 64 * MB
 
@@ -17,10 +17,8 @@ const COMPLETE: Expected = { lines: 100_000, missing: '0', strictStatus: 200 }
 
 const EXPECTED: Readonly<Record<string, Expected>> = {
   control: COMPLETE,
-  chain: COMPLETE,
   ring: COMPLETE,
-  star: COMPLETE,
-  'star with everybody pointing back': COMPLETE,
+  'star and back': COMPLETE,
   'everybody knows everybody': { ...COMPLETE, lines: 300 },
   'missing children': { lines: 1, missing: '100000', strictStatus: 409 },
 }
@@ -50,9 +48,10 @@ test('case 28: a chain that goes from pack to pack 20,000 times, in little memor
     const objects = Array.from({ length: 100 }, (_, k) => k * 200 + pack).map((n) => ({ id: `o${n}`, to: { referencedId: `o${(n + 1) % 20_000}` } }))
     await (await ask('/objects/p', jsonUpload(objects))).arrayBuffer()
   }
-  const startedMs = performance.now()
+  const before = process.cpuUsage()
   const answer = await ask('/objects/p/o0?strict', { headers: { Accept: 'text/plain' } })
-  assert.ok(performance.now() - startedMs < FIRST_BYTE_MS)
+  const { user, system } = process.cpuUsage(before)
+  assert.ok((user + system) / 1_000 < FIRST_BYTE_MS)
   assert.equal((await linesOf(answer)).size, 20_000)
 })
 
