@@ -59,6 +59,11 @@ async function uploadOn(client: Client, ledger: Ledger, writer: number): Promise
   }
 }
 
+/** Beyond the root the order is the store's, and another one as soon as there is a plan. */
+function sortedLines(text: string): string {
+  return text.split('\n').toSorted().join('\n')
+}
+
 /** Downloads the same graph until the server is gone: it is whole, or the client notices that it is not. */
 async function downloadOn(client: Client, ledger: Ledger, expected: string, gzip: boolean): Promise<void> {
   for (;;) {
@@ -67,8 +72,7 @@ async function downloadOn(client: Client, ledger: Ledger, expected: string, gzip
       count(ledger, answer.status)
       const body = await answer.text()
       if (answer.status !== 200) return assert.equal((JSON.parse(body) as { code: string }).code, 'closing')
-      assert.equal(body.length, expected.length)
-      assert.equal(body, expected)
+      assert.ok(sortedLines(body) === expected, `${body.length} characters that are not the graph`)
       ledger.downloads++
     } catch (error) {
       if (error instanceof assert.AssertionError) throw error
@@ -98,7 +102,7 @@ test('case 29: SIGTERM under load: what is in flight finishes or fails cleanly, 
     const objects = name === 'seed' ? batchOf(name) : batchOf(name).map((object) => ({ ...object, data: randomBytes(300_000).toString('base64') }))
     assert.equal((await fetch(`${client.url}/objects/demo`, withHeaders(jsonUpload(objects), client.headers))).status, 200)
   }
-  const expected = await (await fetch(`${client.url}/objects/demo/seed-0`, withHeaders({ headers: { Accept: 'text/plain' } }, client.headers))).text()
+  const expected = sortedLines(await (await fetch(`${client.url}/objects/demo/seed-0`, withHeaders({ headers: { Accept: 'text/plain' } }, client.headers))).text())
   const ledger: Ledger = { sent: new Map(), acknowledged: new Set(), statuses: new Map(), downloads: 0 }
   const load = [
     ...[0, 1, 2, 3].map(async (writer) => uploadOn(client, ledger, writer)),
