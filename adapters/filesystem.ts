@@ -20,6 +20,8 @@ export interface FilesystemBackendOptions {
   readonly diskReserveBytes?: number
   /** UNSAFE: acknowledged data is lost when the machine stops. Only for tests of durability, as the control that must fail. */
   readonly unsafeNoSync?: boolean
+  /** Opens a folder whose database is damaged too, with what can be saved of it, and hears what was done. Afterwards the store must be made anew from its packs. */
+  readonly salvage?: (what: string) => void
 }
 
 interface FilesystemContent {
@@ -50,14 +52,15 @@ export function filesystemBackend(options: FilesystemBackendOptions): StorageBac
   }
 }
 
-function openFilesystemFolder({ path, diskReserveBytes, unsafeNoSync = false }: FilesystemBackendOptions): Promise<OpenFolder<FilesystemContent>> {
+function openFilesystemFolder({ path, diskReserveBytes, unsafeNoSync = false, salvage }: FilesystemBackendOptions): Promise<OpenFolder<FilesystemContent>> {
   return openDataFolder<FilesystemContent>({
     path,
     kind: 'filesystem',
     databases: ['records'],
     folders: ['packs', 'incoming'],
+    mayBeIncomplete: salvage !== undefined,
     open: async (options) => {
-      const database = await openRecordsDatabase(join(path, 'records'), options)
+      const database = await openRecordsDatabase(join(path, 'records'), { ...options, salvage })
       try {
         await removeIncoming(join(path, 'incoming'))
       } catch (error) {

@@ -4,7 +4,7 @@ import { crc32 } from 'node:zlib'
 import { DataFolderError } from '../src/storage/data-folder.ts'
 import { type ScannedLog, scanLog } from './level-log-file.ts'
 import { liveFiles, type LiveFiles } from './level-manifest.ts'
-import { verifyTable } from './level-table-file.ts'
+import { whyDamagedTable } from './level-table-file.ts'
 
 /*
  * LevelDB as Node binds it compares no checksum of what it reads: a flipped bit in a table ends the whole process or hides records, one in a log makes
@@ -17,7 +17,7 @@ import { verifyTable } from './level-table-file.ts'
 
 const CLOSED_NOTE = 'closed'
 
-interface DamagedFile {
+export interface DamagedFile {
   readonly name: string
   readonly why: string
 }
@@ -40,7 +40,12 @@ export async function* damagedFiles(path: string): AsyncGenerator<DamagedFile> {
     yield { name: 'CURRENT', why: 'it names no manifest' }
     return
   }
-  const scanned = scanLog(await readFile(join(path, manifest)))
+  const bytes = await readIfThere(join(path, manifest))
+  if (bytes === undefined) {
+    yield { name: 'CURRENT', why: `there is no ${manifest}` }
+    return
+  }
+  const scanned = scanLog(bytes)
   const live = whyDamaged(scanned, closed[manifest]) ?? parsedManifest(scanned)
   if (typeof live === 'string') {
     yield { name: manifest, why: live }
@@ -98,6 +103,15 @@ async function* damagedLogs(path: string, { firstLog }: LiveFiles, closed: Close
   yield* found.toReversed()
 }
 
+async function readIfThere(path: string): Promise<Buffer | undefined> {
+  try {
+    return await readFile(path)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
 /** What was cut short at the end, behind what is known to have been whole, is no damage. */
 function whyDamaged({ isDamaged, goesOn, wholeBytes }: ScannedLog, closedBytes: number = 0): string | undefined {
   if (isDamaged && (goesOn || closedBytes === Infinity)) return `the record at byte ${wholeBytes} does not match its CRC-32C, and is not the last one`
@@ -108,15 +122,6 @@ function whyDamaged({ isDamaged, goesOn, wholeBytes }: ScannedLog, closedBytes: 
 function parsedManifest({ records }: ScannedLog): LiveFiles | string {
   try {
     return liveFiles(records)
-  } catch (error) {
-    return (error as Error).message
-  }
-}
-
-function whyDamagedTable(table: Buffer, bytes: number): string | undefined {
-  try {
-    verifyTable(table, bytes)
-    return undefined
   } catch (error) {
     return (error as Error).message
   }

@@ -20,6 +20,8 @@ export interface LevelBackendOptions {
   readonly diskReserveBytes?: number
   /** UNSAFE: acknowledged data is lost when the machine stops. Only for tests of durability, as the control that must fail. */
   readonly unsafeNoSync?: boolean
+  /** Opens a folder whose database is damaged too, with what can be saved of it, and hears what was done. Afterwards the store must be made anew from its packs. */
+  readonly salvage?: (what: string) => void
 }
 
 interface LevelContent {
@@ -50,13 +52,14 @@ export function levelBackend(options: LevelBackendOptions): StorageBackend {
   }
 }
 
-function openLevelFolder({ path, diskReserveBytes, unsafeNoSync = false }: LevelBackendOptions): Promise<OpenFolder<LevelContent>> {
+function openLevelFolder({ path, diskReserveBytes, unsafeNoSync = false, salvage }: LevelBackendOptions): Promise<OpenFolder<LevelContent>> {
   return openDataFolder<LevelContent>({
     path,
     kind: 'level',
     databases: ['records', 'blobs'],
     folders: [],
-    open: (options) => openContent(path, options, new Health(path, diskReserveBytes), !unsafeNoSync),
+    mayBeIncomplete: salvage !== undefined,
+    open: (options) => openContent(path, { ...options, salvage }, new Health(path, diskReserveBytes), !unsafeNoSync),
     close: async ({ records, blobs }) => {
       await closeDatabase(records.database)
       await closeDatabase(blobs.database)
