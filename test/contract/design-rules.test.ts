@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
-import { contractList, filePart, linesOf, multipartUpload, onEverySide, type Side, store, storeText } from './sides.ts'
+import { contractList, filePart, linesOf, multipartUpload, onEverySide, planned, type Side, store, storeText } from './sides.ts'
 
 /* The rules that hold everywhere; each test quotes the one that it holds. Rule 4 is in limits.test.ts, rules 7 to 9 are in walls.test.ts. */
 
@@ -195,14 +195,12 @@ everySide('rule 6: "a missing id in a list is left out and counted in the header
 everySide('rule 6: "Vary: Accept, Accept-Encoding, Authorization, Cache-Control: private, no-cache; access is checked before 304, 412 and 416"', async (side) => {
   await store(side, [{ id: 'a' }])
   const path = `/objects/${side.project}/a`
-  const planned = await side.ask(path)
-  await planned.arrayBuffer()
-  assert.deepEqual([planned.headers.get('vary'), planned.headers.get('cache-control')], ['Accept, Accept-Encoding, Authorization', 'private, no-cache'])
-  for (const headers of [{ 'If-None-Match': '*' }, { 'If-Match': '"other"' }, { Range: 'bytes=999999-' }] as Record<string, string>[]) {
-    for (const at of [path, `${path}/single`]) {
-      assert.equal((await errorOf(await side.ask(at, { headers }, 'nobody'))).status, 401)
-      assert.equal((await errorOf(await side.ask(at, { headers }, 'stranger'))).status, 403)
-    }
+  const { headers } = await planned(side, path)
+  assert.deepEqual([headers.get('vary'), headers.get('cache-control')], ['Accept, Accept-Encoding, Authorization', 'private, no-cache'])
+  for (const [condition, value, status] of [['If-None-Match', '*', 304], ['If-Match', '"other"', 412], ['Range', 'bytes=999999-', 416]] as const) {
+    const init = { headers: { [condition]: value } }
+    assert.equal((await errorOf(await side.ask(path, init, 'nobody'))).status, 401)
+    assert.equal((await errorOf(await side.ask(path, init, 'stranger'))).status, 403)
+    assert.equal((await side.ask(path, init, 'reader')).status, status)
   }
-  assert.equal((await side.ask(path, { headers: { 'If-None-Match': '*' } }, 'reader')).status, 304)
 })

@@ -6,6 +6,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { SignJWT } from 'jose'
 import { filesystemBackend } from '../../adapters/filesystem.ts'
 import { memoryBackend } from '../../adapters/memory.ts'
@@ -133,6 +134,17 @@ export async function storeText({ ask, project }: Side, text: string): Promise<u
   const summary = await answer.text()
   if (answer.status !== 200) throw new Error(`the upload was answered with ${answer.status}: ${summary}`)
   return JSON.parse(summary)
+}
+
+/** The answer for a graph once its plan is there: the first one does not wait for a plan that takes long. */
+export async function planned({ ask }: Side, path: string, init: RequestInit = {}): Promise<Response> {
+  for (let round = 0; round < 100; round++) {
+    const answer = await ask(path, init)
+    if (answer.headers.has('etag')) return answer
+    await answer.arrayBuffer()
+    await sleep(50)
+  }
+  throw new Error(`${path} gets no plan`)
 }
 
 /** A list of ids as the contract has it: a string that holds a JSON array. */
