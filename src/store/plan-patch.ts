@@ -1,5 +1,5 @@
 import { crc32Combine } from '../object/crc32.ts'
-import type { Segment } from './segment.ts'
+import { type Segment, SEGMENT_RAW_BYTES_MAX } from './segment.ts'
 import type { SegmentPiece } from './segment-reader.ts'
 
 /** About the size of each fragment of a patch. Larger than a block of a pack: nothing is ever cut out of a patch. */
@@ -60,6 +60,8 @@ class RunGatherer {
   #totals = { storedBytes: 0, rawBytes: 0, rawCrc32: 0, objects: 0, idBytes: 0 };
 
   *add(segment: Segment, stored: Uint8Array): Generator<PatchFragment> {
+    // A row is inflated at once, and what is short when it is stored may be very long.
+    if (this.#totals.rawBytes + segment.rawBytes > SEGMENT_RAW_BYTES_MAX) yield* this.rest()
     const totals = this.#totals
     this.#stored.push(stored)
     this.#totals = {

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
 import { createPackStore } from '../../src/store/pack-store.ts'
-import { faulty, hooked, imageOf, noFault, putBlob, putRecord, restore } from './failures.ts'
+import { type Fault, faulty, hooked, imageOf, noFault, putBlob, putRecord, restore } from './failures.ts'
 import { randomGraph, referTo, seeded } from './graphs.ts'
 import { assertSound, collected, download, heldOf, type Made, measureStorage, openStore, put, undying, within } from './support.ts'
 
@@ -80,7 +80,7 @@ test('a storage that fails or crashes while it is opened: an error, and the next
     for (const isDone of [false, true]) {
       for (let at = 0; ; at++) {
         const inner = await restore(memoryBackend(), image)
-        const fault = Object.assign(noFault(), { at, isDone, mode })
+        const fault: Fault = Object.assign(noFault(), { at, isDone, mode })
         const store = createPackStore({ backend: undying(faulty(inner, fault)), onBackgroundError: () => undefined })
         const opening = within(1_000, 'opening', store.ready())
         const isOpen = await opening.then(() => true, () => false)
