@@ -1,5 +1,5 @@
 import { randomBytes } from 'node:crypto'
-import { read } from 'node:fs'
+import { fstat, read } from 'node:fs'
 import { link, open, opendir, rm, stat, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -22,6 +22,7 @@ const WRITE_BYTES = 524_288
 const HANDLES_MAX = 64
 
 const readFile = promisify(read)
+const statFile = promisify(fstat)
 
 /** No name has a dot, so no blob meets a folder of its name. */
 export const BLOB_SUFFIX = '.blob'
@@ -193,6 +194,8 @@ async function poisoning<T>(health: Health, syncing: Promise<T>): Promise<T> {
 }
 
 async function readExactly(name: string, descriptor: number, start: number, end: number): Promise<Uint8Array> {
+  // Where nothing is read, the end of the file shows only by its size.
+  if (start === end) checkInsideBlob(name, end, (await statFile(descriptor)).size)
   const bytes = Buffer.allocUnsafeSlow(end - start)
   for (let filled = 0; filled < bytes.length; ) {
     const { bytesRead } = await readFile(descriptor, bytes, filled, bytes.length - filled, start + filled)
