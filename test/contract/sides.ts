@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -167,6 +168,16 @@ export function multipartUpload(parts: readonly Part[], boundary: string = 'a-bo
   const pieces = parts.flatMap(({ headers, content }) => [`--${boundary}\r\n${headers.join('\r\n')}\r\n\r\n`, content, '\r\n'])
   const body = Buffer.concat([...pieces, `--${boundary}--\r\n`].map((piece) => Buffer.from(piece as string)))
   return { method: 'POST', headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` }, body }
+}
+
+/** What an error answer tells, which must have the one shape of all errors. */
+export async function shapedError(answer: Response): Promise<{ readonly status: number; readonly code: string; readonly message: string }> {
+  const body = (await answer.json()) as { readonly message: string; readonly statusCode: number; readonly code: string }
+  const { message, statusCode, code } = body
+  assert.deepEqual(Object.keys(body), ['message', 'statusCode', 'code'], JSON.stringify(body))
+  assert.deepEqual([typeof message, statusCode, typeof code], ['string', answer.status, 'string'], JSON.stringify(body))
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/json\b/)
+  return { status: statusCode, code, message }
 }
 
 /** The tab-separated lines of an answer, by id. */
