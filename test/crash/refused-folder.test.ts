@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { issueToken } from '../../src/access/token-store.ts'
-import { describeFailure, exitCodeOf } from '../../src/cli/exit.ts'
+import { describeFailure, exitCodeOf, FindingsError } from '../../src/cli/exit.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { startServer, stowage } from '../cli/command.ts'
 import { fillFolder } from './damaged-folder.ts'
@@ -103,4 +103,17 @@ test('a process of its own says it in one line', async () => {
   assert.deepEqual([code, stdout], [1, ''])
   assert.match(stderr, /^stowage: [^\n]*records\/CURRENT is missing[^\n]*\n$/)
   assert.equal(fingerprint(data), untouched)
+})
+
+test('check finds a flipped bit in the key and in the record of a token, and serve refuses the key', async () => {
+  for (const pattern of [/^access\/key$/, /^access\/tokens\/\w+$/]) {
+    const data = newCopy()
+    const path = find(data, pattern)
+    const bytes = readFileSync(path)
+    bytes[10] ^= 1
+    writeFileSync(path, bytes)
+    const checking = (await createProgram()).parseAsync(['check', '--json', '--data', data], { from: 'user' })
+    await assert.rejects(checking, FindingsError)
+    if (pattern.source.includes('key')) await assertRefused(data, SERVE, /access\/key is not a key/)
+  }
 })
