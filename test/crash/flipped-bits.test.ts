@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createRandom } from '../../bench/model/random.ts'
+import { checkFolder, type Damage, damagedCopy, filesOf, fillFolder, judge } from './damaged-folder.ts'
 import { damageFiles } from './flips.ts'
 
 /** Files of each kind are damaged so often here; `npm run soak` does it some hundred times. */
@@ -21,3 +22,21 @@ for (const storage of ['filesystem', 'level'] as const) {
     for (const kind of [...kinds, 'records/N.ldb', 'records/N.log', 'records/MANIFEST-N', 'records/CURRENT', 'stowage.json']) assert.ok(counts.get(kind), kind)
   })
 }
+
+test('a pack that was cut, or has a page of zeros, is found by check and by clients', async (t) => {
+  const scratch = mkdtempSync(join(tmpdir(), 'stowage-cut-'))
+  t.after(() => rmSync(scratch, { recursive: true, force: true }))
+  const [folder, copy] = [join(scratch, 'whole'), join(scratch, 'copy')]
+  await fillFolder('filesystem', folder, join(scratch, 'crashed'))
+  const path = filesOf(folder).find((name) => /^packs\/\w+\/[0-9a-f]{32}\./.test(name)) ?? ''
+  const at = readFileSync(join(folder, path)).length >> 1
+  const damages: readonly Damage[] = [
+    { path, at, name: 'cut', apply: (bytes) => bytes.subarray(0, at) },
+    { path, at, name: 'zeroed', apply: (bytes) => bytes.fill(0, at, at + 4_096) },
+  ]
+  for (const damage of damages) {
+    damagedCopy(folder, copy, damage)
+    assert.notEqual(await checkFolder('filesystem', copy), 0, damage.name)
+    assert.deepEqual(await judge('filesystem', copy), { wrong: [], isVisible: true }, damage.name)
+  }
+})
