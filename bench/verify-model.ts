@@ -61,7 +61,7 @@ async function verify(): Promise<void> {
     await verifyHave(ask, PROJECT, older, newer)
     server = await crash(server, data)
     if (chosen.storage !== 'memory') await verifyHave(ask, PROJECT, older, newer)
-    say('the later version less the older one, with plans and after kill -9: the same bytes')
+    say(`the later version less the older one, with plans${chosen.storage === 'memory' ? '' : ' and after kill -9'}: the same bytes`)
   } finally {
     await server.stop()
   }
