@@ -21,19 +21,17 @@ export class UnappliedPacks {
     this.#packs.add(pack)
   }
 
-  /** Tries them all, and throws what keeps one from being applied: the next call tries it again. */
+  /** Tries them all. Throws what the storage cannot do, and tries again at the next call; and what is damaged, which no trying mends. */
   async applyAll(): Promise<void> {
     for (const pack of this.#packs) {
       try {
         await this.#apply(pack)
+        this.#packs.delete(pack)
       } catch (error) {
-        if (!isRemoved(error)) throw error
+        const code = error instanceof StowageError ? error.code : undefined
+        if (code === 'project_removed' || code === 'corrupt_data') this.#packs.delete(pack)
+        if (code !== 'project_removed') throw error
       }
-      this.#packs.delete(pack)
     }
   }
-}
-
-function isRemoved(error: unknown): boolean {
-  return error instanceof StowageError && error.code === 'project_removed'
 }

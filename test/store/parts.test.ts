@@ -1,9 +1,16 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { StowageError } from '../../src/errors.ts'
+import { Bitmap } from '../../src/store/bitmap.ts'
 import { ByteCache } from '../../src/store/byte-cache.ts'
+import type { CommittedPack } from '../../src/store/committer.ts'
+import { LocationIndex } from '../../src/store/location-index.ts'
+import type { ByteTable } from '../../src/store/pack-format.ts'
 import { readAhead } from '../../src/store/read-ahead.ts'
 import { SharedTasks } from '../../src/store/shared-task.ts'
+import { UnappliedPacks } from '../../src/store/unapplied.ts'
 import { gate } from './failures.ts'
 import { collected, never } from './support.ts'
 
@@ -81,6 +88,36 @@ test('one run serves all; it is aborted when the last one has left, and a later 
   await assert.rejects(tasks.run('a', AbortSignal.abort(new Error('gone')), task), /gone/)
 })
 
+function tableOf(ids: readonly string[]): ByteTable {
+  const bytes = Uint8Array.from(Buffer.from(ids.join('')))
+  let end = 0
+  return { ends: Uint32Array.from(ids, (id) => (end += Buffer.byteLength(id))), bytes }
+}
+
+test('an index finds each id in the pack that owns it, and no other', () => {
+  const hex = (name: string): string => createHash('md5').update(name).digest('hex')
+  const index = new LocationIndex()
+  const packs = [
+    Array.from({ length: 3_000 }, (_, i) => hex(`a${i}`)), [], Array.from({ length: 3_000 }, (_, i) => `plain ${i} ä`),
+    ['x'.repeat(512), 'é', hex('upper').toUpperCase(), hex('mixed'), '0'.repeat(31), '0'.repeat(33)], Array.from({ length: 50 }, (_, i) => hex(`b${i}`)),
+  ]
+  for (const [pack, ids] of packs.entries()) {
+    const owned = Bitmap.full(ids.length)
+    if (pack === 0) owned.delete(7)
+    assert.equal(index.add(tableOf(ids), owned), true)
+  }
+  const find = (id: string): string => {
+    let place = 'nowhere'
+    const isFound = index.find(Buffer.from(id), (pack, ordinal) => (place = `${pack}:${ordinal}`))
+    assert.equal(isFound, place !== 'nowhere')
+    return place
+  }
+  for (const [pack, ids] of packs.entries()) {
+    for (const [ordinal, id] of ids.entries()) assert.equal(find(id), pack === 0 && ordinal === 7 ? 'nowhere' : `${pack}:${ordinal}`)
+  }
+  for (const id of [hex('c'), hex('a1').toUpperCase(), hex('upper'), 'plain', '', 'e', '0'.repeat(32), `${hex('a1').slice(0, 31)}g`]) assert.equal(find(id), 'nowhere')
+})
+
 test('reading ahead keeps the order and its bounds', async () => {
   let underWay = 0
   let most = 0
@@ -123,4 +160,26 @@ test('reading ahead passes the first error on, in its place, and closes what it 
   for await (const item of readAhead(source(), { count: 3 }, load)) if (item === 1) break
   await nextTurn()
   assert.equal(isClosed, true)
+})
+
+test('packs that could not be applied are tried again, unless that is of no use', async () => {
+  const packOf = (projectId: string): CommittedPack => ({ projectId, generation: 1, sequence: 1, record: {} as CommittedPack['record'] })
+  const trouble = new Map<string, StowageError>([
+    ['busy', new StowageError('storage_unavailable', 'try again')], ['damaged', new StowageError('corrupt_data', 'it is damaged')],
+    ['removed', new StowageError('project_removed', 'it was removed')],
+  ])
+  const tried: string[] = []
+  const packs = new UnappliedPacks(({ projectId }) => {
+    tried.push(projectId)
+    const error = trouble.get(projectId)
+    return error === undefined ? Promise.resolve() : Promise.reject(error)
+  })
+  for (const projectId of ['fine', 'removed', 'damaged', 'busy']) packs.add(packOf(projectId))
+  await assert.rejects(packs.applyAll(), { code: 'corrupt_data' })
+  await assert.rejects(packs.applyAll(), { code: 'storage_unavailable' })
+  assert.equal(packs.size, 1)
+  trouble.clear()
+  await packs.applyAll()
+  assert.equal(packs.size, 0)
+  assert.deepEqual(tried, ['fine', 'removed', 'damaged', 'busy', 'busy'])
 })

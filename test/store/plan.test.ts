@@ -7,11 +7,11 @@ import type { Selection } from '../../src/object/selection.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
 import { gate, hooked, imageOf, putBlob } from './failures.ts'
 import { Oracle, randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
-import { assertSound, collected, download, type Made, measureStorage, never, type Opened, openStore, put, within } from './support.ts'
+import { assertSound, collected, download, type Made, measureStorage, never, type Opened, openStore, put, until, within } from './support.ts'
 
 const random = seeded(77)
 /** Closures over 1,000 objects have plans in storage. */
-const GRAPH: readonly Made[] = randomGraph(random, { objects: 2_000, paddingBytes: 400 })
+const GRAPH: readonly Made[] = randomGraph(random, { objects: 1_500, paddingBytes: 400 })
 const ROOT: string = GRAPH[0].id
 /** Below it are some objects of some blocks, so that its plan has a patch. */
 const INNER: string = GRAPH[1].id
@@ -141,7 +141,7 @@ test('the plans of large closures are stored and used after opening again, small
   const opened = await filled()
   await assertRight(opened)
   await opened.store.idle()
-  await download(opened.store, 'demo', GRAPH[1_990].id)
+  await download(opened.store, 'demo', GRAPH[1_490].id)
   await opened.store.idle()
   const blobs = await planBlobs(opened.backend)
   assert.equal(blobs.length, 1)
@@ -163,7 +163,7 @@ test('the first answer does not wait for a plan that takes long', async () => {
     if (call === 'put' && name.includes('/plan-')) await making.opened
     return work()
   }))
-  assert.equal(await within(3_000, 'an unplanned answer', assertRight(opened)), false)
+  assert.equal(await within(10_000, 'an unplanned answer', assertRight(opened)), false)
   making.open()
   await opened.store.idle()
   assert.equal(await assertRight(opened), true)
@@ -219,14 +219,18 @@ test('a plan ends when something comes that was missing or claimed, and is store
 
 test('a plan that was found to hold while an upload was applied is looked at again', async () => {
   const applying = gate()
+  let isApplying = false
   const { store } = await openStore(hooked(memoryBackend(), async (call, key, work) => {
-    if (call === 'insertMany' && key.endsWith('\0late\0')) await applying.opened
+    if (call === 'insertMany' && key.endsWith('\0late\0')) {
+      isApplying = true
+      await applying.opened
+    }
     return work()
   }))
   await put(store, 'demo', [{ id: 'root', children: referTo(['late']) }])
   await download(store, 'demo', 'root')
   const upload = put(store, 'demo', [{ id: 'late' }])
-  await delay(10)
+  await until(() => isApplying)
   // The sequence has made its step already; the id is written only now.
   assert.deepEqual((await download(store, 'demo', 'root'))?.missing, ['late'])
   assert.deepEqual((await download(store, 'demo', 'root'))?.missing, ['late'])

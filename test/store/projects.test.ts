@@ -6,7 +6,7 @@ import type { ObjectBatch } from '../../src/object/batch.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
 import { faulty, gate, hooked, noFault } from './failures.ts'
 import { randomGraph, referTo, seeded, splitRandomly } from './graphs.ts'
-import { assertSound, batchesOf, collected, download, heldOf, lineOf, listed, type Made, measureStorage, never, type Opened, openStore, put, within } from './support.ts'
+import { assertSound, batchesOf, collected, download, heldOf, lineOf, listed, type Made, measureStorage, never, type Opened, openStore, put, until, within } from './support.ts'
 
 const GRAPH: readonly Made[] = randomGraph(seeded(31), { objects: 1_100, missingPercent: 2, paddingBytes: 150 })
 const ROOT: string = GRAPH[0].id
@@ -118,19 +118,24 @@ test('an upload that is under way when its project is removed is refused, and le
     for (const isSweptFirst of [false, true]) {
       const held = gate()
       let isHeld = false
+      let isReached = false
       const inner = memoryBackend()
       const opened = await openStore(hooked(inner, async (call, key, work) => {
-        if (isHeld && call === point && key.startsWith('o\0')) await held.opened
+        if (isHeld && call === point && key.startsWith('o\0')) {
+          isReached = true
+          await held.opened
+        }
         return work()
       }))
       await put(opened.store, 'demo', [{ id: 'x' }])
       isHeld = true
       const source = async function* (): AsyncGenerator<ObjectBatch> {
         yield* batchesOf(GRAPH)
+        isReached ||= point === 'source'
         if (point === 'source') await held.opened
       }
       const upload = opened.store.put('demo', source(), { signal: never }).then(() => 'acknowledged', (error: unknown) => (error as { code: string }).code)
-      await delay(20)
+      await until(() => isReached)
       isHeld = point === 'insertMany'
       await opened.store.remove('demo')
       if (isSweptFirst) await opened.store.idle()
@@ -183,12 +188,14 @@ test('who reads a project while it is removed gets all of it or an error', async
     await put(reader.store, 'demo', GRAPH.slice(40, 80))
     const remover = await openStore(inner)
     calls = 0
-    const reading = download(reader.store, 'demo', ROOT)
-    await delay(2)
+    let hasEnded = false
+    const reading = download(reader.store, 'demo', ROOT).finally(() => (hasEnded = true))
+    reading.catch(() => undefined)
+    await until(() => calls > at || hasEnded)
     await remover.store.remove('demo')
     await remover.store.idle()
     removing.open()
-    const got = await within(1_000, 'a download', reading).catch((error: unknown) => (error as { code: string }).code)
+    const got = await within(5_000, 'a download', reading).catch((error: unknown) => (error as { code: string }).code)
     if (typeof got === 'object') assert.ok(got.ids.size > 1)
     else assert.ok(got === undefined || got === 'not_found', got)
     await reader.store.close()

@@ -94,7 +94,7 @@ test('records that are lost or damaged in part are made anew', async () => {
     ['plans', (kind) => kind === 'p'],
   ]
   for (const [what, isChosen] of losses) {
-    for (const isDamaged of [false, true]) {
+    for (const isDamaged of what === 'objects' || what === 'heads' ? [false, true] : [false]) {
       const { store, backend } = await filled()
       await download(store, 'demo', ROOT)
       await store.idle()
