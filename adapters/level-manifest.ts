@@ -65,12 +65,17 @@ export class VarintReader {
       if (this.isAtEnd || factor > 2 ** 49) throw new RangeError('a number has no end')
       const byte = this.#bytes[this.#at++]
       value += (byte & 127) * factor
+      if (byte === 0 && factor > 1) throw new RangeError('a number is longer than it has to be')
       if (byte < 128) return value
     }
   }
 
   sized(): Uint8Array {
     return this.take(this.varint())
+  }
+
+  rest(): Uint8Array {
+    return this.take(this.#bytes.length - this.#at)
   }
 
   take(length: number): Uint8Array {

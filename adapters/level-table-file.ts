@@ -48,7 +48,7 @@ function readFooter(footer: Buffer): { metaIndex: Span; index: Span } {
   if (!footer.subarray(-MAGIC.length).equals(MAGIC)) throw new Error('it does not end as a table')
   const reader = new VarintReader(footer.subarray(0, -MAGIC.length))
   const [metaIndex, index] = [readSpan(reader), readSpan(reader)]
-  while (!reader.isAtEnd) if (reader.varint() !== 0) throw new Error('its footer is damaged')
+  if (reader.rest().some((byte) => byte !== 0)) throw new Error('its footer is damaged')
   return { metaIndex, index }
 }
 
