@@ -9,9 +9,6 @@ import { measureLines, type PatchFragment, patchPieces } from './plan-patch.ts'
 import { readAhead } from '../pack/read-ahead.ts'
 import type { Segment } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
-
-/** Shorter runs of whole blocks are copied into the patch: reading them one by one, forever, costs more than keeping them once more. */
-const RUN_IN_PLACE_BYTES_MIN = 65_536
 const FRAGMENTS_IN_FLIGHT = 4
 
 export interface PlanOrder {
@@ -19,6 +16,11 @@ export interface PlanOrder {
   readonly closure: Closure
   /** What is to be sent: all of the closure, or what is left of it after subtracting others. */
   readonly packs: readonly PackSelection[]
+}
+
+export interface PlanMakerOptions {
+  /** Shorter runs of whole blocks are copied into the patch: reading them one by one, forever, costs more than keeping them once more. */
+  readonly runInPlaceBytesMin: number
 }
 
 export interface MadePlan {
@@ -32,6 +34,7 @@ export type PlanSink = (content: AsyncIterable<Uint8Array>) => Promise<void>
 /** Makes the plan of one answer. */
 export class PlanMaker {
   readonly #order: PlanOrder
+  readonly #options: PlanMakerOptions
   readonly #catalog: PackCatalog
   readonly #reader: SegmentReader
   readonly #deflate: DeflatePool
@@ -41,8 +44,9 @@ export class PlanMaker {
   readonly #rows = new PlanRowList()
   readonly #patchRows = new PlanRowList()
 
-  constructor(order: PlanOrder, catalog: PackCatalog, reader: SegmentReader, deflate: DeflatePool) {
+  constructor(order: PlanOrder, catalog: PackCatalog, reader: SegmentReader, deflate: DeflatePool, options: PlanMakerOptions) {
     this.#order = order
+    this.#options = options
     this.#catalog = catalog
     this.#reader = reader
     this.#deflate = deflate
@@ -112,10 +116,14 @@ export class PlanMaker {
     const sequences = this.#order.packs[Symbol.iterator]()
     for await (const segments of batches) {
       const { sequence } = (sequences.next() as IteratorYieldResult<PackSelection>).value
-      for (const segment of segments) if (staysInPlace(segment)) await this.#noteWhole(segment, sequence)
-      const rest = segments.filter((segment) => !staysInPlace(segment))
+      for (const segment of segments) if (this.#staysInPlace(segment)) await this.#noteWhole(segment, sequence)
+      const rest = segments.filter((segment) => !this.#staysInPlace(segment))
       if (rest.length > 0) yield rest
     }
+  }
+
+  #staysInPlace({ cut, start, end }: Segment): boolean {
+    return cut === undefined && end - start >= this.#options.runInPlaceBytesMin
   }
 
   async #noteWhole(segment: Segment, sequence: number): Promise<void> {
@@ -131,8 +139,4 @@ export class PlanMaker {
   async #compress(lines: Uint8Array): Promise<PatchFragment> {
     return { stored: await this.#deflate.deflate(lines), rawBytes: lines.length, rawCrc32: crc32(lines), ...measureLines(lines) }
   }
-}
-
-function staysInPlace({ cut, start, end }: Segment): boolean {
-  return cut === undefined && end - start >= RUN_IN_PLACE_BYTES_MIN
 }

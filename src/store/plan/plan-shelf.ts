@@ -22,6 +22,11 @@ const KEPT_IN_MEMORY_OBJECTS_MAX = 1_000
 /** Plans that wait to be made, each with the closure that it is for. Beyond this answers go without. */
 const PLANS_WAITING_MAX = 64
 
+/** The shortest runs of whole blocks that stay where they are: in answers that are copied into one piece as far as that helps, and in others. */
+const RUN_IN_PLACE_BYTES_MIN = { inOnePiece: 524_288, spliced: 65_536 }
+/** An answer is copied into one piece when it needs at most one in so many of the bytes that all plans may have. */
+const COPIED_SHARE = 16
+
 export interface PlanShelfParts {
   readonly records: RecordStore
   readonly blobs: BlobStore
@@ -91,13 +96,26 @@ export class PlanShelf {
 
   async #make(order: PlanOrder, key: Uint8Array, signal: AbortSignal): Promise<LoadedPlan> {
     const { catalog, reader, deflate, newId } = this.#parts
-    const maker = new PlanMaker(order, catalog, reader, deflate)
     const planId = newId()
     const isSmall = countObjects(order.closure.packs) <= KEPT_IN_MEMORY_OBJECTS_MAX
+    const isWorthCopying = !isSmall && (await this.#isWorthCopying(order))
+    const runInPlaceBytesMin = isWorthCopying ? RUN_IN_PLACE_BYTES_MIN.inOnePiece : RUN_IN_PLACE_BYTES_MIN.spliced
+    const maker = new PlanMaker(order, catalog, reader, deflate, { runInPlaceBytesMin })
     const plan = isSmall ? await makeInMemory(maker, planId, signal) : await this.#makeStored(maker, order, key, planId, signal)
     const name = nameOf(key)
     this.#loaded.delete(name)
     return (await this.#loaded.get(name, () => Promise.resolve(plan))) as LoadedPlan
+  }
+
+  /** Packs of small uploads are many small files: what they hold is kept once more in one piece, as long as that leaves room for other plans. */
+  async #isWorthCopying({ project, packs }: PlanOrder): Promise<boolean> {
+    const bytesMax = this.#parts.storedBytesMax / COPIED_SHARE
+    let packBytes = 0
+    for (const { sequence } of packs) {
+      packBytes += (await this.#parts.catalog.pack(project, sequence)).record.packBytes
+      if (packBytes > bytesMax) return false
+    }
+    return true
   }
 
   async #makeStored(maker: PlanMaker, { project, closure }: PlanOrder, key: Uint8Array, planId: string, signal: AbortSignal): Promise<LoadedPlan> {
