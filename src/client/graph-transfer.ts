@@ -97,6 +97,7 @@ export class GraphTransfer {
     let count = 0
     try {
       for await (const batch of decodeLines(isArchive(answer) ? inflate(this.#resumedChunks(answer)) : this.#chunks(answer), answer.what)) {
+        this.#options.signal?.throwIfAborted()
         count += batch.length
         await this.#verify(batch)
         const fresh = batch.filter(({ id }) => this.#seen.add(id))

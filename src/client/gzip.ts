@@ -11,9 +11,10 @@ export async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Blob> {
  * `integrity_failed`. Returning early ends `source` once it is done with what it waits for.
  */
 export async function* inflate(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  const pulled = new PulledSource(source)
-  const compressed = new ReadableStream<Uint8Array<ArrayBuffer>>(pulled, { highWaterMark: 0 })
-  const reader = compressed.pipeThrough(new DecompressionStream('gzip')).getReader()
+  const { readable, writable } = new DecompressionStream('gzip')
+  const pump = new Pump(source, writable.getWriter())
+  const reader = readable.getReader()
+  pump.run().catch(() => undefined)
   try {
     for (;;) {
       const { done, value } = await reader.read()
@@ -21,34 +22,51 @@ export async function* inflate(source: AsyncIterable<Uint8Array>): AsyncGenerato
       yield value
     }
   } catch (cause) {
-    if (pulled.failure !== undefined) throw pulled.failure.error
+    if (pump.failure !== undefined) throw pump.failure.error
     throw new ClientError('integrity_failed', `what came is no whole gzip file: ${cause instanceof Error ? cause.message : String(cause)}`, { cause, retryable: true })
   } finally {
     reader.cancel().catch(() => undefined)
+    pump.stop()
   }
 }
 
-/** What the source threw is kept here, since on their way through a transformation errors may change. */
-class PulledSource {
+/**
+ * Writes the source's chunks one after the other, each when the one before is taken: on Node 20, `pipeThrough` reads on however little is taken. What the
+ * source threw is kept, since on its way through a transformation an error may change.
+ */
+class Pump {
   failure: { readonly error: unknown } | undefined
   readonly #iterator: AsyncIterator<Uint8Array>
+  readonly #writer: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>
 
-  constructor(source: AsyncIterable<Uint8Array>) {
+  constructor(source: AsyncIterable<Uint8Array>, writer: WritableStreamDefaultWriter<Uint8Array<ArrayBuffer>>) {
     this.#iterator = source[Symbol.asyncIterator]()
+    this.#writer = writer
   }
 
-  async pull(controller: ReadableStreamDefaultController<Uint8Array<ArrayBuffer>>): Promise<void> {
-    try {
-      const { done, value } = await this.#iterator.next()
-      if (done === true) controller.close()
-      else controller.enqueue(value as Uint8Array<ArrayBuffer>)
-    } catch (error) {
-      this.failure = { error }
-      controller.error(error)
+  async run(): Promise<void> {
+    this.#writer.closed.catch(() => undefined)
+    for (;;) {
+      const next = await this.#next()
+      if (next === undefined) return
+      if (next.done === true) return this.#writer.close()
+      await this.#writer.ready
+      await this.#writer.write(next.value as Uint8Array<ArrayBuffer>)
     }
   }
 
-  async cancel(): Promise<void> {
-    await this.#iterator.return?.()
+  stop(): void {
+    this.#iterator.return?.().catch(() => undefined)
+    this.#writer.abort().catch(() => undefined)
+  }
+
+  async #next(): Promise<IteratorResult<Uint8Array> | undefined> {
+    try {
+      return await this.#iterator.next()
+    } catch (error) {
+      this.failure = { error }
+      await this.#writer.abort(error)
+      return undefined
+    }
   }
 }

@@ -22,7 +22,10 @@ export async function* listTexts(remote: Remote, ids: Ids, options: ListOptions)
   const { controller, unlink } = linkedAbort(options.signal)
   try {
     controller.signal.throwIfAborted()
-    yield* merge(parts(remote, ids, { ...options, signal: controller.signal }), concurrency)
+    for await (const batch of merge(parts(remote, ids, { ...options, signal: controller.signal }), concurrency)) {
+      controller.signal.throwIfAborted()
+      yield batch
+    }
   } finally {
     unlink()
     controller.abort(new ClientError('network_failed', 'the list is not read any further'))

@@ -1,4 +1,4 @@
-/** An object as it is stored: any JSON members beside its id. */
+/** An object as it is stored: with what JSON members it likes beside its id. */
 export interface DagObject {
   readonly id: string
   readonly [member: string]: unknown

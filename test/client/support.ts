@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { type ClientOptions, createClient, type ObjectText, type Project } from '../../src/client/index.ts'
 import { served, type ServedOptions } from '../http/served.ts'
@@ -49,6 +49,10 @@ export interface BreakingProxy {
 export async function breakingProxy(t: TestContext, port: number, bytesUntilBreak: number, onBreak: (count: number) => Promise<void> = async () => {}): Promise<BreakingProxy> {
   let connections = 0
   let breaks = 0
+  const breakOff = async (client: Socket): Promise<void> => {
+    await onBreak(++breaks)
+    client.resetAndDestroy()
+  }
   const server = createServer((client) => {
     connections += 1
     let bytes = 0
@@ -58,9 +62,9 @@ export async function breakingProxy(t: TestContext, port: number, bytesUntilBrea
     upstream.on('end', () => client.end())
     upstream.on('data', (chunk: Buffer) => {
       bytes += chunk.length
-      if (bytes < bytesUntilBreak) return void client.write(chunk)
-      upstream.pause()
-      client.write(chunk.subarray(0, chunk.length - (bytes - bytesUntilBreak)), () => void onBreak(++breaks).then(() => client.resetAndDestroy()))
+      const isOver = bytes >= bytesUntilBreak
+      client.write(chunk.subarray(0, Math.min(chunk.length, chunk.length - (bytes - bytesUntilBreak))), () => void (isOver && breakOff(client)))
+      if (isOver) upstream.pause()
     })
   }).listen(0, '127.0.0.1')
   await once(server, 'listening')
