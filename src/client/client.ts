@@ -10,6 +10,8 @@ export interface ClientOptions extends ConnectionOptions {
   readonly retry?: RetryOptions | false
   /** Keeps what is downloaded, so that it is not downloaded twice. */
   readonly cache?: ObjectCache
+  /** What is known of values that were received. Clients that share it can send what another one received, under the same ids. */
+  readonly origins?: Origins
 }
 
 export interface Client {
@@ -23,7 +25,7 @@ export interface Client {
 export function createClient(options: ClientOptions): Client {
   const connection = new Connection(options)
   const retry = new RetryPolicy(options.retry)
-  const origins = new Origins()
+  const origins = options.origins ?? new Origins()
   return {
     url: connection.url,
     project: (projectId) => {

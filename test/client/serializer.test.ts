@@ -144,6 +144,17 @@ test('a received model is sent again under the same ids; after a change only wha
   assert.deepEqual(withoutMeta(back), withoutMeta(value))
 })
 
+test('a client can send what another one received, to another project, under the same ids', async (t) => {
+  const [from, to] = [await serviceAndClient(t), await serviceAndClient(t)]
+  const model = buildModel({ objects: 300 })
+  await from.project.upload(foreign(model.objects))
+  const origins = new Origins()
+  const value = await from.withOptions({ origins }).receive(`x${model.rootId}`)
+  const { root, created } = await to.withOptions({ origins }).send(value)
+  assert.deepEqual([root, created], [`x${model.rootId}`, 300])
+  assert.deepEqual(await to.project.receive(root), value)
+})
+
 test('what is sent is received as it was, through a service', async (t) => {
   const { project } = await serviceAndClient(t)
   const { root, created } = await project.send(VALUE)
