@@ -4,6 +4,7 @@ import type { Arrival, HttpCore } from './core.ts'
 import type { Answer } from './exchange.ts'
 import { NodeBody, type NodeRequest } from './node-body.ts'
 import { sendAnswer } from './node-send.ts'
+import { closeWhileQueued } from './pipelined.ts'
 import type { Params, Route } from './router.ts'
 import { splitTarget } from './target.ts'
 
@@ -31,6 +32,7 @@ export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call
   const flight = core.flights.begin()
   const onClose = (): void => flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
   res.once('close', onClose)
+  const leaveQueue = closeWhileQueued(req, res)
   const body = new NodeBody(req, { signal: flight.signal, stallTimeoutMs: options.stallTimeoutMs })
   let arrival: Arrival<H> | undefined
   try {
@@ -42,6 +44,7 @@ export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call
     else cutOff(core, arrival, res, thrown)
   } finally {
     res.off('close', onClose)
+    leaveQueue()
     flight.end()
   }
 }

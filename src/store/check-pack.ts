@@ -3,7 +3,7 @@ import { crc32 } from 'node:zlib'
 import { inflateFragments } from '../compression/inflate.ts'
 import { BLOB_READ_BYTES_MAX, type BlobStore } from '../storage/backend.ts'
 import { corrupt } from './byte-codec.ts'
-import { damage, messageOf, type Finding } from './finding.ts'
+import { damageBy, type Finding } from './finding.ts'
 import type { Pack } from './pack-catalog.ts'
 import { decodeHeader, decodeTables, decodeTrailer, HEADER_BYTES_MAX, tableEntry, TRAILER_BYTES, type PackTables } from './pack-format.ts'
 import { readSource } from './segment-reader.ts'
@@ -58,7 +58,7 @@ export async function* checkBlocks(blobs: BlobStore, pack: Pack, tables: PackTab
       try {
         await checkBlock(bytes.subarray(from, from + directory.storedBytes[block]), tables, block)
       } catch (error) {
-        yield damage(pack.projectId, `pack ${pack.record.packId}`, `block ${block}: ${messageOf(error)}`)
+        yield damageBy(error, pack.projectId, `pack ${pack.record.packId}`, (message) => `block ${block}: ${message}`)
       }
     }
     first = end

@@ -1,9 +1,10 @@
+import { StowageError } from '../errors.ts'
 import type { BlobStore, RecordStore } from '../storage/backend.ts'
 import { corrupt } from './byte-codec.ts'
 import { ByteCache } from './byte-cache.ts'
-import { packBlobName, packKey } from './keys.ts'
+import { headKey, packBlobName, packKey } from './keys.ts'
 import { decodeTables, type PackTables } from './pack-format.ts'
-import { decodePackRecord, type PackRecord } from './records.ts'
+import { decodeHead, decodePackRecord, type PackRecord } from './records.ts'
 import type { ByteSource } from './segment.ts'
 import { readSource } from './segment-reader.ts'
 
@@ -35,13 +36,13 @@ export class PackCatalog {
     this.#tables = new ByteCache(cacheBytes - (cacheBytes >> 2), tablesBytes)
   }
 
-  /** The pack with this number. Throws `corrupt_data` when its record is not there. */
+  /** The pack with this number. Throws `corrupt_data` when its record is not there, `not_found` when the project was removed meanwhile. */
   async pack({ projectId, generation }: ProjectView, sequence: number): Promise<Pack> {
     const cacheKey = `${generation}\0${sequence}\0${projectId}`
     const pack = await this.#packs.get(cacheKey, async () => {
       const key = packKey(projectId, generation, sequence)
       const [value] = await this.#records.getMany([key])
-      if (value === undefined) throw corrupt(`the record of pack ${sequence} is missing, though objects lie in it`)
+      if (value === undefined) return this.#noPack(projectId, generation, sequence)
       return packOf(projectId, sequence, decodePackRecord(key, value))
     })
     // Who owns what is known only once the pack is applied; until then it is looked up each time.
@@ -50,12 +51,20 @@ export class PackCatalog {
   }
 
   tables(pack: Pack): Promise<PackTables> {
-    return this.#tables.get(pack.record.packId, () => readTables(this.#blobs, pack))
+    return this.#tables.get(`${pack.record.packId}\0${pack.projectId}`, () => readTables(this.#blobs, pack))
   }
 
   clear(): void {
     this.#packs.clear()
     this.#tables.clear()
+  }
+
+  async #noPack(projectId: string, generation: number, sequence: number): Promise<never> {
+    const key = headKey(projectId)
+    const [value] = await this.#records.getMany([key])
+    const head = value === undefined ? undefined : decodeHead(key, value)
+    if (head !== undefined && (head.removed || head.generation > generation)) throw new StowageError('not_found', 'the project was removed while it was read')
+    throw corrupt(`the record of pack ${sequence} is missing, though objects lie in it`)
   }
 }
 

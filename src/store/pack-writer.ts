@@ -1,6 +1,7 @@
 import type { DeflatePool } from '../compression/deflate-pool.ts'
 import type { MemoryLease } from '../memory-budget.ts'
 import type { ObjectBatch } from '../object/batch.ts'
+import { abortableContent } from '../storage/content.ts'
 import type { Admission } from './admission.ts'
 import { PackBuilder } from './pack-builder.ts'
 import { encodeHeader, encodeTables, type PackHeader, type PackTables } from './pack-format.ts'
@@ -55,7 +56,8 @@ export class PackWriter {
   /** The pack, in buffers of about 128 KB. */
   async *content(batches: AsyncIterable<ObjectBatch>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
     this.#emit(encodeHeader(this.#header))
-    for await (const batch of batches) {
+    // An upload that is aborted ends at once, also while its source keeps it waiting.
+    for await (const batch of abortableContent(batches, signal)) {
       await this.#admission.admit(batch, this.#builder, signal)
       await this.#lease.resize(UPLOAD_BASE_BYTES + Math.floor(this.#memoryBytes / TABLES_STEP_BYTES) * TABLES_STEP_BYTES)
       this.#startCompressing()

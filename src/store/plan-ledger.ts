@@ -1,13 +1,15 @@
 import type { BlobStore, RecordStore } from '../storage/backend.ts'
 import { keyBounds, keyParts, planBlobName } from './keys.ts'
-import type { LoadedPlan } from './planned-selection.ts'
+import { PlanUse } from './planned-selection.ts'
 import { decodePlanRecord } from './records.ts'
 
 export interface StoredPlan {
   readonly key: Uint8Array
+  /** The plan's record. */
+  readonly value: Uint8Array
   readonly blobName: string
   readonly bytes: number
-  readonly plan?: LoadedPlan
+  readonly use: PlanUse
 }
 
 /** Keeps the plans in storage under a bound of bytes: the ones that were not used for longest go first, unless an answer is being sent by them. */
@@ -33,22 +35,44 @@ export class PlanLedger {
     this.#plans.set(name, plan)
   }
 
-  /** Notes a plan that is in storage, and makes room. One that it replaces is removed. */
+  /** Who uses the plan in this blob, also from when it was loaded before. */
+  useOf(name: string, blobName: string): PlanUse {
+    const known = this.#plans.get(name)
+    return known?.blobName === blobName ? known.use : new PlanUse()
+  }
+
+  /** Notes a plan that was made, and makes room. The one that it replaces is removed. */
   async added(name: string, stored: StoredPlan): Promise<void> {
-    this.#surveyed ??= this.#survey()
-    await this.#surveyed
     const replaced = this.#note(name, stored)
-    // A replaced plan that answers are still being sent by is left to the sweep of blobs that nothing names.
-    const isReplaced = replaced !== undefined && replaced.blobName !== stored.blobName && (replaced.plan?.users ?? 0) === 0
-    if (isReplaced) await this.#blobs.remove([replaced.blobName])
+    if (replaced !== undefined) {
+      replaced.use.isRetired = true
+      // A replaced plan that answers are still being sent by is left to the sweep of blobs that nothing names.
+      if (replaced.use.answers === 0) await this.#blobs.remove([replaced.blobName])
+    }
+    await this.#makeRoom(name)
+  }
+
+  /** Notes a plan that was found in storage, and makes room. Which of two is the current one only their records know, so nothing is replaced. */
+  async found(name: string, stored: StoredPlan): Promise<void> {
+    this.#note(name, stored)
+    await this.#makeRoom(name)
+  }
+
+  async #makeRoom(keep: string): Promise<void> {
+    await this.#surveyOnce()
     for (const [candidate, plan] of this.#plans) {
       if (this.#bytes <= this.#bytesMax) return
-      if (candidate === name || (plan.plan?.users ?? 0) > 0) continue
-      this.#plans.delete(candidate)
-      this.#bytes -= plan.bytes
-      await this.#records.commit({ remove: [plan.key] })
-      await this.#blobs.remove([plan.blobName])
+      if (candidate !== keep && plan.use.answers === 0) await this.#evict(candidate, plan)
     }
+  }
+
+  async #evict(name: string, { key, value, blobName, bytes, use }: StoredPlan): Promise<void> {
+    use.isRetired = true
+    this.#plans.delete(name)
+    this.#bytes -= bytes
+    // Unless the record is another one by now: somebody else made the plan anew.
+    await this.#records.commit({ remove: [key], expect: [{ key, value }] })
+    await this.#blobs.remove([blobName])
   }
 
   #note(name: string, stored: StoredPlan): StoredPlan | undefined {
@@ -60,23 +84,37 @@ export class PlanLedger {
     return replaced
   }
 
-  /** Plans that were stored before this process began. */
+  async #surveyOnce(): Promise<void> {
+    this.#surveyed ??= this.#survey()
+    try {
+      await this.#surveyed
+    } catch (error) {
+      this.#surveyed = undefined
+      throw error
+    }
+  }
+
+  /** Plans that were stored before this process began. They count as used before those of now. */
   async #survey(): Promise<void> {
+    const earlier: [string, StoredPlan][] = []
     for await (const entries of this.#records.range(keyBounds('plan'))) {
       for (const { key, value } of entries) {
         const stored = storedPlan(key, value)
-        const name = Buffer.from(key).toString('utf8')
-        if (stored !== undefined && !this.#plans.has(name)) this.#note(name, stored)
+        if (stored !== undefined) earlier.push([Buffer.from(key).toString('utf8'), stored])
       }
     }
+    const current = [...this.#plans]
+    this.#plans.clear()
+    this.#bytes = 0
+    for (const [name, stored] of [...earlier, ...current]) this.#note(name, stored)
   }
 }
 
 /** `undefined` for a damaged record: it is replaced when its plan is asked for. */
 function storedPlan(key: Uint8Array, value: Uint8Array): StoredPlan | undefined {
   try {
-    const record = decodePlanRecord(key, value)
-    return { key, blobName: planBlobName(keyParts(key)[0], record.planId), bytes: record.planBytes }
+    const { planId, planBytes } = decodePlanRecord(key, value)
+    return { key, value, blobName: planBlobName(keyParts(key)[0], planId), bytes: planBytes, use: new PlanUse() }
   } catch {
     return undefined
   }

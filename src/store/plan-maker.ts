@@ -5,15 +5,14 @@ import { closureDigest } from './closure.ts'
 import { chosenSegments } from './graph-selection.ts'
 import type { PackCatalog, ProjectView } from './pack-catalog.ts'
 import { encodePlanHeader, encodePlanTables, PATCH_SOURCE, PlanRowList, type PlanPack, type PlanTables } from './plan-format.ts'
+import { measureLines, type PatchFragment, patchPieces } from './plan-patch.ts'
 import { readAhead } from './read-ahead.ts'
 import type { Segment } from './segment.ts'
 import type { SegmentReader } from './segment-reader.ts'
 
-/** Lines that are compressed together in the patch. Larger than a block of a pack: nothing is ever cut out of a patch. */
-const PATCH_FRAGMENT_BYTES = 131_072
+/** Shorter runs of whole blocks are copied into the patch: reading them one by one, forever, costs more than keeping them once more. */
+const RUN_IN_PLACE_BYTES_MIN = 65_536
 const FRAGMENTS_IN_FLIGHT = 4
-const TAB = 0x09
-const LINE_FEED = 0x0a
 
 export interface PlanOrder {
   readonly project: ProjectView
@@ -29,14 +28,6 @@ export interface MadePlan {
 
 /** Stores the plan's bytes: as a blob, or in memory. */
 export type PlanSink = (content: AsyncIterable<Uint8Array>) => Promise<void>
-
-interface PatchFragment {
-  readonly stored: Uint8Array
-  readonly rawBytes: number
-  readonly rawCrc32: number
-  readonly objects: number
-  readonly idBytes: number
-}
 
 /** Makes the plan of one answer. */
 export class PlanMaker {
@@ -112,17 +103,18 @@ export class PlanMaker {
     } else {
       await this.#noteWhole(root, closure.root.sequence)
     }
-    yield* readAhead(patchPieces(this.#reader.lines(this.#cutSegments(batches), signal)), FRAGMENTS_IN_FLIGHT, (lines) => this.#compress(lines))
+    const pieces = patchPieces(this.#reader.pieces(this.#patchSegments(batches), signal))
+    yield* readAhead(pieces, { count: FRAGMENTS_IN_FLIGHT }, (piece) => ('lines' in piece ? this.#compress(piece.lines) : Promise.resolve(piece)))
   }
 
-  /** Passes on what must be cut; what is whole becomes rows. */
-  async *#cutSegments(batches: AsyncIterable<readonly Segment[]>): AsyncGenerator<readonly Segment[]> {
+  /** Passes on what goes into the patch; long runs of whole blocks become rows where they are. */
+  async *#patchSegments(batches: AsyncIterable<readonly Segment[]>): AsyncGenerator<readonly Segment[]> {
     const sequences = this.#order.packs[Symbol.iterator]()
     for await (const segments of batches) {
       const { sequence } = (sequences.next() as IteratorYieldResult<PackSelection>).value
-      for (const segment of segments) if (segment.cut === undefined) await this.#noteWhole(segment, sequence)
-      const cut = segments.filter((segment) => segment.cut !== undefined)
-      if (cut.length > 0) yield cut
+      for (const segment of segments) if (staysInPlace(segment)) await this.#noteWhole(segment, sequence)
+      const rest = segments.filter((segment) => !staysInPlace(segment))
+      if (rest.length > 0) yield rest
     }
   }
 
@@ -141,32 +133,6 @@ export class PlanMaker {
   }
 }
 
-/** Cuts and joins buffers of lines so that each has about `PATCH_FRAGMENT_BYTES`. */
-async function* patchPieces(buffers: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
-  let open: Uint8Array[] = []
-  let openBytes = 0
-  for await (const lines of buffers) {
-    for (let start = 0; start < lines.length; ) {
-      const near = start + PATCH_FRAGMENT_BYTES - openBytes
-      const end = near >= lines.length ? lines.length : lines.indexOf(LINE_FEED, near) + 1
-      open.push(lines.subarray(start, end))
-      openBytes += end - start
-      start = end
-      if (openBytes < PATCH_FRAGMENT_BYTES) continue
-      yield open.length === 1 ? open[0] : Buffer.concat(open)
-      open = []
-      openBytes = 0
-    }
-  }
-  if (open.length > 0) yield Buffer.concat(open)
-}
-
-function measureLines(lines: Uint8Array): { objects: number; idBytes: number } {
-  let objects = 0
-  let idBytes = 0
-  for (let start = 0; start < lines.length; start = lines.indexOf(LINE_FEED, start) + 1) {
-    idBytes += lines.indexOf(TAB, start) - start
-    objects++
-  }
-  return { objects, idBytes }
+function staysInPlace({ cut, start, end }: Segment): boolean {
+  return cut === undefined && end - start >= RUN_IN_PLACE_BYTES_MIN
 }

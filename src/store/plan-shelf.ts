@@ -4,13 +4,14 @@ import type { IdSet } from '../object/id-set.ts'
 import { Semaphore } from '../semaphore.ts'
 import type { BlobStore, RecordStore } from '../storage/backend.ts'
 import { ByteCache } from './byte-cache.ts'
-import { countObjects } from './closure.ts'
-import { keyBounds, planBlobName, planKey } from './keys.ts'
+import { closureDigest, countObjects } from './closure.ts'
+import { planBlobName, planKey } from './keys.ts'
 import { locate, LOOKUP_KEYS } from './locator.ts'
 import type { PackCatalog, ProjectView } from './pack-catalog.ts'
 import { decodePlanTables } from './plan-format.ts'
 import { PlanMaker, type PlanOrder } from './plan-maker.ts'
 import { LoadedPlan } from './planned-selection.ts'
+import { isQuiet, isRemoved, readHead } from './projects.ts'
 import { decodePlanRecord, encodePlanRecord, type PlanRecord } from './records.ts'
 import type { SegmentReader } from './segment-reader.ts'
 import { readSource } from './segment-reader.ts'
@@ -18,6 +19,8 @@ import { PlanLedger } from './plan-ledger.ts'
 
 /** Plans of closures up to this size are kept in memory alone: they are made again in less time than a sync takes. */
 const KEPT_IN_MEMORY_OBJECTS_MAX = 1_000
+/** Plans that wait to be made, each with the closure that it is for. Beyond this answers go without. */
+const PLANS_WAITING_MAX = 64
 
 export interface PlanShelfParts {
   readonly records: RecordStore
@@ -29,6 +32,8 @@ export interface PlanShelfParts {
   /** Bytes of plans held in memory, and of plan blobs in storage. */
   readonly cacheBytes: number
   readonly storedBytesMax: number
+  /** Told what failed without harm to an answer. */
+  readonly onError: (error: unknown) => void
 }
 
 /** Finds, makes and keeps plans. They are caches: one that is lost, damaged or evicted is made again. */
@@ -49,25 +54,29 @@ export class PlanShelf {
   async find(project: ProjectView, rootId: string, variant: string, signal: AbortSignal): Promise<LoadedPlan | undefined> {
     const key = planKey(project.projectId, project.generation, rootId, variant)
     const name = nameOf(key)
-    const plan = await this.#loaded.get(name, () => this.#load(project, key))
-    if (plan === undefined || !(await this.#stillHolds(plan, project, signal))) {
-      this.#loaded.delete(name)
-      return undefined
+    const loading = this.#loaded.get(name, () => this.#load(project, key))
+    const plan = await loading
+    if (plan !== undefined && !plan.use.isRetired && (await this.#stillHolds(plan, project, signal))) {
+      this.#ledger.used(name)
+      return plan
     }
-    this.#ledger.used(name)
-    return plan
+    this.#loaded.delete(name, loading)
+    return undefined
   }
 
-  /** Makes a plan, once for all who ask for it at the same time. */
-  make(order: PlanOrder, rootId: string, variant: string, signal: AbortSignal): Promise<LoadedPlan> {
+  /**
+   * Makes a plan, once for all who ask for the same one at the same time. `undefined` when so many wait already that it is better to do without.
+   */
+  make(order: PlanOrder, rootId: string, variant: string, signal: AbortSignal): Promise<LoadedPlan | undefined> {
     const { projectId, generation } = order.project
     const key = planKey(projectId, generation, rootId, variant)
-    const name = `${order.closure.sequence}\0${nameOf(key)}`
-    const making = this.#making.get(name) ?? this.#oneAtATime.run(signal, () => this.#make(order, key, signal))
-    if (!this.#making.has(name)) {
-      this.#making.set(name, making)
-      making.catch(() => undefined).finally(() => this.#making.delete(name))
-    }
+    const name = `${closureDigest(order.closure.packs)}\0${nameOf(key)}`
+    const running = this.#making.get(name)
+    if (running !== undefined) return running
+    if (this.#making.size >= PLANS_WAITING_MAX) return Promise.resolve(undefined)
+    const making = this.#oneAtATime.run(signal, () => this.#make(order, key, signal))
+    this.#making.set(name, making)
+    making.catch(() => undefined).finally(() => this.#making.delete(name))
     return making
   }
 
@@ -95,27 +104,45 @@ export class PlanShelf {
     const { records, blobs } = this.#parts
     const blobName = planBlobName(project.projectId, planId)
     let planBytes = 0
-    const made = await maker.make(planId, async (content) => void ({ size: planBytes } = await blobs.put(blobName, content, { signal })), signal)
+    const sink = async (content: AsyncIterable<Uint8Array>): Promise<void> => {
+      ;({ size: planBytes } = await blobs.put(blobName, content, { signal }))
+    }
+    const made = await maker.make(planId, sink, signal)
     const record: PlanRecord = { planId, planBytes, tablesStart: made.tablesStart, missing: closure.missing.size, sequence: closure.sequence }
-    await records.commit({ put: [{ key, value: encodePlanRecord(key, record) }] })
+    const value = encodePlanRecord(key, record)
+    await records.commit({ put: [{ key, value }] })
+    await this.#dropIfRemoved(project, key, value, blobName)
     const plan = new LoadedPlan({ blob: blobName }, made.tables)
-    await this.#ledger.added(nameOf(key), { key, blobName, bytes: planBytes, plan })
+    // What goes wrong while room is made for a plan is no reason to do without it.
+    await this.#ledger.added(nameOf(key), { key, value, blobName, bytes: planBytes, use: plan.use }).catch(this.#parts.onError)
     return plan
   }
 
-  async #load(project: ProjectView, key: Uint8Array): Promise<LoadedPlan | undefined> {
+  /** The sweep of a removed project may have been here before the plan was. */
+  async #dropIfRemoved(project: ProjectView, key: Uint8Array, value: Uint8Array, blobName: string): Promise<void> {
     const { records, blobs } = this.#parts
+    const { head } = await readHead(records, project.projectId)
+    if (!isRemoved(head, project.generation)) return
+    await records.commit({ remove: [key], expect: [{ key, value }] })
+    await blobs.remove([blobName])
+    throw new StowageError('not_found', 'the project was removed while a plan was made for it')
+  }
+
+  async #load(project: ProjectView, key: Uint8Array): Promise<LoadedPlan | undefined> {
+    const { records, blobs, onError } = this.#parts
     const [value] = await records.getMany([key])
     if (value === undefined) return undefined
     try {
       const record = decodePlanRecord(key, value)
-      const source = { blob: planBlobName(project.projectId, record.planId) }
-      const plan = new LoadedPlan(source, decodePlanTables(await readSource(blobs, source, record.tablesStart, record.planBytes)))
-      await this.#ledger.added(nameOf(key), { key, blobName: source.blob, bytes: record.planBytes, plan })
-      return plan
+      const blobName = planBlobName(project.projectId, record.planId)
+      const use = this.#ledger.useOf(nameOf(key), blobName)
+      const tables = decodePlanTables(await readSource(blobs, { blob: blobName }, record.tablesStart, record.planBytes))
+      await this.#ledger.found(nameOf(key), { key, value, blobName, bytes: record.planBytes, use }).catch(onError)
+      return new LoadedPlan({ blob: blobName }, tables, use)
     } catch (error) {
-      if (error instanceof StowageError && error.retryable) throw error
-      await records.commit({ remove: [key] })
+      if (!(error instanceof StowageError) || error.retryable) throw error
+      onError(error)
+      await records.commit({ remove: [key], expect: [{ key, value }] }).catch(onError)
       return undefined
     }
   }
@@ -124,10 +151,10 @@ export class PlanShelf {
   async #stillHolds(plan: LoadedPlan, project: ProjectView, signal: AbortSignal): Promise<boolean> {
     const { missing, absentClaims } = plan.tables
     if (missing.size + absentClaims.size === 0 || plan.checkedSequence === project.sequence) return true
-    const isQuiet = await this.#isQuiet(project)
+    const wasQuiet = await isQuiet(this.#parts.records, project)
     for (const ids of [missing, absentClaims]) if (!(await this.#allAbsent(project, ids, signal))) return false
     // An upload that is committed but not applied yet may still bring one of them, without another step of the sequence.
-    if (isQuiet) plan.checkedSequence = project.sequence
+    if (wasQuiet) plan.checkedSequence = project.sequence
     return true
   }
 
@@ -140,18 +167,11 @@ export class PlanShelf {
     }
     return true
   }
-
-  async #isQuiet({ projectId, generation }: ProjectView): Promise<boolean> {
-    for await (const entries of this.#parts.records.range({ ...keyBounds('pending', projectId, generation), limit: 1 })) {
-      if (entries.length > 0) return false
-    }
-    return true
-  }
 }
 
 async function makeInMemory(maker: PlanMaker, planId: string, signal: AbortSignal): Promise<LoadedPlan> {
   const chunks: Uint8Array[] = []
-  const { tables } = await maker.make(planId, async (content) => void (await collect(content, chunks)), signal)
+  const { tables } = await maker.make(planId, (content) => collect(content, chunks), signal)
   return new LoadedPlan({ bytes: Buffer.concat(chunks) }, tables)
 }
 

@@ -1,3 +1,4 @@
+import { StowageError } from '../errors.ts'
 import type { Fragment, HaveOutcome, PlannedSelection, Selection, SelectionReadOptions } from '../object/selection.ts'
 import { firstIds } from './graph-selection.ts'
 import { packBlobName } from './keys.ts'
@@ -11,6 +12,14 @@ const ROWS_AT_ONCE = 256
 /** Stored bytes are compared with their CRC when a plan is first sent after it was loaded, and again after this long. */
 const VERIFY_INTERVAL_MS = 10 * 60_000
 
+/** Who uses the bytes of a plan, however often it was loaded. */
+export class PlanUse {
+  /** Answers that are being sent by it. */
+  answers = 0
+  /** It was replaced or evicted, or turned out to be damaged: nobody may begin to use it any more. */
+  isRetired = false
+}
+
 /** A plan in memory, shared by every answer that is sent by it. */
 export class LoadedPlan {
   /** Where the patch lies. */
@@ -20,13 +29,13 @@ export class LoadedPlan {
   readonly digest: string
   /** The project's sequence at which the absent ids were last seen to be absent, with no upload under way. */
   checkedSequence = -1
-  /** Answers that are being sent by it. */
-  users = 0
+  readonly use: PlanUse
   #verifiedAtMs = -Infinity
 
-  constructor(source: ByteSource, tables: PlanTables) {
+  constructor(source: ByteSource, tables: PlanTables, use: PlanUse = new PlanUse()) {
     this.source = source
     this.tables = tables
+    this.use = use
     this.totals = totalsOf(tables.rows)
     this.digest = planDigest(tables.rows)
   }
@@ -79,7 +88,7 @@ export class PlanSelection implements Selection, PlannedSelection {
     this.#catalog = catalog
     this.#reader = reader
     this.#project = project
-    loaded.users++
+    loaded.use.answers++
   }
 
   get plan(): PlannedSelection {
@@ -91,14 +100,18 @@ export class PlanSelection implements Selection, PlannedSelection {
   }
 
   lines({ signal }: SelectionReadOptions): AsyncIterable<Uint8Array> {
-    return this.#reader.lines(this.#segments(0), signal)
+    return this.#watched(this.#reader.lines(this.#segments(0), signal))
   }
 
   fragments({ signal }: SelectionReadOptions): AsyncIterable<readonly Fragment[]> {
-    return this.#reader.fragments(this.#segments(0), signal)
+    return this.#watched(this.#reader.fragments(this.#segments(0), signal))
   }
 
-  async *stored(start: number, end: number, { signal }: SelectionReadOptions): AsyncGenerator<Uint8Array> {
+  stored(start: number, end: number, options: SelectionReadOptions): AsyncIterable<Uint8Array> {
+    return this.#watched(this.#stored(start, end, options))
+  }
+
+  async *#stored(start: number, end: number, { signal }: SelectionReadOptions): AsyncGenerator<Uint8Array> {
     const { row, offset } = this.#rowAt(start, (index) => this.#loaded.tables.rows.storedBytes[index])
     const isVerifying = this.#loaded.isDueForVerification
     let at = offset
@@ -115,13 +128,23 @@ export class PlanSelection implements Selection, PlannedSelection {
   linesFrom(unit: 'text' | 'json', offset: number, { signal }: SelectionReadOptions): { skip: number; lines: AsyncIterable<Uint8Array> } {
     const { rawBytes, idBytes, objects } = this.#loaded.tables.rows
     const found = this.#rowAt(offset, (row) => (unit === 'text' ? rawBytes[row] : rawBytes[row] - idBytes[row] - objects[row]))
-    return { skip: offset - found.offset, lines: this.#reader.lines(this.#segments(found.row), signal) }
+    return { skip: offset - found.offset, lines: this.#watched(this.#reader.lines(this.#segments(found.row), signal)) }
   }
 
   release(): void {
     if (this.#isReleased) return
     this.#isReleased = true
-    this.#loaded.users--
+    this.#loaded.use.answers--
+  }
+
+  /** A plan that leads to damage is not used again: a new one is made, and if the damage was the plan's own it is gone. */
+  async *#watched<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
+    try {
+      yield* items
+    } catch (error) {
+      if (error instanceof StowageError && error.code === 'corrupt_data') this.#loaded.use.isRetired = true
+      throw error
+    }
   }
 
   /** The row that holds byte `offset` when row i has `bytesOf(i)` bytes, and the byte that the row starts with. */

@@ -29,6 +29,20 @@ export function writingGeneration(head: ProjectHead | undefined): number {
   return head.removed ? head.generation + 1 : head.generation
 }
 
+/** Whether a generation is gone for good. Where the project's record is lost nobody knows, and nothing is. */
+export function isRemoved(head: ProjectHead | undefined, generation: number): boolean {
+  if (head === undefined) return false
+  return head.generation > generation || (head.generation === generation && head.removed)
+}
+
+/** Whether no upload of the project is between its commit and its answer: then every id of every pack is written. */
+export async function isQuiet(records: RecordStore, { projectId, generation }: ProjectView): Promise<boolean> {
+  for await (const entries of records.range({ ...keyBounds('pending', projectId, generation), limit: 1 })) {
+    if (entries.length > 0) return false
+  }
+  return true
+}
+
 export async function* listProjects(records: RecordStore): AsyncGenerator<readonly string[]> {
   for await (const entries of records.range(keyBounds('head'))) {
     const ids = entries.filter(({ key, value }) => !decodeHead(key, value).removed).map(({ key }) => keyParts(key)[0])

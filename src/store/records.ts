@@ -47,6 +47,16 @@ export function decodeObjectRecord(key: Uint8Array, value: Uint8Array): ObjectLo
   return { sequence: reader.u48(), ordinal: reader.u32(), textBytes: reader.u32(), textCrc32: reader.u32() }
 }
 
+/** The value of a key that says everything by being there. */
+export function encodeMark(key: Uint8Array): Uint8Array {
+  return seal(key, new ByteWriter(8).u8(VERSION))
+}
+
+/** Throws `corrupt_data` unless the mark was made for this very key. */
+export function decodeMark(key: Uint8Array, value: Uint8Array): void {
+  open(key, value, 'a mark')
+}
+
 /** A project. `sequence` is the number that its next pack gets. */
 export interface ProjectHead {
   readonly generation: number

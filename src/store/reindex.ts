@@ -1,165 +1,142 @@
+import { randomBytes } from 'node:crypto'
 import type { BlobStore, RecordStore, StorageBackend } from '../storage/backend.ts'
 import { classifiedBackend } from '../storage/classified.ts'
-import { readWholeTables } from './check-pack.ts'
+import { Bitmap } from './bitmap.ts'
 import { Committer } from './committer.ts'
-import { damage, messageOf, note, type Finding } from './finding.ts'
-import { headKey, keyBounds, keyParts, packKey, parseHex } from './keys.ts'
-import { packOf } from './pack-catalog.ts'
-import { decodeHeader, decodeTrailer, HEADER_BYTES_MAX, TRAILER_BYTES } from './pack-format.ts'
-import { decodeHead, decodePackRecord, encodeHead, encodePackRecord, type PackRecord } from './records.ts'
-import { readSource } from './segment-reader.ts'
-import { isTombstone, readTombstone } from './tombstone.ts'
+import { damage, damageBy, note, type Finding } from './finding.ts'
+import { headKey, keyBounds, keyParts, packKey } from './keys.ts'
+import { PackBuilder } from './pack-builder.ts'
+import { packOf, readTables } from './pack-catalog.ts'
+import { encodeHeader, encodeTables } from './pack-format.ts'
+import { decodeHead, decodeMark, encodeHead, encodePackRecord, type PackRecord, type ProjectHead } from './records.ts'
+import { findPacks, FoundPacks, type FoundPack } from './reindex-find.ts'
+import { garbageEntry, removeRecords } from './removal.ts'
 
-const PACK_FILE = /^[0-9a-f]{64}\/[0-9a-f]{32}$/
-const REMOVALS_AT_ONCE = 25
-
-/** A pack that was found, in the storage or inside a record. */
-interface FoundPack {
-  readonly generation: number
-  /** Its number, where a record still tells it. */
-  readonly sequence: number | undefined
-  readonly timeMs: number
-  readonly record: PackRecord
+interface ReindexParts {
+  readonly records: RecordStore
+  readonly blobs: BlobStore
+  readonly found: FoundPacks
 }
-
-/** Projects by id, each with its packs by pack id. */
-type FoundPacks = Map<string, Map<string, FoundPack>>
 
 /**
  * Writes the records anew from the packs, and yields what it found on the way. For a storage whose records are damaged or lost: of several texts for
  * one id the earlier pack's wins, packs whose records survive before those that are only found as blobs, and what a tombstone names stays removed.
- * Repeatable. The backend must be open, and nobody else may use it meanwhile.
+ * Repeatable; what it says is damage is lost. The backend must be open, and nobody else may use it meanwhile. Throws what keeps it from working.
  */
 export async function* reindexStore(rawBackend: StorageBackend): AsyncGenerator<Finding> {
   const { records, blobs } = classifiedBackend(rawBackend)
-  const removed = new Map<string, number>()
-  const found: FoundPacks = new Map()
-  yield* findInRecords(records, blobs, found)
-  yield* findInBlobs(blobs, found, removed)
+  const found = new FoundPacks()
+  yield* findPacks(records, blobs, found)
   yield* dropDerived(records)
-  for (const [projectId, packs] of found) yield* rebuildProject(records, blobs, projectId, [...packs.values()], removed.get(projectId) ?? 0)
-}
-
-async function* findInRecords(records: RecordStore, blobs: BlobStore, found: FoundPacks): AsyncGenerator<Finding> {
-  for await (const entries of records.range(keyBounds('pack'))) {
-    for (const { key, value } of entries) {
-      const [projectId, generationHex, sequenceHex] = keyParts(key)
-      try {
-        const record = decodePackRecord(key, value)
-        const { source } = packOf(projectId, 0, record)
-        const { timeMs } = decodeHeader(await readSource(blobs, source, 0, Math.min(HEADER_BYTES_MAX, record.packBytes)))
-        remember(found, projectId, { generation: parseHex(generationHex), sequence: parseHex(sequenceHex), timeMs, record })
-      } catch (error) {
-        yield damage(projectId, `pack ${parseHex(sequenceHex)}`, `its record cannot be used: ${messageOf(error)}`)
-        await records.commit({ remove: [key] })
-      }
-    }
+  const heads = yield* readHeads(records)
+  for (const projectId of new Set([...heads.keys(), ...found.projects.keys(), ...found.buried])) {
+    yield* rebuildProject({ records, blobs, found }, projectId, heads.get(projectId))
   }
 }
 
-async function* findInBlobs(blobs: BlobStore, found: FoundPacks, removed: Map<string, number>): AsyncGenerator<Finding> {
-  for await (const batch of blobs.list('')) {
-    for (const { name, size } of batch) {
-      try {
-        if (isTombstone(name)) {
-          const { projectId, generation } = await readTombstone(blobs, name, size)
-          removed.set(projectId, Math.max(generation, removed.get(projectId) ?? 0))
-        } else if (PACK_FILE.test(name)) {
-          yield* findPackBlob(blobs, name, size, found)
-        }
-      } catch (error) {
-        yield damage(undefined, `blob ${name}`, messageOf(error))
-      }
-    }
-  }
-}
-
-async function* findPackBlob(blobs: BlobStore, name: string, size: number, found: FoundPacks): AsyncGenerator<Finding> {
-  const source = { blob: name }
-  const { projectId, packId, generation, timeMs } = decodeHeader(await readSource(blobs, source, 0, Math.min(HEADER_BYTES_MAX, size)))
-  if (found.get(projectId)?.has(packId)) return
-  const trailer = decodeTrailer(await readSource(blobs, source, Math.max(0, size - TRAILER_BYTES), size))
-  const record: PackRecord = {
-    state: 'committed',
-    packId,
-    objects: trailer.objects,
-    packBytes: size,
-    tablesStart: trailer.sectionsStart,
-    condemnedAtMs: 0,
-    owned: undefined,
-    inline: undefined,
-  }
-  remember(found, projectId, { generation, sequence: undefined, timeMs, record })
-  yield note(projectId, `pack ${packId}`, `no record names its ${trailer.objects} objects: its record was lost, or it was never acknowledged`)
-}
-
-function remember(found: FoundPacks, projectId: string, pack: FoundPack): void {
-  const packs = found.get(projectId) ?? new Map<string, FoundPack>()
-  packs.set(pack.record.packId, pack)
-  found.set(projectId, packs)
-}
-
-/** Records that are made anew from the packs: where objects lie, plans, and what is under way. */
+/** Removes the records that are made anew: where objects lie, plans, and marks of what is under way. */
 async function* dropDerived(records: RecordStore): AsyncGenerator<Finding> {
   for (const kind of ['object', 'plan', 'pending'] as const) {
-    for await (const entries of records.range(keyBounds(kind))) {
-      for (let i = 0; i < entries.length; i += REMOVALS_AT_ONCE) {
-        await records.commit({ remove: entries.slice(i, i + REMOVALS_AT_ONCE).map(({ key }) => key) })
-      }
-    }
+    for await (const entries of records.range(keyBounds(kind))) await removeRecords(records, entries)
   }
-  for await (const entries of records.range(keyBounds('head'))) {
-    for (const { key, value } of entries) {
+  for await (const entries of records.range(keyBounds('garbage'))) {
+    for (const entry of entries) {
       try {
-        decodeHead(key, value)
+        decodeMark(entry.key, entry.value)
       } catch (error) {
-        yield damage(keyParts(key)[0], 'project record', messageOf(error))
-        await records.commit({ remove: [key] })
+        yield damageBy(error, keyParts(entry.key)[0], 'mark of a removed project')
+        await removeRecords(records, [entry])
       }
     }
   }
 }
 
-async function* rebuildProject(records: RecordStore, blobs: BlobStore, projectId: string, packs: FoundPack[], removedGeneration: number): AsyncGenerator<Finding> {
-  const key = headKey(projectId)
-  const [value] = await records.getMany([key])
-  const head = value === undefined ? undefined : decodeHead(key, value)
-  if (head?.removed && head.generation >= removedGeneration) removedGeneration = head.generation
-  const generation = Math.max(...packs.map((pack) => pack.generation))
-  if (generation <= removedGeneration) {
-    yield note(projectId, 'project', 'it was removed; its packs stay removed')
+/** The projects' records; those that cannot be read are removed. */
+async function* readHeads(records: RecordStore): AsyncGenerator<Finding, Map<string, ProjectHead>> {
+  const heads = new Map<string, ProjectHead>()
+  for await (const entries of records.range(keyBounds('head'))) {
+    for (const entry of entries) {
+      const [projectId] = keyParts(entry.key)
+      try {
+        heads.set(projectId, decodeHead(entry.key, entry.value))
+      } catch (error) {
+        yield damageBy(error, projectId, 'project record')
+        await removeRecords(records, [entry])
+      }
+    }
+  }
+  return heads
+}
+
+async function* rebuildProject(parts: ReindexParts, projectId: string, head: ProjectHead | undefined): AsyncGenerator<Finding> {
+  const { records, found } = parts
+  const packs = found.packsOf(projectId)
+  const removedUpTo = Math.max(found.buriedGeneration(projectId), head === undefined ? 0 : head.generation - (head.removed ? 0 : 1))
+  const generation = Math.max(removedUpTo, head?.generation ?? 0, ...packs.map((pack) => pack.generation))
+  const isGone = generation === removedUpTo
+  const swept = new Set(packs.map((pack) => pack.generation).filter((old) => old < generation || isGone))
+  await records.insertMany([...swept].map((old) => garbageEntry(projectId, old)))
+  if (isGone) {
+    await putHead(records, projectId, { generation, sequence: head?.sequence ?? 1, removed: true })
+    yield note(projectId, 'project', 'it was removed, and stays removed')
     return
   }
-  const live = inOrder(packs.filter((pack) => pack.generation === generation))
-  let next = Math.max(head?.generation === generation ? head.sequence : 1, ...live.map(({ sequence }) => (sequence ?? 0) + 1))
-  const numbered = live.map((pack) => ({ ...pack, sequence: pack.sequence ?? next++ }))
-  await records.commit({ put: [{ key, value: encodeHead(key, { generation, sequence: next, removed: false }) }] })
+  yield* rebuildGeneration(parts, projectId, generation, head?.generation === generation ? head.sequence : 1)
+}
+
+async function* rebuildGeneration(parts: ReindexParts, projectId: string, generation: number, sequence: number): AsyncGenerator<Finding> {
+  const { records, blobs, found } = parts
+  const packs = inOrder(found.packsOf(projectId).filter((pack) => pack.generation === generation))
+  let next = Math.max(sequence, ...packs.map((pack) => (pack.sequence ?? 0) + 1))
+  const numbered = packs.map(({ record, sequence }) => ({ projectId, generation, sequence: sequence ?? next++, record }))
+  await putHead(records, projectId, { generation, sequence: next, removed: false })
   const committer = new Committer(records)
   let objects = 0
-  for (const { sequence, record } of numbered) {
+  for (const pack of numbered) {
     try {
-      objects += await reapply(records, blobs, committer, { projectId, generation, sequence, record: { ...record, state: 'committed', owned: undefined } })
+      objects += await reapply(records, blobs, committer, { ...pack, record: { ...pack.record, state: 'committed', owned: undefined } })
     } catch (error) {
-      yield damage(projectId, `pack ${record.packId}`, `it cannot be used: ${messageOf(error)}`)
+      yield damageBy(error, projectId, `pack ${pack.record.packId}`, (message) => `it cannot be used: ${message}`)
     }
+  }
+  const known = new Set(numbered.map((pack) => pack.sequence))
+  for (let lost = 1; lost < next; lost++) {
+    if (known.has(lost)) continue
+    yield damage(projectId, `pack ${lost}`, 'its record is lost; an empty pack takes its place')
+    await putPack(records, projectId, generation, lost, emptyPack(projectId, generation))
   }
   yield note(projectId, 'project', `${objects} objects in ${numbered.length} packs`)
 }
 
 /** Packs whose records survive, by their number; then the others, by the time that they carry. */
 function inOrder(packs: FoundPack[]): FoundPack[] {
-  return packs.sort((a, b) => bySequence(a, b) || a.timeMs - b.timeMs || (a.record.packId < b.record.packId ? -1 : 1))
+  const numberOf = (pack: FoundPack): number => pack.sequence ?? Number.MAX_SAFE_INTEGER
+  return packs.sort((a, b) => numberOf(a) - numberOf(b) || a.timeMs - b.timeMs || (a.record.packId < b.record.packId ? -1 : 1))
 }
 
 async function reapply(records: RecordStore, blobs: BlobStore, committer: Committer, pack: Parameters<Committer['apply']>[0]): Promise<number> {
-  const tables = await readWholeTables(blobs, packOf(pack.projectId, pack.sequence, pack.record))
-  const key = packKey(pack.projectId, pack.generation, pack.sequence)
-  await records.commit({ put: [{ key, value: encodePackRecord(key, pack.record) }] })
+  const tables = await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record))
+  await putPack(records, pack.projectId, pack.generation, pack.sequence, pack.record)
   const applied = await committer.apply(pack, tables)
   return applied.record.owned?.count ?? 0
 }
 
-function bySequence(a: FoundPack, b: FoundPack): number {
-  if (a.sequence === undefined || b.sequence === undefined) return Number(a.sequence === undefined) - Number(b.sequence === undefined)
-  return a.sequence - b.sequence
+async function putPack(records: RecordStore, projectId: string, generation: number, sequence: number, record: PackRecord): Promise<void> {
+  const key = packKey(projectId, generation, sequence)
+  await records.commit({ put: [{ key, value: encodePackRecord(key, record) }] })
+}
+
+async function putHead(records: RecordStore, projectId: string, head: ProjectHead): Promise<void> {
+  const key = headKey(projectId)
+  await records.commit({ put: [{ key, value: encodeHead(key, head) }] })
+}
+
+/** Every number that was given out has a pack, so that `check` can tell when one is lost. */
+function emptyPack(projectId: string, generation: number): PackRecord {
+  const packId = randomBytes(16).toString('hex')
+  const header = encodeHeader({ projectId, generation, packId, timeMs: 0 })
+  const tablesStart = header.length + (-header.length & 3)
+  const tables = encodeTables(new PackBuilder().tables(), tablesStart)
+  const inline = Buffer.concat([header, new Uint8Array(tablesStart - header.length), ...tables])
+  return { state: 'applied', packId, objects: 0, packBytes: inline.length, tablesStart, condemnedAtMs: 0, owned: Bitmap.full(0), inline }
 }

@@ -9,7 +9,9 @@ import { cutLines, SEGMENT_RAW_BYTES_MAX, SEGMENT_STORED_BYTES_MAX, type ByteSou
 
 /** Unneeded bytes between two segments that are read along rather than starting another read. */
 const GAP_BYTES_MAX = 65_536
-const READ_AHEAD = 2
+/** One answer's buffers: small reads hide behind each other, large ones two at a time. */
+const READ_AHEAD = { count: 16, bytes: 2 * SEGMENT_STORED_BYTES_MAX, bytesOf: storedBytesOf }
+const INFLATE_AHEAD = { count: 2 }
 
 /** Neighbouring segments that one read brings. */
 interface Span {
@@ -20,6 +22,11 @@ interface Span {
 interface LoadedSpan {
   readonly segments: readonly Segment[]
   readonly stored: readonly Uint8Array[]
+}
+
+export interface SegmentPiece {
+  readonly segment: Segment
+  readonly fragment: Fragment
 }
 
 export type SegmentBatches = AsyncIterable<readonly Segment[]> | Iterable<readonly Segment[]>
@@ -42,14 +49,19 @@ export class SegmentReader {
 
   /** Whole segments as they are stored, cut ones as lines. */
   async *fragments(batches: SegmentBatches, signal: AbortSignal): AsyncGenerator<readonly Fragment[]> {
+    for await (const pieces of this.pieces(batches, signal)) yield pieces.map(({ fragment }) => fragment)
+  }
+
+  /** The same, each with the segment that it came from. */
+  async *pieces(batches: SegmentBatches, signal: AbortSignal): AsyncGenerator<readonly SegmentPiece[]> {
     for await (const { segments, stored } of this.#spans(batches, signal)) {
-      yield await Promise.all(segments.map((segment, i) => toFragment(segment, stored[i])))
+      yield await Promise.all(segments.map(async (segment, i) => ({ segment, fragment: await toFragment(segment, stored[i]) })))
     }
   }
 
   /** Whole lines in large buffers. */
   async *lines(batches: SegmentBatches, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const inflating = readAhead(this.#spans(batches, signal), READ_AHEAD, (span) => inflated(span.segments, joined(span.stored)).then((raw) => ({ span, raw })))
+    const inflating = readAhead(this.#spans(batches, signal), INFLATE_AHEAD, (span) => inflated(span.segments, joined(span.stored)).then((raw) => ({ span, raw })))
     for await (const { span, raw } of inflating) {
       signal.throwIfAborted()
       yield* cutSegments(span.segments, raw)
@@ -100,6 +112,10 @@ async function* spansOf(batches: SegmentBatches): AsyncGenerator<Span> {
     }
     if (group.length > 0) yield { source: group[0].source, segments: group }
   }
+}
+
+function storedBytesOf({ segments }: Span): number {
+  return segments[segments.length - 1].end - segments[0].start
 }
 
 function fits(first: Segment, last: Segment, next: Segment): boolean {

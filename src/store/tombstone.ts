@@ -1,7 +1,7 @@
 import { crc32 } from 'node:zlib'
-import type { BlobStore } from '../storage/backend.ts'
+import { BlobExistsError, type BlobStore } from '../storage/backend.ts'
 import { corrupt } from './byte-codec.ts'
-import { parseHex, projectFolder, tombstoneBlobName } from './keys.ts'
+import { parseHex, tombstoneBlobName } from './keys.ts'
 import { readSource } from './segment-reader.ts'
 
 /** Says that everything a project held up to and with a generation is gone on purpose. */
@@ -11,15 +11,26 @@ export interface Tombstone {
   readonly removedAtMs: number
 }
 
+const TOMBSTONE_FILE = /^[0-9a-f]{64}\/tombstone-[0-9a-f]{8}$/
+
 export function isTombstone(blobName: string): boolean {
-  return blobName.includes('/tombstone-')
+  return TOMBSTONE_FILE.test(blobName)
+}
+
+export function generationOfTombstone(blobName: string): number {
+  return parseHex(blobName.split('/tombstone-')[1])
 }
 
 /** Without it, `reindex` could take the packs of a removed project for ones whose records were lost. One that exists stays as it is. */
 export async function putTombstone(blobs: BlobStore, tombstone: Tombstone): Promise<void> {
   const name = tombstoneBlobName(tombstone.projectId, tombstone.generation)
   for await (const found of blobs.list(name)) if (found.some((blob) => blob.name === name)) return
-  await blobs.put(name, encoded(tombstone))
+  try {
+    await blobs.put(name, encoded(tombstone))
+  } catch (error) {
+    // Who removes the project and who sweeps it may both be here.
+    if (!(error instanceof Error && error.cause instanceof BlobExistsError)) throw error
+  }
 }
 
 /** Throws `corrupt_data`. */
@@ -29,8 +40,7 @@ export async function readTombstone(blobs: BlobStore, name: string, size: number
     .split('\n')
   if (checksum !== crc32(json).toString(16)) throw corrupt('a tombstone does not match its CRC-32')
   const tombstone = JSON.parse(json) as Tombstone
-  const [folder, file] = name.split('/')
-  const isOwn = projectFolder(tombstone.projectId) === folder && parseHex(file.slice('tombstone-'.length)) === tombstone.generation
+  const isOwn = tombstoneBlobName(tombstone.projectId, tombstone.generation) === name
   if (!isOwn) throw corrupt('a tombstone names another project')
   return tombstone
 }

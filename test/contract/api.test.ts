@@ -14,7 +14,7 @@ import * as stowage from '../../src/index.ts'
 import { createObjectService, ERROR_STATUS, type ObjectService, openAccess, type StowageError } from '../../src/index.ts'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
 import { readSource } from '../support/sources.ts'
-import { accessOf, authorization, contractList, listening, onEverySide, store, tokenFor } from './sides.ts'
+import { accessOf, authorization, contractList, listening, onEverySide, planned, store, tokenFor } from './sides.ts'
 
 /* What the public surface promises in words, one test for each promise. The limits are in limits.test.ts; revocation and the command in access/ and cli/. */
 
@@ -135,7 +135,7 @@ test('"mounts match the raw URL, split it, then decode each segment once; ids wi
 everySide('"?archive=gzip answers the same bytes as Content-Type: application/gzip without the encoding", resumed with Range and If-Range', async (side) => {
   await store(side, Array.from({ length: 200 }, (_, n) => ({ id: n === 0 ? 'root' : `${n}`, to: { referencedId: `${n + 1}` }, data: randomBytes(600).toString('base64') })))
   const path = `/objects/${side.project}/root?archive=gzip`
-  const whole = await side.ask(path, { headers: { 'Accept-Encoding': 'identity' } })
+  const whole = await planned(side, path, { headers: { 'Accept-Encoding': 'identity' } })
   assert.deepEqual([whole.headers.get('content-type'), whole.headers.get('content-encoding')], ['application/gzip', null])
   const bytes = Buffer.from(await whole.arrayBuffer())
   assert.equal(whole.headers.get('content-length'), String(bytes.length))
