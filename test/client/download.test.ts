@@ -26,8 +26,8 @@ test('single, list and diff: what is held, and what is not', async (t) => {
 
 test('lists of any length come in requests of a thousand, a few at a time', async (t) => {
   const { project, withOptions } = await serviceAndClient(t)
-  const model = buildModel({ objects: 4_500 })
-  await project.upload(model.objects)
+  const all = Array.from({ length: 4_500 }, (_, n) => `object-${n}`)
+  await project.upload(all.map((id) => ({ id })), { diff: false })
   const asked: number[] = []
   let open = 0
   let openMax = 0
@@ -39,10 +39,10 @@ test('lists of any length come in requests of a thousand, a few at a time', asyn
   }
   const counted = withOptions({ fetch: counting })
   async function* ids(): AsyncGenerator<string> {
-    yield* model.byId.keys()
-    yield* model.byId.keys()
+    yield* all
+    yield* all
   }
-  assert.deepEqual(byId(await collect(counted.listTexts(ids(), { concurrency: 2 }))), model.byId)
+  assert.deepEqual(new Set(byId(await collect(counted.listTexts(ids(), { concurrency: 2 }))).keys()), new Set(all))
   assert.deepEqual(asked, [1_000, 1_000, 1_000, 1_000, 500])
   assert.equal(openMax, 2)
   asked.length = 0
@@ -64,7 +64,7 @@ test('a graph comes with what the server says about it; what lacks is counted, o
 
 test('a difference: what lies below another root is left out', async (t) => {
   const { project } = await serviceAndClient(t)
-  const [first, second] = [buildModel({ objects: 1_500 }), buildModel({ objects: 1_500, revision: 1 })]
+  const [first, second] = [buildModel({ objects: 600 }), buildModel({ objects: 600, revision: 1 })]
   await project.upload([...first.objects, ...second.objects])
   let info: GraphInfo | undefined
   await collect(project.graphTexts(first.rootId, { onInfo: (told) => (info = told) }))
@@ -85,7 +85,7 @@ test('hashes are taken where that is wished: one changed byte is noticed', async
 
 test('a consumer that stops, and one that aborts, free the connection', async (t) => {
   const { project, withOptions } = await serviceAndClient(t)
-  const model = buildModel({ objects: 4_000 })
+  const model = buildModel({ objects: 1_000 })
   await project.upload(model.objects)
   const signals: AbortSignal[] = []
   const watched = withOptions({ fetch: (url, init) => (signals.push(init.signal as AbortSignal), fetch(url, init)) })
@@ -107,7 +107,7 @@ test('a consumer that stops, and one that aborts, free the connection', async (t
 test('a consumer that waits holds up the answer', async (t) => {
   const { project } = await serviceAndClient(t)
   const text = Array.from({ length: 4_000 }, () => Math.random().toString(36)).join(' ')
-  const ids = Array.from({ length: 200 }, (_, n) => `part-${n}`)
+  const ids = Array.from({ length: 100 }, (_, n) => `part-${n}`)
   await project.upload([...ids.map((id) => ({ id, text: text.slice(Number(id.slice(5))) })), { id: 'root', at: ids.map((id) => ({ ...REFERENCE, referencedId: id })) }])
   let received = 0
   let total = 0
@@ -115,7 +115,7 @@ test('a consumer that waits holds up the answer', async (t) => {
     await new Promise((resolve) => setTimeout(resolve, 100))
     break
   }
-  assert.ok(total > 3_000_000 && received < total / 2, `${received} of ${total} bytes`)
+  assert.ok(total > 1_500_000 && received < total / 2, `${received} of ${total} bytes`)
 })
 
 test('answers that are not what they should be are errors, never objects', async () => {

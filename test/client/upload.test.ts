@@ -7,17 +7,17 @@ import { byId, collect, QUICK, serviceAndClient } from './support.ts'
 
 test('a model goes up in several requests and comes back byte for byte; a second time nothing is sent', async (t) => {
   const { project } = await serviceAndClient(t)
-  const model = buildModel({ objects: 3_000 })
+  const model = buildModel({ objects: 1_200 })
   const told: UploadProgress[] = []
-  const first = await project.upload(model.objects, { onProgress: (progress) => told.push(progress) })
-  assert.equal(first.created, 3_000)
+  const first = await project.upload(model.objects, { batchBytes: 300_000, onProgress: (progress) => told.push(progress) })
+  assert.equal(first.created, 1_200)
   assert.equal(first.lastId, model.rootId)
   assert.ok(first.requests >= 4 && first.wireBytes * 4 < first.jsonBytes)
   const last = told.at(-1)
-  assert.deepEqual([last?.objects, last?.sent, last?.held, last?.requests], [3_000, 3_000, 0, first.requests])
+  assert.deepEqual([last?.objects, last?.sent, last?.held, last?.requests], [1_200, 1_200, 0, first.requests])
   assert.deepEqual(byId(await collect(project.graphTexts(model.rootId))), model.byId)
   const again = await project.upload(model.objects)
-  assert.deepEqual([again.held, again.sent, again.requests], [3_000, 0, 0])
+  assert.deepEqual([again.held, again.sent, again.requests], [1_200, 0, 0])
 })
 
 test('objects, texts, arrays of them and asynchronous sources; as gzip files and as forms', async (t) => {
@@ -50,7 +50,7 @@ test('an object without id gets the one that the server would give it', async (t
 
 test('the last object is sent after all others are acknowledged', async (t) => {
   const { withOptions, project } = await serviceAndClient(t)
-  const model = buildModel({ objects: 2_000 })
+  const model = buildModel({ objects: 1_200 })
   let uploads = 0
   let isRootHeld = false
   const fetchAndLook: Fetch = async (url, init) => {
@@ -60,7 +60,7 @@ test('the last object is sent after all others are acknowledged', async (t) => {
     }
     return fetch(url, init)
   }
-  const { requests } = await withOptions({ fetch: fetchAndLook }).upload(model.objects, { batchBytes: 200_000 })
+  const { requests } = await withOptions({ fetch: fetchAndLook }).upload(model.objects, { batchBytes: 150_000 })
   assert.ok(uploads > 5 && uploads === requests)
   assert.equal(isRootHeld, false)
 })
@@ -158,12 +158,12 @@ test('no more is read from a source than a few groups ahead of what is acknowled
   let acknowledged = 0
   let aheadMax = 0
   function* source(): Generator<object> {
-    for (; made < 50_000; made++) {
+    for (; made < 25_000; made++) {
       aheadMax = Math.max(aheadMax, made - acknowledged)
       yield { id: `object-${made}`, name: 'one of many' }
     }
   }
   const { created } = await project.upload(source(), { batchBytes: 100_000, onProgress: ({ sent, held }) => (acknowledged = sent + held) })
-  assert.equal(created, 50_000)
-  assert.ok(aheadMax < 20_000, `${aheadMax} objects ahead`)
+  assert.equal(created, 25_000)
+  assert.ok(aheadMax < 12_000, `${aheadMax} objects ahead`)
 })
