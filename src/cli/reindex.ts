@@ -1,6 +1,6 @@
 import { Command } from 'commander'
 import type { StorageBackend } from '../storage/backend.ts'
-import type { Finding } from '../store/finding.ts'
+import type { Finding } from '../store/upkeep/finding.ts'
 import { EXIT_HELP } from './exit.ts'
 import { printFindings } from './findings.ts'
 import { dataOption, jsonOption } from './options.ts'
@@ -27,8 +27,8 @@ export function reindexCommand(): Command {
 }
 
 async function reindex({ data, json = false }: ReindexCommandOptions): Promise<void> {
-  const { reindexStore } = await import('../store/reindex.ts')
-  const { damage } = await import('../store/finding.ts')
+  const { reindexStore } = await import('../store/upkeep/reindex.ts')
+  const { damage } = await import('../store/upkeep/finding.ts')
   const salvaged: Finding[] = []
   async function* findings(backend: StorageBackend): AsyncGenerator<Finding> {
     yield* salvaged

@@ -1,13 +1,13 @@
 import { StowageError } from '../errors.ts'
 import type { Entry, RecordStore } from '../storage/backend.ts'
-import { Bitmap } from './bitmap.ts'
-import { corrupt } from './byte-codec.ts'
-import { headKey, objectKeyMaker, packKey, pendingKey } from './keys.ts'
-import { LOOKUP_KEYS } from './locator.ts'
-import { tableEntry, type PackTables } from './pack-format.ts'
-import { isRemoved, readHead, writingGeneration } from './projects.ts'
-import { garbageEntry } from './removal.ts'
-import { decodeObjectRecord, decodePackRecord, encodeHead, encodeMark, encodeObjectRecord, encodePackRecord, type PackRecord } from './records.ts'
+import { Bitmap } from './pack/bitmap.ts'
+import { corrupt } from './pack/byte-codec.ts'
+import { headKey, objectKeyMaker, packKey, pendingKey } from './records/keys.ts'
+import { LOOKUP_KEYS } from './records/locator.ts'
+import { tableEntry, type PackTables } from './pack/pack-format.ts'
+import { isRemoved, readHead, writingGeneration } from './records/projects.ts'
+import { garbageEntry } from './upkeep/removal.ts'
+import { decodeObjectRecord, decodePackRecord, encodeHead, encodeMark, encodeObjectRecord, encodePackRecord, type PackRecord } from './records/records.ts'
 
 const ATTEMPTS_MAX = 100
 

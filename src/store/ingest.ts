@@ -6,12 +6,12 @@ import type { ObjectWriter, PutResult, SignalOptions } from '../object/graph-sto
 import type { BlobStore, RecordStore } from '../storage/backend.ts'
 import { Admission } from './admission.ts'
 import type { CommittedPack, Committer } from './committer.ts'
-import { packBlobName } from './keys.ts'
-import { unreferencedOrdinals } from './pack-builder.ts'
-import { tableEntry } from './pack-format.ts'
-import { PackWriter, UPLOAD_BASE_BYTES } from './pack-writer.ts'
-import { readHead, writingGeneration } from './projects.ts'
-import type { PackRecord } from './records.ts'
+import { packBlobName } from './records/keys.ts'
+import { unreferencedOrdinals } from './pack/pack-builder.ts'
+import { tableEntry } from './pack/pack-format.ts'
+import { PackWriter, UPLOAD_BASE_BYTES } from './pack/pack-writer.ts'
+import { readHead, writingGeneration } from './records/projects.ts'
+import type { PackRecord } from './records/records.ts'
 
 /** A pack up to this size lies inside its record: no blob, one sync less. */
 export const INLINE_PACK_BYTES_MAX = 49_152

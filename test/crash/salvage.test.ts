@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { filesystemBackend } from '../../adapters/filesystem.ts'
 import { levelBackend } from '../../adapters/level.ts'
 import { createRandom } from '../../bench/model/random.ts'
-import { reindexStore } from '../../src/store/reindex.ts'
+import { reindexStore } from '../../src/store/upkeep/reindex.ts'
 import { checkFolder, damagedCopy, filesOf, fillFolder, judge, someFlippedBit } from './damaged-folder.ts'
 import type { Storage } from './server.ts'
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
-import { Bitmap } from '../../src/store/bitmap.ts'
+import { Bitmap } from '../../src/store/pack/bitmap.ts'
 import { faulty, noFault } from './failures.ts'
 import { randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
 import { collected, download, heldOf, idSet, lineOf, listed, type Made, never, openStore, put, within } from './support.ts'

@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { StowageError } from '../../src/errors.ts'
-import { Bitmap } from '../../src/store/bitmap.ts'
-import { garbageKey, headKey, keyBounds, keyParts, objectKeyMaker, packKey, pendingKey, planKey } from '../../src/store/keys.ts'
+import { Bitmap } from '../../src/store/pack/bitmap.ts'
+import { garbageKey, headKey, keyBounds, keyParts, objectKeyMaker, packKey, pendingKey, planKey } from '../../src/store/records/keys.ts'
 import {
   decodeHead, decodeMark, decodeObjectRecord, decodePackRecord, decodePlanRecord, encodeHead, encodeMark, encodeObjectRecord, encodePackRecord, encodePlanRecord,
-} from '../../src/store/records.ts'
-import type { PackRecord } from '../../src/store/records.ts'
+} from '../../src/store/records/records.ts'
+import type { PackRecord } from '../../src/store/records/records.ts'
 import { seeded } from './graphs.ts'
 
 const ID = '00112233445566778899aabbccddeeff'

@@ -12,8 +12,8 @@ import { IdSet } from '../../src/object/id-set.ts'
 import { inspectBatches } from '../../src/object/inspect.ts'
 import type { Selection } from '../../src/object/selection.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
-import { checkStore } from '../../src/store/check.ts'
-import type { Finding } from '../../src/store/finding.ts'
+import { checkStore } from '../../src/store/upkeep/check.ts'
+import type { Finding } from '../../src/store/upkeep/finding.ts'
 import { createPackStore, type PackStore, type PackStoreOptions } from '../../src/store/pack-store.ts'
 
 export const never: AbortSignal = new AbortController().signal
