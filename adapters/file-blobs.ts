@@ -1,7 +1,9 @@
 import { randomBytes } from 'node:crypto'
+import { fstat, read } from 'node:fs'
 import { link, open, opendir, rm, stat, unlink } from 'node:fs/promises'
 import type { FileHandle } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
 import { BlobExistsError, BlobNotFoundError } from '../src/storage/backend.ts'
 import type { BlobInfo, BlobStore, CallOptions } from '../src/storage/backend.ts'
 import { checkBlobName, checkBlobPrefix, checkInsideBlob, checkReadRange } from '../src/storage/checks.ts'
@@ -9,7 +11,6 @@ import { abortableContent, closeContent } from '../src/storage/content.ts'
 import { isDiskFull, isTooManyFiles } from './errno.ts'
 import { listFiles } from './file-listing.ts'
 import { FileHandles } from './file-handles.ts'
-import type { SizedHandle } from './file-handles.ts'
 import type { FolderSyncs } from './folder-syncs.ts'
 import { Gate } from './gate.ts'
 import type { Health } from './health.ts'
@@ -19,6 +20,9 @@ import { Slots } from './slots.ts'
 /** What one put holds in memory and writes with one call. */
 const WRITE_BYTES = 524_288
 const HANDLES_MAX = 64
+
+const readFile = promisify(read)
+const statFile = promisify(fstat)
 
 /** No name has a dot, so no blob meets a folder of its name. */
 export const BLOB_SUFFIX = '.blob'
@@ -73,7 +77,7 @@ export class FileBlobs implements BlobStore {
       return this.#reads.run(async () => {
         signal?.throwIfAborted()
         try {
-          return await this.#handles.use(path, (file) => readExactly(name, file, start, end))
+          return await this.#handles.use(path, (descriptor) => readExactly(name, descriptor, start, end))
         } catch (error) {
           throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? new BlobNotFoundError(name) : error
         }
@@ -189,12 +193,13 @@ async function poisoning<T>(health: Health, syncing: Promise<T>): Promise<T> {
   }
 }
 
-async function readExactly(name: string, { handle, size }: SizedHandle, start: number, end: number): Promise<Uint8Array> {
-  checkInsideBlob(name, end, size)
+async function readExactly(name: string, descriptor: number, start: number, end: number): Promise<Uint8Array> {
+  // Where nothing is read, the end of the file shows only by its size.
+  if (start === end) checkInsideBlob(name, end, (await statFile(descriptor)).size)
   const bytes = Buffer.allocUnsafeSlow(end - start)
   for (let filled = 0; filled < bytes.length; ) {
-    const { bytesRead } = await handle.read(bytes, filled, bytes.length - filled, start + filled)
-    if (bytesRead === 0) throw new Error(`the file of blob ${name} ends at ${start + filled}; it had ${size} bytes when it was opened`)
+    const { bytesRead } = await readFile(descriptor, bytes, filled, bytes.length - filled, start + filled)
+    if (bytesRead === 0) checkInsideBlob(name, end, start + filled)
     filled += bytesRead
   }
   return bytes

@@ -1,13 +1,12 @@
-import { open } from 'node:fs/promises'
-import type { FileHandle } from 'node:fs/promises'
+import { close, open } from 'node:fs'
+import { promisify } from 'node:util'
 
-export interface SizedHandle {
-  readonly handle: FileHandle
-  readonly size: number
-}
+/** Plain descriptors: an answer reads from many files, and a `FileHandle` for each costs as much as the reading. */
+const openFile = promisify(open)
+const closeFile = promisify(close)
 
 interface Entry {
-  readonly opening: Promise<SizedHandle>
+  readonly opening: Promise<number>
   users: number
   /** Closed by its last user: it was dropped while it was in use. */
   dropped: boolean
@@ -23,8 +22,8 @@ export class FileHandles {
   }
 
   /** Rejects with the system's error when the file cannot be opened. */
-  async use<T>(path: string, read: (file: SizedHandle) => Promise<T>): Promise<T> {
-    const entry = this.#entries.get(path) ?? { opening: openSized(path), users: 0, dropped: false }
+  async use<T>(path: string, read: (descriptor: number) => Promise<T>): Promise<T> {
+    const entry = this.#entries.get(path) ?? { opening: openFile(path, 'r'), users: 0, dropped: false }
     // The last entry is the one that was used last.
     this.#entries.delete(path)
     this.#entries.set(path, entry)
@@ -66,20 +65,10 @@ export class FileHandles {
   }
 }
 
-async function openSized(path: string): Promise<SizedHandle> {
-  const handle = await open(path, 'r')
-  try {
-    return { handle, size: (await handle.stat()).size }
-  } catch (error) {
-    await handle.close()
-    throw error
-  }
-}
-
 async function failed(opening: Promise<unknown>): Promise<boolean> {
   return opening.then(() => false, () => true)
 }
 
 async function closeEntry(entry: Entry): Promise<void> {
-  if (!(await failed(entry.opening))) await (await entry.opening).handle.close()
+  if (!(await failed(entry.opening))) await closeFile(await entry.opening)
 }

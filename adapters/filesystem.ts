@@ -6,7 +6,7 @@ import { FileBlobs, removeIncoming } from './file-blobs.ts'
 import type { FilesPart } from './file-blobs.ts'
 import { FolderSyncs } from './folder-syncs.ts'
 import { Health } from './health.ts'
-import { openRecordsDatabase } from './level-database.ts'
+import { closeDatabase, openRecordsDatabase } from './level-database.ts'
 import { LevelRecords } from './level-records.ts'
 import type { RecordsPart } from './level-records.ts'
 import { LevelWriter } from './level-writer.ts'
@@ -20,6 +20,8 @@ export interface FilesystemBackendOptions {
   readonly diskReserveBytes?: number
   /** UNSAFE: acknowledged data is lost when the machine stops. Only for tests of durability, as the control that must fail. */
   readonly unsafeNoSync?: boolean
+  /** Opens a folder whose database is damaged too, with what can be saved of it, and hears what was done. Afterwards the store must be made anew from its packs. */
+  readonly salvage?: (what: string) => void
 }
 
 interface FilesystemContent {
@@ -50,14 +52,15 @@ export function filesystemBackend(options: FilesystemBackendOptions): StorageBac
   }
 }
 
-function openFilesystemFolder({ path, diskReserveBytes, unsafeNoSync = false }: FilesystemBackendOptions): Promise<OpenFolder<FilesystemContent>> {
+function openFilesystemFolder({ path, diskReserveBytes, unsafeNoSync = false, salvage }: FilesystemBackendOptions): Promise<OpenFolder<FilesystemContent>> {
   return openDataFolder<FilesystemContent>({
     path,
     kind: 'filesystem',
     databases: ['records'],
     folders: ['packs', 'incoming'],
+    mayBeIncomplete: salvage !== undefined,
     open: async (options) => {
-      const database = await openRecordsDatabase(join(path, 'records'), options)
+      const database = await openRecordsDatabase(join(path, 'records'), { ...options, salvage })
       try {
         await removeIncoming(join(path, 'incoming'))
       } catch (error) {
@@ -67,7 +70,7 @@ function openFilesystemFolder({ path, diskReserveBytes, unsafeNoSync = false }: 
       const [health, syncs, sync] = [new Health(path, diskReserveBytes), new Slots(SYNCS_MAX), !unsafeNoSync]
       return { records: { database, writer: new LevelWriter(database, { health, syncs, sync }) }, files: filesPart(path, health, syncs, sync) }
     },
-    close: ({ records }) => records.database.close(),
+    close: ({ records }) => closeDatabase(records.database),
   })
 }
 

@@ -5,7 +5,7 @@ import type { OpenFolder } from '../src/storage/data-folder.ts'
 import { Health } from './health.ts'
 import { LevelBlobs, removeLeftovers } from './level-blobs.ts'
 import type { BlobsPart } from './level-blobs.ts'
-import { openBlobsDatabase, openRecordsDatabase } from './level-database.ts'
+import { closeDatabase, openBlobsDatabase, openRecordsDatabase } from './level-database.ts'
 import type { DatabaseOptions, LevelDatabase } from './level-database.ts'
 import { LevelRecords } from './level-records.ts'
 import type { RecordsPart } from './level-records.ts'
@@ -20,6 +20,8 @@ export interface LevelBackendOptions {
   readonly diskReserveBytes?: number
   /** UNSAFE: acknowledged data is lost when the machine stops. Only for tests of durability, as the control that must fail. */
   readonly unsafeNoSync?: boolean
+  /** Opens a folder whose database is damaged too, with what can be saved of it, and hears what was done. Afterwards the store must be made anew from its packs. */
+  readonly salvage?: (what: string) => void
 }
 
 interface LevelContent {
@@ -50,16 +52,17 @@ export function levelBackend(options: LevelBackendOptions): StorageBackend {
   }
 }
 
-function openLevelFolder({ path, diskReserveBytes, unsafeNoSync = false }: LevelBackendOptions): Promise<OpenFolder<LevelContent>> {
+function openLevelFolder({ path, diskReserveBytes, unsafeNoSync = false, salvage }: LevelBackendOptions): Promise<OpenFolder<LevelContent>> {
   return openDataFolder<LevelContent>({
     path,
     kind: 'level',
     databases: ['records', 'blobs'],
     folders: [],
-    open: (options) => openContent(path, options, new Health(path, diskReserveBytes), !unsafeNoSync),
+    mayBeIncomplete: salvage !== undefined,
+    open: (options) => openContent(path, { ...options, salvage }, new Health(path, diskReserveBytes), !unsafeNoSync),
     close: async ({ records, blobs }) => {
-      await records.database.close()
-      await blobs.database.close()
+      await closeDatabase(records.database)
+      await closeDatabase(blobs.database)
     },
   })
 }

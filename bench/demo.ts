@@ -16,11 +16,18 @@ import { type Target, uploadModel } from './upload.ts'
 const PROJECT = 'demo'
 const MODEL_OBJECTS = 3_000
 const LINE_TIMEOUT_MS = 20_000
+/** Whoever ends npm ends its shell, which does not pass the signal on. */
+const PARENT_CHECK_MS = 500
 const run = promisify(execFile)
 
 const { values: chosen } = parseArgs({ options: { smoke: { type: 'boolean', default: false }, port: { type: 'string', default: '8642' } } })
 
-await (chosen.smoke ? smoke() : demo(join(REPOSITORY, '.stowage'), ['--port', chosen.port], staysUp))
+try {
+  await (chosen.smoke ? smoke() : demo(join(REPOSITORY, '.stowage'), ['--port', chosen.port], staysUp))
+} catch (error) {
+  console.error(error instanceof Error ? error.message : error)
+  process.exitCode = 1
+}
 
 async function smoke(): Promise<void> {
   exitOnSignals()
@@ -73,13 +80,15 @@ function printLines(target: Target, model: DemoModel): void {
 async function staysUp(server: RunningServer): Promise<void> {
   console.log('\nPress Ctrl-C to stop.')
   let stopping = false
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    process.on(signal, () => {
-      stopping = true
-      void server.stop()
-    })
+  const stop = (): void => {
+    stopping = true
+    void server.stop()
   }
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.on(signal, stop)
+  const parent = process.ppid
+  const watch = setInterval(() => process.ppid !== parent && stop(), PARENT_CHECK_MS)
   const code = await server.ended
+  clearInterval(watch)
   if (!stopping) throw new Error(`the server ended with code ${code}`)
 }
 

@@ -1,5 +1,5 @@
 import { mkdtempSync, rmSync } from 'node:fs'
-import { availableParallelism, cpus, tmpdir } from 'node:os'
+import { availableParallelism, cpus, loadavg, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
 import { measureArray } from './macro/array.ts'
@@ -20,6 +20,9 @@ const { values: chosen } = parseArgs({
   options: { objects: { type: 'string', default: '100000' }, repetitions: { type: 'string', default: '7' }, folder: { type: 'string', default: tmpdir() } },
 })
 
+/** Beyond this, something else competes for the cores. */
+const LOAD_MAX = 0.7
+
 exitOnSignals()
 const scratch = mkdtempSync(join(chosen.folder, 'stowage-bench-'))
 process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
@@ -27,6 +30,8 @@ await measure(Number(chosen.objects), Number(chosen.repetitions))
 
 async function measure(objects: number, repetitions: number): Promise<void> {
   console.log(`${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores, node ${process.version}; ${repetitions} repetitions: median (min to max)`)
+  const [load] = loadavg()
+  if (load > LOAD_MAX) console.log(`The machine is busy (load ${round(load)}): the ratios suffer from it.`)
   build()
   const dataset = await prepareDataset(objects, scratch)
   printDataset(dataset)

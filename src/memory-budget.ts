@@ -117,7 +117,7 @@ export class MemoryBudget {
       }
       const refused = (error: unknown): void => {
         settle()
-        reject(error as Error)
+        reject(error)
         this.#serve()
       }
       const aborted = (): void => refused(signal.reason)

@@ -1,7 +1,8 @@
 import { StowageError } from './errors.ts'
 import type { Flights } from './http/flights.ts'
 import type { Limits } from './limits.ts'
-import type { GraphStore, HaveRoot } from './object/graph-store.ts'
+import type { GraphStore } from './object/graph-store.ts'
+import { parseHaveRoot } from './object/have-root.ts'
 import { checkObjectId, checkProjectId, quoted } from './object/id.ts'
 import { IdSet } from './object/id-set.ts'
 import type { ObjectRecord } from './object/line.ts'
@@ -108,13 +109,3 @@ async function* oneLine(id: string, json: Uint8Array): AsyncGenerator<Uint8Array
   yield Buffer.concat([Buffer.from(`${id}\t`), json, Buffer.from('\n')])
 }
 
-/** A digest is hex digits, so that an id which holds an `@` itself is still an id. */
-const ID_AT_DIGEST = /^(.+)@([0-9a-f]{16,128})$/s
-
-/** A root that the client has: `<id>`, or `<id>@<closure digest>`. Throws `invalid_id`. */
-export function parseHaveRoot(value: string): HaveRoot {
-  const [, id, digest] = ID_AT_DIGEST.exec(value) ?? []
-  const root: HaveRoot = id === undefined || digest === undefined ? { id: value } : { id, digest }
-  checkObjectId(root.id)
-  return root
-}

@@ -4,7 +4,7 @@ import type { StowageError } from './errors.ts'
 import type { CorsOptions } from './http/cors.ts'
 import type { Limits } from './limits.ts'
 import type { StorageBackend } from './storage/backend.ts'
-import type { ObjectStore } from './store/object-store.ts'
+import type { ObjectStore } from './store/plain/object-store.ts'
 
 /** Where a service writes what its operator should know. `console` is one, and so are pino's loggers. */
 export interface Logger {

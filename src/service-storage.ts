@@ -4,7 +4,7 @@ import type { GraphStore } from './object/graph-store.ts'
 import type { Logger, ServiceStorage } from './service-options.ts'
 import type { StorageBackend } from './storage/backend.ts'
 import { createPackStore } from './store/pack-store.ts'
-import { plainGraphStore } from './store/plain-store.ts'
+import { plainGraphStore } from './store/plain/plain-store.ts'
 
 /** The mark that a service leaves on its backend. On the backend itself, so that no module keeps state; `for`, so that two copies of the package see it. */
 const TAKEN: unique symbol = Symbol.for('stowage.backend.taken')

@@ -54,6 +54,13 @@ test('a mount is thin: it has nothing of the core but its types', () => {
   assertNone(sizes.filter(({ size }) => size > MOUNT_LINES_MAX).map(({ path, size }) => `${path} has ${size} lines of code`))
 })
 
+test('the client runs in browsers: it imports nothing of Node, nothing of a package, and of the server its table of errors', () => {
+  const client = product.filter(({ path }) => path.startsWith('src/client/') && path !== 'src/client/level-cache.ts')
+  assert.ok(client.length > 10)
+  const foreign = client.flatMap(({ path, imports }) => imports.filter((target) => !/^src\/(?:client\/|errors\.ts$)/.test(target)).map((target) => `${path} imports ${target}`))
+  assertNone([...foreign, ...findLines(client, /\bfrom '(?!\.)|\bimport\('|reference types/)])
+})
+
 test('imports form no cycle', () => {
   assert.equal(findCycle(everything)?.join(' -> '), undefined)
 })

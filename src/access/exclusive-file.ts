@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
-import { link, mkdir, open, unlink } from 'node:fs/promises'
+import { link, open, unlink } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
-import { syncFolder } from '../storage/durable-files.ts'
+import { makeFolder, syncFolder } from '../storage/durable-files.ts'
 
 const OWNER_READS_AND_WRITES = 0o600
 const OWNER_ONLY = 0o700
@@ -9,9 +9,9 @@ const OWNER_ONLY = 0o700
 /** Temporary files start with it, so that a list of a folder can leave out what a crash left behind. */
 export const TEMPORARY_PREFIX = '.tmp-'
 
-/** Only the owner can look into what this makes; folders that exist keep their mode. */
+/** Only the owner can look into what this makes, which is durable; folders that exist keep their mode. */
 export async function ensurePrivateFolder(path: string): Promise<void> {
-  await mkdir(path, { recursive: true, mode: OWNER_ONLY })
+  await makeFolder(path, OWNER_ONLY)
 }
 
 /**

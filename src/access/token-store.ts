@@ -9,6 +9,7 @@ import { type Access, EVERY_PROJECT, type Right } from './access.ts'
 import { TOKEN_BYTES_MAX } from './bearer.ts'
 import { createExclusively, ensurePrivateFolder, TEMPORARY_PREFIX } from './exclusive-file.ts'
 import { jwtAccess } from './jwt.ts'
+import { seal, unseal } from './sealed.ts'
 
 /*
  * The half of a data folder that says who may use it:
@@ -24,7 +25,7 @@ const ISSUER = 'stowage'
 const AUDIENCE = 'stowage'
 const ALGORITHM = 'HS256'
 const SECRET_BYTES = 32
-const KEY_TEXT = /^[0-9a-f]{64}\n$/
+const KEY_TEXT = /^[0-9a-f]{64}$/
 const JTI = /^[0-9a-f]{32}$/
 const TTL_SECONDS_MAX = 10 * 365 * 86_400
 const SUBJECT_CHARACTERS_MAX = 256
@@ -70,7 +71,7 @@ export async function issueToken(dataFolder: string, request: TokenRequest, cloc
     .setIssuer(ISSUER).setAudience(AUDIENCE).setSubject(record.subject).setJti(record.jti)
     .setIssuedAt(issuedSeconds).setExpirationTime(expiresSeconds).sign(secret)
   if (token.length > TOKEN_BYTES_MAX) throw new StowageError('invalid_request', `the token would have ${token.length} bytes; name fewer projects, so that it has ${TOKEN_BYTES_MAX} at most`)
-  await createExclusively(tokenPath(dataFolder, record.jti), `${JSON.stringify(record)}\n`)
+  await createExclusively(tokenPath(dataFolder, record.jti), seal(JSON.stringify(record)))
   return { token, record }
 }
 
@@ -100,6 +101,24 @@ export async function accessFromFolder(dataFolder: string, options: { readonly c
   return jwtAccess({ ...options, keys, issuer: ISSUER, audience: AUDIENCE, algorithms: [ALGORITHM], isRevoked: revocations(revokedFolder(dataFolder)) })
 }
 
+/** What is wrong with the files that say who may use a folder, one message each. Nothing is made or changed. */
+export async function* damagedAccessFiles(dataFolder: string): AsyncGenerator<string> {
+  const keyPath = join(accessFolder(dataFolder), 'key')
+  const text = await readIfThere(keyPath)
+  try {
+    if (text !== undefined) keyOf(keyPath, text)
+  } catch (error) {
+    yield (error as Error).message
+  }
+  for (const jti of await namesIn(tokensFolder(dataFolder))) {
+    try {
+      await readRecord(dataFolder, jti)
+    } catch (error) {
+      yield (error as Error).message
+    }
+  }
+}
+
 /** Reads the folder when it is asked, at most once in `REVOCATIONS_FRESH_MS`; everybody who asks meanwhile waits for the same reading. */
 function revocations(folder: string): (jti: string) => Promise<boolean> {
   let known: Promise<ReadonlySet<string>> | undefined
@@ -122,13 +141,17 @@ async function folderSecret(dataFolder: string): Promise<Uint8Array> {
   await ensurePrivateFolder(tokensFolder(dataFolder))
   await ensurePrivateFolder(revokedFolder(dataFolder))
   const path = join(accessFolder(dataFolder), 'key')
-  const text = await readIfThere(path) ?? await newKey(path)
-  if (!KEY_TEXT.test(text)) throw new StowageError('corrupt_data', `${path} is not a key; it must be one line of 64 hex digits (remove it to get a new key: all tokens lose their effect)`)
-  return new Uint8Array(Buffer.from(text.trimEnd(), 'hex'))
+  return keyOf(path, await readIfThere(path) ?? await newKey(path))
+}
+
+function keyOf(path: string, text: string): Uint8Array {
+  const hex = unseal(text) ?? ''
+  if (KEY_TEXT.test(hex)) return new Uint8Array(Buffer.from(hex, 'hex'))
+  throw new StowageError('corrupt_data', `${path} is not a key; it must be a line of 64 hex digits and one of their CRC-32 (remove it to get a new key: all tokens lose their effect)`)
 }
 
 async function newKey(path: string): Promise<string> {
-  await createExclusively(path, `${randomBytes(SECRET_BYTES).toString('hex')}\n`)
+  await createExclusively(path, seal(randomBytes(SECRET_BYTES).toString('hex')))
   return readFile(path, 'utf8')
 }
 
@@ -157,11 +180,9 @@ async function readRecord(dataFolder: string, jti: string): Promise<TokenRecord 
   const path = tokenPath(dataFolder, jti)
   const text = await readIfThere(path)
   if (text === undefined) return undefined
-  try {
-    return JSON.parse(text) as TokenRecord
-  } catch (cause) {
-    throw new StowageError('corrupt_data', `${path} is not what was written there when the token was issued; restore or remove it`, { cause })
-  }
+  const json = unseal(text)
+  if (json === undefined) throw new StowageError('corrupt_data', `${path} is not what was written there when the token was issued; restore or remove it`)
+  return JSON.parse(json) as TokenRecord
 }
 
 function stateOf(record: TokenRecord, isRevoked: boolean, clock: Clock): ListedToken['state'] {

@@ -1,4 +1,7 @@
 import { Command, Option } from 'commander'
+import { damagedAccessFiles } from '../access/token-store.ts'
+import type { StorageBackend } from '../storage/backend.ts'
+import type { Finding } from '../store/upkeep/finding.ts'
 import { EXIT_HELP } from './exit.ts'
 import { printFindings } from './findings.ts'
 import { dataOption, jsonOption, positiveInteger } from './options.ts'
@@ -29,6 +32,11 @@ export function checkCommand(): Command {
 }
 
 async function check({ data, sample, json = false }: CheckCommandOptions): Promise<void> {
-  const { checkStore } = await import('../store/check.ts')
-  await withExistingStorage(data, (backend) => printFindings(checkStore(backend, { sampleEvery: sample }), json))
+  const { checkStore } = await import('../store/upkeep/check.ts')
+  const { damage } = await import('../store/upkeep/finding.ts')
+  async function* findings(backend: StorageBackend): AsyncGenerator<Finding> {
+    for await (const message of damagedAccessFiles(data)) yield damage(undefined, 'access', message)
+    yield* checkStore(backend, { sampleEvery: sample })
+  }
+  await withExistingStorage(data, (backend) => printFindings(findings(backend), json))
 }

@@ -1,5 +1,5 @@
 import { quoted } from '../object/id.ts'
-import type { Finding } from '../store/finding.ts'
+import type { Finding } from '../store/upkeep/finding.ts'
 import { FindingsError } from './exit.ts'
 import { printJson, printLine } from './output.ts'
 

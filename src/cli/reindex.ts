@@ -1,4 +1,6 @@
 import { Command } from 'commander'
+import type { StorageBackend } from '../storage/backend.ts'
+import type { Finding } from '../store/upkeep/finding.ts'
 import { EXIT_HELP } from './exit.ts'
 import { printFindings } from './findings.ts'
 import { dataOption, jsonOption } from './options.ts'
@@ -25,6 +27,12 @@ export function reindexCommand(): Command {
 }
 
 async function reindex({ data, json = false }: ReindexCommandOptions): Promise<void> {
-  const { reindexStore } = await import('../store/reindex.ts')
-  await withExistingStorage(data, (backend) => printFindings(reindexStore(backend), json))
+  const { reindexStore } = await import('../store/upkeep/reindex.ts')
+  const { damage } = await import('../store/upkeep/finding.ts')
+  const salvaged: Finding[] = []
+  async function* findings(backend: StorageBackend): AsyncGenerator<Finding> {
+    yield* salvaged
+    yield* reindexStore(backend)
+  }
+  await withExistingStorage(data, (backend) => printFindings(findings(backend), json), (what) => salvaged.push(damage(undefined, 'database', what)))
 }

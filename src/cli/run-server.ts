@@ -71,6 +71,8 @@ function limitsOf(options: ServeOptions): Partial<Limits> {
 const FAULTS: Logger = {
   error: (fields: { readonly err?: unknown; readonly code?: string; readonly requestId?: string }, message) => {
     const { err, code, requestId } = fields
+    // Who is told to come back while the server stops met no fault.
+    if (code === 'closing') return
     const where = requestId === undefined ? '' : `request ${requestId} failed with ${code ?? 'no code'}: `
     printNote(`${where}${describeFailure(err instanceof Error && err.message === message ? err : new Error(message, { cause: err }))}`)
   },

@@ -9,9 +9,9 @@ import { type FolderKind, MARKER_FILE } from '../storage/data-folder.ts'
 export type StorageKind = FolderKind | 'memory'
 
 /** Loaded when they are needed. */
-const BACKENDS: Readonly<Record<StorageKind, (path: string) => Promise<StorageBackend>>> = {
-  filesystem: async (path) => (await import('../../adapters/filesystem.ts')).filesystemBackend({ path }),
-  level: async (path) => (await import('../../adapters/level.ts')).levelBackend({ path }),
+const BACKENDS: Readonly<Record<StorageKind, (path: string, salvage?: (what: string) => void) => Promise<StorageBackend>>> = {
+  filesystem: async (path, salvage) => (await import('../../adapters/filesystem.ts')).filesystemBackend({ path, salvage }),
+  level: async (path, salvage) => (await import('../../adapters/level.ts')).levelBackend({ path, salvage }),
   memory: async () => (await import('../../adapters/memory.ts')).memoryBackend(),
 }
 
@@ -27,12 +27,14 @@ export async function storageOf(dataFolder: string, kind: StorageKind | undefine
 
 /**
  * Opens the storage in a data folder that exists, and closes it afterwards. The commands that look or repair must not make a new one by a wrong path.
- * Throws `DataFolderError`, naming the process, while another one has the folder.
+ * Throws `DataFolderError`, naming the process, while another one has the folder. With `salvage`, a damaged database is opened with what can be saved.
  */
-export async function withExistingStorage(dataFolder: string, use: (backend: StorageBackend) => Promise<void>): Promise<void> {
+export async function withExistingStorage(
+  dataFolder: string, use: (backend: StorageBackend) => Promise<void>, salvage?: (what: string) => void,
+): Promise<void> {
   const kind = await kindOf(dataFolder)
   if (kind === undefined) throw new Error(`there is no storage in the folder ${JSON.stringify(dataFolder)}; name one with --data`)
-  const backend = await BACKENDS[kind](dataFolder)
+  const backend = await BACKENDS[kind](dataFolder, salvage)
   try {
     await backend.ready?.()
     await use(backend)

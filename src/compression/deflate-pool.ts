@@ -100,7 +100,7 @@ export class DeflatePool {
     this.#busy.add(lane)
     lane.stream.write(job.raw, (error) => {
       if (lane.job !== job || error) return
-      const deflated = lane.stream.read() as Uint8Array
+      const deflated = readAll(lane.stream)
       lane.job = undefined
       this.#busy.delete(lane)
       this.#idle.push(lane)
@@ -127,6 +127,13 @@ export class DeflatePool {
       this.#run(lane, this.#queue.shift() as Job)
     }
   }
+}
+
+/** Everything that the stream holds. Up to Node 24 one `read()` gives all of it, from Node 26 on one buffer. */
+function readAll(stream: Lane['stream']): Uint8Array {
+  const buffers: Uint8Array[] = []
+  for (let buffer = stream.read() as Uint8Array | null; buffer !== null; buffer = stream.read() as Uint8Array | null) buffers.push(buffer)
+  return buffers.length === 1 ? buffers[0] : Buffer.concat(buffers)
 }
 
 function checkRange(name: string, value: number, least: number, most: number): void {

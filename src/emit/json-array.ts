@@ -23,12 +23,11 @@ export async function* jsonArray(lines: AsyncIterable<Uint8Array>, options: { re
 }
 
 /**
- * The lines may belong to a cache, so they are copied, all at once, and closed up in place: moving costs less than a view of each text would.
+ * The lines are closed up in place: moving costs less than a view of each text would, and another buffer costs another collection.
  * An id holds no TAB or LF and a JSON text no LF, so that each TAB becomes the separator and nothing is longer than before.
  */
 function jsonElements(lines: Uint8Array, isFirst: boolean): Uint8Array {
-  const bytes = Buffer.allocUnsafeSlow(lines.length)
-  bytes.set(lines)
+  const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength)
   let to = 0
   for (let at = 0; at < bytes.length; ) {
     const tab = bytes.indexOf(TAB, at)

@@ -18,7 +18,7 @@ export interface CorsPolicy {
 
 const EXPOSED = [
   'ETag', 'Content-Length', 'Content-Range', 'Accept-Ranges', 'Content-Disposition', 'Retry-After', 'X-Request-Id',
-  'Stowage-Missing-Objects', 'Stowage-Closure', 'Stowage-Have',
+  'Stowage-Objects', 'Stowage-Missing-Objects', 'Stowage-Closure', 'Stowage-Have',
 ].join(', ')
 
 /** Throws `TypeError` for credentials with any origin, which browsers refuse. */

@@ -46,13 +46,33 @@ function setHeaders(res: ServerResponse, answer: Answer): void {
   if (length !== undefined) res.setHeader('Content-Length', length)
 }
 
+/** One buffer is on its way while the next is made: waiting for each to leave would let the connection run dry in between. */
 async function streamBody(sending: Sending, chunks: AsyncIterable<Uint8Array>): Promise<void> {
   const { res } = sending
   res.flushHeaders()
+  let previous: Promise<void> = Promise.resolve()
   for await (const chunk of chunks) {
-    if (!res.write(chunk)) await drained(sending)
+    await previous
+    previous = written(sending, chunk)
+    // An error is thrown where it is awaited; until then it must not count as unhandled.
+    previous.catch(() => undefined)
   }
+  await previous
   await end(sending)
+}
+
+/** Resolves when the system has taken the bytes. */
+function written({ res, signal, stallTimeoutMs }: Sending, chunk: Uint8Array): Promise<void> {
+  let settle: (error?: Error) => void = () => undefined
+  const subscribe = (happened: (error?: Error) => void): (() => void) => {
+    settle = happened
+    const onClose = (): void => happened(clientGone())
+    res.once('close', onClose)
+    return () => res.off('close', onClose)
+  }
+  const done = waitFor(subscribe, { signal, timeoutMs: stallTimeoutMs, late: () => tooSlow(stallTimeoutMs) })
+  res.write(chunk, (error) => settle(error ? clientGone() : undefined))
+  return done
 }
 
 /**
@@ -79,28 +99,26 @@ export async function takeRest(body: NodeBody, requestBytesMax: number): Promise
   }
 }
 
-function drained({ res, signal, stallTimeoutMs }: Sending): Promise<void> {
-  return progress(res, 'drain', { signal, stallTimeoutMs })
-}
-
 /** Small answers are sent also when the work was aborted: that the service is closing, for one. */
 function end({ res, stallTimeoutMs }: Sending, last?: Uint8Array): Promise<void> {
   if (res.destroyed) return Promise.reject(clientGone())
-  const ended = progress(res, 'finish', { stallTimeoutMs })
+  const ended = finished(res, stallTimeoutMs)
   res.end(last)
   return ended
 }
 
-function progress(res: ServerResponse, event: 'drain' | 'finish', bounds: { readonly signal?: AbortSignal; readonly stallTimeoutMs: number }): Promise<void> {
-  const { signal, stallTimeoutMs } = bounds
+function finished(res: ServerResponse, stallTimeoutMs: number): Promise<void> {
   const subscribe = (happened: (error?: Error) => void): (() => void) => {
-    const onEvent = (): void => happened()
+    const onFinish = (): void => happened()
     const onClose = (): void => happened(res.writableFinished ? undefined : clientGone())
-    res.once(event, onEvent).once('close', onClose)
-    return () => res.off(event, onEvent).off('close', onClose)
+    res.once('finish', onFinish).once('close', onClose)
+    return () => res.off('finish', onFinish).off('close', onClose)
   }
-  const late = (): Error => new StowageError('request_aborted', `the client read nothing for ${stallTimeoutMs} ms`)
-  return waitFor(subscribe, { ...(signal === undefined ? {} : { signal }), timeoutMs: stallTimeoutMs, late })
+  return waitFor(subscribe, { timeoutMs: stallTimeoutMs, late: () => tooSlow(stallTimeoutMs) })
+}
+
+function tooSlow(stallTimeoutMs: number): StowageError {
+  return new StowageError('request_aborted', `the client read nothing for ${stallTimeoutMs} ms`)
 }
 
 function clientGone(): StowageError {

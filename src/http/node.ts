@@ -4,6 +4,7 @@ import type { Arrival, HttpCore } from './core.ts'
 import type { Answer } from './exchange.ts'
 import { NodeBody, type NodeRequest } from './node-body.ts'
 import { closeConnection, sendAnswer, takeRest } from './node-send.ts'
+import { closeWhileQueued } from './pipelined.ts'
 import type { MountPoint, Params, Route } from './router.ts'
 import { splitTarget } from './target.ts'
 
@@ -47,6 +48,7 @@ export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call
   const onClose = (): void => flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
   res.once('close', onClose)
   if (res.destroyed) onClose()
+  const leaveQueue = closeWhileQueued(req, res)
   const body = new NodeBody(req, { left: call.body, signal: flight.signal, stallTimeoutMs: options.stallTimeoutMs })
   let arrival: Arrival<H> | undefined
   try {
@@ -58,6 +60,7 @@ export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call
     else cutOff(core, arrival, res, thrown)
   } finally {
     res.off('close', onClose)
+    leaveQueue()
     flight.end()
   }
 }

@@ -95,6 +95,7 @@ function selectionHeaders(selection: Selection, encoding: Encoding): Record<stri
     ...contentHeaders(encoding),
     Vary: 'Accept, Accept-Encoding, Authorization',
     'Cache-Control': 'private, no-cache',
+    'Stowage-Objects': String(selection.objects),
     'Stowage-Missing-Objects': String(selection.missing),
     ...(closureDigest === undefined ? {} : { 'Stowage-Closure': closureDigest }),
     ...(have === undefined ? {} : { 'Stowage-Have': have.map(({ id, outcome }) => `${encodeURIComponent(id)};${outcome}`).join(', ') }),

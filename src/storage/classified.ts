@@ -71,10 +71,20 @@ function classifiedBlobs(blobs: BlobStore): BlobStore {
   return {
     readBytesPreferred: blobs.readBytesPreferred,
     put: (name, content, options) => putBlob(blobs, name, content, options),
-    read: (name, start, end, options) => classify(() => blobs.read(name, start, end, options), options?.signal),
+    read: (name, start, end, options) => classify(() => readInside(blobs, name, start, end, options), options?.signal),
     remove: (names) => classify(() => blobs.remove(names), undefined),
     list: (prefix, options) => classifyEach(() => blobs.list(prefix, options), options?.signal),
     close: () => blobs.close(),
+  }
+}
+
+/** The core reads only what its records say is there: a blob that ends before it was cut short. */
+async function readInside(blobs: BlobStore, ...[name, start, end, options]: Parameters<BlobStore['read']>): ReturnType<BlobStore['read']> {
+  try {
+    return await blobs.read(name, start, end, options)
+  } catch (error) {
+    if (!(error instanceof RangeError)) throw error
+    throw new StowageError('corrupt_data', 'something that the storage should hold is cut short', { cause: error })
   }
 }
 

@@ -4,7 +4,7 @@ export async function closeContent(content: AsyncIterable<Uint8Array>): Promise<
 }
 
 /** `content`, until `signal` aborts: then it throws the signal's reason at once, even while the content keeps it waiting. */
-export async function* abortableContent(content: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): AsyncGenerator<Uint8Array, void, void> {
+export async function* abortableContent<T>(content: AsyncIterable<T>, signal: AbortSignal | undefined): AsyncGenerator<T, void, void> {
   if (!signal) {
     yield* content
     return
@@ -24,7 +24,7 @@ export async function* abortableContent(content: AsyncIterable<Uint8Array>, sign
   }
 }
 
-async function closeIterator(iterator: AsyncIterator<Uint8Array>): Promise<void> {
+async function closeIterator(iterator: AsyncIterator<unknown>): Promise<void> {
   try {
     await iterator.return?.()
   } catch {

@@ -35,6 +35,8 @@ export interface FolderPlan<T> {
   readonly databases: readonly string[]
   /** Sub-folders of plain files. */
   readonly folders: readonly string[]
+  /** `open` makes do with databases and folders of which something is missing. */
+  readonly mayBeIncomplete?: boolean
   /** Opens the databases, and so takes their locks. Throws an error with the code `LEVEL_LOCKED` below it when another process has them. */
   open(options: { readonly createIfMissing: boolean }): Promise<T>
   close(opened: T): Promise<void>
@@ -50,9 +52,9 @@ export interface OpenFolder<T> {
  * newer format, and when something that must be there is missing.
  */
 export async function openDataFolder<T>(plan: FolderPlan<T>): Promise<OpenFolder<T>> {
-  await refuseHeld(plan.path)
+  await refuseHeld(plan)
   const state = await startCreating(plan, await readState(plan))
-  if (state === 'ready') await refuseIncomplete(plan)
+  if (state === 'ready' && plan.mayBeIncomplete !== true) await refuseIncomplete(plan)
   const content = await openContent(plan, state !== 'ready')
   try {
     await writeLockFile(plan.path)
@@ -70,10 +72,13 @@ export async function openDataFolder<T>(plan: FolderPlan<T>): Promise<OpenFolder
   }
 }
 
-/** Where the lock file is proof, a second process turns back here, before LevelDB has rotated its log of messages. */
-async function refuseHeld(path: string): Promise<void> {
+/**
+ * Where the lock file is proof, a second process turns back here, before LevelDB has rotated its log of messages. Who would put a database together anew
+ * turns back without proof too.
+ */
+async function refuseHeld<T>({ path, mayBeIncomplete }: FolderPlan<T>): Promise<void> {
   const holder = await folderHolder(path)
-  if (holder && (await isProvenHolder(holder))) throw heldError(path, holder)
+  if (holder && (mayBeIncomplete === true || (await isProvenHolder(holder)))) throw heldError(path, holder)
 }
 
 function heldError(path: string, holder: FolderHolder | undefined, cause?: unknown): DataFolderError {
@@ -140,7 +145,7 @@ async function startCreating<T>(plan: FolderPlan<T>, state: FolderState): Promis
 
 async function openContent<T>(plan: FolderPlan<T>, createIfMissing: boolean): Promise<T> {
   try {
-    if (createIfMissing) for (const name of plan.folders) await makeFolder(join(plan.path, name))
+    if (createIfMissing || plan.mayBeIncomplete === true) for (const name of plan.folders) await makeFolder(join(plan.path, name))
     return await plan.open({ createIfMissing })
   } catch (error) {
     if (!hasCode(error, 'LEVEL_LOCKED')) throw error

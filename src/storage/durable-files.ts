@@ -12,9 +12,9 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** A folder with all its parents, durable when it resolves. */
-export async function makeFolder(path: string): Promise<void> {
-  const first = await mkdir(path, { recursive: true })
+/** A folder with all its parents, durable when it resolves. The mode is that of what is made. */
+export async function makeFolder(path: string, mode: number = 0o777): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode })
   if (first === undefined) return
   for (let made = resolve(path); made.length >= resolve(first).length; made = dirname(made)) await syncFolder(dirname(made))
 }

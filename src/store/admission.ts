@@ -2,9 +2,9 @@ import { crc32 } from 'node:zlib'
 import type { ObjectBatch } from '../object/batch.ts'
 import { IdSet } from '../object/id-set.ts'
 import type { RecordStore } from '../storage/backend.ts'
-import { locate, LOOKUP_KEYS } from './locator.ts'
-import type { PackBuilder } from './pack-builder.ts'
-import type { ProjectHead } from './records.ts'
+import { locate, LOOKUP_KEYS } from './records/locator.ts'
+import type { PackBuilder } from './pack/pack-builder.ts'
+import type { ProjectHead } from './records/records.ts'
 
 /** Lets into the pack what is neither held nor in it already, so that nothing is written twice, and counts what came. */
 export class Admission {

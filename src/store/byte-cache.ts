@@ -32,14 +32,15 @@ export class ByteCache<V> {
     this.#slots.set(key, slot)
     slot.value.then(
       (value) => this.#loaded(key, slot, this.#sizeOf(value)),
-      () => this.delete(key, slot),
+      () => this.delete(key, slot.value),
     )
     return slot.value
   }
 
-  /** Forgets the value; with `slot` only if it is still that one. */
-  delete(key: string, slot: Slot<V> | undefined = this.#slots.get(key)): void {
-    if (slot === undefined || this.#slots.get(key) !== slot) return
+  /** Forgets the value; with `value`, as `get` returned it, only if it is still that one. */
+  delete(key: string, value?: Promise<V>): void {
+    const slot = this.#slots.get(key)
+    if (slot === undefined || (value !== undefined && slot.value !== value)) return
     this.#slots.delete(key)
     this.#heldBytes -= slot.bytes
   }
@@ -55,7 +56,7 @@ export class ByteCache<V> {
     this.#heldBytes += bytes
     for (const [oldest, candidate] of this.#slots) {
       if (this.#heldBytes <= this.#capacityBytes) return
-      if (candidate.bytes > 0) this.delete(oldest, candidate)
+      if (candidate.bytes > 0) this.delete(oldest)
     }
   }
 }

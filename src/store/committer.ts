@@ -1,11 +1,13 @@
 import { StowageError } from '../errors.ts'
 import type { Entry, RecordStore } from '../storage/backend.ts'
-import { Bitmap } from './bitmap.ts'
-import { headKey, objectKeyMaker, packKey, pendingKey } from './keys.ts'
-import { LOOKUP_KEYS } from './locator.ts'
-import { tableEntry, type PackTables } from './pack-format.ts'
-import { readHead, writingGeneration } from './projects.ts'
-import { decodeObjectRecord, decodePackRecord, encodeHead, encodeObjectRecord, encodePackRecord, type PackRecord } from './records.ts'
+import { Bitmap } from './pack/bitmap.ts'
+import { corrupt } from './pack/byte-codec.ts'
+import { headKey, objectKeyMaker, packKey, pendingKey } from './records/keys.ts'
+import { LOOKUP_KEYS } from './records/locator.ts'
+import { tableEntry, type PackTables } from './pack/pack-format.ts'
+import { isRemoved, readHead, writingGeneration } from './records/projects.ts'
+import { garbageEntry } from './upkeep/removal.ts'
+import { decodeObjectRecord, decodePackRecord, encodeHead, encodeMark, encodeObjectRecord, encodePackRecord, type PackRecord } from './records/records.ts'
 
 const ATTEMPTS_MAX = 100
 
@@ -56,7 +58,7 @@ export class Committer {
       const put = [
         { key: headKey(projectId), value: encodeHead(key, { generation, sequence: sequence + 1, removed: false }) },
         { key: recordKey, value: encodePackRecord(recordKey, record) },
-        { key: pendingKey(projectId, generation, sequence), value: new Uint8Array([1]) },
+        pendingEntry(projectId, generation, sequence),
       ]
       const result = await this.#records.commit({ put, expect: [{ key, value: bytes }, { key: recordKey, value: undefined }] })
       if (result.ok) return { projectId, generation, sequence, record }
@@ -93,9 +95,18 @@ export class Committer {
     })
     if (result.ok) return applied
     const [value] = await this.#records.getMany([key])
-    if (value === undefined) throw projectRemoved()
-    return decodePackRecord(key, value)
+    if (value !== undefined) return decodePackRecord(key, value)
+    const { head } = await readHead(this.#records, pack.projectId)
+    if (!isRemoved(head, pack.generation)) throw corrupt(`the record of pack ${pack.sequence} is missing, though it was committed`)
+    // Ids may have been written behind the sweep that took the pack: it must come again.
+    await this.#records.insertMany([garbageEntry(pack.projectId, pack.generation)])
+    throw projectRemoved()
   }
+}
+
+function pendingEntry(projectId: string, generation: number, sequence: number): Entry {
+  const key = pendingKey(projectId, generation, sequence)
+  return { key, value: encodeMark(key) }
 }
 
 function objectEntries(pack: CommittedPack, tables: PackTables, first: number, end: number): Entry[] {

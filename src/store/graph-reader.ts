@@ -5,17 +5,17 @@ import { IdSet } from '../object/id-set.ts'
 import type { HaveOutcome, Selection } from '../object/selection.ts'
 import { Semaphore } from '../semaphore.ts'
 import type { RecordStore } from '../storage/backend.ts'
-import { Bitmap } from './bitmap.ts'
-import { closureDigest, isCompleteSinceRoot, withoutClosures, type Closure, type PackSelection } from './closure.ts'
-import { ClosureWalk } from './closure-walk.ts'
+import { Bitmap } from './pack/bitmap.ts'
+import { closureDigest, isCompleteSinceRoot, withoutClosures, type Closure, type PackSelection } from './closure/closure.ts'
+import { ClosureWalk } from './closure/closure-walk.ts'
 import { GraphSelection } from './graph-selection.ts'
-import { locate, LOOKUP_KEYS } from './locator.ts'
-import type { PackCatalog, ProjectView } from './pack-catalog.ts'
-import type { PlanShelf } from './plan-shelf.ts'
-import { PlanSelection } from './planned-selection.ts'
-import { viewProject } from './projects.ts'
-import type { ObjectLocation } from './records.ts'
-import type { SegmentReader } from './segment-reader.ts'
+import { locate, LOOKUP_KEYS } from './records/locator.ts'
+import type { PackCatalog, ProjectView } from './pack/pack-catalog.ts'
+import type { PlanShelf } from './plan/plan-shelf.ts'
+import { PlanSelection } from './plan/planned-selection.ts'
+import { isQuiet, viewProject } from './records/projects.ts'
+import type { ObjectLocation } from './records/records.ts'
+import type { SegmentReader } from './pack/segment-reader.ts'
 import { SharedTasks } from './shared-task.ts'
 
 /** Each holds the tables of the packs that it walks through. */
@@ -84,7 +84,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const have = options.have === undefined ? undefined : outcomes
     const variant = variantOf(closures)
     const plan = await this.#parts.plans.find(root.project, rootId, variant, signal)
-    if (plan !== undefined) return new PlanSelection(plan, this.#parts.catalog, this.#parts.reader, root.project, have)
+    if (plan !== undefined && !plan.use.isRetired) return new PlanSelection(plan, this.#parts.catalog, this.#parts.reader, root.project, have)
     return this.#closureAnew(root, closures, variant, have, signal)
   }
 
@@ -116,17 +116,21 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const waitMs = Math.min(PLAN_WAIT_MS.max, Math.max(PLAN_WAIT_MS.min, performance.now() - beganAtMs))
     const plan = await inTime(making, waitMs)
     signal.throwIfAborted()
-    if (plan !== undefined) return new PlanSelection(plan, catalog, reader, project, have)
+    if (plan !== undefined && !plan.use.isRetired) return new PlanSelection(plan, catalog, reader, project, have)
     const facts = { missing: closure.missing, closureDigest: closureDigest(closure.packs), have }
     return new GraphSelection(catalog, reader, project, { packs, root: closure.root }, facts)
   }
 
-  #walk({ project, rootId, location }: FoundRoot, signal: AbortSignal): Promise<Closure> {
+  /**
+   * One walk for all who ask for the same root at the same time. A walk that began while some upload was writing its ids may have missed ids that were
+   * acknowledged since, so it is for who began it alone.
+   */
+  async #walk({ project, rootId, location }: FoundRoot, signal: AbortSignal): Promise<Closure> {
     const { records, catalog } = this.#parts
-    const name = `${project.projectId}\0${project.generation}\0${project.sequence}\0${rootId}`
-    return this.#walks.run(name, signal, (shared) =>
-      this.#walking.run(shared, () => new ClosureWalk(records, catalog, project, shared).from(location)),
-    )
+    const walk = (signal: AbortSignal): Promise<Closure> =>
+      this.#walking.run(signal, () => new ClosureWalk(records, catalog, project, signal).from(location))
+    if (!(await isQuiet(records, project))) return walk(signal)
+    return this.#walks.run(`${project.projectId}\0${project.generation}\0${project.sequence}\0${rootId}`, signal, walk)
   }
 
   /** The closures of what the client has, as far as it is sure that the client has all of them. */

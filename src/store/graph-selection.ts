@@ -1,10 +1,10 @@
 import type { IdSet } from '../object/id-set.ts'
 import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../object/selection.ts'
-import { Bitmap } from './bitmap.ts'
-import { countObjects, type PackSelection } from './closure.ts'
-import type { PackCatalog, ProjectView } from './pack-catalog.ts'
-import { blockOf, segmentOfBlock, segmentsOf, type Segment } from './segment.ts'
-import type { SegmentReader } from './segment-reader.ts'
+import { Bitmap } from './pack/bitmap.ts'
+import { countObjects, type PackSelection } from './closure/closure.ts'
+import type { PackCatalog, ProjectView } from './pack/pack-catalog.ts'
+import { blockOf, segmentOfBlock, segmentsOf, type Segment } from './pack/segment.ts'
+import type { SegmentReader } from './pack/segment-reader.ts'
 
 /** Objects that are chosen, pack by pack, and read where they lie. */
 export interface ChosenObjects {

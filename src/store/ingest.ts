@@ -5,13 +5,13 @@ import type { ObjectBatch } from '../object/batch.ts'
 import type { ObjectWriter, PutResult, SignalOptions } from '../object/graph-store.ts'
 import type { BlobStore, RecordStore } from '../storage/backend.ts'
 import { Admission } from './admission.ts'
-import type { Committer } from './committer.ts'
-import { packBlobName } from './keys.ts'
-import { unreferencedOrdinals } from './pack-builder.ts'
-import { tableEntry } from './pack-format.ts'
-import { PackWriter, UPLOAD_BASE_BYTES } from './pack-writer.ts'
-import { readHead, writingGeneration } from './projects.ts'
-import type { PackRecord } from './records.ts'
+import type { CommittedPack, Committer } from './committer.ts'
+import { packBlobName } from './records/keys.ts'
+import { unreferencedOrdinals } from './pack/pack-builder.ts'
+import { tableEntry } from './pack/pack-format.ts'
+import { PackWriter, UPLOAD_BASE_BYTES } from './pack/pack-writer.ts'
+import { readHead, writingGeneration } from './records/projects.ts'
+import type { PackRecord } from './records/records.ts'
 
 /** A pack up to this size lies inside its record: no blob, one sync less. */
 export const INLINE_PACK_BYTES_MAX = 49_152
@@ -29,6 +29,8 @@ export interface IngestParts {
   readonly uploadWaitMs: number
   /** Called after the commit with the only object of the pack that no other in it refers to: the root of a model, perhaps. */
   readonly onRoot: (projectId: string, rootId: string) => void
+  /** Called when a pack was committed and could not be applied. */
+  readonly onUnapplied: (pack: CommittedPack) => void
 }
 
 /** Takes uploads in: pack, commit, apply. */
@@ -63,7 +65,10 @@ export class Ingest implements ObjectWriter {
     const record: PackRecord = { state: 'committed', packId, objects: tables.objects, packBytes, tablesStart, condemnedAtMs: 0, owned: undefined, inline }
     await this.#abandonUnlessLive(projectId, record, signal)
     const pack = await committer.commit(projectId, generation, record).catch((error: unknown) => this.#notCommitted(projectId, record, error))
-    const applied = await committer.apply(pack, tables)
+    const applied = await committer.apply(pack, tables).catch((error: unknown) => {
+      this.#parts.onUnapplied(pack)
+      throw error
+    })
     const unreferenced = unreferencedOrdinals(tables)
     if (unreferenced.length === 1) this.#parts.onRoot(projectId, Buffer.from(tableEntry(tables.ids, unreferenced[0])).toString('utf8'))
     return { objects, inserted: applied.record.owned?.count ?? 0, differing: admission.differing + applied.differing }

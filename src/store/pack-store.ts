@@ -10,16 +10,17 @@ import type { IdSet } from '../object/id-set.ts'
 import type { Selection } from '../object/selection.ts'
 import type { StorageBackend } from '../storage/backend.ts'
 import { classifiedBackend } from '../storage/classified.ts'
-import { Committer } from './committer.ts'
+import { type CommittedPack, Committer } from './committer.ts'
 import { GraphReader } from './graph-reader.ts'
 import { Ingest } from './ingest.ts'
-import { PackCatalog } from './pack-catalog.ts'
-import { PlanAhead } from './plan-ahead.ts'
-import { PlanShelf } from './plan-shelf.ts'
-import { listProjects } from './projects.ts'
-import { applyPending, sweepOrphans } from './recovery.ts'
-import { removeProject, sweepGarbage } from './removal.ts'
-import { SegmentReader } from './segment-reader.ts'
+import { PackCatalog } from './pack/pack-catalog.ts'
+import { PlanAhead } from './plan/plan-ahead.ts'
+import { PlanShelf } from './plan/plan-shelf.ts'
+import { listProjects } from './records/projects.ts'
+import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
+import { removeProject, sweepGarbage } from './upkeep/removal.ts'
+import { SegmentReader } from './pack/segment-reader.ts'
+import { UnappliedPacks } from './unapplied.ts'
 
 const MB = 1_048_576
 /** Level 4 is within 6 in 100 of level 6 in size, and half as much work again faster. */
@@ -51,6 +52,7 @@ export class PackStore implements GraphStore {
   readonly #plans: PlanShelf
   readonly #reader: GraphReader
   readonly #ingest: Ingest
+  readonly #unapplied: UnappliedPacks
   readonly #ahead = new PlanAhead((projectId, rootId) => this.#planAhead(projectId, rootId))
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
@@ -66,9 +68,11 @@ export class PackStore implements GraphStore {
     this.#options = options
     this.#backend = backend
     this.#committer = new Committer(records)
+    this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
     this.#catalog = new PackCatalog(records, blobs, share * 2)
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
-    this.#plans = new PlanShelf({ records, blobs, catalog: this.#catalog, reader: segments, deflate: this.#deflate, newId, cacheBytes: share, storedBytesMax })
+    const planParts = { records, blobs, catalog: this.#catalog, reader: segments, deflate: this.#deflate, newId, onError: onBackgroundError }
+    this.#plans = new PlanShelf({ ...planParts, cacheBytes: share, storedBytesMax })
     const closing = this.#closing.signal
     // Everything that goes on beside requests listens to it.
     setMaxListeners(0, closing)
@@ -83,6 +87,7 @@ export class PackStore implements GraphStore {
       nowMs: () => (options.clock ?? Date).now(),
       uploadWaitMs: options.uploadWaitMs ?? 10_000,
       onRoot: (projectId, rootId) => this.#ahead.rootSeen(projectId, rootId),
+      onUnapplied: (pack) => this.#applyLater(pack),
     })
   }
 
@@ -95,7 +100,9 @@ export class PackStore implements GraphStore {
   async put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: SignalOptions): Promise<PutResult> {
     this.#ahead.uploadBegan(projectId)
     try {
-      return await this.#ingest.put(projectId, batches, options)
+      const result = await this.#ingest.put(projectId, batches, options)
+      if (this.#unapplied.size > 0) this.#applyLater()
+      return result
     } finally {
       this.#ahead.uploadEnded(projectId)
     }
@@ -155,6 +162,13 @@ export class PackStore implements GraphStore {
 
   #removalParts(): Parameters<typeof removeProject>[0] {
     return { records: this.#backend.records, blobs: this.#backend.blobs, nowMs: () => (this.#options.clock ?? Date).now() }
+  }
+
+  /** What the storage could not do a moment ago it is asked for again: now, and after the next upload that goes through. */
+  #applyLater(pack?: CommittedPack): void {
+    if (pack !== undefined) this.#unapplied.add(pack)
+    this.#inBackground(() => this.#unapplied.applyAll())
+    this.#inBackground(() => sweepGarbage(this.#removalParts(), this.#closing.signal))
   }
 
   #planAhead(projectId: string, rootId: string): void {

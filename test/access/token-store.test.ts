@@ -6,7 +6,8 @@ import { test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeJwt } from 'jose'
 import { type Access, claimAuthorize, type Principal, type Right } from '../../src/access/access.ts'
-import { accessFromFolder, issueToken, listTokens, revokeToken, type TokenRequest } from '../../src/access/token-store.ts'
+import { seal } from '../../src/access/sealed.ts'
+import { accessFromFolder, damagedAccessFiles, issueToken, listTokens, revokeToken, type TokenRequest } from '../../src/access/token-store.ts'
 import type { StowageError } from '../../src/errors.ts'
 
 const DAY_MS = 86_400_000
@@ -128,9 +129,34 @@ test('a key that is not whole is an error, never a weaker key', async (context) 
   const folder = dataFolder(context)
   await issueToken(folder, request())
   const path = join(folder, 'access/key')
-  for (const text of ['', '00\n', '0'.repeat(64), `${'0'.repeat(63)}g\n`, `${readFileSync(path, 'utf8')}\n`]) {
+  const whole = readFileSync(path, 'utf8')
+  assert.match(whole, /^[0-9a-f]{64}\n[0-9a-f]{8}\n$/)
+  assert.deepEqual(await damagedFiles(folder), [])
+  const otherDigit = (whole[5] === '0' ? '1' : '0') + whole.slice(6)
+  for (const text of ['', '00\n', '0'.repeat(64), `${'0'.repeat(63)}g\n`, `${whole}\n`, `${whole.slice(0, 5)}${otherDigit}`, seal('0'.repeat(63))]) {
     writeFileSync(path, text)
     await assert.rejects(accessFromFolder(folder), (error: StowageError) => error.code === 'corrupt_data' && error.message.includes(path))
     await assert.rejects(issueToken(folder, request()), (error: StowageError) => error.code === 'corrupt_data')
+    assert.equal((await damagedFiles(folder)).length, 1)
   }
 })
+
+test('a record of a token with any flipped bit is an error', async (context) => {
+  const folder = dataFolder(context)
+  const { record } = await issueToken(folder, request())
+  const path = join(folder, 'access/tokens', record.jti)
+  const whole = readFileSync(path)
+  for (const at of whole.keys()) {
+    const flipped = Buffer.from(whole)
+    flipped[at] ^= 1 << (at % 8)
+    writeFileSync(path, flipped)
+    assert.equal((await damagedFiles(folder)).length, 1)
+    if (at % 20 === 0) await assert.rejects(listTokens(folder), (error: StowageError) => error.code === 'corrupt_data' && error.message.includes(path))
+  }
+})
+
+async function damagedFiles(folder: string): Promise<readonly string[]> {
+  const messages: string[] = []
+  for await (const message of damagedAccessFiles(folder)) messages.push(message)
+  return messages
+}

@@ -14,7 +14,7 @@ import * as stowage from '../../src/index.ts'
 import { createObjectService, ERROR_STATUS, type ObjectService, openAccess, type StowageError } from '../../src/index.ts'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
 import { readSource } from '../support/sources.ts'
-import { accessOf, authorization, contractList, listening, onEverySide, store, tokenFor } from './sides.ts'
+import { accessOf, authorization, contractList, listening, onEverySide, planned, store, tokenFor } from './sides.ts'
 
 /* What the public surface promises in words, one test for each promise. The limits are in limits.test.ts; revocation and the command in access/ and cli/. */
 
@@ -135,7 +135,7 @@ test('"mounts match the raw URL, split it, then decode each segment once; ids wi
 everySide('"?archive=gzip answers the same bytes as Content-Type: application/gzip without the encoding", resumed with Range and If-Range', async (side) => {
   await store(side, Array.from({ length: 200 }, (_, n) => ({ id: n === 0 ? 'root' : `${n}`, to: { referencedId: `${n + 1}` }, data: randomBytes(600).toString('base64') })))
   const path = `/objects/${side.project}/root?archive=gzip`
-  const whole = await side.ask(path, { headers: { 'Accept-Encoding': 'identity' } })
+  const whole = await planned(side, path, { headers: { 'Accept-Encoding': 'identity' } })
   assert.deepEqual([whole.headers.get('content-type'), whole.headers.get('content-encoding')], ['application/gzip', null])
   const bytes = Buffer.from(await whole.arrayBuffer())
   assert.equal(whole.headers.get('content-length'), String(bytes.length))
@@ -160,8 +160,8 @@ function publicNames(): string[] {
 }
 
 test('"no public name equals a global of the DOM library", nor one of Node', () => {
-  const library = readFileSync(join(dirname(createRequire(import.meta.url).resolve('@tsd/typescript')), 'lib.dom.d.ts'), 'utf8')
-  const globals = new Set([...library.matchAll(/^(?:declare (?:var|function)|interface|type) (\w+)/gm)].map(([, name]) => name))
+  const domTypes = readFileSync(join(dirname(createRequire(import.meta.url).resolve('@tsd/typescript')), 'lib.dom.d.ts'), 'utf8')
+  const globals = new Set([...domTypes.matchAll(/^(?:declare (?:var|function)|interface|type) (\w+)/gm)].map(([, name]) => name))
   assert.ok(globals.has('Storage') && globals.has('Request'))
   const names = publicNames()
   assert.ok(names.includes('createObjectService') && names.includes('ObjectRecord') && Object.keys(stowage).every((name) => names.includes(name)))

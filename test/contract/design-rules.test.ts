@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { gzipSync } from 'node:zlib'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
-import { contractList, filePart, linesOf, multipartUpload, onEverySide, type Side, store, storeText } from './sides.ts'
+import { contractList, filePart, linesOf, multipartUpload, onEverySide, planned, shapedError, type Side, store, storeText } from './sides.ts'
 
 /* The rules that hold everywhere; each test quotes the one that it holds. Rule 4 is in limits.test.ts, rules 7 to 9 are in walls.test.ts. */
 
@@ -131,13 +131,14 @@ everySide('rule 5: one shape, {"message","statusCode","code"}, on every route, f
     ...lists.flatMap((path) => [[415, path, typed('text/plain', '{"objects":[]}')], [400, path, typed('application/json', '{')]] as const),
     [406, reads[0], { headers: { Accept: 'image/png' } }], [406, lists[1], contractList(['a'], { Accept: 'text/html' })], [406, stream, { ...idList(['a'], 'objectIds'), headers: { ...JSON_BODY, 'Accept-Encoding': 'br, identity;q=0' } }],
   ]
-  for (const [status, path, init] of requests) {
-    const answer = await side.ask(path, init)
-    const body = (await answer.json()) as Record<string, unknown>
-    const where = `${init.method ?? 'GET'} ${path}: ${JSON.stringify(body)}`
-    assert.deepEqual(Object.keys(body), ['message', 'statusCode', 'code'], where)
-    assert.deepEqual([answer.status, body.statusCode, typeof body.message, typeof body.code], [status, status, 'string', 'string'], where)
-    assert.match(answer.headers.get('content-type') ?? '', /^application\/json\b/, where)
+  for (const [status, path, init] of requests) assert.equal((await shapedError(await side.ask(path, init))).status, status, `${init.method ?? 'GET'} ${path}`)
+  const endpoints: (readonly [string, RequestInit])[] = [
+    [`/objects/${p}`, upload], [lists[0], list], [lists[1], list], [stream, idList(['a'], 'objectIds')], [reads[0], {}], [reads[1], {}],
+  ]
+  for (const [path, init] of endpoints) {
+    assert.equal((await shapedError(await side.ask(path, init, 'nobody'))).status, 401, path)
+    assert.equal((await shapedError(await side.ask(path, init, 'stranger'))).status, 403, path)
+    assert.equal((await shapedError(await side.ask(`/elsewhere${path}`, init))).status, 404, path)
   }
 })
 
@@ -195,14 +196,12 @@ everySide('rule 6: "a missing id in a list is left out and counted in the header
 everySide('rule 6: "Vary: Accept, Accept-Encoding, Authorization, Cache-Control: private, no-cache; access is checked before 304, 412 and 416"', async (side) => {
   await store(side, [{ id: 'a' }])
   const path = `/objects/${side.project}/a`
-  const planned = await side.ask(path)
-  await planned.arrayBuffer()
-  assert.deepEqual([planned.headers.get('vary'), planned.headers.get('cache-control')], ['Accept, Accept-Encoding, Authorization', 'private, no-cache'])
-  for (const headers of [{ 'If-None-Match': '*' }, { 'If-Match': '"other"' }, { Range: 'bytes=999999-' }] as Record<string, string>[]) {
-    for (const at of [path, `${path}/single`]) {
-      assert.equal((await errorOf(await side.ask(at, { headers }, 'nobody'))).status, 401)
-      assert.equal((await errorOf(await side.ask(at, { headers }, 'stranger'))).status, 403)
-    }
+  const { headers } = await planned(side, path)
+  assert.deepEqual([headers.get('vary'), headers.get('cache-control')], ['Accept, Accept-Encoding, Authorization', 'private, no-cache'])
+  for (const [condition, value, status] of [['If-None-Match', '*', 304], ['If-Match', '"other"', 412], ['Range', 'bytes=999999-', 416]] as const) {
+    const init = { headers: { [condition]: value } }
+    assert.equal((await errorOf(await side.ask(path, init, 'nobody'))).status, 401)
+    assert.equal((await errorOf(await side.ask(path, init, 'stranger'))).status, 403)
+    assert.equal((await side.ask(path, init, 'reader')).status, status)
   }
-  assert.equal((await side.ask(path, { headers: { 'If-None-Match': '*' } }, 'reader')).status, 304)
 })

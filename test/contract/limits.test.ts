@@ -2,8 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { DEFAULT_LIMITS, type Limits, MB, type StowageErrorCode } from '../../src/index.ts'
-import { errorOf, jsonUpload } from '../http/served.ts'
-import { filePart, multipartUpload, onEverySide, type Side } from './sides.ts'
+import { jsonUpload } from '../http/served.ts'
+import { filePart, multipartUpload, onEverySide, shapedError, type Side } from './sides.ts'
 
 /* Rule 4: each limit, small, at the largest value that is accepted and one beyond. Reliability cases 1 to 4 are about the sizes of the contract. */
 
@@ -61,7 +61,7 @@ for (const [limit, cases] of Object.entries(CASES) as [keyof Limits, readonly Li
 }
 
 async function holds(side: Side, { code, request, path = (project) => `/objects/${project}` }: LimitCase, max: number): Promise<void> {
-  const refused = await errorOf(await side.ask(path(side.project), request(max + 1)))
+  const refused = await shapedError(await side.ask(path(side.project), request(max + 1)))
   assert.deepEqual([refused.code, refused.status], [code, code === 'nesting_too_deep' ? 400 : 413], refused.message)
   assert.ok(refused.message.includes(String(max)), `the limit is told: ${refused.message}`)
   const accepted = await side.ask(path(side.project), request(max))
@@ -70,7 +70,7 @@ async function holds(side: Side, { code, request, path = (project) => `/objects/
 }
 
 everySide('rule 4: an object that is too large is named', async (side) => {
-  const { message } = await errorOf(await side.ask(`/objects/${side.project}`, upload(`[{},${object(1_001)}]`)))
+  const { message } = await shapedError(await side.ask(`/objects/${side.project}`, upload(`[{},${object(1_001)}]`)))
   assert.ok(message.includes('"a"') && message.includes('element 1'), message)
 })
 

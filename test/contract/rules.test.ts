@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
-import { createObjectService, DEFAULT_LIMITS, MB } from '../../src/index.ts'
+import { createObjectService, DEFAULT_LIMITS, MB, openAccess } from '../../src/index.ts'
 import { errorOf, jsonUpload } from '../http/served.ts'
 import { accessOf, authorization, contractList, linesOf, onEverySide, type Side, store, tokenFor, type Who, withHeaders } from './sides.ts'
 
@@ -117,19 +117,15 @@ everySide('Errors: "404 | object not found | 3 and 5"', async (side) => {
   }
 })
 
-everySide('Errors: "413 | payload too large: request over 50 MB | 2"', async (side) => {
-  await isError(await side.ask(`/objects/${side.project}`, { ...jsonUpload([]), body: Buffer.alloc(50 * MB + 1, ' ') }), 413)
-})
-
-everySide('Limits: "Size of one object | 10 MB | upload"', async (side) => {
-  const textOf = (bytes: number): string => {
-    const frame = '{"id":"large","data":""}'
-    return `[${frame.slice(0, -2)}${'x'.repeat(bytes - frame.length)}${frame.slice(-2)}]`
-  }
-  await isError(await side.ask(`/objects/${side.project}`, { ...jsonUpload([]), body: textOf(10 * MB + 1) }), 413)
-  const stored = await side.ask(`/objects/${side.project}`, { ...jsonUpload([]), body: textOf(10 * MB) })
-  assert.equal(stored.status, 200)
-  assert.equal((await (await side.ask(`/objects/${side.project}/large/single`)).arrayBuffer()).byteLength, 10 * MB)
+test('Errors: "413 | payload too large: request over 50 MB | 2"; Limits: "Size of one object | 10 MB | upload"; over plain http in reliability cases 1 and 2', async (t) => {
+  const service = createObjectService({ backend: memoryBackend(), access: openAccess() })
+  t.after(() => service.close({ graceMs: 0 }))
+  const upload = (body: string | Buffer): Promise<Response> => service.fetch(new Request('http://x/objects/p', { ...jsonUpload([]), body: body as string }))
+  const objectOf = (bytes: number): string => `[{"id":"large","data":"${'x'.repeat(bytes - 24)}"}]`
+  await isError(await upload(Buffer.alloc(50 * MB + 1, ' ')), 413)
+  await isError(await upload(objectOf(10 * MB + 1)), 413)
+  assert.equal((await upload(objectOf(10 * MB))).status, 200)
+  assert.equal((await (await service.fetch(new Request('http://x/objects/p/large/single'))).arrayBuffer()).byteLength, 10 * MB)
 })
 
 test('Limits: "Size of one request | 50 MB | upload | hard limit; exceeding gives 413" is the default; reliability case 2 sends it', () => {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'
@@ -6,6 +7,7 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { SignJWT } from 'jose'
 import { filesystemBackend } from '../../adapters/filesystem.ts'
 import { memoryBackend } from '../../adapters/memory.ts'
@@ -135,6 +137,17 @@ export async function storeText({ ask, project }: Side, text: string): Promise<u
   return JSON.parse(summary)
 }
 
+/** The answer for a graph once its plan is there: the first one does not wait for a plan that takes long. */
+export async function planned({ ask }: Side, path: string, init: RequestInit = {}): Promise<Response> {
+  for (let round = 0; round < 100; round++) {
+    const answer = await ask(path, init)
+    if (answer.headers.has('etag')) return answer
+    await answer.arrayBuffer()
+    await sleep(50)
+  }
+  throw new Error(`${path} gets no plan`)
+}
+
 /** A list of ids as the contract has it: a string that holds a JSON array. */
 export function contractList(ids: readonly string[], headers: Readonly<Record<string, string>> = {}): RequestInit {
   return { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify({ objects: JSON.stringify(ids) }) }
@@ -155,6 +168,16 @@ export function multipartUpload(parts: readonly Part[], boundary: string = 'a-bo
   const pieces = parts.flatMap(({ headers, content }) => [`--${boundary}\r\n${headers.join('\r\n')}\r\n\r\n`, content, '\r\n'])
   const body = Buffer.concat([...pieces, `--${boundary}--\r\n`].map((piece) => Buffer.from(piece as string)))
   return { method: 'POST', headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` }, body }
+}
+
+/** What an error answer tells, which must have the one shape of all errors. */
+export async function shapedError(answer: Response): Promise<{ readonly status: number; readonly code: string; readonly message: string }> {
+  const body = (await answer.json()) as { readonly message: string; readonly statusCode: number; readonly code: string }
+  const { message, statusCode, code } = body
+  assert.deepEqual(Object.keys(body), ['message', 'statusCode', 'code'], JSON.stringify(body))
+  assert.deepEqual([typeof message, statusCode, typeof code], ['string', answer.status, 'string'], JSON.stringify(body))
+  assert.match(answer.headers.get('content-type') ?? '', /^application\/json\b/)
+  return { status: statusCode, code, message }
 }
 
 /** The tab-separated lines of an answer, by id. */

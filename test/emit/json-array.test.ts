@@ -27,13 +27,6 @@ test('a continued array starts with a comma', async () => {
   assert.equal(await arrayOf(false, 'a\t{"x":1}\nb\t2\n'), ',{"x":1},2]')
 })
 
-test('the buffers of the source are left as they are', async () => {
-  const lines = Buffer.from('a\t{"x":1}\nb\t{}\n')
-  const before = Buffer.from(lines)
-  await collected(jsonArray([lines] as unknown as AsyncIterable<Uint8Array>, { first: true }))
-  assert.ok(lines.equals(before))
-})
-
 test('what is not lines is an error', async () => {
   for (const text of ['a\t{}', 'a {}\n', 'a\n\t{}\n', 'a\t{}\nb', '\n']) {
     await assert.rejects(arrayOf(true, text), { code: 'corrupt_data' }, JSON.stringify(text))

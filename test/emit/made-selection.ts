@@ -87,7 +87,7 @@ export async function madeSelection(objects: readonly MadeObject[], options: Mad
     missing: 0,
     missingIds: () => Promise.resolve([]),
     ...(planned ? { plan: madePlan(made, objects, blocks, fragments, options) } : {}),
-    lines: (read) => followed(made, blocks, options, read),
+    lines: (read) => followed(made, blocks.map((block) => Buffer.from(block)), options, read),
     fragments: (read) => followed(made, inBatches, options, read),
     release: () => undefined,
   }
@@ -117,7 +117,7 @@ function madePlan(made: Omit<Made, 'selection'>, objects: readonly MadeObject[],
         }
         blockStart += bytes
       }
-      return { skip: offset - blockStart, lines: followed(made, blocks.slice(from), options, read) }
+      return { skip: offset - blockStart, lines: followed(made, blocks.slice(from).map((block) => Buffer.from(block)), options, read) }
     },
   }
 }

@@ -62,14 +62,16 @@ export async function rawExchange(port: number, pieces: Iterable<string | Uint8A
   const socket = connect(port, '127.0.0.1')
   let answer = ''
   let open = true
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  const drained = (): Promise<void> => new Promise((resolve) => socket.once('drain', () => resolve()))
   socket.setEncoding('latin1').on('data', (text: string) => (answer += text))
   socket.on('error', () => undefined)
   socket.once('close', () => (open = false))
   for (const piece of pieces) {
     if (!open) break
-    if (!socket.write(piece)) await Promise.race([once(socket, 'drain'), once(socket, 'close')]).catch(() => undefined)
+    if (!socket.write(piece)) await Promise.race([drained(), closed])
   }
-  if (open) await once(socket, 'close').catch(() => undefined)
+  await closed
   return answer
 }
 

@@ -5,7 +5,7 @@ import { DeflatePool } from '../../src/compression/deflate-pool.ts'
 import { createGuard } from '../../src/http/core.ts'
 import { streamOperation } from '../../src/http/operations/stream.ts'
 import { DEFAULT_LIMITS, openAccess, type StoredObject } from '../../src/index.ts'
-import { plainGraphStore } from '../../src/store/plain-store.ts'
+import { plainGraphStore } from '../../src/store/plain/plain-store.ts'
 import { PlainObjectStore } from './plain-object-store.ts'
 import { bothCores, idList, jsonUpload, openService } from './served.ts'
 

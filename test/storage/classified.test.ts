@@ -120,6 +120,12 @@ test('what the content of a blob throws is not the doing of the storage', async 
   await assert.rejects(blobs.read('a', 0, 1), { code: 'corrupt_data' })
 })
 
+test('a blob that is shorter than what is read of it was cut short', async () => {
+  const { blobs } = classifiedBackend(memoryBackend())
+  await blobs.put('a', content('four'))
+  await assert.rejects(blobs.read('a', 2, 5), { code: 'corrupt_data', retryable: false })
+})
+
 test('what works is passed on, with limits and early returns', async () => {
   const inner = memoryBackend()
   const backend = classifiedBackend(inner)

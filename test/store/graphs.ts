@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
 import { type Made, lineOf, textOf } from './support.ts'
 
 /** What a store must hold: the first text of each id, in each project. */
@@ -76,12 +77,15 @@ export interface GraphOptions {
   /** Bytes of padding, at most. */
   readonly paddingBytes?: number
   readonly prefix?: string
+  /** Ids are 32 hex digits, as most clients make them. */
+  readonly isHex?: boolean
 }
 
 /** Objects in which everything can be reached from the first in a graph without missing parts. */
 export function randomGraph(random: Random, options: GraphOptions): Made[] {
-  const { objects, isCyclic = false, missingPercent = 0, claimPercent = 0, paddingBytes = 200, prefix = 'n' } = options
-  const idOf = (index: number): string => `${prefix}${index.toString(36)}`
+  const { objects, isCyclic = false, missingPercent = 0, claimPercent = 0, paddingBytes = 200, prefix = 'n', isHex = false } = options
+  const hexOf = (index: number): string => createHash('md5').update(`${prefix}${index}`).digest('hex')
+  const idOf = (index: number): string => (isHex ? hexOf(index) : `${prefix}${index.toString(36)}`)
   const children: string[][] = Array.from({ length: objects }, () => [])
   for (let child = 1; child < objects; child++) children[Math.max(0, child - 1 - random(20))].push(idOf(child))
   for (let index = 0; index < objects; index++) {

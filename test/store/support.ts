@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { setMaxListeners } from 'node:events'
+import { setTimeout as delay } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { memoryBackend } from '../../adapters/memory.ts'
 import { DeflatePool } from '../../src/compression/deflate-pool.ts'
@@ -11,8 +12,8 @@ import { IdSet } from '../../src/object/id-set.ts'
 import { inspectBatches } from '../../src/object/inspect.ts'
 import type { Selection } from '../../src/object/selection.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
-import { checkStore } from '../../src/store/check.ts'
-import type { Finding } from '../../src/store/finding.ts'
+import { checkStore } from '../../src/store/upkeep/check.ts'
+import type { Finding } from '../../src/store/upkeep/finding.ts'
 import { createPackStore, type PackStore, type PackStoreOptions } from '../../src/store/pack-store.ts'
 
 export const never: AbortSignal = new AbortController().signal
@@ -202,5 +203,13 @@ export async function within<T>(ms: number, what: string, promise: Promise<T>): 
     return await Promise.race([promise, late])
   } finally {
     clearTimeout(timer)
+  }
+}
+
+/** Waits for what is about to happen, however busy the machine is. */
+export async function until(isSo: () => boolean): Promise<void> {
+  for (const deadline = Date.now() + 10_000; !isSo();) {
+    assert.ok(Date.now() < deadline, 'what was waited for did not happen')
+    await delay(1)
   }
 }

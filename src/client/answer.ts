@@ -1,0 +1,99 @@
+import { ClientError, networkError } from './errors.ts'
+
+/** One request under way: it ends with the caller's signal, and when nothing comes for too long. */
+export class Attempt {
+  readonly what: string
+  readonly #controller = new AbortController()
+  readonly #caller: AbortSignal | undefined
+  readonly #stallTimeoutMs: number
+  readonly #onAbort: () => void
+
+  constructor(what: string, caller: AbortSignal | undefined, stallTimeoutMs: number) {
+    this.what = what
+    this.#caller = caller
+    this.#stallTimeoutMs = stallTimeoutMs
+    this.#onAbort = () => this.#controller.abort(caller?.reason)
+    caller?.addEventListener('abort', this.#onAbort, { once: true })
+  }
+
+  get signal(): AbortSignal {
+    return this.#controller.signal
+  }
+
+  /** Waits for one thing from the network, not longer than a stall may last and `extraMs`. Whatever it throws ends the attempt. */
+  async within<T>(step: () => Promise<T>, extraMs: number = 0): Promise<T> {
+    const limitMs = this.#stallTimeoutMs + extraMs
+    const stalled = new ClientError('timed_out', `${this.what} brought nothing for ${Math.round(limitMs)} ms`, { retryable: true })
+    const timer = setTimeout(() => this.#controller.abort(stalled), limitMs)
+    try {
+      return await step()
+    } catch (error) {
+      const { signal } = this
+      const cause: unknown = this.#caller?.aborted === true ? this.#caller.reason : signal.aborted ? signal.reason : networkError(this.what, error)
+      this.end()
+      throw cause
+    } finally {
+      clearTimeout(timer)
+    }
+  }
+
+  /** Frees the connection, if it is still in use. */
+  end(): void {
+    this.#caller?.removeEventListener('abort', this.#onAbort)
+    if (!this.signal.aborted) this.#controller.abort(new ClientError('network_failed', `${this.what} was given up`))
+  }
+}
+
+/** An answer whose body is still to come. It is read once, or cancelled. */
+export class Answer {
+  readonly status: number
+  readonly headers: Headers
+  readonly what: string
+  readonly #body: ReadableStream<Uint8Array> | null
+  readonly #attempt: Attempt
+
+  constructor(response: Response, attempt: Attempt) {
+    this.status = response.status
+    this.headers = response.headers
+    this.what = attempt.what
+    this.#body = response.body
+    this.#attempt = attempt
+  }
+
+  /** The body as it comes, without its `Content-Encoding`. Returning early frees the connection. */
+  async *chunks(): AsyncGenerator<Uint8Array> {
+    const reader = this.#body?.getReader()
+    try {
+      while (reader !== undefined) {
+        const { done, value } = await this.#attempt.within(() => reader.read())
+        if (done) break
+        yield value
+      }
+    } finally {
+      this.cancel()
+    }
+  }
+
+  /** The whole body. Throws `invalid_answer` when it is longer. */
+  async text(bytesMax: number): Promise<string> {
+    const decoder = new TextDecoder()
+    let text = ''
+    let bytes = 0
+    for await (const chunk of this.chunks()) {
+      bytes += chunk.length
+      if (bytes > bytesMax) throw new ClientError('invalid_answer', `${this.what} answered with more than ${bytesMax} bytes`)
+      text += decoder.decode(chunk, { stream: true })
+    }
+    return text + decoder.decode()
+  }
+
+  /** The number in a header, `undefined` where there is none. */
+  count(header: string): number | undefined {
+    const value = this.headers.get(header)
+    return value !== null && /^\d{1,15}$/.test(value) ? Number(value) : undefined
+  }
+
+  cancel(): void {
+    this.#attempt.end()
+  }
+}

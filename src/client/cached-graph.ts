@@ -1,0 +1,159 @@
+import type { CachedRoot, ObjectCache } from './cache.ts'
+import { ClientError, quoted } from './errors.ts'
+import { type GraphInfo, type GraphProgress, GraphTransfer, type TransferOptions } from './graph-transfer.ts'
+import { IdLedger } from './id-ledger.ts'
+import { listTexts, missingError } from './list.ts'
+import { belowOf } from './references.ts'
+import { fetchSingle, IDS_PER_REQUEST, type Remote } from './remote.ts'
+import type { ObjectText } from './types.ts'
+
+/** Roots whose objects the server is asked to leave out; each costs it a look at a closure. */
+const HAVE_ROOTS_MAX = 4
+/** Asking for objects by id pays as long as few of a graph are missing. */
+const LISTED_SHARE_MAX = 0.25
+const LISTED_MAX = 20_000
+/** Objects that are read from the cache at once. */
+const CACHE_READ_IDS = 250
+
+export function scopeOf({ connection, projectId }: Remote): string {
+  return `${connection.url}\0${projectId}`
+}
+
+/** Roots as `have` takes them, with the closure that the cache remembers. */
+export async function knownRoots(cache: ObjectCache, scope: string, have: readonly string[]): Promise<readonly string[]> {
+  const known = new Map((await cache.roots(scope)).map((root) => [root.id, root]))
+  return have.map((id) => haveValue(known.get(id) ?? { id }))
+}
+
+/**
+ * One root with everything below it, from the cache as far as it is there. What is missing comes by id where the root's `__closure` shows that it is
+ * little, else as the difference to roots that the cache has whole, else as a whole; all that comes is kept.
+ */
+export class CachedGraph {
+  readonly #remote: Remote
+  readonly #cache: ObjectCache
+  readonly #scope: string
+  readonly #root: string
+  readonly #options: TransferOptions
+  readonly #given = new IdLedger()
+  readonly #queued = new IdLedger()
+  /** Of what is queued, the ids that an object refers to; others are only claimed by a closure, and nobody misses them. */
+  readonly #referenced = new IdLedger()
+  readonly #absent: string[] = []
+  #pending: string[] = []
+  #follows = true
+  #objects = 0
+  #cached = 0
+  #info: GraphInfo | undefined
+  #network: GraphProgress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined, resumes: 0, restarts: 0 }
+
+  constructor(remote: Remote, cache: ObjectCache, root: string, options: TransferOptions) {
+    this.#remote = remote
+    this.#cache = cache
+    this.#scope = scopeOf(remote)
+    this.#root = root
+    this.#options = options
+  }
+
+  /** The objects, each once, the root first. Throws `not_found`, and with `strict` `objects_missing`. */
+  async *batches(): AsyncGenerator<readonly ObjectText[]> {
+    const roots = await this.#cache.roots(this.#scope)
+    const known = roots.find(({ id }) => id === this.#root)
+    if (known === undefined && !(await this.#isMostlyCached(roots))) yield* this.#download(roots)
+    this.#refer(this.#root)
+    yield* this.#walk()
+    const missing = this.#follows ? this.#absent.filter((id) => this.#referenced.has(id)) : []
+    if (missing.length > 0 && this.#options.strict === true) throw missingError(missing)
+    if (missing.length > 0 || (!this.#follows && this.#info?.missing !== 0)) return
+    const closure = this.#info?.closure ?? known?.closure
+    await this.#cache.putRoot(this.#scope, { id: this.#root, ...(closure === undefined ? {} : { closure }) })
+  }
+
+  /** Whether the root's closure says that only a few objects have to be asked for. */
+  async #isMostlyCached(roots: readonly CachedRoot[]): Promise<boolean> {
+    const [cached] = await this.#cache.getMany(this.#scope, [this.#root])
+    if (cached === undefined && roots.length === 0) return false
+    const json = cached ?? (await fetchSingle(this.#remote, this.#root, this.#options.signal))?.json
+    if (json === undefined) throw new ClientError('not_found', `there is no object ${quoted(this.#root)} in this project`, { status: 404 })
+    if (cached === undefined) await this.#cache.putMany(this.#scope, [{ id: this.#root, json }])
+    const { references, claims } = belowOf(json)
+    if (references.length === 0) return true
+    let absent = 0
+    for (let at = 0; at < claims.length; at += IDS_PER_REQUEST) {
+      for (const held of await this.#cache.hasMany(this.#scope, claims.slice(at, at + IDS_PER_REQUEST))) absent += held ? 0 : 1
+    }
+    return claims.length > 0 && absent <= Math.min(LISTED_MAX, claims.length * LISTED_SHARE_MAX)
+  }
+
+  async *#download(roots: readonly CachedRoot[]): AsyncGenerator<readonly ObjectText[]> {
+    const transfer = new GraphTransfer(this.#remote, this.#root, {
+      ...this.#options,
+      have: roots.slice(0, HAVE_ROOTS_MAX).map(haveValue),
+      onInfo: (info) => {
+        this.#info = info
+        this.#follows = [...info.have.values()].includes('subtracted')
+        this.#options.onInfo?.(info)
+      },
+      onProgress: (progress) => (this.#network = progress),
+    })
+    for await (const batch of transfer.batches()) {
+      await this.#cache.putMany(this.#scope, batch)
+      yield this.#taken(batch)
+    }
+  }
+
+  /** Follows what is queued until nothing is: from the cache, and what is not there from the server. */
+  async *#walk(): AsyncGenerator<readonly ObjectText[]> {
+    let absent: string[] = []
+    while (this.#pending.length > 0 || absent.length > 0) {
+      this.#options.signal?.throwIfAborted()
+      const ids = this.#pending.splice(-CACHE_READ_IDS).filter((id) => !this.#given.has(id))
+      const texts = ids.length === 0 ? [] : await this.#cache.getMany(this.#scope, ids)
+      const found = ids.flatMap((id, at) => withText(id, texts[at]))
+      for (const [at, id] of ids.entries()) if (texts[at] === undefined) absent.push(id)
+      this.#cached += found.length
+      if (found.length > 0) yield this.#taken(found)
+      if (this.#pending.length > 0 || absent.length === 0) continue
+      yield* this.#fetch(absent)
+      absent = []
+    }
+  }
+
+  async *#fetch(ids: readonly string[]): AsyncGenerator<readonly ObjectText[]> {
+    const onMissing = (missing: readonly string[]): void => void this.#absent.push(...missing)
+    for await (const batch of listTexts(this.#remote, ids, { signal: this.#options.signal, onMissing })) {
+      await this.#cache.putMany(this.#scope, batch)
+      yield this.#taken(batch)
+    }
+  }
+
+  #taken(batch: readonly ObjectText[]): readonly ObjectText[] {
+    for (const { id, json } of batch) {
+      this.#given.add(id)
+      if (!this.#follows) continue
+      const { references, claims } = belowOf(json)
+      for (const child of references) this.#refer(child)
+      for (const claimed of claims) this.#queue(claimed)
+    }
+    this.#objects += batch.length
+    this.#options.onProgress?.({ ...this.#network, objects: this.#objects, cached: this.#cached })
+    return batch
+  }
+
+  #refer(id: string): void {
+    this.#referenced.add(id)
+    this.#queue(id)
+  }
+
+  #queue(id: string): void {
+    if (this.#queued.add(id)) this.#pending.push(id)
+  }
+}
+
+function haveValue({ id, closure }: CachedRoot): string {
+  return closure === undefined ? id : `${id}@${closure}`
+}
+
+function withText(id: string, json: string | undefined): ObjectText[] {
+  return json === undefined ? [] : [{ id, json }]
+}

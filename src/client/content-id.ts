@@ -1,0 +1,78 @@
+import { ClientError, quoted } from './errors.ts'
+import type { ObjectText } from './types.ts'
+
+const HEX_DIGITS = 32
+const encoder = new TextEncoder()
+/** Line ends for other languages; the server writes them as escapes, and takes its hash of that. */
+const UNSAFE_IN_LINES = /[\u0085\u2028\u2029]/g
+
+/** The id of an object whose text has none: the first 32 hex digits of the SHA-256 of the text, as the server gives it. */
+export async function contentId(textWithoutId: string): Promise<string> {
+  const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(textWithoutId)), 0, HEX_DIGITS / 2)
+  let hex = ''
+  for (const byte of digest) hex += byte.toString(16).padStart(2, '0')
+  return hex
+}
+
+/** Whether the object's id stands first in its text and is the hash of the rest. */
+export async function hasContentId({ id, json }: ObjectText): Promise<boolean> {
+  const member = `{"id":"${id}"`
+  if (!json.startsWith(member)) return false
+  const rest = json.startsWith(',', member.length) ? json.slice(member.length + 1) : json.slice(member.length)
+  return (await contentId(`{${rest}`)) === id
+}
+
+/** A value as JSON in one line, whatever splits lines. */
+export function lineText(value: unknown): string {
+  return JSON.stringify(value).replace(UNSAFE_IN_LINES, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}
+
+/** The text of an object with the id as its first member. `text` has none. */
+export function withId(id: string, text: string): ObjectText {
+  return { id, json: `{"id":${JSON.stringify(id)}${text === '{}' ? '' : ','}${text.slice(1)}` }
+}
+
+/** An object on its way: with its id, or before it is known. */
+export type DraftText = { readonly id: string | undefined; readonly json: string }
+
+/**
+ * What is to be uploaded, an object or `{ id, json }`, as text. A value with exactly these two members, both strings, is the latter. Throws
+ * `invalid_value`, `invalid_id`.
+ */
+export function draftText(value: object): DraftText {
+  if (isObjectText(value)) {
+    checkTextHasId(value)
+    return value
+  }
+  const json = lineText(value) as string | undefined
+  if (json === undefined || !json.startsWith('{')) throw new ClientError('invalid_value', `an object to upload must be a JSON object; this one is ${quoted(json ?? typeof value)}`)
+  const { id } = value as { readonly id?: unknown }
+  if (id !== undefined && typeof id !== 'string') throw new ClientError('invalid_value', `an object's id must be a string; this one is ${quoted(lineText(id))}`)
+  return { id, json }
+}
+
+/** With the id that belongs to the text, where it has none yet. */
+export async function completeText({ id, json }: DraftText): Promise<ObjectText> {
+  return id === undefined ? withId(await contentId(json), json) : { id, json }
+}
+
+function isObjectText(value: object): value is ObjectText {
+  const { id, json } = value as { readonly id?: unknown; readonly json?: unknown }
+  return typeof id === 'string' && typeof json === 'string' && Object.keys(value).length === 2
+}
+
+/** The server goes by the member in the text. It stands first or last in most; only elsewhere the text has to be parsed. */
+function checkTextHasId({ id, json }: ObjectText): void {
+  const member = `"id":${JSON.stringify(id)}`
+  if (json.startsWith(`{${member}`) || json.endsWith(`,${member}}`)) return
+  const found = parsedId(json)
+  if (found !== id) throw new ClientError('invalid_id', `the text of object ${quoted(id)} has the id ${found === undefined ? 'nowhere' : quoted(JSON.stringify(found))}`)
+}
+
+function parsedId(json: string): unknown {
+  try {
+    return (JSON.parse(json) as { readonly id?: unknown } | null)?.id
+  } catch (cause) {
+    throw new ClientError('invalid_value', `an object's text is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+  }
+}

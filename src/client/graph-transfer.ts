@@ -1,0 +1,225 @@
+import type { Answer } from './answer.ts'
+import { hasContentId } from './content-id.ts'
+import { ClientError, quoted } from './errors.ts'
+import { inflate } from './gzip.ts'
+import { IdLedger } from './id-ledger.ts'
+import { decodeLines } from './lines.ts'
+import { checkPathId, type Remote } from './remote.ts'
+import type { Attempts } from './retry.ts'
+import type { CallOptions, ObjectText } from './types.ts'
+
+/** What the server says about a graph before its first object. */
+export interface GraphInfo {
+  /** Objects that are referred to and not held. */
+  readonly missing: number
+  /** Names the set of all objects below the root, itself included: what `have` takes as `<root>@<closure>`. */
+  readonly closure: string | undefined
+  /** For each root of `have`, whether its objects were left out, and if not, why. */
+  readonly have: ReadonlyMap<string, string>
+}
+
+export interface GraphProgress {
+  /** Objects that were handed on so far. */
+  readonly objects: number
+  /** Of these, those that came from the client's cache. */
+  readonly cached: number
+  /** Bytes of the graph's own answer so far, those included that came twice. Objects that are asked for by id do not count. */
+  readonly receivedBytes: number
+  /** Bytes of the whole answer, where that is known. */
+  readonly totalBytes: number | undefined
+  /** How often a broken download was taken up where it had stopped, and how often it had to start anew. */
+  readonly resumes: number
+  readonly restarts: number
+}
+
+export interface TransferOptions extends CallOptions {
+  /** Roots that the client has: `<id>`, or `<id>@<closure>`. Their objects are left out. */
+  readonly have?: readonly string[]
+  /** Fail with `objects_missing` when anything below the root is not held. */
+  readonly strict?: boolean
+  /** Take the hash of each object; for graphs whose ids are hashes. Throws `integrity_failed`. */
+  readonly verifyIds?: boolean
+  readonly onInfo?: (info: GraphInfo) => void
+  readonly onProgress?: (progress: GraphProgress) => void
+}
+
+/** The server's answer is another one than that which was begun. */
+class Restart extends Error {
+  readonly answer: Answer
+
+  constructor(answer: Answer) {
+    super('the answer changed')
+    this.answer = answer
+  }
+}
+
+/**
+ * One root with everything below it, over as many connections as it takes. The compressed bytes are asked for as a file of their own, inflated here and,
+ * when a connection breaks, continued at the byte where it broke (RFC 9110 sections 13.1.5 and 14). Where that cannot be, it starts anew and leaves out
+ * what was handed on already.
+ */
+export class GraphTransfer {
+  readonly #remote: Remote
+  readonly #root: string
+  readonly #options: TransferOptions
+  readonly #attempts: Attempts
+  readonly #seen = new IdLedger()
+  readonly #progress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined as number | undefined, resumes: 0, restarts: 0 }
+  #answer: Answer | undefined
+
+  /** Throws `invalid_id`. */
+  constructor(remote: Remote, root: string, options: TransferOptions) {
+    checkPathId(root)
+    this.#remote = remote
+    this.#root = root
+    this.#options = options
+    this.#attempts = remote.retry.begin(options.signal)
+  }
+
+  /** The objects, each once, the root first. Throws `not_found`. Returning early frees the connection. */
+  async *batches(): AsyncGenerator<readonly ObjectText[]> {
+    try {
+      let answer = await this.#ask()
+      for (;;) {
+        const restart = yield* this.#untilRestart(answer)
+        if (restart === undefined) return
+        this.#progress.restarts += 1
+        answer = restart.answer
+      }
+    } finally {
+      this.#answer?.cancel()
+    }
+  }
+
+  /** Everything of one answer that was not handed on before. */
+  async *#untilRestart(answer: Answer): AsyncGenerator<readonly ObjectText[], Restart | undefined> {
+    this.#tellInfo(answer)
+    let count = 0
+    try {
+      for await (const batch of decodeLines(isArchive(answer) ? inflate(this.#resumedChunks(answer)) : this.#chunks(answer), answer.what)) {
+        this.#options.signal?.throwIfAborted()
+        count += batch.length
+        await this.#verify(batch)
+        const fresh = batch.filter(({ id }) => this.#seen.add(id))
+        if (fresh.length === 0) continue
+        this.#attempts.progressed()
+        this.#progress.objects += fresh.length
+        this.#options.onProgress?.({ ...this.#progress })
+        yield fresh
+      }
+      checkCounts(answer, count)
+      return undefined
+    } catch (error) {
+      if (error instanceof Restart) return error
+      if (isArchive(answer)) throw error
+      return this.#again(error)
+    }
+  }
+
+  /** A text that broke: there is nothing to continue. */
+  async #again(error: unknown): Promise<Restart> {
+    await this.#attempts.failed(error)
+    return new Restart(await this.#ask())
+  }
+
+  /** The bytes of a file over as many connections as it takes. Throws `Restart` when the file is another one by then. */
+  async *#resumedChunks(first: Answer): AsyncGenerator<Uint8Array> {
+    const etag = strongTag(first)
+    const length = first.headers.has('Content-Encoding') ? undefined : first.count('Content-Length')
+    this.#progress.totalBytes = length
+    let at = 0
+    for (let answer = first; ; ) {
+      try {
+        for await (const chunk of this.#chunks(answer)) {
+          if (answer !== first) this.#attempts.progressed()
+          at += chunk.length
+          yield chunk
+        }
+        if (length === undefined || at === length) return
+        throw new ClientError('network_failed', `${first.what} ended after ${at} of ${length} bytes`, { retryable: true })
+      } catch (error) {
+        if (at === length) return
+        await this.#attempts.failed(error)
+      }
+      const isResumable = etag !== undefined && length !== undefined
+      answer = await this.#ask(isResumable ? { Range: `bytes=${at}-`, 'If-Range': etag } : {})
+      if (!isResumable || !continuesAt(answer, at, length, etag)) throw new Restart(await this.#whole(answer))
+      this.#progress.resumes += 1
+    }
+  }
+
+  /** A part of something else is of no use. */
+  async #whole(answer: Answer): Promise<Answer> {
+    if (answer.status !== 206) return answer
+    answer.cancel()
+    return this.#ask()
+  }
+
+  async *#chunks(answer: Answer): AsyncGenerator<Uint8Array> {
+    for await (const chunk of answer.chunks()) {
+      this.#progress.receivedBytes += chunk.length
+      yield chunk
+    }
+  }
+
+  async #ask(headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
+    const { signal, have = [], strict = false } = this.#options
+    const query: [string, string][] = [['archive', 'gzip'], ...have.map((root): [string, string] => ['have', root]), ...(strict ? [['strict', ''] as [string, string]] : [])]
+    for (;;) {
+      try {
+        this.#answer = await this.#remote.connection.request({
+          method: 'GET', path: ['objects', this.#remote.projectId, this.#root], query, headers: { Accept: 'text/plain', ...headers }, signal,
+        })
+        return this.#answer
+      } catch (error) {
+        await this.#attempts.failed(error)
+      }
+    }
+  }
+
+  async #verify(batch: readonly ObjectText[]): Promise<void> {
+    if (this.#options.verifyIds !== true) return
+    const verdicts = await Promise.all(batch.map(hasContentId))
+    const wrong = verdicts.indexOf(false)
+    if (wrong !== -1) throw new ClientError('integrity_failed', `the id ${quoted(batch[wrong].id)} is not the hash of the text that came with it`)
+  }
+
+  #tellInfo(answer: Answer): void {
+    this.#options.onInfo?.({
+      missing: answer.count('Stowage-Missing-Objects') ?? 0,
+      closure: answer.headers.get('Stowage-Closure') ?? undefined,
+      have: parseHave(answer.headers.get('Stowage-Have')),
+    })
+  }
+}
+
+function isArchive(answer: Answer): boolean {
+  const type = answer.headers.get('Content-Type') ?? ''
+  if (type.startsWith('application/gzip')) return true
+  if (type.startsWith('text/plain')) return false
+  throw new ClientError('invalid_answer', `${answer.what} answered with the content type ${quoted(type)} where lines of text were asked for`)
+}
+
+function strongTag(answer: Answer): string | undefined {
+  const etag = answer.headers.get('ETag')
+  return etag === null || etag.startsWith('W/') ? undefined : etag
+}
+
+function continuesAt(answer: Answer, at: number, length: number, etag: string): boolean {
+  return answer.status === 206 && answer.headers.get('Content-Range') === `bytes ${at}-${length - 1}/${length}` && answer.headers.get('ETag') === etag
+}
+
+/** Where the server says how many objects it sends, that many must have come. */
+function checkCounts(answer: Answer, count: number): void {
+  const announced = answer.count('Stowage-Objects')
+  if (announced === undefined || announced === count) return
+  throw new ClientError('integrity_failed', `${answer.what} brought ${count} of ${announced} objects`, { retryable: true })
+}
+
+function parseHave(header: string | null): ReadonlyMap<string, string> {
+  const entries = (header ?? '').split(', ').filter((entry) => entry.includes(';'))
+  return new Map(entries.map((entry): [string, string] => {
+    const at = entry.lastIndexOf(';')
+    return [decodeURIComponent(entry.slice(0, at)), entry.slice(at + 1)]
+  }))
+}

@@ -1,0 +1,153 @@
+import type { ObjectCache } from './cache.ts'
+import { CachedGraph, knownRoots, scopeOf } from './cached-graph.ts'
+import { checkCount, inGroups, runWorkers } from './concurrency.ts'
+import { ClientError } from './errors.ts'
+import { GraphTransfer, type TransferOptions } from './graph-transfer.ts'
+import { type ListOptions, listTexts } from './list.ts'
+import { fetchHeld, fetchSingle, IDS_PER_REQUEST, type Remote } from './remote.ts'
+import { deserialize, type DeserializeOptions } from './serializer/deserialize.ts'
+import type { Origins } from './serializer/origins.ts'
+import { serialize, type SerializeOptions } from './serializer/serialize.ts'
+import type { CallOptions, DagObject, Ids, ObjectText } from './types.ts'
+import { upload, type UploadOptions, type UploadResult } from './upload.ts'
+import type { UploadSource } from './upload-source.ts'
+
+/** How a graph is downloaded. */
+export interface GraphOptions extends TransferOptions {
+  /** Leave the client's cache alone. */
+  readonly cache?: false
+}
+
+export interface DiffOptions extends CallOptions {
+  /** Requests at a time, of a thousand ids each. 4 by default. */
+  readonly concurrency?: number
+}
+
+export interface DiffResult {
+  readonly held: ReadonlySet<string>
+  /** Each once, in the order of the ids that were asked for. */
+  readonly missing: readonly string[]
+}
+
+export interface SendOptions extends UploadOptions, Omit<SerializeOptions, 'origins'> {}
+
+export interface SendResult extends UploadResult {
+  /** The id of the value. */
+  readonly root: string
+}
+
+export interface ReceiveOptions extends Omit<GraphOptions, 'have'>, Omit<DeserializeOptions, 'origins'> {}
+
+/**
+ * The objects of one project. Every call rejects with `ClientError`, or with the reason of its signal. Iterables ask the server when they are iterated,
+ * and free everything when that ends early.
+ */
+export interface Project {
+  readonly id: string
+  /** Uploads what the server lacks, in batches, and resolves when all of it is durable. */
+  upload(objects: UploadSource, options?: UploadOptions): Promise<UploadResult>
+  /** Which of these ids the server holds. Needs the right to write. */
+  diff(ids: Ids, options?: DiffOptions): Promise<DiffResult>
+  /** One object without its children, `undefined` when it is not held. */
+  single<T extends { readonly id: string } = DagObject>(id: string, options?: CallOptions): Promise<T | undefined>
+  singleText(id: string, options?: CallOptions): Promise<ObjectText | undefined>
+  /** The objects of a list as far as they are held, in batches, each once, in the order in which they come. */
+  list<T extends { readonly id: string } = DagObject>(ids: Ids, options?: ListOptions): AsyncIterable<readonly T[]>
+  listTexts(ids: Ids, options?: ListOptions): AsyncIterable<readonly ObjectText[]>
+  /** An object and everything below it, in batches, each once, the root first. A download that breaks is taken up where it broke. */
+  graph<T extends { readonly id: string } = DagObject>(root: string, options?: GraphOptions): AsyncIterable<readonly T[]>
+  graphTexts(root: string, options?: GraphOptions): AsyncIterable<readonly ObjectText[]>
+  /** Turns a value into objects (see `serialize`) and uploads what the server lacks. */
+  send(value: object, options?: SendOptions): Promise<SendResult>
+  /** Downloads a graph and makes one value of it (see `deserialize`). When it is sent again, by the same client, unchanged parts keep their ids. */
+  receive<T extends object = DagObject>(root: string, options?: ReceiveOptions): Promise<T>
+}
+
+export interface ProjectParts {
+  readonly remote: Remote
+  readonly cache: ObjectCache | undefined
+  readonly origins: Origins
+}
+
+const CONCURRENCY = 4
+
+export function createProject(parts: ProjectParts): Project {
+  const { remote, cache, origins } = parts
+  return {
+    id: remote.projectId,
+    upload: (objects, options = {}) => upload(remote, objects, options),
+    diff: (ids, options = {}) => diff(remote, ids, options),
+    single: async <T>(id: string, options: CallOptions = {}) => {
+      const object = await single(remote, cache, id, options)
+      return object === undefined ? undefined : (parsed(object) as T)
+    },
+    singleText: (id, options = {}) => single(remote, cache, id, options),
+    list: <T>(ids: Ids, options: ListOptions = {}) => parsedAll<T>(listTexts(remote, ids, options)),
+    listTexts: (ids, options = {}) => listTexts(remote, ids, options),
+    graph: <T>(root: string, options: GraphOptions = {}) => parsedAll<T>(graphTexts(parts, root, options)),
+    graphTexts: (root, options = {}) => graphTexts(parts, root, options),
+    send: (value, options = {}) => send(parts, value, options),
+    receive: <T extends object>(root: string, options: ReceiveOptions = {}) => deserialize<T>(graphTexts(parts, root, options), root, { ...options, origins }),
+  }
+}
+
+async function single(remote: Remote, cache: ObjectCache | undefined, id: string, { signal }: CallOptions): Promise<ObjectText | undefined> {
+  if (cache === undefined) return fetchSingle(remote, id, signal)
+  const [json] = await cache.getMany(scopeOf(remote), [id])
+  if (json !== undefined) return { id, json }
+  const object = await fetchSingle(remote, id, signal)
+  if (object !== undefined) await cache.putMany(scopeOf(remote), [object])
+  return object
+}
+
+async function diff(remote: Remote, ids: Ids, options: DiffOptions): Promise<DiffResult> {
+  const asked = new Set<string>()
+  const held = new Set<string>()
+  const groups = inGroups(noted(ids, asked), IDS_PER_REQUEST)
+  await runWorkers(checkCount('concurrency', options.concurrency ?? CONCURRENCY), options.signal, async (signal) => {
+    for (let next = await groups.next(); next.done !== true; next = await groups.next()) {
+      for (const id of await fetchHeld(remote, next.value, signal)) held.add(id)
+    }
+  })
+  return { held, missing: [...asked].filter((id) => !held.has(id)) }
+}
+
+async function* noted(ids: Ids, seen: Set<string>): AsyncGenerator<string> {
+  for await (const id of ids) {
+    if (seen.has(id)) continue
+    seen.add(id)
+    yield id
+  }
+}
+
+async function* graphTexts({ remote, cache }: ProjectParts, root: string, options: GraphOptions): AsyncGenerator<readonly ObjectText[]> {
+  if (cache === undefined || options.cache === false) {
+    yield* new GraphTransfer(remote, root, options).batches()
+  } else if (options.have === undefined || options.have.length === 0) {
+    yield* new CachedGraph(remote, cache, root, options).batches()
+  } else {
+    const scope = scopeOf(remote)
+    const transfer = new GraphTransfer(remote, root, { ...options, have: await knownRoots(cache, scope, options.have) })
+    for await (const batch of transfer.batches()) {
+      await cache.putMany(scope, batch)
+      yield batch
+    }
+  }
+}
+
+async function send({ remote, origins }: ProjectParts, value: object, options: SendOptions): Promise<SendResult> {
+  const result = await upload(remote, serialize(value, { ...options, origins }), options)
+  return { ...result, root: result.lastId as string }
+}
+
+async function* parsedAll<T>(batches: AsyncIterable<readonly ObjectText[]>): AsyncGenerator<readonly T[]> {
+  for await (const batch of batches) yield batch.map((object) => parsed(object) as T)
+}
+
+function parsed(object: ObjectText): unknown {
+  try {
+    return JSON.parse(object.json)
+  } catch (cause) {
+    throw new ClientError('invalid_answer', `the text of object ${JSON.stringify(object.id)} is not JSON`, { cause })
+  }
+}

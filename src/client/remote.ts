@@ -1,0 +1,60 @@
+import type { Connection } from './connection.ts'
+import { ClientError } from './errors.ts'
+import type { RetryPolicy } from './retry.ts'
+import type { ObjectText } from './types.ts'
+
+/** One project on the server, as all calls need it. */
+export interface Remote {
+  readonly connection: Connection
+  readonly retry: RetryPolicy
+  readonly projectId: string
+}
+
+/** The most ids that the interface recommends for one request. */
+export const IDS_PER_REQUEST = 1_000
+
+const SINGLE_BYTES_MAX = 256 * 1_048_576
+const DIFF_BYTES_MAX = 16 * 1_048_576
+
+export function idsBody(ids: readonly string[]): { readonly headers: Record<string, string>; readonly body: string } {
+  return { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify({ objects: JSON.stringify(ids) }) }
+}
+
+/** The text of one object, `undefined` when it is not held. */
+export function fetchSingle({ connection, retry, projectId }: Remote, id: string, signal: AbortSignal | undefined): Promise<ObjectText | undefined> {
+  checkPathId(id)
+  return retry.run(signal, async () => {
+    try {
+      const answer = await connection.request({ method: 'GET', path: ['objects', projectId, id, 'single'], headers: { Accept: 'application/json' }, signal })
+      return { id, json: await answer.text(SINGLE_BYTES_MAX) }
+    } catch (error) {
+      if (error instanceof ClientError && error.status === 404 && error.code !== 'route_not_found') return undefined
+      throw error
+    }
+  })
+}
+
+/** Which of these ids, a thousand at most, are held. */
+export function fetchHeld({ connection, retry, projectId }: Remote, ids: readonly string[], signal: AbortSignal | undefined): Promise<ReadonlySet<string>> {
+  return retry.run(signal, async () => {
+    const answer = await connection.request({ method: 'POST', path: ['api', 'diff', projectId], ...idsBody(ids), signal })
+    const held = parseJson(await answer.text(DIFF_BYTES_MAX), answer.what)
+    return new Set(ids.filter((id) => Object.hasOwn(held, id) && held[id] === true))
+  })
+}
+
+/** Throws `invalid_answer` unless it is a JSON object. */
+export function parseJson(text: string, what: string): Readonly<Record<string, unknown>> {
+  try {
+    const value = JSON.parse(text) as unknown
+    if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
+  } catch (cause) {
+    throw new ClientError('invalid_answer', `${what} answered what is not JSON`, { cause })
+  }
+  throw new ClientError('invalid_answer', `${what} answered what is not a JSON object`)
+}
+
+/** Whatever builds URLs takes these two for steps in the path, encoded or not. */
+export function checkPathId(id: string): void {
+  if (id === '' || id === '.' || id === '..') throw new ClientError('invalid_id', `the id ${JSON.stringify(id)} cannot stand in a URL; ask for it with list`)
+}

@@ -1,0 +1,141 @@
+import { contentId, lineText } from '../content-id.ts'
+import { ClientError, quoted } from '../errors.ts'
+import { missingError } from '../list.ts'
+import type { CallOptions, DagObject, ObjectText } from '../types.ts'
+import { findLinks, type Links } from './links.ts'
+import type { ChunkOrigin, Origin, Origins } from './origins.ts'
+import { CHUNK_TYPE, type GraphShape, setMember, TYPE_FIELD } from './shape.ts'
+
+export interface DeserializeOptions extends GraphShape, CallOptions {
+  /** Remembers here where the values came from, for `serialize`. */
+  readonly origins?: Origins
+  /** Leave `id` and `totalChildrenCount` on the objects. True by default; without them the value is what was serialized. */
+  readonly keepIds?: boolean
+  /** What becomes of a reference to an object that did not come: an error (`objects_missing`), or the reference stays. */
+  readonly missing?: 'error' | 'keep'
+}
+
+type Members = Record<string, unknown>
+
+interface Loaded {
+  /** Its members, with references where objects will be. */
+  readonly value: Members
+  readonly links: Links
+  /** Only where origins are remembered. */
+  readonly origin: Origin | undefined
+}
+
+/**
+ * The value that the objects make, from the root on: references become the objects that they name, the same object wherever it is referred to, and pieces
+ * of arrays become arrays again. `__closure` goes. Everything is in memory at once.
+ *
+ * Throws `not_found` when the root did not come, `objects_missing`, and `invalid_answer` for a text that is not a JSON object.
+ */
+export async function deserialize<T extends object = DagObject>(
+  objects: Iterable<readonly ObjectText[]> | AsyncIterable<readonly ObjectText[]>, root: string, options: DeserializeOptions = {},
+): Promise<T> {
+  const graph = new LoadedGraph(options)
+  for await (const batch of objects) {
+    options.signal?.throwIfAborted()
+    await graph.load(batch)
+  }
+  return graph.resolve(root) as T
+}
+
+class LoadedGraph {
+  readonly #options: DeserializeOptions
+  readonly #typeField: string
+  readonly #chunkType: string
+  readonly #objects = new Map<string, Loaded>()
+  readonly #resolved = new Set<Loaded>()
+  readonly #missing = new Set<string>()
+  #open: Loaded[] = []
+
+  constructor(options: DeserializeOptions) {
+    this.#options = options
+    this.#typeField = options.typeField ?? TYPE_FIELD
+    this.#chunkType = options.chunkType ?? CHUNK_TYPE
+  }
+
+  async load(batch: readonly ObjectText[]): Promise<void> {
+    const loaded = await Promise.all(batch.map((object) => this.#loaded(object)))
+    for (const [at, { id }] of batch.entries()) this.#objects.set(id, loaded[at])
+  }
+
+  resolve(root: string): Members {
+    const top = this.#objects.get(root)
+    if (top === undefined) throw new ClientError('not_found', `the root ${quoted(root)} is not among the objects`)
+    this.#open = [top]
+    for (let object = this.#open.pop(); object !== undefined; object = this.#open.pop()) this.#resolveLinks(object)
+    if (this.#missing.size > 0 && this.#options.missing !== 'keep') throw missingError([...this.#missing])
+    return top.value
+  }
+
+  async #loaded({ id, json }: ObjectText): Promise<Loaded> {
+    const { __closure: _closure, ...members } = parsed(id, json)
+    const { origins, keepIds = true } = this.#options
+    const value = keepIds ? members : withoutIds(members)
+    const links = findLinks(value, this.#typeField)
+    if (origins === undefined) return { value, links, origin: undefined }
+    const body = keepIds ? withoutIds(members) : value
+    return { value, links, origin: { id, fingerprint: await contentId(lineText(body)), detached: links.names } }
+  }
+
+  #resolveLinks(object: Loaded): void {
+    if (this.#resolved.has(object)) return
+    this.#resolved.add(object)
+    const chunked = new Map<string, number>()
+    for (const { holder, key, ids } of object.links.arrays) {
+      const pieces = ids.map((id) => this.#objects.get(id)).filter((piece) => piece !== undefined)
+      if (pieces.length < ids.length || !pieces.every((piece) => this.#isChunk(piece))) continue
+      setMember(holder, String(key), this.#joined(pieces))
+      if (holder === object.value) chunked.set(String(key), lengthOf(pieces[0]))
+    }
+    for (const { holder, key, id } of object.links.single) {
+      const target = this.#objects.get(id)
+      if (target === undefined) {
+        this.#missing.add(id)
+      } else {
+        setMember(holder, String(key), target.value)
+        this.#open.push(target)
+      }
+    }
+    if (object.origin !== undefined) this.#options.origins?.setObject(object.value, { ...object.origin, chunked })
+  }
+
+  #isChunk({ value }: Loaded): boolean {
+    return value[this.#typeField] === this.#chunkType && Array.isArray(value.data)
+  }
+
+  /** The items of all pieces as one array. */
+  #joined(pieces: readonly Loaded[]): readonly unknown[] {
+    const whole: unknown[] = []
+    const chunks: ChunkOrigin[] = []
+    for (const piece of pieces) {
+      this.#resolveLinks(piece)
+      const data = piece.value.data as readonly unknown[]
+      for (const item of data) whole.push(item)
+      if (piece.origin !== undefined) chunks.push({ ...piece.origin, items: data.length, template: { ...withoutIds(piece.value), data: [] } })
+    }
+    if (chunks.length > 0) this.#options.origins?.setArray(whole, chunks)
+    return whole
+  }
+}
+
+function lengthOf({ value }: Loaded): number {
+  return (value.data as readonly unknown[]).length
+}
+
+function withoutIds({ id: _id, totalChildrenCount: _count, ...body }: Members): Members {
+  return body
+}
+
+function parsed(id: string, json: string): Members {
+  try {
+    const value = JSON.parse(json) as unknown
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Members
+  } catch (cause) {
+    throw new ClientError('invalid_answer', `the text of object ${quoted(id)} is not JSON`, { cause })
+  }
+  throw new ClientError('invalid_answer', `the text of object ${quoted(id)} is not a JSON object`)
+}

@@ -1,0 +1,42 @@
+/** What an object was when it was received: as long as its text is the same, so is its id. */
+export interface Origin {
+  readonly id: string
+  /** The hash of its text without `id`, `totalChildrenCount` and `__closure`, as the serializer spells it. */
+  readonly fingerprint: string
+  /** Its members that held references: what is put there later becomes objects of their own too. */
+  readonly detached?: ReadonlySet<string>
+  /** Its members that were arrays in pieces, with the items of one piece. */
+  readonly chunked?: ReadonlyMap<string, number>
+}
+
+/** An object that held a piece of a long array. */
+export interface ChunkOrigin extends Origin {
+  readonly items: number
+  /** Its members, with an empty array in the place of the items. */
+  readonly template: Readonly<Record<string, unknown>>
+}
+
+/**
+ * Remembers where values came from that `deserialize` made, so that `serialize` gives the unchanged parts their ids again, whoever made these up, and
+ * detaches what was detached. Forgets with the values.
+ */
+export class Origins {
+  readonly #objects = new WeakMap<object, Origin>()
+  readonly #arrays = new WeakMap<object, readonly ChunkOrigin[]>()
+
+  ofObject(value: object): Origin | undefined {
+    return this.#objects.get(value)
+  }
+
+  ofArray(value: object): readonly ChunkOrigin[] | undefined {
+    return this.#arrays.get(value)
+  }
+
+  setObject(value: object, origin: Origin): void {
+    this.#objects.set(value, origin)
+  }
+
+  setArray(value: object, chunks: readonly ChunkOrigin[]): void {
+    this.#arrays.set(value, chunks)
+  }
+}

@@ -1,0 +1,22 @@
+/** An object as it is stored: with what JSON members it likes beside its id. */
+export interface DagObject {
+  readonly id: string
+  readonly [member: string]: unknown
+}
+
+/** An object as its JSON text, which has the same `id` as a member. */
+export interface ObjectText {
+  readonly id: string
+  readonly json: string
+}
+
+export interface CallOptions {
+  /** Ends the call, which then rejects with the signal's reason. */
+  readonly signal?: AbortSignal
+}
+
+/** A list of ids, at once or as they come. */
+export type Ids = Iterable<string> | AsyncIterable<string>
+
+/** What the client needs of `fetch`. */
+export type Fetch = (url: string, init: RequestInit) => Promise<Response>

@@ -1,0 +1,171 @@
+import { checkCount, runWorkers } from './concurrency.ts'
+import { completeText, type DraftText } from './content-id.ts'
+import { gzip } from './gzip.ts'
+import { fetchHeld, parseJson, type Remote } from './remote.ts'
+import type { CallOptions, ObjectText } from './types.ts'
+import { DraftGroups, type UploadSource } from './upload-source.ts'
+
+export interface UploadProgress {
+  /** Objects that were read from the source so far. */
+  readonly objects: number
+  /** Of these, those that the server held already. */
+  readonly held: number
+  /** Of these, those that were sent and acknowledged, and in how many requests. */
+  readonly sent: number
+  readonly requests: number
+  /** Bytes of JSON that were acknowledged, and what they were on the wire. */
+  readonly jsonBytes: number
+  readonly wireBytes: number
+  /** Requests that had to be sent again. */
+  readonly retries: number
+}
+
+export interface UploadResult extends UploadProgress {
+  /** Objects that were new to the server, as it counts them. */
+  readonly created: number
+  /** Objects that the server held with another text; that one stays. */
+  readonly differing: number
+  /** The id of the last object of the source, `undefined` where there was none. */
+  readonly lastId: string | undefined
+}
+
+export interface UploadOptions extends CallOptions {
+  readonly onProgress?: (progress: UploadProgress) => void
+  /** Requests at a time. 4 by default. */
+  readonly concurrency?: number
+  /** JSON in one request, about. 1,048,576 by default. */
+  readonly batchBytes?: number
+  /** Ask first which objects the server holds, a thousand at a time, and leave them out. True by default. */
+  readonly diff?: boolean
+  /** How a batch is sent: as the gzip file that the body is, or as the one part of a form. */
+  readonly body?: 'gzip' | 'multipart'
+}
+
+type Tally = { -readonly [K in Exclude<keyof UploadResult, 'lastId'>]: number }
+
+const CONCURRENCY = 4
+const BATCH_BYTES = 1_048_576
+const SUMMARY_BYTES_MAX = 67_108_864
+
+const encoder = new TextEncoder()
+
+/**
+ * Uploads all objects and resolves when all are durable. Memory is bounded by `concurrency`, not by the source. The last object is sent after all others
+ * are acknowledged: who sends children before parents shows nobody a root without what is below it.
+ */
+export async function upload(remote: Remote, source: UploadSource, options: UploadOptions): Promise<UploadResult> {
+  return new Uploader(remote, options).run(source)
+}
+
+class Uploader {
+  readonly #remote: Remote
+  readonly #options: UploadOptions
+  readonly #concurrency: number
+  readonly #batchBytes: number
+  readonly #tally: Tally = { objects: 0, held: 0, sent: 0, requests: 0, jsonBytes: 0, wireBytes: 0, retries: 0, created: 0, differing: 0 }
+  #pending: ObjectText[] = []
+  #pendingBytes = 0
+
+  constructor(remote: Remote, options: UploadOptions) {
+    this.#remote = remote
+    this.#options = options
+    this.#concurrency = checkCount('concurrency', options.concurrency ?? CONCURRENCY)
+    this.#batchBytes = checkCount('batchBytes', options.batchBytes ?? BATCH_BYTES)
+  }
+
+  async run(source: UploadSource): Promise<UploadResult> {
+    const drafts = new DraftGroups(source)
+    const groups = drafts.allButLast()
+    const { signal } = this.#options
+    try {
+      await runWorkers(this.#concurrency, signal, (workSignal) => this.#work(groups, workSignal))
+    } finally {
+      groups.return(undefined).catch(() => undefined)
+    }
+    const lastId = await this.#sendRest(drafts.last, signal)
+    return { ...this.#tally, lastId }
+  }
+
+  async #work(groups: AsyncGenerator<readonly DraftText[]>, signal: AbortSignal): Promise<void> {
+    for (let next = await groups.next(); next.done !== true; next = await groups.next()) {
+      signal.throwIfAborted()
+      await this.#addMissing(next.value, signal)
+      while (this.#pendingBytes >= this.#batchBytes) await this.#post(this.#takeBatch(), signal)
+    }
+  }
+
+  async #sendRest(last: DraftText | undefined, signal: AbortSignal | undefined): Promise<string | undefined> {
+    if (last === undefined) return undefined
+    const isAlone = this.#tally.requests > 0
+    if (isAlone) await this.#postPending(signal)
+    const { id } = await this.#addMissing([last], signal)
+    await this.#postPending(signal)
+    return id
+  }
+
+  async #postPending(signal: AbortSignal | undefined): Promise<void> {
+    while (this.#pending.length > 0) await this.#post(this.#takeBatch(), signal)
+  }
+
+  /** Puts what the server lacks into the next batches. Returns the last of them. */
+  async #addMissing(drafts: readonly DraftText[], signal: AbortSignal | undefined): Promise<ObjectText> {
+    const texts = await Promise.all(drafts.map(completeText))
+    this.#tally.objects += texts.length
+    const held = this.#options.diff === false ? new Set<string>() : await fetchHeld(this.#remote, texts.map(({ id }) => id), signal)
+    for (const text of texts) {
+      if (held.has(text.id)) {
+        this.#tally.held += 1
+      } else {
+        this.#pending.push(text)
+        this.#pendingBytes += text.json.length
+      }
+    }
+    if (held.size > 0) this.#tell()
+    return texts[texts.length - 1]
+  }
+
+  #takeBatch(): readonly ObjectText[] {
+    let bytes = 0
+    let count = 0
+    while (count < this.#pending.length && (count === 0 || bytes + this.#pending[count].json.length <= this.#batchBytes)) bytes += this.#pending[count++].json.length
+    this.#pendingBytes -= bytes
+    return this.#pending.splice(0, count)
+  }
+
+  async #post(batch: readonly ObjectText[], signal: AbortSignal | undefined): Promise<void> {
+    const json = encoder.encode(`[${batch.map((object) => object.json).join(',')}]`)
+    const file = await gzip(json)
+    const tally = this.#tally
+    let tries = 0
+    const { created, differing } = await this.#remote.retry.run(signal, () => {
+      if (tries++ > 0) tally.retries += 1
+      return this.#postOnce(file, signal)
+    })
+    tally.requests += 1
+    tally.sent += batch.length
+    tally.jsonBytes += json.length
+    tally.wireBytes += file.size
+    tally.created += created ?? batch.length
+    tally.differing += differing ?? 0
+    this.#tell()
+  }
+
+  async #postOnce(file: Blob, signal: AbortSignal | undefined): Promise<{ readonly created?: number; readonly differing?: number }> {
+    const { connection, projectId } = this.#remote
+    const answer = await connection.request({ method: 'POST', path: ['objects', projectId], ...bodyOf(file, this.#options.body), bodyBytes: file.size, signal })
+    const text = await answer.text(SUMMARY_BYTES_MAX)
+    return answer.headers.get('Content-Type')?.startsWith('application/json') === true ? parseJson(text, answer.what) : {}
+  }
+
+  #tell(): void {
+    const { created: _created, differing: _differing, ...progress } = this.#tally
+    this.#options.onProgress?.(progress)
+  }
+}
+
+function bodyOf(file: Blob, body: UploadOptions['body']): { readonly headers?: Record<string, string>; readonly body: Blob | FormData } {
+  if (body !== 'multipart') return { headers: { 'Content-Type': 'application/gzip' }, body: file }
+  const form = new FormData()
+  form.append('file', new Blob([file], { type: 'application/gzip' }), 'batch.json.gz')
+  return { body: form }
+}

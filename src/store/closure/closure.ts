@@ -1,0 +1,63 @@
+import { createHash } from 'node:crypto'
+import type { IdSet } from '../../object/id-set.ts'
+import type { Bitmap } from '../pack/bitmap.ts'
+
+/** The objects of one pack that belong to a closure. */
+export interface PackSelection {
+  readonly sequence: number
+  readonly packId: string
+  readonly wanted: Bitmap
+}
+
+/** A root with everything below it that is held. */
+export interface Closure {
+  readonly root: { readonly sequence: number; readonly ordinal: number }
+  /** In the order of the project's sequence; each object in the one pack that owns it. */
+  readonly packs: readonly PackSelection[]
+  /** Ids that something refers to and that are not held. */
+  readonly missing: IdSet
+  /** Ids that something claims (`__closure`) and that are not held: ignored, but when one comes, the closure grows. */
+  readonly absentClaims: IdSet
+  /** The project's sequence when the walk began. */
+  readonly sequence: number
+}
+
+export function countObjects(packs: readonly PackSelection[]): number {
+  return packs.reduce((sum, { wanted }) => sum + wanted.count, 0)
+}
+
+/**
+ * Names the set of objects: the SHA-256 of the packs and, for each, the bitmap of its objects. Each object lies in exactly one pack for as long as
+ * that pack lives, so two closures have the same digest exactly when they hold the same objects, and no id has to be hashed or sorted.
+ */
+export function closureDigest(packs: readonly PackSelection[]): string {
+  const hash = createHash('sha256')
+  for (const { packId, wanted } of packs) hash.update(packId, 'hex').update(wanted.bytes)
+  return hash.digest('hex').slice(0, 32)
+}
+
+/**
+ * Whether the closure has been the same since its root came: nothing is missing, and no part of it came later than the root. Only then does a client
+ * that has the root from some download surely have all of it.
+ */
+export function isCompleteSinceRoot({ root, packs, missing }: Closure): boolean {
+  const last = packs.at(-1)
+  return missing.size === 0 && (last === undefined || last.sequence <= root.sequence)
+}
+
+/** What is left of a closure for a client that has others already. The root is always sent. */
+export function withoutClosures(closure: Closure, had: readonly (readonly PackSelection[])[]): PackSelection[] {
+  const { root } = closure
+  const hadBySequence = had.map((packs) => new Map(packs.map(({ sequence, wanted }) => [sequence, wanted])))
+  const left: PackSelection[] = []
+  for (const { sequence, packId, wanted } of closure.packs) {
+    let rest = wanted
+    for (const bySequence of hadBySequence) {
+      const same = bySequence.get(sequence)
+      if (same !== undefined) rest = rest.without(same)
+    }
+    if (sequence === root.sequence && !rest.has(root.ordinal)) rest.add(root.ordinal)
+    if (rest.count > 0) left.push({ sequence, packId, wanted: rest })
+  }
+  return left
+}

@@ -1,0 +1,118 @@
+import { StowageError } from '../../errors.ts'
+
+/** Writes little-endian fields one after the other into a buffer that grows. */
+export class ByteWriter {
+  #buffer: Buffer
+  #length = 0
+
+  constructor(capacity = 256) {
+    this.#buffer = Buffer.allocUnsafe(capacity)
+  }
+
+  u8(value: number): this {
+    this.#reserve(1)
+    this.#length = this.#buffer.writeUInt8(value, this.#length)
+    return this
+  }
+
+  u16(value: number): this {
+    this.#reserve(2)
+    this.#length = this.#buffer.writeUInt16LE(value, this.#length)
+    return this
+  }
+
+  u32(value: number): this {
+    this.#reserve(4)
+    this.#length = this.#buffer.writeUInt32LE(value >>> 0, this.#length)
+    return this
+  }
+
+  u48(value: number): this {
+    this.#reserve(6)
+    this.#length = this.#buffer.writeUIntLE(value, this.#length, 6)
+    return this
+  }
+
+  bytes(value: Uint8Array): this {
+    this.#reserve(value.length)
+    this.#buffer.set(value, this.#length)
+    this.#length += value.length
+    return this
+  }
+
+  /** Bytes with their length before them. */
+  sized(value: Uint8Array): this {
+    return this.u32(value.length).bytes(value)
+  }
+
+  text(value: string): this {
+    return this.sized(Buffer.from(value, 'utf8'))
+  }
+
+  finish(): Buffer {
+    return this.#buffer.subarray(0, this.#length)
+  }
+
+  #reserve(bytes: number): void {
+    if (this.#length + bytes <= this.#buffer.length) return
+    const larger = Buffer.allocUnsafe(Math.max(this.#length + bytes, this.#buffer.length * 2))
+    larger.set(this.#buffer.subarray(0, this.#length))
+    this.#buffer = larger
+  }
+}
+
+/** Reads what `ByteWriter` wrote. A read beyond the end throws `corrupt_data` naming what was read. */
+export class ByteReader {
+  readonly #buffer: Buffer
+  readonly #what: string
+  #at = 0
+
+  constructor(bytes: Uint8Array, what: string) {
+    this.#buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+    this.#what = what
+  }
+
+  get remaining(): number {
+    return this.#buffer.length - this.#at
+  }
+
+  u8(): number {
+    return this.#buffer.readUInt8(this.#advance(1))
+  }
+
+  u16(): number {
+    return this.#buffer.readUInt16LE(this.#advance(2))
+  }
+
+  u32(): number {
+    return this.#buffer.readUInt32LE(this.#advance(4))
+  }
+
+  u48(): number {
+    return this.#buffer.readUIntLE(this.#advance(6), 6)
+  }
+
+  bytes(length: number): Buffer {
+    const start = this.#advance(length)
+    return this.#buffer.subarray(start, start + length)
+  }
+
+  sized(): Buffer {
+    return this.bytes(this.u32())
+  }
+
+  text(): string {
+    return this.sized().toString('utf8')
+  }
+
+  #advance(bytes: number): number {
+    const start = this.#at
+    if (start + bytes > this.#buffer.length) throw corrupt(`${this.#what} is cut short`)
+    this.#at = start + bytes
+    return start
+  }
+}
+
+export function corrupt(message: string, cause?: unknown): StowageError {
+  return new StowageError('corrupt_data', message, { cause })
+}

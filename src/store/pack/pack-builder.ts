@@ -1,0 +1,182 @@
+import { crc32 } from 'node:zlib'
+import type { ObjectBatch } from '../../object/batch.ts'
+import { IdSet } from '../../object/id-set.ts'
+import { Bitmap } from './bitmap.ts'
+import { Uint32List } from './growable.ts'
+import { CODEC_RAW_DEFLATE, type ByteTable, type PackTables, type Rows } from './pack-format.ts'
+
+/** Raw bytes after which a block is closed. An object that is larger has a block of its own. */
+export const BLOCK_BYTES = 16_384
+const UNDEFINED_ORDINAL = 0xffffffff
+
+
+/**
+ * Gathers objects into raw blocks and their facts into tables. Every id, of an object or mentioned by one, is interned once (a symbol); at the end
+ * symbols that became objects turn into ordinals, all others into external ids.
+ */
+export class PackBuilder {
+  readonly #symbols = new IdSet()
+  readonly #ordinalOfSymbol = new Uint32List()
+  readonly #symbolOfOrdinal = new Uint32List()
+  readonly #lineBytes = new Uint32List()
+  readonly #textCrc32 = new Uint32List()
+  readonly #references = { ends: new Uint32List(), targets: new Uint32List() }
+  readonly #claims = { ends: new Uint32List(), targets: new Uint32List() }
+  readonly #directory = {
+    codecs: new Uint32List(),
+    offsets: new Uint32List(),
+    storedBytes: new Uint32List(),
+    rawBytes: new Uint32List(),
+    objectEnds: new Uint32List(),
+    idBytes: new Uint32List(),
+    rawCrc32: new Uint32List(),
+    storedCrc32: new Uint32List(),
+  }
+  #open = Buffer.allocUnsafe(BLOCK_BYTES)
+  #openBytes = 0
+  #openIdBytes = 0
+  #closed: Uint8Array[] = []
+
+  get objects(): number {
+    return this.#lineBytes.length
+  }
+
+  /** Bytes of memory that the tables hold so far. */
+  get memoryBytes(): number {
+    const lists = [this.#ordinalOfSymbol, this.#symbolOfOrdinal, this.#lineBytes, this.#textCrc32, this.#references.targets, this.#claims.targets]
+    return this.#symbols.memoryBytes + lists.reduce((sum, list) => sum + list.memoryBytes, 0)
+  }
+
+  /** The ordinal of an id that was added already, or -1. */
+  find(source: Uint8Array, start: number, end: number): number {
+    const symbol = this.#symbols.find(source, start, end)
+    const ordinal = symbol === -1 ? UNDEFINED_ORDINAL : this.#ordinalOfSymbol.at(symbol)
+    return ordinal === UNDEFINED_ORDINAL ? -1 : ordinal
+  }
+
+  isSameText(ordinal: number, textBytes: number, textCrc32: number): boolean {
+    const idBytes = this.#symbols.lengthAt(this.#symbolOfOrdinal.at(ordinal))
+    return this.#lineBytes.at(ordinal) === idBytes + textBytes + 2 && this.#textCrc32.at(ordinal) === textCrc32
+  }
+
+  /** Takes object `index` of the batch, whose line starts at `start`. Its id must not have been added before. */
+  add(batch: ObjectBatch, index: number, start: number, textCrc32: number): void {
+    const idBytes = batch.idBytes[index]
+    const lineBytes = batch.lineBytes[index]
+    if (this.#openBytes > 0 && this.#openBytes + lineBytes > BLOCK_BYTES) this.closeBlock()
+    const symbol = this.#intern(batch.lines, start, start + idBytes)
+    this.#ordinalOfSymbol.set(symbol, this.objects)
+    this.#symbolOfOrdinal.push(symbol)
+    this.#lineBytes.push(lineBytes)
+    this.#textCrc32.push(textCrc32)
+    this.#mention(batch, index)
+    this.#append(batch.lines, start, lineBytes, idBytes)
+  }
+
+  /** Ends the open block, if it holds anything. */
+  closeBlock(): void {
+    if (this.#openBytes === 0) return
+    const raw = this.#open.subarray(0, this.#openBytes)
+    this.#closed.push(raw)
+    this.#directory.rawBytes.push(raw.length)
+    this.#directory.rawCrc32.push(crc32(raw))
+    this.#directory.objectEnds.push(this.objects)
+    this.#directory.idBytes.push(this.#openIdBytes)
+    this.#directory.codecs.push(CODEC_RAW_DEFLATE)
+    this.#open = Buffer.allocUnsafe(BLOCK_BYTES)
+    this.#openBytes = 0
+    this.#openIdBytes = 0
+  }
+
+  /** Raw blocks that were closed since the last call, in order; the caller compresses them and tells `placed`, in the same order. */
+  takeClosed(): Uint8Array[] {
+    const closed = this.#closed
+    this.#closed = []
+    return closed
+  }
+
+  /** Notes where the next block in order lies in the pack. */
+  placed(stored: Uint8Array, offset: number): void {
+    this.#directory.offsets.push(offset)
+    this.#directory.storedBytes.push(stored.length)
+    this.#directory.storedCrc32.push(crc32(stored))
+  }
+
+  /** The tables of the pack, once every block is placed. */
+  tables(): PackTables {
+    const externals = new Uint32List()
+    const targetOfSymbol = new Uint32Array(this.#symbols.size)
+    for (let symbol = 0; symbol < targetOfSymbol.length; symbol++) {
+      const ordinal = this.#ordinalOfSymbol.at(symbol)
+      targetOfSymbol[symbol] = ordinal === UNDEFINED_ORDINAL ? this.objects + externals.length : ordinal
+      if (ordinal === UNDEFINED_ORDINAL) externals.push(symbol)
+    }
+    const directory = this.#directory
+    return {
+      objects: this.objects,
+      blocks: directory.offsets.length,
+      directory: {
+        codecs: directory.codecs.view(),
+        offsets: directory.offsets.view(),
+        storedBytes: directory.storedBytes.view(),
+        rawBytes: directory.rawBytes.view(),
+        objectEnds: directory.objectEnds.view(),
+        idBytes: directory.idBytes.view(),
+        rawCrc32: directory.rawCrc32.view(),
+        storedCrc32: directory.storedCrc32.view(),
+      },
+      lineBytes: this.#lineBytes.view(),
+      textCrc32: this.#textCrc32.view(),
+      ids: this.#byteTable(this.#symbolOfOrdinal.view()),
+      references: remapped(this.#references, targetOfSymbol),
+      claims: remapped(this.#claims, targetOfSymbol),
+      externals: this.#byteTable(externals.view()),
+    }
+  }
+
+  #intern(source: Uint8Array, start: number, end: number): number {
+    const symbol = this.#symbols.add(source, start, end)
+    if (symbol === this.#ordinalOfSymbol.length) this.#ordinalOfSymbol.push(UNDEFINED_ORDINAL)
+    return symbol
+  }
+
+  #mention(batch: ObjectBatch, index: number): void {
+    let name = index === 0 ? 0 : batch.claimEnds[index - 1]
+    for (const [list, end] of [[this.#references, batch.referenceEnds[index]], [this.#claims, batch.claimEnds[index]]] as const) {
+      for (; name < end; name++) {
+        list.targets.push(this.#intern(batch.names, name === 0 ? 0 : batch.nameEnds[name - 1], batch.nameEnds[name]))
+      }
+      list.ends.push(list.targets.length)
+    }
+  }
+
+  #append(lines: Uint8Array, start: number, lineBytes: number, idBytes: number): void {
+    if (lineBytes > this.#open.length) this.#open = Buffer.allocUnsafeSlow(lineBytes)
+    this.#open.set(lines.subarray(start, start + lineBytes), this.#openBytes)
+    this.#openBytes += lineBytes
+    this.#openIdBytes += idBytes
+    if (this.#openBytes >= BLOCK_BYTES) this.closeBlock()
+  }
+
+  #byteTable(symbols: Uint32Array): ByteTable {
+    const ends = new Uint32Array(symbols.length)
+    let length = 0
+    for (let i = 0; i < symbols.length; i++) ends[i] = length += this.#symbols.lengthAt(symbols[i])
+    const bytes = new Uint8Array(length)
+    for (let i = 0; i < symbols.length; i++) bytes.set(this.#symbols.bytesAt(symbols[i]), i === 0 ? 0 : ends[i - 1])
+    return { ends, bytes }
+  }
+}
+
+function remapped(rows: { ends: Uint32List; targets: Uint32List }, targetOfSymbol: Uint32Array): Rows {
+  return { ends: rows.ends.view(), targets: rows.targets.view().map((symbol) => targetOfSymbol[symbol]) }
+}
+
+/** Objects of the pack that no other object of the pack refers to. */
+export function unreferencedOrdinals(tables: PackTables): number[] {
+  const referenced = Bitmap.empty(tables.objects)
+  for (const target of tables.references.targets) if (target < tables.objects) referenced.add(target)
+  const ordinals: number[] = []
+  for (let ordinal = 0; ordinal < tables.objects; ordinal++) if (!referenced.has(ordinal)) ordinals.push(ordinal)
+  return ordinals
+}

@@ -1,0 +1,132 @@
+import { crc32Combine } from '../../object/crc32.ts'
+import type { Bitmap } from './bitmap.ts'
+import type { BlockDirectory, PackTables } from './pack-format.ts'
+
+/** Where stored bytes lie: in a blob, or in memory (a pack that lies inside its record). */
+export type ByteSource = { readonly blob: string } | { readonly bytes: Uint8Array }
+
+/** Which lines of inflated blocks to keep. */
+export interface LineCut {
+  readonly lineBytes: Uint32Array
+  readonly firstOrdinal: number
+  readonly endOrdinal: number
+  readonly wanted: Bitmap
+}
+
+/**
+ * A run of blocks that lie one after the other: bytes `start` up to `end` of their source, one DEFLATE fragment. Without `cut` every line of it is
+ * sent; with it only some, and `objects` and `idBytes` count those alone.
+ */
+export interface Segment {
+  readonly source: ByteSource
+  readonly start: number
+  readonly end: number
+  readonly rawBytes: number
+  readonly rawCrc32: number
+  readonly storedCrc32: number
+  readonly objects: number
+  readonly idBytes: number
+  readonly cut?: LineCut
+}
+
+/** A segment is read, and where needed inflated, at once: these bound the buffers. A single block may be larger. */
+export const SEGMENT_STORED_BYTES_MAX: number = 1_048_576
+export const SEGMENT_RAW_BYTES_MAX: number = 4 * 1_048_576
+
+/** The segments that hold the wanted objects of one pack, in the order of the pack. */
+export function* segmentsOf(tables: PackTables, wanted: Bitmap, source: ByteSource): Generator<Segment> {
+  let first = 0
+  while (first < tables.blocks) {
+    const kind = blockUse(tables, first, wanted)
+    let last = first
+    let storedBytes = tables.directory.storedBytes[first]
+    let rawBytes = tables.directory.rawBytes[first]
+    while (last + 1 < tables.blocks && blockUse(tables, last + 1, wanted) === kind) {
+      storedBytes += tables.directory.storedBytes[last + 1]
+      rawBytes += tables.directory.rawBytes[last + 1]
+      if (storedBytes > SEGMENT_STORED_BYTES_MAX || rawBytes > SEGMENT_RAW_BYTES_MAX) break
+      last++
+    }
+    if (kind === 'whole') yield wholeSegment(tables, first, last, source)
+    else if (kind === 'part') yield cutSegment(tables, first, last, wanted, source)
+    first = last + 1
+  }
+}
+
+/** The segment of one block, for one object or a few of it. */
+export function segmentOfBlock(tables: PackTables, block: number, wanted: Bitmap, source: ByteSource): Segment {
+  if (blockUse(tables, block, wanted) === 'whole') return wholeSegment(tables, block, block, source)
+  return cutSegment(tables, block, block, wanted, source)
+}
+
+/** The block that holds an object, by binary search. */
+export function blockOf(directory: BlockDirectory, ordinal: number): number {
+  let low = 0
+  let high = directory.objectEnds.length - 1
+  while (low < high) {
+    const middle = (low + high) >> 1
+    if (directory.objectEnds[middle] > ordinal) high = middle
+    else low = middle + 1
+  }
+  return low
+}
+
+function firstOrdinalOf(tables: PackTables, block: number): number {
+  return block === 0 ? 0 : tables.directory.objectEnds[block - 1]
+}
+
+function blockUse(tables: PackTables, block: number, wanted: Bitmap): 'whole' | 'part' | 'none' {
+  const first = firstOrdinalOf(tables, block)
+  const end = tables.directory.objectEnds[block]
+  const count = wanted.countBetween(first, end)
+  return count === 0 ? 'none' : count === end - first ? 'whole' : 'part'
+}
+
+function wholeSegment(tables: PackTables, first: number, last: number, source: ByteSource): Segment {
+  const { directory } = tables
+  let idBytes = 0
+  for (let block = first; block <= last; block++) idBytes += directory.idBytes[block]
+  return { ...runOfBlocks(directory, first, last, source), objects: directory.objectEnds[last] - firstOrdinalOf(tables, first), idBytes }
+}
+
+function cutSegment(tables: PackTables, first: number, last: number, wanted: Bitmap, source: ByteSource): Segment {
+  const firstOrdinal = firstOrdinalOf(tables, first)
+  const endOrdinal = tables.directory.objectEnds[last]
+  let objects = 0
+  let idBytes = 0
+  for (let ordinal = firstOrdinal; ordinal < endOrdinal; ordinal++) {
+    if (!wanted.has(ordinal)) continue
+    objects++
+    idBytes += tables.ids.ends[ordinal] - (ordinal === 0 ? 0 : tables.ids.ends[ordinal - 1])
+  }
+  const cut = { lineBytes: tables.lineBytes, firstOrdinal, endOrdinal, wanted }
+  return { ...runOfBlocks(tables.directory, first, last, source), objects, idBytes, cut }
+}
+
+function runOfBlocks(directory: BlockDirectory, first: number, last: number, source: ByteSource): Omit<Segment, 'objects' | 'idBytes'> {
+  let rawBytes = 0
+  let rawCrc32 = 0
+  let storedCrc32 = 0
+  for (let block = first; block <= last; block++) {
+    rawBytes += directory.rawBytes[block]
+    rawCrc32 = crc32Combine(rawCrc32, directory.rawCrc32[block], directory.rawBytes[block])
+    storedCrc32 = crc32Combine(storedCrc32, directory.storedCrc32[block], directory.storedBytes[block])
+  }
+  const end = directory.offsets[last] + directory.storedBytes[last]
+  return { source, start: directory.offsets[first], end, rawBytes, rawCrc32, storedCrc32 }
+}
+
+/** Keeps the wanted lines, moving them together in place. */
+export function cutLines(raw: Uint8Array, cut: LineCut): Uint8Array {
+  let from = 0
+  let to = 0
+  for (let ordinal = cut.firstOrdinal; ordinal < cut.endOrdinal; ordinal++) {
+    const length = cut.lineBytes[ordinal]
+    if (cut.wanted.has(ordinal)) {
+      if (from !== to) raw.copyWithin(to, from, from + length)
+      to += length
+    }
+    from += length
+  }
+  return raw.subarray(0, to)
+}

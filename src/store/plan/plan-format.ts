@@ -1,0 +1,172 @@
+import { createHash } from 'node:crypto'
+import { crc32 } from 'node:zlib'
+import { crc32Combine } from '../../object/crc32.ts'
+import { IdSet } from '../../object/id-set.ts'
+import { Bitmap } from '../pack/bitmap.ts'
+import { ByteReader, ByteWriter, corrupt } from '../pack/byte-codec.ts'
+import type { Closure, PackSelection } from '../closure/closure.ts'
+import type { Segment } from '../pack/segment.ts'
+
+/**
+ * The plan of an answer, one blob:
+ *
+ *     header | patch | tables | CRC-32 of the tables
+ *
+ * The patch holds, compressed once more, the lines of blocks of which only some lines belong. The tables hold the rows of the answer (byte ranges of
+ * packs, and of the patch itself), in the order in which they are sent, and the closure that they stand for.
+ */
+const MAGIC = Buffer.from('STOWPLAN', 'latin1')
+const FORMAT_VERSION = 1
+/** The source number of rows that lie in the plan's own patch. */
+export const PATCH_SOURCE = 0xffffffff
+
+export function encodePlanHeader(planId: string, projectId: string): Uint8Array {
+  return new ByteWriter().bytes(MAGIC).u16(FORMAT_VERSION).bytes(Buffer.from(planId, 'hex')).text(projectId).finish()
+}
+
+export const PLAN_COLUMNS = ['sources', 'starts', 'storedBytes', 'rawBytes', 'rawCrc32', 'storedCrc32', 'objects', 'idBytes'] as const
+
+/** One entry for each row, in the order in which they are sent. `sources` numbers the packs of the plan. */
+export type PlanRows = Readonly<Record<(typeof PLAN_COLUMNS)[number], Uint32Array>>
+
+export interface PlanPack {
+  readonly sequence: number
+  readonly packId: string
+  readonly isInline: boolean
+}
+
+export interface PlanTables {
+  readonly rows: PlanRows
+  /** Where rows lie. */
+  readonly packs: readonly PlanPack[]
+  readonly closureDigest: string
+  /** The closure itself; only in the plan of a root without anything subtracted, since it serves to subtract it from others. */
+  readonly closure: Closure | undefined
+  readonly missing: IdSet
+  readonly absentClaims: IdSet
+}
+
+export interface PlanTotals {
+  readonly objects: number
+  readonly storedBytes: number
+  readonly rawBytes: number
+  readonly crc32: number
+  readonly idBytes: number
+}
+
+/** Collects rows while a plan is made. */
+export class PlanRowList {
+  readonly #rows: Record<(typeof PLAN_COLUMNS)[number], number[]> = {
+    sources: [],
+    starts: [],
+    storedBytes: [],
+    rawBytes: [],
+    rawCrc32: [],
+    storedCrc32: [],
+    objects: [],
+    idBytes: [],
+  }
+
+  push(source: number, segment: Omit<Segment, 'source' | 'cut'>): void {
+    this.#rows.sources.push(source)
+    this.#rows.starts.push(segment.start)
+    this.#rows.storedBytes.push(segment.end - segment.start)
+    this.#rows.rawBytes.push(segment.rawBytes)
+    this.#rows.rawCrc32.push(segment.rawCrc32)
+    this.#rows.storedCrc32.push(segment.storedCrc32)
+    this.#rows.objects.push(segment.objects)
+    this.#rows.idBytes.push(segment.idBytes)
+  }
+
+  /** These rows, then those of `after`. */
+  followedBy(after: PlanRowList): PlanRows {
+    const columns = PLAN_COLUMNS.map((column) => [column, Uint32Array.from([...this.#rows[column], ...after.#rows[column]])] as const)
+    return Object.fromEntries(columns) as unknown as PlanRows
+  }
+}
+
+export function totalsOf(rows: PlanRows): PlanTotals {
+  const totals = { objects: 0, storedBytes: 0, rawBytes: 0, crc32: 0, idBytes: 0 }
+  for (let row = 0; row < rows.sources.length; row++) {
+    totals.objects += rows.objects[row]
+    totals.storedBytes += rows.storedBytes[row]
+    totals.rawBytes += rows.rawBytes[row]
+    totals.idBytes += rows.idBytes[row]
+    totals.crc32 = crc32Combine(totals.crc32, rows.rawCrc32[row], rows.rawBytes[row])
+  }
+  return totals
+}
+
+export function encodePlanTables(tables: PlanTables): Uint8Array {
+  const writer = new ByteWriter(65_536).text(tables.closureDigest)
+  writer.u32(tables.packs.length)
+  for (const { sequence, packId, isInline } of tables.packs) writer.u48(sequence).bytes(Buffer.from(packId, 'hex')).u8(isInline ? 1 : 0)
+  writer.u32(tables.rows.sources.length)
+  for (const column of PLAN_COLUMNS) writer.bytes(bytesOf(tables.rows[column]))
+  writeIds(writer, tables.missing)
+  writeIds(writer, tables.absentClaims)
+  if (tables.closure === undefined) writer.u8(0)
+  else writeClosure(writer.u8(1), tables.closure)
+  return writer.u32(crc32(writer.finish())).finish()
+}
+
+/** Throws `corrupt_data`. */
+export function decodePlanTables(bytes: Uint8Array): PlanTables {
+  const body = bytes.subarray(0, Math.max(0, bytes.length - 4))
+  if (new ByteReader(bytes.subarray(body.length), 'a plan').u32() !== crc32(body)) throw corrupt('a plan does not match its CRC-32')
+  const reader = new ByteReader(body, 'a plan')
+  const closureDigest = reader.text()
+  const packs: PlanPack[] = []
+  for (let left = reader.u32(); left > 0; left--) {
+    packs.push({ sequence: reader.u48(), packId: reader.bytes(16).toString('hex'), isInline: reader.u8() === 1 })
+  }
+  const rowCount = reader.u32()
+  const columns = PLAN_COLUMNS.map((column) => [column, wordsOf(reader.bytes(rowCount * 4))] as const)
+  const rows = Object.fromEntries(columns) as unknown as PlanRows
+  const missing = readIds(reader)
+  const absentClaims = readIds(reader)
+  const closure = reader.u8() === 1 ? readClosure(reader, missing, absentClaims) : undefined
+  return { rows, packs, closureDigest, closure, missing, absentClaims }
+}
+
+/** Hex digits that change whenever any byte of the answer would. */
+export function planDigest(rows: PlanRows): string {
+  const hash = createHash('sha256')
+  for (const column of ['rawBytes', 'rawCrc32', 'storedBytes', 'storedCrc32'] as const) hash.update(bytesOf(rows[column]))
+  return hash.digest('hex').slice(0, 32)
+}
+
+function writeClosure(writer: ByteWriter, { root, packs, sequence }: Closure): void {
+  writer.u48(sequence).u48(root.sequence).u32(root.ordinal).u32(packs.length)
+  for (const pack of packs) writer.u48(pack.sequence).bytes(Buffer.from(pack.packId, 'hex')).sized(pack.wanted.bytes)
+}
+
+function readClosure(reader: ByteReader, missing: IdSet, absentClaims: IdSet): Closure {
+  const sequence = reader.u48()
+  const root = { sequence: reader.u48(), ordinal: reader.u32() }
+  const packs: PackSelection[] = []
+  for (let left = reader.u32(); left > 0; left--) {
+    packs.push({ sequence: reader.u48(), packId: reader.bytes(16).toString('hex'), wanted: new Bitmap(Uint8Array.from(reader.sized())) })
+  }
+  return { root, packs, missing, absentClaims, sequence }
+}
+
+function writeIds(writer: ByteWriter, ids: IdSet): void {
+  writer.u32(ids.size)
+  for (let i = 0; i < ids.size; i++) writer.u16(ids.lengthAt(i)).bytes(ids.bytesAt(i))
+}
+
+function readIds(reader: ByteReader): IdSet {
+  const count = reader.u32()
+  const ids = new IdSet(count)
+  for (let i = 0; i < count; i++) ids.add(reader.bytes(reader.u16()))
+  return ids
+}
+
+function bytesOf(words: Uint32Array): Uint8Array {
+  return new Uint8Array(words.buffer, words.byteOffset, words.byteLength)
+}
+
+function wordsOf(bytes: Uint8Array): Uint32Array {
+  return new Uint32Array(Uint8Array.from(bytes).buffer)
+}

@@ -1,0 +1,190 @@
+import { StowageError } from '../../errors.ts'
+import type { Fragment, HaveOutcome, PlannedSelection, Selection, SelectionReadOptions } from '../../object/selection.ts'
+import { firstIds } from '../graph-selection.ts'
+import { packBlobName } from '../records/keys.ts'
+import type { PackCatalog, ProjectView } from '../pack/pack-catalog.ts'
+import { PATCH_SOURCE, planDigest, totalsOf, type PlanTables, type PlanTotals } from './plan-format.ts'
+import type { ByteSource, Segment } from '../pack/segment.ts'
+import type { SegmentReader } from '../pack/segment-reader.ts'
+
+/** Rows that become segments at a time: a plan can have tens of thousands. */
+const ROWS_AT_ONCE = 256
+/** Stored bytes are compared with their CRC when a plan is first sent after it was loaded, and again after this long. */
+const VERIFY_INTERVAL_MS = 10 * 60_000
+
+/** Who uses the bytes of a plan, however often it was loaded. */
+export class PlanUse {
+  /** Answers that are being sent by it. */
+  answers = 0
+  /** It was replaced or evicted, or turned out to be damaged: nobody may begin to use it any more. */
+  isRetired = false
+}
+
+/** A plan in memory, shared by every answer that is sent by it. */
+export class LoadedPlan {
+  /** Where the patch lies. */
+  readonly source: ByteSource
+  readonly tables: PlanTables
+  readonly totals: PlanTotals
+  readonly digest: string
+  /** The project's sequence at which the absent ids were last seen to be absent, with no upload under way. */
+  checkedSequence = -1
+  readonly use: PlanUse
+  #verifiedAtMs = -Infinity
+
+  constructor(source: ByteSource, tables: PlanTables, use: PlanUse = new PlanUse()) {
+    this.source = source
+    this.tables = tables
+    this.use = use
+    this.totals = totalsOf(tables.rows)
+    this.digest = planDigest(tables.rows)
+  }
+
+  get memoryBytes(): number {
+    const { rows, closure, packs } = this.tables
+    const bitmapBytes = closure?.packs.reduce((sum, { wanted }) => sum + wanted.bytes.length + 128, 0) ?? 0
+    const patchBytes = 'bytes' in this.source ? this.source.bytes.length : 0
+    return rows.sources.length * 32 + patchBytes + bitmapBytes + packs.length * 96 + this.tables.missing.memoryBytes + this.tables.absentClaims.memoryBytes
+  }
+
+  get isDueForVerification(): boolean {
+    return performance.now() - this.#verifiedAtMs > VERIFY_INTERVAL_MS
+  }
+
+  verified(): void {
+    this.#verifiedAtMs = performance.now()
+  }
+}
+
+/** A selection in which every row is whole, so that every byte of its answers is known before the first one. */
+export class PlanSelection implements Selection, PlannedSelection {
+  readonly objects: number
+  readonly missing: number
+  readonly closureDigest: string
+  readonly have?: readonly HaveOutcome[]
+  readonly digest: string
+  readonly storedBytes: number
+  readonly rawBytes: number
+  readonly crc32: number
+  readonly idBytes: number
+  readonly #loaded: LoadedPlan
+  readonly #catalog: PackCatalog
+  readonly #reader: SegmentReader
+  readonly #project: ProjectView
+  #isReleased = false
+
+  constructor(loaded: LoadedPlan, catalog: PackCatalog, reader: SegmentReader, project: ProjectView, have?: readonly HaveOutcome[]) {
+    const { totals, tables } = loaded
+    this.objects = totals.objects
+    this.storedBytes = totals.storedBytes
+    this.rawBytes = totals.rawBytes
+    this.crc32 = totals.crc32
+    this.idBytes = totals.idBytes
+    this.missing = tables.missing.size
+    this.closureDigest = tables.closureDigest
+    this.digest = loaded.digest
+    this.have = have
+    this.#loaded = loaded
+    this.#catalog = catalog
+    this.#reader = reader
+    this.#project = project
+    loaded.use.answers++
+  }
+
+  get plan(): PlannedSelection {
+    return this
+  }
+
+  missingIds(limit: number): Promise<readonly string[]> {
+    return Promise.resolve(firstIds(this.#loaded.tables.missing, limit))
+  }
+
+  lines({ signal }: SelectionReadOptions): AsyncIterable<Uint8Array> {
+    return this.#watched(this.#reader.lines(this.#segments(0), signal))
+  }
+
+  fragments({ signal }: SelectionReadOptions): AsyncIterable<readonly Fragment[]> {
+    return this.#watched(this.#reader.fragments(this.#segments(0), signal))
+  }
+
+  stored(start: number, end: number, options: SelectionReadOptions): AsyncIterable<Uint8Array> {
+    return this.#watched(this.#stored(start, end, options))
+  }
+
+  async *#stored(start: number, end: number, { signal }: SelectionReadOptions): AsyncGenerator<Uint8Array> {
+    const { row, offset } = this.#rowAt(start, (index) => this.#loaded.tables.rows.storedBytes[index])
+    const isVerifying = this.#loaded.isDueForVerification
+    let at = offset
+    for await (const bytes of this.#reader.stored(this.#segments(row), signal, () => isVerifying)) {
+      const from = Math.max(0, start - at)
+      const to = Math.min(bytes.length, end - at)
+      if (to > from) yield from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to)
+      at += bytes.length
+      if (at >= end) break
+    }
+    if (isVerifying && start === 0 && end === this.storedBytes) this.#loaded.verified()
+  }
+
+  linesFrom(unit: 'text' | 'json', offset: number, { signal }: SelectionReadOptions): { skip: number; lines: AsyncIterable<Uint8Array> } {
+    const { rawBytes, idBytes, objects } = this.#loaded.tables.rows
+    const found = this.#rowAt(offset, (row) => (unit === 'text' ? rawBytes[row] : rawBytes[row] - idBytes[row] - objects[row]))
+    return { skip: offset - found.offset, lines: this.#watched(this.#reader.lines(this.#segments(found.row), signal)) }
+  }
+
+  release(): void {
+    if (this.#isReleased) return
+    this.#isReleased = true
+    this.#loaded.use.answers--
+  }
+
+  /** A plan that leads to damage is not used again: a new one is made, and if the damage was the plan's own it is gone. */
+  async *#watched<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
+    try {
+      yield* items
+    } catch (error) {
+      if (error instanceof StowageError && error.code === 'corrupt_data') this.#loaded.use.isRetired = true
+      throw error
+    }
+  }
+
+  /** The row that holds byte `offset` when row i has `bytesOf(i)` bytes, and the byte that the row starts with. */
+  #rowAt(offset: number, bytesOf: (row: number) => number): { row: number; offset: number } {
+    const rows = this.#loaded.tables.rows.sources.length
+    let start = 0
+    for (let row = 0; row < rows; row++) {
+      const next = start + bytesOf(row)
+      if (offset < next) return { row, offset: start }
+      start = next
+    }
+    return { row: rows, offset: start }
+  }
+
+  async *#segments(firstRow: number): AsyncGenerator<readonly Segment[]> {
+    const { rows, packs } = this.#loaded.tables
+    const sources = new Map<number, ByteSource>([[PATCH_SOURCE, this.#loaded.source]])
+    for (let first = firstRow; first < rows.sources.length; first += ROWS_AT_ONCE) {
+      const segments: Segment[] = []
+      for (let row = first; row < Math.min(rows.sources.length, first + ROWS_AT_ONCE); row++) {
+        const number = rows.sources[row]
+        const source = sources.get(number) ?? (await this.#packSource(packs[number]))
+        sources.set(number, source)
+        segments.push({
+          source,
+          start: rows.starts[row],
+          end: rows.starts[row] + rows.storedBytes[row],
+          rawBytes: rows.rawBytes[row],
+          rawCrc32: rows.rawCrc32[row],
+          storedCrc32: rows.storedCrc32[row],
+          objects: rows.objects[row],
+          idBytes: rows.idBytes[row],
+        })
+      }
+      yield segments
+    }
+  }
+
+  async #packSource({ sequence, packId, isInline }: { sequence: number; packId: string; isInline: boolean }): Promise<ByteSource> {
+    if (isInline) return (await this.#catalog.pack(this.#project, sequence)).source
+    return { blob: packBlobName(this.#project.projectId, packId) }
+  }
+}

@@ -1,0 +1,51 @@
+import type { RecordStore } from '../../storage/backend.ts'
+import { headKey, keyBounds, keyParts } from './keys.ts'
+import type { ProjectView } from '../pack/pack-catalog.ts'
+import { decodeHead, type ProjectHead } from './records.ts'
+
+/** A project's record as it was read, with its bytes, which the next change of it expects. */
+export interface ReadHead {
+  readonly key: Uint8Array
+  readonly bytes: Uint8Array | undefined
+  readonly head: ProjectHead | undefined
+}
+
+export async function readHead(records: RecordStore, projectId: string, signal?: AbortSignal): Promise<ReadHead> {
+  const key = headKey(projectId)
+  const [bytes] = await records.getMany([key], { signal })
+  return { key, bytes, head: bytes === undefined ? undefined : decodeHead(key, bytes) }
+}
+
+/** The project as readers see it; `undefined` where there is none, or none any more. */
+export async function viewProject(records: RecordStore, projectId: string, signal?: AbortSignal): Promise<ProjectView | undefined> {
+  const { head } = await readHead(records, projectId, signal)
+  if (head === undefined || head.removed) return undefined
+  return { projectId, generation: head.generation, sequence: head.sequence }
+}
+
+/** The generation that an upload writes to: a removed project starts anew. */
+export function writingGeneration(head: ProjectHead | undefined): number {
+  if (head === undefined) return 1
+  return head.removed ? head.generation + 1 : head.generation
+}
+
+/** Whether a generation is gone for good. Where the project's record is lost nobody knows, and nothing is. */
+export function isRemoved(head: ProjectHead | undefined, generation: number): boolean {
+  if (head === undefined) return false
+  return head.generation > generation || (head.generation === generation && head.removed)
+}
+
+/** Whether no upload of the project is between its commit and its answer: then every id of every pack is written. */
+export async function isQuiet(records: RecordStore, { projectId, generation }: ProjectView): Promise<boolean> {
+  for await (const entries of records.range({ ...keyBounds('pending', projectId, generation), limit: 1 })) {
+    if (entries.length > 0) return false
+  }
+  return true
+}
+
+export async function* listProjects(records: RecordStore): AsyncGenerator<readonly string[]> {
+  for await (const entries of records.range(keyBounds('head'))) {
+    const ids = entries.filter(({ key, value }) => !decodeHead(key, value).removed).map(({ key }) => keyParts(key)[0])
+    if (ids.length > 0) yield ids
+  }
+}

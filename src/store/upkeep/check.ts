@@ -1,0 +1,155 @@
+import type { RecordStore, StorageBackend } from '../../storage/backend.ts'
+import { classifiedBackend } from '../../storage/classified.ts'
+import { checkBlocks, readWholeTables } from './check-pack.ts'
+import { checkPlan } from './check-plan.ts'
+import { CheckState } from './check-state.ts'
+import { damage, damageBy, note, type Finding } from './finding.ts'
+import { keyBounds, keyParts, packBlobName, parseHex } from '../records/keys.ts'
+import { locate, LOOKUP_KEYS } from '../records/locator.ts'
+import { packOf, type Pack } from '../pack/pack-catalog.ts'
+import { tableEntry, type PackTables } from '../pack/pack-format.ts'
+import { decodeHead, decodeMark, decodeObjectRecord, decodePackRecord } from '../records/records.ts'
+import { isTombstone, readTombstone } from './tombstone.ts'
+
+export interface CheckOptions {
+  /** Reads one in so many blocks; tables and records are always read whole. Default 1: every block. */
+  readonly sampleEvery?: number
+  readonly signal?: AbortSignal
+}
+
+interface CheckParts extends StorageBackend {
+  readonly state: CheckState
+  readonly every: number
+  readonly signal: AbortSignal
+}
+
+/**
+ * Reads a whole storage and yields what is wrong with it; nothing is changed. The backend must be open, and no server may write to it meanwhile.
+ * Without findings of severity `damage`, every object that was acknowledged is there and whole. Throws what keeps the storage from being read.
+ */
+export async function* checkStore(rawBackend: StorageBackend, options: CheckOptions = {}): AsyncGenerator<Finding> {
+  const { sampleEvery = 1, signal = new AbortController().signal } = options
+  const parts = { ...classifiedBackend(rawBackend), state: new CheckState(), every: sampleEvery, signal }
+  yield* checkHeads(parts)
+  yield* checkMarks(parts)
+  yield* checkPacks(parts)
+  yield* parts.state.lostPacks()
+  yield* checkObjectRecords(parts)
+  yield* checkPlans(parts)
+  yield* checkOtherBlobs(parts)
+}
+
+async function* checkHeads({ records, state, signal }: CheckParts): AsyncGenerator<Finding> {
+  for await (const entries of records.range(keyBounds('head'), { signal })) {
+    for (const { key, value } of entries) {
+      const [projectId] = keyParts(key)
+      try {
+        state.heads.set(projectId, decodeHead(key, value))
+      } catch (error) {
+        yield damageBy(error, projectId, 'project record')
+      }
+    }
+  }
+}
+
+/** Records that say everything by being there: of packs that are not applied yet, and of removed projects. */
+async function* checkMarks({ records, state, signal }: CheckParts): AsyncGenerator<Finding> {
+  for (const kind of ['pending', 'garbage'] as const) {
+    for await (const entries of records.range(keyBounds(kind), { signal })) {
+      for (const { key, value } of entries) {
+        const [projectId, generationHex, sequenceHex] = keyParts(key)
+        try {
+          decodeMark(key, value)
+          if (kind === 'pending') state.addPending(projectId, parseHex(generationHex), parseHex(sequenceHex))
+        } catch (error) {
+          yield damageBy(error, projectId, kind === 'pending' ? `mark of pack ${parseHex(sequenceHex)}` : 'mark of a removed project')
+        }
+      }
+    }
+  }
+}
+
+async function* checkPacks(parts: CheckParts): AsyncGenerator<Finding> {
+  const { records, state, signal } = parts
+  for await (const entries of records.range(keyBounds('pack'), { signal })) {
+    for (const { key, value } of entries) {
+      const [projectId, generationHex, sequenceHex] = keyParts(key)
+      const [generation, sequence] = [parseHex(generationHex), parseHex(sequenceHex)]
+      try {
+        state.addPack(projectId, generation, sequence, undefined)
+        const record = decodePackRecord(key, value)
+        state.named.add(packBlobName(projectId, record.packId))
+        // What waits to be swept may be half gone.
+        if (state.isRemoved(projectId, generation)) continue
+        state.addPack(projectId, generation, sequence, record)
+        yield* state.packFaults(projectId, generation, sequence, record)
+        yield* checkPack(parts, packOf(projectId, sequence, record), generation)
+      } catch (error) {
+        yield damageBy(error, projectId, `pack ${sequence}`)
+      }
+    }
+  }
+}
+
+async function* checkPack({ records, blobs, every, signal }: CheckParts, pack: Pack, generation: number): AsyncGenerator<Finding> {
+  const tables = await readWholeTables(blobs, pack)
+  yield* checkBlocks(blobs, pack, tables, { every }, signal)
+  if (pack.record.owned === undefined) yield note(pack.projectId, `pack ${pack.record.packId}`, 'it is committed but not applied yet; opening the store applies it')
+  else yield* checkOwnership(records, pack, generation, tables, signal)
+}
+
+/** Every object that a pack owns must be found under its id, and at this place. */
+async function* checkOwnership(records: RecordStore, pack: Pack, generation: number, tables: PackTables, signal: AbortSignal): AsyncGenerator<Finding> {
+  const { owned, packId } = pack.record
+  for (let first = 0; first < tables.objects; first += LOOKUP_KEYS) {
+    const ordinals = Array.from({ length: Math.min(LOOKUP_KEYS, tables.objects - first) }, (_, i) => first + i).filter((ordinal) => owned?.has(ordinal))
+    const ids = ordinals.map((ordinal) => tableEntry(tables.ids, ordinal))
+    const locations = await locate(records, { projectId: pack.projectId, generation }, ids, signal)
+    for (const [i, location] of locations.entries()) {
+      if (location?.sequence === pack.sequence && location.ordinal === ordinals[i]) continue
+      const id = JSON.stringify(Buffer.from(ids[i]).toString('utf8').slice(0, 64))
+      yield damage(pack.projectId, `pack ${packId}`, location === undefined ? `object ${id} has no record` : `the record of object ${id} points elsewhere`)
+    }
+  }
+}
+
+async function* checkObjectRecords({ records, state, signal }: CheckParts): AsyncGenerator<Finding> {
+  for await (const entries of records.range(keyBounds('object'), { signal })) {
+    for (const { key, value } of entries) {
+      const [projectId, generationHex, id] = keyParts(key)
+      const subject = `object ${JSON.stringify((id ?? '').slice(0, 64))}`
+      if (state.isRemoved(projectId, parseHex(generationHex))) continue
+      try {
+        yield* state.locationFaults(projectId, parseHex(generationHex), decodeObjectRecord(key, value), subject)
+      } catch (error) {
+        yield damageBy(error, projectId, subject)
+      }
+    }
+  }
+}
+
+async function* checkPlans({ records, blobs, state, signal }: CheckParts): AsyncGenerator<Finding> {
+  for await (const entries of records.range(keyBounds('plan'), { signal })) {
+    for (const entry of entries) {
+      const [projectId, generationHex] = keyParts(entry.key)
+      if (!state.isRemoved(projectId, parseHex(generationHex))) yield* checkPlan(blobs, entry, state.named)
+    }
+  }
+}
+
+async function* checkOtherBlobs({ blobs, state, signal }: CheckParts): AsyncGenerator<Finding> {
+  for await (const batch of blobs.list('', { signal })) {
+    for (const { name, size } of batch) {
+      if (state.named.has(name)) continue
+      if (!isTombstone(name)) {
+        yield note(undefined, `blob ${name}`, `no record names its ${size} bytes: an upload that was not acknowledged, or a plan that was replaced`)
+        continue
+      }
+      try {
+        yield* state.tombstoneFaults(await readTombstone(blobs, name, size), name)
+      } catch (error) {
+        yield damageBy(error, undefined, `blob ${name}`)
+      }
+    }
+  }
+}

@@ -1,0 +1,30 @@
+import { StowageError } from '../../errors.ts'
+
+/** Something that is not as it should be, or worth knowing. */
+export interface Finding {
+  /** `damage`: data is lost or wrong. `note`: harmless, such as what a crash left and a sweep will take. */
+  readonly severity: 'damage' | 'note'
+  /** What it is about: the project where it is known, and the pack, plan, record or blob. */
+  readonly projectId?: string
+  readonly subject: string
+  readonly message: string
+}
+
+export function damage(projectId: string | undefined, subject: string, message: string): Finding {
+  return { severity: 'damage', projectId, subject, message }
+}
+
+export function note(projectId: string | undefined, subject: string, message: string): Finding {
+  return { severity: 'note', projectId, subject, message }
+}
+
+export function messageOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message
+}
+
+/** What the storage cannot do at the moment says nothing about what it holds: such an error is thrown on, and is no finding. */
+export function damageBy(error: unknown, projectId: string | undefined, subject: string, words: (message: string) => string = (message) => message): Finding {
+  if (error instanceof StowageError && error.retryable) throw error
+  return damage(projectId, subject, words(messageOf(error)))
+}

@@ -1,0 +1,107 @@
+import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import { corrupt } from '../pack/byte-codec.ts'
+import { damageBy, note, type Finding } from './finding.ts'
+import { keyBounds, keyParts, packBlobName, parseHex, projectFolder } from '../records/keys.ts'
+import { decodeHeader, decodeTrailer, HEADER_BYTES_MAX, TRAILER_BYTES } from '../pack/pack-format.ts'
+import { decodePackRecord, type PackRecord } from '../records/records.ts'
+import { readSource } from '../pack/segment-reader.ts'
+import { generationOfTombstone, isTombstone, readTombstone } from './tombstone.ts'
+
+const PACK_FILE = /^[0-9a-f]{64}\/[0-9a-f]{32}$/
+
+/** A pack that was found, in a record or as a blob that none names. */
+export interface FoundPack {
+  readonly generation: number
+  /** Its number, where a record still tells it. */
+  readonly sequence: number | undefined
+  /** When it was written, where no record tells its number. */
+  readonly timeMs: number
+  readonly record: PackRecord
+}
+
+/** What a storage holds, whatever its records say. */
+export class FoundPacks {
+  /** Projects by id, each with its packs by pack id. */
+  readonly projects: Map<string, Map<string, FoundPack>> = new Map()
+  /** Projects that some tombstone names. */
+  readonly buried: Set<string> = new Set()
+  /** The highest generation that is buried, by folder: the name of a tombstone says it, also when its content is damaged. */
+  readonly #generations = new Map<string, number>()
+  readonly #blobNames = new Set<string>()
+
+  /** Whether a pack that was found lies in this blob. */
+  hasBlob(name: string): boolean {
+    return this.#blobNames.has(name)
+  }
+
+  packsOf(projectId: string): FoundPack[] {
+    return [...(this.projects.get(projectId)?.values() ?? [])]
+  }
+
+  buriedGeneration(projectId: string): number {
+    return this.#generations.get(projectFolder(projectId)) ?? 0
+  }
+
+  add(projectId: string, pack: FoundPack): void {
+    const packs = this.projects.get(projectId) ?? new Map<string, FoundPack>()
+    packs.set(pack.record.packId, pack)
+    this.projects.set(projectId, packs)
+    this.#blobNames.add(packBlobName(projectId, pack.record.packId))
+  }
+
+  bury(blobName: string): void {
+    const folder = blobName.split('/')[0]
+    this.#generations.set(folder, Math.max(generationOfTombstone(blobName), this.#generations.get(folder) ?? 0))
+  }
+}
+
+/** Packs whose records can be read, then packs that are only blobs, and tombstones. Records that cannot be read are removed. */
+export async function* findPacks(records: RecordStore, blobs: BlobStore, found: FoundPacks): AsyncGenerator<Finding> {
+  for await (const entries of records.range(keyBounds('pack'))) {
+    for (const { key, value } of entries) {
+      const [projectId, generationHex, sequenceHex] = keyParts(key)
+      const sequence = parseHex(sequenceHex)
+      try {
+        found.add(projectId, { generation: parseHex(generationHex), sequence, timeMs: 0, record: decodePackRecord(key, value) })
+      } catch (error) {
+        yield damageBy(error, projectId, `pack ${sequence}`, (message) => `its record cannot be used: ${message}`)
+        await records.commit({ remove: [key] })
+      }
+    }
+  }
+  for await (const batch of blobs.list('')) {
+    for (const { name, size } of batch) {
+      try {
+        if (isTombstone(name)) await findTombstone(blobs, name, size, found)
+        else if (PACK_FILE.test(name)) yield* findPackBlob(blobs, name, size, found)
+      } catch (error) {
+        yield damageBy(error, undefined, `blob ${name}`)
+      }
+    }
+  }
+}
+
+async function findTombstone(blobs: BlobStore, name: string, size: number, found: FoundPacks): Promise<void> {
+  found.bury(name)
+  found.buried.add((await readTombstone(blobs, name, size)).projectId)
+}
+
+async function* findPackBlob(blobs: BlobStore, name: string, size: number, found: FoundPacks): AsyncGenerator<Finding> {
+  if (found.hasBlob(name)) return
+  const source = { blob: name }
+  const { projectId, packId, generation, timeMs } = decodeHeader(await readSource(blobs, source, 0, Math.min(HEADER_BYTES_MAX, size)))
+  if (packBlobName(projectId, packId) !== name) throw corrupt('it holds another pack than its name says')
+  const trailer = decodeTrailer(await readSource(blobs, source, Math.max(0, size - TRAILER_BYTES), size))
+  const record: PackRecord = {
+    state: 'committed',
+    packId,
+    objects: trailer.objects,
+    packBytes: size,
+    tablesStart: trailer.sectionsStart,
+    condemnedAtMs: 0,
+    owned: undefined,
+    inline: undefined,
+  }
+  found.add(projectId, { generation, sequence: undefined, timeMs, record })
+  yield note(projectId, `pack ${packId}`, `no record names its ${trailer.objects} objects: its record was lost, or it was never acknowledged`)
+}

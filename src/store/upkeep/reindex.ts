@@ -1,0 +1,142 @@
+import { randomBytes } from 'node:crypto'
+import type { BlobStore, RecordStore, StorageBackend } from '../../storage/backend.ts'
+import { classifiedBackend } from '../../storage/classified.ts'
+import { Bitmap } from '../pack/bitmap.ts'
+import { Committer } from '../committer.ts'
+import { damage, damageBy, note, type Finding } from './finding.ts'
+import { headKey, keyBounds, keyParts, packKey } from '../records/keys.ts'
+import { PackBuilder } from '../pack/pack-builder.ts'
+import { packOf, readTables } from '../pack/pack-catalog.ts'
+import { encodeHeader, encodeTables } from '../pack/pack-format.ts'
+import { decodeHead, decodeMark, encodeHead, encodePackRecord, type PackRecord, type ProjectHead } from '../records/records.ts'
+import { findPacks, FoundPacks, type FoundPack } from './reindex-find.ts'
+import { garbageEntry, removeRecords } from './removal.ts'
+
+interface ReindexParts {
+  readonly records: RecordStore
+  readonly blobs: BlobStore
+  readonly found: FoundPacks
+}
+
+/**
+ * Writes the records anew from the packs, and yields what it found on the way. For a storage whose records are damaged or lost: of several texts for
+ * one id the earlier pack's wins, packs whose records survive before those that are only found as blobs, and what a tombstone names stays removed.
+ * Repeatable; what it says is damage is lost. The backend must be open, and nobody else may use it meanwhile. Throws what keeps it from working.
+ */
+export async function* reindexStore(rawBackend: StorageBackend): AsyncGenerator<Finding> {
+  const { records, blobs } = classifiedBackend(rawBackend)
+  const found = new FoundPacks()
+  yield* findPacks(records, blobs, found)
+  yield* dropDerived(records)
+  const heads = yield* readHeads(records)
+  for (const projectId of new Set([...heads.keys(), ...found.projects.keys(), ...found.buried])) {
+    yield* rebuildProject({ records, blobs, found }, projectId, heads.get(projectId))
+  }
+}
+
+/** Removes the records that are made anew: where objects lie, plans, and marks of what is under way. */
+async function* dropDerived(records: RecordStore): AsyncGenerator<Finding> {
+  for (const kind of ['object', 'plan', 'pending'] as const) {
+    for await (const entries of records.range(keyBounds(kind))) await removeRecords(records, entries)
+  }
+  for await (const entries of records.range(keyBounds('garbage'))) {
+    for (const entry of entries) {
+      try {
+        decodeMark(entry.key, entry.value)
+      } catch (error) {
+        yield damageBy(error, keyParts(entry.key)[0], 'mark of a removed project')
+        await removeRecords(records, [entry])
+      }
+    }
+  }
+}
+
+/** The projects' records; those that cannot be read are removed. */
+async function* readHeads(records: RecordStore): AsyncGenerator<Finding, Map<string, ProjectHead>> {
+  const heads = new Map<string, ProjectHead>()
+  for await (const entries of records.range(keyBounds('head'))) {
+    for (const entry of entries) {
+      const [projectId] = keyParts(entry.key)
+      try {
+        heads.set(projectId, decodeHead(entry.key, entry.value))
+      } catch (error) {
+        yield damageBy(error, projectId, 'project record')
+        await removeRecords(records, [entry])
+      }
+    }
+  }
+  return heads
+}
+
+async function* rebuildProject(parts: ReindexParts, projectId: string, head: ProjectHead | undefined): AsyncGenerator<Finding> {
+  const { records, found } = parts
+  const packs = found.packsOf(projectId)
+  const removedUpTo = Math.max(found.buriedGeneration(projectId), head === undefined ? 0 : head.generation - (head.removed ? 0 : 1))
+  const generation = Math.max(removedUpTo, head?.generation ?? 0, ...packs.map((pack) => pack.generation))
+  const isGone = generation === removedUpTo
+  const swept = new Set(packs.map((pack) => pack.generation).filter((old) => old < generation || isGone))
+  await records.insertMany([...swept].map((old) => garbageEntry(projectId, old)))
+  if (isGone) {
+    await putHead(records, projectId, { generation, sequence: head?.sequence ?? 1, removed: true })
+    yield note(projectId, 'project', 'it was removed, and stays removed')
+    return
+  }
+  yield* rebuildGeneration(parts, projectId, generation, head?.generation === generation ? head.sequence : 1)
+}
+
+async function* rebuildGeneration(parts: ReindexParts, projectId: string, generation: number, sequence: number): AsyncGenerator<Finding> {
+  const { records, blobs, found } = parts
+  const packs = inOrder(found.packsOf(projectId).filter((pack) => pack.generation === generation))
+  let next = Math.max(sequence, ...packs.map((pack) => (pack.sequence ?? 0) + 1))
+  const numbered = packs.map(({ record, sequence }) => ({ projectId, generation, sequence: sequence ?? next++, record }))
+  await putHead(records, projectId, { generation, sequence: next, removed: false })
+  const committer = new Committer(records)
+  let objects = 0
+  for (const pack of numbered) {
+    try {
+      objects += await reapply(records, blobs, committer, { ...pack, record: { ...pack.record, state: 'committed', owned: undefined } })
+    } catch (error) {
+      yield damageBy(error, projectId, `pack ${pack.record.packId}`, (message) => `it cannot be used: ${message}`)
+    }
+  }
+  const known = new Set(numbered.map((pack) => pack.sequence))
+  for (let lost = 1; lost < next; lost++) {
+    if (known.has(lost)) continue
+    yield damage(projectId, `pack ${lost}`, 'its record is lost; an empty pack takes its place')
+    await putPack(records, projectId, generation, lost, emptyPack(projectId, generation))
+  }
+  yield note(projectId, 'project', `${objects} objects in ${numbered.length} packs`)
+}
+
+/** Packs whose records survive, by their number; then the others, by the time that they carry. */
+function inOrder(packs: FoundPack[]): FoundPack[] {
+  const numberOf = (pack: FoundPack): number => pack.sequence ?? Number.MAX_SAFE_INTEGER
+  return packs.sort((a, b) => numberOf(a) - numberOf(b) || a.timeMs - b.timeMs || (a.record.packId < b.record.packId ? -1 : 1))
+}
+
+async function reapply(records: RecordStore, blobs: BlobStore, committer: Committer, pack: Parameters<Committer['apply']>[0]): Promise<number> {
+  const tables = await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record))
+  await putPack(records, pack.projectId, pack.generation, pack.sequence, pack.record)
+  const applied = await committer.apply(pack, tables)
+  return applied.record.owned?.count ?? 0
+}
+
+async function putPack(records: RecordStore, projectId: string, generation: number, sequence: number, record: PackRecord): Promise<void> {
+  const key = packKey(projectId, generation, sequence)
+  await records.commit({ put: [{ key, value: encodePackRecord(key, record) }] })
+}
+
+async function putHead(records: RecordStore, projectId: string, head: ProjectHead): Promise<void> {
+  const key = headKey(projectId)
+  await records.commit({ put: [{ key, value: encodeHead(key, head) }] })
+}
+
+/** Every number that was given out has a pack, so that `check` can tell when one is lost. */
+function emptyPack(projectId: string, generation: number): PackRecord {
+  const packId = randomBytes(16).toString('hex')
+  const header = encodeHeader({ projectId, generation, packId, timeMs: 0 })
+  const tablesStart = header.length + (-header.length & 3)
+  const tables = encodeTables(new PackBuilder().tables(), tablesStart)
+  const inline = Buffer.concat([header, new Uint8Array(tablesStart - header.length), ...tables])
+  return { state: 'applied', packId, objects: 0, packBytes: inline.length, tablesStart, condemnedAtMs: 0, owned: Bitmap.full(0), inline }
+}

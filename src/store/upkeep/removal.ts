@@ -1,0 +1,117 @@
+import { StowageError } from '../../errors.ts'
+import type { BlobStore, Entry, RecordStore } from '../../storage/backend.ts'
+import { corrupt } from '../pack/byte-codec.ts'
+import { garbageKey, keyBounds, keyParts, packBlobName, parseHex, planBlobName } from '../records/keys.ts'
+import { isRemoved, readHead } from '../records/projects.ts'
+import { decodeMark, decodePackRecord, decodePlanRecord, encodeHead, encodeMark } from '../records/records.ts'
+import { putTombstone } from './tombstone.ts'
+
+const ATTEMPTS_MAX = 100
+const REMOVALS_AT_ONCE = 25
+
+export interface RemovalParts {
+  readonly records: RecordStore
+  readonly blobs: BlobStore
+  readonly nowMs: () => number
+}
+
+/** Makes a project unreadable at once. What it held is left for `sweepGarbage`. */
+export async function removeProject({ records, blobs, nowMs }: RemovalParts, projectId: string): Promise<void> {
+  for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+    const { key, bytes, head } = await readHead(records, projectId)
+    if (head === undefined || head.removed) return
+    const { generation } = head
+    const put = [{ key, value: encodeHead(key, { ...head, removed: true }) }, garbageEntry(projectId, generation)]
+    const result = await records.commit({ put, expect: [{ key, value: bytes }] })
+    if (!result.ok) continue
+    await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
+    return
+  }
+  throw new StowageError('overloaded', 'the project is being written to so much that it cannot be removed; try again shortly')
+}
+
+/** What makes `sweepGarbage` look at a generation of a project. */
+export function garbageEntry(projectId: string, generation: number): Entry {
+  const key = garbageKey(projectId, generation)
+  return { key, value: encodeMark(key) }
+}
+
+/**
+ * Frees the space of removed projects. May be cut off at any point and goes on where it was. A project that cannot be swept keeps no other from it;
+ * the first of their errors is thrown in the end.
+ */
+export async function sweepGarbage(parts: RemovalParts, signal: AbortSignal): Promise<void> {
+  const failures: unknown[] = []
+  for await (const entries of parts.records.range(keyBounds('garbage'), { signal })) {
+    for (const entry of entries) {
+      try {
+        await sweepMarked(parts, entry, signal)
+      } catch (error) {
+        if (!(error instanceof StowageError) || error.retryable) throw error
+        failures.push(error)
+      }
+    }
+  }
+  if (failures.length > 0) throw failures[0]
+}
+
+async function sweepMarked(parts: RemovalParts, { key, value }: Entry, signal: AbortSignal): Promise<void> {
+  decodeMark(key, value)
+  const [projectId, generationHex] = keyParts(key)
+  const generation = parseHex(generationHex)
+  const { head } = await readHead(parts.records, projectId, signal)
+  // The mark and the project's record must agree before anything is destroyed.
+  if (!isRemoved(head, generation)) throw corrupt(`a project is marked as removed, generation ${generation}, and its record says otherwise`)
+  const isDone = await sweepGeneration(parts, projectId, generation, signal)
+  if (isDone) await parts.records.commit({ remove: [key] })
+}
+
+/**
+ * Packs go before the ids of their objects: an upload that is writing its ids then finds that its pack is gone, and whatever it wrote is swept after.
+ * False when there was such an upload, so that another sweep must look again.
+ */
+async function sweepGeneration(parts: RemovalParts, projectId: string, generation: number, signal: AbortSignal): Promise<boolean> {
+  const { records, blobs, nowMs } = parts
+  await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
+  const bounds = (kind: 'object' | 'pending' | 'plan' | 'pack'): ReturnType<typeof keyBounds> => keyBounds(kind, projectId, generation)
+  const pending = await sweepRecords(records, bounds('pending'), signal)
+  const blobsOf = (nameOf: (entry: Entry) => string) => (entries: readonly Entry[]) => blobs.remove(namesOf(entries, nameOf))
+  await sweepRecords(records, bounds('plan'), signal, blobsOf(({ key, value }) => planBlobName(projectId, decodePlanRecord(key, value).planId)))
+  await sweepRecords(records, bounds('pack'), signal, blobsOf(({ key, value }) => packBlobName(projectId, decodePackRecord(key, value).packId)))
+  await sweepRecords(records, bounds('object'), signal)
+  return pending === 0
+}
+
+/** Removes the records and says how many there were; `before` is called with some of them before they go. */
+async function sweepRecords(
+  records: RecordStore,
+  bounds: { gte: Uint8Array; lt: Uint8Array },
+  signal: AbortSignal,
+  before?: (entries: readonly Entry[]) => Promise<void>,
+): Promise<number> {
+  let removed = 0
+  for await (const entries of records.range(bounds, { signal })) {
+    signal.throwIfAborted()
+    await before?.(entries)
+    await removeRecords(records, entries)
+    removed += entries.length
+  }
+  return removed
+}
+
+/** In commits as large as the storage takes, but not so large that they hold everything else up. */
+export async function removeRecords(records: RecordStore, entries: readonly Entry[]): Promise<void> {
+  const atOnce = Math.max(REMOVALS_AT_ONCE, Math.min(1_000, records.limits.commitEntries))
+  for (let i = 0; i < entries.length; i += atOnce) await records.commit({ remove: entries.slice(i, i + atOnce).map(({ key }) => key) })
+}
+
+/** A damaged record names no blob; what it named is one of the blobs that nothing names, and swept as such. */
+function namesOf(entries: readonly Entry[], nameOf: (entry: Entry) => string): string[] {
+  return entries.flatMap((entry) => {
+    try {
+      return [nameOf(entry)]
+    } catch {
+      return []
+    }
+  })
+}

@@ -1,0 +1,51 @@
+import { crc32 } from 'node:zlib'
+import { BlobExistsError, type BlobStore } from '../../storage/backend.ts'
+import { corrupt } from '../pack/byte-codec.ts'
+import { parseHex, tombstoneBlobName } from '../records/keys.ts'
+import { readSource } from '../pack/segment-reader.ts'
+
+/** Says that everything a project held up to and with a generation is gone on purpose. */
+export interface Tombstone {
+  readonly projectId: string
+  readonly generation: number
+  readonly removedAtMs: number
+}
+
+const TOMBSTONE_FILE = /^[0-9a-f]{64}\/tombstone-[0-9a-f]{8}$/
+
+export function isTombstone(blobName: string): boolean {
+  return TOMBSTONE_FILE.test(blobName)
+}
+
+export function generationOfTombstone(blobName: string): number {
+  return parseHex(blobName.split('/tombstone-')[1])
+}
+
+/** Without it, `reindex` could take the packs of a removed project for ones whose records were lost. One that exists stays as it is. */
+export async function putTombstone(blobs: BlobStore, tombstone: Tombstone): Promise<void> {
+  const name = tombstoneBlobName(tombstone.projectId, tombstone.generation)
+  for await (const found of blobs.list(name)) if (found.some((blob) => blob.name === name)) return
+  try {
+    await blobs.put(name, encoded(tombstone))
+  } catch (error) {
+    // Who removes the project and who sweeps it may both be here.
+    if (!(error instanceof Error && error.cause instanceof BlobExistsError)) throw error
+  }
+}
+
+/** Throws `corrupt_data`. */
+export async function readTombstone(blobs: BlobStore, name: string, size: number): Promise<Tombstone> {
+  const [json, checksum] = Buffer.from(await readSource(blobs, { blob: name }, 0, size))
+    .toString('utf8')
+    .split('\n')
+  if (checksum !== crc32(json).toString(16)) throw corrupt('a tombstone does not match its CRC-32')
+  const tombstone = JSON.parse(json) as Tombstone
+  const isOwn = tombstoneBlobName(tombstone.projectId, tombstone.generation) === name
+  if (!isOwn) throw corrupt('a tombstone names another project')
+  return tombstone
+}
+
+async function* encoded(tombstone: Tombstone): AsyncGenerator<Uint8Array> {
+  const json = JSON.stringify(tombstone)
+  yield Buffer.from(`${json}\n${crc32(json).toString(16)}\n`)
+}

@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { type ClientOptions, type Fetch, type GraphProgress, memoryCache, type ObjectCache, type Project } from '../../src/client/index.ts'
+import { levelCache } from '../../src/client/level-cache.ts'
+import { buildModel } from '../support/model.ts'
+import { byId, collect, idsOf, serviceAndClient } from './support.ts'
+
+const FIRST = buildModel({ objects: 900 })
+const SECOND = buildModel({ objects: 900, revision: 1 })
+const changed = [...SECOND.byId.keys()].filter((id) => !FIRST.byId.has(id)).length
+
+/** A project with both models, asked by a client with a cache; and the paths of what it asked. */
+async function cachedProject(t: Parameters<typeof serviceAndClient>[0], cache: ObjectCache, models = [FIRST, SECOND]): Promise<{ project: Project; asked: string[]; withOptions: (options: Partial<ClientOptions>) => Project }> {
+  const { project, withOptions } = await serviceAndClient(t)
+  for (const model of models) await project.upload(model.objects)
+  const asked: string[] = []
+  const noting: Fetch = (url, init) => (asked.push(new URL(url).pathname.split('/').slice(1, 3).join('/') + new URL(url).search.replace(/have=[^&]*/g, 'have')), fetch(url, init))
+  return { project: withOptions({ cache, fetch: noting }), asked, withOptions }
+}
+
+for (const kind of ['memory', 'level'] as const) {
+  test(`with a cache in ${kind} a graph is downloaded once; of the next version only what is new`, async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-cache-'))
+    await using level = kind === 'level' ? levelCache({ path: folder }) : undefined
+    t.after(() => rm(folder, { recursive: true }))
+    const { project, asked } = await cachedProject(t, level ?? memoryCache())
+    let last: GraphProgress | undefined
+    const onProgress = (progress: GraphProgress): void => void (last = progress)
+    assert.deepEqual(byId(await collect(project.graphTexts(FIRST.rootId, { onProgress }))), FIRST.byId)
+    assert.deepEqual(asked.splice(0), ['objects/demo?archive=gzip'])
+    assert.equal(last?.cached, 0)
+
+    const again = await collect(project.graphTexts(FIRST.rootId, { onProgress }))
+    assert.deepEqual([again[0].id, asked, last?.cached], [FIRST.rootId, [], 900])
+    assert.deepEqual(byId(again), FIRST.byId)
+
+    const second = await collect(project.graphTexts(SECOND.rootId, { onProgress }))
+    assert.equal(second[0].id, SECOND.rootId)
+    assert.deepEqual(byId(second), SECOND.byId)
+    assert.deepEqual(asked.splice(0), ['objects/demo', 'api/getobjects'], 'the root, and a list of what it names and the cache lacks')
+    assert.deepEqual([last?.objects, last?.cached], [900, 900 - changed + 1], 'the root itself was asked for alone')
+
+    await level?.clear()
+    assert.equal((await collect(project.graphTexts(SECOND.rootId))).length, 900)
+    assert.deepEqual(await project.single(FIRST.rootId), JSON.parse(FIRST.byId.get(FIRST.rootId) ?? ''))
+  })
+}
+
+test('without closures the difference to the roots that it has is asked for, by the digest it remembers', async (t) => {
+  const bare = [buildModel({ objects: 900, closure: false }), buildModel({ objects: 900, closure: false, revision: 1 })]
+  const { project, asked } = await cachedProject(t, memoryCache(), bare)
+  await collect(project.graphTexts(bare[0].rootId))
+  asked.length = 0
+  let last: GraphProgress | undefined
+  const texts = await collect(project.graphTexts(bare[1].rootId, { onProgress: (progress) => (last = progress) }))
+  assert.deepEqual(byId(texts), bare[1].byId)
+  assert.equal(texts[0].id, bare[1].rootId)
+  assert.deepEqual(asked, ['objects/demo', 'objects/demo?archive=gzip&have'])
+  assert.ok((last?.cached ?? 0) > 750 && (last?.receivedBytes ?? 0) < 40_000, JSON.stringify(last))
+})
+
+test('a difference that is asked for by hand uses the digest too', async (t) => {
+  const { project } = await cachedProject(t, memoryCache())
+  await collect(project.graphTexts(FIRST.rootId))
+  let outcome: string | undefined
+  const texts = await collect(project.graphTexts(SECOND.rootId, { have: [FIRST.rootId], onInfo: ({ have }) => (outcome = have.get(FIRST.rootId)) }))
+  assert.deepEqual([outcome, texts.length], ['subtracted', changed])
+})
+
+test('a cache that forgot something costs a request, never an object; one that is left alone is not asked', async (t) => {
+  const cache = memoryCache({ charactersMax: 600_000 })
+  const { project, asked } = await cachedProject(t, cache)
+  for (let round = 0; round < 3; round++) assert.deepEqual(byId(await collect(project.graphTexts(FIRST.rootId))), FIRST.byId)
+  asked.length = 0
+  await collect(project.graphTexts(FIRST.rootId, { cache: false }))
+  assert.deepEqual(asked, ['objects/demo?archive=gzip'])
+  assert.throws(() => memoryCache({ charactersMax: -1 }), RangeError)
+})
+
+test('a graph with holes is never taken for whole: what comes later is found', async (t) => {
+  const { project } = await cachedProject(t, memoryCache(), [])
+  const reference = (referencedId: string): object => ({ speckle_type: 'reference', referencedId })
+  await project.upload([{ id: 'a' }, { id: 'root', at: [reference('a'), reference('late')] }])
+  for (let round = 0; round < 2; round++) assert.deepEqual(idsOf(await collect(project.graph('root'))).sort(), ['a', 'root'])
+  await assert.rejects(collect(project.graph('root', { strict: true })), { code: 'objects_missing' })
+  await project.upload([{ id: 'late', below: reference('a') }])
+  assert.deepEqual(idsOf(await collect(project.graph('root', { strict: true }))).sort(), ['a', 'late', 'root'])
+  await assert.rejects(collect(project.graph('nobody')), { code: 'not_found', status: 404 })
+})
+
+test('projects share nothing in a cache', async (t) => {
+  const cache = memoryCache()
+  const [one, two] = [await cachedProject(t, cache, []), await cachedProject(t, cache, [])]
+  await one.project.upload([{ id: 'same', of: 1 }])
+  await two.project.upload([{ id: 'same', of: 2 }])
+  for (let round = 0; round < 2; round++) {
+    assert.deepEqual(await one.project.single('same'), { id: 'same', of: 1 })
+    assert.deepEqual(await two.project.single('same'), { id: 'same', of: 2 })
+  }
+})

@@ -1,0 +1,20 @@
+import { createClient } from '../../src/client/index.ts'
+
+/** Uploads 50,000 objects and their root, downloads them, and prints what it took. To be started with little memory. */
+
+const COUNT = 50_000
+const TEXT = Array.from({ length: 2_000 }, (_, n) => (n * 7_919).toString(36)).join(' ')
+
+let buffersMb = 0
+const timer = setInterval(() => (buffersMb = Math.max(buffersMb, process.memoryUsage().arrayBuffers / 1_048_576)), 5)
+const project = createClient({ url: process.argv[2], token: undefined }).project('demo')
+const { sent, jsonBytes } = await project.upload(objects(), { diff: false })
+let received = 0
+for await (const batch of project.graph('root')) received += batch.length
+clearInterval(timer)
+process.stdout.write(JSON.stringify({ sent, jsonBytes, received, buffersMb: Math.round(buffersMb) }))
+
+function* objects(): Generator<object> {
+  for (let n = 0; n < COUNT; n++) yield { id: `object-${n}`, text: TEXT.slice(n % 5_000, (n % 5_000) + 1_200) }
+  yield { id: 'root', at: Array.from({ length: COUNT }, (_, n) => ({ speckle_type: 'reference', referencedId: `object-${n}` })) }
+}

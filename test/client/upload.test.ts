@@ -1,0 +1,169 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import { ClientError, type Fetch, type UploadProgress } from '../../src/client/index.ts'
+import { buildModel } from '../support/model.ts'
+import { byId, collect, QUICK, serviceAndClient } from './support.ts'
+
+test('a model goes up in several requests and comes back byte for byte; a second time nothing is sent', async (t) => {
+  const { project } = await serviceAndClient(t)
+  const model = buildModel({ objects: 1_200 })
+  const told: UploadProgress[] = []
+  const first = await project.upload(model.objects, { batchBytes: 300_000, onProgress: (progress) => told.push(progress) })
+  assert.equal(first.created, 1_200)
+  assert.equal(first.lastId, model.rootId)
+  assert.ok(first.requests >= 4 && first.wireBytes * 4 < first.jsonBytes)
+  const last = told.at(-1)
+  assert.deepEqual([last?.objects, last?.sent, last?.held, last?.requests], [1_200, 1_200, 0, first.requests])
+  assert.deepEqual(byId(await collect(project.graphTexts(model.rootId))), model.byId)
+  const again = await project.upload(model.objects)
+  assert.deepEqual([again.held, again.sent, again.requests], [1_200, 0, 0])
+})
+
+test('objects, texts, arrays of them and asynchronous sources; as gzip files and as forms', async (t) => {
+  const { project } = await serviceAndClient(t)
+  async function* source(): AsyncGenerator<object> {
+    yield { id: 'a', value: 'é\u2028' }
+    yield [{ id: 'b' }, { id: 'c', json: '{"x":1,"id":"c"}' }]
+    yield []
+    yield { id: 'd', json: '{ "a" : {"id":"other"}, "id":"d", "z":0}' }
+  }
+  const { created } = await project.upload(source(), { body: 'multipart', diff: false })
+  assert.equal(created, 4)
+  assert.deepEqual(await project.single('a'), { id: 'a', value: 'é\u2028' })
+  assert.equal((await project.singleText('d'))?.json, '{ "a" : {"id":"other"}, "id":"d", "z":0}')
+  assert.deepEqual(await project.upload([]), { objects: 0, held: 0, sent: 0, requests: 0, jsonBytes: 0, wireBytes: 0, retries: 0, created: 0, differing: 0, lastId: undefined })
+  assert.equal((await project.upload([{ id: 'a', value: 'another' }], { diff: false })).differing, 1)
+})
+
+test('an object without id gets the one that the server would give it', async (t) => {
+  const { project, url } = await serviceAndClient(t)
+  for (const object of [{}, { name: 'x', list: [1, { y: null }] }, { text: 'a\u0085b\u2028c\u2029d\ud800' }]) {
+    const { lastId } = await project.upload([object], { diff: false })
+    const response = await fetch(`${url}/objects/other`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify([object]) })
+    const { assigned } = (await response.json()) as { assigned: { id: string }[] }
+    assert.equal(lastId, assigned[0].id)
+  }
+  const text = '{"name":"x"}'
+  assert.equal((await project.upload([{ name: 'x' }])).lastId, createHash('sha256').update(text).digest('hex').slice(0, 32))
+})
+
+test('the last object is sent after all others are acknowledged', async (t) => {
+  const { withOptions, project } = await serviceAndClient(t)
+  const model = buildModel({ objects: 1_200 })
+  let uploads = 0
+  let isRootHeld = false
+  const fetchAndLook: Fetch = async (url, init) => {
+    if (init.method === 'POST' && url.endsWith('/objects/demo')) {
+      uploads += 1
+      isRootHeld ||= (await project.diff([model.rootId])).held.size > 0
+    }
+    return fetch(url, init)
+  }
+  const { requests } = await withOptions({ fetch: fetchAndLook }).upload(model.objects, { batchBytes: 150_000 })
+  assert.ok(uploads > 5 && uploads === requests)
+  assert.equal(isRootHeld, false)
+})
+
+test('what passes is tried again: a broken connection, 408, 429, 500 and 503; Retry-After is the least that is waited', async (t) => {
+  const { withOptions } = await serviceAndClient(t)
+  const failures = [() => Promise.reject(new TypeError('fetch failed')), ...[408, 429, 500, 503].map((status) => () => Promise.resolve(new Response('', { status, headers: status === 503 ? { 'Retry-After': '0.1' } : {} })))]
+  const waits: [string | number, number][] = []
+  const flaky: Fetch = (url, init) => (init.method === 'POST' && url.endsWith('/objects/demo') && failures.shift()?.()) || fetch(url, init)
+  const retry = { ...QUICK, onRetry: (error: ClientError, waitMs: number) => waits.push([error.status ?? error.code, waitMs]) }
+  const result = await withOptions({ fetch: flaky, retry }).upload([{ id: 'a' }])
+  assert.deepEqual([result.retries, result.created], [5, 1])
+  assert.deepEqual(waits.map(([what]) => what), ['network_failed', 408, 429, 500, 503])
+  assert.ok(waits.every(([what, waitMs]) => (what === 503 ? waitMs >= 100 : waitMs <= 5)), JSON.stringify(waits))
+})
+
+test('what lasts is not tried again, nor is anything for ever', async (t) => {
+  const { withOptions, project } = await serviceAndClient(t, { limits: { objectBytesMax: 1_000 } })
+  await assert.rejects(project.upload([{ id: 'a', text: 'x'.repeat(2_000) }]), (error) => {
+    assert.ok(error instanceof ClientError)
+    assert.deepEqual([error.code, error.status, error.retryable], ['object_too_large', 413, false])
+    assert.match(error.requestId ?? '', /^\w+$/)
+    return true
+  })
+  for (const [status, retryable, tries] of [[503, true, 3], [507, false, 1], [501, false, 1], [400, false, 1]] as const) {
+    let asked = 0
+    const failing = withOptions({ retry: { ...QUICK, attemptsMax: 3 }, fetch: async () => new Response(`{"message":"so be it","statusCode":${status}}`, { status: (asked++, status) }) })
+    await assert.rejects(failing.upload([{ id: 'a' }]), (error) => error instanceof ClientError && error.retryable === retryable && /answered \d+: so be it/.test(error.message))
+    assert.equal(asked, tries)
+  }
+  const late = withOptions({ fetch: async () => new Response('', { status: 503, headers: { 'Retry-After': '3600' } }) })
+  await assert.rejects(late.upload([{ id: 'a' }]), { code: 'http_error', status: 503, retryAfterMs: 3_600_000 })
+  await assert.rejects(withOptions({ retry: false, fetch: () => Promise.reject(new TypeError('no')) }).upload([{ id: 'a' }]), { code: 'network_failed', retryable: true })
+})
+
+test('a server that says nothing is given up after a while', async (t) => {
+  const { withOptions } = await serviceAndClient(t)
+  const silent: Fetch = (_, init) => new Promise((_resolve, reject) => init.signal?.addEventListener('abort', () => reject(init.signal?.reason as Error)))
+  const project = withOptions({ fetch: silent, stallTimeoutMs: 20, retry: { ...QUICK, attemptsMax: 2 } })
+  await assert.rejects(project.upload([{ id: 'a' }]), { code: 'timed_out', retryable: true })
+})
+
+test('an abort ends the upload at once with its reason, and the source too', async (t) => {
+  const { withOptions } = await serviceAndClient(t)
+  const reason = new Error('enough')
+  for (const when of ['before', 'in flight', 'while the source waits', 'while it waits for another try'] as const) {
+    const controller = new AbortController()
+    const { signal } = controller
+    if (when === 'before') controller.abort(reason)
+    let ended = false
+    async function* endless(): AsyncGenerator<object> {
+      try {
+        for (let n = 0; ; n++) {
+          if (when === 'while the source waits' && n === 10) await new Promise((resolve) => setTimeout(() => (controller.abort(reason), setTimeout(resolve, 50)), 5))
+          yield { n }
+        }
+      } finally {
+        ended = true
+      }
+    }
+    const hanging: Fetch = (url, init) => {
+      setTimeout(() => controller.abort(reason), 5)
+      if (when !== 'in flight') return Promise.reject(new TypeError('fetch failed'))
+      return fetch(url, init)
+    }
+    const project = withOptions({ retry: { delayMs: 60_000 }, ...(when === 'while the source waits' ? {} : { fetch: hanging }) })
+    await assert.rejects(project.upload(endless(), { signal, batchBytes: 5_000 }), (error) => error === reason, when)
+    await new Promise((resolve) => setTimeout(resolve, 60))
+    assert.ok(ended || when === 'before', when)
+  }
+})
+
+test('what the source throws is what the upload rejects with', async (t) => {
+  const { project } = await serviceAndClient(t)
+  const reason = new Error('no more')
+  function* source(): Generator<object> {
+    yield { id: 'a' }
+    throw reason
+  }
+  await assert.rejects(project.upload(source()), (error) => error === reason)
+})
+
+test('what cannot be an object is refused, and says why', async (t) => {
+  const { project } = await serviceAndClient(t)
+  for (const [item, code] of [[['text'], 'invalid_value'], [[null], 'invalid_value'], [{ id: 5 }, 'invalid_value'], [{ id: 'a', json: '{"id":"b"}' }, 'invalid_id'],
+    [{ id: 'a', json: '{"id":' }, 'invalid_value'], [new Date(), 'invalid_value']] as const) {
+    await assert.rejects(project.upload([item]), { name: 'ClientError', code })
+  }
+  await assert.rejects(project.upload([{ id: 'a' }], { concurrency: 0 }), RangeError)
+})
+
+test('no more is read from a source than a few groups ahead of what is acknowledged', async (t) => {
+  const { project } = await serviceAndClient(t)
+  let made = 0
+  let acknowledged = 0
+  let aheadMax = 0
+  function* source(): Generator<object> {
+    for (; made < 25_000; made++) {
+      aheadMax = Math.max(aheadMax, made - acknowledged)
+      yield { id: `object-${made}`, name: 'one of many' }
+    }
+  }
+  const { created } = await project.upload(source(), { batchBytes: 100_000, onProgress: ({ sent, held }) => (acknowledged = sent + held) })
+  assert.equal(created, 25_000)
+  assert.ok(aheadMax < 12_000, `${aheadMax} objects ahead`)
+})

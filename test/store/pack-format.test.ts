@@ -1,0 +1,146 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { crc32 } from 'node:zlib'
+import { StowageError } from '../../src/errors.ts'
+import { PackBuilder } from '../../src/store/pack/pack-builder.ts'
+import { decodeHeader, decodeTables, decodeTrailer, encodeHeader, encodeTables, type PackTables, tableEntry, TRAILER_BYTES } from '../../src/store/pack/pack-format.ts'
+import { batchesOf, type Made } from './support.ts'
+import { referTo } from './graphs.ts'
+
+const HEADER = { projectId: 'projekt/ä\u{1f9f1}', generation: 7, packId: '00112233445566778899aabbccddeeff', timeMs: 1_700_000_000_123 }
+
+async function tablesOf(objects: readonly Made[]): Promise<PackTables> {
+  const builder = new PackBuilder()
+  for await (const batch of batchesOf(objects)) {
+    for (let index = 0, start = 0; index < batch.count; start += batch.lineBytes[index++]) builder.add(batch, index, start, 1_000 + index)
+  }
+  builder.closeBlock()
+  let offset = 64
+  for (const raw of builder.takeClosed()) {
+    builder.placed(raw, offset)
+    offset += raw.length
+  }
+  return builder.tables()
+}
+
+const FEW: readonly Made[] = [
+  { id: 'root', children: referTo(['a', 'b', 'gone']), __closure: { a: 1, b: 1, claimed: 2 } },
+  { id: 'a', children: referTo(['b']) },
+  { id: 'b'.repeat(512), name: 'ünïcödé' },
+  { id: 'b' },
+]
+
+/** Sections and trailer in one buffer. */
+function encoded(tables: PackTables, sectionsStart: number): Uint8Array {
+  return Uint8Array.from(Buffer.concat(encodeTables(tables, sectionsStart)))
+}
+
+function textAt(bytes: Uint8Array): string {
+  return Buffer.from(bytes).toString('utf8')
+}
+
+function assertCorrupt(read: () => unknown, where: string): void {
+  assert.throws(read, (error) => error instanceof StowageError && error.code === 'corrupt_data', where)
+}
+
+/** The bytes with one bit of one of them flipped. */
+function flipped(bytes: Uint8Array, at: number, bit: number): Uint8Array {
+  const copy = Uint8Array.from(bytes)
+  copy[at] ^= 1 << bit
+  return copy
+}
+
+test('a header comes back, whatever follows it', () => {
+  const bytes = encodeHeader(HEADER)
+  assert.deepEqual(decodeHeader(Buffer.concat([bytes, Buffer.from('blocks')])), { ...HEADER, headerBytes: bytes.length })
+  const longest = encodeHeader({ ...HEADER, projectId: 'p'.repeat(128) })
+  assert.ok(longest.length <= 256)
+  assert.equal(decodeHeader(longest).projectId.length, 128)
+})
+
+test('every flipped bit of a header is found', () => {
+  const bytes = encodeHeader(HEADER)
+  for (let at = 0; at < bytes.length; at++) {
+    for (let bit = 0; bit < 8; bit++) assertCorrupt(() => decodeHeader(flipped(bytes, at, bit)), `byte ${at}, bit ${bit}`)
+  }
+  for (let length = 0; length < bytes.length; length++) assertCorrupt(() => decodeHeader(bytes.subarray(0, length)), `cut at ${length}`)
+})
+
+test('tables come back: objects, references, claims and what is outside the pack', async () => {
+  const tables = await tablesOf(FEW)
+  const read = decodeTables(encoded(tables, 4_096))
+  assert.deepEqual(read, tables)
+  assert.equal(read.objects, 4)
+  assert.deepEqual(FEW.map((_, i) => textAt(tableEntry(read.ids, i))), FEW.map(({ id }) => id))
+  const nameOf = (target: number): string => textAt(target < read.objects ? tableEntry(read.ids, target) : tableEntry(read.externals, target - read.objects))
+  const { references, claims } = read
+  assert.deepEqual([...references.targets.subarray(0, references.ends[0])].map(nameOf), ['a', 'b', 'gone'])
+  assert.deepEqual([...references.targets.subarray(references.ends[0], references.ends[1])].map(nameOf), ['b'])
+  assert.deepEqual([...claims.targets.subarray(0, claims.ends[0])].map(nameOf), ['a', 'b', 'claimed'])
+  assert.deepEqual([...claims.ends], [3, 3, 3, 3])
+  assert.deepEqual(read.externals.ends.length, 2)
+})
+
+test('tables can lie anywhere in a buffer, and an empty pack has tables too', async () => {
+  const empty = await tablesOf([])
+  for (const tables of [await tablesOf(FEW), empty]) {
+    const bytes = encoded(tables, 64)
+    for (let shift = 0; shift < 5; shift++) {
+      const shifted = Uint8Array.from([...new Uint8Array(shift), ...bytes])
+      assert.deepEqual(decodeTables(shifted.subarray(shift)), tables)
+    }
+  }
+})
+
+test('every flipped bit of tables and trailer is found, or harms nothing', async () => {
+  const tables = await tablesOf(FEW)
+  const bytes = encoded(tables, 4_096)
+  let harmless = 0
+  for (let at = 0; at < bytes.length; at++) {
+    for (const bit of [0, 3, 7]) {
+      const damaged = flipped(bytes, at, bit)
+      try {
+        assert.deepEqual(decodeTables(damaged), tables, `byte ${at}`)
+        harmless++
+      } catch (error) {
+        assert.ok(error instanceof StowageError && error.code === 'corrupt_data', `byte ${at}: ${String(error)}`)
+      }
+    }
+  }
+  // Padding between sections, and counts that the number of objects repeats; the SHA-256 of `check` sees them.
+  assert.ok(harmless < 3 * 50, `${harmless} flips were harmless`)
+  const trailer = bytes.subarray(bytes.length - TRAILER_BYTES)
+  for (let at = 0; at < TRAILER_BYTES; at++) for (let bit = 0; bit < 8; bit++) assertCorrupt(() => decodeTrailer(flipped(trailer, at, bit)), `trailer byte ${at}`)
+})
+
+test('tables that are cut short, or longer, are refused', async () => {
+  const bytes = encoded(await tablesOf(FEW), 4_096)
+  for (let start = 1; start <= bytes.length; start++) assertCorrupt(() => decodeTables(bytes.subarray(start)), `from ${start}`)
+  for (let end = 0; end < bytes.length; end++) assertCorrupt(() => decodeTables(bytes.subarray(0, end)), `up to ${end}`)
+  assertCorrupt(() => decodeTables(Buffer.concat([Buffer.alloc(4), bytes])), 'longer')
+})
+
+test('versions and features of later releases are refused by name', async () => {
+  const reseal = (bytes: Buffer, crcAt: number): Buffer => {
+    bytes.writeUInt32LE(crc32(bytes.subarray(0, crcAt)), crcAt)
+    return bytes
+  }
+  const header = Buffer.from(encodeHeader(HEADER))
+  const changedHeader = (change: (bytes: Buffer) => void): Buffer => {
+    const copy = Buffer.from(header)
+    change(copy)
+    return reseal(copy, copy.length - 4)
+  }
+  assert.throws(() => decodeHeader(changedHeader((bytes) => bytes.writeUInt16LE(2, 8))), /version 2/)
+  assert.throws(() => decodeHeader(changedHeader((bytes) => bytes.writeUInt32LE(0x10, 10))), /features 0x10/)
+  const whole = encoded(await tablesOf(FEW), 4_096)
+  const trailer = whole.subarray(whole.length - TRAILER_BYTES)
+  const changedTrailer = (change: (bytes: Buffer) => void): Buffer => {
+    const copy = Buffer.from(trailer)
+    change(copy)
+    return reseal(copy, TRAILER_BYTES - 12)
+  }
+  assert.doesNotThrow(() => decodeTrailer(changedTrailer(() => undefined)))
+  assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt16LE(2, 52))), /version 2/)
+  assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt32LE(1, 54))), /features 0x1/)
+})

@@ -1,0 +1,185 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { StowageError } from '../../src/errors.ts'
+import { Bitmap } from '../../src/store/pack/bitmap.ts'
+import { ByteCache } from '../../src/store/byte-cache.ts'
+import type { CommittedPack } from '../../src/store/committer.ts'
+import { LocationIndex } from '../../src/store/closure/location-index.ts'
+import type { ByteTable } from '../../src/store/pack/pack-format.ts'
+import { readAhead } from '../../src/store/pack/read-ahead.ts'
+import { SharedTasks } from '../../src/store/shared-task.ts'
+import { UnappliedPacks } from '../../src/store/unapplied.ts'
+import { gate } from './failures.ts'
+import { collected, never } from './support.ts'
+
+test('a cache keeps what was used last, under its bound, and loads once for all who ask', async () => {
+  const cache = new ByteCache<string>(30, (value) => value.length)
+  let loads = 0
+  const get = (key: string, value = key.repeat(10)): Promise<string> => cache.get(key, () => Promise.resolve((loads++, value)))
+  assert.deepEqual(await Promise.all([get('a'), get('a'), get('b'), get('c')]), ['a', 'a', 'b', 'c'].map((key) => key.repeat(10)))
+  assert.equal(loads, 3)
+  await get('a')
+  await get('d')
+  assert.equal(cache.heldBytes, 30)
+  await get('a')
+  assert.equal(loads, 4, 'a was used again and stayed')
+  await get('b')
+  assert.equal(loads, 5, 'b was the oldest and went')
+  await get('huge', 'x'.repeat(100))
+  assert.ok(cache.heldBytes <= 30)
+  cache.clear()
+  assert.equal(cache.heldBytes, 0)
+})
+
+test('a value that fails to load is not kept, and one that was replaced is not deleted', async () => {
+  const cache = new ByteCache<string>(100, (value) => value.length)
+  await assert.rejects(cache.get('a', () => Promise.reject(new Error('broken'))), /broken/)
+  const first = cache.get('a', () => Promise.resolve('first'))
+  await first
+  cache.delete('a')
+  const second = cache.get('a', () => Promise.resolve('second!'))
+  await second
+  cache.delete('a', first)
+  assert.equal(await cache.get('a', () => Promise.resolve('third')), 'second!')
+  cache.delete('a', second)
+  assert.equal(cache.heldBytes, 0)
+  assert.equal(await cache.get('a', () => Promise.resolve('third')), 'third')
+})
+
+test('a value that is deleted or cleared while it is loaded is not counted', async () => {
+  const cache = new ByteCache<string>(100, (value) => value.length)
+  const loading = gate()
+  const value = cache.get('a', () => loading.opened.then(() => 'late'))
+  cache.clear()
+  loading.open()
+  assert.equal(await value, 'late')
+  assert.equal(cache.heldBytes, 0)
+})
+
+test('one run serves all; it is aborted when the last one has left, and a later one begins anew', async () => {
+  const tasks = new SharedTasks<number>()
+  let runs = 0
+  const task = async (signal: AbortSignal): Promise<number> => {
+    const run = ++runs
+    await delay(10, undefined, { signal })
+    return run
+  }
+  const [first, second] = [new AbortController(), new AbortController()]
+  const left = tasks.run('a', first.signal, task)
+  const stays = tasks.run('a', second.signal, task)
+  const other = tasks.run('b', never, task)
+  first.abort(new Error('gone'))
+  await assert.rejects(left, /gone/)
+  assert.equal(await stays, 1)
+  assert.equal(await other, 2)
+  const alone = new AbortController()
+  let wasAborted = false
+  const leaving = tasks.run('a', alone.signal, (signal) => {
+    signal.addEventListener('abort', () => (wasAborted = true))
+    return task(signal)
+  })
+  alone.abort(new Error('gone'))
+  await assert.rejects(leaving, /gone/)
+  assert.equal(wasAborted, true)
+  assert.equal(await tasks.run('a', never, task), 4)
+  await assert.rejects(tasks.run('a', never, () => Promise.reject(new Error('broken'))), /broken/)
+  await assert.rejects(tasks.run('a', AbortSignal.abort(new Error('gone')), task), /gone/)
+})
+
+function tableOf(ids: readonly string[]): ByteTable {
+  const bytes = Uint8Array.from(Buffer.from(ids.join('')))
+  let end = 0
+  return { ends: Uint32Array.from(ids, (id) => (end += Buffer.byteLength(id))), bytes }
+}
+
+test('an index finds each id in the pack that owns it, and no other', () => {
+  const hex = (name: string): string => createHash('md5').update(name).digest('hex')
+  const index = new LocationIndex()
+  const packs = [
+    Array.from({ length: 3_000 }, (_, i) => hex(`a${i}`)), [], Array.from({ length: 3_000 }, (_, i) => `plain ${i} ä`),
+    ['x'.repeat(512), 'é', hex('upper').toUpperCase(), hex('mixed'), '0'.repeat(31), '0'.repeat(33)], Array.from({ length: 50 }, (_, i) => hex(`b${i}`)),
+  ]
+  for (const [pack, ids] of packs.entries()) {
+    const owned = Bitmap.full(ids.length)
+    if (pack === 0) owned.delete(7)
+    assert.equal(index.add(tableOf(ids), owned), true)
+  }
+  const find = (id: string): string => {
+    let place = 'nowhere'
+    const isFound = index.find(Buffer.from(id), (pack, ordinal) => (place = `${pack}:${ordinal}`))
+    assert.equal(isFound, place !== 'nowhere')
+    return place
+  }
+  for (const [pack, ids] of packs.entries()) {
+    for (const [ordinal, id] of ids.entries()) assert.equal(find(id), pack === 0 && ordinal === 7 ? 'nowhere' : `${pack}:${ordinal}`)
+  }
+  for (const id of [hex('c'), hex('a1').toUpperCase(), hex('upper'), 'plain', '', 'e', '0'.repeat(32), `${hex('a1').slice(0, 31)}g`]) assert.equal(find(id), 'nowhere')
+})
+
+test('reading ahead keeps the order and its bounds', async () => {
+  let underWay = 0
+  let most = 0
+  let mostBytes = 0
+  let bytes = 0
+  const load = async (item: number): Promise<number> => {
+    most = Math.max(most, ++underWay)
+    mostBytes = Math.max(mostBytes, (bytes += item))
+    await delay(item % 3)
+    underWay--
+    bytes -= item
+    return item
+  }
+  const items = Array.from({ length: 40 }, (_, i) => (i * 7) % 11)
+  assert.deepEqual(await collected(readAhead(items, { count: 4 }, load)), items)
+  assert.ok(most > 1 && most <= 4)
+  mostBytes = 0
+  assert.deepEqual(await collected(readAhead(items, { count: 40, bytes: 12, bytesOf: (item) => item }, load)), items)
+  assert.ok(mostBytes <= 12, `${mostBytes}`)
+  assert.deepEqual(await collected(readAhead([100, 1], { count: 4, bytes: 12, bytesOf: (item) => item }, load)), [100, 1])
+})
+
+test('reading ahead passes the first error on, in its place, and closes what it reads from', async () => {
+  let isClosed = false
+  const source = async function* (): AsyncGenerator<number> {
+    try {
+      for (let i = 0; ; i++) yield i
+    } finally {
+      isClosed = true
+    }
+  }
+  const got: number[] = []
+  const load = (item: number): Promise<number> => (item >= 5 ? Promise.reject(new Error(`broken ${item}`)) : Promise.resolve(item))
+  await assert.rejects(async () => {
+    for await (const item of readAhead(source(), { count: 3 }, load)) got.push(item)
+  }, /broken 5/)
+  assert.deepEqual(got, [0, 1, 2, 3, 4])
+  assert.equal(isClosed, true)
+  isClosed = false
+  for await (const item of readAhead(source(), { count: 3 }, load)) if (item === 1) break
+  await nextTurn()
+  assert.equal(isClosed, true)
+})
+
+test('packs that could not be applied are tried again, unless that is of no use', async () => {
+  const packOf = (projectId: string): CommittedPack => ({ projectId, generation: 1, sequence: 1, record: {} as CommittedPack['record'] })
+  const trouble = new Map<string, StowageError>([
+    ['busy', new StowageError('storage_unavailable', 'try again')], ['damaged', new StowageError('corrupt_data', 'it is damaged')],
+    ['removed', new StowageError('project_removed', 'it was removed')],
+  ])
+  const tried: string[] = []
+  const packs = new UnappliedPacks(({ projectId }) => {
+    tried.push(projectId)
+    const error = trouble.get(projectId)
+    return error === undefined ? Promise.resolve() : Promise.reject(error)
+  })
+  for (const projectId of ['fine', 'removed', 'damaged', 'busy']) packs.add(packOf(projectId))
+  await assert.rejects(packs.applyAll(), { code: 'corrupt_data' })
+  await assert.rejects(packs.applyAll(), { code: 'storage_unavailable' })
+  assert.equal(packs.size, 1)
+  trouble.clear()
+  await packs.applyAll()
+  assert.equal(packs.size, 0)
+  assert.deepEqual(tried, ['fine', 'removed', 'damaged', 'busy', 'busy'])
+})

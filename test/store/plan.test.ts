@@ -1,0 +1,217 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { memoryBackend } from '../../adapters/memory.ts'
+import type { StorageBackend } from '../../src/storage/backend.ts'
+import { gate, hooked, imageOf, putBlob } from './failures.ts'
+import { Oracle, randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
+import { assertRight, filled, GRAPH, oracle } from './planned.ts'
+import { assertSound, collected, download, type Made, measureStorage, never, type Opened, openStore, put, until, within } from './support.ts'
+
+async function planBlobs(backend: StorageBackend): Promise<string[]> {
+  return (await measureStorage(backend)).blobs.filter((name) => name.includes('/plan-'))
+}
+
+test('the plans of large closures are stored and used after opening again, small ones are not', async () => {
+  const opened = await filled()
+  await assertRight(opened)
+  await opened.store.idle()
+  await download(opened.store, 'demo', GRAPH[1_490].id)
+  await opened.store.idle()
+  const blobs = await planBlobs(opened.backend)
+  assert.equal(blobs.length, 1)
+  await assertSound(opened.backend)
+  let puts = 0
+  const reopened = await openStore(hooked(opened.backend, (call, _detail, work) => {
+    if (call === 'put') puts++
+    return work()
+  }))
+  assert.ok(await assertRight(reopened), 'planned at once')
+  assert.equal(puts, 0)
+  assert.deepEqual(await planBlobs(opened.backend), blobs)
+  await reopened.store.close()
+})
+
+test('the first answer does not wait for a plan that takes long', async () => {
+  const making = gate()
+  const opened = await filled(hooked(memoryBackend(), async (call, name, work) => {
+    if (call === 'put' && name.includes('/plan-')) await making.opened
+    return work()
+  }))
+  assert.equal(await within(10_000, 'an unplanned answer', assertRight(opened)), false)
+  making.open()
+  await opened.store.idle()
+  assert.equal(await assertRight(opened), true)
+  await opened.store.close()
+})
+
+test('a plan that is being made for an older closure is not taken for a newer one', async () => {
+  const making = gate()
+  let plans = 0
+  const opened = await openStore(hooked(memoryBackend(), async (call, name, work) => {
+    if (call === 'put' && name.includes('/plan-') && ++plans === 1) await making.opened
+    return work()
+  }))
+  const children = Array.from({ length: 1_100 }, (_, i): Made => ({ id: `k${i}` }))
+  await put(opened.store, 'demo', [{ id: 'root', children: referTo([...children.map(({ id }) => id), 'late']) }, ...children])
+  const early = await download(opened.store, 'demo', 'root')
+  assert.deepEqual(early?.missing, ['late'])
+  await put(opened.store, 'demo', [{ id: 'late' }])
+  const asked = download(opened.store, 'demo', 'root')
+  await delay(20)
+  making.open()
+  assert.deepEqual((await asked)?.missing, [])
+  await opened.store.idle()
+  assert.deepEqual((await download(opened.store, 'demo', 'root'))?.missing, [])
+  await opened.store.close()
+})
+
+test('a plan ends when something comes that was missing or claimed, and is stored anew', async () => {
+  const children = Array.from({ length: 1_200 }, (_, i): Made => ({ id: `k${i}`, children: referTo(i % 100 === 0 ? [`gone${i}`] : []) }))
+  for (const late of ['gone0', 'gone1100', 'claimed']) {
+    const opened = await openStore()
+    await put(opened.store, 'demo', [{ id: 'root', children: referTo(children.map(({ id }) => id)), __closure: { claimed: 1 } }, ...children])
+    const before = await download(opened.store, 'demo', 'root')
+    await opened.store.idle()
+    assert.equal((await download(opened.store, 'demo', 'root'))?.isPlanned, true)
+    await put(opened.store, 'demo', [{ id: 'unrelated' }])
+    assert.equal((await download(opened.store, 'demo', 'root'))?.digest, before?.digest)
+    assert.equal((await planBlobs(opened.backend)).length, 1)
+    await put(opened.store, 'demo', [{ id: late }])
+    for (const store of [opened.store, opened.store, (await opened.reopen()).store]) {
+      const after = await download(store, 'demo', 'root')
+      assert.ok(after?.ids.has(late))
+      assert.equal(after?.missing.length, late === 'claimed' ? 12 : 11)
+    }
+    const { store } = await openStore(opened.backend)
+    await download(store, 'demo', 'root')
+    await store.idle()
+    assert.equal((await planBlobs(opened.backend)).length, 1, 'the old plan is gone')
+    await assertSound(opened.backend)
+    await store.close()
+  }
+})
+
+test('a plan that was found to hold while an upload was applied is looked at again', async () => {
+  const applying = gate()
+  let isApplying = false
+  const { store } = await openStore(hooked(memoryBackend(), async (call, key, work) => {
+    if (call === 'insertMany' && key.endsWith('\0late\0')) {
+      isApplying = true
+      await applying.opened
+    }
+    return work()
+  }))
+  await put(store, 'demo', [{ id: 'root', children: referTo(['late']) }])
+  await download(store, 'demo', 'root')
+  const upload = put(store, 'demo', [{ id: 'late' }])
+  await until(() => isApplying)
+  // The sequence has made its step already; the id is written only now.
+  assert.deepEqual((await download(store, 'demo', 'root'))?.missing, ['late'])
+  assert.deepEqual((await download(store, 'demo', 'root'))?.missing, ['late'])
+  applying.open()
+  await upload
+  assert.deepEqual((await download(store, 'demo', 'root'))?.missing, [])
+  await store.close()
+})
+
+test('a plan whose blob is lost or damaged anywhere is made again, and never answers wrongly', async () => {
+  const opened = await openStore()
+  const graph = randomGraph(seeded(5), { objects: 1_100, paddingBytes: 60, prefix: 's' })
+  const small = new Oracle()
+  small.add(graph)
+  for (const objects of splitRandomly(seeded(6), shuffled(seeded(7), [...graph, { id: 'apart' }]), 3)) await put(opened.store, 'demo', objects)
+  const check = async ({ store }: Opened): Promise<boolean> => {
+    const got = await download(store, 'demo', graph[0].id)
+    assert.ok(got !== undefined)
+    assert.deepEqual(got.lines.toSorted(), small.lines(graph.map(({ id }) => id)))
+    await store.idle()
+    return got.isPlanned
+  }
+  await check(opened)
+  await opened.store.close()
+  const image = await imageOf(opened.backend)
+  const planBlob = image.blobs.find(({ name }) => name.includes('/plan-'))
+  const planRecord = image.records.find(({ key }) => key[0] === 'p'.charCodeAt(0))
+  assert.ok(planBlob !== undefined && planRecord !== undefined)
+  const places = [0, ...Array.from({ length: 7 }, (_, i) => 150 + Math.floor((i * (planBlob.bytes.length - 151)) / 6)), undefined]
+  for (const isLoaded of [false, true]) {
+    for (const place of places) {
+      await putBlob(opened.backend, planBlob.name, planBlob.bytes)
+      await opened.backend.records.commit({ put: [planRecord] })
+      const reopened = await openStore(opened.backend)
+      if (isLoaded) (await reopened.store.closure('demo', graph[0].id, { signal: never }))?.release()
+      if (place === undefined) await opened.backend.blobs.remove([planBlob.name])
+      else {
+        const damaged = Buffer.from(planBlob.bytes)
+        damaged[place] ^= 0x10
+        await putBlob(opened.backend, planBlob.name, damaged)
+      }
+      // One answer may be cut; after that the plan is a new one.
+      await check(reopened).catch((error: unknown) => assert.equal((error as { code?: string }).code, 'corrupt_data', String(error)))
+      await check(reopened)
+      assert.equal(await check(reopened), true, `byte ${place}`)
+      await reopened.store.close()
+    }
+  }
+})
+
+test('plans in storage stay under their budget: the ones used last stay, and one in use is not taken away', async () => {
+  const opened = await filled()
+  const sizes = new Map<string, number>()
+  const roots = GRAPH.slice(0, 60).map(({ id }) => id).filter((id) => oracle.closure(id).ids.size > 1_000).slice(0, 5)
+  assert.equal(roots.length, 5)
+  for (const root of roots) {
+    await download(opened.store, 'demo', root)
+    await opened.store.idle()
+  }
+  for await (const batch of opened.backend.blobs.list('')) for (const { name, size } of batch) if (name.includes('/plan-')) sizes.set(name, size)
+  assert.equal(sizes.size, roots.length)
+  await opened.store.close()
+  const planBytesMax = [...sizes.values()].reduce((sum, size) => sum + size, 0) / 2
+  const tight = await openStore(opened.backend, { planBytesMax })
+  const inUse = await tight.store.closure('demo', roots[0], { signal: never })
+  assert.ok(inUse?.plan !== undefined)
+  const first = Buffer.concat(await collected(inUse.lines({ signal: never })))
+  for (let pass = 0; pass < 2; pass++) {
+    for (const root of roots.slice(1)) {
+      assert.equal((await download(tight.store, 'demo', root))?.ids.size, oracle.closure(root).ids.size)
+      await tight.store.idle()
+      const bytes = await storedPlanBytes(opened.backend)
+      assert.ok(bytes <= planBytesMax * 1.01, `${bytes} bytes of plans`)
+    }
+  }
+  assert.ok(Buffer.concat(await collected(inUse.lines({ signal: never }))).equals(first))
+  inUse.release()
+  for (const root of roots) {
+    assert.ok(await assertRight(tight, root).then(() => true))
+    await tight.store.idle()
+    assert.equal(await assertRight(tight, root), true)
+  }
+  assert.deepEqual(tight.background, [])
+  await assertSound(opened.backend)
+  await tight.store.close()
+})
+
+async function storedPlanBytes(backend: StorageBackend): Promise<number> {
+  let bytes = 0
+  for await (const batch of backend.blobs.list('')) for (const { name, size } of batch) if (name.includes('/plan-')) bytes += size
+  return bytes
+}
+
+test('trouble with room for plans, or with storing one, harms no answer', async () => {
+  for (const broken of ['put', 'remove', 'commit']) {
+    let isBroken = false
+    const opened = await filled(hooked(memoryBackend(), (call, _detail, work) => (isBroken && call === broken ? Promise.reject(new Error('read-only')) : work())))
+    isBroken = true
+    for (let i = 0; i < 3; i++) {
+      await assertRight(opened)
+      await opened.store.idle()
+    }
+    isBroken = false
+    await assertRight(opened)
+    await opened.store.idle()
+    assert.equal(await assertRight(opened), true)
+    await opened.store.close()
+  }
+})

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { memoryBackend } from '../../adapters/memory.ts'
+import type { ObjectBatch } from '../../src/object/batch.ts'
+import type { StorageBackend } from '../../src/storage/backend.ts'
+import { faulty, gate, hooked, noFault } from './failures.ts'
+import { randomGraph, referTo, seeded, splitRandomly } from './graphs.ts'
+import { assertSound, batchesOf, collected, download, heldOf, lineOf, listed, type Made, measureStorage, never, type Opened, openStore, put, until, within } from './support.ts'
+
+const GRAPH: readonly Made[] = randomGraph(seeded(31), { objects: 1_100, missingPercent: 2, paddingBytes: 150 })
+const ROOT: string = GRAPH[0].id
+
+async function fill(opened: Opened, project: string): Promise<void> {
+  for (const objects of splitRandomly(seeded(32), GRAPH, 5)) await put(opened.store, project, objects)
+  await download(opened.store, project, ROOT)
+  await opened.store.idle()
+}
+
+async function projectsOf({ store }: Opened): Promise<string[]> {
+  return (await collected(store.projects())).flat().sort()
+}
+
+async function assertGone(opened: Opened, project: string): Promise<void> {
+  assert.deepEqual(await heldOf(opened.store, project, GRAPH.map(({ id }) => id)), new Set())
+  assert.deepEqual(await listed(opened.store, project, [ROOT]), [])
+  assert.equal(await download(opened.store, project, ROOT), undefined)
+  assert.ok(!(await projectsOf(opened)).includes(project))
+}
+
+async function assertThere(opened: Opened, project: string): Promise<void> {
+  assert.equal((await heldOf(opened.store, project, GRAPH.map(({ id }) => id))).size, GRAPH.length)
+  assert.equal((await download(opened.store, project, ROOT))?.ids.size, GRAPH.length)
+}
+
+/** Nothing of a removed project is left but its record and a tombstone. */
+async function assertSwept(backend: StorageBackend): Promise<void> {
+  const { blobs, records } = await measureStorage(backend)
+  assert.ok(blobs.length === 1 && blobs[0].endsWith('/tombstone-00000001'), blobs.join())
+  assert.deepEqual(records, { h: 1 })
+}
+
+test('projects are walls: the same ids have texts, children and plans of their own', async () => {
+  const opened = await openStore()
+  const projects = ['a', 'ab', 'a b', 'a/b', '..', 'A', 'é', 'e\u0301', '00000001', 'p'.repeat(128), '__proto__', '\u{1f9f1}']
+  for (const [i, project] of projects.entries()) {
+    assert.deepEqual(await put(opened.store, project, [{ id: 'same', project, children: referTo(['child']) }, ...(i % 2 ? [{ id: 'child', project }] : [])]), {
+      objects: 1 + (i % 2), inserted: 1 + (i % 2), differing: 0,
+    })
+  }
+  for (const store of [opened, await opened.reopen()]) {
+    assert.deepEqual(await projectsOf(store), projects.toSorted())
+    for (const [i, project] of projects.entries()) {
+      const got = await download(store.store, project, 'same')
+      assert.deepEqual(got?.lines[0], lineOf({ id: 'same', project, children: referTo(['child']) }))
+      assert.deepEqual(got?.missing, i % 2 ? [] : ['child'])
+      assert.deepEqual(await listed(store.store, project, ['child']), i % 2 ? [lineOf({ id: 'child', project })] : [])
+    }
+  }
+  await assertSound(opened.backend)
+})
+
+test('a removed project is unreadable at once, others are untouched, and its space comes back', async () => {
+  const opened = await openStore()
+  await put(opened.store, 'demo', [{ id: 'x' }])
+  const before = await measureStorage(opened.backend)
+  for (const project of ['dem', 'demo', 'demoo']) await fill(opened, project)
+  await opened.store.remove('demo')
+  await assertGone(opened, 'demo')
+  for (const project of ['dem', 'demoo']) await assertThere(opened, project)
+  await opened.store.idle()
+  await assertGone(opened, 'demo')
+  for (const project of ['dem', 'demoo']) await opened.store.remove(project)
+  await opened.store.idle()
+  const after = await measureStorage(opened.backend)
+  assert.deepEqual(after.records, { h: 3 })
+  assert.ok(after.blobs.every((name) => name.includes('/tombstone-')) && after.blobs.length === 3)
+  assert.ok(after.bytes < before.bytes + 600, `${after.bytes} bytes are left`)
+  await opened.store.remove('demo')
+  await opened.store.remove('never-there')
+  await assertSound(opened.backend)
+  assert.deepEqual(opened.background, [])
+  await opened.store.close()
+})
+
+test('a removed project can be filled again, also while it is being swept', async () => {
+  const sweeping = gate()
+  let isHeld = false
+  const opened = await openStore(hooked(memoryBackend(), async (call, _detail, work) => {
+    if (isHeld && call === 'remove') await sweeping.opened
+    return work()
+  }))
+  for (let round = 0; round < 2; round++) {
+    await fill(opened, 'demo')
+    isHeld = round === 0
+    await opened.store.remove('demo')
+    await assertGone(opened, 'demo')
+    assert.deepEqual(await put(opened.store, 'demo', [{ id: 'fresh', round }]), { objects: 1, inserted: 1, differing: 0 })
+    assert.deepEqual(await heldOf(opened.store, 'demo', ['fresh', ROOT]), new Set(['fresh']))
+    isHeld = false
+    sweeping.open()
+    await opened.store.idle()
+    assert.deepEqual(await listed(opened.store, 'demo', ['fresh', ROOT]), [lineOf({ id: 'fresh', round })])
+    await opened.store.remove('demo')
+    await opened.store.idle()
+  }
+  await fill(opened, 'demo')
+  await assertThere(opened, 'demo')
+  await assertSound(opened.backend)
+  assert.deepEqual(opened.background, [])
+  const reopened = await opened.reopen()
+  await assertThere(reopened, 'demo')
+  await reopened.store.close()
+})
+
+test('an upload that is under way when its project is removed is refused, and leaves nothing', async () => {
+  for (const point of ['source', 'insertMany'] as const) {
+    for (const isSweptFirst of [false, true]) {
+      const held = gate()
+      let isHeld = false
+      let isReached = false
+      const inner = memoryBackend()
+      const opened = await openStore(hooked(inner, async (call, key, work) => {
+        if (isHeld && call === point && key.startsWith('o\0')) {
+          isReached = true
+          await held.opened
+        }
+        return work()
+      }))
+      await put(opened.store, 'demo', [{ id: 'x' }])
+      isHeld = true
+      const source = async function* (): AsyncGenerator<ObjectBatch> {
+        yield* batchesOf(GRAPH)
+        isReached ||= point === 'source'
+        if (point === 'source') await held.opened
+      }
+      const upload = opened.store.put('demo', source(), { signal: never }).then(() => 'acknowledged', (error: unknown) => (error as { code: string }).code)
+      await until(() => isReached)
+      isHeld = point === 'insertMany'
+      await opened.store.remove('demo')
+      if (isSweptFirst) await opened.store.idle()
+      held.open()
+      // An upload whose commit came before the removal may still be acknowledged: then it was removed with the rest.
+      const outcome = await upload
+      assert.ok(outcome === 'project_removed' || (point === 'insertMany' && !isSweptFirst && outcome === 'acknowledged'), outcome)
+      await opened.store.idle()
+      await assertGone(opened, 'demo')
+      await assertSwept(inner)
+      await assertSound(inner)
+      await opened.store.close()
+    }
+  }
+})
+
+test('a plan that is being made when its project is removed leaves nothing', async () => {
+  for (const isSweptFirst of [false, true]) {
+    const making = gate()
+    const inner = memoryBackend()
+    const opened = await openStore(hooked(inner, async (call, key, work) => {
+      if (call === 'commit' && key.startsWith('p\0')) await making.opened
+      return work()
+    }))
+    await put(opened.store, 'demo', GRAPH)
+    await download(opened.store, 'demo', ROOT)
+    await opened.store.remove('demo')
+    if (isSweptFirst) await delay(30)
+    making.open()
+    await opened.store.idle()
+    await assertSwept(inner)
+    await opened.store.close()
+  }
+})
+
+test('who reads a project while it is removed gets all of it or an error', async () => {
+  const opened = await openStore()
+  await put(opened.store, 'demo', GRAPH.slice(0, 40))
+  await put(opened.store, 'demo', GRAPH.slice(40, 80))
+  await opened.store.close()
+  for (let at = 0; at < 12; at++) {
+    const inner = memoryBackend()
+    let calls = -1
+    const removing = gate()
+    const reader = await openStore(hooked(inner, async (call, _detail, work) => {
+      if (calls >= 0 && call === 'getMany' && calls++ === at) await removing.opened
+      return work()
+    }))
+    await put(reader.store, 'demo', GRAPH.slice(0, 40))
+    await put(reader.store, 'demo', GRAPH.slice(40, 80))
+    const remover = await openStore(inner)
+    calls = 0
+    let hasEnded = false
+    const reading = download(reader.store, 'demo', ROOT).finally(() => (hasEnded = true))
+    reading.catch(() => undefined)
+    await until(() => calls > at || hasEnded)
+    await remover.store.remove('demo')
+    await remover.store.idle()
+    removing.open()
+    const got = await within(5_000, 'a download', reading).catch((error: unknown) => (error as { code: string }).code)
+    if (typeof got === 'object') assert.ok(got.ids.size > 1)
+    else assert.ok(got === undefined || got === 'not_found', got)
+    await reader.store.close()
+    await remover.store.close()
+  }
+})
+
+test('a removal that fails or crashes at any call is finished after opening again, and nothing of others is lost', async () => {
+  for (const mode of ['once', 'crash'] as const) {
+    for (const isDone of [false, true]) {
+      for (let at = 0; ; at++) {
+        const fault = noFault()
+        const inner = memoryBackend()
+        const opened = await openStore(inner, { backend: faulty(inner, fault) })
+        for (const project of ['demo', 'other']) {
+          await put(opened.store, project, GRAPH.slice(0, 8))
+          await put(opened.store, project, GRAPH.slice(8, 12))
+        }
+        await opened.store.idle()
+        Object.assign(fault, { calls: 0, at, isDone, mode })
+        const isAnswered = await opened.store.remove('demo').then(() => true, () => false)
+        await opened.store.idle()
+        const wasHit = fault.calls > at
+        const reopened = await openStore(inner)
+        await reopened.store.idle()
+        assert.deepEqual(reopened.background, [])
+        const isThere = (await heldOf(reopened.store, 'demo', [ROOT])).size > 0
+        if (isAnswered) assert.equal(isThere, false)
+        if (isThere) {
+          assert.equal((await heldOf(reopened.store, 'demo', GRAPH.slice(0, 12).map(({ id }) => id))).size, 12)
+          await reopened.store.remove('demo')
+          await reopened.store.idle()
+        }
+        assert.equal((await heldOf(reopened.store, 'other', GRAPH.slice(0, 12).map(({ id }) => id))).size, 12)
+        await assertSound(inner)
+        await reopened.store.remove('other')
+        await reopened.store.idle()
+        const { blobs, records } = await measureStorage(inner)
+        assert.deepEqual(records, { h: 2 }, `call ${at}`)
+        assert.equal(blobs.length, 2)
+        await reopened.store.close()
+        if (!wasHit) break
+      }
+    }
+  }
+})

@@ -1,0 +1,167 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { crc32 } from 'node:zlib'
+import { StowageError } from '../../src/errors.ts'
+import { Bitmap } from '../../src/store/pack/bitmap.ts'
+import { garbageKey, headKey, keyBounds, keyParts, objectKeyMaker, packKey, pendingKey, planKey } from '../../src/store/records/keys.ts'
+import {
+  decodeHead, decodeMark, decodeObjectRecord, decodePackRecord, decodePlanRecord, encodeHead, encodeMark, encodeObjectRecord, encodePackRecord, encodePlanRecord,
+} from '../../src/store/records/records.ts'
+import type { PackRecord } from '../../src/store/records/records.ts'
+import { seeded } from './graphs.ts'
+
+const ID = '00112233445566778899aabbccddeeff'
+const HEAD = { generation: 3, sequence: 2 ** 40, removed: false }
+const LOCATION = { sequence: 2 ** 40 + 5, ordinal: 499_999, textBytes: 2 ** 28, textCrc32: 0xdeadbeef }
+const PLAN = { planId: ID, planBytes: 2 ** 33, tablesStart: 2 ** 32 + 1, missing: 17, sequence: 2 ** 40 }
+const PACK: PackRecord = {
+  state: 'committed', packId: ID, objects: 10, packBytes: 4_000_000_000, tablesStart: 3_999_999_000, condemnedAtMs: 0, owned: undefined, inline: undefined,
+}
+
+function some(...numbers: number[]): Bitmap {
+  const bitmap = Bitmap.empty(10)
+  for (const number of numbers) bitmap.add(number)
+  return bitmap
+}
+
+const PACKS: readonly PackRecord[] = [
+  PACK,
+  { ...PACK, state: 'applied', owned: Bitmap.full(10) },
+  { ...PACK, state: 'applied', owned: Bitmap.empty(10) },
+  { ...PACK, state: 'condemned', condemnedAtMs: 1_700_000_000_000, owned: some(0, 3, 9) },
+  { ...PACK, state: 'applied', owned: some(1), inline: Buffer.from('a whole small pack') },
+]
+
+interface Codec {
+  readonly name: string
+  readonly key: Uint8Array
+  readonly value: Uint8Array
+  decode(key: Uint8Array, value: Uint8Array): unknown
+}
+
+const key = Buffer.from(packKey('demo', 1, 2))
+const CODECS: readonly Codec[] = [
+  { name: 'head', key: headKey('demo'), value: encodeHead(headKey('demo'), HEAD), decode: decodeHead },
+  { name: 'object', key: objectKeyMaker('demo', 1)(Buffer.from('a')), value: encodeObjectRecord(objectKeyMaker('demo', 1)(Buffer.from('a')), LOCATION), decode: decodeObjectRecord },
+  { name: 'plan', key: planKey('demo', 1, 'a', ''), value: encodePlanRecord(planKey('demo', 1, 'a', ''), PLAN), decode: decodePlanRecord },
+  { name: 'pending', key: pendingKey('demo', 1, 2), value: encodeMark(pendingKey('demo', 1, 2)), decode: decodeMark },
+  { name: 'garbage', key: garbageKey('demo', 1), value: encodeMark(garbageKey('demo', 1)), decode: decodeMark },
+  ...PACKS.map((record, i) => ({ name: `pack ${i}`, key, value: encodePackRecord(key, record), decode: decodePackRecord })),
+]
+
+test('records come back as they were written', () => {
+  assert.deepEqual(decodeHead(headKey('demo'), CODECS[0].value), HEAD)
+  assert.deepEqual(decodeHead(key, encodeHead(key, { ...HEAD, removed: true })), { ...HEAD, removed: true })
+  assert.deepEqual(decodeObjectRecord(CODECS[1].key, CODECS[1].value), LOCATION)
+  assert.deepEqual(decodePlanRecord(CODECS[2].key, CODECS[2].value), PLAN)
+  for (const record of PACKS) {
+    const read = decodePackRecord(key, encodePackRecord(key, record))
+    assert.deepEqual({ ...read, owned: read.owned?.bytes, inline: read.inline && Buffer.from(read.inline) }, { ...record, owned: record.owned?.bytes, inline: record.inline })
+    assert.equal(read.owned?.count, record.owned?.count)
+  }
+})
+
+test('every flipped bit of a value or a key, and every cut, is found', () => {
+  for (const { name, key, value, decode } of CODECS) {
+    assert.doesNotThrow(() => decode(key, value))
+    const isCorrupt = (error: unknown): boolean => error instanceof StowageError && error.code === 'corrupt_data'
+    for (let at = 0; at < value.length * 8; at++) {
+      const damaged = Buffer.from(value)
+      damaged[at >> 3] ^= 1 << (at & 7)
+      assert.throws(() => decode(key, damaged), isCorrupt, `${name}: bit ${at} of the value`)
+    }
+    for (let at = 0; at < key.length * 8; at++) {
+      const damaged = Buffer.from(key)
+      damaged[at >> 3] ^= 1 << (at & 7)
+      assert.throws(() => decode(damaged, value), isCorrupt, `${name}: bit ${at} of the key`)
+    }
+    for (let length = 0; length < value.length; length++) assert.throws(() => decode(key, value.subarray(0, length)), isCorrupt, `${name}: cut at ${length}`)
+    assert.throws(() => decode(key, Buffer.concat([value, Buffer.of(0)])), isCorrupt, `${name}: longer`)
+  }
+})
+
+function sealedAnew(key: Uint8Array, body: Buffer): Buffer {
+  const sealed = Buffer.concat([body, Buffer.alloc(4)])
+  sealed.writeUInt32LE(crc32(body, crc32(key)), body.length)
+  return sealed
+}
+
+test('a later version is refused by its number', () => {
+  for (const { value, key, decode } of CODECS) {
+    const body = Buffer.from(value.subarray(0, -4))
+    body[0] = 2
+    assert.throws(() => decode(key, sealedAnew(key, body)), /version 2/)
+  }
+})
+
+test('keys of different things never meet, and ranges hold exactly what is theirs', () => {
+  const projects = ['a', 'a ', 'ab', 'b', 'a\u{1f9f1}', '00000001', 'é', 'ÿ', 'p'.repeat(128)]
+  const all: { readonly kind: string; readonly project: string; readonly generation?: number; readonly key: Buffer }[] = []
+  for (const project of projects) {
+    all.push({ kind: 'head', project, key: Buffer.from(headKey(project)) })
+    for (const generation of [1, 2, 0xffffffff]) {
+      const own = { project, generation }
+      all.push({ kind: 'garbage', ...own, key: Buffer.from(garbageKey(project, generation)) })
+      for (const sequence of [1, 255, 256, 2 ** 40]) {
+        all.push({ kind: 'pack', ...own, key: Buffer.from(packKey(project, generation, sequence)) })
+        all.push({ kind: 'pending', ...own, key: Buffer.from(pendingKey(project, generation, sequence)) })
+      }
+      for (const id of ['a', '0', 'i'.repeat(512), 'é']) {
+        all.push({ kind: 'object', ...own, key: Buffer.from(objectKeyMaker(project, generation)(Buffer.from(id))) })
+        for (const variant of ['', ID]) all.push({ kind: 'plan', ...own, key: Buffer.from(planKey(project, generation, id, variant)) })
+      }
+    }
+  }
+  assert.equal(new Set(all.map(({ key }) => key.toString('latin1'))).size, all.length)
+  assert.ok(all.every(({ key }) => key.length <= 1_000))
+  const inside = (bounds: { gte: Uint8Array; lt: Uint8Array }): typeof all =>
+    all.filter(({ key }) => Buffer.compare(key, bounds.gte) >= 0 && Buffer.compare(key, bounds.lt) < 0)
+  for (const kind of ['head', 'object', 'pack', 'pending', 'plan', 'garbage'] as const) {
+    assert.deepEqual(inside(keyBounds(kind)), all.filter((entry) => entry.kind === kind))
+    for (const project of projects) {
+      assert.deepEqual(inside(keyBounds(kind, project)), all.filter((entry) => entry.kind === kind && entry.project === project))
+      if (kind === 'head' || kind === 'garbage') continue
+      assert.deepEqual(inside(keyBounds(kind, project, 2)), all.filter((entry) => entry.kind === kind && entry.project === project && entry.generation === 2))
+    }
+  }
+  assert.deepEqual(keyParts(planKey('a', 1, 'id', 'v')), ['a', '00000001', 'id', 'v'])
+})
+
+test('packs sort by their number', () => {
+  const numbers = [0, 1, 9, 10, 15, 16, 255, 4_096, 65_535, 2 ** 31, 2 ** 32, 2 ** 40]
+  const keys = numbers.map((number) => Buffer.from(packKey('demo', 1, number)))
+  assert.deepEqual(keys.toSorted(Buffer.compare), keys)
+})
+
+test('a bitmap counts, adds, removes and subtracts', () => {
+  const random = seeded(4)
+  for (const size of [0, 1, 7, 8, 9, 64, 1_000]) {
+    const bitmap = Bitmap.empty(size)
+    const oracle = new Set<number>()
+    for (let i = 0; i < size; i++) {
+      const number = random(size)
+      assert.equal(bitmap.add(number), !oracle.has(number))
+      oracle.add(number)
+      if (random(4) > 0) continue
+      const removed = random(size)
+      bitmap.delete(removed)
+      oracle.delete(removed)
+    }
+    assert.equal(bitmap.count, oracle.size)
+    assert.equal(new Bitmap(bitmap.bytes).count, oracle.size)
+    const full = Bitmap.full(size)
+    assert.equal(full.count, size)
+    assert.equal(new Bitmap(full.bytes).count, size)
+    const rest = full.without(bitmap)
+    for (let i = 0; i < size; i++) {
+      assert.equal(bitmap.has(i), oracle.has(i))
+      assert.equal(rest.has(i), !oracle.has(i))
+      assert.equal(full.has(i), true)
+    }
+    for (let i = 0; i < 20; i++) {
+      const start = random(size + 1)
+      const end = start + random(size - start + 1)
+      assert.equal(bitmap.countBetween(start, end), [...oracle].filter((number) => number >= start && number < end).length)
+    }
+  }
+})

@@ -1,0 +1,165 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { memoryBackend } from '../../adapters/memory.ts'
+import type { StorageBackend } from '../../src/storage/backend.ts'
+import { createPackStore } from '../../src/store/pack-store.ts'
+import { type Fault, faulty, hooked, imageOf, noFault, putBlob, putRecord, restore } from './failures.ts'
+import { randomGraph, referTo, seeded } from './graphs.ts'
+import { assertSound, collected, download, heldOf, type Made, measureStorage, openStore, put, undying, within } from './support.ts'
+
+const HOUR_MS = 3_600_000
+const random = seeded(17)
+const BIG: readonly Made[] = randomGraph(random, { objects: 400, paddingBytes: 1_200 })
+
+/** Uploads that crash after their commit, before any id is written. */
+async function crashed(uploads: Readonly<Record<string, readonly Made[]>>): Promise<StorageBackend> {
+  const inner = memoryBackend()
+  let isCrashed = false
+  const { store } = await openStore(hooked(inner, (call, _key, work) => {
+    isCrashed ||= call === 'insertMany'
+    return isCrashed ? Promise.reject(new Error('crashed')) : work()
+  }))
+  for (const [project, objects] of Object.entries(uploads)) {
+    isCrashed = false
+    await assert.rejects(put(store, project, objects), { code: 'storage_unavailable' })
+  }
+  await store.idle()
+  return inner
+}
+
+test('opening applies what a crash left committed', async () => {
+  const backend = await crashed({ small: [{ id: 'a', children: referTo(['b']) }, { id: 'b' }], big: BIG })
+  assert.equal((await measureStorage(backend)).records['w'], 2)
+  const { store, background } = await openStore(backend)
+  assert.equal((await download(store, 'small', 'a'))?.ids.size, 2)
+  assert.equal((await download(store, 'big', BIG[0].id))?.ids.size, BIG.length)
+  assert.equal((await measureStorage(backend)).records['w'], undefined)
+  assert.deepEqual(background, [])
+  await store.idle()
+  await assertSound(backend)
+  await store.close()
+})
+
+test('a damaged pack keeps nobody else from being served, and is told', async () => {
+  const backend = await crashed({ first: BIG, second: [{ id: 'a' }], third: [{ id: 'b' }] })
+  const [{ name, bytes }] = (await imageOf(backend)).blobs
+  await putBlob(backend, name, bytes.map((byte, i) => (i === bytes.length - 200 ? byte ^ 1 : byte)))
+  const { store, background } = await openStore(backend)
+  assert.equal(background.length, 1)
+  assert.equal((background[0] as { code: string }).code, 'corrupt_data')
+  assert.deepEqual(await heldOf(store, 'second', ['a']), new Set(['a']))
+  assert.deepEqual(await heldOf(store, 'third', ['b']), new Set(['b']))
+  assert.deepEqual(await heldOf(store, 'first', [BIG[0].id]), new Set())
+  await put(store, 'first', BIG)
+  assert.equal((await download(store, 'first', BIG[0].id))?.ids.size, BIG.length)
+  await store.close()
+  await putBlob(backend, name, bytes)
+  const repaired = await openStore(backend)
+  assert.deepEqual(repaired.background, [])
+  assert.equal((await download(repaired.store, 'first', BIG[0].id))?.ids.size, BIG.length)
+  await assertSound(backend)
+})
+
+test('a damaged mark is told and not taken away: what it stands for may not be applied', async () => {
+  const backend = await crashed({ demo: [{ id: 'a' }] })
+  const mark = (await imageOf(backend)).records.find(({ key }) => key[0] === 'w'.charCodeAt(0))
+  assert.ok(mark !== undefined)
+  await putRecord(backend, mark.key, undefined)
+  // The same mark under a key in which one bit is another: it points to a pack that is not there.
+  const key = mark.key.map((byte, i) => (i === mark.key.length - 2 ? byte ^ 2 : byte))
+  await putRecord(backend, key, mark.value)
+  const { store, background } = await openStore(backend)
+  assert.equal(background.length, 1)
+  assert.equal((await measureStorage(backend)).records['w'], 1)
+  await store.close()
+})
+
+test('a storage that fails or crashes while it is opened: an error, and the next opening does it all', async () => {
+  const image = await imageOf(await crashed({ demo: [{ id: 'a' }, { id: 'b' }], big: BIG.slice(0, 50) }))
+  for (const mode of ['once', 'crash'] as const) {
+    for (const isDone of [false, true]) {
+      for (let at = 0; ; at++) {
+        const inner = await restore(memoryBackend(), image)
+        const fault: Fault = Object.assign(noFault(), { at, isDone, mode })
+        const store = createPackStore({ backend: undying(faulty(inner, fault)), onBackgroundError: () => undefined })
+        const opening = within(5_000, 'opening', store.ready())
+        const isOpen = await opening.then(() => true, () => false)
+        await store.idle()
+        const wasHit = fault.calls > at
+        if (mode === 'once') fault.at = undefined
+        if (!isOpen) await assert.rejects(opening, { code: 'storage_unavailable' })
+        else if (mode === 'once') assert.deepEqual(await heldOf(store, 'demo', ['a', 'b']), new Set(['a', 'b']))
+        await within(5_000, 'closing', store.close())
+        const reopened = await openStore(inner)
+        assert.deepEqual(await heldOf(reopened.store, 'demo', ['a', 'b']), new Set(['a', 'b']), `call ${at}`)
+        assert.equal((await heldOf(reopened.store, 'big', BIG.slice(0, 50).map(({ id }) => id))).size, 50)
+        await reopened.store.idle()
+        await assertSound(inner)
+        await reopened.store.close()
+        if (!wasHit) break
+      }
+    }
+  }
+})
+
+test('blobs that nothing names go after an hour, others never', async () => {
+  const backend = memoryBackend()
+  const { store } = await openStore(backend)
+  const graph = randomGraph(seeded(2), { objects: 1_050, paddingBytes: 300 })
+  await put(store, 'demo', graph)
+  await download(store, 'demo', graph[0].id)
+  await put(store, 'gone', [{ id: 'x' }])
+  await store.remove('gone')
+  await store.idle()
+  await store.close()
+  const named = (await measureStorage(backend)).blobs
+  assert.equal(named.length, 3)
+  const folder = named.find((name) => !name.includes('tombstone'))?.split('/')[0]
+  const orphans = [`${folder}/${'0'.repeat(32)}`, `${folder}/plan-${'1'.repeat(32)}`]
+  for (const name of orphans) await putBlob(backend, name, Buffer.from('left behind'))
+  const stranger = `${'e'.repeat(64)}/${'2'.repeat(32)}`
+  await putBlob(backend, stranger, Buffer.from('of a project whose record is lost'))
+  const sweepAt = async (laterMs: number): Promise<string[]> => {
+    const { store, background } = await openStore(backend, { clock: { now: () => Date.now() + laterMs } })
+    await store.idle()
+    assert.deepEqual(background, [])
+    await store.close()
+    return (await measureStorage(backend)).blobs
+  }
+  assert.deepEqual(await sweepAt(0), [...named, ...orphans, stranger].sort())
+  assert.deepEqual(await sweepAt(HOUR_MS - 60_000), [...named, ...orphans, stranger].sort())
+  assert.deepEqual(await sweepAt(HOUR_MS + 60_000), [...named, stranger].sort())
+  await assertSound(backend)
+})
+
+test('a damaged pack record keeps the sweep from taking any blob', async () => {
+  const { store, backend } = await openStore()
+  await put(store, 'demo', BIG)
+  await put(store, 'demo', [{ id: 'a' }])
+  await store.close()
+  const record = (await imageOf(backend)).records.find(({ key }) => key[0] === 'k'.charCodeAt(0))
+  assert.ok(record !== undefined)
+  await putRecord(backend, record.key, record.value.map((byte, i) => (i === 10 ? byte ^ 1 : byte)))
+  const later = await openStore(backend, { clock: { now: () => Date.now() + 2 * HOUR_MS } })
+  await later.store.idle()
+  assert.equal(later.background.length, 1)
+  assert.equal((await measureStorage(backend)).blobs.length, 1)
+  await later.store.close()
+})
+
+test('opening and closing again and again, also without waiting, harms nothing', async () => {
+  const backend = await crashed({ demo: BIG })
+  for (let i = 0; i < 5; i++) {
+    const store = createPackStore({ backend: undying(backend) })
+    const opening = store.ready()
+    assert.equal(store.ready(), opening)
+    if (i % 2) await opening
+    await store.close()
+    await opening.catch(() => undefined)
+  }
+  const { store } = await openStore(backend)
+  assert.equal((await download(store, 'demo', BIG[0].id))?.ids.size, BIG.length)
+  assert.deepEqual((await collected(store.projects())).flat(), ['demo'])
+  await assertSound(backend)
+  await store.close()
+})
