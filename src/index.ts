@@ -2,6 +2,7 @@
 
 export { continueOnExpect, createObjectService, type Endpoint, type Endpoints, type ObjectService } from './service.ts'
 export type { CommonServiceOptions, ErrorContext, Logger, ObjectServiceOptions, ServiceStorage } from './service-options.ts'
+export type { ServiceExtension } from './extension.ts'
 export type { CorsOptions } from './http/cors.ts'
 export type { HostCall, Next } from './http/node.ts'
 export type { EndpointName, Params } from './http/object-routes.ts'

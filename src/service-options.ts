@@ -1,6 +1,7 @@
 import type { Access } from './access/access.ts'
 import type { Clock } from './clock.ts'
 import type { StowageError } from './errors.ts'
+import type { ServiceExtension } from './extension.ts'
 import type { CorsOptions } from './http/cors.ts'
 import type { Limits } from './limits.ts'
 import type { StorageBackend } from './storage/backend.ts'
@@ -41,6 +42,8 @@ export interface CommonServiceOptions<H> {
   readonly stallTimeoutMs?: number
   /** Memory for tables, plans and uploads in flight. 96 MB by default. Only over a backend. */
   readonly memoryBytesMax?: number
+  /** What serves more paths on the same storage and access, such as automation functions. */
+  readonly extensions?: readonly ServiceExtension<H>[]
   readonly clock?: Clock
   /** Makes the ids of requests and packs: 32 hex digits of randomness. */
   readonly newId?: () => string
