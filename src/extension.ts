@@ -4,7 +4,7 @@ import type { Guard } from './http/core.ts'
 import type { Resource } from './http/router.ts'
 import type { Limits } from './limits.ts'
 import type { ClosureSelector } from './object/graph-store.ts'
-import type { Logger } from './service-options.ts'
+import type { Logger } from './logger.ts'
 import type { StorageBackend } from './storage/backend.ts'
 
 /** What a service lends to what extends it. Nothing in it may be used for storage before `open` was called. */

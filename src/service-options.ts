@@ -4,13 +4,9 @@ import type { StowageError } from './errors.ts'
 import type { ServiceExtension } from './extension.ts'
 import type { CorsOptions } from './http/cors.ts'
 import type { Limits } from './limits.ts'
+import type { Logger } from './logger.ts'
 import type { StorageBackend } from './storage/backend.ts'
 import type { ObjectStore } from './store/plain/object-store.ts'
-
-/** Where a service writes what its operator should know. `console` is one, and so are pino's loggers. */
-export interface Logger {
-  error(fields: object, message: string): void
-}
 
 export interface ErrorContext<H> {
   /** As in the answer's header `x-request-id`. */
