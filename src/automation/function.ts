@@ -1,13 +1,7 @@
 import type { AutomationContext } from './context.ts'
+import { type InferInputs, type InputsSource, type ResolvedInputs, resolveInputs } from './inputs/resolve.ts'
 
-/** Reads the inputs of a run, and describes them: what `defineInputs` makes is one. */
-export interface InputsReader<Values> {
-  /** The values of parsed JSON. Throws an error whose `issues` name the fields, and whose texts hold no value. */
-  parse(json: unknown): Values
-  toJSONSchema(): object
-}
-
-export type FunctionBody<Values> = (context: AutomationContext<Values>, inputs: Values) => void | Promise<void>
+export type FunctionBody<Inputs> = (context: AutomationContext<Inputs>, inputs: Inputs) => void | Promise<void>
 
 export interface FunctionOptions {
   /** What people call it. The name of the body by default. */
@@ -20,30 +14,31 @@ export interface FunctionOptions {
 }
 
 /** A function as a host registers and runs it. */
-export interface AutomationFunction<Values = unknown> {
+export interface AutomationFunction {
   readonly name: string
   readonly description: string
-  readonly body: FunctionBody<Values>
-  readonly inputs: InputsReader<Values>
+  /** Gets what `inputs` parses. */
+  readonly body: FunctionBody<never>
+  readonly inputs: ResolvedInputs<unknown>
   readonly unmarked: 'exception' | 'success'
   readonly graceMs: number
 }
 
 const GRACE_MS = 10_000
 
-/** Throws `RangeError`. */
-export function automationFunction<Values>(body: FunctionBody<Values>, inputs: InputsReader<Values>, options: FunctionOptions = {}): AutomationFunction<Values> {
+/** A body with its inputs, to be registered or run. Throws `RangeError`, and as `resolveInputs` does. */
+export function defineFunction<Source extends InputsSource>(body: FunctionBody<InferInputs<Source>>, Inputs: Source, options: FunctionOptions = {}): AutomationFunction {
   const { name = body.name, description = '', unmarked = 'exception', graceMs = GRACE_MS } = options
   if (!(graceMs >= 0)) throw new RangeError(`graceMs is ${graceMs}; it must be 0 or more`)
-  return { name: name === '' ? 'function' : name, description, body, inputs, unmarked, graceMs }
+  return { name: name === '' ? 'function' : name, description, body, inputs: resolveInputs(Inputs), unmarked, graceMs }
 }
 
-/** Thrown by a function to end as failed: the model breaks a rule. Like `markRunFailed`, but it stops the function. */
+/** Thrown by a function to end as failed: the model breaks a rule. As `markRunFailed`, but it stops the function. */
 export class RunFailed extends Error {
   override readonly name = 'RunFailed'
 }
 
-/** Why `signal` aborted: somebody canceled the run. Nothing more is reported of it. */
+/** Why `signal` aborted: somebody canceled the run, or the server has ended it. Nothing more is reported of it. */
 export class RunCanceled extends Error {
   override readonly name = 'RunCanceled'
 }
