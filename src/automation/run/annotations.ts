@@ -1,7 +1,7 @@
 import { StowageError } from '../../errors.ts'
 import type { AnnotatedObject } from '../context.ts'
 import type { JsonObject, ObjectResult, ResultLevel } from '../run-data.ts'
-import { checkText, cut, TEXT_LIMITS } from './texts.ts'
+import { checkName, checkText, cut, messageText } from './texts.ts'
 
 /** Objects in one result; an annotation of more becomes several that are alike. */
 const OBJECTS_PER_RESULT_MAX = 1_000
@@ -11,11 +11,11 @@ const ID_LENGTH_MAX = 512
 
 /** An annotation as results. Throws `TypeError` and `invalid_request`. */
 export function* annotationResults(level: ResultLevel, category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): Generator<ObjectResult> {
-  checkText('the category of an annotation', category, TEXT_LIMITS.categoryMax)
+  checkName('the category of an annotation', category)
   checkText('the message of an annotation', message)
   if (!Array.isArray(objects) || objects.length === 0) throw new TypeError('an annotation needs an array of at least one object, or id of one')
   if (objects.length > OBJECTS_PER_CALL_MAX) throw new StowageError('invalid_request', `an annotation names ${objects.length} objects; the most is ${OBJECTS_PER_CALL_MAX}`)
-  const common = { category, level, message: cut(message, TEXT_LIMITS.messageMax), metadata: metadata === undefined ? null : plainJson('the metadata of an annotation', metadata) }
+  const common = { category, level, message: messageText(message), metadata: metadata === undefined ? null : plainJson('the metadata of an annotation', metadata) }
   const entries = objects.map(entryOf)
   for (let at = 0; at < entries.length; at += OBJECTS_PER_RESULT_MAX) {
     yield { ...common, objectAppIds: Object.fromEntries(entries.slice(at, at + OBJECTS_PER_RESULT_MAX)) }

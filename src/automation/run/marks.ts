@@ -2,7 +2,7 @@ import { StowageError } from '../../errors.ts'
 import type { FinalRunStatus, JsonObject } from '../run-data.ts'
 import { plainJson } from './annotations.ts'
 import type { FinalReport } from './reporter.ts'
-import { checkText, cut, TEXT_LIMITS } from './texts.ts'
+import { checkText } from './texts.ts'
 
 /** The one final status that a function gives its run. */
 export class Mark {
@@ -16,6 +16,6 @@ export class Mark {
   set(status: FinalRunStatus, message: string, result?: JsonObject): void {
     if (this.#given !== undefined) throw new StowageError('conflict', `the run is marked as ${this.#given.status} already, and a run has exactly one mark; this one said ${status}`)
     checkText('the message of a mark', message)
-    this.#given = { status, message: cut(message, TEXT_LIMITS.messageMax), ...(result === undefined ? {} : { result: plainJson('the result of a run', result) }) }
+    this.#given = { status, message, ...(result === undefined ? {} : { result: plainJson('the result of a run', result) }) }
   }
 }

@@ -14,7 +14,7 @@ import type { Mark } from './marks.ts'
 import type { Reporter } from './reporter.ts'
 import { type RunRetryOptions, withRetries } from './retry.ts'
 import type { Scrubber } from './scrubber.ts'
-import { checkText, cut, describeThrown, explainThrown, shown, TEXT_LIMITS } from './texts.ts'
+import { checkName, checkText, cut, describeThrown, explainThrown, lineText, messageText, shown, TEXT_LIMITS } from './texts.ts'
 
 export interface RunContextParts {
   readonly backend: RunBackend
@@ -109,7 +109,7 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
       }
       const modelId = options.modelId ?? (await this.#triggeringVersion()).modelId
       const { root } = await this.serviceClient.project(projectId).send(data, { signal: ended })
-      const version = { projectId, modelId, rootObjectId: root, message: cut(scrubber.text(message), TEXT_LIMITS.messageMax), idempotencyKey: randomUUID() }
+      const version = { projectId, modelId, rootObjectId: root, message: messageText(scrubber.text(message)), idempotencyKey: randomUUID() }
       return withRetries(() => backend.createVersion(version, { signal: ended }), ended, retry)
     })
   }
@@ -117,7 +117,7 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
   storeFileResult(filePath: string, fileName: string): Promise<string> {
     const { backend, calls, scrubber, ended, retry } = this.#parts
     return calls.run('storeFileResult', async () => {
-      const artifact = await fileArtifact(filePath, scrubber.text(checkedName(fileName)))
+      const artifact = await fileArtifact(filePath, scrubber.text(checkName('the name of a file result', fileName)))
       return withRetries(() => backend.storeArtifact(artifact, { signal: ended }), ended, retry)
     })
   }
@@ -126,7 +126,7 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
     const { calls, reporter, scrubber } = this.#parts
     calls.checkOpen('progress')
     if (!(fraction >= 0 && fraction <= 1)) throw new RangeError(`progress is ${shown(fraction)}; it must be a number between 0 and 1`)
-    reporter.progress({ fraction, ...(message === undefined ? {} : { message: cut(scrubber.text(message), TEXT_LIMITS.messageMax) }) })
+    reporter.progress({ fraction, ...(message === undefined ? {} : { message: lineText(scrubber.text(message)) }) })
   }
 
   /** Between batches the function waits for its own annotations, so that they do not pile up. */
@@ -164,12 +164,6 @@ function runLog({ calls, clock, reporter, scrubber, onLine }: RunContextParts): 
     onLine?.(level, line)
   }
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
-}
-
-function checkedName(name: string): string {
-  checkText('the name of a file result', name, TEXT_LIMITS.nameMax)
-  if (/[\p{Cc}\p{Cs}]/u.test(name)) throw new TypeError('the name of a file result must not hold control characters or halves of characters')
-  return name
 }
 
 async function fileArtifact(path: string, name: string): Promise<NewArtifact> {

@@ -12,7 +12,7 @@ import { type FinalReport, Reporter } from './reporter.ts'
 import { isRefusal, type RunRetryOptions } from './retry.ts'
 import { RunContext, type RunContextParts } from './run-context.ts'
 import { Scrubber } from './scrubber.ts'
-import { cut, describeThrown, explainThrown, TEXT_LIMITS } from './texts.ts'
+import { cut, describeThrown, explainThrown, messageText, TEXT_LIMITS } from './texts.ts'
 
 export interface RunOptions {
   readonly backend: RunBackend
@@ -48,8 +48,8 @@ export interface RunOutcome {
 export interface StartedRun {
   /** Never rejects. */
   readonly outcome: Promise<RunOutcome>
-  /** Ends the run as an exception: for what was thrown outside of the function's own promise. */
-  fail(error: unknown): void
+  /** Ends the run as an exception, for what was thrown outside of the function's own promise; the function has its grace period, or as long as is given here. */
+  fail(error: unknown, graceMs?: number): void
 }
 
 const LEASE_INTERVAL_MS = 10_000
@@ -63,7 +63,7 @@ export function runFunction(automationFunction: AutomationFunction, options: Run
 
 export function startRun(automationFunction: AutomationFunction, options: RunOptions): StartedRun {
   const run = new Run(automationFunction, options)
-  return { outcome: run.run(), fail: (error) => run.fail(error) }
+  return { outcome: run.run(), fail: (error, graceMs) => run.fail(error, graceMs) }
 }
 
 /** How the function came to its end. */
@@ -79,11 +79,13 @@ class Run {
   readonly #mark = new Mark()
   readonly #reporter: Reporter
   readonly #context: RunContextParts
+  #graceMs: number
   #failure: { readonly error: unknown } | undefined
 
   constructor(automationFunction: AutomationFunction, options: RunOptions) {
     const { backend, runData, inputs, secrets = [], clock = Date, flushMs = FLUSH_MS, deliverMs = DELIVER_MS, retry = {}, onLine } = options
     this.#function = automationFunction
+    this.#graceMs = automationFunction.graceMs
     this.#options = options
     this.#scrubber = new Scrubber([...secrets, ...automationFunction.inputs.secretTexts(inputs)])
     const onRefused = (): void => this.#cancel('the server takes no reports of this run any more')
@@ -94,8 +96,9 @@ class Run {
     }
   }
 
-  fail(error: unknown): void {
+  fail(error: unknown, graceMs: number = this.#graceMs): void {
     this.#failure ??= { error }
+    this.#graceMs = graceMs
     this.#stop.abort(error)
   }
 
@@ -161,7 +164,7 @@ class Run {
       if (signal.aborted) resolve()
       signal.addEventListener('abort', () => resolve(), { once: true })
     })
-    await wait(this.#function.graceMs, undefined, { signal: over }).catch(() => undefined)
+    await wait(this.#graceMs, undefined, { signal: over }).catch(() => undefined)
     return { kind: 'stayed' }
   }
 
@@ -169,7 +172,7 @@ class Run {
   async #drainCalls(ending: Ending): Promise<void> {
     const { signal } = this.#stop
     const limit = new AbortController()
-    const endInTime = (): void => void wait(ending.kind === 'stayed' ? 0 : this.#function.graceMs, undefined, { signal: limit.signal, ref: false }).then(() => this.#ended.abort(signal.reason), () => undefined)
+    const endInTime = (): void => void wait(ending.kind === 'stayed' ? 0 : this.#graceMs, undefined, { signal: limit.signal, ref: false }).then(() => this.#ended.abort(signal.reason), () => undefined)
     if (signal.aborted) endInTime()
     else signal.addEventListener('abort', endInTime, { once: true })
     await Promise.race([this.#calls.drain(), aborted(this.#ended.signal)])
@@ -179,7 +182,7 @@ class Run {
   }
 
   async #report(final: FinalReport | RunOutcome): Promise<RunOutcome> {
-    const message = cut(this.#scrubber.text(final.message), TEXT_LIMITS.messageMax)
+    const message = messageText(this.#scrubber.text(final.message))
     if (final.status === 'canceled') return { status: 'canceled', message, isDelivered: false }
     const report: FinalReport = { status: final.status, message, ...(final.result === undefined ? {} : { result: this.#scrubber.json(final.result) }) }
     const error = await this.#reporter.finish(report)
@@ -195,7 +198,7 @@ class Run {
     if (ending.kind === 'threw') return this.#thrown(ending.error)
     const given = this.#mark.given
     const stopped = this.#stop.signal.aborted ? `the run was stopped: ${describeThrown(reason)}` : undefined
-    if (ending.kind === 'stayed') return { status: 'exception', message: `${stopped}; the function did not return within ${this.#function.graceMs} ms` }
+    if (ending.kind === 'stayed') return { status: 'exception', message: `${stopped}; the function did not return within ${this.#graceMs} ms` }
     if (given !== undefined) return given
     if (stopped !== undefined) return { status: 'exception', message: stopped }
     return this.#unmarked()
