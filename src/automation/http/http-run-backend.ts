@@ -112,12 +112,15 @@ class HttpRunBackend implements RunBackend {
     })
   }
 
-  /** A server, or what stands before it, may repeat in its answer what it was sent. */
+  /** A server, or what stands before it, may repeat in its answer what it was sent; a stack begins with the message. */
   async #withoutToken<T>(request: () => Promise<T>): Promise<T> {
     try {
       return await request()
     } catch (error) {
-      if (error instanceof Error) error.message = this.#scrubber.text(error.message)
+      for (let at: unknown = error; at instanceof Error; at = at.cause) {
+        at.message = this.#scrubber.text(at.message)
+        if (at.stack !== undefined) at.stack = this.#scrubber.text(at.stack)
+      }
       throw error
     }
   }
