@@ -18,10 +18,10 @@ const WAITING_BYTES_MAX = 1_048_576
  */
 export async function* deflateFragments(
   batches: AsyncIterable<readonly Fragment[]>,
-  options: { readonly pool: DeflatePool; readonly signal: AbortSignal; readonly pacer?: Pacer },
+  options: { readonly pool: DeflatePool; readonly signal: AbortSignal; readonly pacer?: Pacer; readonly roomBytes?: () => number },
 ): AsyncGenerator<readonly DeflatedFragment[]> {
-  const { pool, signal, pacer } = options
-  const line = new FragmentLine(pool)
+  const { pool, signal, pacer, roomBytes = (): number => Infinity } = options
+  const line = new FragmentLine(pool, roomBytes)
   for await (const batch of batches) {
     signal.throwIfAborted()
     for (const piece of piecesOf(batch)) {
@@ -45,14 +45,16 @@ function* piecesOf(batch: readonly Fragment[]): Generator<Fragment> {
 /** Fragments in their order, some of them still being compressed. */
 class FragmentLine {
   readonly #pool: DeflatePool
+  readonly #roomBytes: () => number
   #waiting: (DeflatedFragment | Promise<DeflatedFragment>)[] = []
   #waitingBytes = 0
   #compressing = 0
   #lines: Uint8Array[] = []
   #linesBytes = 0
 
-  constructor(pool: DeflatePool) {
+  constructor(pool: DeflatePool, roomBytes: () => number) {
     this.#pool = pool
+    this.#roomBytes = roomBytes
   }
 
   get compressing(): number {
@@ -60,7 +62,9 @@ class FragmentLine {
   }
 
   get isFull(): boolean {
-    return this.#compressing >= 2 * this.#pool.concurrency || (this.#compressing > 0 && this.#waitingBytes >= WAITING_BYTES_MAX)
+    const roomBytes = this.#roomBytes()
+    const segments = Math.max(1, Math.min(2 * this.#pool.concurrency, Math.floor(roomBytes / SEGMENT_BYTES)))
+    return this.#compressing >= segments || (this.#compressing > 0 && this.#waitingBytes >= Math.min(WAITING_BYTES_MAX, roomBytes))
   }
 
   /** Lines of a segment at most; compressing starts when a segment is complete, or something that is not lines follows. */

@@ -1,3 +1,4 @@
+import type { AnswerBuffers } from '../answer-memory.ts'
 import type { IdSet } from '../object/id-set.ts'
 import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../object/selection.ts'
 import { Bitmap } from './pack/bitmap.ts'
@@ -51,6 +52,7 @@ export class GraphSelection implements Selection {
   readonly #missing: IdSet
   readonly #segments: () => AsyncIterable<readonly Segment[]>
   readonly #reader: SegmentReader
+  readonly #buffers: AnswerBuffers
 
   constructor(catalog: PackCatalog, reader: SegmentReader, project: ProjectView, chosen: ChosenObjects, facts: SelectionFacts) {
     this.objects = countObjects(chosen.packs)
@@ -59,7 +61,12 @@ export class GraphSelection implements Selection {
     this.have = facts.have
     this.#missing = facts.missing
     this.#reader = reader
+    this.#buffers = reader.memory.open()
     this.#segments = () => chosenSegments(catalog, project, chosen)
+  }
+
+  get roomBytes(): number {
+    return this.#buffers.roomBytes
   }
 
   missingIds(limit: number): Promise<readonly string[]> {
@@ -67,15 +74,15 @@ export class GraphSelection implements Selection {
   }
 
   lines({ signal }: SelectionReadOptions): AsyncIterable<Uint8Array> {
-    return this.#reader.lines(this.#segments(), signal)
+    return this.#reader.lines(this.#segments(), { signal, buffers: this.#buffers })
   }
 
   fragments({ signal }: SelectionReadOptions): AsyncIterable<readonly Fragment[]> {
-    return this.#reader.fragments(this.#segments(), signal)
+    return this.#reader.fragments(this.#segments(), { signal, buffers: this.#buffers })
   }
 
   release(): void {
-    // Everything it holds is memory of its own.
+    this.#buffers.end()
   }
 }
 

@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
+import { AnswerMemory } from '../answer-memory.ts'
 import type { Clock } from '../clock.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
 import { MemoryBudget } from '../memory-budget.ts'
@@ -53,6 +54,7 @@ export class PackStore implements GraphStore {
   readonly #reader: GraphReader
   readonly #ingest: Ingest
   readonly #unapplied: UnappliedPacks
+  readonly #answers: AnswerMemory
   readonly #ahead = new PlanAhead((projectId, rootId) => this.#planAhead(projectId, rootId))
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
@@ -63,7 +65,8 @@ export class PackStore implements GraphStore {
     const memoryBytesMax = options.memoryBytesMax ?? 96 * MB
     const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
     const share = Math.floor(memoryBytesMax / 8)
-    const segments = new SegmentReader(blobs)
+    this.#answers = new AnswerMemory(share)
+    const segments = new SegmentReader(blobs, this.#answers)
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
     this.#options = options
     this.#backend = backend

@@ -2,8 +2,8 @@ import { crc32Combine } from '../../object/crc32.ts'
 import { type Segment, SEGMENT_RAW_BYTES_MAX } from '../pack/segment.ts'
 import type { SegmentPiece } from '../pack/segment-reader.ts'
 
-/** About the size of each fragment of a patch. Larger than a block of a pack: nothing is ever cut out of a patch. */
-const PATCH_FRAGMENT_BYTES = 131_072
+/** About the size of each fragment of a patch. Larger than a block of a pack: nothing is ever cut out of a patch. As large as what is read at least. */
+const PATCH_FRAGMENT_BYTES = SEGMENT_RAW_BYTES_MAX
 const TAB = 0x09
 const LINE_FEED = 0x0a
 
