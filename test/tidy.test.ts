@@ -26,6 +26,8 @@ const DIRECTIONS: readonly Direction[] = [
   { from: ['src/access/', 'src/decode/', 'src/store/', 'src/emit/', 'src/storage/', 'adapters/'], mayNotImport: ['src/http/', 'src/cli/', 'src/index.ts', 'src/service.ts'] },
   { from: ['src/http/'], mayNotImport: ['src/cli/', 'src/index.ts'] },
   { from: ['src/'], mayNotImport: ['src/mounts/'] },
+  { from: ['src/events/'], mayNotImport: STAGES },
+  { from: STAGES.filter((stage) => stage !== 'src/cli/'), mayNotImport: ['src/metrics/'] },
   { from: ['src/storage/'], mayNotImport: STAGES },
 ]
 

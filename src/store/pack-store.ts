@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
 import { MemoryBudget } from '../memory-budget.ts'
 import type { ObjectBatch } from '../object/batch.ts'
-import type { GraphStore, HaveRoot, PutResult, SignalOptions } from '../object/graph-store.ts'
+import type { GraphStore, HaveRoot, MemoryInUse, PutResult, SignalOptions } from '../object/graph-store.ts'
 import type { IdSet } from '../object/id-set.ts'
 import type { Selection } from '../object/selection.ts'
 import type { StorageBackend } from '../storage/backend.ts'
@@ -55,6 +55,7 @@ export class PackStore implements GraphStore {
   readonly #ingest: Ingest
   readonly #unapplied: UnappliedPacks
   readonly #answers: AnswerMemory
+  readonly #uploads: MemoryBudget
   readonly #ahead = new PlanAhead((projectId, rootId) => this.#planAhead(projectId, rootId))
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
@@ -80,12 +81,13 @@ export class PackStore implements GraphStore {
     // Everything that goes on beside requests listens to it.
     setMaxListeners(0, closing)
     this.#reader = new GraphReader({ records, catalog: this.#catalog, reader: segments, plans: this.#plans, closing, onPlanFailed: onBackgroundError })
+    this.#uploads = new MemoryBudget(memoryBytesMax - share * 3)
     this.#ingest = new Ingest({
       records,
       blobs,
       committer: this.#committer,
       deflate: this.#deflate,
-      budget: new MemoryBudget(memoryBytesMax - share * 3),
+      budget: this.#uploads,
       newId,
       nowMs: () => (options.clock ?? Date).now(),
       uploadWaitMs: options.uploadWaitMs ?? 10_000,
@@ -139,6 +141,10 @@ export class PackStore implements GraphStore {
       await seen
       await this.#plans.settled()
     }
+  }
+
+  memory(): { readonly uploads: MemoryInUse; readonly answers: MemoryInUse } {
+    return { uploads: this.#uploads, answers: this.#answers }
   }
 
   async close(): Promise<void> {

@@ -12,7 +12,7 @@ import { cutLines, type ByteSource, type Segment } from './segment.ts'
 const GAP_BYTES_MAX = 65_536
 /** One read, and what is inflated at once, where there is room for it. */
 const SPAN_STORED_BYTES_MAX = 1_048_576
-const SPAN_RAW_BYTES_MAX = 4 * 1_048_576
+const SPAN_RAW_BYTES_MAX = 1_048_576
 /** Small reads hide behind each other, large ones two at a time. */
 const READS_AHEAD = 16
 const INFLATED_AHEAD = 2
