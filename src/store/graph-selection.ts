@@ -14,14 +14,29 @@ export interface ChosenObjects {
   readonly root?: { readonly sequence: number; readonly ordinal: number }
 }
 
-/** The segments of what is chosen, pack by pack: the tables of one pack at a time are in use. */
-export async function* chosenSegments(catalog: PackCatalog, project: ProjectView, { packs, root }: ChosenObjects): AsyncGenerator<readonly Segment[]> {
+/** Segments that an answer holds at a time: there can be hundreds of answers. */
+const SEGMENTS_AT_ONCE = 64
+
+/** The segments of what is chosen, the root's and then all of each pack: the tables of one pack at a time are in use. */
+export async function* chosenSegments(catalog: PackCatalog, project: ProjectView, { packs, root }: ChosenObjects): AsyncGenerator<Iterable<Segment>> {
   if (root !== undefined) yield [await rootSegment(catalog, project, root)]
   for (const { sequence, wanted } of packs) {
     const pack = await catalog.pack(project, sequence)
     const tables = await catalog.tables(pack)
     const rest = sequence === root?.sequence ? wanted.without(onlyBit(tables.objects, root.ordinal)) : wanted
-    yield [...segmentsOf(tables, rest, pack.source)]
+    yield segmentsOf(tables, rest, pack.source)
+  }
+}
+
+async function* inBatches(packs: AsyncIterable<Iterable<Segment>>): AsyncGenerator<readonly Segment[]> {
+  for await (const segments of packs) {
+    let batch: Segment[] = []
+    for (const segment of segments) {
+      if (batch.push(segment) < SEGMENTS_AT_ONCE) continue
+      yield batch
+      batch = []
+    }
+    if (batch.length > 0) yield batch
   }
 }
 
@@ -62,7 +77,7 @@ export class GraphSelection implements Selection {
     this.#missing = facts.missing
     this.#reader = reader
     this.#buffers = reader.memory.open()
-    this.#segments = () => chosenSegments(catalog, project, chosen)
+    this.#segments = () => inBatches(chosenSegments(catalog, project, chosen))
   }
 
   get roomBytes(): number {

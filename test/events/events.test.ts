@@ -57,7 +57,7 @@ test('a limit that was hit, an error and another text for a held id are told, on
     assert.deepEqual(seen, [
       ['differing', 'p', 1, ['a']], ['error', 'nesting_too_deep', false], ['limit', 'nestingMax', 400], ['error', 'not_found', false], ['error', 'route_not_found', false],
     ], core)
-    const last = events.filter((event) => event.type === 'request').at(-1)
+    const last = events.findLast((event) => event.type === 'request')
     assert.deepEqual([last?.route, last?.status, last?.code], [undefined, 404, 'route_not_found'], core)
   }
 })

@@ -30,8 +30,7 @@ export interface Segment {
 }
 
 /**
- * A segment is read, and where needed inflated, at once: this bounds the smallest buffer of an answer. Two blocks of the usual size; a single block may
- * be larger.
+ * A segment is read, and where needed inflated, at once: this bounds the smallest buffer of an answer. Two blocks of the usual size; a single one may be larger.
  */
 export const SEGMENT_RAW_BYTES_MAX: number = 40_960
 

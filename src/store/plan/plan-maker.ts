@@ -109,7 +109,7 @@ export class PlanMaker {
   async *#fragmentsWithin(buffers: AnswerBuffers, signal: AbortSignal): AsyncGenerator<PatchFragment> {
     const { project, closure, packs } = this.#order
     const batches = chosenSegments(this.#catalog, project, { packs, root: closure.root })
-    const first = (await batches.next()) as IteratorYieldResult<readonly Segment[]>
+    const first = (await batches.next()) as IteratorYieldResult<Iterable<Segment>>
     const [root] = first.value
     if (root.cut !== undefined) {
       this.#rootIsInPatch = true
@@ -122,7 +122,7 @@ export class PlanMaker {
   }
 
   /** Passes on what goes into the patch; long runs of whole blocks become rows where they are. */
-  async *#patchSegments(batches: AsyncIterable<readonly Segment[]>): AsyncGenerator<readonly Segment[]> {
+  async *#patchSegments(batches: AsyncIterable<Iterable<Segment>>): AsyncGenerator<readonly Segment[]> {
     const sequences = this.#order.packs[Symbol.iterator]()
     for await (const segments of batches) {
       const { sequence } = (sequences.next() as IteratorYieldResult<PackSelection>).value
@@ -155,7 +155,7 @@ export class PlanMaker {
 }
 
 /** Whole segments that lie one after the other, together; each cut one by itself. */
-function* wholeRuns(segments: readonly Segment[]): Generator<readonly Segment[]> {
+function* wholeRuns(segments: Iterable<Segment>): Generator<readonly Segment[]> {
   let run: Segment[] = []
   for (const segment of segments) {
     const last = run.at(-1)

@@ -8,8 +8,8 @@ import { PATCH_SOURCE, planDigest, totalsOf, type PlanTables, type PlanTotals } 
 import type { ByteSource, Segment } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 
-/** Rows that become segments at a time: a plan can have tens of thousands. */
-const ROWS_AT_ONCE = 256
+/** Rows that become segments at a time: a plan can have tens of thousands, and there can be hundreds of answers. */
+const ROWS_AT_ONCE = 64
 /** Stored bytes are compared with their CRC when a plan is first sent after it was loaded, and again after this long. */
 const VERIFY_INTERVAL_MS = 10 * 60_000
 
