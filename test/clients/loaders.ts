@@ -55,7 +55,7 @@ process.exit(0)
 `
 
 /** Loads a root with everything below it. The loaders sleep between batches: this is no measure of speed. */
-export async function load(context: TestContext, loader: Loader, { url, token, projectId }: Target, rootId: string, limitMs: number = 60_000): Promise<Loaded> {
+export async function load(context: TestContext, loader: Loader, { url, token, projectId }: Target, rootId: string, limitMs: number = 180_000): Promise<Loaded> {
   const folder = await temporaryFolder(context)
   await symlink(required('STOWAGE_TEST_LOADERS', 'the node_modules folder with the loaders'), join(folder, 'node_modules'))
   const out = join(folder, 'out')
