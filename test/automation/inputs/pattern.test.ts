@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { compilePattern, PatternUnsupported } from '../../../src/automation/inputs/pattern.ts'
 
 /** Characters on which the two engines, left to themselves, disagree: line ends, white space, marks of syntax, pairs of surrogates. */

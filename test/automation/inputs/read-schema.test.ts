@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { InputsError, readInputsSchema } from '../../../src/automation/index.ts'
 
 function schemaOf(field: unknown, more: object = {}): object {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { boolean, defineInputs, type Input, InputsError, inputsParser, inputsSchema, integer, number, readInputsSchema, secret, select, text } from '../../../src/automation/index.ts'
 
 /** Ajv as a strict server runs it: unknown keywords and formats, and types that do not fit, are errors. */
