@@ -5,8 +5,10 @@ import * as fc from 'fast-check'
 import { boolean, defineInputs, type Input, InputsError, inputsParser, inputsSchema, integer, number, readInputsSchema, secret, select, text } from '../../../src/automation/index.ts'
 
 /** Ajv as a strict server runs it: unknown keywords and formats, and types that do not fit, are errors. */
+const ajv = new Ajv2020({ strict: true, strictRequired: true, allErrors: true, formats: { password: true } })
+
 function strictValidator(schema: object): ValidateFunction {
-  return new Ajv2020({ strict: true, strictRequired: true, allErrors: true, formats: { password: true } }).compile(schema)
+  return ajv.compile(schema)
 }
 
 const words = { title: fc.option(fc.string({ maxLength: 20 }), { nil: undefined }), description: fc.option(fc.string({ maxLength: 20 }), { nil: undefined }) }
