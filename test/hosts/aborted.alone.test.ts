@@ -6,7 +6,7 @@ import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { openService } from '../http/served.ts'
 import { WatchedStore } from '../http/watched-store.ts'
-import { HOSTS, listen } from './hosts.ts'
+import { HOSTS, listen } from '../mounts/hosts.ts'
 
 const AT_ONCE = 25
 const WARM_ROUNDS = 4
