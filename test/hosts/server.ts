@@ -2,12 +2,12 @@ import { once } from 'node:events'
 import { open } from 'node:fs/promises'
 import { closeSync, openSync } from 'node:fs'
 import type { AddressInfo } from 'node:net'
-import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { filesystemBackend } from '../../adapters/filesystem.ts'
 import { continueOnExpect, createObjectService, openAccess } from '../../src/index.ts'
 import { HOSTS } from '../mounts/hosts.ts'
+import { LoopWatch } from './loop-watch.ts'
 import type { Command, Holdings, ServerSettings } from './process.ts'
 
 /* A process of its own, started by `process.ts`: one mount over a data folder. It tells what it holds, and can be made to fail as a machine fails. */
@@ -29,8 +29,7 @@ if (headersTimeoutMs !== undefined) server.headersTimeout = headersTimeoutMs
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
 
-const loopDelay = monitorEventLoopDelay({ resolution: 5 })
-loopDelay.enable()
+const loop = new LoopWatch()
 const taken: number[] = []
 const probe = await open(process.execPath, 'r')
 const fileMethods = Object.getPrototypeOf(probe) as { sync: () => Promise<void> }
@@ -52,12 +51,12 @@ async function holdings(): Promise<Holdings> {
   }
   const { heapUsed, external, rss } = process.memoryUsage()
   const connections = await new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)))
-  return { heldBytes: heapUsed + external, rssBytes: rss, rssBytesMax: process.resourceUsage().maxRSS * 1_024, loopP99Ms: loopDelay.percentile(99) / 1e6, connections }
+  return { heldBytes: heapUsed + external, rssBytes: rss, rssBytesMax: process.resourceUsage().maxRSS * 1_024, loopP99Ms: loop.p99Ms(), connections }
 }
 
 const COMMANDS: Readonly<Record<Command, () => unknown>> = {
   holdings,
-  'watch loop': () => loopDelay.reset(),
+  'watch loop': () => loop.start(),
   'take all files': takeAllFiles,
   'give files back': () => taken.splice(0).forEach((file) => closeSync(file)),
   'fail syncs': () => (fileMethods.sync = () => Promise.reject(Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' }))),

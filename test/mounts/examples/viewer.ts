@@ -27,10 +27,12 @@ app.get('/stowage/errors.js', (_req, res) => res.sendFile('errors.js', { root: d
 app.get('/', (_req, res) => res.sendFile('viewer.html', { root: import.meta.dirname }))
 app.post('/sign-in', express.json(), (req, res) => {
   const principal = account(`Bearer ${String((req.body as { password?: unknown }).password)}`)
-  if (principal === undefined) return void res.status(401).end()
-  const session = randomUUID()
-  sessions.set(session, principal)
-  res.cookie('session', session, { httpOnly: true, sameSite: 'strict' }).status(204).end()
+  if (principal !== undefined) {
+    const session = randomUUID()
+    sessions.set(session, principal)
+    res.cookie('session', session, { httpOnly: true, sameSite: 'strict' })
+  }
+  res.status(principal === undefined ? 401 : 204).end()
 })
 
 export const server: Server = createServer(app)
