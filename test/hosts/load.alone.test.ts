@@ -22,7 +22,8 @@ const HEADERS_TIMEOUT_MS = 2_000
 /** Node looks for slow headers every 30 s. */
 const CLOSED_WITHIN_MS = 45_000
 const LOAD_MEMORY_BYTES_MAX = 400 * MB
-const LOOP_P99_MS_MAX = 100
+/** 100 ms, with the slack of three times that times have in tests. */
+const LOOP_P99_MS_MAX = 300
 
 const head = (method: string, path: string, headers: string): string => `${method} ${PREFIX}${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
 const UPLOAD_HEAD = head('POST', '/objects/p', 'Content-Type: application/json\r\nContent-Length: 1000000\r\n')
@@ -70,7 +71,7 @@ const SLOW: Readonly<Record<string, { readonly sends: string; readonly answer: R
 }
 
 test(`case 19: ${SLOW_CLIENTS} slow clients of each kind at once are cut off in time, through every mount`, { concurrency: HOSTS.length }, async (t) => {
-  await Promise.all(HOSTS.map(async ({ name }) => t.test(name, async (t) => {
+  await Promise.all(HOSTS.map(async ({ name, style }) => t.test(name, async (t) => {
     const host = await hostProcess(t, name, { stallTimeoutMs: STALL_TIMEOUT_MS, headersTimeoutMs: HEADERS_TIMEOUT_MS })
     const large = Array.from({ length: 24 }, (_, n) => ({ id: `o${n}`, text: 'x'.repeat(500_000) }))
     assert.equal((await fetch(`${host.url}/objects/p`, jsonUpload([...large, { id: 'root', all: large.map(({ id }) => ({ referencedId: id })) }]))).status, 200)
@@ -97,7 +98,8 @@ test(`case 19: ${SLOW_CLIENTS} slow clients of each kind at once are cut off in 
     assert.ok(performance.now() - startedAtMs < 2 * CLOSED_WITHIN_MS)
     const after = await host.holdings()
     assert.ok(after.heldBytes - before.heldBytes < SLOW_GROWTH_BYTES_MAX, `${after.heldBytes - before.heldBytes} bytes more are held`)
-    await host.end()
+    // The server of Hono prints that an answer broke off.
+    await host.end(style === 'fetch' ? /nothing was read for/ : undefined)
   })))
 })
 
