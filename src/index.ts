@@ -1,10 +1,13 @@
 /// <reference types="node" preserve="true" />
 
 export { continueOnExpect, createObjectService, type Endpoint, type Endpoints, type ObjectService } from './service.ts'
-export type { CommonServiceOptions, ErrorContext, Logger, ObjectServiceOptions, ServiceStorage } from './service-options.ts'
+export type { CommonServiceOptions, ErrorContext, ObjectServiceOptions, ServiceStorage } from './service-options.ts'
+export type { ServiceExtension } from './extension.ts'
+export type { Logger } from './logger.ts'
 export type { CorsOptions } from './http/cors.ts'
 export type { HostCall, Next } from './http/node.ts'
-export type { EndpointName, MountPoint, Params } from './http/router.ts'
+export type { EndpointName, Params } from './http/object-routes.ts'
+export type { MountPoint } from './http/router.ts'
 export type { ProjectObjects } from './project-objects.ts'
 export type { UploadSummary } from './upload.ts'
 export type { AssignedId } from './object/inspect.ts'
