@@ -19,8 +19,8 @@ const SLOW_CLIENTS = 500
 const SLOW_GROWTH_BYTES_MAX = 64 * MB
 const STALL_TIMEOUT_MS = 3_000
 const HEADERS_TIMEOUT_MS = 2_000
-/** Node looks for slow headers every 30 s. */
-const CLOSED_WITHIN_MS = 45_000
+/** Node looks for slow headers every 30 s; with the slack of three times that times have in tests. */
+const CLOSED_WITHIN_MS = 100_000
 const LOAD_MEMORY_BYTES_MAX = 400 * MB
 /** 100 ms, with the slack of three times that times have in tests. */
 const LOOP_P99_MS_MAX = 300
@@ -77,7 +77,6 @@ test(`case 19: ${SLOW_CLIENTS} slow clients of each kind at once are cut off in 
     assert.equal((await fetch(`${host.url}/objects/p`, jsonUpload([...large, { id: 'root', all: large.map(({ id }) => ({ referencedId: id })) }]))).status, 200)
     await (await fetch(`${host.url}/objects/p/root`)).arrayBuffer()
     const before = await host.holdings()
-    const startedAtMs = performance.now()
     for (const [kind, { sends, answer }] of Object.entries(SLOW)) {
       const count = kind === 'slow reader' ? SLOW_CLIENTS / 10 : SLOW_CLIENTS
       const ended = await Promise.all(Array.from({ length: count }, async () => {
@@ -92,10 +91,11 @@ test(`case 19: ${SLOW_CLIENTS} slow clients of each kind at once are cut off in 
       // What the system buffered comes when it is read; the rest of it never does.
       if (kind === 'slow reader') setTimeout(() => ended.forEach(({ socket }) => socket.resume()), 2 * STALL_TIMEOUT_MS)
       assert.equal((await fetch(`${host.url}/objects/p/o1/single`, { method: 'HEAD' })).status, 200, 'others are served meanwhile')
+      const startedAtMs = performance.now()
       await Promise.all(ended.map(async ({ closed }) => closed))
+      assert.ok(performance.now() - startedAtMs < CLOSED_WITHIN_MS, kind)
       for (const { got } of ended) assert.match(got(), answer, kind)
     }
-    assert.ok(performance.now() - startedAtMs < 2 * CLOSED_WITHIN_MS)
     const after = await host.holdings()
     assert.ok(after.heldBytes - before.heldBytes < SLOW_GROWTH_BYTES_MAX, `${after.heldBytes - before.heldBytes} bytes more are held`)
     // The server of Hono prints that an answer broke off.

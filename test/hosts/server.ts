@@ -8,7 +8,7 @@ import { filesystemBackend } from '../../adapters/filesystem.ts'
 import { continueOnExpect, createObjectService, openAccess } from '../../src/index.ts'
 import { HOSTS } from '../mounts/hosts.ts'
 import { LoopWatch } from './loop-watch.ts'
-import type { Command, Holdings, ServerSettings } from './process.ts'
+import type { Command, Holdings, ServerSettings } from './settings.ts'
 
 /* A process of its own, started by `process.ts`: one mount over a data folder. It tells what it holds, and can be made to fail as a machine fails. */
 
