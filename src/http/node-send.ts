@@ -78,7 +78,11 @@ function written({ res, signal, stallTimeoutMs }: Sending, chunk: Uint8Array): P
     return () => res.off('close', onClose)
   }
   const done = waitFor(subscribe, { signal, timeoutMs: stallTimeoutMs, late: () => tooSlow(stallTimeoutMs) })
-  res.write(chunk, (error) => settle(error ? clientGone() : undefined))
+  res.write(chunk, (error) => {
+    // The response closes a moment after its write failed; from then on it is known that the client left.
+    if (error) setImmediate(() => settle(clientGone()))
+    else settle()
+  })
   return done
 }
 

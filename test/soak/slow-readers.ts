@@ -5,6 +5,7 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 import { filesystemBackend } from '../../adapters/filesystem.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 
@@ -82,7 +83,7 @@ export class SlowReadersServer {
   }
 
   static async start(folder: Folder): Promise<SlowReadersServer> {
-    const child = fork(join(import.meta.dirname, 'slow-readers-server.ts'), [folder.path], { execArgv: [...process.execArgv, '--expose-gc'] })
+    const child = fork(fileURLToPath(new URL('./slow-readers-server.ts', import.meta.url)), [folder.path], { execArgv: [...process.execArgv, '--expose-gc'] })
     const [port] = (await once(child, 'message')) as [number]
     return new SlowReadersServer(child, port)
   }
