@@ -5,12 +5,13 @@ import { DeflatePool } from './compression/deflate-pool.ts'
 import type { StowageError } from './errors.ts'
 import { createGuard, HttpCore } from './http/core.ts'
 import { corsPolicy } from './http/cors.ts'
-import { serveFetch } from './http/fetch.ts'
 import { Flights } from './http/flights.ts'
-import { type HostCall, type Next, type NodeCall, serveNode } from './http/node.ts'
+import { type Mountable, Surface } from './http/mountable.ts'
+import type { HostCall, Next } from './http/node.ts'
+import { type EndpointName, OBJECT_ROUTES, objectResources, type Params, type Route } from './http/object-routes.ts'
 import { createOperations } from './http/operations/index.ts'
-import { decodeParams, type EndpointName, type Match, matchPath, normalizePrefix, type Params, pathBelow, type Route, ROUTES } from './http/router.ts'
-import { splitTarget } from './http/target.ts'
+import { type Resource, RouteTable } from './http/router.ts'
+import type { PathParams } from './http/exchange.ts'
 import { type Limits, resolveLimits } from './limits.ts'
 import type { GraphStore } from './object/graph-store.ts'
 import { type ProjectObjects, projectObjects } from './project-objects.ts'
@@ -32,18 +33,10 @@ export interface Endpoint<H = unknown> {
 
 export type Endpoints<H> = { readonly [E in EndpointName]: Endpoint<H> }
 
-export interface ObjectService<H = unknown> extends AsyncDisposable {
+export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposable {
   /** Opens the storage. Rejects with the cause; requests wait for it, and fail while it fails. */
   ready(): Promise<void>
-  /** Serves Node's `(req, res)`. A path that is not Stowage's goes to `next`, where there is one, else it gets 404. Can be passed around by itself. */
-  readonly node: (req: IncomingMessage, res: ServerResponse, next?: Next) => void
-  /** The same for hosts that Node's `(req, res)` does not tell everything: what the mounts stand on. Resolves when the answer is out, or `next` was called. Never rejects. */
-  readonly serve: (call: HostCall<H>) => Promise<void>
-  /** Serves fetch-style hosts, and a host's own tests without a port. Can be passed around by itself. */
-  readonly fetch: (request: Request, host?: H) => Promise<Response>
   readonly endpoints: Endpoints<H>
-  /** What stands before the paths of the endpoints: `''`, or as in `/models`. A mount's own prefix comes before it. */
-  readonly prefix: string
   /** Throws `invalid_id`. */
   project(projectId: string): ProjectObjects
   /** Ids of the projects that hold something, in batches. */
@@ -67,6 +60,7 @@ export function createObjectService<H = unknown>(options: ObjectServiceOptions<H
 
 class Service<H> implements ObjectService<H> {
   readonly prefix: string
+  readonly beginnings: readonly string[]
   readonly node: ObjectService<H>['node']
   readonly serve: ObjectService<H>['serve']
   readonly fetch: ObjectService<H>['fetch']
@@ -75,22 +69,18 @@ class Service<H> implements ObjectService<H> {
   readonly #limits: Limits
   readonly #flights = new Flights()
   readonly #compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism() })
-  readonly #core: HttpCore<H>
-  readonly #wire: { readonly stallTimeoutMs: number; readonly requestBytesMax: number }
   #opening: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
   constructor(options: ObjectServiceOptions<H>) {
-    this.prefix = normalizePrefix(options.prefix)
     const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
     this.#limits = resolveLimits(options.limits)
-    this.#wire = { stallTimeoutMs: options.stallTimeoutMs ?? STALL_TIMEOUT_MS, requestBytesMax: this.#limits.requestBytesMax }
     const cors = options.cors === undefined ? undefined : corsPolicy(options.cors)
     this.#store = graphStoreOf(options, { limits: this.#limits, newId, clock: options.clock, memoryBytesMax: options.memoryBytesMax, logger: options.logger })
-    this.#core = new HttpCore<H>({
-      operations: createOperations<H>({
-        store: this.#store, guard: createGuard(options.access), limits: this.#limits, compressor: this.#compressor, uploadStatus: options.uploadStatus ?? 200,
-      }),
+    const resources = objectResources(createOperations<H>({
+      store: this.#store, guard: createGuard(options.access), limits: this.#limits, compressor: this.#compressor, uploadStatus: options.uploadStatus ?? 200,
+    }))
+    const core = new HttpCore<H>({
       ready: () => this.ready(),
       flights: this.#flights,
       cors,
@@ -98,10 +88,14 @@ class Service<H> implements ObjectService<H> {
       failed: (error, context) => tell(options, error, context as ErrorContext<H>),
       newRequestId: newId,
     })
-    this.node = (req, res, next) => void this.#serve({ req, res, ...(next === undefined ? {} : { next }) })
-    this.serve = (call) => this.#serve(call)
-    this.fetch = (request, host) => this.#serveFetch(this.#match(splitTarget(request.url).path), request, host)
-    this.endpoints = Object.fromEntries(Object.values(ROUTES).map((route) => [route.name, this.#endpoint(route)])) as Endpoints<H>
+    const wire = { stallTimeoutMs: options.stallTimeoutMs ?? STALL_TIMEOUT_MS, requestBytesMax: this.#limits.requestBytesMax }
+    const surface = new Surface(core, new RouteTable(Object.values(resources), options.prefix), wire)
+    this.prefix = surface.prefix
+    this.beginnings = surface.beginnings
+    this.node = surface.node
+    this.serve = surface.serve
+    this.fetch = surface.fetch
+    this.endpoints = Object.fromEntries(Object.entries(resources).map(([name, resource]) => [name, endpoint(surface, OBJECT_ROUTES[name as EndpointName], resource)])) as Endpoints<H>
   }
 
   ready(): Promise<void> {
@@ -134,41 +128,18 @@ class Service<H> implements ObjectService<H> {
     await this.#opening?.catch(() => undefined)
     await this.#store.close()
   }
-
-  #endpoint(route: Route): Endpoint<H> {
-    const { method, path } = route
-    return {
-      method,
-      path,
-      node: (req, res, params, next) => void this.#serveRoute({ req, res, ...(next === undefined ? {} : { next }), route, params: () => params }),
-      serve: (call, params) => this.#serveRoute({ ...call, route, params: () => params }),
-      fetch: (request, params, host) => serveFetch(this.#core, this.#wire, { request, host: host as H, route, params: () => params }),
-    }
-  }
-
-  #match(path: string | undefined): Match | undefined {
-    return path === undefined ? undefined : matchPath(path, this.prefix)
-  }
-
-  #serve(call: HostCall<H>): Promise<void> {
-    const { path } = splitTarget(call.url ?? call.req.url ?? '/')
-    const match = this.#match(pathBelow(path, call.mountPoint ?? 0))
-    if (match !== undefined || call.next === undefined) return this.#serveRoute({ ...call, ...routed(match) })
-    call.next()
-    return Promise.resolve()
-  }
-
-  #serveRoute(call: NodeCall<H>): Promise<void> {
-    return serveNode(this.#core, this.#wire, call)
-  }
-
-  #serveFetch(match: Match | undefined, request: Request, host: H | undefined): Promise<Response> {
-    return serveFetch(this.#core, this.#wire, { request, host: host as H, ...routed(match) })
-  }
 }
 
-function routed(match: Match | undefined): { readonly route?: Route; readonly params?: () => Params } {
-  return match === undefined ? {} : { route: match.route, params: () => decodeParams(match) }
+function endpoint<H>(surface: Surface<H>, route: Route, resource: Resource<H>): Endpoint<H> {
+  const { method, path } = route
+  const named = (params: Params): PathParams => ({ ...params })
+  return {
+    method,
+    path,
+    node: (req, res, params, next) => void surface.serveResource(resource, { req, res, ...(next === undefined ? {} : { next }) }, named(params)),
+    serve: (call, params) => surface.serveResource(resource, call, named(params)),
+    fetch: (request, params, host) => surface.fetchResource(resource, { request, host: host as H }, named(params)),
+  }
 }
 
 /** What a host's own listener throws must not fail the request, nor hide the error it was told of. */

@@ -2,15 +2,14 @@ import type { Access, Right } from '../access/access.ts'
 import { StowageError } from '../errors.ts'
 import { allowedOrigin, type CorsPolicy, corsHeaders, preflightHeaders } from './cors.ts'
 import { errorAnswer, toStowageError } from './errors.ts'
-import type { Answer, Exchange, Operation } from './exchange.ts'
+import type { Answer, Exchange, Operation, PathParams } from './exchange.ts'
 import type { Flights } from './flights.ts'
-import { checkParams, type EndpointName, type Params, type Route } from './router.ts'
+import { allowOf, type Method, type Resource } from './router.ts'
 
 /** A request before its path's parameters are known to be ids. */
 export type Arrival<H> = Omit<Exchange<H>, 'params'>
 
-export interface CoreOptions<H> {
-  readonly operations: { readonly [E in EndpointName]: Operation<H> }
+export interface CoreOptions {
   readonly ready: () => Promise<void>
   readonly flights: Flights
   readonly cors: CorsPolicy | undefined
@@ -25,9 +24,9 @@ const REQUEST_ID = /^[\w.:+/=-]{1,128}$/
 
 /** What both kinds of hosts share: everything between an arrived request and its answer. */
 export class HttpCore<H> {
-  readonly #options: CoreOptions<H>
+  readonly #options: CoreOptions
 
-  constructor(options: CoreOptions<H>) {
+  constructor(options: CoreOptions) {
     this.#options = options
   }
 
@@ -45,16 +44,18 @@ export class HttpCore<H> {
     return this.#options.errors === 'next'
   }
 
-  /** The answer of a route. Rejects only with `handOver`, and then with a `StowageError`. */
-  answer(arrival: Arrival<H>, call: { readonly route: Route; readonly params: () => Params; readonly handOver: boolean }): Promise<Answer> {
-    const { route, params, handOver } = call
+  /** The answer of a resource. Rejects only with `handOver`, and then with a `StowageError`. */
+  answer(arrival: Arrival<H>, call: { readonly resource: Resource<H>; readonly params: () => PathParams; readonly handOver: boolean }): Promise<Answer> {
+    const { resource, params, handOver } = call
     return this.#guarded(arrival, handOver, async () => {
-      if (arrival.method === 'OPTIONS') return this.#optionsAnswer(arrival, route)
-      if (!isAllowed(arrival.method, route)) throw methodNotAllowed(route)
-      const exchange = { ...arrival, params: checkParams(params()) }
+      if (arrival.method === 'OPTIONS') return this.#optionsAnswer(arrival, allowOf(resource))
+      const operation = operationOf(resource, arrival.method)
+      if (operation === undefined) throw methodNotAllowed(allowOf(resource))
+      const exchange = { ...arrival, params: params() }
+      resource.check?.(exchange.params)
       this.#options.flights.checkOpen()
       await this.#open()
-      return this.#options.operations[route.name](exchange)
+      return operation(exchange)
     })
   }
 
@@ -94,10 +95,10 @@ export class HttpCore<H> {
     return cors === undefined ? common : { ...common, ...corsHeaders(cors, allowedOrigin(cors, arrival.headers.get('origin')), vary) }
   }
 
-  #optionsAnswer(arrival: Arrival<H>, route: Route): Answer {
+  #optionsAnswer(arrival: Arrival<H>, allow: string): Answer {
     const { cors } = this.#options
-    const preflight = cors === undefined ? {} : preflightHeaders(cors, route, arrival.headers)
-    return { status: 204, headers: { Allow: route.allow, ...preflight } }
+    const preflight = cors === undefined ? {} : preflightHeaders(cors, allow, arrival.headers)
+    return { status: 204, headers: { Allow: allow, ...preflight } }
   }
 }
 
@@ -126,10 +127,11 @@ function isClientGone(signal: AbortSignal): boolean {
   return signal.aborted && signal.reason instanceof StowageError && signal.reason.code === 'request_aborted'
 }
 
-function isAllowed(method: string, route: Route): boolean {
-  return method === route.method || (method === 'HEAD' && route.method === 'GET')
+function operationOf<H>(resource: Resource<H>, method: string): Operation<H> | undefined {
+  const name = method === 'HEAD' ? 'GET' : method
+  return Object.hasOwn(resource.operations, name) ? resource.operations[name as Method] : undefined
 }
 
-function methodNotAllowed(route: Route): StowageError {
-  return new StowageError('method_not_allowed', `this path takes ${route.allow}`, { headers: { Allow: route.allow } })
+function methodNotAllowed(allow: string): StowageError {
+  return new StowageError('method_not_allowed', `this path takes ${allow}`, { headers: { Allow: allow } })
 }

@@ -1,4 +1,5 @@
-import type { Params } from './router.ts'
+/** What a path names, decoded, by the names in the resource's path. */
+export type PathParams = Readonly<Record<string, string>>
 
 /** What an operation answers with, before it is known through which kind of host it leaves. */
 export interface Answer {
@@ -32,7 +33,7 @@ export interface Exchange<H> {
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: Headers
-  readonly params: Params
+  readonly params: PathParams
   readonly body: RequestBody
   /** Aborts when the client is gone or the service closes. */
   readonly signal: AbortSignal
