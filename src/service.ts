@@ -9,8 +9,9 @@ import { Flights } from './http/flights.ts'
 import { type Mountable, Surface } from './http/mountable.ts'
 import type { HostCall, Next } from './http/node.ts'
 import { type EndpointName, OBJECT_ROUTES, objectResources, type Params, type Route } from './http/object-routes.ts'
+import { descriptionOperation } from './http/operations/description.ts'
 import { createOperations } from './http/operations/index.ts'
-import { type Resource, RouteTable } from './http/router.ts'
+import { normalizePrefix, type Resource, RouteTable } from './http/router.ts'
 import type { PathParams } from './http/exchange.ts'
 import { type Limits, resolveLimits } from './limits.ts'
 import type { GraphStore } from './object/graph-store.ts'
@@ -89,7 +90,8 @@ class Service<H> implements ObjectService<H> {
       newRequestId: newId,
     })
     const wire = { stallTimeoutMs: options.stallTimeoutMs ?? STALL_TIMEOUT_MS, requestBytesMax: this.#limits.requestBytesMax }
-    const surface = new Surface(core, new RouteTable(Object.values(resources), options.prefix), wire)
+    const description = { path: '/api/openapi.json', operations: { GET: descriptionOperation<H>(normalizePrefix(options.prefix)) } }
+    const surface = new Surface(core, new RouteTable([...Object.values(resources), description], options.prefix), wire)
     this.prefix = surface.prefix
     this.beginnings = surface.beginnings
     this.node = surface.node
