@@ -54,7 +54,7 @@ export class Conformance {
   /** What of an answer is not as the document says, one sentence each. */
   problems(asked: Asked, answered: Answered): string[] {
     const found = this.#find(asked)
-    if (typeof found === 'string') return this.#responseProblems(['components', 'responses', found], answered)
+    if (typeof found === 'string') return this.#responseProblems(['components', 'responses', found], answered, asked.method === 'HEAD')
     const { template, method, operation } = found
     if (!(String(answered.status) in operation.responses)) return [`${operation.operationId} answers ${answered.status}, which is not documented`]
     return this.#responseProblems(['paths', template, method, 'responses', String(answered.status)], answered)
@@ -87,8 +87,9 @@ export class Conformance {
     return operation === undefined ? 'MethodNotAllowed' : { template, method: lower, operation }
   }
 
-  #responseProblems(pointer: readonly string[], answered: Answered): string[] {
-    const response = this.resolve(pointed(this.document, pointer) as Response)
+  #responseProblems(pointer: readonly string[], answered: Answered, bodiless: boolean = false): string[] {
+    const { content, ...described } = this.resolve(pointed(this.document, pointer) as Response)
+    const response: Response = bodiless || content === undefined ? described : { ...described, content }
     return [...this.#headerProblems(pointer, response, answered), ...this.#bodyProblems(pointer, response, answered)]
   }
 

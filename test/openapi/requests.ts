@@ -49,7 +49,7 @@ export function encoded(type: string, value: unknown): Pick<Sent, 'headers' | 'b
   }
   const headers = { 'content-type': type }
   if (type === 'application/gzip') return { headers, body: gzipSync(JSON.stringify(value)) }
-  if (type === 'application/x-www-form-urlencoded') return { headers, body: new URLSearchParams(value as Record<string, string>).toString() }
+  if (type === 'application/x-www-form-urlencoded') return { headers, body: formText(value as Readonly<Record<string, unknown>>) }
   return { headers, body: JSON.stringify(value) }
 }
 
@@ -60,6 +60,10 @@ export function exampleAnswer(found: Found, name: string, { status, headers, bod
   if (example === undefined) return undefined
   const text = bodyText(headers, body)
   return { shown: example.value, given: type === 'application/json' ? JSON.parse(text) : text }
+}
+
+function formText(value: Readonly<Record<string, unknown>>): string {
+  return new URLSearchParams(Object.entries(value).map(([name, one]) => [name, typeof one === 'string' ? one : JSON.stringify(one)] as [string, string])).toString()
 }
 
 function firstValue(examples: Parameter['examples']): unknown {

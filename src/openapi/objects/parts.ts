@@ -1,6 +1,7 @@
 import { REQUEST_ID_PARAMETER, schemaRef } from '../shared.ts'
 import type { Content, Header, Headers, Parameter, Reference } from '../types.ts'
 import { DOOR_ID, PROJECT_ID, ROOT_ID } from './examples.ts'
+import { NO_CONTROL_CHARACTERS } from './schemas.ts'
 
 /** Parameters and headers that several endpoints share, and the answers that any of them can give. */
 
@@ -36,7 +37,7 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
     description: 'A root that the client has with everything below it; what it has is left out. `<id>`, or `<id>@<digest>` with the `Stowage-Closure` of the download that brought it, which holds also when that one was incomplete. Up to 100 times.',
     style: 'form',
     explode: true,
-    schema: { type: 'array', maxItems: 100, items: { type: 'string', minLength: 1 } },
+    schema: { type: 'array', maxItems: 100, items: { type: 'string', minLength: 1, pattern: NO_CONTROL_CHARACTERS } },
     examples: { door: { value: [DOOR_ID] } },
   },
   Archive: {

@@ -1,7 +1,7 @@
 import { schemaRef } from '../shared.ts'
 import type { Schema } from '../types.ts'
 
-const NO_CONTROL_CHARACTERS = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$'
+export const NO_CONTROL_CHARACTERS = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$'
 
 /** Two fields and no more than one of the lists. */
 function maskOf(member: 'include' | 'exclude', description: string): Schema {
