@@ -39,6 +39,7 @@ export const ERROR_STATUS = {
   storage_full: 507,
 } as const
 
+/** What went wrong, for programs. A code never changes its meaning. */
 export type StowageErrorCode = keyof typeof ERROR_STATUS
 
 /** Codes for which the same request may succeed a little later. */
@@ -51,6 +52,7 @@ export interface ErrorBody {
   readonly code: StowageErrorCode
 }
 
+/** What an error has beyond its code and message. */
 export interface StowageErrorOptions {
   /** What a lower layer threw; kept for logs, never sent to a client. */
   readonly cause?: unknown

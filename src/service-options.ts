@@ -11,6 +11,7 @@ export interface Logger {
   error(fields: object, message: string): void
 }
 
+/** The request that failed. */
 export interface ErrorContext<H> {
   /** As in the answer's header `x-request-id`. */
   readonly requestId: string
@@ -46,4 +47,5 @@ export interface CommonServiceOptions<H> {
   readonly newId?: () => string
 }
 
+/** Where the objects are, and everything else that a service can be told. */
 export type ObjectServiceOptions<H> = ServiceStorage & CommonServiceOptions<H>

@@ -32,8 +32,10 @@ export interface Endpoint<H = unknown> {
   fetch(request: Request, params: Params, host?: H): Promise<Response>
 }
 
+/** Every endpoint by its name. */
 export type Endpoints<H> = { readonly [E in EndpointName]: Endpoint<H> }
 
+/** A service, made by `createObjectService`. What it is mounted by can be passed around by itself: `node`, `serve`, `fetch`. */
 export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposable {
   /** Opens the storage. Rejects with the cause; requests wait for it, and fail while it fails. */
   ready(): Promise<void>

@@ -22,6 +22,7 @@ export interface ObjectCache {
   putRoot(scope: string, root: CachedRoot): Promise<void>
 }
 
+/** How much `memoryCache` keeps. */
 export interface MemoryCacheOptions {
   /** Characters of text that are kept, ids included; beyond them what was not used for longest goes. 134,217,728 by default. */
   readonly charactersMax?: number

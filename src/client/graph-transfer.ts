@@ -18,6 +18,7 @@ export interface GraphInfo {
   readonly have: ReadonlyMap<string, string>
 }
 
+/** How far a download of a graph is. */
 export interface GraphProgress {
   /** Objects that were handed on so far. */
   readonly objects: number
@@ -32,6 +33,7 @@ export interface GraphProgress {
   readonly restarts: number
 }
 
+/** How a graph is downloaded. */
 export interface TransferOptions extends CallOptions {
   /** Roots that the client has: `<id>`, or `<id>@<closure>`. Their objects are left out. */
   readonly have?: readonly string[]

@@ -18,24 +18,29 @@ export interface GraphOptions extends TransferOptions {
   readonly cache?: false
 }
 
+/** How a list of ids is asked about. */
 export interface DiffOptions extends CallOptions {
   /** Requests at a time, of a thousand ids each. 4 by default. */
   readonly concurrency?: number
 }
 
+/** Which of a list of ids the project holds. */
 export interface DiffResult {
   readonly held: ReadonlySet<string>
   /** Each once, in the order of the ids that were asked for. */
   readonly missing: readonly string[]
 }
 
+/** How a value is taken apart and uploaded. */
 export interface SendOptions extends UploadOptions, Omit<SerializeOptions, 'origins'> {}
 
+/** What became of a value that was sent. */
 export interface SendResult extends UploadResult {
   /** The id of the value. */
   readonly root: string
 }
 
+/** How a value is downloaded and put together. */
 export interface ReceiveOptions extends Omit<GraphOptions, 'have'>, Omit<DeserializeOptions, 'origins'> {}
 
 /**

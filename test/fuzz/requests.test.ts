@@ -13,7 +13,7 @@ for (const property of PROPERTIES) {
   test(`${property} requests for ${STOWAGE_FUZZ_SECONDS} s`, async (t) => {
     t.diagnostic(`STOWAGE_FUZZ_SEED=${seed}`)
     const server = await FuzzedServer.start(t, options)
-    await server[property]()
+    t.diagnostic(`${await server[property]()} requests`)
     await server.stillServes()
   })
 }

@@ -52,7 +52,7 @@ export class FuzzedServer {
   }
 
   /** Requests as the document describes them are answered well. */
-  valid(): Promise<void> {
+  valid(): Promise<number> {
     return this.#holds(validRequests(this.conformance), async (sent) => {
       const answered = await this.#answer(sent)
       assert.ok(GOOD_STATUSES.has(answered.status), `${answered.status} ${answered.body}`)
@@ -60,7 +60,7 @@ export class FuzzedServer {
   }
 
   /** Requests that are wrong in any way get an answer that the document describes, and never one of 500 and above. */
-  hostile(): Promise<void> {
+  hostile(): Promise<number> {
     return this.#holds(hostileRequests(this.conformance), async (sent) => {
       const answered = await this.#answer(sent)
       assert.ok(answered.status < 500, `${answered.status} ${answered.body}`)
@@ -68,7 +68,7 @@ export class FuzzedServer {
   }
 
   /** A request that is itself broken may lose its connection, but not for ever, and harms no other. */
-  broken(): Promise<void> {
+  broken(): Promise<number> {
     const wrongLengths = fc.tuple(validRequests(this.conformance), fc.integer({ min: -50, max: 50 }), fc.constantFrom('', 'Transfer-Encoding: chunked\r\n'))
     return this.#holds(wrongLengths, async ([sent, off, framing]) => {
       const answer = await withinTime(rawExchange(this.#running.port, [rawRequest(sent, off, framing)]))
@@ -91,11 +91,18 @@ export class FuzzedServer {
     return answered
   }
 
-  async #holds<T>(requests: fc.Arbitrary<T>, check: (request: T) => Promise<void>): Promise<void> {
+  /** Resolves with the number of requests that were tried. */
+  async #holds<T>(requests: fc.Arbitrary<T>, check: (request: T) => Promise<void>): Promise<number> {
     const { timeMs, seed, path } = this.#options
-    await fc.assert(fc.asyncProperty(requests, check), {
+    let tried = 0
+    const counted = async (request: T): Promise<void> => {
+      tried++
+      await check(request)
+    }
+    await fc.assert(fc.asyncProperty(requests, counted), {
       seed, numRuns: Number.MAX_SAFE_INTEGER, interruptAfterTimeLimit: timeMs, markInterruptAsFailure: false, ...(path === undefined ? {} : { path }),
     })
+    return tried
   }
 }
 

@@ -7,6 +7,7 @@ export interface ConformanceCase {
   readonly run: () => Promise<void>
 }
 
+/** Opens the store under test, each time with the same data where it is persistent. Every case calls it, and closes what it got. */
 export type Opener<S> = () => S | Promise<S>
 
 /** One rule as the suites write it: with a store that is open, and a context of helpers. */
