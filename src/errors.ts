@@ -76,6 +76,7 @@ export class StowageError extends Error {
     this.headers = options.headers ?? {}
   }
 
+  /** The body of the answer: neither the cause nor the headers are in it. */
   toJSON(): ErrorBody {
     return { message: this.message, statusCode: this.statusCode, code: this.code }
   }

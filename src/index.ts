@@ -1,5 +1,11 @@
 /// <reference types="node" preserve="true" />
 
+/**
+ * The service, who may use it, and the seams for storage of one's own.
+ *
+ * @module stowage
+ */
+
 export { continueOnExpect, createObjectService, type Endpoint, type Endpoints, type ObjectService } from './service.ts'
 export type { CommonServiceOptions, ErrorContext, Logger, ObjectServiceOptions, ServiceStorage } from './service-options.ts'
 export type { CorsOptions } from './http/cors.ts'

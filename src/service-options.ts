@@ -8,6 +8,7 @@ import type { ObjectStore } from './store/plain/object-store.ts'
 
 /** Where a service writes what its operator should know. `console` is one, and so are pino's loggers. */
 export interface Logger {
+  /** Called with the error as `err`, its code and the request's id. */
   error(fields: object, message: string): void
 }
 

@@ -26,9 +26,11 @@ export interface Endpoint<H = unknown> {
   readonly method: 'GET' | 'POST'
   /** Such as `/objects/:projectId/:objectId`, without the prefix. */
   readonly path: string
+  /** Serves Node's `(req, res)`. With `next`, errors go to the host where the service was told `errors: 'next'`. */
   node(req: IncomingMessage, res: ServerResponse, params: Params, next?: Next): void
   /** The same for hosts that Node's `(req, res)` does not tell everything. Resolves when the answer is out, or `next` was called. Never rejects. */
   serve(call: HostCall<H>, params: Params): Promise<void>
+  /** Serves a fetch-style request. Rejects only where the service was told `errors: 'next'`, and then with a `StowageError`. */
   fetch(request: Request, params: Params, host?: H): Promise<Response>
 }
 

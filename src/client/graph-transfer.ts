@@ -41,7 +41,9 @@ export interface TransferOptions extends CallOptions {
   readonly strict?: boolean
   /** Take the hash of each object; for graphs whose ids are hashes. Throws `integrity_failed`. */
   readonly verifyIds?: boolean
+  /** Told what the server says of the answer, before the first object; again when a download starts anew. */
   readonly onInfo?: (info: GraphInfo) => void
+  /** Told after each batch of objects. */
   readonly onProgress?: (progress: GraphProgress) => void
 }
 

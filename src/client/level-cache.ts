@@ -14,6 +14,7 @@ export interface LevelCacheOptions {
 export interface LevelCache extends ObjectCache, AsyncDisposable {
   /** Forgets everything. */
   clear(): Promise<void>
+  /** Lets what is under way end and frees the folder for other processes. */
   close(): Promise<void>
 }
 

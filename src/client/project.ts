@@ -55,12 +55,15 @@ export interface Project {
   diff(ids: Ids, options?: DiffOptions): Promise<DiffResult>
   /** One object without its children, `undefined` when it is not held. */
   single<T extends { readonly id: string } = DagObject>(id: string, options?: CallOptions): Promise<T | undefined>
+  /** The same as its text, character for character. */
   singleText(id: string, options?: CallOptions): Promise<ObjectText | undefined>
   /** The objects of a list as far as they are held, in batches, each once, in the order in which they come. */
   list<T extends { readonly id: string } = DagObject>(ids: Ids, options?: ListOptions): AsyncIterable<readonly T[]>
+  /** The same as texts, character for character. */
   listTexts(ids: Ids, options?: ListOptions): AsyncIterable<readonly ObjectText[]>
   /** An object and everything below it, in batches, each once, the root first. A download that breaks is taken up where it broke. */
   graph<T extends { readonly id: string } = DagObject>(root: string, options?: GraphOptions): AsyncIterable<readonly T[]>
+  /** The same as texts, character for character. */
   graphTexts(root: string, options?: GraphOptions): AsyncIterable<readonly ObjectText[]>
   /** Turns a value into objects (see `serialize`) and uploads what the server lacks. */
   send(value: object, options?: SendOptions): Promise<SendResult>

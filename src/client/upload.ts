@@ -33,6 +33,7 @@ export interface UploadResult extends UploadProgress {
 
 /** How objects are uploaded. */
 export interface UploadOptions extends CallOptions {
+  /** Told after each request, and when ids were asked about and some are held already. */
   readonly onProgress?: (progress: UploadProgress) => void
   /** Requests at a time. 4 by default. */
   readonly concurrency?: number

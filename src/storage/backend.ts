@@ -107,6 +107,7 @@ export interface StorageBackend {
   readonly blobs: BlobStore
   /** Opens what calls would open at first use, so that a host learns early why it cannot start. Calling it again is fine. */
   ready?(): Promise<void>
+  /** Closes both halves. Closing again is fine. */
   close(): Promise<void>
 }
 

@@ -8,8 +8,8 @@ import { NO_CONTROL_CHARACTERS } from './schemas.ts'
 export const TAG = 'Objects'
 
 export const PARAMETERS: Readonly<Record<string, Parameter>> = {
-  ProjectId: { name: 'projectId', in: 'path', required: true, description: 'The project.', schema: schemaRef('ProjectId'), examples: { demo: { value: PROJECT_ID } } },
-  ObjectId: { name: 'objectId', in: 'path', required: true, description: 'The object.', schema: schemaRef('ObjectId'), examples: { root: { value: ROOT_ID } } },
+  ProjectId: { name: 'projectId', in: 'path', required: true, description: 'The project.', schema: { type: 'string', ...schemaRef('ProjectId') }, examples: { demo: { value: PROJECT_ID } } },
+  ObjectId: { name: 'objectId', in: 'path', required: true, description: 'The object.', schema: { type: 'string', ...schemaRef('ObjectId') }, examples: { root: { value: ROOT_ID } } },
   AcceptEncoding: {
     name: 'Accept-Encoding',
     in: 'header',

@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto'
 /** One rule of a seam's contract. `run` rejects with what broke it; any test runner can run it, one case after the other. */
 export interface ConformanceCase {
   readonly name: string
+  /** Rejects with what broke the rule. */
   readonly run: () => Promise<void>
 }
 
