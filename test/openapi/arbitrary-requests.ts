@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import type { Sent } from '../mounts/ask.ts'
 import { IDS, jsonTexts, valuesOf } from './arbitrary-values.ts'
 import type { Conformance, Found } from './conformance.ts'

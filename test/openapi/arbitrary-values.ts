@@ -1,6 +1,6 @@
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import type { Schema } from '../../src/openapi/types.ts'
-import type { Conformance } from './conformance.ts'
+import { type Conformance, isReference } from './conformance.ts'
 
 /** Ids that are held, look like paths, markup or code, or are as long as can be. */
 export const IDS: readonly string[] = [
@@ -28,7 +28,7 @@ function json(): fc.Arbitrary<unknown> {
 
 /** Values that a schema of the document allows. */
 export function valuesOf(conformance: Conformance, given: Schema): fc.Arbitrary<unknown> {
-  const schema = '$ref' in given ? conformance.resolve<Schema>(given as { readonly $ref: string }) : given
+  const schema = isReference(given) ? conformance.resolve<Schema>(given) : given
   const below = (one: Schema): fc.Arbitrary<unknown> => valuesOf(conformance, one)
   if (schema.oneOf !== undefined) return fc.oneof(...schema.oneOf.map(below))
   if (schema.const !== undefined) return fc.constant(schema.const)

@@ -47,8 +47,8 @@ export class Conformance {
 
   /** What a thing of the document stands for, behind its `$ref`. */
   resolve<T extends object>(thing: T | { readonly $ref: string }): T {
-    if (!('$ref' in thing)) return thing as T
-    return pointed(this.document, (thing as { readonly $ref: string }).$ref.slice(2).split('/')) as T
+    if (!isReference(thing)) return thing
+    return pointed(this.document, thing.$ref.slice(2).split('/')) as T
   }
 
   /** What of an answer is not as the document says, one sentence each. */
@@ -130,6 +130,10 @@ export class Conformance {
 export function bodyText(headers: Answered['headers'], body: string): string {
   const bytes = Buffer.from(body, 'latin1')
   return (headers['content-encoding'] === 'gzip' ? gunzipSync(bytes) : bytes).toString('utf8')
+}
+
+export function isReference(thing: object): thing is { readonly $ref: string } {
+  return '$ref' in thing
 }
 
 function pointed(document: object, path: readonly string[]): unknown {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
-import fc from 'fast-check'
+import * as fc from 'fast-check'
 import { openApiDocument } from '../../src/openapi/document.ts'
 import type { StowageError } from '../../src/index.ts'
 import { jsonUpload, rawExchange, type Served, served } from '../http/served.ts'

@@ -30,7 +30,7 @@ class RefusingStore extends PlainObjectStore {
   }
 
   override async put(_projectId: string, batches: AsyncIterable<readonly ObjectRecord[]>): Promise<{ inserted: number }> {
-    for await (const _batch of batches) continue
+    for await (const batch of batches) assert.ok(batch.length > 0)
     throw this.#error
   }
 }
