@@ -7,7 +7,9 @@
  */
 
 export { continueOnExpect, createObjectService, type Endpoint, type Endpoints, type ObjectService } from './service.ts'
-export type { CommonServiceOptions, ErrorContext, Logger, ObjectServiceOptions, ServiceStorage } from './service-options.ts'
+export type { CommonServiceOptions, ErrorContext, ObjectServiceOptions, ServiceStorage } from './service-options.ts'
+export type { ServiceExtension } from './extension.ts'
+export type { Logger } from './logger.ts'
 export type { CorsOptions } from './http/cors.ts'
 export type { HostCall, Next } from './http/node.ts'
 export type { Mountable } from './http/mountable.ts'

@@ -30,6 +30,7 @@ export interface ProjectObjects {
 export interface ProjectDeps {
   readonly store: GraphStore
   readonly ready: () => Promise<void>
+  readonly remove: (projectId: string) => Promise<void>
   readonly flights: Flights
   readonly limits: Limits
 }
@@ -51,7 +52,7 @@ export function projectObjects(deps: ProjectDeps, projectId: string): ProjectObj
         return json === undefined ? undefined : recordOf(id, json, signal)
       }),
     graph: (root, options = {}) => graphRecords(deps, projectId, root, options),
-    remove: () => inFlight(deps, undefined, () => store.remove(projectId)),
+    remove: () => inFlight(deps, undefined, () => deps.remove(projectId)),
   }
 }
 

@@ -1,16 +1,12 @@
 import type { Access } from './access/access.ts'
 import type { Clock } from './clock.ts'
 import type { StowageError } from './errors.ts'
+import type { ServiceExtension } from './extension.ts'
 import type { CorsOptions } from './http/cors.ts'
 import type { Limits } from './limits.ts'
+import type { Logger } from './logger.ts'
 import type { StorageBackend } from './storage/backend.ts'
 import type { ObjectStore } from './store/plain/object-store.ts'
-
-/** Where a service writes what its operator should know. `console` is one, and so are pino's loggers. */
-export interface Logger {
-  /** Called with the error as `err`, its code and the request's id. */
-  error(fields: object, message: string): void
-}
 
 /** The request that failed. */
 export interface ErrorContext<H> {
@@ -43,6 +39,8 @@ export interface CommonServiceOptions<H> {
   readonly stallTimeoutMs?: number
   /** Memory for tables, plans and uploads in flight. 96 MB by default. Only over a backend. */
   readonly memoryBytesMax?: number
+  /** What serves more paths on the same storage and access, such as automation functions. */
+  readonly extensions?: readonly ServiceExtension<H>[]
   readonly clock?: Clock
   /** Makes the ids of requests and packs: 32 hex digits of randomness. */
   readonly newId?: () => string

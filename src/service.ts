@@ -3,6 +3,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { DeflatePool } from './compression/deflate-pool.ts'
 import type { StowageError } from './errors.ts'
+import type { ServiceContext, ServiceExtension } from './extension.ts'
 import { createGuard, HttpCore } from './http/core.ts'
 import { corsPolicy } from './http/cors.ts'
 import { Flights } from './http/flights.ts'
@@ -74,6 +75,7 @@ class Service<H> implements ObjectService<H> {
   readonly #limits: Limits
   readonly #flights = new Flights()
   readonly #compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism() })
+  readonly #extensions: readonly ServiceExtension<H>[]
   #opening: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
@@ -82,9 +84,26 @@ class Service<H> implements ObjectService<H> {
     this.#limits = resolveLimits(options.limits)
     const cors = options.cors === undefined ? undefined : corsPolicy(options.cors)
     this.#store = graphStoreOf(options, { limits: this.#limits, newId, clock: options.clock, memoryBytesMax: options.memoryBytesMax, logger: options.logger })
+    this.#extensions = options.extensions ?? []
+    const access = this.#extensions.reduce((inner, extension) => extension.access?.(inner) ?? inner, options.access)
+    const guard = createGuard(access)
     const resources = objectResources(createOperations<H>({
-      store: this.#store, guard: createGuard(options.access), limits: this.#limits, compressor: this.#compressor, uploadStatus: options.uploadStatus ?? 200,
+      store: this.#store, guard, limits: this.#limits, compressor: this.#compressor, uploadStatus: options.uploadStatus ?? 200,
     }))
+    const context: ServiceContext<H> = {
+      backend: 'backend' in options ? options.backend : undefined,
+      graphs: this.#store,
+      guard,
+      authenticate: (request) => access.authenticate(request),
+      authorize: (principal, projectId, right) => access.authorize(principal, projectId, right),
+      fetch: (request, host) => this.fetch(request, host),
+      prefix: normalizePrefix(options.prefix),
+      limits: this.#limits,
+      clock: options.clock ?? Date,
+      newId,
+      logger: options.logger,
+    }
+    const extended = this.#extensions.flatMap((extension) => extension.attach(context))
     const core = new HttpCore<H>({
       ready: () => this.ready(),
       flights: this.#flights,
@@ -94,8 +113,9 @@ class Service<H> implements ObjectService<H> {
       newRequestId: newId,
     })
     const wire = { stallTimeoutMs: options.stallTimeoutMs ?? STALL_TIMEOUT_MS, requestBytesMax: this.#limits.requestBytesMax }
-    const description = { path: '/api/openapi.json', operations: { GET: descriptionOperation<H>(normalizePrefix(options.prefix)) } }
-    const surface = new Surface(core, new RouteTable([...Object.values(resources), description], options.prefix), wire)
+    const areas = this.#extensions.flatMap(({ area }) => area ?? [])
+    const description = { path: '/api/openapi.json', operations: { GET: descriptionOperation<H>({ prefix: context.prefix, areas }) } }
+    const surface = new Surface(core, new RouteTable([...Object.values(resources), description, ...extended], options.prefix), wire)
     this.prefix = surface.prefix
     this.beginnings = surface.beginnings
     this.node = surface.node
@@ -105,12 +125,12 @@ class Service<H> implements ObjectService<H> {
   }
 
   ready(): Promise<void> {
-    this.#opening ??= this.#store.ready()
+    this.#opening ??= this.#open()
     return this.#opening
   }
 
   project(projectId: string): ProjectObjects {
-    return projectObjects({ store: this.#store, ready: () => this.ready(), flights: this.#flights, limits: this.#limits }, projectId)
+    return projectObjects({ store: this.#store, ready: () => this.ready(), remove: (id) => this.#remove(id), flights: this.#flights, limits: this.#limits }, projectId)
   }
 
   async *projects(): AsyncGenerator<readonly string[]> {
@@ -128,7 +148,18 @@ class Service<H> implements ObjectService<H> {
     return this.close()
   }
 
+  async #open(): Promise<void> {
+    await this.#store.ready()
+    for (const extension of this.#extensions) await extension.open?.()
+  }
+
+  async #remove(projectId: string): Promise<void> {
+    await this.#store.remove(projectId)
+    for (const extension of this.#extensions) await extension.removeProject?.(projectId)
+  }
+
   async #close(graceMs: number): Promise<void> {
+    if (this.#opening !== undefined) for (const extension of this.#extensions) await extension.close?.({ graceMs })
     await this.#flights.close(graceMs)
     this.#compressor.close()
     await this.#opening?.catch(() => undefined)

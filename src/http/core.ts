@@ -1,4 +1,4 @@
-import type { Access, Right } from '../access/access.ts'
+import type { Access, Principal, Right } from '../access/access.ts'
 import { StowageError } from '../errors.ts'
 import { allowedOrigin, type CorsPolicy, corsHeaders, preflightHeaders } from './cors.ts'
 import { errorAnswer, toStowageError } from './errors.ts'
@@ -102,8 +102,8 @@ export class HttpCore<H> {
   }
 }
 
-/** Lets a request through to its operation: 401 without a principal, 403 without the right. */
-export type Guard<H> = (exchange: Exchange<H>, right: Right) => Promise<void>
+/** Lets a request through to its operation, and tells who makes it: 401 without a principal, 403 without the right. */
+export type Guard<H> = (exchange: Exchange<H>, right: Right) => Promise<Principal>
 
 export function createGuard<H>(access: Access<H>): Guard<H> {
   return async (exchange, right) => {
@@ -113,6 +113,7 @@ export function createGuard<H>(access: Access<H>): Guard<H> {
     if (!(await access.authorize(principal, params.projectId, right))) {
       throw new StowageError('forbidden', `this token does not give the right to ${right} in this project`)
     }
+    return principal
   }
 }
 

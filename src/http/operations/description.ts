@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { openApiDocument } from '../../openapi/document.ts'
+import { type DocumentOptions, openApiDocument } from '../../openapi/document.ts'
 import { checkIfMatch, isUnmodified } from '../conditional.ts'
 import type { Operation } from '../exchange.ts'
 import { MEDIA_TYPES } from '../negotiate.ts'
@@ -8,9 +8,9 @@ const ETAG_HEX_DIGITS = 32
 const MAX_AGE_S = 3_600
 
 /** `GET /api/openapi.json`: the description of the service, for everybody. */
-export function descriptionOperation<H>(prefix: string): Operation<H> {
+export function descriptionOperation<H>(options: DocumentOptions): Operation<H> {
   const described = madeOnce(() => {
-    const text = Buffer.from(JSON.stringify(openApiDocument({ prefix })))
+    const text = Buffer.from(JSON.stringify(openApiDocument(options)))
     return { text, etag: `"${createHash('sha256').update(text).digest('hex').slice(0, ETAG_HEX_DIGITS)}"` }
   })
   return async ({ headers }) => {
