@@ -1,5 +1,11 @@
 /// <reference types="node" preserve="true" />
 
+/**
+ * The service, who may use it, and the seams for storage of one's own.
+ *
+ * @module stowage
+ */
+
 export { continueOnExpect, createObjectService, type Endpoint, type Endpoints, type ObjectService } from './service.ts'
 export type { CommonServiceOptions, ErrorContext, ObjectServiceOptions, ServiceStorage } from './service-options.ts'
 export type { ServiceContext, ServiceExtension } from './extension.ts'
@@ -16,7 +22,7 @@ export type { ServiceState, ServiceStatus } from './service-status.ts'
 export type { MemoryInUse } from './object/graph-store.ts'
 export type { CorsOptions } from './http/cors.ts'
 export type { HostCall, Next } from './http/node.ts'
-export type { EndpointName, Params } from './http/object-routes.ts'
+export type { EndpointName, Params, Route } from './http/object-routes.ts'
 export type { Method, MountPoint, Resource } from './http/router.ts'
 export type { ProjectObjects } from './project-objects.ts'
 export type { UploadSummary } from './upload.ts'
@@ -24,8 +30,8 @@ export type { AssignedId } from './object/inspect.ts'
 export type { ObjectRecord } from './object/line.ts'
 export type { ObjectStore, StoredObject } from './store/plain/object-store.ts'
 export { type Access, type AccessRequest, claimAuthorize, EVERY_PROJECT, type Principal, type Right } from './access/access.ts'
-export type { TokenKey } from './access/keys.ts'
 export { jwtAccess, type JwtAccessOptions } from './access/jwt.ts'
+export type { TokenKey } from './access/keys.ts'
 export { openAccess } from './access/open.ts'
 export type { Clock } from './clock.ts'
 export { ERROR_STATUS, type ErrorBody, StowageError, type StowageErrorCode, type StowageErrorOptions } from './errors.ts'

@@ -4,6 +4,7 @@
  * than the one that is held. `info` and `debug`: requests, with the option `requestLog`. Levels that are not there are not written.
  */
 export interface Logger {
+  /** Called with the error as `err`, its code and the id of the request. */
   error(fields: object, message: string): void
   warn?(fields: object, message: string): void
   info?(fields: object, message: string): void

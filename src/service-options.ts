@@ -9,6 +9,7 @@ import type { Logger } from './logger.ts'
 import type { StorageBackend } from './storage/backend.ts'
 import type { ObjectStore } from './store/plain/object-store.ts'
 
+/** The request that failed. */
 export interface ErrorContext<H> {
   /** As in the answer's header `x-request-id`. */
   readonly requestId: string
@@ -52,4 +53,5 @@ export interface CommonServiceOptions<H> {
   readonly newId?: () => string
 }
 
+/** Where the objects are, and everything else that a service can be told. */
 export type ObjectServiceOptions<H> = ServiceStorage & CommonServiceOptions<H>

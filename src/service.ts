@@ -12,6 +12,7 @@ import { Flights } from './http/flights.ts'
 import { type Mountable, Surface } from './http/mountable.ts'
 import type { HostCall, Next } from './http/node.ts'
 import { type EndpointName, OBJECT_ROUTES, objectResources, type Params, type Route } from './http/object-routes.ts'
+import { descriptionOperation } from './http/operations/description.ts'
 import { createOperations } from './http/operations/index.ts'
 import { normalizePrefix, type Resource, RouteTable } from './http/router.ts'
 import type { PathParams } from './http/exchange.ts'
@@ -30,14 +31,18 @@ export interface Endpoint<H = unknown> {
   readonly method: 'GET' | 'POST'
   /** Such as `/objects/:projectId/:objectId`, without the prefix. */
   readonly path: string
+  /** Serves Node's `(req, res)`. With `next`, errors go to the host where the service was told `errors: 'next'`. */
   node(req: IncomingMessage, res: ServerResponse, params: Params, next?: Next): void
   /** The same for hosts that Node's `(req, res)` does not tell everything. Resolves when the answer is out, or `next` was called. Never rejects. */
   serve(call: HostCall<H>, params: Params): Promise<void>
+  /** Serves a fetch-style request. Rejects only where the service was told `errors: 'next'`, and then with a `StowageError`. */
   fetch(request: Request, params: Params, host?: H): Promise<Response>
 }
 
+/** Every endpoint by its name. */
 export type Endpoints<H> = { readonly [E in EndpointName]: Endpoint<H> }
 
+/** A service, made by `createObjectService`. What it is mounted by can be passed around by itself: `node`, `serve`, `fetch`. */
 export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposable {
   /** Opens the storage. Rejects with the cause; requests wait for it, and fail while it fails. */
   ready(): Promise<void>
@@ -128,7 +133,9 @@ class Service<H> implements ObjectService<H> {
       openAccount: ({ requestId, method }) => new Account({ teller: this.#teller, inFlight: this.#keeper.inFlight, request: { requestId, method } }),
     })
     const wire = { stallTimeoutMs: options.stallTimeoutMs ?? STALL_TIMEOUT_MS, requestBytesMax: this.#limits.requestBytesMax }
-    const surface = new Surface(core, new RouteTable([...Object.values(resources), ...extended], options.prefix), wire)
+    const areas = this.#extensions.flatMap(({ area }) => area ?? [])
+    const description = { path: '/api/openapi.json', operations: { GET: descriptionOperation<H>({ prefix: context.prefix, areas }) } }
+    const surface = new Surface(core, new RouteTable([...Object.values(resources), description, ...extended], options.prefix), wire)
     this.prefix = surface.prefix
     this.beginnings = surface.beginnings
     this.node = surface.node
