@@ -13,6 +13,7 @@ import { LevelWriter } from './level-writer.ts'
 import { SharedFolder } from './shared-folder.ts'
 import { Slots, SYNCS_MAX } from './slots.ts'
 
+/** Where everything lies in one LevelDB. */
 export interface LevelBackendOptions {
   /** The folder that holds everything. It is made when there is none. */
   readonly path: string

@@ -43,6 +43,7 @@ export const ERROR_STATUS = {
   storage_full: 507,
 } as const
 
+/** What went wrong, for programs. A code never changes its meaning. */
 export type StowageErrorCode = keyof typeof ERROR_STATUS
 
 /** Codes for which the same request may succeed a little later. */
@@ -55,6 +56,7 @@ export interface ErrorBody {
   readonly code: StowageErrorCode
 }
 
+/** What an error has beyond its code and message. */
 export interface StowageErrorOptions {
   /** What a lower layer threw; kept for logs, never sent to a client. */
   readonly cause?: unknown
@@ -78,6 +80,7 @@ export class StowageError extends Error {
     this.headers = options.headers ?? {}
   }
 
+  /** The body of the answer: neither the cause nor the headers are in it. */
   toJSON(): ErrorBody {
     return { message: this.message, statusCode: this.statusCode, code: this.code }
   }

@@ -5,6 +5,7 @@ import type { Resource } from './http/router.ts'
 import type { Limits } from './limits.ts'
 import type { ClosureSelector } from './object/graph-store.ts'
 import type { Logger } from './logger.ts'
+import type { ApiArea } from './openapi/compose.ts'
 import type { StorageBackend } from './storage/backend.ts'
 
 /** What a service lends to what extends it. Nothing in it may be used for storage before `open` was called. */
@@ -29,6 +30,8 @@ export interface ServiceContext<H> {
 
 /** Adds paths to a service, under its prefix, its access and its error shape, on its storage. One extension belongs to one service. */
 export interface ServiceExtension<H = unknown> {
+  /** What the extension adds to the description of the service. */
+  readonly area?: ApiArea
   /** Called once, while the service is created. Must not open anything. */
   attach(context: ServiceContext<H>): readonly Resource<H>[]
   /** Wraps the host's access, to accept tokens of the extension's own on every path. Called before `attach`. */

@@ -23,6 +23,7 @@ export interface Limits {
   readonly idListBytesMax: number
 }
 
+/** The limits of a service that was told none. */
 export const DEFAULT_LIMITS: Limits = {
   objectBytesMax: 10 * MB,
   requestBytesMax: 50 * MB,

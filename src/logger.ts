@@ -1,4 +1,12 @@
-/** Where a service writes what its operator should know. `console` is one, and so are pino's loggers. */
+/**
+ * Where a service writes what its operator should know: first the fields, then the message, as pino's loggers and `console` take them.
+ * `error`: something failed inside the server. `warn`: requests were refused for lack of memory or since the service closes, or objects came with another text
+ * than the one that is held. `info` and `debug`: requests, with the option `requestLog`. Levels that are not there are not written.
+ */
 export interface Logger {
+  /** Called with the error as `err`, its code and the id of the request. */
   error(fields: object, message: string): void
+  warn?(fields: object, message: string): void
+  info?(fields: object, message: string): void
+  debug?(fields: object, message: string): void
 }

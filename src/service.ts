@@ -2,7 +2,9 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { DeflatePool } from './compression/deflate-pool.ts'
-import type { StowageError } from './errors.ts'
+import { StowageError } from './errors.ts'
+import { Account } from './events/account.ts'
+import { type EventListener, EventTeller } from './events/teller.ts'
 import type { ServiceContext, ServiceExtension } from './extension.ts'
 import { createGuard, HttpCore } from './http/core.ts'
 import { corsPolicy } from './http/cors.ts'
@@ -10,12 +12,15 @@ import { Flights } from './http/flights.ts'
 import { type Mountable, Surface } from './http/mountable.ts'
 import type { HostCall, Next } from './http/node.ts'
 import { type EndpointName, OBJECT_ROUTES, objectResources, type Params, type Route } from './http/object-routes.ts'
+import { descriptionOperation } from './http/operations/description.ts'
 import { createOperations } from './http/operations/index.ts'
 import { normalizePrefix, type Resource, RouteTable } from './http/router.ts'
 import type { PathParams } from './http/exchange.ts'
 import { type Limits, resolveLimits } from './limits.ts'
 import type { GraphStore } from './object/graph-store.ts'
+import type { Logger } from './logger.ts'
 import { type ProjectObjects, projectObjects } from './project-objects.ts'
+import { type ServiceStatus, StateKeeper } from './service-status.ts'
 import { graphStoreOf } from './service-storage.ts'
 import type { ErrorContext, ObjectServiceOptions } from './service-options.ts'
 
@@ -26,14 +31,18 @@ export interface Endpoint<H = unknown> {
   readonly method: 'GET' | 'POST'
   /** Such as `/objects/:projectId/:objectId`, without the prefix. */
   readonly path: string
+  /** Serves Node's `(req, res)`. With `next`, errors go to the host where the service was told `errors: 'next'`. */
   node(req: IncomingMessage, res: ServerResponse, params: Params, next?: Next): void
   /** The same for hosts that Node's `(req, res)` does not tell everything. Resolves when the answer is out, or `next` was called. Never rejects. */
   serve(call: HostCall<H>, params: Params): Promise<void>
+  /** Serves a fetch-style request. Rejects only where the service was told `errors: 'next'`, and then with a `StowageError`. */
   fetch(request: Request, params: Params, host?: H): Promise<Response>
 }
 
+/** Every endpoint by its name. */
 export type Endpoints<H> = { readonly [E in EndpointName]: Endpoint<H> }
 
+/** A service, made by `createObjectService`. What it is mounted by can be passed around by itself: `node`, `serve`, `fetch`. */
 export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposable {
   /** Opens the storage. Rejects with the cause; requests wait for it, and fail while it fails. */
   ready(): Promise<void>
@@ -42,11 +51,18 @@ export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposabl
   project(projectId: string): ProjectObjects
   /** Ids of the projects that hold something, in batches. */
   projects(): AsyncIterable<readonly string[]>
+  /** Stands in its events as `service`. */
+  readonly name: string
+  /** Tells the listener every event of this service from now on, until the function that it returns is called. What the listener throws harms nothing. */
+  subscribe(listener: EventListener): () => void
+  /** How it is at the moment. Opens and asks nothing. */
+  status(): ServiceStatus
   /** Answers 503 to new requests, waits `graceMs` (10,000) for those under way, aborts the rest, and closes the storage it was given. */
   close(options?: { readonly graceMs?: number }): Promise<void>
 }
 
 const GRACE_MS = 10_000
+const NAME_BYTES = 4
 const STALL_TIMEOUT_MS = 60_000
 /** Fastest, and on answers that are not stored compressed as small as higher levels within a few percent. */
 const COMPRESSION_LEVEL = 1
@@ -60,6 +76,7 @@ export function createObjectService<H = unknown>(options: ObjectServiceOptions<H
 }
 
 class Service<H> implements ObjectService<H> {
+  readonly name: string
   readonly prefix: string
   readonly beginnings: readonly string[]
   readonly node: ObjectService<H>['node']
@@ -69,16 +86,20 @@ class Service<H> implements ObjectService<H> {
   readonly #store: GraphStore
   readonly #limits: Limits
   readonly #flights = new Flights()
+  readonly #teller: EventTeller
+  readonly #keeper = new StateKeeper()
   readonly #compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism() })
   readonly #extensions: readonly ServiceExtension<H>[]
   #opening: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
   constructor(options: ObjectServiceOptions<H>) {
+    this.name = options.name ?? randomBytes(NAME_BYTES).toString('hex')
+    this.#teller = new EventTeller({ service: this.name, onEvent: options.onEvent, logger: options.logger, requestLog: options.requestLog })
     const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
     this.#limits = resolveLimits(options.limits)
     const cors = options.cors === undefined ? undefined : corsPolicy(options.cors)
-    this.#store = graphStoreOf(options, { limits: this.#limits, newId, clock: options.clock, memoryBytesMax: options.memoryBytesMax, logger: options.logger })
+    this.#store = graphStoreOf(options, { limits: this.#limits, newId, clock: options.clock, memoryBytesMax: options.memoryBytesMax, onBackgroundError: (error) => this.#failedBesideRequests(error, options.logger) })
     this.#extensions = options.extensions ?? []
     const access = this.#extensions.reduce((inner, extension) => extension.access?.(inner) ?? inner, options.access)
     const guard = createGuard(access)
@@ -104,11 +125,17 @@ class Service<H> implements ObjectService<H> {
       flights: this.#flights,
       cors,
       errors: options.errors ?? 'answer',
-      failed: (error, context) => tell(options, error, context as ErrorContext<H>),
+      failed: (error, context) => {
+        this.#keeper.erred(error)
+        tell(options, error, context as ErrorContext<H>)
+      },
       newRequestId: newId,
+      openAccount: ({ requestId, method }) => new Account({ teller: this.#teller, inFlight: this.#keeper.inFlight, request: { requestId, method } }),
     })
     const wire = { stallTimeoutMs: options.stallTimeoutMs ?? STALL_TIMEOUT_MS, requestBytesMax: this.#limits.requestBytesMax }
-    const surface = new Surface(core, new RouteTable([...Object.values(resources), ...extended], options.prefix), wire)
+    const areas = this.#extensions.flatMap(({ area }) => area ?? [])
+    const description = { path: '/api/openapi.json', operations: { GET: descriptionOperation<H>({ prefix: context.prefix, areas }) } }
+    const surface = new Surface(core, new RouteTable([...Object.values(resources), description, ...extended], options.prefix), wire)
     this.prefix = surface.prefix
     this.beginnings = surface.beginnings
     this.node = surface.node
@@ -118,12 +145,15 @@ class Service<H> implements ObjectService<H> {
   }
 
   ready(): Promise<void> {
-    this.#opening ??= this.#open()
+    if (this.#opening === undefined) {
+      this.#opening = this.#open()
+      this.#keeper.opening(this.#opening)
+    }
     return this.#opening
   }
 
   project(projectId: string): ProjectObjects {
-    return projectObjects({ store: this.#store, ready: () => this.ready(), remove: (id) => this.#remove(id), flights: this.#flights, limits: this.#limits }, projectId)
+    return projectObjects({ store: this.#store, ready: () => this.ready(), remove: (id) => this.#remove(id), flights: this.#flights, limits: this.#limits, openAccount: (projectId) => new Account({ teller: this.#teller, inFlight: this.#keeper.inFlight, projectId }) }, projectId)
   }
 
   async *projects(): AsyncGenerator<readonly string[]> {
@@ -133,8 +163,27 @@ class Service<H> implements ObjectService<H> {
   }
 
   close(options: { readonly graceMs?: number } = {}): Promise<void> {
-    this.#closing ??= this.#close(options.graceMs ?? GRACE_MS)
+    if (this.#closing === undefined) {
+      this.#closing = this.#close(options.graceMs ?? GRACE_MS)
+      this.#keeper.closing(this.#closing)
+    }
     return this.#closing
+  }
+
+  subscribe(listener: EventListener): () => void {
+    return this.#teller.subscribe(listener)
+  }
+
+  status(): ServiceStatus {
+    const { uploads: uploadMemory, answers: answerMemory } = this.#store.memory?.() ?? {}
+    return {
+      state: this.#keeper.state,
+      requestsInFlight: this.#flights.size,
+      uploadsInFlight: this.#keeper.inFlight.uploads,
+      downloadsInFlight: this.#keeper.inFlight.downloads,
+      ...(uploadMemory === undefined ? {} : { uploadMemory: { heldBytes: uploadMemory.heldBytes, limitBytes: uploadMemory.limitBytes } }),
+      ...(answerMemory === undefined ? {} : { answerMemory: { heldBytes: answerMemory.heldBytes, limitBytes: answerMemory.limitBytes } }),
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
@@ -144,6 +193,12 @@ class Service<H> implements ObjectService<H> {
   async #open(): Promise<void> {
     await this.#store.ready()
     for (const extension of this.#extensions) await extension.open?.()
+  }
+
+  #failedBesideRequests(error: unknown, logger: Logger | undefined): void {
+    this.#keeper.erred(error)
+    logger?.error({ err: error }, 'work beside requests failed')
+    if (error instanceof StowageError && error.code === 'corrupt_data') this.#teller.tellError(error, {})
   }
 
   async #remove(projectId: string): Promise<void> {
@@ -172,12 +227,17 @@ function endpoint<H>(surface: Surface<H>, route: Route, resource: Resource<H>): 
   }
 }
 
+/** The server is well, and cannot take this request now. */
+const REFUSALS: ReadonlySet<string> = new Set(['overloaded', 'closing'])
+
 /** What a host's own listener throws must not fail the request, nor hide the error it was told of. */
 function tell<H>(options: ObjectServiceOptions<H>, error: StowageError, context: ErrorContext<H>): void {
   const { logger, onError } = options
   const { requestId } = context
   try {
-    if (error.statusCode >= 500) logger?.error({ err: error, code: error.code, requestId }, error.message)
+    const fields = { err: error, code: error.code, requestId }
+    if (REFUSALS.has(error.code)) logger?.warn?.(fields, error.message)
+    else if (error.statusCode >= 500) logger?.error(fields, error.message)
     onError?.(error, context)
   } catch (thrown) {
     logger?.error({ err: thrown, requestId }, 'onError threw')

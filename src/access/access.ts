@@ -1,3 +1,4 @@
+/** What may be done in a project. `write` includes `read` where the usual `authorize` decides. */
 export type Right = 'read' | 'write'
 
 /** In a principal's `projects`: the right holds for every project. */

@@ -8,6 +8,7 @@ import { checkAlgorithms, keyFinders, type TokenKey } from './keys.ts'
 
 const TOLERANCE_SECONDS_MAX = 300
 
+/** Which tokens `jwtAccess` takes (RFC 7519, RFC 8725). */
 export interface JwtAccessOptions {
   /** What verifies signatures; several during a change of keys. */
   readonly keys: TokenKey | readonly TokenKey[]

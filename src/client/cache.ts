@@ -16,12 +16,15 @@ export interface ObjectCache {
   getMany(scope: string, ids: readonly string[]): Promise<readonly (string | undefined)[]>
   /** In the order of `ids`. */
   hasMany(scope: string, ids: readonly string[]): Promise<readonly boolean[]>
+  /** Keeps the texts of these objects, or as many as there is room for. */
   putMany(scope: string, objects: readonly ObjectText[]): Promise<void>
   /** The newest first; a few are enough. */
   roots(scope: string): Promise<readonly CachedRoot[]>
+  /** Remembers a root, so that later downloads can leave out what is below it. */
   putRoot(scope: string, root: CachedRoot): Promise<void>
 }
 
+/** How much `memoryCache` keeps. */
 export interface MemoryCacheOptions {
   /** Characters of text that are kept, ids included; beyond them what was not used for longest goes. 134,217,728 by default. */
   readonly charactersMax?: number

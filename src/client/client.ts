@@ -5,6 +5,7 @@ import { checkPathId } from './remote.ts'
 import { RetryPolicy, type RetryOptions } from './retry.ts'
 import { Origins } from './serializer/origins.ts'
 
+/** Where the service is, who asks, and how patiently. */
 export interface ClientOptions extends ConnectionOptions {
   /** How failures of the network and passing ones of the server are dealt with; `false` never tries again. */
   readonly retry?: RetryOptions | false
@@ -14,6 +15,7 @@ export interface ClientOptions extends ConnectionOptions {
   readonly origins?: Origins
 }
 
+/** One service, as one token sees it. */
 export interface Client {
   /** The service's address, without a slash at the end. */
   readonly url: string

@@ -17,6 +17,7 @@ export interface Call {
   readonly signal?: AbortSignal
 }
 
+/** Where the service is: its address with the prefix, the token of its bearer scheme, and a `fetch` of one's own. */
 export interface ConnectionOptions {
   readonly url: string | URL
   readonly token: Token

@@ -7,6 +7,7 @@ import { ERROR_STATUS, type StowageErrorCode } from '../errors.ts'
  */
 export type ClientErrorCode = StowageErrorCode | 'network_failed' | 'timed_out' | 'http_error' | 'invalid_answer' | 'integrity_failed' | 'invalid_value'
 
+/** What an error of the client has beyond its code and message. */
 export interface ClientErrorOptions {
   readonly cause?: unknown
   readonly status?: number

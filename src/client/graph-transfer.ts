@@ -18,6 +18,7 @@ export interface GraphInfo {
   readonly have: ReadonlyMap<string, string>
 }
 
+/** How far a download of a graph is. */
 export interface GraphProgress {
   /** Objects that were handed on so far. */
   readonly objects: number
@@ -32,6 +33,7 @@ export interface GraphProgress {
   readonly restarts: number
 }
 
+/** How a graph is downloaded. */
 export interface TransferOptions extends CallOptions {
   /** Roots that the client has: `<id>`, or `<id>@<closure>`. Their objects are left out. */
   readonly have?: readonly string[]
@@ -39,7 +41,9 @@ export interface TransferOptions extends CallOptions {
   readonly strict?: boolean
   /** Take the hash of each object; for graphs whose ids are hashes. Throws `integrity_failed`. */
   readonly verifyIds?: boolean
+  /** Told what the server says of the answer, before the first object; again when a download starts anew. */
   readonly onInfo?: (info: GraphInfo) => void
+  /** Told after each batch of objects. */
   readonly onProgress?: (progress: GraphProgress) => void
 }
 

@@ -4,6 +4,7 @@ import { Level } from 'level'
 import { type CachedRoot, type ObjectCache, withRoot } from './cache.ts'
 import type { ObjectText } from './types.ts'
 
+/** Where `levelCache` keeps what was downloaded. */
 export interface LevelCacheOptions {
   /** The folder of the cache. It is made when there is none, and belongs to one process at a time. */
   readonly path: string
@@ -13,6 +14,7 @@ export interface LevelCacheOptions {
 export interface LevelCache extends ObjectCache, AsyncDisposable {
   /** Forgets everything. */
   clear(): Promise<void>
+  /** Lets what is under way end and frees the folder for other processes. */
   close(): Promise<void>
 }
 

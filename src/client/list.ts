@@ -5,6 +5,7 @@ import { decodeLines } from './lines.ts'
 import { IDS_PER_REQUEST, idsBody, type Remote } from './remote.ts'
 import type { CallOptions, Ids, ObjectText } from './types.ts'
 
+/** How a list of objects is downloaded. */
 export interface ListOptions extends CallOptions {
   /** Requests at a time, of a thousand ids each. 4 by default. */
   readonly concurrency?: number

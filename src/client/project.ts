@@ -18,24 +18,29 @@ export interface GraphOptions extends TransferOptions {
   readonly cache?: false
 }
 
+/** How a list of ids is asked about. */
 export interface DiffOptions extends CallOptions {
   /** Requests at a time, of a thousand ids each. 4 by default. */
   readonly concurrency?: number
 }
 
+/** Which of a list of ids the project holds. */
 export interface DiffResult {
   readonly held: ReadonlySet<string>
   /** Each once, in the order of the ids that were asked for. */
   readonly missing: readonly string[]
 }
 
+/** How a value is taken apart and uploaded. */
 export interface SendOptions extends UploadOptions, Omit<SerializeOptions, 'origins'> {}
 
+/** What became of a value that was sent. */
 export interface SendResult extends UploadResult {
   /** The id of the value. */
   readonly root: string
 }
 
+/** How a value is downloaded and put together. */
 export interface ReceiveOptions extends Omit<GraphOptions, 'have'>, Omit<DeserializeOptions, 'origins'> {}
 
 /**
@@ -50,12 +55,15 @@ export interface Project {
   diff(ids: Ids, options?: DiffOptions): Promise<DiffResult>
   /** One object without its children, `undefined` when it is not held. */
   single<T extends { readonly id: string } = DagObject>(id: string, options?: CallOptions): Promise<T | undefined>
+  /** The same as its text, character for character. */
   singleText(id: string, options?: CallOptions): Promise<ObjectText | undefined>
   /** The objects of a list as far as they are held, in batches, each once, in the order in which they come. */
   list<T extends { readonly id: string } = DagObject>(ids: Ids, options?: ListOptions): AsyncIterable<readonly T[]>
+  /** The same as texts, character for character. */
   listTexts(ids: Ids, options?: ListOptions): AsyncIterable<readonly ObjectText[]>
   /** An object and everything below it, in batches, each once, the root first. A download that breaks is taken up where it broke. */
   graph<T extends { readonly id: string } = DagObject>(root: string, options?: GraphOptions): AsyncIterable<readonly T[]>
+  /** The same as texts, character for character. */
   graphTexts(root: string, options?: GraphOptions): AsyncIterable<readonly ObjectText[]>
   /** Turns a value into objects (see `serialize`) and uploads what the server lacks. */
   send(value: object, options?: SendOptions): Promise<SendResult>

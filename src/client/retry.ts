@@ -1,5 +1,6 @@
 import { ClientError } from './errors.ts'
 
+/** How patiently a failed request is tried again. All times are in milliseconds. */
 export interface RetryOptions {
   /** How often one request is tried, the first time included, with nothing gained in between. 6 by default. */
   readonly attemptsMax?: number

@@ -10,6 +10,7 @@ export interface ObjectText {
   readonly json: string
 }
 
+/** What every call of the client can be told. */
 export interface CallOptions {
   /** Ends the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal

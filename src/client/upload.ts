@@ -5,6 +5,7 @@ import { fetchHeld, parseJson, type Remote } from './remote.ts'
 import type { CallOptions, ObjectText } from './types.ts'
 import { DraftGroups, type UploadSource } from './upload-source.ts'
 
+/** How far an upload is. */
 export interface UploadProgress {
   /** Objects that were read from the source so far. */
   readonly objects: number
@@ -20,6 +21,7 @@ export interface UploadProgress {
   readonly retries: number
 }
 
+/** What became of an upload. */
 export interface UploadResult extends UploadProgress {
   /** Objects that were new to the server, as it counts them. */
   readonly created: number
@@ -29,7 +31,9 @@ export interface UploadResult extends UploadProgress {
   readonly lastId: string | undefined
 }
 
+/** How objects are uploaded. */
 export interface UploadOptions extends CallOptions {
+  /** Told after each request, and when ids were asked about and some are held already. */
   readonly onProgress?: (progress: UploadProgress) => void
   /** Requests at a time. 4 by default. */
   readonly concurrency?: number

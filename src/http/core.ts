@@ -1,5 +1,6 @@
 import type { Access, Principal, Right } from '../access/access.ts'
 import { StowageError } from '../errors.ts'
+import type { Account } from '../events/account.ts'
 import { allowedOrigin, type CorsPolicy, corsHeaders, preflightHeaders } from './cors.ts'
 import { errorAnswer, toStowageError } from './errors.ts'
 import type { Answer, Exchange, Operation, PathParams } from './exchange.ts'
@@ -7,7 +8,7 @@ import type { Flights } from './flights.ts'
 import { allowOf, type Method, type Resource } from './router.ts'
 
 /** A request before its path's parameters are known to be ids. */
-export type Arrival<H> = Omit<Exchange<H>, 'params'>
+export type Arrival<H> = Omit<Exchange<H>, 'params' | 'account'>
 
 export interface CoreOptions {
   readonly ready: () => Promise<void>
@@ -18,6 +19,7 @@ export interface CoreOptions {
   /** Told of every failure, answered or not. Must not throw. */
   readonly failed: (error: StowageError, context: { readonly requestId: string; readonly host: unknown }) => void
   readonly newRequestId: () => string
+  readonly openAccount: (request: { readonly requestId: string; readonly method: string }) => Account
 }
 
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/
@@ -25,6 +27,7 @@ const REQUEST_ID = /^[\w.:+/=-]{1,128}$/
 /** What both kinds of hosts share: everything between an arrived request and its answer. */
 export class HttpCore<H> {
   readonly #options: CoreOptions
+  readonly #accounts = new WeakMap<object, Account>()
 
   constructor(options: CoreOptions) {
     this.#options = options
@@ -47,12 +50,13 @@ export class HttpCore<H> {
   /** The answer of a resource. Rejects only with `handOver`, and then with a `StowageError`. */
   answer(arrival: Arrival<H>, call: { readonly resource: Resource<H>; readonly params: () => PathParams; readonly handOver: boolean }): Promise<Answer> {
     const { resource, params, handOver } = call
-    return this.#guarded(arrival, handOver, async () => {
+    return this.#guarded(arrival, handOver, async (account) => {
       if (arrival.method === 'OPTIONS') return this.#optionsAnswer(arrival, allowOf(resource))
       const operation = operationOf(resource, arrival.method)
       if (operation === undefined) throw methodNotAllowed(allowOf(resource))
-      const exchange = { ...arrival, params: params() }
+      const exchange = { ...arrival, params: params(), account }
       resource.check?.(exchange.params)
+      account.routed(resource.path, exchange.params.projectId)
       this.#options.flights.checkOpen()
       await this.#open()
       return operation(exchange)
@@ -68,16 +72,29 @@ export class HttpCore<H> {
   report(thrown: unknown, arrival: Arrival<H>): StowageError {
     const error = toStowageError(thrown)
     const { signal, requestId, host } = arrival
-    if (!isClientGone(signal)) this.#options.failed(error, { requestId, host })
+    if (!isClientGone(signal)) {
+      this.#accounts.get(arrival)?.failed(error)
+      this.#options.failed(error, { requestId, host })
+    }
     return error
   }
 
-  async #guarded(arrival: Arrival<H>, handOver: boolean, work: () => Promise<Answer>): Promise<Answer> {
-    const answer = await work().catch((thrown: unknown) => {
+  async #guarded(arrival: Arrival<H>, handOver: boolean, work: (account: Account) => Promise<Answer>): Promise<Answer> {
+    const account = this.#options.openAccount(arrival)
+    this.#accounts.set(arrival, account)
+    const answer = await work(account).catch((thrown: unknown) => {
       const error = this.report(thrown, arrival)
-      if (handOver) throw error
+      account.answered(error.statusCode, error.code)
+      if (handOver) {
+        account.end()
+        throw error
+      }
       return errorAnswer(error)
     })
+    return accounted(this.#withCommonHeaders(answer, arrival), arrival.method, account)
+  }
+
+  #withCommonHeaders(answer: Answer, arrival: Arrival<H>): Answer {
     return { ...answer, headers: { ...answer.headers, ...this.#commonHeaders(arrival, answer.headers.Vary) } }
   }
 
@@ -100,6 +117,17 @@ export class HttpCore<H> {
     const preflight = cors === undefined ? {} : preflightHeaders(cors, allow, arrival.headers)
     return { status: 204, headers: { Allow: allow, ...preflight } }
   }
+}
+
+/** The answer, with what leaves counted and its end noted. */
+function accounted(answer: Answer, method: string, account: Account): Answer {
+  if (answer.status < 400) account.answered(answer.status)
+  const body = account.sending(answer.body, method === 'HEAD')
+  const release = (): void => {
+    answer.release?.()
+    account.end()
+  }
+  return { ...answer, ...(body === undefined ? {} : { body }), release }
 }
 
 /** Lets a request through to its operation, and tells who makes it: 401 without a principal, 403 without the right. */

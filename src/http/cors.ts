@@ -1,4 +1,5 @@
 
+/** Who may ask from a browser page of another origin (https://fetch.spec.whatwg.org, section 3.3). */
 export interface CorsOptions {
   /** `'*'`, a list of origins such as `https://viewer.example`, or a function that says whether an origin may. */
   readonly origins: '*' | readonly string[] | ((origin: string) => boolean)

@@ -8,6 +8,7 @@ import { closeWhileQueued } from './pipelined.ts'
 import type { MountPoint, Resource } from './router.ts'
 import { splitTarget } from './target.ts'
 
+/** Hands a request on to the host, or an error of it. */
 export type Next = (error?: unknown) => void
 
 export interface NodeOptions {

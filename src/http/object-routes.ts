@@ -2,6 +2,7 @@ import { checkObjectId, checkProjectId } from '../object/id.ts'
 import type { Operation, PathParams } from './exchange.ts'
 import type { Resource } from './router.ts'
 
+/** The six endpoints about objects, by the names under which `service.endpoints` has them. */
 export type EndpointName = 'diff' | 'upload' | 'single' | 'list' | 'graph' | 'stream'
 
 /** What an endpoint's path names, decoded. */
@@ -11,6 +12,7 @@ export interface Params {
   readonly objectId?: string
 }
 
+/** The method and the path of an endpoint, below the prefix, such as `/objects/:projectId`. */
 export interface Route {
   readonly method: 'GET' | 'POST'
   readonly path: string

@@ -4,6 +4,7 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Mountable } from '../http/mountable.ts'
 
+/** What the plugin is registered with, beside Fastify's own `prefix`. */
 export interface FastifyMountOptions {
   readonly service: Mountable<FastifyRequest>
 }

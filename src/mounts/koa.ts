@@ -15,6 +15,7 @@ export interface KoaContext {
 /** What `app.use()` takes. */
 export type KoaMiddleware<H> = (ctx: KoaContext & H, next: () => Promise<unknown>) => Promise<void>
 
+/** What of a path belongs to the host. */
 export interface KoaMountOptions {
   /** What stands before the paths, such as `/models`. */
   readonly prefix?: string

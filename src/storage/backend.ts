@@ -3,6 +3,7 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
+/** One record: a key and its value, as bytes. */
 export interface Entry {
   readonly key: Uint8Array
   readonly value: Uint8Array
@@ -68,6 +69,7 @@ export interface RecordStore {
   close(): Promise<void>
 }
 
+/** What a listing says of one blob: its name, its bytes, and when it was written, in milliseconds since 1970. */
 export interface BlobInfo {
   readonly name: string
   readonly size: number
@@ -105,6 +107,7 @@ export interface StorageBackend {
   readonly blobs: BlobStore
   /** Opens what calls would open at first use, so that a host learns early why it cannot start. Calling it again is fine. */
   ready?(): Promise<void>
+  /** Closes both halves. Closing again is fine. */
   close(): Promise<void>
 }
 

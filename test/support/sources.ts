@@ -20,7 +20,7 @@ export function readSources(folders: readonly string[], endings: readonly string
   return folders
     .filter((folder) => existsSync(join(REPOSITORY, folder)))
     .flatMap((folder) => readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path.split(sep).join('/')}`))
-    .filter((path) => endings.some((ending) => path.endsWith(ending)))
+    .filter((path) => !path.includes('/node_modules/') && endings.some((ending) => path.endsWith(ending)))
     .sort()
     .map(readSource)
 }

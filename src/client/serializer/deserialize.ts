@@ -6,6 +6,7 @@ import { findLinks, type Links } from './links.ts'
 import type { ChunkOrigin, Origin, Origins } from './origins.ts'
 import { CHUNK_TYPE, type GraphShape, setMember, TYPE_FIELD } from './shape.ts'
 
+/** How a received graph becomes a value again. */
 export interface DeserializeOptions extends GraphShape, CallOptions {
   /** Remembers here where the values came from, for `serialize`. */
   readonly origins?: Origins

@@ -24,18 +24,22 @@ export class Origins {
   readonly #objects = new WeakMap<object, Origin>()
   readonly #arrays = new WeakMap<object, readonly ChunkOrigin[]>()
 
+  /** The object that this value was; `undefined` for a value that was not received. */
   ofObject(value: object): Origin | undefined {
     return this.#objects.get(value)
   }
 
+  /** The objects that held the pieces of this array, in their order. */
   ofArray(value: object): readonly ChunkOrigin[] | undefined {
     return this.#arrays.get(value)
   }
 
+  /** Remembers where an object came from. */
   setObject(value: object, origin: Origin): void {
     this.#objects.set(value, origin)
   }
 
+  /** Remembers where the pieces of an array came from. */
   setArray(value: object, chunks: readonly ChunkOrigin[]): void {
     this.#arrays.set(value, chunks)
   }

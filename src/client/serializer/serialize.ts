@@ -6,6 +6,7 @@ import type { Origin, Origins } from './origins.ts'
 import { type Child, prepare, type PrepareOptions, type Prepared } from './prepare.ts'
 import { CHUNK_TYPE, type GraphShape, isReference, type Reference, TYPE_FIELD } from './shape.ts'
 
+/** How a value becomes objects. */
 export interface SerializeOptions extends GraphShape, CallOptions {
   /** Where received values came from: their unchanged parts keep their ids. */
   readonly origins?: Origins

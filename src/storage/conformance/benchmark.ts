@@ -17,6 +17,7 @@ export interface StorageFigures {
   readonly residentMbPeak: number
 }
 
+/** How much the benchmark of a backend writes and reads. */
 export interface StorageBenchmarkOptions {
   /** Records of about 80 bytes. 100,000 */
   readonly records?: number

@@ -4,9 +4,11 @@ import { randomBytes } from 'node:crypto'
 /** One rule of a seam's contract. `run` rejects with what broke it; any test runner can run it, one case after the other. */
 export interface ConformanceCase {
   readonly name: string
+  /** Rejects with what broke the rule. */
   readonly run: () => Promise<void>
 }
 
+/** Opens the store under test, each time with the same data where it is persistent. Every case calls it, and closes what it got. */
 export type Opener<S> = () => S | Promise<S>
 
 /** One rule as the suites write it: with a store that is open, and a context of helpers. */

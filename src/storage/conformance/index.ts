@@ -14,11 +14,13 @@ export { storageBenchmark } from './benchmark.ts'
 export type { StorageBenchmarkOptions, StorageFigures } from './benchmark.ts'
 export type { ConformanceCase, Opener } from './case.ts'
 
+/** Which rules a store cannot be asked for. */
 export interface ConformanceOptions {
   /** False for a store that forgets when it is closed: the cases that close it and open it again are left out. */
   readonly persistent?: boolean
 }
 
+/** Which rules a blob store cannot be asked for. */
 export interface BlobConformanceOptions extends ConformanceOptions {
   /** False for a store that keeps blobs in this process: the case that streams a large blob through bounded memory is left out. */
   readonly boundedMemory?: boolean

@@ -19,6 +19,8 @@ export interface ObjectStore {
   get(projectId: string, ids: readonly string[], options: { readonly signal: AbortSignal }): AsyncIterable<readonly StoredObject[]>
   /** The ids of everything below the root, held or not, each once. Without it the core walks the references itself. */
   descendants?(projectId: string, root: string, options: { readonly signal: AbortSignal }): AsyncIterable<readonly string[]>
+  /** Called before the first request. What it rejects with fails the requests that wait for it. */
   ready?(): Promise<void>
+  /** Called once, when the service closes and nothing is under way any more. */
   close?(): Promise<void>
 }

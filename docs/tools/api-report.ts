@@ -1,0 +1,93 @@
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Extractor, ExtractorConfig, type ExtractorMessage, type IConfigFile } from '@microsoft/api-extractor'
+import { type EntryPoint, entryPoints, REPOSITORY } from './entry-points.ts'
+
+/**
+ * `npm run api` compares what the package exports with the reports in `docs/api/`, so that no change of the public surface goes unseen;
+ * `npm run api -- --update` writes them. Needs `npm run build`. Every export must have a docstring, and every type that an exported one names
+ * must be exported, too, by one of the entry points.
+ */
+const REPORTS = join(REPOSITORY, 'docs', 'api')
+
+interface Report {
+  readonly file: string
+  readonly text: string
+  readonly exported: readonly string[]
+  readonly undocumented: readonly string[]
+  readonly forgotten: readonly string[]
+}
+
+function makeReport(entry: EntryPoint, folder: string): Report {
+  const file = `${entry.name.replaceAll('/', '-')}.api.md`
+  const messages: ExtractorMessage[] = []
+  const result = Extractor.invoke(configOf(entry, file, folder), {
+    localBuild: true,
+    messageCallback: (message) => {
+      messages.push(message)
+      message.handled = true
+    },
+  })
+  if (!result.succeeded) throw new Error(`${entry.name}: ${messages.map(({ text }) => text).join('\n')}`)
+  const text = readFileSync(join(folder, file), 'utf8').replaceAll('\r\n', '\n')
+  const declared = [...text.matchAll(/^(\/\/ @public.*)\nexport (?:declare |abstract )*(?:class|const|function|interface|type) (\w+)/gm)]
+  return {
+    file, text,
+    exported: declared.map(([, , name]) => name),
+    undocumented: declared.filter(([, comment]) => comment.includes('(undocumented)')).map(([, , name]) => name),
+    forgotten: messages.flatMap(({ messageId, text }) => (messageId === 'ae-forgotten-export' ? [/"(\w+)"/.exec(text)?.[1] ?? text] : [])),
+  }
+}
+
+function configOf({ types }: EntryPoint, file: string, folder: string): ExtractorConfig {
+  const configObject: IConfigFile = {
+    projectFolder: REPOSITORY,
+    mainEntryPointFilePath: join(REPOSITORY, types),
+    newlineKind: 'lf',
+    compiler: {
+      overrideTsconfig: {
+        compilerOptions: { target: 'es2022', lib: ['es2023', 'esnext.disposable'], module: 'nodenext', moduleResolution: 'nodenext', types: ['node'], strict: true, skipLibCheck: true },
+        files: [join(REPOSITORY, types)],
+      },
+    },
+    apiReport: { enabled: true, reportFolder: folder, reportTempFolder: join(folder, 'temporary'), reportFileName: file },
+    docModel: { enabled: false },
+    dtsRollup: { enabled: false },
+    tsdocMetadata: { enabled: false },
+  }
+  return ExtractorConfig.prepare({ configObject, configObjectFullPath: join(REPOSITORY, 'api-extractor.json'), packageJsonFullPath: join(REPOSITORY, 'package.json') })
+}
+
+function findings(reports: readonly Report[]): string[] {
+  const exported = new Set(reports.flatMap((report) => report.exported))
+  return reports.flatMap(({ file, undocumented, forgotten }) => [
+    ...undocumented.map((name) => `${file}: the export ${name} has no docstring`),
+    ...forgotten.filter((name) => !exported.has(name)).map((name) => `${file}: ${name} is named by an export and exported nowhere`),
+  ])
+}
+
+function differences(reports: readonly Report[]): string[] {
+  const committed = readdirSync(REPORTS).filter((name) => name.endsWith('.api.md'))
+  const changed = reports.filter(({ file, text }) => !committed.includes(file) || readFileSync(join(REPORTS, file), 'utf8') !== text).map(({ file }) => `${file} is not what the package exports`)
+  const left = committed.filter((name) => !reports.some(({ file }) => file === name)).map((name) => `${name} is of no entry point`)
+  return [...changed, ...left].map((finding) => `docs/api/${finding}; look at the change and run: npm run build && npm run api -- --update`)
+}
+
+function update(reports: readonly Report[]): void {
+  rmSync(REPORTS, { recursive: true, force: true })
+  mkdirSync(REPORTS, { recursive: true })
+  for (const { file, text } of reports) writeFileSync(join(REPORTS, file), text)
+}
+
+const folder = mkdtempSync(join(tmpdir(), 'stowage-api-'))
+try {
+  const reports = entryPoints().map((entry) => makeReport(entry, folder))
+  if (process.argv.includes('--update')) update(reports)
+  const wrong = [...findings(reports), ...differences(reports)]
+  for (const line of wrong) console.error(line)
+  if (wrong.length > 0) process.exitCode = 1
+  else console.log(`${reports.length} entry points, ${new Set(reports.flatMap(({ exported }) => exported)).size} exports, as in docs/api`)
+} finally {
+  rmSync(folder, { recursive: true, force: true })
+}

@@ -1,0 +1,7 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { openApiDocument } from '../../src/openapi/document.ts'
+import { REPOSITORY } from './entry-points.ts'
+
+/** A part of `npm run build`: the description as the package ships it, `stowage/openapi.json`. */
+writeFileSync(join(REPOSITORY, 'dist', 'openapi.json'), `${JSON.stringify(openApiDocument({ prefix: '' }), null, 2)}\n`)

@@ -1,0 +1,121 @@
+import { REQUEST_ID_PARAMETER, schemaRef } from '../shared.ts'
+import type { Content, Header, Headers, Parameter, Reference } from '../types.ts'
+import { DOOR_ID, PROJECT_ID, ROOT_ID } from './examples.ts'
+import { NO_CONTROL_CHARACTERS } from './schemas.ts'
+
+/** Parameters and headers that several endpoints share, and the answers that any of them can give. */
+
+export const TAG = 'Objects'
+
+export const PARAMETERS: Readonly<Record<string, Parameter>> = {
+  ProjectId: { name: 'projectId', in: 'path', required: true, description: 'The project.', schema: { type: 'string', ...schemaRef('ProjectId') }, examples: { demo: { value: PROJECT_ID } } },
+  ObjectId: { name: 'objectId', in: 'path', required: true, description: 'The object.', schema: { type: 'string', ...schemaRef('ObjectId') }, examples: { root: { value: ROOT_ID } } },
+  AcceptEncoding: {
+    name: 'Accept-Encoding',
+    in: 'header',
+    description: 'gzip and identity are what there is (RFC 9110 section 12.5.3). Stored objects are compressed already, so gzip costs nothing where lines are sent.',
+    schema: { type: 'string' },
+    examples: { gzip: { value: 'gzip' }, identity: { value: 'identity' } },
+  },
+  ContentEncoding: {
+    name: 'Content-Encoding',
+    in: 'header',
+    description: 'gzip around the body.',
+    schema: { type: 'string', enum: ['gzip', 'x-gzip', 'identity'] },
+  },
+  Strict: {
+    name: 'strict',
+    in: 'query',
+    description: 'With it, a 409 that names them where objects are referred to or asked for and not held. Without it they are left out and counted in `Stowage-Missing-Objects`. Its value does not matter.',
+    allowEmptyValue: true,
+    schema: { type: 'string' },
+    examples: { strict: { value: '' } },
+  },
+  Have: {
+    name: 'have',
+    in: 'query',
+    description: 'A root that the client has with everything below it; what it has is left out. `<id>`, or `<id>@<digest>` with the `Stowage-Closure` of the download that brought it, which holds also when that one was incomplete. Up to 100 times.',
+    style: 'form',
+    explode: true,
+    schema: { type: 'array', maxItems: 100, items: { type: 'string', minLength: 1, pattern: NO_CONTROL_CHARACTERS } },
+    examples: { door: { value: [DOOR_ID] } },
+  },
+  Archive: {
+    name: 'archive',
+    in: 'query',
+    description: 'The gzip of the lines as a file of its own, `application/gzip`, whatever `Accept` and `Accept-Encoding` say. Browsers can resume it.',
+    schema: { type: 'string', enum: ['gzip'] },
+    examples: { gzip: { value: 'gzip' } },
+  },
+  Range: {
+    name: 'Range',
+    in: 'header',
+    description: 'One range of bytes of the answer as it is sent (RFC 9110 section 14.2), for downloads that broke off. Other units, several ranges and bad syntax mean the whole.',
+    schema: { type: 'string' },
+    examples: { start: { value: 'bytes=0-99' } },
+  },
+  IfRange: {
+    name: 'If-Range',
+    in: 'header',
+    description: 'The strong entity tag that the range is of; any other answers the whole (RFC 9110 section 13.1.5).',
+    schema: { type: 'string' },
+    examples: { other: { value: '"0123456789abcdef-text-gzip"' } },
+  },
+  Heartbeats: {
+    name: 'X-Speckle-Object-Stream-Heartbeats',
+    in: 'header',
+    description: '`true` asks for a line `:heartbeat` whenever nothing else was sent for five seconds.',
+    schema: { type: 'string' },
+    examples: { true: { value: 'true' } },
+  },
+}
+
+export function parameter(name: string): Reference {
+  return { $ref: `#/components/parameters/${name}` }
+}
+
+/** Parameters of a path, which all its operations have. */
+export function pathParameters(...names: readonly string[]): readonly Reference[] {
+  return names.map(parameter)
+}
+
+export function parameters(...names: readonly string[]): readonly Reference[] {
+  return [...names.map(parameter), REQUEST_ID_PARAMETER]
+}
+
+export const HEADERS: Readonly<Record<string, Header>> = {
+  'Stowage-Objects': { description: 'How many objects the whole answer has.', required: true, schema: { type: 'string', pattern: '^\\d+$' } },
+  'Stowage-Missing-Objects': { description: 'How many objects are referred to or asked for and not held.', required: true, schema: { type: 'string', pattern: '^\\d+$' } },
+  'Stowage-Closure': {
+    description: 'Names the set of all objects at and below the root, as far as they are held: what `have=<id>@<digest>` takes.',
+    schema: { type: 'string', pattern: '^[0-9a-f]{16,128}$' },
+  },
+  'Stowage-Have': {
+    description: 'What became of each `have`: `<percent-encoded id>;subtracted`, `;unknown`, `;incomplete` or `;digest-mismatch`.',
+    schema: { type: 'string', pattern: '^[^;, ]+;(subtracted|unknown|incomplete|digest-mismatch)(, [^;, ]+;(subtracted|unknown|incomplete|digest-mismatch))*$' },
+  },
+  'Accept-Ranges': { description: 'That `Range` works on this answer.', schema: { type: 'string', const: 'bytes' } },
+  'Content-Range': { description: 'Which bytes these are, of how many (RFC 9110 section 14.4).', required: true, schema: { type: 'string', pattern: '^bytes (\\d+-\\d+|\\*)/\\d+$' } },
+  'Content-Encoding': { description: 'gzip, or absent.', schema: { type: 'string', const: 'gzip' } },
+  'Content-Disposition': { description: 'With `archive`: the name of the file.', schema: { type: 'string', pattern: '^attachment; filename="[\\w.-]+"$' } },
+}
+
+/** A header of an area or of all, where all answers of one kind have it. */
+export function required(name: string, header: Header): Headers {
+  return { [name]: { ...header, required: true } }
+}
+
+/** The two spellings of a list of ids. */
+export function idListContent(ids: readonly string[], unknown: string): Content {
+  const some = [...ids, unknown]
+  return {
+    'application/json': {
+      schema: schemaRef('ObjectIdList'),
+      examples: {
+        string: { summary: 'A string that holds a JSON array', value: { objects: JSON.stringify(some) } },
+        array: { summary: 'A plain array', value: { objects: some } },
+      },
+    },
+    'application/x-www-form-urlencoded': { schema: schemaRef('ObjectIdForm'), examples: { form: { value: { objects: JSON.stringify(some) } } } },
+  }
+}

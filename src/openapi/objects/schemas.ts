@@ -1,0 +1,117 @@
+import { schemaRef } from '../shared.ts'
+import type { Schema } from '../types.ts'
+
+export const NO_CONTROL_CHARACTERS = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$'
+
+/** Two fields and no more than one of the lists. */
+function maskOf(member: 'include' | 'exclude', description: string): Schema {
+  return {
+    type: 'object',
+    required: [member],
+    additionalProperties: false,
+    properties: { [member]: { type: 'array', maxItems: 1_000, items: { type: 'string' }, description } },
+  }
+}
+
+export const SCHEMAS: Readonly<Record<string, Schema>> = {
+  ObjectId: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 512,
+    pattern: NO_CONTROL_CHARACTERS,
+    description: 'Names an object. 1 to 512 bytes of UTF-8 without control characters (C0, DEL, C1), U+2028 and U+2029; in a path it is percent-encoded. Two ids are the same when their bytes are.',
+  },
+  ProjectId: {
+    type: 'string',
+    minLength: 1,
+    maxLength: 128,
+    pattern: NO_CONTROL_CHARACTERS,
+    description: 'Names a project: at most 128 bytes, otherwise by the rules of object ids.',
+  },
+  ObjectIdArray: {
+    type: 'string',
+    contentMediaType: 'application/json',
+    contentSchema: { type: 'array', items: { type: 'string' } },
+    description: 'A string, not an array: it holds the JSON text of an array of object ids. An id that can be no object\'s is not held.',
+  },
+  ObjectIdList: {
+    type: 'object',
+    required: ['objects'],
+    properties: {
+      objects: {
+        description: 'The ids, as many as fit 32 MB; 1,000 for each request is a recommendation.',
+        oneOf: [schemaRef('ObjectIdArray'), { type: 'array', items: { type: 'string' } }],
+      },
+    },
+  },
+  ObjectIdForm: { type: 'object', required: ['objects'], properties: { objects: schemaRef('ObjectIdArray') } },
+  ObjectDiffResponse: {
+    type: 'object',
+    additionalProperties: { type: 'boolean' },
+    description: 'Each id that was asked for: `true` when the project holds it, `false` when it does not.',
+  },
+  Object: {
+    type: 'object',
+    required: ['id'],
+    properties: {
+      id: schemaRef('ObjectId'),
+      service_type: { description: 'By the contract a string that names the type of the object. Stowage keeps whatever came.' },
+      totalChildrenCount: { description: 'By the contract an integer, the number of objects below this one. Stowage keeps whatever came.' },
+      numbers: { description: 'By the contract an array of numbers, as an example of content. Stowage keeps whatever came.' },
+    },
+    description: 'A JSON object with an id. It may hold any other members, and refers to others by `{"referencedId": "<id>"}` at any depth. It comes back as it was sent, character for character but for white space between lines.',
+  },
+  ObjectArray: { type: 'array', items: schemaRef('Object') },
+  ObjectLines: {
+    type: 'string',
+    pattern: '^([^\\t\\n]+\\t\\{[^\\n]*\\}\\n)*$',
+    description: 'One object a line: its id, a tab character, its JSON text, a line feed, also behind the last one.',
+  },
+  ObjectLinesWithHeartbeats: {
+    type: 'string',
+    pattern: '^(:heartbeat\\n|[^\\t\\n]+\\t\\{[^\\n]*\\}\\n)*$',
+    description: 'One object a line: its id, a tab character, its JSON text, a line feed, also behind the last one. Lines `:heartbeat` come only where they were asked for.',
+  },
+  UploadBatch: {
+    type: 'array',
+    items: {
+      type: 'object',
+      properties: { id: schemaRef('ObjectId') },
+      description: 'An object. One without an id is given one.',
+    },
+    description: 'Objects of at most 10 MB each.',
+  },
+  UploadSummary: {
+    type: 'object',
+    required: ['objects', 'created', 'differing', 'assigned'],
+    additionalProperties: false,
+    properties: {
+      objects: { type: 'integer', minimum: 0, description: 'Objects that came, each id once.' },
+      created: { type: 'integer', minimum: 0, description: 'Of these, how many were not held before.' },
+      differing: { type: 'integer', minimum: 0, description: 'Of the others, how many came with a text that differs from the one that is held. The held one stays.' },
+      assigned: { type: 'array', items: schemaRef('AssignedId'), description: 'The objects that came without an id.' },
+    },
+  },
+  AssignedId: {
+    type: 'object',
+    required: ['part', 'index', 'id'],
+    additionalProperties: false,
+    properties: {
+      part: { type: 'integer', minimum: 0, description: 'Which part of the body, from 0; 0 where there are no parts.' },
+      index: { type: 'integer', minimum: 0, description: 'Which element of its array, from 0.' },
+      id: schemaRef('ObjectId'),
+    },
+  },
+  ObjectStreamRequest: {
+    type: 'object',
+    required: ['objectIds'],
+    additionalProperties: false,
+    properties: {
+      objectIds: { type: 'array', minItems: 1, items: { type: 'string' }, description: 'The ids, as many as fit 32 MB.' },
+      attributeMask: {
+        description: 'Which top-level members to send. `id` always comes.',
+        oneOf: [maskOf('include', 'Only these.'), maskOf('exclude', 'All but these.')],
+      },
+    },
+  },
+}

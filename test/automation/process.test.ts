@@ -1,0 +1,140 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite, test, type TestContext } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { fileURLToPath } from 'node:url'
+import { type RunServer, runServer, TOKEN } from './run-server.ts'
+
+const FUNCTION = fileURLToPath(new URL('./functions/misbehaving.ts', import.meta.url))
+
+interface Ended {
+  readonly code: number | null
+  readonly output: string
+}
+
+/** The function's file as a process. */
+function started(t: TestContext, ...argv: readonly string[]): { readonly child: ChildProcess; readonly ended: Promise<Ended> } {
+  const child = spawn(process.execPath, [...process.execArgv, FUNCTION, ...argv], { stdio: ['ignore', 'pipe', 'pipe'] })
+  t.after(() => child.kill('SIGKILL'))
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+  return { child, ended: new Promise((resolve) => child.on('close', (code) => resolve({ code, output }))) }
+}
+
+async function ran(t: TestContext, what: string): Promise<Ended & { readonly server: RunServer }> {
+  const server = await runServer(t)
+  return { ...(await started(t, 'run', await server.written({ what })).ended), server }
+}
+
+/** What the server holds in the end. */
+function held({ run }: RunServer): readonly unknown[] {
+  const { status, message, annotations } = run.backend.reported
+  return [status, message, annotations.length]
+}
+
+suite('a function as a process', { concurrency: 2 }, () => {
+  for (const [what, status, message, code] of [
+    ['succeed', 'succeeded', 'all is well', 0],
+    ['fail', 'failed', 'a rule is broken', 0],
+    ['throw', 'exception', 'thrown by the function', 1],
+    ['timer', 'exception', 'thrown in a timer', 1],
+    ['rejection', 'exception', 'rejected, and nobody listens', 1],
+    ['forever', 'exception', 'the function waits for what can never happen: nothing is left in its process that could go on', 1],
+    ['leave-open', 'succeeded', 'a timer is still there', 0],
+  ] as const) {
+    test(`${what}: ${status}, exit code ${code}`, async (t) => {
+      const { server, ...ended } = await ran(t, what)
+      assert.deepEqual([ended.code, ...held(server)], [code, status, message, 1], ended.output)
+    })
+  }
+
+  for (const [what, signal, message] of [
+    ['obey', 'SIGTERM', 'the run was stopped: RunInterrupted: the process got SIGTERM'],
+    ['ignore', 'SIGINT', 'the run was stopped: RunInterrupted: the process got SIGINT; the function did not return within 300 ms'],
+  ] as const) {
+    test(`${signal} while the function would ${what}: an exception that says so`, async (t) => {
+      const server = await runServer(t)
+      const { child, ended } = started(t, await server.written({ what }))
+      while (server.run.backend.reported.progress === undefined) await wait(20)
+      child.kill(signal)
+      const { code, output } = await ended
+      assert.deepEqual([code, ...held(server)], [1, 'exception', message, 1], output)
+    })
+  }
+
+  test('a run that is canceled on the server ends, and stays canceled', async (t) => {
+    const server = await runServer(t)
+    const { ended } = started(t, await server.written({ what: 'obey' }))
+    while (server.run.backend.reported.progress === undefined) await wait(20)
+    await server.run.cancel()
+    const { code, output } = await ended
+    assert.deepEqual([code, server.run.backend.reported.status], [0, 'canceled'], output)
+    assert.match(output, /canceled: the run was canceled/)
+  })
+
+  test('a server that is lost: the process gives up in time, with an exit code that says so', async (t) => {
+    const server = await runServer(t)
+    server.fault = (req) => {
+      req.destroy()
+      return true
+    }
+    const { code, output } = await started(t, await server.written({ what: 'succeed' })).ended
+    assert.equal(code, 1)
+    assert.match(output, /the final report \(succeeded\) could not be delivered/)
+    assert.doesNotMatch(output, /47110815/)
+  })
+
+  test('a secret that is printed on purpose stays in the function', async (t) => {
+    const server = await runServer(t)
+    const { output } = await started(t, 'run', await server.written({ what: 'print', key: 'swordfish-4711' })).ended
+    const { message, logs } = server.run.backend.reported
+    assert.equal(message, 'no access with ******')
+    assert.doesNotMatch(JSON.stringify(logs) + output, /swordfish/)
+  })
+})
+
+suite('the command of a function', { concurrency: 2 }, () => {
+  test('writes the schema, under both spellings of the command', async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-schema-'))
+    t.after(() => rm(folder, { recursive: true }))
+    for (const command of ['generate_schema', 'generate-schema']) {
+      const path = join(folder, command)
+      assert.equal((await started(t, command, path).ended).code, 0)
+      const schema = JSON.parse(await readFile(path, 'utf8')) as { properties: object }
+      assert.deepEqual(Object.keys(schema.properties), ['what', 'key'])
+    }
+  })
+
+  test('validates inputs without running, and shows no value', async (t) => {
+    const server = await runServer(t)
+    assert.equal((await started(t, 'validate').ended).code, 0)
+    assert.equal((await started(t, 'validate', await server.written({ what: 'succeed' })).ended).code, 0)
+    const { code, output } = await started(t, 'validate', await server.written({ what: 'explode' })).ended
+    assert.equal(code, 1)
+    assert.match(output, /"what" must be/)
+    assert.doesNotMatch(output, /explode/)
+    assert.deepEqual(server.asked, [])
+  })
+
+  test('a run file that is none: exit code 2, without any of its text', async (t) => {
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-run-'))
+    t.after(() => rm(folder, { recursive: true }))
+    const path = join(folder, 'run.json')
+    for (const [text, words] of [[`{"speckleToken":"${TOKEN}"`, /the file is not JSON/], [`{"speckleToken":"${TOKEN}"}`, /automationRunData must be an object/]] as const) {
+      await writeFile(path, text)
+      const { code, output } = await started(t, 'run', path).ended
+      assert.equal(code, 2)
+      assert.match(output, words)
+      assert.doesNotMatch(output, /47110815/)
+    }
+    assert.equal((await started(t, 'run', join(folder, 'nothing')).ended).code, 2)
+  })
+
+  test('a file that is imported runs nothing', async () => {
+    const { misbehaving } = await import('./functions/misbehaving.ts')
+    assert.deepEqual([misbehaving.name, misbehaving.graceMs], ['misbehaving', 300])
+  })
+})

@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Validator } from '@seriousme/openapi-schema-validator'
+import { memoryBackend } from '../../adapters/memory.ts'
+import { createObjectService, ERROR_STATUS, openAccess } from '../../src/index.ts'
+import { composeDocument } from '../../src/openapi/compose.ts'
+import { openApiDocument } from '../../src/openapi/document.ts'
+import type { Examples, MediaType, Response } from '../../src/openapi/types.ts'
+import { served } from '../http/served.ts'
+import { ask } from '../mounts/ask.ts'
+import { Conformance } from './conformance.ts'
+
+const document = openApiDocument({ prefix: '' })
+const conformance = new Conformance(document)
+
+test('the document is one of OpenAPI 3.1, and the interface that it describes is 1.0.0', async () => {
+  const { valid, errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)) as Record<string, unknown>)
+  assert.ok(valid, JSON.stringify(errors))
+  assert.equal(document.info.version, '1.0.0')
+})
+
+test('every reference in the document leads somewhere, and nothing of its components is unused', () => {
+  const used = new Set(JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g))
+  for (const reference of used) assert.notEqual(conformance.resolve({ $ref: reference }), undefined, reference)
+  const answersOfNoOperation = new Set(['RouteNotFound', 'MethodNotAllowed'].map((name) => `#/components/responses/${name}`))
+  for (const [section, named] of Object.entries(document.components) as [string, object][]) {
+    if (section === 'securitySchemes') continue
+    for (const name of Object.keys(named)) {
+      const reference = `#/components/${section}/${name}`
+      assert.ok(used.has(reference) || answersOfNoOperation.has(reference), `${reference} is unused`)
+    }
+  }
+})
+
+test('operation ids are the names of the contract, each once', () => {
+  const ids = conformance.operations().map(({ operation }) => operation.operationId)
+  assert.equal(new Set(ids).size, ids.length)
+  for (const name of ['checkObjectsExist', 'uploadObjects', 'getSingleObject', 'getObjects', 'getObjectWithChildren']) assert.ok(ids.includes(name), name)
+})
+
+test('the routes of a service are the paths of its document, method by method', async (t) => {
+  const { port } = await served(t)
+  for (const [template, item] of Object.entries(document.paths)) {
+    const { headers } = await ask(port, { method: 'OPTIONS', path: template.replaceAll(/\{[^}]+\}/g, 'x') })
+    const documented = Object.keys(item).filter((key) => key !== 'parameters').map((method) => method.toUpperCase())
+    assert.deepEqual((headers.allow ?? '').split(', ').sort(), documented.sort(), template)
+  }
+  const service = createObjectService({ backend: memoryBackend(), access: openAccess() })
+  const beginnings = new Set(Object.keys(document.paths).map((template) => template.split('{')[0]))
+  assert.deepEqual(new Set(service.beginnings), beginnings)
+  const endpoints = Object.values(service.endpoints).map(({ path }) => path.replaceAll(/:(\w+)/g, '{$1}'))
+  for (const path of endpoints) assert.ok(path in document.paths, path)
+  await service.close()
+})
+
+test('every error code is documented, and with its own status', () => {
+  const told = new Map<string, Set<string>>()
+  const responses = [...conformance.operations().flatMap(({ operation }) => Object.values(operation.responses)), ...Object.values(document.components.responses ?? {})]
+  for (const response of responses as Response[]) {
+    const schema = response.content?.['application/json']?.schema?.allOf?.[1].properties
+    for (const code of schema?.code?.enum ?? []) told.set(String(code), (told.get(String(code)) ?? new Set<string>()).add(String(schema?.statusCode?.const)))
+  }
+  assert.deepEqual(Object.fromEntries([...told].map(([code, statuses]) => [code, [...statuses]])), Object.fromEntries(Object.entries(ERROR_STATUS).map(([code, status]) => [code, [String(status)]])))
+})
+
+test('every example is what its schema says', () => {
+  let seen = 0
+  const check = (pointer: readonly string[], examples: Examples | undefined): void => {
+    for (const [name, { value }] of Object.entries(examples ?? {})) {
+      seen++
+      assert.deepEqual(conformance.valueProblems([...pointer, 'schema'], value), [], `${pointer.join('/')} ${name}`)
+    }
+  }
+  const checkContent = (pointer: readonly string[], content: Readonly<Record<string, MediaType>> | undefined): void => {
+    for (const [type, media] of Object.entries(content ?? {})) check([...pointer, 'content', type], media.examples)
+  }
+  for (const [name, parameter] of Object.entries(document.components.parameters ?? {})) check(['components', 'parameters', name], parameter.examples)
+  for (const { template, method, operation } of conformance.operations()) {
+    const place = ['paths', template, method]
+    checkContent([...place, 'requestBody'], operation.requestBody?.content)
+    for (const [status, response] of Object.entries(operation.responses)) checkContent([...place, 'responses', status], (response as Response).content)
+  }
+  assert.ok(seen > 50, `${seen} examples`)
+})
+
+test('a service describes itself, below its prefix, to everybody', async (t) => {
+  const { port } = await served(t, { prefix: '/models/', access: { authenticate: () => undefined, authorize: () => false } })
+  const path = '/models/api/openapi.json'
+  const whole = await ask(port, { path })
+  assert.equal(whole.status, 200)
+  assert.deepEqual(JSON.parse(Buffer.from(whole.body, 'latin1').toString()), JSON.parse(JSON.stringify(openApiDocument({ prefix: '/models' }))))
+  assert.equal(openApiDocument({ prefix: '/models' }).servers[0].url, '/models')
+  const { etag } = whole.headers
+  assert.match(whole.headers['cache-control'], /^public/)
+  const head = await ask(port, { method: 'HEAD', path })
+  assert.deepEqual([head.headers.etag, head.headers['content-length'], head.body], [etag, whole.headers['content-length'], ''])
+  assert.deepEqual(await ask(port, { path, headers: { 'if-none-match': etag } }).then(({ status, body }) => [status, body]), [304, ''])
+  assert.equal((await ask(port, { path, headers: { 'if-match': '"other"' } })).status, 412)
+  assert.equal((await ask(port, { path: '/api/openapi.json' })).status, 404)
+})
+
+test('areas that give one name to two things are refused', () => {
+  const { openapi, info, servers, security } = document
+  const area = (path: string): Parameters<typeof composeDocument>[1][number] => ({ tags: [], paths: { [path]: {} }, components: { schemas: { [path]: {} } } })
+  const frame = { openapi, info, servers, security }
+  assert.deepEqual(Object.keys(composeDocument(frame, [area('/a'), area('/b')]).paths), ['/a', '/b'])
+  assert.throws(() => composeDocument(frame, [area('/a'), area('/a')]), { name: 'TypeError', message: /"\/a" differently/ })
+})

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict'
+import type { TestContext } from 'node:test'
+import * as fc from 'fast-check'
+import { openApiDocument } from '../../src/openapi/document.ts'
+import type { StowageError } from '../../src/index.ts'
+import { jsonUpload, rawExchange, type Served, served } from '../http/served.ts'
+import { type Answered, ask, type Sent } from '../mounts/ask.ts'
+import { hostileRequests, validRequests } from './arbitrary-requests.ts'
+import { Conformance } from './conformance.ts'
+
+export interface FuzzOptions {
+  /** How long each of the three properties is tried. */
+  readonly timeMs: number
+  readonly seed: number
+  /** The counterexample of a failed run, as fast-check prints it. */
+  readonly path?: string
+}
+
+/** Far more than any of these small requests needs, also on a machine that is busy. */
+const ANSWER_MS_MAX = 10_000
+const STALL_TIMEOUT_MS = 500
+/** What a request that follows the document may be answered with, as ids and versions are made up. */
+const GOOD_STATUSES: ReadonlySet<number> = new Set([200, 204, 206, 304, 404, 409, 412, 416])
+const MODEL: readonly object[] = [
+  { id: 'root', children: [{ referencedId: 'child0' }, { referencedId: 'child1' }] }, { id: 'child0', text: 'x'.repeat(4_000) }, { id: 'child1', n: 1.5 }, { id: 'incomplete', child: { referencedId: 'unknown' } },
+]
+
+/** A server to be sent anything, and what its host was told. */
+export class FuzzedServer {
+  readonly conformance: Conformance = new Conformance(openApiDocument({ prefix: '' }))
+  readonly #running: Served
+  readonly #failures: readonly StowageError[]
+  readonly #options: FuzzOptions
+
+  private constructor(running: Served, failures: readonly StowageError[], options: FuzzOptions) {
+    this.#running = running
+    this.#failures = failures
+    this.#options = options
+  }
+
+  static async start(t: TestContext, options: FuzzOptions): Promise<FuzzedServer> {
+    const failures: StowageError[] = []
+    const running = await served(t, {
+      limits: { requestBytesMax: 200_000, objectBytesMax: 50_000, inflatedBytesMax: 1_000_000, idListBytesMax: 20_000, objectsMax: 1_000, nestingMax: 100, partsMax: 10, partHeaderBytesMax: 1_000 },
+      stallTimeoutMs: STALL_TIMEOUT_MS,
+      cors: { origins: ['https://viewer.example'] },
+      onError: (error) => failures.push(error),
+    })
+    const fuzzed = new FuzzedServer(running, failures, options)
+    assert.equal((await running.service.fetch(new Request('http://in.process/objects/demo', jsonUpload(MODEL)))).status, 200)
+    return fuzzed
+  }
+
+  /** Requests as the document describes them are answered well. */
+  valid(): Promise<number> {
+    return this.#holds(validRequests(this.conformance), async (sent) => {
+      const answered = await this.#answer(sent)
+      assert.ok(GOOD_STATUSES.has(answered.status), `${answered.status} ${answered.body}`)
+    })
+  }
+
+  /** Requests that are wrong in any way get an answer that the document describes, and never one of 500 and above. */
+  hostile(): Promise<number> {
+    return this.#holds(hostileRequests(this.conformance), async (sent) => {
+      const answered = await this.#answer(sent)
+      assert.ok(answered.status < 500, `${answered.status} ${answered.body}`)
+    })
+  }
+
+  /** A request that is itself broken may lose its connection, but not for ever, and harms no other. */
+  broken(): Promise<number> {
+    const wrongLengths = fc.tuple(validRequests(this.conformance), fc.integer({ min: -50, max: 50 }), fc.constantFrom('', 'Transfer-Encoding: chunked\r\n'))
+    return this.#holds(wrongLengths, async ([sent, off, framing]) => {
+      const answer = await withinTime(rawExchange(this.#running.port, [rawRequest(sent, off, framing)]))
+      const [, status] = /^HTTP\/1\.1 (\d{3})/.exec(answer) ?? []
+      assert.ok(status === undefined || Number(status) < 500, answer.slice(0, 500))
+    })
+  }
+
+  /** After everything: the model is still there, and nothing failed inside. */
+  async stillServes(): Promise<void> {
+    const { port } = this.#running
+    const answered = await ask(port, { path: '/objects/demo/root', headers: { accept: 'text/plain' } })
+    assert.equal(answered.body, [MODEL[0], MODEL[1], MODEL[2]].map((object) => `${(object as { id: string }).id}\t${JSON.stringify(object)}\n`).join(''))
+    assert.deepEqual(this.#failures.filter(({ statusCode }) => statusCode >= 500).map(({ code, cause }) => [code, cause]), [])
+  }
+
+  async #answer(sent: Sent): Promise<Answered> {
+    const answered = await withinTime(ask(this.#running.port, sent))
+    assert.deepEqual(this.conformance.problems({ method: sent.method ?? 'GET', path: sent.path }, answered), [])
+    return answered
+  }
+
+  /** Resolves with the number of requests that were tried. */
+  async #holds<T>(requests: fc.Arbitrary<T>, check: (request: T) => Promise<void>): Promise<number> {
+    const { timeMs, seed, path } = this.#options
+    let tried = 0
+    const counted = async (request: T): Promise<void> => {
+      tried++
+      await check(request)
+    }
+    await fc.assert(fc.asyncProperty(requests, counted), {
+      seed, numRuns: Number.MAX_SAFE_INTEGER, interruptAfterTimeLimit: timeMs, markInterruptAsFailure: false, ...(path === undefined ? {} : { path }),
+    })
+    return tried
+  }
+}
+
+/** A request whose length is off by some bytes, or whose body is no chunks although it says so. */
+function rawRequest({ method = 'GET', path, headers = {}, body = '' }: Sent, off: number, framing: string): Buffer {
+  const bytes = Buffer.from(body)
+  const length = framing === '' ? `Content-Length: ${Math.max(0, bytes.length + off)}\r\n` : framing
+  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')
+  return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines}${length}\r\n`, 'latin1'), bytes])
+}
+
+async function withinTime<T>(answer: Promise<T>): Promise<T> {
+  let timer: NodeJS.Timeout | undefined
+  const late = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`no answer came within ${ANSWER_MS_MAX} ms`)), ANSWER_MS_MAX)
+  })
+  return Promise.race([answer, late]).finally(() => clearTimeout(timer))
+}
