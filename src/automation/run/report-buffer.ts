@@ -8,7 +8,7 @@ const REPORT_LENGTH_MAX = 262_144
 const REPORT_ITEMS_MAX = 500
 /** A function that streams is held back from here on, and one that does not is refused at the hard limit. */
 const HELD_BACK_LENGTH = 4_194_304
-const RESULTS_LENGTH_MAX = 67_108_864
+const RESULTS_LENGTH_MAX = 33_554_432
 const LINES_MAX = 10_000
 const LINES_LENGTH_MAX = 4_194_304
 

@@ -31,6 +31,7 @@ export class Reporter {
   readonly #givenUp = new AbortController()
   #sequence = 1
   #timer: NodeJS.Timeout | undefined
+  #giveUpTimer: NodeJS.Timeout | undefined
   #pumping: Promise<void> | undefined
   #failure: unknown
   #isClosed = false
@@ -75,7 +76,7 @@ export class Reporter {
 
   /** Delivers what was said so far. Resolves in bounded time, whatever happens. */
   async drain(): Promise<void> {
-    setTimeout(() => this.#givenUp.abort(), this.#options.deliverMs).unref()
+    this.#giveUpTimer ??= setTimeout(() => this.#givenUp.abort(), this.#options.deliverMs)
     while (!this.#buffer.isEmpty && !this.#givenUp.signal.aborted) await this.#flush()
   }
 
@@ -88,6 +89,7 @@ export class Reporter {
   /** Ends everything; what is not delivered is lost. */
   close(): void {
     clearTimeout(this.#timer)
+    clearTimeout(this.#giveUpTimer)
     this.#isClosed = true
     this.#givenUp.abort()
   }
@@ -100,7 +102,7 @@ export class Reporter {
       await this.#send(final)
       return undefined
     } catch (error) {
-      return error
+      return this.#givenUp.signal.aborted ? (this.#failure ?? error) : error
     } finally {
       this.close()
     }

@@ -9,7 +9,7 @@ import { withinRun } from './failures.ts'
 import { startHeartbeat } from './heartbeat.ts'
 import { Mark } from './marks.ts'
 import { type FinalReport, Reporter } from './reporter.ts'
-import { isRefusal, type RunRetryOptions } from './retry.ts'
+import { isRefusal, isRetryable, type RunRetryOptions } from './retry.ts'
 import { RunContext, type RunContextParts } from './run-context.ts'
 import { Scrubber } from './scrubber.ts'
 import { cut, describeThrown, explainThrown, messageText, TEXT_LIMITS } from './texts.ts'
@@ -229,7 +229,7 @@ class Run {
   /** Failures of calls that nobody waited for, and reports that were refused for what they held. */
   #unheard(): { readonly error: unknown } | undefined {
     const { failure } = this.#reporter
-    if (failure !== undefined && !isRefusal(failure)) return { error: new Error(`a report could not be delivered: ${describeThrown(failure)}`, { cause: failure }) }
+    if (failure !== undefined && !isRefusal(failure) && !isRetryable(failure)) return { error: new Error(`a report could not be delivered: ${describeThrown(failure)}`, { cause: failure }) }
     return this.#calls.unheededFailure()
   }
 

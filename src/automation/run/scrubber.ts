@@ -5,6 +5,12 @@ const SHOWN = '******'
 const SECRET_LENGTH_MIN = 4
 /** Fewer characters of base64 say too little to be taken for a secret. */
 const BASE64_LENGTH_MIN = 6
+/** Longer secrets are looked for piece by piece: there is a longest pattern that can be run. */
+const PIECE_CHARACTERS = 200
+/** Beyond so many pieces a secret is looked for as it is. */
+const PIECES_MAX = 80
+
+type Spell = (character: string) => string
 
 /**
  * Removes secrets from texts by their value, in whatever spelling they stand: as they are, with any of their characters percent-encoded (RFC 3986 section 2.1) or
@@ -12,20 +18,26 @@ const BASE64_LENGTH_MIN = 6
  * characters stay.
  */
 export class Scrubber {
-  readonly #pattern: RegExp | undefined
+  readonly #patterns: readonly RegExp[]
+  readonly #whole: readonly string[]
 
   constructor(secrets: readonly string[]) {
-    const spellings = [...new Set(secrets)].filter(({ length }) => length >= SECRET_LENGTH_MIN).sort((a, b) => b.length - a.length).flatMap(spellingsOf)
-    this.#pattern = spellings.length === 0 ? undefined : new RegExp(spellings.join('|'), 'g')
+    const removed = [...new Set(secrets)].filter(({ length }) => length >= SECRET_LENGTH_MIN).sort((a, b) => b.length - a.length)
+    this.#whole = removed
+    this.#patterns = [...new Set(removed.flatMap(piecesOf).flatMap(patternsOf))].map((pattern) => new RegExp(pattern, 'g'))
   }
 
   text(text: string): string {
-    return this.#pattern === undefined ? text : text.replace(this.#pattern, SHOWN)
+    if (this.#whole.length === 0) return text
+    let clean = text
+    for (const secret of this.#whole) clean = clean.replaceAll(secret, SHOWN)
+    for (const pattern of this.#patterns) clean = clean.replace(pattern, SHOWN)
+    return clean === text ? text : clean.replace(/(?:\*{6})+/g, SHOWN)
   }
 
   /** The same with every text in it, names of members included. */
   json<T extends JsonValue>(value: T): T {
-    return (this.#pattern === undefined ? value : this.#json(value)) as T
+    return (this.#whole.length === 0 ? value : this.#json(value)) as T
   }
 
   #json(value: JsonValue): JsonValue {
@@ -36,22 +48,31 @@ export class Scrubber {
   }
 }
 
-function spellingsOf(secret: string): string[] {
-  const bytes = Buffer.from(secret)
-  const hex = bytes.toString('hex')
-  return [Array.from(secret, characterPattern).join(''), anyCase(hex), ...base64Patterns(bytes)]
+/** As long as can be matched; the last one is not shorter than a secret may be. */
+function piecesOf(secret: string): string[] {
+  const characters = Array.from(secret)
+  const count = Math.ceil(characters.length / PIECE_CHARACTERS)
+  const length = Math.ceil(characters.length / count)
+  return Array.from({ length: Math.min(count, PIECES_MAX) }, (_, at) => characters.slice(at * length, (at + 1) * length).join(''))
 }
 
-/** One character as itself, percent-encoded, or escaped. */
-function characterPattern(character: string): string {
+function patternsOf(piece: string): string[] {
+  const bytes = Buffer.from(piece)
+  const spelled = (spell: Spell): string => Array.from(piece, spell).join('')
+  return [spelled(plainPattern), spelled(escapedPattern), anyCase(bytes.toString('hex')), ...base64Patterns(bytes)]
+}
+
+/** A character as itself, or percent-encoded. */
+function plainPattern(character: string): string {
   const percent = anyCase(Buffer.from(character).toString('hex').replace(/../g, '%$&'))
+  return `(?:${quoted(character)}|${percent}${character === ' ' ? '|\\+' : ''})`
+}
+
+/** A character as within a JSON string. Apart from the other one: where a backslash may be one or two, a long row of them can be read in too many ways. */
+function escapedPattern(character: string): string {
   const unicode = Array.from({ length: character.length }, (_, at) => `\\\\u${anyCase(character.charCodeAt(at).toString(16).padStart(4, '0'))}`).join('')
-  const short = JSON.stringify(character).slice(1, -1)
-  const forms = [quoted(character), percent, unicode]
-  if (short !== character) forms.push(quoted(short))
-  if (character === '/') forms.push('\\\\/')
-  if (character === ' ') forms.push('\\+')
-  return `(?:${forms.join('|')})`
+  const slash = character === '/' ? '|\\\\/' : ''
+  return `(?:${quoted(JSON.stringify(character).slice(1, -1))}|${unicode}${slash})`
 }
 
 /** What base64 makes of these bytes wherever they begin: the characters that depend on nothing beside them. */

@@ -1,5 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
-import { defineInputs, executeFunction, secret, select } from '../../../src/automation/index.ts'
+import { type AutomationFunction, defineInputs, executeFunction, secret, select } from '../../../src/automation/index.ts'
 
 /** A function that is started as a process of its own, and does what its input says. */
 class Inputs extends defineInputs({
@@ -7,7 +7,7 @@ class Inputs extends defineInputs({
   key: secret({ required: false }),
 }) {}
 
-export const misbehaving = executeFunction(async (context, { what, key }) => {
+export const misbehaving: AutomationFunction = executeFunction(async (context, { what, key }) => {
   context.attachInfoToObjects('before', ['an-object'], 'said before the end')
   switch (what) {
     case 'succeed':

@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { suite, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type AutomationContext, defineFunction, defineInputs, runFunction, type RunBackend, type RunOptions, type RunOutcome, type RunReport, secret } from '../../src/automation/index.ts'
+import { StowageError } from '../../src/index.ts'
+import { memoryRun } from './memory-run.ts'
+
+class Inputs extends defineInputs({ key: secret({ required: false }) }) {}
+
+type Body = (context: AutomationContext<Inputs>, inputs: Inputs) => void | Promise<void>
+
+const QUICK: Pick<RunOptions, 'flushMs' | 'deliverMs' | 'leaseIntervalMs' | 'retry'> = { flushMs: 5, deliverMs: 2_000, leaseIntervalMs: 20, retry: { delayMs: 1, delayMsMax: 5 } }
+
+interface Ran {
+  readonly outcome: RunOutcome
+  readonly reported: Awaited<ReturnType<typeof memoryRun>>['backend']['reported']
+  readonly reports: readonly RunReport[]
+}
+
+/** Runs a body over a backend in memory, whose methods may be replaced. */
+async function ran(body: Body, change: (backend: RunBackend) => Partial<RunBackend> = () => ({}), options: Partial<RunOptions> = {}): Promise<Ran> {
+  const { backend, runData } = await memoryRun()
+  const reports: RunReport[] = []
+  const recorded: RunBackend = {
+    client: backend.client,
+    triggeringVersion: () => backend.triggeringVersion(),
+    report: (report) => {
+      reports.push(report)
+      return backend.report(report)
+    },
+    createVersion: (version) => backend.createVersion(version),
+    storeArtifact: (artifact) => backend.storeArtifact(artifact),
+  }
+  const outcome = await runFunction(defineFunction(body, Inputs, { graceMs: 100 }), { ...QUICK, runData, inputs: null, ...options, backend: { ...recorded, ...change(recorded) } })
+  return { outcome, reported: backend.reported, reports }
+}
+
+const unavailable = (): StowageError => new StowageError('storage_unavailable', 'try again')
+
+suite('delivery', () => {
+  test('reports that fail come again under the same number until they are taken, each once, though the answer was lost', async () => {
+    let calls = 0
+    const { outcome, reported } = await ran(async (context) => {
+      for (let n = 0; n < 30; n++) {
+        context.attachErrorToObjects('rule', [`object-${n}`], 'broken')
+        context.log.info(`line ${n}`)
+        if (n % 10 === 0) await wait(8)
+      }
+      context.markRunFailed('thirty')
+    }, ({ report }) => ({
+      report: async (sent) => {
+        calls += 1
+        if (calls % 3 === 0) throw unavailable()
+        await report(sent)
+        if (calls % 3 === 1) throw unavailable()
+      },
+    }))
+    assert.deepEqual([outcome.status, outcome.isDelivered, reported.status, reported.message], ['failed', true, 'failed', 'thirty'])
+    assert.deepEqual(reported.annotations.map(({ objectAppIds }) => Object.keys(objectAppIds)[0]), Array.from({ length: 30 }, (_, n) => `object-${n}`))
+    assert.deepEqual(reported.logs.map(({ message }) => message), Array.from({ length: 30 }, (_, n) => `line ${n}`))
+  })
+
+  test('says first that it runs, then many things at once in few reports of bounded size, and the status last', async () => {
+    const { reports } = await ran((context) => {
+      for (let n = 0; n < 3_000; n++) context.attachInfoToObjects('rule', [`object-${n}`], 'x'.repeat(200))
+      for (let n = 0; n <= 1_000; n++) context.progress(n / 1_000)
+      context.markRunSuccess('done')
+    })
+    assert.equal(reports[0].status, 'running')
+    assert.deepEqual(reports.map(({ sequence }) => sequence), reports.map((_, at) => at + 1))
+    assert.ok(reports.length < 20, `${reports.length} reports`)
+    assert.ok(reports.every((report) => JSON.stringify(report).length < 400_000))
+    assert.equal(reports.reduce((sum, { results = [] }) => sum + results.length, 0), 3_000)
+    assert.ok(reports.filter(({ progress }) => progress !== undefined).length < 5)
+    assert.equal(reports.at(-1)?.status, 'succeeded')
+  })
+
+  test('an annotation of many objects becomes several', async () => {
+    const { reported } = await ran((context) => {
+      context.attachWarningToObjects('many', Array.from({ length: 2_500 }, (_, n) => ({ id: `object-${n}`, applicationId: `app-${n}` })), 'too many')
+      context.markRunSuccess('done')
+    })
+    assert.deepEqual(reported.annotations.map(({ objectAppIds }) => Object.keys(objectAppIds).length), [1_000, 1_000, 500])
+    assert.equal(reported.annotations[2].objectAppIds['object-2499'], 'app-2499')
+  })
+
+  test('what waits for delivery is bounded: annotations are refused, lines are counted and left out', async () => {
+    let release = (): void => undefined
+    const blocked = new Promise<void>((resolve) => (release = resolve))
+    const { outcome, reported } = await ran(async (context) => {
+      for (let n = 0; n < 12_000; n++) context.log.debug(`line ${n}`)
+      assert.throws(() => {
+        for (let n = 0; n < 10_000; n++) context.attachInfoToObjects('rule', ['object'], 'x'.repeat(4_000))
+      }, { code: 'overloaded' })
+      release()
+      context.markRunSuccess('done')
+    }, ({ report }) => ({
+      report: async (sent) => {
+        await blocked
+        await report({ ...sent, results: [] })
+      },
+    }))
+    assert.equal(outcome.status, 'succeeded')
+    assert.match(reported.logs.at(-1)?.message ?? '', /2000 lines were left out/)
+  })
+
+  test('a report that is refused for what it holds makes the run an exception; the rest arrives', async () => {
+    const { outcome, reported } = await ran(async (context) => {
+      context.attachInfoToObjects('wrong', ['object'], 'refused')
+      await wait(30)
+      context.attachInfoToObjects('right', ['object'], 'taken')
+      context.markRunSuccess('done')
+    }, ({ report }) => ({
+      report: async (sent) => {
+        if (sent.results?.some(({ category }) => category === 'wrong') === true) throw new StowageError('invalid_request', 'no such category')
+        await report(sent)
+      },
+    }))
+    assert.deepEqual([outcome.status, outcome.isDelivered], ['exception', true])
+    assert.match(reported.message, /could not be delivered: StowageError: no such category/)
+    assert.deepEqual(reported.annotations.map(({ category }) => category), ['right'])
+  })
+
+  test('a backend that never answers is given up in time', async () => {
+    const { outcome } = await ran((context) => context.markRunSuccess('done'), () => ({ report: () => new Promise<void>(() => undefined) }), { deliverMs: 50 })
+    assert.deepEqual([outcome.status, outcome.isDelivered], ['exception', false])
+  })
+
+  test('a run that was ended on the other side stops, and says nothing more', async () => {
+    const { outcome, reported } = await ran(async (context) => {
+      context.progress(0.5)
+      await wait(5_000, undefined, { signal: context.signal })
+    }, () => ({ report: async ({ sequence }) => { if (sequence > 1) throw new StowageError('conflict', 'the run is canceled') } }))
+    assert.deepEqual([outcome.status, outcome.isDelivered, reported.status], ['canceled', false, 'pending'])
+  })
+
+  test('the lease tells of a cancellation; a beat that fails is no reason to stop', async () => {
+    let beats = 0
+    const { outcome } = await ran(async (context) => void (await wait(5_000, undefined, { signal: context.signal })), () => ({
+      renewLease: async () => {
+        beats += 1
+        if (beats < 3) throw unavailable()
+        return { status: 'running', canceled: beats > 4 }
+      },
+    }))
+    assert.deepEqual([outcome.status, outcome.message, beats], ['canceled', 'the run was canceled', 5])
+  })
+
+  test('a final report that comes second is told as not delivered', async () => {
+    const { outcome, reported } = await ran((context) => context.markRunSuccess('mine'), ({ report }) => ({
+      report: async (sent) => {
+        if (sent.status === 'succeeded') await report({ ...sent, sequence: 1_000, status: 'failed', message: 'theirs' })
+        await report(sent)
+        if (sent.status === 'succeeded') throw new StowageError('conflict', 'the run has failed')
+      },
+    }))
+    assert.deepEqual([outcome.status, outcome.isDelivered, reported.status, reported.message], ['succeeded', false, 'failed', 'theirs'])
+  })
+
+  test('secrets leave in no channel: messages, annotations, metadata, results, progress, log, names and versions', async () => {
+    const key = 'sword fish/4711'
+    const { reported, reports } = await ran(async (context, inputs) => {
+      const shown = inputs.key?.reveal() ?? ''
+      const encoded = encodeURIComponent(shown)
+      context.attachErrorToObjects(`category ${shown}`, [{ id: 'object', applicationId: shown }], `message ${encoded}`, { [shown]: Buffer.from(`u:${shown}`).toString('base64') })
+      context.progress(0.5, `with ${shown}`)
+      context.log.warn(`with ${shown}`, { shown, json: JSON.stringify({ shown }), token: 'token-0815' })
+      await context.createNewVersionInProject('demo', { name: 'new' }, `version of ${shown}`)
+      context.markRunFailed(`no access with ${encoded} and token-0815`, { shown })
+    }, () => ({}), { inputs: { key }, secrets: ['token-0815'] })
+    const said = JSON.stringify([reports, reported])
+    assert.equal(reported.message, 'no access with ****** and ******')
+    assert.equal(reported.versions[0].message, 'version of ******')
+    for (const trace of ['4711', '0815', Buffer.from(key).toString('base64').slice(2, 12)]) assert.ok(!said.includes(trace), trace)
+  })
+})

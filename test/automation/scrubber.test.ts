@@ -1,0 +1,40 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { Scrubber } from '../../src/automation/index.ts'
+
+const SECRET = 'pä$$ "w/ord\\+1\n'
+const scrubber = new Scrubber([SECRET, 'abc', 'plainkey'])
+
+test('removes a secret however it is spelled', () => {
+  const base64 = (text: string): string => Buffer.from(text).toString('base64')
+  const spellings = [
+    SECRET, JSON.stringify(SECRET).slice(1, -1), encodeURIComponent(SECRET), encodeURIComponent(SECRET).toLowerCase(), encodeURI(SECRET),
+    Array.from(SECRET, (c) => `\\u${c.charCodeAt(0).toString(16).padStart(4, '0')}`).join(''), new URLSearchParams({ x: SECRET }).toString().slice(2),
+    Buffer.from(SECRET).toString('hex'), Buffer.from(SECRET).toString('hex').toUpperCase(),
+  ]
+  for (const spelling of spellings) assert.equal(scrubber.text(`before ${spelling} after ${spelling}`), 'before ****** after ******')
+  for (const text of ['plainkey', 'u:plainkey', 'us:plainkey', 'use:plainkey', 'user:plainkey:realm']) {
+    for (const form of [base64(text), Buffer.from(text).toString('base64url')]) {
+      const shown = scrubber.text(`Basic ${form}`)
+      assert.match(shown, /\*{6}/, text)
+      assert.doesNotMatch(Buffer.from(shown.slice(6).replaceAll('*', ''), 'base64').toString('latin1'), /plainke|lainkey/)
+    }
+  }
+})
+
+test('leaves the rest, and what is too short to be a secret', () => {
+  for (const text of ['', 'abc', 'plainke', 'Plainkey', 'a level of 3 % and "quotes"', 'cGxhaW4=']) assert.equal(scrubber.text(text), text)
+  assert.equal(new Scrubber([]).text('plainkey'), 'plainkey')
+})
+
+test('reaches every text of a value, names included', () => {
+  const value = { plainkey: ['plainkey', 7, null, true, { deep: 'a plainkey here' }] }
+  assert.deepEqual(scrubber.json(value), { '******': ['******', 7, null, true, { deep: 'a ****** here' }] })
+})
+
+test('long texts and secrets take no long time', () => {
+  const startedMs = performance.now()
+  const long = new Scrubber(['%'.repeat(2_000), 'a'.repeat(10_000), '\\'.repeat(2_000)])
+  for (const text of ['%'.repeat(100_000), 'a'.repeat(9_999), '%25'.repeat(30_000), '\\'.repeat(50_000)]) long.text(text)
+  assert.ok(performance.now() - startedMs < 3_000)
+})
