@@ -32,3 +32,5 @@ export { executeFunction, type ExecuteOptions } from './command/execute-function
 export type { ProcessTimes } from './command/run-process.ts'
 export { testFunction, type TestedRun, type TestFunctionOptions } from './testing/test-function.ts'
 export type { TestArtifact, TestVersion } from './testing/memory-run-backend.ts'
+export type { Client } from '../client/client.ts'
+export type { DagObject } from '../client/types.ts'

@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import { type RunServer, runServer, TOKEN } from './run-server.ts'
+import { type RunServer, runServer, TOKEN } from '../automation/run-server.ts'
 
 const FUNCTION = fileURLToPath(new URL('./functions/misbehaving.ts', import.meta.url))
 
