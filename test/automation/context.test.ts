@@ -228,10 +228,10 @@ suite('the end of a run', () => {
       const { status, message } = await running
       return [status, message]
     }
-    const obeys: Body = async ({ signal }) => void (await wait(10_000, undefined, { signal }))
+    const obeys: Body = async ({ signal }) => { await wait(10_000, undefined, { signal }) }
     assert.deepEqual(await stopped(new RunCanceled('not needed any more'), obeys), ['canceled', 'not needed any more'])
     assert.deepEqual(await stopped(new RunInterrupted('the host closes'), obeys), ['exception', 'the run was stopped: RunInterrupted: the host closes'])
-    const [status, message] = await stopped(new RunInterrupted('the host closes'), async () => void (await wait(300)))
+    const [status, message] = await stopped(new RunInterrupted('the host closes'), async () => { await wait(300) })
     assert.equal(status, 'exception')
     assert.match(message, /did not return within 50 ms/)
     assert.deepEqual(await stopped(new RunInterrupted('the host closes'), async (context) => {

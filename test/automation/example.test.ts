@@ -9,7 +9,7 @@ const HOUSE = { '@walls': [{ speckle_type: 'Wall', name: 'north', fireRating: 'F
 test('the example of the page finds what it should', async () => {
   const run = await testFunction(checkWalls, Inputs, { inputs: { listFine: true }, object: HOUSE })
   assert.deepEqual([run.status, run.message], ['failed', '1 walls have no fireRating: they are marked as errors'])
-  assert.deepEqual(run.annotations.map(({ level, objectAppIds }) => [level, Object.values(objectAppIds)[0]]).sort(), [['ERROR', 'wall-2'], ['SUCCESS', null]])
+  assert.deepEqual(run.annotations.map(({ level, objectAppIds }) => [level, Object.values(objectAppIds)[0]]).toSorted(([a], [b]) => String(a).localeCompare(String(b))), [['ERROR', 'wall-2'], ['SUCCESS', null]])
   assert.equal(run.artifacts[0].name, 'Walls.csv')
   assert.match(Buffer.from(run.artifacts[0].bytes).toString(), /"south",false/)
   const fine = await testFunction(checkWalls, Inputs, { inputs: { property: 'name' }, object: HOUSE })

@@ -136,7 +136,7 @@ suite('delivery', () => {
 
   test('the lease tells of a cancellation; a beat that fails is no reason to stop', async () => {
     let beats = 0
-    const { outcome } = await ran(async (context) => void (await wait(5_000, undefined, { signal: context.signal })), () => ({
+    const { outcome } = await ran(async (context) => { await wait(5_000, undefined, { signal: context.signal }) }, () => ({
       renewLease: async () => {
         beats += 1
         if (beats < 3) throw unavailable()

@@ -20,18 +20,22 @@ export const misbehaving: AutomationFunction = executeFunction(async (context, {
       setTimeout(() => {
         throw new Error('thrown in a timer')
       }, 1)
-      return void (await wait(60_000, undefined, { signal: context.signal }))
+      await wait(60_000, undefined, { signal: context.signal })
+      return
     case 'rejection':
       void Promise.reject(new Error('rejected, and nobody listens'))
-      return void (await wait(60_000, undefined, { signal: context.signal }))
+      await wait(60_000, undefined, { signal: context.signal })
+      return
     case 'forever':
       return new Promise<void>(() => undefined)
     case 'obey':
       context.progress(0.5, 'waiting to be stopped')
-      return void (await wait(60_000, undefined, { signal: context.signal }))
+      await wait(60_000, undefined, { signal: context.signal })
+      return
     case 'ignore':
       context.progress(0.5, 'waiting to be stopped')
-      return void (await wait(60_000))
+      await wait(60_000)
+      return
     case 'leave-open':
       setInterval(() => undefined, 1_000)
       return context.markRunSuccess('a timer is still there')
