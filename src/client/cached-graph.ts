@@ -45,7 +45,7 @@ export class CachedGraph {
   #objects = 0
   #cached = 0
   #info: GraphInfo | undefined
-  #network: GraphProgress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined, resumes: 0, restarts: 0 }
+  #network: GraphProgress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined, keptBytes: 0, resumes: 0, restarts: 0 }
 
   constructor(remote: Remote, cache: ObjectCache, root: string, options: TransferOptions) {
     this.#remote = remote
@@ -88,6 +88,7 @@ export class CachedGraph {
   async *#download(roots: readonly CachedRoot[]): AsyncGenerator<readonly ObjectText[]> {
     const transfer = new GraphTransfer(this.#remote, this.#root, {
       ...this.#options,
+      journal: undefined,
       have: roots.slice(0, HAVE_ROOTS_MAX).map(haveValue),
       onInfo: (info) => {
         this.#info = info

@@ -2,6 +2,7 @@ import type { Answer } from './answer.ts'
 import { hasContentId } from './content-id.ts'
 import { ClientError, quoted } from './errors.ts'
 import { inflate } from './gzip.ts'
+import type { DownloadJournal, KeptDownload } from './journal.ts'
 import { IdLedger } from './id-ledger.ts'
 import { decodeLines } from './lines.ts'
 import { checkPathId, type Remote } from './remote.ts'
@@ -27,6 +28,8 @@ export interface GraphProgress {
   readonly receivedBytes: number
   /** Bytes of the whole answer, where that is known. */
   readonly totalBytes: number | undefined
+  /** Bytes of it that a journal had kept from an earlier download, and that were not asked for again. */
+  readonly keptBytes: number
   /** How often a broken download was taken up where it had stopped, and how often it had to start anew. */
   readonly resumes: number
   readonly restarts: number
@@ -39,6 +42,8 @@ export interface TransferOptions extends CallOptions {
   readonly strict?: boolean
   /** Take the hash of each object; for graphs whose ids are hashes. Throws `integrity_failed`. */
   readonly verifyIds?: boolean
+  /** Keeps what comes, so that a later call can go on where this one ended, also in another process. */
+  readonly journal?: DownloadJournal
   readonly onInfo?: (info: GraphInfo) => void
   readonly onProgress?: (progress: GraphProgress) => void
 }
@@ -64,7 +69,9 @@ export class GraphTransfer {
   readonly #options: TransferOptions
   readonly #attempts: Attempts
   readonly #seen = new IdLedger()
-  readonly #progress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined as number | undefined, resumes: 0, restarts: 0 }
+  readonly #progress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined as number | undefined, keptBytes: 0, resumes: 0, restarts: 0 }
+  readonly #journal: DownloadJournal | undefined
+  #kept: KeptDownload | undefined
   #answer: Answer | undefined
 
   /** Throws `invalid_id`. */
@@ -73,13 +80,14 @@ export class GraphTransfer {
     this.#remote = remote
     this.#root = root
     this.#options = options
+    this.#journal = options.journal
     this.#attempts = remote.retry.begin(options.signal)
   }
 
   /** The objects, each once, the root first. Throws `not_found`. Returning early frees the connection. */
   async *batches(): AsyncGenerator<readonly ObjectText[]> {
     try {
-      let answer = await this.#ask()
+      let answer = await this.#first()
       for (;;) {
         const restart = yield* this.#untilRestart(answer)
         if (restart === undefined) return
@@ -89,6 +97,19 @@ export class GraphTransfer {
     } finally {
       this.#answer?.cancel()
     }
+  }
+
+  /** The answer from the start, or, where a journal has its beginning and it is still the same, the rest of it. */
+  async #first(): Promise<Answer> {
+    const kept = await this.#journal?.kept()
+    if (kept === undefined || kept.bytes < 2) return this.#ask()
+    // The last byte is asked for again: a range behind the end would be an error.
+    const at = kept.bytes - 1
+    const answer = await this.#ask({ Range: `bytes=${at}-`, 'If-Range': kept.etag })
+    const range = rangeOf(answer)
+    if (range?.start !== at || strongTag(answer) !== kept.etag || !isArchive(answer)) return this.#whole(answer)
+    this.#kept = kept
+    return answer
   }
 
   /** Everything of one answer that was not handed on before. */
@@ -125,13 +146,15 @@ export class GraphTransfer {
   /** The bytes of a file over as many connections as it takes. Throws `Restart` when the file is another one by then. */
   async *#resumedChunks(first: Answer): AsyncGenerator<Uint8Array> {
     const etag = strongTag(first)
-    const length = first.headers.has('Content-Encoding') ? undefined : first.count('Content-Length')
+    const length = lengthOf(first)
     this.#progress.totalBytes = length
-    let at = 0
+    let at = yield* this.#keptChunks(first, etag)
+    const journal = etag === undefined ? undefined : this.#journal
     for (let answer = first; ; ) {
       try {
         for await (const chunk of this.#chunks(answer)) {
           if (answer !== first) this.#attempts.progressed()
+          await journal?.write(at, chunk)
           at += chunk.length
           yield chunk
         }
@@ -146,6 +169,25 @@ export class GraphTransfer {
       if (!isResumable || !continuesAt(answer, at, length, etag)) throw new Restart(await this.#whole(answer))
       this.#progress.resumes += 1
     }
+  }
+
+  /** What comes before the first answer, where that is the rest of something. Returns how much it was. */
+  async *#keptChunks(first: Answer, etag: string | undefined): AsyncGenerator<Uint8Array, number> {
+    const kept = this.#kept
+    this.#kept = undefined
+    if (kept === undefined) {
+      if (etag !== undefined) await this.#journal?.begin(etag)
+      return 0
+    }
+    const { start = 0 } = rangeOf(first) ?? {}
+    let at = 0
+    for await (const chunk of kept.read(start)) {
+      at += chunk.length
+      this.#progress.keptBytes = at
+      yield chunk
+    }
+    if (at === start) return at
+    throw new ClientError('integrity_failed', `of an earlier download ${at} bytes are there instead of ${start}`)
   }
 
   /** A part of something else is of no use. */
@@ -203,6 +245,18 @@ function isArchive(answer: Answer): boolean {
 function strongTag(answer: Answer): string | undefined {
   const etag = answer.headers.get('ETag')
   return etag === null || etag.startsWith('W/') ? undefined : etag
+}
+
+/** The bytes of the whole file, where they are known. */
+function lengthOf(answer: Answer): number | undefined {
+  if (answer.headers.has('Content-Encoding')) return undefined
+  return answer.status === 206 ? rangeOf(answer)?.length : answer.count('Content-Length')
+}
+
+/** Where a part starts, and how long the whole is (RFC 9110 section 14.4). */
+function rangeOf(answer: Answer): { readonly start: number; readonly length: number } | undefined {
+  const [, start, length] = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(answer.headers.get('Content-Range') ?? '') ?? []
+  return answer.status === 206 && start !== undefined ? { start: Number(start), length: Number(length) } : undefined
 }
 
 function continuesAt(answer: Answer, at: number, length: number, etag: string): boolean {

@@ -30,7 +30,7 @@ export class IdLedger {
   add(id: string): boolean {
     if (this.has(id)) return false
     if (!HEX_ID.test(id)) {
-      this.#others.add(id)
+      this.#others.add(copied(id))
     } else if (isZero(this.#wanted, 0)) {
       this.#hasZero = true
     } else {
@@ -39,6 +39,16 @@ export class IdLedger {
       this.#inTable += 1
     }
     return true
+  }
+
+  /** All of them, in no order. Nothing may be added meanwhile. */
+  *ids(): Generator<string, void, undefined> {
+    yield* this.#others
+    if (this.#hasZero) yield '0'.repeat(WORDS * 8)
+    for (let at = 0; at < this.#table.length; at += WORDS) {
+      if (isZero(this.#table, at)) continue
+      yield Array.from(this.#table.subarray(at, at + WORDS), (word) => word.toString(16).padStart(8, '0')).join('')
+    }
   }
 
   #parse(id: string): void {
@@ -62,6 +72,11 @@ export class IdLedger {
       if (!isZero(old, at)) this.#table.set(old.subarray(at, at + WORDS), this.#slotOf(old, at))
     }
   }
+}
+
+/** A part of a text keeps the whole text in memory; a copy does not. */
+function copied(id: string): string {
+  return JSON.parse(JSON.stringify(id)) as string
 }
 
 function isZero(words: Uint32Array, at: number): boolean {
