@@ -1,6 +1,7 @@
 import type { CachedRoot, ObjectCache } from './cache.ts'
 import { ClientError, quoted } from './errors.ts'
-import { type GraphInfo, type GraphProgress, GraphTransfer, type TransferOptions } from './graph-transfer.ts'
+import type { GraphInfo } from './graph-info.ts'
+import { type GraphProgress, GraphTransfer, type TransferOptions } from './graph-transfer.ts'
 import { IdLedger } from './id-ledger.ts'
 import { listTexts, missingError } from './list.ts'
 import { belowOf } from './references.ts'

@@ -1,6 +1,7 @@
 import type { Answer } from './answer.ts'
 import { hasContentId } from './content-id.ts'
 import { ClientError, quoted } from './errors.ts'
+import { type GraphInfo, infoOf } from './graph-info.ts'
 import { inflate } from './gzip.ts'
 import type { DownloadJournal, KeptDownload } from './journal.ts'
 import { IdLedger } from './id-ledger.ts'
@@ -8,16 +9,6 @@ import { decodeLines } from './lines.ts'
 import { checkPathId, type Remote } from './remote.ts'
 import type { Attempts } from './retry.ts'
 import type { CallOptions, ObjectText } from './types.ts'
-
-/** What the server says about a graph before its first object. */
-export interface GraphInfo {
-  /** Objects that are referred to and not held. */
-  readonly missing: number
-  /** Names the set of all objects below the root, itself included: what `have` takes as `<root>@<closure>`. */
-  readonly closure: string | undefined
-  /** For each root of `have`, whether its objects were left out, and if not, why. */
-  readonly have: ReadonlyMap<string, string>
-}
 
 export interface GraphProgress {
   /** Objects that were handed on so far. */
@@ -114,7 +105,7 @@ export class GraphTransfer {
 
   /** Everything of one answer that was not handed on before. */
   async *#untilRestart(answer: Answer): AsyncGenerator<readonly ObjectText[], Restart | undefined> {
-    this.#tellInfo(answer)
+    this.#options.onInfo?.(infoOf(answer))
     let count = 0
     try {
       for await (const batch of decodeLines(isArchive(answer) ? inflate(this.#resumedChunks(answer)) : this.#chunks(answer), answer.what)) {
@@ -225,14 +216,6 @@ export class GraphTransfer {
     const wrong = verdicts.indexOf(false)
     if (wrong !== -1) throw new ClientError('integrity_failed', `the id ${quoted(batch[wrong].id)} is not the hash of the text that came with it`)
   }
-
-  #tellInfo(answer: Answer): void {
-    this.#options.onInfo?.({
-      missing: answer.count('Stowage-Missing-Objects') ?? 0,
-      closure: answer.headers.get('Stowage-Closure') ?? undefined,
-      have: parseHave(answer.headers.get('Stowage-Have')),
-    })
-  }
 }
 
 function isArchive(answer: Answer): boolean {
@@ -268,12 +251,4 @@ function checkCounts(answer: Answer, count: number): void {
   const announced = answer.count('Stowage-Objects')
   if (announced === undefined || announced === count) return
   throw new ClientError('integrity_failed', `${answer.what} brought ${count} of ${announced} objects`, { retryable: true })
-}
-
-function parseHave(header: string | null): ReadonlyMap<string, string> {
-  const entries = (header ?? '').split(', ').filter((entry) => entry.includes(';'))
-  return new Map(entries.map((entry): [string, string] => {
-    const at = entry.lastIndexOf(';')
-    return [decodeURIComponent(entry.slice(0, at)), entry.slice(at + 1)]
-  }))
 }
