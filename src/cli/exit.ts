@@ -28,7 +28,7 @@ export class StoppedError extends Error {
   readonly exitCode: number
 
   constructor(signal: NodeJS.Signals) {
-    super(`stopped by ${signal}`)
+    super(`stopped by ${signal}; running the command again continues`)
     this.exitCode = 128 + constants.signals[signal]
   }
 }

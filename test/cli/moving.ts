@@ -12,12 +12,18 @@ import { fingerprint, writeModel } from './model-file.ts'
 /** A model that is moved by the command, in processes of its own, while processes are killed and connections break. */
 export interface MoveOptions {
   readonly folder: string
-  /** The service, and a token for the projects `killed` and `broken`. */
+  /** The service, and a token for the projects `calm` and `rough`. */
   readonly url: string
   readonly token: string | undefined
   readonly objects: number
-  /** Each connection of the second move breaks after so many bytes. */
+  /** JSON in one request of an upload, about. */
+  readonly batchBytes: number
+  /** Connections break after so many bytes. */
   readonly breakEveryBytes: number
+  /** The most that the second version, in which 1 in 100 objects differs, may cost of the first one's bytes. */
+  readonly shareMax: number
+  /** Also moves the whole model at once over connections that break. */
+  readonly isThorough: boolean
   /** How Node is told to run the command. */
   readonly command: readonly string[]
 }
@@ -35,66 +41,70 @@ export interface Moved {
 
 const MB = 1_048_576
 const PEAK_EVERY_MS = 100
+/** Time for what has arrived to be written before a kill. */
+const BEFORE_KILL_MS = 250
+/** About half of what an object costs on the wire, with the question whether it is held. */
+const KILL_AFTER_BYTES_PER_OBJECT = 150
+const CHANGED = 0.01
 
-/** Every step, in its order. Fails when something arrives that was not sent, or does not arrive. */
-export async function moveModels(t: TestContext, options: MoveOptions): Promise<Readonly<Record<string, Moved>>> {
-  const { folder, objects, url, breakEveryBytes } = options
-  const files = { first: join(folder, 'first.txt'), second: join(folder, 'second.txt'), down: join(folder, 'down.txt'), changes: join(folder, 'changes.txt') }
-  const first = await writeModel(files.first, { objects })
-  const second = await writeModel(files.second, { objects, revision: 1, changed: 0.01 })
-  const whole = await fingerprint([files.first], sha)
-  const calm = await countingProxy(t, url)
-  const rough = await countingProxy(t, url, breakEveryBytes)
-  const moved: Record<string, Moved> = {}
-  const move = async (name: string, proxy: typeof calm, args: readonly string[], killAfterBytes?: number): Promise<void> => {
-    proxy.reset()
-    const project = proxy === calm ? 'killed' : 'broken'
-    const run = await runCommand(options, [...args, '--url', proxy.url, '--project', project, '--json', '--quiet'], killAfterBytes === undefined ? undefined : proxy.passed(killAfterBytes))
-    moved[name] = { what: name, ...run, up: proxy.up(), down: proxy.down(), breaks: proxy.breaks() }
-    t.diagnostic(describe(moved[name]))
+/** Moves a model and its second version up and down. Fails when something is lost, or costs more than it may. Resolves with what each step took. */
+export async function moveModels(t: TestContext, options: MoveOptions): Promise<readonly Moved[]> {
+  const { folder, objects, url, breakEveryBytes, isThorough, shareMax } = options
+  const [firstFile, secondFile, downFile, changesFile] = ['first.txt', 'second.txt', 'down.txt', 'changes.txt'].map((name) => join(folder, name))
+  const first = await writeModel(firstFile, { objects })
+  const second = await writeModel(secondFile, { objects, revision: 1, changed: CHANGED })
+  const whole = await fingerprint([firstFile], sha)
+  const proxy = await countingProxy(t, url)
+  const moves: Moved[] = []
+  const move = async (what: string, line: 'calm' | 'rough', project: string, args: readonly string[], killAfterBytes?: number): Promise<Moved> => {
+    proxy.reset(line === 'rough' ? breakEveryBytes : Infinity)
+    const kill = killAfterBytes === undefined ? undefined : proxy.holdAfter(killAfterBytes)
+    const run = await runCommand(options, [...args, '--url', proxy.url, '--project', project, '--json', '--quiet'], kill)
+    const moved = { what, ...run, up: proxy.up(), down: proxy.down(), breaks: proxy.breaks() }
+    moves.push(moved)
+    t.diagnostic(describe(moved))
+    return moved
   }
+  const upload = ['upload', firstFile, '--batch-bytes', String(options.batchBytes)]
+  const download = ['download', first, '-o', downFile]
 
-  await move('upload over breaking connections', rough, ['upload', files.first])
-  await move('upload, killed', calm, ['upload', files.first], moved['upload over breaking connections'].report.wireBytes / 2)
-  await move('upload, continued', calm, ['upload', files.first])
-  await move('download over breaking connections', rough, ['download', first, '-o', files.down])
-  assert.deepEqual(await fingerprint([files.down], sha), whole)
-  await move('download, killed', calm, ['download', first, '-o', files.down], moved['download over breaking connections'].report.receivedBytes / 2)
-  assert.ok(existsSync(`${files.down}.partial`))
-  await move('download, continued', calm, ['download', first, '-o', files.down])
-  assert.equal(existsSync(`${files.down}.partial`), false)
-  assert.deepEqual(await fingerprint([files.down], sha), whole)
-  await move('upload of a second version', calm, ['upload', files.second, '--have', files.first])
-  await move('download of a second version', calm, ['download', second, '--have', first, '-o', files.changes])
-  const { lines } = await fingerprint([files.changes], sha)
-  assert.equal(lines, moved['upload of a second version'].report.sent)
-  return moved
-}
-
-/** What the issue of a move must be, whatever its size. */
-export function checkMoves(moves: Readonly<Record<string, Moved>>, objects: number): void {
-  const { report: continued } = moves['upload, continued']
+  if (isThorough) {
+    const { report, breaks } = await move('upload over breaking connections', 'rough', 'rough', upload)
+    assert.equal(report.sent, objects)
+    assert.ok(breaks > 1, `${breaks} breaks`)
+  }
+  await move('upload, killed', 'calm', 'calm', upload, objects * KILL_AFTER_BYTES_PER_OBJECT)
+  const { report: continued } = await move('upload, continued over breaking connections', 'rough', 'calm', upload)
   assert.ok(continued.held > objects / 10, `${continued.held} objects were held after the kill`)
   assert.equal(continued.held + continued.sent, objects)
-  const { report: broken, breaks } = moves['upload over breaking connections']
-  assert.equal(broken.sent, objects)
-  assert.ok(breaks > 1, `${breaks} breaks`)
-  const { report: resumed } = moves['download over breaking connections']
-  const [up, down] = [broken.wireBytes, resumed.receivedBytes]
-  assert.ok(resumed.resumes > 1, `${resumed.resumes} resumes`)
-  assert.equal(resumed.objects, objects)
-  const again = moves['download, continued']
-  assert.ok(again.report.keptBytes > down / 10, `${again.report.keptBytes} bytes were kept`)
-  assert.ok(again.down < down * 0.9, `${again.down} of ${down} bytes were sent again`)
-  const [uploadShare, downloadShare] = [moves['upload of a second version'].up / up, moves['download of a second version'].down / down]
-  assert.ok(uploadShare < 0.05, `the upload of the second version is ${uploadShare} of the first`)
-  assert.ok(downloadShare < 0.05, `the download of the second version is ${downloadShare} of the first`)
+  const uploadBytes = (continued.wireBytes / continued.sent) * objects
+
+  if (isThorough) {
+    const { report } = await move('download over breaking connections', 'rough', 'rough', download)
+    assert.ok(report.resumes > 1, `${report.resumes} resumes`)
+    assert.deepEqual(await fingerprint([downFile], sha), whole)
+  }
+  await move('download, killed', 'calm', 'calm', download, objects * KILL_AFTER_BYTES_PER_OBJECT)
+  const { report: resumed } = await move('download, continued over breaking connections', 'rough', 'calm', download)
+  const downloadBytes = resumed.keptBytes + resumed.receivedBytes
+  assert.ok(resumed.keptBytes > downloadBytes / 10, `${resumed.keptBytes} bytes were kept`)
+  assert.ok(resumed.resumes > 0, `${resumed.resumes} resumes`)
+  assert.equal(existsSync(`${downFile}.partial`), false)
+  assert.deepEqual(await fingerprint([downFile], sha), whole)
+
+  const uploaded = await move('upload of a second version', 'calm', 'calm', ['upload', secondFile, '--have', firstFile])
+  const downloaded = await move('download of a second version', 'calm', 'calm', ['download', second, '--have', first, '-o', changesFile])
+  assert.equal((await fingerprint([changesFile], sha)).lines, uploaded.report.sent)
+  const [uploadShare, downloadShare] = [(uploaded.up + uploaded.down) / uploadBytes, (downloaded.up + downloaded.down) / downloadBytes]
+  t.diagnostic(`a second version costs ${(uploadShare * 100).toFixed(2)} % up and ${(downloadShare * 100).toFixed(2)} % down`)
+  assert.ok(uploadShare < shareMax && downloadShare < shareMax, `${uploadShare} up, ${downloadShare} down`)
+  return moves
 }
 
 async function runCommand({ token, command }: MoveOptions, args: readonly string[], kill: Promise<void> | undefined): Promise<Pick<Moved, 'seconds' | 'peakMb' | 'report'>> {
   const started = performance.now()
   const child = spawn(process.execPath, [...command, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, STOWAGE_TOKEN: token ?? '' } })
-  void kill?.then(() => child.kill('SIGKILL'))
+  void kill?.then(() => setTimeout(() => child.kill('SIGKILL'), BEFORE_KILL_MS))
   let peakMb = 0
   const watch = setInterval(() => (peakMb = Math.max(peakMb, peakOf(child))), PEAK_EVERY_MS)
   const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit') as Promise<[number | null]>])

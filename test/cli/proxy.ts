@@ -8,24 +8,32 @@ export interface CountingProxy {
   readonly up: () => number
   readonly down: () => number
   readonly breaks: () => number
-  reset(): void
-  /** Resolves when so many bytes went by since the last `reset`. */
-  passed(bytes: number): Promise<void>
+  /** Connections of before end. With `breakEveryBytes`, each new one is destroyed once so many bytes went over it, to and fro. */
+  reset(breakEveryBytes?: number): void
+  /** Resolves when so many bytes went by since the last `reset`; nothing more does, on any connection, until the next one. */
+  holdAfter(bytes: number): Promise<void>
 }
 
-/** Passes everything on and counts it. With `breakEveryBytes`, each connection is destroyed once so many bytes went over it, to and fro. */
-export async function countingProxy(t: TestContext, target: string, breakEveryBytes: number = Infinity): Promise<CountingProxy> {
+/** Passes everything on and counts it. */
+export async function countingProxy(t: TestContext, target: string): Promise<CountingProxy> {
   const { hostname, port } = new URL(target)
   let up = 0
   let down = 0
   let breaks = 0
-  const waiting: { readonly bytes: number; readonly resolve: () => void }[] = []
+  let breakEveryBytes = Infinity
+  const clients = new Set<Socket>()
+  let hold: { readonly bytes: number; readonly resolve: () => void } | undefined
   const server = createServer((client) => {
     const upstream = connect(Number(port), hostname)
     let left = breakEveryBytes
+    clients.add(client)
+    client.once('close', () => clients.delete(client))
     const count = (chunk: Buffer): void => {
       left -= chunk.length
-      for (const { bytes, resolve } of waiting) if (up + down >= bytes) resolve()
+      if (hold !== undefined && up + down >= hold.bytes) {
+        for (const socket of [client, upstream]) socket.unpipe().pause()
+        hold.resolve()
+      }
       if (left > 0) return
       breaks += 1
       client.resetAndDestroy()
@@ -49,10 +57,16 @@ export async function countingProxy(t: TestContext, target: string, breakEveryBy
     up: () => up,
     down: () => down,
     breaks: () => breaks,
-    reset: () => {
+    reset: (newBreakEveryBytes = Infinity) => {
+      for (const client of clients) client.destroy()
+      breakEveryBytes = newBreakEveryBytes
       up = down = breaks = 0
+      hold = undefined
     },
-    passed: (bytes) => new Promise((resolve) => waiting.push({ bytes, resolve })),
+    holdAfter: (bytes) =>
+      new Promise((resolve) => {
+        hold = { bytes, resolve }
+      }),
   }
 }
 
