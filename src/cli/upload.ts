@@ -44,7 +44,7 @@ export function uploadCommand(): Command {
     .addOption(new Option('--batch-bytes <n>', 'JSON in one request, about').argParser(positiveInteger).default(1_048_576))
     .addOption(new Option('--have <file>', 'a file that went up before: its objects need not be asked about; may be repeated').argParser(collected))
     .addOption(new Option('--no-diff', 'send everything, without asking first what the server holds'))
-    .addOption(new Option('--no-roots', 'do not look for the roots, which takes some 64 bytes of memory an object'))
+    .addOption(new Option('--no-roots', 'do not look for the roots, which takes up to 64 bytes of memory an object'))
     .addOption(jsonOption('print {"objects", "sent", "held", "roots", ...}')).addHelpText('after', EXAMPLES).action(upload)
 }
 

@@ -3,7 +3,7 @@ const WORDS = 4
 const SLOTS_MIN = 64
 
 /**
- * A set of ids that only grows. Ids of 32 hex digits, the usual ones, cost 16 bytes in a table that is at most half full, where a `Set` of strings costs
+ * A set of ids whose memory only grows. Ids of 32 hex digits, the usual ones, cost 16 bytes in a table that is at most half full, where a `Set` of strings costs
  * about 100: a download of a million objects remembers which it has seen. Exact, like any set.
  */
 export class IdLedger {
@@ -41,6 +41,19 @@ export class IdLedger {
     return true
   }
 
+  /** Whether the id was there. */
+  delete(id: string): boolean {
+    if (!this.has(id)) return false
+    if (!HEX_ID.test(id)) return this.#others.delete(id)
+    if (isZero(this.#wanted, 0)) {
+      this.#hasZero = false
+    } else {
+      this.#inTable -= 1
+      this.#free(this.#slotOf(this.#wanted, 0))
+    }
+    return true
+  }
+
   /** All of them, in no order. Nothing may be added meanwhile. */
   *ids(): Generator<string, void, undefined> {
     yield* this.#others
@@ -63,6 +76,18 @@ export class IdLedger {
     let slot = (hash >>> 0) % slots
     while (!isZero(this.#table, slot * WORDS) && !isSame(this.#table, slot * WORDS, source, from)) slot = slot + 1 === slots ? 0 : slot + 1
     return slot * WORDS
+  }
+
+  /** Empties a slot and puts those behind it, up to the next empty one, where they would stand without it. */
+  #free(at: number): void {
+    this.#table.fill(0, at, at + WORDS)
+    const { length } = this.#table
+    const moved = new Uint32Array(WORDS)
+    for (let next = (at + WORDS) % length; !isZero(this.#table, next); next = (next + WORDS) % length) {
+      moved.set(this.#table.subarray(next, next + WORDS))
+      this.#table.fill(0, next, next + WORDS)
+      this.#table.set(moved, this.#slotOf(moved, 0))
+    }
   }
 
   #grow(): void {

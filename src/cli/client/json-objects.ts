@@ -19,7 +19,7 @@ export interface ObjectReader {
 }
 
 const OBJECT_CHARACTERS_MAX = 256 * 1_048_576
-/** As many objects as fit into a message of errors: what a person can look for. */
+/** Of an object that cannot be read, what a person can look for. */
 const SHOWN_CHARACTERS = 48
 
 /**
@@ -79,23 +79,17 @@ export class JsonObjects implements ObjectReader {
 
   #follow(token: Token): void {
     const inObject = this.#depth === this.#outside + 1
-    switch (token.name) {
-      case 'startObject':
-      case 'startArray':
-        if (this.#depth === this.#outside && token.name === 'startArray') throw this.#fault('it is an array; each must be an object')
-        if (inObject && this.#isIdNext) throw this.#fault('its id is not a string')
-        this.#depth += 1
-        return
-      case 'endObject':
-      case 'endArray':
-        this.#depth -= 1
-        this.#hasEnded = token.name === 'endObject' && this.#depth === this.#outside
-        return
-      case 'keyValue':
-        this.#isIdNext = inObject && token.value === 'id'
-        return
-      default:
-        this.#takeValue(token, inObject)
+    if (token.name === 'startObject' || token.name === 'startArray') {
+      if (this.#depth === this.#outside && token.name === 'startArray') throw this.#fault('it is an array; each must be an object')
+      if (inObject && this.#isIdNext) throw this.#fault('its id is not a string')
+      this.#depth += 1
+    } else if (token.name === 'endObject' || token.name === 'endArray') {
+      this.#depth -= 1
+      this.#hasEnded = token.name === 'endObject' && this.#depth === this.#outside
+    } else if (token.name === 'keyValue') {
+      this.#isIdNext = inObject && token.value === 'id'
+    } else {
+      this.#takeValue(token, inObject)
     }
   }
 

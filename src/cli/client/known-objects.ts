@@ -10,10 +10,10 @@ const ROOTS_MAX = 16
 
 /** Objects of which the server has said that it holds them, without being asked about each. */
 export class KnownObjects {
-  readonly #ids: IdLedger
+  readonly #ids: readonly IdLedger[]
   #leftOut = 0
 
-  constructor(ids: IdLedger) {
+  constructor(ids: readonly IdLedger[]) {
     this.#ids = ids
   }
 
@@ -22,8 +22,8 @@ export class KnownObjects {
   }
 
   leaveOut(objects: readonly ObjectText[]): readonly ObjectText[] {
-    if (this.#ids.size === 0) return objects
-    const rest = objects.filter(({ id }) => !this.#ids.has(id))
+    if (this.#ids.length === 0) return objects
+    const rest = objects.filter(({ id }) => !this.#ids.some((ids) => ids.has(id)))
     this.#leftOut += objects.length - rest.length
     return rest
   }
@@ -34,19 +34,24 @@ export class KnownObjects {
  * it is missing, it holds them all. A thousandth of what a question about each would cost.
  */
 export async function openKnownObjects(paths: readonly string[], connected: Connected): Promise<KnownObjects> {
-  const ids = new IdLedger()
-  for (const path of paths) await addFile(path, connected, ids)
-  return new KnownObjects(ids)
+  const known: IdLedger[] = []
+  for (const path of paths) known.push(...(await heldIds(path, connected)))
+  return new KnownObjects(known)
 }
 
-async function addFile(path: string, { project, signal }: Connected, known: IdLedger): Promise<void> {
+/** The ids of a file, or nothing. */
+async function heldIds(path: string, { project, signal }: Connected): Promise<readonly IdLedger[]> {
   const finder = new RootFinder()
   const { objects } = await openObjectFile(path, signal)
-  for await (const batch of objects) for (const object of batch) finder.add(object)
+  const ids = new IdLedger()
+  for await (const batch of objects) {
+    for (const object of batch) if (ids.add(object.id)) finder.add(object)
+  }
   const { roots, count } = finder.find(ROOTS_MAX)
   const infos = count > ROOTS_MAX ? [] : await Promise.all(roots.map((root) => project.graphInfo(root, { signal })))
   const below = infos.reduce((sum, info) => sum + (info?.objects ?? 0), 0)
   const isHeld = infos.length > 0 && infos.every((info) => info?.missing === 0) && below >= finder.objects
-  if (isHeld) for (const id of finder.ids()) known.add(id)
-  else printNote(`${path} makes no difference: the server does not hold all of it${count > ROOTS_MAX ? ` as one model, since ${count} of its objects are roots` : ''}`)
+  if (isHeld) return [ids]
+  printNote(`${path} makes no difference: the server does not hold all of it${count > ROOTS_MAX ? ` as one model, since ${count} of its objects are roots` : ''}`)
+  return []
 }

@@ -60,13 +60,16 @@ async function* inflated(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer>
     yield first
     yield* chunks
   }
-  if (first[0] !== 0x1f || first[1] !== 0x8b) return yield* all()
+  yield* first[0] === 0x1f && first[1] === 0x8b ? gunzipped(all()) : all()
+}
+
+async function* gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer> {
   const gunzip = createGunzip({ chunkSize: READ_BYTES })
-  pipeline(Readable.from(all()), gunzip, () => undefined)
+  pipeline(Readable.from(chunks), gunzip, () => undefined)
   try {
     yield* gunzip as AsyncIterable<Buffer>
   } catch (cause) {
-    if (typeof (cause as NodeJS.ErrnoException).code !== 'string' || !(cause as NodeJS.ErrnoException).code?.startsWith('Z_')) throw cause
+    if ((cause as NodeJS.ErrnoException).code?.startsWith('Z_') !== true) throw cause
     throw new StowageError('invalid_gzip', 'the file starts like a gzip file and is no whole one', { cause })
   }
 }

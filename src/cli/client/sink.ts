@@ -28,7 +28,7 @@ export async function fileSink(path: string): Promise<Sink> {
   const handle = await open(temporary, 'w')
   let isOpen = true
   return {
-    write: async (text) => void (await handle.writeFile(text)),
+    write: (text) => handle.writeFile(text),
     finish: async () => {
       await handle.sync()
       await handle.close()
