@@ -1,16 +1,30 @@
 /// <reference types="node" preserve="true" />
 
 export { continueOnExpect, createObjectService, type Endpoint, type Endpoints, type ObjectService } from './service.ts'
-export type { CommonServiceOptions, ErrorContext, Logger, ObjectServiceOptions, ServiceStorage } from './service-options.ts'
+export type { CommonServiceOptions, ErrorContext, ObjectServiceOptions, ServiceStorage } from './service-options.ts'
+export type { ServiceContext, ServiceExtension } from './extension.ts'
+export type { Mountable } from './http/mountable.ts'
+export type { Guard } from './http/core.ts'
+export type { Answer, Exchange, Operation, PathParams, RequestBody } from './http/exchange.ts'
+export type { Account } from './events/account.ts'
+export type { Logger } from './logger.ts'
+export {
+  EVENT_CHANNELS, type DifferingEvent, type DownloadEvent, type ErrorEvent, type EventFacts, type FindingEvent, type LimitEvent, type RequestEvent, type ServiceEvent, type UploadEvent,
+} from './events/events.ts'
+export type { EventListener } from './events/teller.ts'
+export type { ServiceState, ServiceStatus } from './service-status.ts'
+export type { MemoryInUse } from './object/graph-store.ts'
 export type { CorsOptions } from './http/cors.ts'
 export type { HostCall, Next } from './http/node.ts'
-export type { EndpointName, MountPoint, Params } from './http/router.ts'
+export type { EndpointName, Params } from './http/object-routes.ts'
+export type { Method, MountPoint, Resource } from './http/router.ts'
 export type { ProjectObjects } from './project-objects.ts'
 export type { UploadSummary } from './upload.ts'
 export type { AssignedId } from './object/inspect.ts'
 export type { ObjectRecord } from './object/line.ts'
 export type { ObjectStore, StoredObject } from './store/plain/object-store.ts'
 export { type Access, type AccessRequest, claimAuthorize, EVERY_PROJECT, type Principal, type Right } from './access/access.ts'
+export type { TokenKey } from './access/keys.ts'
 export { jwtAccess, type JwtAccessOptions } from './access/jwt.ts'
 export { openAccess } from './access/open.ts'
 export type { Clock } from './clock.ts'
@@ -18,5 +32,5 @@ export { ERROR_STATUS, type ErrorBody, StowageError, type StowageErrorCode, type
 export { DEFAULT_LIMITS, type Limits, MB } from './limits.ts'
 export {
   BlobExistsError, type BlobInfo, BlobNotFoundError, type BlobStore, type CallOptions, type Change, type CommitResult, type Entry, type Expectation, type RangeBounds,
-  type RecordLimits, type RecordStore, type StorageBackend,
+  type RecordLimits, type RecordStore, type StorageBackend, StoragePoisonedError,
 } from './storage/backend.ts'

@@ -1,4 +1,5 @@
 import { StowageError } from './errors.ts'
+import type { Account } from './events/account.ts'
 import type { Flights } from './http/flights.ts'
 import type { Limits } from './limits.ts'
 import type { GraphStore } from './object/graph-store.ts'
@@ -30,8 +31,10 @@ export interface ProjectObjects {
 export interface ProjectDeps {
   readonly store: GraphStore
   readonly ready: () => Promise<void>
+  readonly remove: (projectId: string) => Promise<void>
   readonly flights: Flights
   readonly limits: Limits
+  readonly openAccount: (projectId: string) => Account
 }
 
 /** Throws `invalid_id`. */
@@ -40,9 +43,10 @@ export function projectObjects(deps: ProjectDeps, projectId: string): ProjectObj
   const { store, limits } = deps
   return {
     upload: (source, type, options) =>
-      inFlight(deps, options, (signal) => {
+      inFlight(deps, options, async (signal) => {
         const upload = { contentType: type, contentEncoding: undefined, contentLength: undefined, body: source }
-        return uploadObjects({ store, limits, projectId }, upload, signal)
+        const account = deps.openAccount(projectId)
+        return uploadObjects({ store, limits, projectId, account }, upload, signal).finally(() => account.end())
       }),
     has: (ids, options) => inFlight(deps, options, (signal) => heldOf(store, projectId, ids, signal)),
     single: (id, options) =>
@@ -51,7 +55,7 @@ export function projectObjects(deps: ProjectDeps, projectId: string): ProjectObj
         return json === undefined ? undefined : recordOf(id, json, signal)
       }),
     graph: (root, options = {}) => graphRecords(deps, projectId, root, options),
-    remove: () => inFlight(deps, undefined, () => store.remove(projectId)),
+    remove: () => inFlight(deps, undefined, () => deps.remove(projectId)),
   }
 }
 
@@ -90,9 +94,12 @@ async function* graphRecords(
     await deps.ready()
     const selection = await deps.store.closure(projectId, root, { signal, ...(have.length === 0 ? {} : { have }) })
     if (selection === undefined) throw new StowageError('not_found', `there is no object ${quoted(root)} in this project`)
+    const account = deps.openAccount(projectId)
+    account.selected(selection)
     try {
-      yield* readRecords(selection.lines({ signal }), signal)
+      yield* readRecords(account.counting(selection.lines({ signal })), signal)
     } finally {
+      account.end()
       selection.release()
     }
   } finally {

@@ -1,15 +1,13 @@
 import type { Access } from './access/access.ts'
 import type { Clock } from './clock.ts'
 import type { StowageError } from './errors.ts'
+import type { ServiceEvent } from './events/events.ts'
+import type { ServiceExtension } from './extension.ts'
 import type { CorsOptions } from './http/cors.ts'
 import type { Limits } from './limits.ts'
+import type { Logger } from './logger.ts'
 import type { StorageBackend } from './storage/backend.ts'
 import type { ObjectStore } from './store/plain/object-store.ts'
-
-/** Where a service writes what its operator should know. `console` is one, and so are pino's loggers. */
-export interface Logger {
-  error(fields: object, message: string): void
-}
 
 export interface ErrorContext<H> {
   /** As in the answer's header `x-request-id`. */
@@ -33,14 +31,22 @@ export interface CommonServiceOptions<H> {
   readonly cors?: CorsOptions
   /** `next` hands errors that come before the headers to the host: to `next(error)` under `node`, as a rejection under `fetch`. */
   readonly errors?: 'answer' | 'next'
-  /** Is told of failures inside the server (status 500 and above), with their cause. */
+  /** Is told of failures inside the server (status 500 and above), with their cause, and of what else its levels are for. */
   readonly logger?: Logger
   /** Is told of every failure, whether or not it was answered. The cause is in `error.cause`. */
   readonly onError?: (error: StowageError, context: ErrorContext<H>) => void
+  /** Is told of uploads, downloads, requests, errors and more; see `ServiceEvent`. What it throws goes to the logger and harms nothing. */
+  readonly onEvent?: (event: ServiceEvent) => void
+  /** The level at which the logger gets a line for each request over HTTP. None by default. */
+  readonly requestLog?: 'debug' | 'info'
+  /** Stands in events as `service`, so that several services in one process can be told apart. Some hex digits by default. */
+  readonly name?: string
   /** How long a connection may make no progress, in either direction, before it is cut. 60,000 by default. */
   readonly stallTimeoutMs?: number
-  /** Memory for tables, plans and uploads in flight. 96 MB by default. Only over a backend. */
+  /** Memory for tables, plans and uploads in flight. 96 MB by default; the buffers of answers take up to an eighth of it on top. Only over a backend. */
   readonly memoryBytesMax?: number
+  /** What serves more paths on the same storage and access, such as automation functions. */
+  readonly extensions?: readonly ServiceExtension<H>[]
   readonly clock?: Clock
   /** Makes the ids of requests and packs: 32 hex digits of randomness. */
   readonly newId?: () => string

@@ -1,7 +1,7 @@
 import type { Clock } from './clock.ts'
 import type { Limits } from './limits.ts'
 import type { GraphStore } from './object/graph-store.ts'
-import type { Logger, ServiceStorage } from './service-options.ts'
+import type { ServiceStorage } from './service-options.ts'
 import type { StorageBackend } from './storage/backend.ts'
 import { createPackStore } from './store/pack-store.ts'
 import { plainGraphStore } from './store/plain/plain-store.ts'
@@ -14,12 +14,12 @@ export interface StoreOptions {
   readonly newId: () => string
   readonly memoryBytesMax: number | undefined
   readonly clock: Clock | undefined
-  readonly logger: Logger | undefined
+  readonly onBackgroundError: (error: unknown) => void
 }
 
 /** The store over what the host gave. Throws `TypeError` for a backend that another service has: two would not see each other's locks. */
 export function graphStoreOf(storage: ServiceStorage, options: StoreOptions): GraphStore {
-  const { limits, newId, clock, memoryBytesMax, logger } = options
+  const { limits, newId, clock, memoryBytesMax, onBackgroundError } = options
   if (!('backend' in storage)) return plainGraphStore(storage.store, { limits })
   take(storage.backend)
   return createPackStore({
@@ -27,7 +27,7 @@ export function graphStoreOf(storage: ServiceStorage, options: StoreOptions): Gr
     newId,
     clock,
     memoryBytesMax,
-    onBackgroundError: (error) => logger?.error({ err: error }, 'work beside requests failed'),
+    onBackgroundError,
   })
 }
 

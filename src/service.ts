@@ -2,18 +2,24 @@ import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { availableParallelism } from 'node:os'
 import { DeflatePool } from './compression/deflate-pool.ts'
-import type { StowageError } from './errors.ts'
+import { StowageError } from './errors.ts'
+import { Account } from './events/account.ts'
+import { type EventListener, EventTeller } from './events/teller.ts'
+import type { ServiceContext, ServiceExtension } from './extension.ts'
 import { createGuard, HttpCore } from './http/core.ts'
 import { corsPolicy } from './http/cors.ts'
-import { serveFetch } from './http/fetch.ts'
 import { Flights } from './http/flights.ts'
-import { type HostCall, type Next, type NodeCall, serveNode } from './http/node.ts'
+import { type Mountable, Surface } from './http/mountable.ts'
+import type { HostCall, Next } from './http/node.ts'
+import { type EndpointName, OBJECT_ROUTES, objectResources, type Params, type Route } from './http/object-routes.ts'
 import { createOperations } from './http/operations/index.ts'
-import { decodeParams, type EndpointName, type Match, matchPath, normalizePrefix, type Params, pathBelow, type Route, ROUTES } from './http/router.ts'
-import { splitTarget } from './http/target.ts'
+import { normalizePrefix, type Resource, RouteTable } from './http/router.ts'
+import type { PathParams } from './http/exchange.ts'
 import { type Limits, resolveLimits } from './limits.ts'
 import type { GraphStore } from './object/graph-store.ts'
+import type { Logger } from './logger.ts'
 import { type ProjectObjects, projectObjects } from './project-objects.ts'
+import { type ServiceStatus, StateKeeper } from './service-status.ts'
 import { graphStoreOf } from './service-storage.ts'
 import type { ErrorContext, ObjectServiceOptions } from './service-options.ts'
 
@@ -32,27 +38,26 @@ export interface Endpoint<H = unknown> {
 
 export type Endpoints<H> = { readonly [E in EndpointName]: Endpoint<H> }
 
-export interface ObjectService<H = unknown> extends AsyncDisposable {
+export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposable {
   /** Opens the storage. Rejects with the cause; requests wait for it, and fail while it fails. */
   ready(): Promise<void>
-  /** Serves Node's `(req, res)`. A path that is not Stowage's goes to `next`, where there is one, else it gets 404. Can be passed around by itself. */
-  readonly node: (req: IncomingMessage, res: ServerResponse, next?: Next) => void
-  /** The same for hosts that Node's `(req, res)` does not tell everything: what the mounts stand on. Resolves when the answer is out, or `next` was called. Never rejects. */
-  readonly serve: (call: HostCall<H>) => Promise<void>
-  /** Serves fetch-style hosts, and a host's own tests without a port. Can be passed around by itself. */
-  readonly fetch: (request: Request, host?: H) => Promise<Response>
   readonly endpoints: Endpoints<H>
-  /** What stands before the paths of the endpoints: `''`, or as in `/models`. A mount's own prefix comes before it. */
-  readonly prefix: string
   /** Throws `invalid_id`. */
   project(projectId: string): ProjectObjects
   /** Ids of the projects that hold something, in batches. */
   projects(): AsyncIterable<readonly string[]>
+  /** Stands in its events as `service`. */
+  readonly name: string
+  /** Tells the listener every event of this service from now on, until the function that it returns is called. What the listener throws harms nothing. */
+  subscribe(listener: EventListener): () => void
+  /** How it is at the moment. Opens and asks nothing. */
+  status(): ServiceStatus
   /** Answers 503 to new requests, waits `graceMs` (10,000) for those under way, aborts the rest, and closes the storage it was given. */
   close(options?: { readonly graceMs?: number }): Promise<void>
 }
 
 const GRACE_MS = 10_000
+const NAME_BYTES = 4
 const STALL_TIMEOUT_MS = 60_000
 /** Fastest, and on answers that are not stored compressed as small as higher levels within a few percent. */
 const COMPRESSION_LEVEL = 1
@@ -66,7 +71,9 @@ export function createObjectService<H = unknown>(options: ObjectServiceOptions<H
 }
 
 class Service<H> implements ObjectService<H> {
+  readonly name: string
   readonly prefix: string
+  readonly beginnings: readonly string[]
   readonly node: ObjectService<H>['node']
   readonly serve: ObjectService<H>['serve']
   readonly fetch: ObjectService<H>['fetch']
@@ -74,43 +81,72 @@ class Service<H> implements ObjectService<H> {
   readonly #store: GraphStore
   readonly #limits: Limits
   readonly #flights = new Flights()
+  readonly #teller: EventTeller
+  readonly #keeper = new StateKeeper()
   readonly #compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism() })
-  readonly #core: HttpCore<H>
-  readonly #wire: { readonly stallTimeoutMs: number; readonly requestBytesMax: number }
+  readonly #extensions: readonly ServiceExtension<H>[]
   #opening: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
   constructor(options: ObjectServiceOptions<H>) {
-    this.prefix = normalizePrefix(options.prefix)
+    this.name = options.name ?? randomBytes(NAME_BYTES).toString('hex')
+    this.#teller = new EventTeller({ service: this.name, onEvent: options.onEvent, logger: options.logger, requestLog: options.requestLog })
     const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
     this.#limits = resolveLimits(options.limits)
-    this.#wire = { stallTimeoutMs: options.stallTimeoutMs ?? STALL_TIMEOUT_MS, requestBytesMax: this.#limits.requestBytesMax }
     const cors = options.cors === undefined ? undefined : corsPolicy(options.cors)
-    this.#store = graphStoreOf(options, { limits: this.#limits, newId, clock: options.clock, memoryBytesMax: options.memoryBytesMax, logger: options.logger })
-    this.#core = new HttpCore<H>({
-      operations: createOperations<H>({
-        store: this.#store, guard: createGuard(options.access), limits: this.#limits, compressor: this.#compressor, uploadStatus: options.uploadStatus ?? 200,
-      }),
+    this.#store = graphStoreOf(options, { limits: this.#limits, newId, clock: options.clock, memoryBytesMax: options.memoryBytesMax, onBackgroundError: (error) => this.#failedBesideRequests(error, options.logger) })
+    this.#extensions = options.extensions ?? []
+    const access = this.#extensions.reduce((inner, extension) => extension.access?.(inner) ?? inner, options.access)
+    const guard = createGuard(access)
+    const resources = objectResources(createOperations<H>({
+      store: this.#store, guard, limits: this.#limits, compressor: this.#compressor, uploadStatus: options.uploadStatus ?? 200,
+    }))
+    const context: ServiceContext<H> = {
+      backend: 'backend' in options ? options.backend : undefined,
+      graphs: this.#store,
+      guard,
+      authenticate: (request) => access.authenticate(request),
+      authorize: (principal, projectId, right) => access.authorize(principal, projectId, right),
+      fetch: (request, host) => this.fetch(request, host),
+      prefix: normalizePrefix(options.prefix),
+      limits: this.#limits,
+      clock: options.clock ?? Date,
+      newId,
+      logger: options.logger,
+    }
+    const extended = this.#extensions.flatMap((extension) => extension.attach(context))
+    const core = new HttpCore<H>({
       ready: () => this.ready(),
       flights: this.#flights,
       cors,
       errors: options.errors ?? 'answer',
-      failed: (error, context) => tell(options, error, context as ErrorContext<H>),
+      failed: (error, context) => {
+        this.#keeper.erred(error)
+        tell(options, error, context as ErrorContext<H>)
+      },
       newRequestId: newId,
+      openAccount: ({ requestId, method }) => new Account({ teller: this.#teller, inFlight: this.#keeper.inFlight, request: { requestId, method } }),
     })
-    this.node = (req, res, next) => void this.#serve({ req, res, ...(next === undefined ? {} : { next }) })
-    this.serve = (call) => this.#serve(call)
-    this.fetch = (request, host) => this.#serveFetch(this.#match(splitTarget(request.url).path), request, host)
-    this.endpoints = Object.fromEntries(Object.values(ROUTES).map((route) => [route.name, this.#endpoint(route)])) as Endpoints<H>
+    const wire = { stallTimeoutMs: options.stallTimeoutMs ?? STALL_TIMEOUT_MS, requestBytesMax: this.#limits.requestBytesMax }
+    const surface = new Surface(core, new RouteTable([...Object.values(resources), ...extended], options.prefix), wire)
+    this.prefix = surface.prefix
+    this.beginnings = surface.beginnings
+    this.node = surface.node
+    this.serve = surface.serve
+    this.fetch = surface.fetch
+    this.endpoints = Object.fromEntries(Object.entries(resources).map(([name, resource]) => [name, endpoint(surface, OBJECT_ROUTES[name as EndpointName], resource)])) as Endpoints<H>
   }
 
   ready(): Promise<void> {
-    this.#opening ??= this.#store.ready()
+    if (this.#opening === undefined) {
+      this.#opening = this.#open()
+      this.#keeper.opening(this.#opening)
+    }
     return this.#opening
   }
 
   project(projectId: string): ProjectObjects {
-    return projectObjects({ store: this.#store, ready: () => this.ready(), flights: this.#flights, limits: this.#limits }, projectId)
+    return projectObjects({ store: this.#store, ready: () => this.ready(), remove: (id) => this.#remove(id), flights: this.#flights, limits: this.#limits, openAccount: (projectId) => new Account({ teller: this.#teller, inFlight: this.#keeper.inFlight, projectId }) }, projectId)
   }
 
   async *projects(): AsyncGenerator<readonly string[]> {
@@ -120,63 +156,81 @@ class Service<H> implements ObjectService<H> {
   }
 
   close(options: { readonly graceMs?: number } = {}): Promise<void> {
-    this.#closing ??= this.#close(options.graceMs ?? GRACE_MS)
+    if (this.#closing === undefined) {
+      this.#closing = this.#close(options.graceMs ?? GRACE_MS)
+      this.#keeper.closing(this.#closing)
+    }
     return this.#closing
+  }
+
+  subscribe(listener: EventListener): () => void {
+    return this.#teller.subscribe(listener)
+  }
+
+  status(): ServiceStatus {
+    const { uploads: uploadMemory, answers: answerMemory } = this.#store.memory?.() ?? {}
+    return {
+      state: this.#keeper.state,
+      requestsInFlight: this.#flights.size,
+      uploadsInFlight: this.#keeper.inFlight.uploads,
+      downloadsInFlight: this.#keeper.inFlight.downloads,
+      ...(uploadMemory === undefined ? {} : { uploadMemory: { heldBytes: uploadMemory.heldBytes, limitBytes: uploadMemory.limitBytes } }),
+      ...(answerMemory === undefined ? {} : { answerMemory: { heldBytes: answerMemory.heldBytes, limitBytes: answerMemory.limitBytes } }),
+    }
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
 
+  async #open(): Promise<void> {
+    await this.#store.ready()
+    for (const extension of this.#extensions) await extension.open?.()
+  }
+
+  #failedBesideRequests(error: unknown, logger: Logger | undefined): void {
+    this.#keeper.erred(error)
+    logger?.error({ err: error }, 'work beside requests failed')
+    if (error instanceof StowageError && error.code === 'corrupt_data') this.#teller.tellError(error, {})
+  }
+
+  async #remove(projectId: string): Promise<void> {
+    await this.#store.remove(projectId)
+    for (const extension of this.#extensions) await extension.removeProject?.(projectId)
+  }
+
   async #close(graceMs: number): Promise<void> {
+    if (this.#opening !== undefined) for (const extension of this.#extensions) await extension.close?.({ graceMs })
     await this.#flights.close(graceMs)
     this.#compressor.close()
     await this.#opening?.catch(() => undefined)
     await this.#store.close()
   }
+}
 
-  #endpoint(route: Route): Endpoint<H> {
-    const { method, path } = route
-    return {
-      method,
-      path,
-      node: (req, res, params, next) => void this.#serveRoute({ req, res, ...(next === undefined ? {} : { next }), route, params: () => params }),
-      serve: (call, params) => this.#serveRoute({ ...call, route, params: () => params }),
-      fetch: (request, params, host) => serveFetch(this.#core, this.#wire, { request, host: host as H, route, params: () => params }),
-    }
-  }
-
-  #match(path: string | undefined): Match | undefined {
-    return path === undefined ? undefined : matchPath(path, this.prefix)
-  }
-
-  #serve(call: HostCall<H>): Promise<void> {
-    const { path } = splitTarget(call.url ?? call.req.url ?? '/')
-    const match = this.#match(pathBelow(path, call.mountPoint ?? 0))
-    if (match !== undefined || call.next === undefined) return this.#serveRoute({ ...call, ...routed(match) })
-    call.next()
-    return Promise.resolve()
-  }
-
-  #serveRoute(call: NodeCall<H>): Promise<void> {
-    return serveNode(this.#core, this.#wire, call)
-  }
-
-  #serveFetch(match: Match | undefined, request: Request, host: H | undefined): Promise<Response> {
-    return serveFetch(this.#core, this.#wire, { request, host: host as H, ...routed(match) })
+function endpoint<H>(surface: Surface<H>, route: Route, resource: Resource<H>): Endpoint<H> {
+  const { method, path } = route
+  const named = (params: Params): PathParams => ({ ...params })
+  return {
+    method,
+    path,
+    node: (req, res, params, next) => void surface.serveResource(resource, { req, res, ...(next === undefined ? {} : { next }) }, named(params)),
+    serve: (call, params) => surface.serveResource(resource, call, named(params)),
+    fetch: (request, params, host) => surface.fetchResource(resource, { request, host: host as H }, named(params)),
   }
 }
 
-function routed(match: Match | undefined): { readonly route?: Route; readonly params?: () => Params } {
-  return match === undefined ? {} : { route: match.route, params: () => decodeParams(match) }
-}
+/** The server is well, and cannot take this request now. */
+const REFUSALS: ReadonlySet<string> = new Set(['overloaded', 'closing'])
 
 /** What a host's own listener throws must not fail the request, nor hide the error it was told of. */
 function tell<H>(options: ObjectServiceOptions<H>, error: StowageError, context: ErrorContext<H>): void {
   const { logger, onError } = options
   const { requestId } = context
   try {
-    if (error.statusCode >= 500) logger?.error({ err: error, code: error.code, requestId }, error.message)
+    const fields = { err: error, code: error.code, requestId }
+    if (REFUSALS.has(error.code)) logger?.warn?.(fields, error.message)
+    else if (error.statusCode >= 500) logger?.error(fields, error.message)
     onError?.(error, context)
   } catch (thrown) {
     logger?.error({ err: thrown, requestId }, 'onError threw')

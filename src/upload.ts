@@ -1,3 +1,4 @@
+import type { Account } from './events/account.ts'
 import { decodeUpload } from './decode/upload.ts'
 import type { UploadSource } from './decode/wire.ts'
 import type { Limits } from './limits.ts'
@@ -18,14 +19,17 @@ export interface UploadSummary {
 
 /** The way in: decode, inspect, store. All or nothing; durable when it resolves. */
 export async function uploadObjects(
-  to: { readonly store: ObjectWriter; readonly limits: Limits; readonly projectId: string },
+  to: { readonly store: ObjectWriter; readonly limits: Limits; readonly projectId: string; readonly account: Account },
   source: UploadSource,
   signal: AbortSignal,
 ): Promise<UploadSummary> {
-  const { store, limits, projectId } = to
+  const { store, limits, projectId, account } = to
   const assigned: AssignedId[] = []
-  const elements = decodeUpload(source, limits, { signal })
+  account.storing()
+  const elements = decodeUpload({ ...source, body: account.receiving(source.body) }, limits, { signal })
   const batches = inspectBatches(elements, limits, { signal, onAssigned: (one) => assigned.push(one) })
-  const { objects, inserted, differing } = await store.put(projectId, batches, { signal })
+  const stored = await store.put(projectId, batches, { signal })
+  account.stored(stored)
+  const { objects, inserted, differing } = stored
   return { objects, created: inserted, differing, assigned }
 }

@@ -26,6 +26,8 @@ const DIRECTIONS: readonly Direction[] = [
   { from: ['src/access/', 'src/decode/', 'src/store/', 'src/emit/', 'src/storage/', 'adapters/'], mayNotImport: ['src/http/', 'src/cli/', 'src/index.ts', 'src/service.ts'] },
   { from: ['src/http/'], mayNotImport: ['src/cli/', 'src/index.ts'] },
   { from: ['src/'], mayNotImport: ['src/mounts/'] },
+  { from: ['src/events/'], mayNotImport: STAGES },
+  { from: STAGES.filter((stage) => stage !== 'src/cli/'), mayNotImport: ['src/metrics/'] },
   { from: ['src/storage/'], mayNotImport: STAGES },
 ]
 
@@ -59,6 +61,13 @@ test('the client runs in browsers: it imports nothing of Node, nothing of a pack
   assert.ok(client.length > 10)
   const foreign = client.flatMap(({ path, imports }) => imports.filter((target) => !/^src\/(?:client\/|errors\.ts$)/.test(target)).map((target) => `${path} imports ${target}`))
   assertNone([...foreign, ...findLines(client, /\bfrom '(?!\.)|\bimport\('|reference types/)])
+})
+
+test('inputs of functions stand alone, so that functions, the server and pages share them: of the rest they have the errors', () => {
+  const inputs = product.filter(({ path }) => path.startsWith('src/automation/inputs/'))
+  assert.ok(inputs.length > 10)
+  assertNone(inputs.flatMap(({ path, imports }) => imports.filter((target) => !/^src\/(?:automation\/inputs\/|errors\.ts$)/.test(target)).map((target) => `${path} imports ${target}`)))
+  assertNone(findLines(inputs, /\bfrom '(?!\.|re2js')|\bimport\('|reference types/))
 })
 
 test('imports form no cycle', () => {

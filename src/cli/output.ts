@@ -8,6 +8,11 @@ export function printJson(value: unknown): void {
   printLine(JSON.stringify(value))
 }
 
+/** One line for programs, beside the result, on stderr. */
+export function printError(line: string): void {
+  process.stderr.write(`${line}\n`)
+}
+
 /** One line for people, beside the result, on stderr. */
 export function printNote(text: string): void {
   process.stderr.write(`stowage: ${text}\n`)

@@ -1,12 +1,15 @@
+import type { Server } from 'node:http'
 import type { Command } from 'commander'
 import { accessFromFolder } from '../access/token-store.ts'
 import { normalizePrefix } from '../http/router.ts'
 import { DEFAULT_LIMITS, type Limits } from '../limits.ts'
 import { continueOnExpect, createObjectService, type ObjectService } from '../service.ts'
-import type { CommonServiceOptions, Logger, ObjectServiceOptions } from '../service-options.ts'
+import type { CommonServiceOptions, ObjectServiceOptions } from '../service-options.ts'
 import { describeFailure } from './exit.ts'
+import { commandLogger, type LogFormat, type LogLevel } from './log.ts'
+import { metricsServer, withHealth } from './operations.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
-import { printJson, printLine, printNote } from './output.ts'
+import { printJson, printLine } from './output.ts'
 import { signalToStop } from './signals.ts'
 import { type StorageKind, storageOf } from './storage.ts'
 
@@ -22,26 +25,43 @@ export interface ServeOptions extends Partial<Limits> {
   readonly memoryBytesMax?: number
   readonly connectionsMax: number
   readonly graceMs: number
+  readonly logLevel: LogLevel
+  readonly logFormat: LogFormat
+  /** `true` for the default port. */
+  readonly metrics?: number | true
+  readonly metricsHost: string
   readonly json?: boolean
 }
+
+/** Where exporters for Prometheus listen by custom. */
+const METRICS_PORT = 9_464
 
 /** Serves until a signal tells it to stop. */
 export async function runServer(options: ServeOptions, command: Command): Promise<void> {
   const stop = signalToStop()
   const { backend, kind } = await storageOf(options.data, options.storage)
   const service = createService({ backend, access: await accessFromFolder(options.data), ...serviceOptions(options) }, command)
+  let metrics: Server | undefined
   try {
     await service.ready()
-    const server = boundedServer(service.node, options.connectionsMax)
+    if (options.metrics !== undefined) metrics = metricsServer(service)
+    const metricsUrl = metrics === undefined ? undefined : await listenForMetrics(metrics, options)
+    const server = boundedServer(withHealth(service, service.node), options.connectionsMax)
     continueOnExpect(server, service)
     const url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
-    if (options.json) printJson({ url, pid: process.pid, data: options.data, storage: kind })
-    else printLine(`stowage serves ${kind === 'memory' ? 'from memory' : options.data} on ${url}`)
+    if (options.json) printJson({ url, pid: process.pid, data: options.data, storage: kind, ...(metricsUrl === undefined ? {} : { metricsUrl }) })
+    else printLine(`stowage serves ${kind === 'memory' ? 'from memory' : options.data} on ${url}${metricsUrl === undefined ? '' : `, metrics on ${metricsUrl}`}`)
     await stop
     await stopServing(server, () => service.close({ graceMs: options.graceMs }))
   } finally {
+    metrics?.close().closeAllConnections()
     await service.close({ graceMs: 0 })
   }
+}
+
+async function listenForMetrics(server: Server, { metrics, metricsHost }: ServeOptions): Promise<string> {
+  const port = typeof metrics === 'number' ? metrics : METRICS_PORT
+  return `${await listen(server, { host: metricsHost, port })}/metrics`
 }
 
 /** Nothing is opened here: what is thrown is about an option's value. */
@@ -59,21 +79,11 @@ function serviceOptions(options: ServeOptions): Omit<CommonServiceOptions<unknow
     prefix, memoryBytesMax, limits: limitsOf(options),
     uploadStatus: options.uploadStatus === '201' ? 201 : 200,
     cors: cors === undefined ? undefined : { origins: cors.includes('*') ? '*' : cors },
-    logger: FAULTS,
+    logger: commandLogger(options.logLevel, options.logFormat),
+    requestLog: 'info',
   }
 }
 
 function limitsOf(options: ServeOptions): Partial<Limits> {
   return Object.fromEntries((Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]).map((name) => [name, options[name]]))
-}
-
-/** What clients do wrong is told to them; what is wrong here is told to whoever runs the server. */
-const FAULTS: Logger = {
-  error: (fields: { readonly err?: unknown; readonly code?: string; readonly requestId?: string }, message) => {
-    const { err, code, requestId } = fields
-    // Who is told to come back while the server stops met no fault.
-    if (code === 'closing') return
-    const where = requestId === undefined ? '' : `request ${requestId} failed with ${code ?? 'no code'}: `
-    printNote(`${where}${describeFailure(err instanceof Error && err.message === message ? err : new Error(message, { cause: err }))}`)
-  },
 }

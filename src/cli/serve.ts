@@ -2,6 +2,7 @@ import { Command, Option } from 'commander'
 import { DEFAULT_LIMITS, type Limits } from '../limits.ts'
 import { EXIT_HELP } from './exit.ts'
 import { collected, dataOption, jsonOption, portNumber, positiveInteger } from './options.ts'
+import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 import type { ServeOptions } from './run-server.ts'
 import { storageOption } from './storage.ts'
 
@@ -12,9 +13,11 @@ Examples:
   stowage serve --port 0 --json                             any free port; prints {"url": ..., "pid": ...}
   stowage serve --storage memory                            nothing is kept (tokens still are)
   stowage serve --upload-status 201 --cors '*'              for clients that expect 201, and for browsers
+  stowage serve --metrics --log-level info                  metrics on http://127.0.0.1:9464/metrics, a line for each request
   stowage serve --request-bytes-max 104857600               requests of up to 100 MB
 
-Every request needs a token: "stowage token --help". SIGTERM and SIGINT stop it cleanly; a second one at once.
+GET /healthz answers 200 while the server takes requests, else 503; /healthz/live while the process lives.
+Every other request needs a token: "stowage token --help". SIGTERM and SIGINT stop it cleanly; a second one at once.
 ${EXIT_HELP}`
 
 export function serveCommand(): Command {
@@ -28,10 +31,18 @@ export function serveCommand(): Command {
     .addOption(new Option('--memory-bytes-max <n>', 'memory for tables, plans and buffers in flight (default: 100663296)').argParser(positiveInteger))
     .addOption(new Option('--connections-max <n>', 'connections at a time; more are closed').argParser(positiveInteger).default(1_000))
     .addOption(new Option('--grace-ms <n>', 'how long requests may take to finish after SIGTERM').argParser(positiveInteger).default(10_000))
+  addOperations(command)
   for (const name of limitNames()) {
     command.addOption(new Option(`--${dashed(name)} <n>`, LIMIT_HELP[name]).argParser(positiveInteger).default(DEFAULT_LIMITS[name]))
   }
   return command.addOption(jsonOption('print the line as {"url", "pid", ...}')).addHelpText('after', EXAMPLES).action(serve)
+}
+
+function addOperations(command: Command): void {
+  command.addOption(new Option('--log-level <level>', 'what is written to stderr; info and debug: each request').choices(LOG_LEVELS).default('warn'))
+    .addOption(new Option('--log-format <format>', 'lines for people, or one JSON object a line').choices(LOG_FORMATS).default('text'))
+    .addOption(new Option('--metrics [port]', 'serve Prometheus metrics at /metrics on a port of their own (9464); needs the package prom-client').argParser(portNumber))
+    .addOption(new Option('--metrics-host <address>', 'where metrics are served; 0.0.0.0 for other machines too').default('127.0.0.1'))
 }
 
 const LIMIT_HELP: Readonly<Record<keyof Limits, string>> = {

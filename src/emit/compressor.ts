@@ -7,7 +7,9 @@ import type { Pacer } from './pacer.ts'
 export type DeflatedFragment = Extract<Fragment, { readonly deflated: Uint8Array }>
 
 /** What is compressed at once: large enough for a good ratio, small enough to keep all cores busy. */
-const SEGMENT_BYTES = 131_072
+const SEGMENT_BYTES = 65_536
+/** With less room than this what was compressed is copied out of the pool's buffers. */
+const COPY_ROOM_BYTES_MAX = 524_288
 /** Stored bytes that may wait behind a segment that is being compressed. */
 const WAITING_BYTES_MAX = 1_048_576
 
@@ -18,10 +20,10 @@ const WAITING_BYTES_MAX = 1_048_576
  */
 export async function* deflateFragments(
   batches: AsyncIterable<readonly Fragment[]>,
-  options: { readonly pool: DeflatePool; readonly signal: AbortSignal; readonly pacer?: Pacer },
+  options: { readonly pool: DeflatePool; readonly signal: AbortSignal; readonly pacer?: Pacer; readonly roomBytes?: () => number },
 ): AsyncGenerator<readonly DeflatedFragment[]> {
-  const { pool, signal, pacer } = options
-  const line = new FragmentLine(pool)
+  const { pool, signal, pacer, roomBytes = (): number => Infinity } = options
+  const line = new FragmentLine(pool, roomBytes)
   for await (const batch of batches) {
     signal.throwIfAborted()
     for (const piece of piecesOf(batch)) {
@@ -45,14 +47,16 @@ function* piecesOf(batch: readonly Fragment[]): Generator<Fragment> {
 /** Fragments in their order, some of them still being compressed. */
 class FragmentLine {
   readonly #pool: DeflatePool
+  readonly #roomBytes: () => number
   #waiting: (DeflatedFragment | Promise<DeflatedFragment>)[] = []
   #waitingBytes = 0
   #compressing = 0
   #lines: Uint8Array[] = []
   #linesBytes = 0
 
-  constructor(pool: DeflatePool) {
+  constructor(pool: DeflatePool, roomBytes: () => number) {
     this.#pool = pool
+    this.#roomBytes = roomBytes
   }
 
   get compressing(): number {
@@ -60,7 +64,9 @@ class FragmentLine {
   }
 
   get isFull(): boolean {
-    return this.#compressing >= 2 * this.#pool.concurrency || (this.#compressing > 0 && this.#waitingBytes >= WAITING_BYTES_MAX)
+    const roomBytes = this.#roomBytes()
+    const segments = Math.max(1, Math.min(2 * this.#pool.concurrency, Math.floor(roomBytes / SEGMENT_BYTES)))
+    return this.#compressing >= segments || (this.#compressing > 0 && this.#waitingBytes >= Math.min(WAITING_BYTES_MAX, roomBytes))
   }
 
   /** Lines of a segment at most; compressing starts when a segment is complete, or something that is not lines follows. */
@@ -113,7 +119,7 @@ class FragmentLine {
     const raw = this.#lines.length === 1 ? this.#lines[0] : Buffer.concat(this.#lines, this.#linesBytes)
     this.#lines = []
     this.#linesBytes = 0
-    const compressing = deflated(this.#pool, raw)
+    const compressing = deflated(this.#pool, raw, this.#roomBytes() < COPY_ROOM_BYTES_MAX)
     // An error is thrown where the fragment is taken; until then, or when nobody takes it any more, it must not count as unhandled.
     compressing.catch(() => undefined)
     this.#waiting.push(compressing)
@@ -127,8 +133,10 @@ async function settled(fragments: readonly (DeflatedFragment | Promise<DeflatedF
   return all
 }
 
-async function deflated(pool: DeflatePool, raw: Uint8Array): Promise<DeflatedFragment> {
+/** What the pool makes is a part of a larger buffer, which a reader that is slow would keep from being freed. */
+async function deflated(pool: DeflatePool, raw: Uint8Array, isCopied: boolean): Promise<DeflatedFragment> {
   const compressing = pool.deflate(raw)
   const checksum = crc32(raw)
-  return { deflated: await compressing, rawBytes: raw.length, crc32: checksum }
+  const made = await compressing
+  return { deflated: isCopied ? Uint8Array.from(made) : made, rawBytes: raw.length, crc32: checksum }
 }

@@ -68,7 +68,7 @@ export function emit(selection: Selection, options: EmitOptions, context: EmitCo
   if (options.start !== undefined || options.end !== undefined) {
     throw new StowageError('not_supported', 'a part of an answer can be sent only where its length is known')
   }
-  return pulled(context, (compressor) => whole(selection, options, { signal: context.signal, compressor }))
+  return pulled(context, (compressor) => whole(selection, options, { signal: context.signal, compressor, roomBytes: roomOf(selection) }))
 }
 
 /** Nothing is made before the first pull, nor after an abort. */
@@ -93,7 +93,7 @@ function sliced(selection: Selection, options: EmitOptions, part: Part, context:
   const plan = selection.plan as PlannedSelection
   const read = { signal: context.signal }
   if (start === end) return none()
-  if (coding === 'gzip') return sliceBytes(plannedGzip(plan, start, end, read), 0, end - start)
+  if (coding === 'gzip') return sliceBytes(plannedGzip(plan, start, end, { ...read, roomBytes: roomOf(selection) }), 0, end - start)
   // The bracket at the end belongs to no object.
   if (format === 'json' && start === length - 1) return jsonArray(none(), { first: false })
   const { skip, lines } = start === 0 ? { skip: 0, lines: selection.lines(read) } : plan.linesFrom(format, start, read)
@@ -125,6 +125,10 @@ async function* kept(selection: Selection, options: EmitOptions, heartbeat: Hear
     yield lines
     pacer.sent()
   }
+}
+
+function roomOf(selection: Selection): () => number {
+  return () => selection.roomBytes ?? Infinity
 }
 
 function textLines(selection: Selection, { mask }: EmitOptions, read: SelectionReadOptions): AsyncIterable<Uint8Array> {

@@ -9,12 +9,18 @@ const GATHERED_BYTES = RUN_BYTES_MAX / 4
  * together do, are joined without a copy.
  */
 export class Gatherer {
+  readonly #roomBytes: () => number
   #small: Uint8Array[] = []
   #smallBytes = 0
   #ready: Uint8Array[] = []
   #memory: ArrayBufferLike | undefined
   #runStart = 0
   #runEnd = 0
+
+  /** `roomBytes` says how much may be held back at the moment. */
+  constructor(roomBytes: () => number = () => Infinity) {
+    this.#roomBytes = roomBytes
+  }
 
   add(piece: Uint8Array): void {
     if (piece.buffer !== this.#memory || piece.byteOffset !== this.#runEnd || piece.byteOffset - this.#runStart >= RUN_BYTES_MAX) {
@@ -28,16 +34,21 @@ export class Gatherer {
   /** The buffers that are large enough to be sent. A large run is not held back for what may follow it. */
   take(): readonly Uint8Array[] {
     if (this.#runEnd - this.#runStart >= RUN_BYTES_MIN) this.#endRun()
-    const ready = this.#ready
-    if (ready.length > 0) this.#ready = []
-    return ready
+    if (this.#smallBytes + this.#runEnd - this.#runStart >= this.#roomBytes()) return this.takeAll()
+    return this.#takeReady()
   }
 
   /** All that is left. */
   takeAll(): readonly Uint8Array[] {
     this.#endRun()
     this.#endGathering()
-    return this.take()
+    return this.#takeReady()
+  }
+
+  #takeReady(): readonly Uint8Array[] {
+    const ready = this.#ready
+    if (ready.length > 0) this.#ready = []
+    return ready
   }
 
   #endRun(): void {

@@ -28,16 +28,18 @@ export interface GzipOptions extends SelectionReadOptions {
   readonly compressor: DeflatePool
   /** When it says that a heartbeat is due, nothing is held back. */
   readonly pacer?: Pacer
+  /** How much may be held back at the moment. */
+  readonly roomBytes?: () => number
 }
 
 /** One gzip stream (RFC 1952) spliced from fragments, in large buffers. The CRC-32 of the whole is combined from those of the fragments. */
 export async function* gzipFromFragments(fragments: AsyncIterable<readonly Fragment[]>, options: GzipOptions): AsyncGenerator<Uint8Array> {
-  const { compressor: pool, signal, pacer } = options
-  const gatherer = new Gatherer()
+  const { compressor: pool, signal, pacer, roomBytes } = options
+  const gatherer = new Gatherer(roomBytes)
   let checksum = 0
   let rawBytes = 0
   gatherer.add(HEADER)
-  for await (const batch of deflateFragments(fragments, { pool, signal, pacer })) {
+  for await (const batch of deflateFragments(fragments, { pool, signal, pacer, roomBytes })) {
     for (const fragment of batch) {
       checksum = crc32Combine(checksum, fragment.crc32, fragment.rawBytes)
       rawBytes += fragment.rawBytes
@@ -63,8 +65,8 @@ export function storedBlock(lines: Uint8Array): Uint8Array {
 }
 
 /** Bytes `start` up to, not including, `end` of the gzip stream of a plan's lines: stored bytes, nothing is computed. */
-export async function* plannedGzip(plan: PlannedSelection, start: number, end: number, read: SelectionReadOptions): AsyncGenerator<Uint8Array> {
-  const gatherer = new Gatherer()
+export async function* plannedGzip(plan: PlannedSelection, start: number, end: number, read: SelectionReadOptions & Pick<GzipOptions, 'roomBytes'>): AsyncGenerator<Uint8Array> {
+  const gatherer = new Gatherer(read.roomBytes)
   const storedEnd = HEADER.length + plan.storedBytes
   gatherer.add(HEADER.subarray(start, end))
   if (start < storedEnd && end > HEADER.length) {

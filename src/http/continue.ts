@@ -1,6 +1,7 @@
 import type { Server, ServerResponse } from 'node:http'
 import { AWAITS_CONTINUE, type NodeRequest } from './node-body.ts'
-import { endsLike, type Route } from './router.ts'
+import type { Route } from './object-routes.ts'
+import { endsLike } from './router.ts'
 import { splitTarget } from './target.ts'
 
 /**
@@ -8,7 +9,7 @@ import { splitTarget } from './target.ts'
  * before anybody has looked at the request; with this, it is sent when somebody begins to read the body, wherever below the server the service is mounted.
  * Other requests are continued at once, as without it. To be called once for a server.
  */
-export function continueOnExpect(server: Server, service: { readonly endpoints: { readonly upload: Pick<Route, 'method' | 'path'> } }): void {
+export function continueOnExpect(server: Server, service: { readonly endpoints: { readonly upload: Route } }): void {
   const { method, path } = service.endpoints.upload
   server.on('checkContinue', (req: NodeRequest, res: ServerResponse) => {
     if (req.method === method && endsLike(splitTarget(req.url ?? '/').path, path)) continueWhenRead(req, res)

@@ -1,16 +1,16 @@
-import type { Access, Right } from '../access/access.ts'
+import type { Access, Principal, Right } from '../access/access.ts'
 import { StowageError } from '../errors.ts'
+import type { Account } from '../events/account.ts'
 import { allowedOrigin, type CorsPolicy, corsHeaders, preflightHeaders } from './cors.ts'
 import { errorAnswer, toStowageError } from './errors.ts'
-import type { Answer, Exchange, Operation } from './exchange.ts'
+import type { Answer, Exchange, Operation, PathParams } from './exchange.ts'
 import type { Flights } from './flights.ts'
-import { checkParams, type EndpointName, type Params, type Route } from './router.ts'
+import { allowOf, type Method, type Resource } from './router.ts'
 
 /** A request before its path's parameters are known to be ids. */
-export type Arrival<H> = Omit<Exchange<H>, 'params'>
+export type Arrival<H> = Omit<Exchange<H>, 'params' | 'account'>
 
-export interface CoreOptions<H> {
-  readonly operations: { readonly [E in EndpointName]: Operation<H> }
+export interface CoreOptions {
   readonly ready: () => Promise<void>
   readonly flights: Flights
   readonly cors: CorsPolicy | undefined
@@ -19,15 +19,17 @@ export interface CoreOptions<H> {
   /** Told of every failure, answered or not. Must not throw. */
   readonly failed: (error: StowageError, context: { readonly requestId: string; readonly host: unknown }) => void
   readonly newRequestId: () => string
+  readonly openAccount: (request: { readonly requestId: string; readonly method: string }) => Account
 }
 
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/
 
 /** What both kinds of hosts share: everything between an arrived request and its answer. */
 export class HttpCore<H> {
-  readonly #options: CoreOptions<H>
+  readonly #options: CoreOptions
+  readonly #accounts = new WeakMap<object, Account>()
 
-  constructor(options: CoreOptions<H>) {
+  constructor(options: CoreOptions) {
     this.#options = options
   }
 
@@ -45,16 +47,19 @@ export class HttpCore<H> {
     return this.#options.errors === 'next'
   }
 
-  /** The answer of a route. Rejects only with `handOver`, and then with a `StowageError`. */
-  answer(arrival: Arrival<H>, call: { readonly route: Route; readonly params: () => Params; readonly handOver: boolean }): Promise<Answer> {
-    const { route, params, handOver } = call
-    return this.#guarded(arrival, handOver, async () => {
-      if (arrival.method === 'OPTIONS') return this.#optionsAnswer(arrival, route)
-      if (!isAllowed(arrival.method, route)) throw methodNotAllowed(route)
-      const exchange = { ...arrival, params: checkParams(params()) }
+  /** The answer of a resource. Rejects only with `handOver`, and then with a `StowageError`. */
+  answer(arrival: Arrival<H>, call: { readonly resource: Resource<H>; readonly params: () => PathParams; readonly handOver: boolean }): Promise<Answer> {
+    const { resource, params, handOver } = call
+    return this.#guarded(arrival, handOver, async (account) => {
+      if (arrival.method === 'OPTIONS') return this.#optionsAnswer(arrival, allowOf(resource))
+      const operation = operationOf(resource, arrival.method)
+      if (operation === undefined) throw methodNotAllowed(allowOf(resource))
+      const exchange = { ...arrival, params: params(), account }
+      resource.check?.(exchange.params)
+      account.routed(resource.path, exchange.params.projectId)
       this.#options.flights.checkOpen()
       await this.#open()
-      return this.#options.operations[route.name](exchange)
+      return operation(exchange)
     })
   }
 
@@ -67,16 +72,29 @@ export class HttpCore<H> {
   report(thrown: unknown, arrival: Arrival<H>): StowageError {
     const error = toStowageError(thrown)
     const { signal, requestId, host } = arrival
-    if (!isClientGone(signal)) this.#options.failed(error, { requestId, host })
+    if (!isClientGone(signal)) {
+      this.#accounts.get(arrival)?.failed(error)
+      this.#options.failed(error, { requestId, host })
+    }
     return error
   }
 
-  async #guarded(arrival: Arrival<H>, handOver: boolean, work: () => Promise<Answer>): Promise<Answer> {
-    const answer = await work().catch((thrown: unknown) => {
+  async #guarded(arrival: Arrival<H>, handOver: boolean, work: (account: Account) => Promise<Answer>): Promise<Answer> {
+    const account = this.#options.openAccount(arrival)
+    this.#accounts.set(arrival, account)
+    const answer = await work(account).catch((thrown: unknown) => {
       const error = this.report(thrown, arrival)
-      if (handOver) throw error
+      account.answered(error.statusCode, error.code)
+      if (handOver) {
+        account.end()
+        throw error
+      }
       return errorAnswer(error)
     })
+    return accounted(this.#withCommonHeaders(answer, arrival), arrival.method, account)
+  }
+
+  #withCommonHeaders(answer: Answer, arrival: Arrival<H>): Answer {
     return { ...answer, headers: { ...answer.headers, ...this.#commonHeaders(arrival, answer.headers.Vary) } }
   }
 
@@ -94,15 +112,26 @@ export class HttpCore<H> {
     return cors === undefined ? common : { ...common, ...corsHeaders(cors, allowedOrigin(cors, arrival.headers.get('origin')), vary) }
   }
 
-  #optionsAnswer(arrival: Arrival<H>, route: Route): Answer {
+  #optionsAnswer(arrival: Arrival<H>, allow: string): Answer {
     const { cors } = this.#options
-    const preflight = cors === undefined ? {} : preflightHeaders(cors, route, arrival.headers)
-    return { status: 204, headers: { Allow: route.allow, ...preflight } }
+    const preflight = cors === undefined ? {} : preflightHeaders(cors, allow, arrival.headers)
+    return { status: 204, headers: { Allow: allow, ...preflight } }
   }
 }
 
-/** Lets a request through to its operation: 401 without a principal, 403 without the right. */
-export type Guard<H> = (exchange: Exchange<H>, right: Right) => Promise<void>
+/** The answer, with what leaves counted and its end noted. */
+function accounted(answer: Answer, method: string, account: Account): Answer {
+  if (answer.status < 400) account.answered(answer.status)
+  const body = account.sending(answer.body, method === 'HEAD')
+  const release = (): void => {
+    answer.release?.()
+    account.end()
+  }
+  return { ...answer, ...(body === undefined ? {} : { body }), release }
+}
+
+/** Lets a request through to its operation, and tells who makes it: 401 without a principal, 403 without the right. */
+export type Guard<H> = (exchange: Exchange<H>, right: Right) => Promise<Principal>
 
 export function createGuard<H>(access: Access<H>): Guard<H> {
   return async (exchange, right) => {
@@ -112,6 +141,7 @@ export function createGuard<H>(access: Access<H>): Guard<H> {
     if (!(await access.authorize(principal, params.projectId, right))) {
       throw new StowageError('forbidden', `this token does not give the right to ${right} in this project`)
     }
+    return principal
   }
 }
 
@@ -126,10 +156,11 @@ function isClientGone(signal: AbortSignal): boolean {
   return signal.aborted && signal.reason instanceof StowageError && signal.reason.code === 'request_aborted'
 }
 
-function isAllowed(method: string, route: Route): boolean {
-  return method === route.method || (method === 'HEAD' && route.method === 'GET')
+function operationOf<H>(resource: Resource<H>, method: string): Operation<H> | undefined {
+  const name = method === 'HEAD' ? 'GET' : method
+  return Object.hasOwn(resource.operations, name) ? resource.operations[name as Method] : undefined
 }
 
-function methodNotAllowed(route: Route): StowageError {
-  return new StowageError('method_not_allowed', `this path takes ${route.allow}`, { headers: { Allow: route.allow } })
+function methodNotAllowed(allow: string): StowageError {
+  return new StowageError('method_not_allowed', `this path takes ${allow}`, { headers: { Allow: allow } })
 }

@@ -1,4 +1,3 @@
-import type { Route } from './router.ts'
 
 export interface CorsOptions {
   /** `'*'`, a list of origins such as `https://viewer.example`, or a function that says whether an origin may. */
@@ -48,11 +47,11 @@ export function corsHeaders(policy: CorsPolicy, origin: string | undefined, vary
 }
 
 /** What a preflight request (https://fetch.spec.whatwg.org, section 3.3) gets beyond that; nothing for an origin that may not, and for plain OPTIONS. Any header may be sent: what a request means is decided by its token. */
-export function preflightHeaders(policy: CorsPolicy, route: Route, headers: Headers): Record<string, string> {
+export function preflightHeaders(policy: CorsPolicy, allow: string, headers: Headers): Record<string, string> {
   if (!headers.has('access-control-request-method') || allowedOrigin(policy, headers.get('origin')) === undefined) return {}
   const asked = headers.get('access-control-request-headers')
   return {
-    'Access-Control-Allow-Methods': route.allow,
+    'Access-Control-Allow-Methods': allow,
     ...(asked === null ? {} : { 'Access-Control-Allow-Headers': asked }),
     'Access-Control-Max-Age': String(policy.maxAgeS),
   }

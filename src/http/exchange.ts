@@ -1,4 +1,7 @@
-import type { Params } from './router.ts'
+import type { Account } from '../events/account.ts'
+
+/** What a path names, decoded, by the names in the resource's path. */
+export type PathParams = Readonly<Record<string, string>>
 
 /** What an operation answers with, before it is known through which kind of host it leaves. */
 export interface Answer {
@@ -7,6 +10,8 @@ export interface Answer {
   readonly body?: Uint8Array | AsyncIterable<Uint8Array>
   /** Bytes of a streamed body where they are known before it starts. */
   readonly length?: number
+  /** How large its buffers should be at the moment, for streamed bodies that share memory with others. */
+  readonly roomBytes?: () => number
   /** Frees what the answer holds. Called exactly once, whether or not the body was read. */
   readonly release?: () => void
 }
@@ -32,12 +37,14 @@ export interface Exchange<H> {
   readonly path: string
   readonly query: URLSearchParams
   readonly headers: Headers
-  readonly params: Params
+  readonly params: PathParams
   readonly body: RequestBody
   /** Aborts when the client is gone or the service closes. */
   readonly signal: AbortSignal
   readonly requestId: string
   readonly host: H
+  /** Where operations note what is to be told of the request. */
+  readonly account: Account
 }
 
 /** One endpoint: authorize, decode, ask, encode. */

@@ -1,8 +1,8 @@
 import { StowageError } from '../errors.ts'
 import type { Arrival, HttpCore } from './core.ts'
-import type { Answer } from './exchange.ts'
+import type { Answer, PathParams } from './exchange.ts'
 import type { Flight } from './flights.ts'
-import type { Params, Route } from './router.ts'
+import type { Resource } from './router.ts'
 import { splitTarget } from './target.ts'
 import { WebBody } from './web-body.ts'
 import { pulledStream } from './web-streams.ts'
@@ -17,9 +17,9 @@ export interface FetchOptions {
 export async function serveFetch<H>(
   core: HttpCore<H>,
   options: FetchOptions,
-  call: { readonly request: Request; readonly host: H; readonly route?: Route; readonly params?: () => Params },
+  call: { readonly request: Request; readonly host: H; readonly resource?: Resource<H>; readonly params?: () => PathParams },
 ): Promise<Response> {
-  const { request, route, params } = call
+  const { request, resource, params } = call
   const flight = core.flights.begin()
   const abort = (): void => flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
   // A host that cancels the answer's body as well may come first: an error of the body would look to it like a failure.
@@ -34,7 +34,7 @@ export async function serveFetch<H>(
     if (request.signal.aborted) abort()
     const arrival = fetchArrival(core, call, body, flight.signal)
     const handOver = core.handsOver
-    const answer = await (route === undefined || params === undefined ? core.unmatched(arrival, handOver) : core.answer(arrival, { route, params, handOver }))
+    const answer = await (resource === undefined || params === undefined ? core.unmatched(arrival, handOver) : core.answer(arrival, { resource, params, handOver }))
     if (answer.status >= 400) await body.takeRest()
     return respond(answer, { flight, landed, bodiless: request.method === 'HEAD', failed: (thrown) => core.report(thrown, arrival), ...options })
   } catch (thrown) {

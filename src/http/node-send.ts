@@ -5,6 +5,9 @@ import { LINGER_IDLE_MS, LINGER_MS_MAX, lingerBytesMax } from './linger.ts'
 import type { NodeBody } from './node-body.ts'
 import { waitFor } from './progress.ts'
 
+/** With less room than this no buffer is made while another is on its way. */
+const MAKE_AHEAD_ROOM_BYTES = 65_536
+
 export interface Sending {
   readonly req: IncomingMessage
   readonly res: ServerResponse
@@ -46,9 +49,12 @@ function setHeaders(res: ServerResponse, answer: Answer): void {
   if (length !== undefined) res.setHeader('Content-Length', length)
 }
 
-/** One buffer is on its way while the next is made: waiting for each to leave would let the connection run dry in between. */
+/**
+ * One buffer is on its way while the next is made: waiting for each to leave would let the connection run dry in between. Only where so many read slowly that
+ * there is no room for more than one, it is waited for.
+ */
 async function streamBody(sending: Sending, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-  const { res } = sending
+  const { res, answer: { roomBytes = (): number => Infinity } } = sending
   res.flushHeaders()
   let previous: Promise<void> = Promise.resolve()
   for await (const chunk of chunks) {
@@ -56,6 +62,7 @@ async function streamBody(sending: Sending, chunks: AsyncIterable<Uint8Array>): 
     previous = written(sending, chunk)
     // An error is thrown where it is awaited; until then it must not count as unhandled.
     previous.catch(() => undefined)
+    if (roomBytes() < MAKE_AHEAD_ROOM_BYTES) await previous
   }
   await previous
   await end(sending)
@@ -71,7 +78,11 @@ function written({ res, signal, stallTimeoutMs }: Sending, chunk: Uint8Array): P
     return () => res.off('close', onClose)
   }
   const done = waitFor(subscribe, { signal, timeoutMs: stallTimeoutMs, late: () => tooSlow(stallTimeoutMs) })
-  res.write(chunk, (error) => settle(error ? clientGone() : undefined))
+  res.write(chunk, (error) => {
+    // The response closes a moment after its write failed; from then on it is known that the client left.
+    if (error) setImmediate(() => settle(clientGone()))
+    else settle()
+  })
   return done
 }
 

@@ -1,11 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { StowageError } from '../errors.ts'
 import type { Arrival, HttpCore } from './core.ts'
-import type { Answer } from './exchange.ts'
+import type { Answer, PathParams } from './exchange.ts'
 import { NodeBody, type NodeRequest } from './node-body.ts'
 import { closeConnection, sendAnswer, takeRest } from './node-send.ts'
 import { closeWhileQueued } from './pipelined.ts'
-import type { MountPoint, Params, Route } from './router.ts'
+import type { MountPoint, Resource } from './router.ts'
 import { splitTarget } from './target.ts'
 
 export type Next = (error?: unknown) => void
@@ -35,14 +35,14 @@ export interface HostCall<H> {
 }
 
 export interface NodeCall<H> extends HostCall<H> {
-  /** Both absent for a path that no route has. */
-  readonly route?: Route
-  readonly params?: () => Params
+  /** Both absent for a path that nothing is at. */
+  readonly resource?: Resource<H>
+  readonly params?: () => PathParams
 }
 
 /** Serves one request of a Node server. Never rejects: whatever happens is answered, given to `next`, or cuts the connection. */
 export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call: NodeCall<H>): Promise<void> {
-  const { req, res, next, route, params, answering } = call
+  const { req, res, next, resource, params, answering } = call
   const handOver = next !== undefined && core.handsOver
   const flight = core.flights.begin()
   const onClose = (): void => flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
@@ -53,7 +53,7 @@ export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call
   let arrival: Arrival<H> | undefined
   try {
     arrival = nodeArrival<H>(core, call, body, flight.signal)
-    const answer = await (route === undefined || params === undefined ? core.unmatched(arrival, handOver) : core.answer(arrival, { route, params, handOver }))
+    const answer = await (resource === undefined || params === undefined ? core.unmatched(arrival, handOver) : core.answer(arrival, { resource, params, handOver }))
     await sendReleased(answer, () => sendAnswer({ req, res, body, answer, answering, signal: flight.signal, ...options }))
   } catch (thrown) {
     if (handOver && !res.headersSent && !res.destroyed) next(await handedOver(thrown, { req, res, body, ...options }))

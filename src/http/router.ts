@@ -1,47 +1,66 @@
 import { StowageError } from '../errors.ts'
-import { checkObjectId, checkProjectId, quoted } from '../object/id.ts'
+import { quoted } from '../object/id.ts'
+import type { Operation, PathParams } from './exchange.ts'
 
-export type EndpointName = 'diff' | 'upload' | 'single' | 'list' | 'graph' | 'stream'
+export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** What a path names, decoded. */
-export interface Params {
-  readonly projectId: string
-  /** Only in the paths of `single` and `graph`. */
-  readonly objectId?: string
-}
-
-export interface Route {
-  readonly name: EndpointName
-  readonly method: 'GET' | 'POST'
-  /** The path below the prefix as Express, Koa's router, Fastify and Hono write it. */
+/** A path and what can be done with it. `HEAD` comes with `GET`, `OPTIONS` with all. */
+export interface Resource<H> {
+  /** Below the prefix, as Express, Koa's router, Fastify and Hono write it, such as `/objects/:projectId`. */
   readonly path: string
-  /** The value of `Allow` (RFC 9110 section 10.2.1). */
-  readonly allow: string
+  readonly operations: { readonly [M in Method]?: Operation<H> }
+  /** Throws `invalid_id` for parameters that cannot be what they stand for. */
+  readonly check?: (params: PathParams) => void
+  /** Takes the path with a slash at its end as well. */
+  readonly slashAtEnd?: boolean
 }
 
-export interface Match {
-  readonly route: Route
+export interface Match<H> {
+  readonly resource: Resource<H>
   /** The segments that stand for parameters, still percent-encoded. */
   readonly rawParams: readonly string[]
 }
 
-const GET_ALLOW = 'GET, HEAD, OPTIONS'
-const POST_ALLOW = 'POST, OPTIONS'
-
-/** Exactly the contract's paths, and the one that newer clients stream lists from. */
-export const ROUTES: { readonly [E in EndpointName]: Route } = {
-  diff: { name: 'diff', method: 'POST', path: '/api/diff/:projectId', allow: POST_ALLOW },
-  upload: { name: 'upload', method: 'POST', path: '/objects/:projectId', allow: POST_ALLOW },
-  single: { name: 'single', method: 'GET', path: '/objects/:projectId/:objectId/single', allow: GET_ALLOW },
-  list: { name: 'list', method: 'POST', path: '/api/getobjects/:projectId', allow: POST_ALLOW },
-  graph: { name: 'graph', method: 'GET', path: '/objects/:projectId/:objectId', allow: GET_ALLOW },
-  stream: { name: 'stream', method: 'POST', path: '/api/v2/projects/:projectId/object-stream', allow: POST_ALLOW },
+interface Shape<H> {
+  readonly resource: Resource<H>
+  readonly segments: readonly string[]
 }
 
-const SHAPES: readonly { readonly route: Route; readonly segments: readonly string[] }[] = Object.values(ROUTES).map((route) => ({
-  route,
-  segments: route.path.slice(1).split('/'),
-}))
+/** The resources below a prefix. The first one whose path fits is taken. */
+export class RouteTable<H> {
+  /** What stands before the paths: `''`, or as in `/models`. */
+  readonly prefix: string
+  readonly #shapes: readonly Shape<H>[]
+
+  /** Throws `TypeError` for a prefix that no path could start with. */
+  constructor(resources: readonly Resource<H>[], prefix: string | undefined) {
+    this.prefix = normalizePrefix(prefix)
+    this.#shapes = resources.map((resource) => ({ resource, segments: segmentsOf(resource.path) }))
+  }
+
+  /** The literal beginnings of all paths, without the prefix, for hosts whose own router has to know them. */
+  get beginnings(): readonly string[] {
+    const literal = this.#shapes.map(({ resource: { path } }) => (path.includes(':') ? path.slice(0, path.indexOf(':')) : path))
+    return [...new Set(literal)]
+  }
+
+  /** The resource of a raw path. Splits first and decodes nothing, so that no id, whatever it is, can be taken for a part of the path. */
+  match(path: string): Match<H> | undefined {
+    if (!path.startsWith(`${this.prefix}/`)) return undefined
+    const segments = segmentsOf(path.slice(this.prefix.length))
+    for (const { resource, segments: shape } of this.#shapes) {
+      const given = resource.slashAtEnd === true && segments.at(-1) === '' ? segments.slice(0, -1) : segments
+      if (fits(shape, given)) return { resource, rawParams: given.filter((_, at) => shape[at].startsWith(':')) }
+    }
+    return undefined
+  }
+}
+
+/** The value of `Allow` (RFC 9110 section 10.2.1). */
+export function allowOf(resource: Pick<Resource<never>, 'operations'>): string {
+  const methods = Object.keys(resource.operations)
+  return [...methods.flatMap((method) => (method === 'GET' ? ['GET', 'HEAD'] : [method])), 'OPTIONS'].join(', ')
+}
 
 /** A leading slash, none at the end, or nothing. Throws `TypeError` for a prefix that no path could start with. */
 export function normalizePrefix(prefix = ''): string {
@@ -61,35 +80,20 @@ export function pathBelow(path: string, mountPoint: MountPoint): string | undefi
   return end === -1 ? undefined : path.slice(end)
 }
 
-/** The route of a raw path. Splits first and decodes nothing, so that no id, whatever it is, can be taken for a part of the path. */
-export function matchPath(path: string, prefix: string): Match | undefined {
-  if (!path.startsWith(`${prefix}/`)) return undefined
-  const segments = path.slice(prefix.length + 1).split('/')
-  if (segments.at(-1) === '' && segments.at(-2) === 'object-stream') segments.pop()
-  for (const shape of SHAPES) {
-    if (fits(shape.segments, segments)) {
-      return { route: shape.route, rawParams: segments.filter((_, at) => shape.segments[at].startsWith(':')) }
-    }
-  }
-  return undefined
-}
-
-/** Whether the end of a raw path fits a route, whatever it is mounted under. */
-export function endsLike(path: string, routePath: string): boolean {
-  const shape = routePath.slice(1).split('/')
+/** Whether the end of a raw path fits a resource's, whatever it is mounted under. */
+export function endsLike(path: string, resourcePath: string): boolean {
+  const shape = segmentsOf(resourcePath)
   return fits(shape, path.split('/').slice(-shape.length))
 }
 
-/** Each segment decoded once. Throws `invalid_request` for bad percent-encoding, `invalid_id` for what cannot be an id. */
-export function decodeParams(match: Match): Params {
-  const [projectId, objectId] = match.rawParams.map((raw) => decodeSegment(raw))
-  return checkParams({ projectId, ...(objectId === undefined ? {} : { objectId }) })
+/** Each segment decoded once. Throws `invalid_request` for bad percent-encoding. */
+export function decodeParams(match: Match<never>): PathParams {
+  const names = segmentsOf(match.resource.path).filter((segment) => segment.startsWith(':'))
+  return Object.fromEntries(names.map((name, at) => [name.slice(1), decodeSegment(match.rawParams[at])]))
 }
 
-export function checkParams(params: Params): Params {
-  checkProjectId(params.projectId)
-  if (params.objectId !== undefined) checkObjectId(params.objectId)
-  return params
+function segmentsOf(path: string): string[] {
+  return path.slice(1).split('/')
 }
 
 function fits(shape: readonly string[], segments: readonly string[]): boolean {

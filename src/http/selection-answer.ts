@@ -30,7 +30,7 @@ const MISSING_IDS_IN_MESSAGE = 5
 export async function releasing(selection: Selection, make: () => Answer | Promise<Answer>): Promise<Answer> {
   try {
     const answer = await make()
-    return { ...answer, release: () => selection.release() }
+    return { ...answer, roomBytes: () => selection.roomBytes ?? Infinity, release: () => selection.release() }
   } catch (error) {
     selection.release()
     throw error

@@ -1,7 +1,7 @@
 /// <reference types="node" preserve="true" />
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ObjectService } from '../service.ts'
+import type { Mountable } from '../http/mountable.ts'
 
 /** What `app.use()` and `router.use()` of Express 5 and 4 take. */
 export type ExpressHandler<H> = (req: IncomingMessage & H, res: ServerResponse, next: (error?: unknown) => void) => void
@@ -10,6 +10,6 @@ export type ExpressHandler<H> = (req: IncomingMessage & H, res: ServerResponse, 
  * Mounts a service in Express: `app.use('/models', expressMount(service))`, or without a path. Access is told of Express's own request.
  * Paths that are not Stowage's go on to the next handler.
  */
-export function expressMount<H>(service: ObjectService<H>): ExpressHandler<H> {
+export function expressMount<H>(service: Mountable<H>): ExpressHandler<H> {
   return (req, res, next) => void service.serve({ req, res, next, host: req })
 }

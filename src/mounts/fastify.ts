@@ -2,10 +2,10 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { ObjectService } from '../service.ts'
+import type { Mountable } from '../http/mountable.ts'
 
 export interface FastifyMountOptions {
-  readonly service: ObjectService<FastifyRequest>
+  readonly service: Mountable<FastifyRequest>
 }
 
 /** What @fastify/compress asks of a route. It would read the body otherwise. */
@@ -20,10 +20,10 @@ const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/
 export async function fastifyMount(fastify: FastifyInstance, { service }: FastifyMountOptions): Promise<void> {
   const escaped = escapeMalformed(fastify)
   const mountPoint = fastify.prefix.split('/').filter((segment) => segment !== '').length
-  const paths = Object.values(service.endpoints).map(({ path }) => `${service.prefix}${path.slice(0, path.indexOf(':'))}*`)
+  const urls = service.beginnings.map((beginning) => `${service.prefix}${beginning}${beginning.endsWith('/') ? '*' : ''}`)
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null))
-  for (const url of new Set(paths)) {
+  for (const url of urls) {
     fastify.route({
       url,
       method: fastify.supportedMethods,

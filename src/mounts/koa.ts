@@ -1,7 +1,7 @@
 /// <reference types="node" preserve="true" />
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { ObjectService } from '../service.ts'
+import type { Mountable } from '../http/mountable.ts'
 
 /** What the mount needs of the context of Koa 3 and 2. */
 export interface KoaContext {
@@ -24,7 +24,7 @@ export interface KoaMountOptions {
  * Mounts a service in Koa: `app.use(koaMount(service, { prefix: '/models' }))`. Access is told of Koa's context. Middleware before it can wait
  * for the answer as for any other. Paths that are not Stowage's go on to the next middleware.
  */
-export function koaMount<H>(service: ObjectService<H>, options: KoaMountOptions = {}): KoaMiddleware<H> {
+export function koaMount<H>(service: Mountable<H>, options: KoaMountOptions = {}): KoaMiddleware<H> {
   const prefix = (options.prefix ?? '').replace(/^\/+|\/+$/g, '')
   const mountPoint = prefix === '' ? '' : `/${prefix}`
   return async (ctx, next) => {

@@ -9,7 +9,12 @@ export interface PutResult {
   readonly inserted: number
   /** Of the others, how many came with a text that differs from the one that is held. The held one stays. */
   readonly differing: number
+  /** The ids of these, the first hundred. */
+  readonly differingIds?: readonly string[]
 }
+
+/** How many ids of objects that differ are kept for who wants to know. */
+export const DIFFERING_IDS_MAX = 100
 
 /** A root that the client has, with the digest of the closure it saw (`Stowage-Closure`) if it kept it. */
 export interface HaveRoot {
@@ -52,4 +57,11 @@ export interface ProjectCatalog {
 export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector, ClosureSelector, ProjectCatalog {
   ready(): Promise<void>
   close(): Promise<void>
+  /** What its budgets hold at the moment; absent where it has none. */
+  memory?(): { readonly uploads: MemoryInUse; readonly answers: MemoryInUse }
+}
+
+export interface MemoryInUse {
+  readonly heldBytes: number
+  readonly limitBytes: number
 }

@@ -15,6 +15,8 @@ export interface Selection {
   readonly have?: readonly HaveOutcome[]
   /** Present when a plan fixes every byte of the answer. */
   readonly plan?: PlannedSelection
+  /** How large the buffers of its answer should be at the moment. Absent: as large as is best. */
+  readonly roomBytes?: number
   /** Whole lines `<id> TAB <json> LF` in large buffers, root first. The buffers belong to the caller, who may write into them. */
   lines(options: SelectionReadOptions): AsyncIterable<Uint8Array>
   /** The same lines, compressed already where they are stored so. In batches, to be read one after the other. */

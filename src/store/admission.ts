@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { ObjectBatch } from '../object/batch.ts'
+import { DIFFERING_IDS_MAX } from '../object/graph-store.ts'
 import { IdSet } from '../object/id-set.ts'
 import type { RecordStore } from '../storage/backend.ts'
 import { locate, LOOKUP_KEYS } from './records/locator.ts'
@@ -15,6 +16,8 @@ export class Admission {
   readonly #heldIds = new IdSet()
   #added = 0
   differing = 0
+  /** The ids of the first of these. */
+  readonly differingIds: string[] = []
 
   constructor(records: RecordStore, projectId: string, generation: number, head: ProjectHead | undefined) {
     this.#records = records
@@ -56,13 +59,18 @@ export class Admission {
     const textBytes = textEnd - textStart
     const ordinal = builder.find(batch.lines, start, textStart - 1)
     if (ordinal !== -1) {
-      if (!builder.isSameText(ordinal, textBytes, textCrc32)) this.differing++
+      if (!builder.isSameText(ordinal, textBytes, textCrc32)) this.#noteDiffering(batch.lines.subarray(start, textStart - 1))
     } else if (held !== undefined) {
       this.#heldIds.add(batch.lines, start, textStart - 1)
-      if (held.textBytes !== textBytes || held.textCrc32 !== textCrc32) this.differing++
+      if (held.textBytes !== textBytes || held.textCrc32 !== textCrc32) this.#noteDiffering(batch.lines.subarray(start, textStart - 1))
     } else {
       builder.add(batch, index, start, textCrc32)
       this.#added++
     }
+  }
+
+  #noteDiffering(id: Uint8Array): void {
+    this.differing++
+    if (this.differingIds.length < DIFFERING_IDS_MAX) this.differingIds.push(Buffer.from(id).toString('utf8'))
   }
 }

@@ -1,4 +1,5 @@
 import { StowageError } from '../errors.ts'
+import { DIFFERING_IDS_MAX } from '../object/graph-store.ts'
 import type { Entry, RecordStore } from '../storage/backend.ts'
 import { Bitmap } from './pack/bitmap.ts'
 import { corrupt } from './pack/byte-codec.ts'
@@ -22,6 +23,8 @@ export interface CommittedPack {
 export interface AppliedPack extends CommittedPack {
   /** Objects that turned out to be held by another pack, with another text. */
   readonly differing: number
+  /** The ids of the first of these. */
+  readonly differingIds: readonly string[]
 }
 
 /** Makes packs visible: one small commit, then the ids, then the note that all ids are there. */
@@ -70,6 +73,7 @@ export class Committer {
   async apply(pack: CommittedPack, tables: PackTables): Promise<AppliedPack> {
     const owned = Bitmap.full(pack.record.objects)
     let differing = 0
+    const differingIds: string[] = []
     for (let first = 0; first < tables.objects; first += LOOKUP_KEYS) {
       const entries = objectEntries(pack, tables, first, Math.min(tables.objects, first + LOOKUP_KEYS))
       const held = await this.#records.insertMany(entries)
@@ -79,11 +83,12 @@ export class Committer {
         if (location.sequence === pack.sequence) continue
         owned.delete(first + i)
         const own = decodeObjectRecord(entries[i].key, entries[i].value)
-        if (own.textBytes !== location.textBytes || own.textCrc32 !== location.textCrc32) differing++
+        if (own.textBytes === location.textBytes && own.textCrc32 === location.textCrc32) continue
+        if (differing++ < DIFFERING_IDS_MAX) differingIds.push(Buffer.from(tableEntry(tables.ids, first + i)).toString('utf8'))
       }
     }
     const record = await this.#noteApplied(pack, { ...pack.record, state: 'applied', owned })
-    return { ...pack, record, differing }
+    return { ...pack, record, differing, differingIds }
   }
 
   async #noteApplied(pack: CommittedPack, applied: PackRecord): Promise<PackRecord> {

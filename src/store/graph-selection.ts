@@ -1,3 +1,4 @@
+import type { AnswerBuffers } from '../answer-memory.ts'
 import type { IdSet } from '../object/id-set.ts'
 import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../object/selection.ts'
 import { Bitmap } from './pack/bitmap.ts'
@@ -13,14 +14,29 @@ export interface ChosenObjects {
   readonly root?: { readonly sequence: number; readonly ordinal: number }
 }
 
-/** The segments of what is chosen, pack by pack: the tables of one pack at a time are in use. */
-export async function* chosenSegments(catalog: PackCatalog, project: ProjectView, { packs, root }: ChosenObjects): AsyncGenerator<readonly Segment[]> {
+/** Segments that an answer holds at a time: there can be hundreds of answers. */
+const SEGMENTS_AT_ONCE = 64
+
+/** The segments of what is chosen, the root's and then all of each pack: the tables of one pack at a time are in use. */
+export async function* chosenSegments(catalog: PackCatalog, project: ProjectView, { packs, root }: ChosenObjects): AsyncGenerator<Iterable<Segment>> {
   if (root !== undefined) yield [await rootSegment(catalog, project, root)]
   for (const { sequence, wanted } of packs) {
     const pack = await catalog.pack(project, sequence)
     const tables = await catalog.tables(pack)
     const rest = sequence === root?.sequence ? wanted.without(onlyBit(tables.objects, root.ordinal)) : wanted
-    yield [...segmentsOf(tables, rest, pack.source)]
+    yield segmentsOf(tables, rest, pack.source)
+  }
+}
+
+async function* inBatches(packs: AsyncIterable<Iterable<Segment>>): AsyncGenerator<readonly Segment[]> {
+  for await (const segments of packs) {
+    let batch: Segment[] = []
+    for (const segment of segments) {
+      if (batch.push(segment) < SEGMENTS_AT_ONCE) continue
+      yield batch
+      batch = []
+    }
+    if (batch.length > 0) yield batch
   }
 }
 
@@ -51,6 +67,7 @@ export class GraphSelection implements Selection {
   readonly #missing: IdSet
   readonly #segments: () => AsyncIterable<readonly Segment[]>
   readonly #reader: SegmentReader
+  readonly #buffers: AnswerBuffers
 
   constructor(catalog: PackCatalog, reader: SegmentReader, project: ProjectView, chosen: ChosenObjects, facts: SelectionFacts) {
     this.objects = countObjects(chosen.packs)
@@ -59,7 +76,12 @@ export class GraphSelection implements Selection {
     this.have = facts.have
     this.#missing = facts.missing
     this.#reader = reader
-    this.#segments = () => chosenSegments(catalog, project, chosen)
+    this.#buffers = reader.memory.open()
+    this.#segments = () => inBatches(chosenSegments(catalog, project, chosen))
+  }
+
+  get roomBytes(): number {
+    return this.#buffers.roomBytes
   }
 
   missingIds(limit: number): Promise<readonly string[]> {
@@ -67,15 +89,15 @@ export class GraphSelection implements Selection {
   }
 
   lines({ signal }: SelectionReadOptions): AsyncIterable<Uint8Array> {
-    return this.#reader.lines(this.#segments(), signal)
+    return this.#reader.lines(this.#segments(), { signal, buffers: this.#buffers })
   }
 
   fragments({ signal }: SelectionReadOptions): AsyncIterable<readonly Fragment[]> {
-    return this.#reader.fragments(this.#segments(), signal)
+    return this.#reader.fragments(this.#segments(), { signal, buffers: this.#buffers })
   }
 
   release(): void {
-    // Everything it holds is memory of its own.
+    this.#buffers.end()
   }
 }
 

@@ -76,6 +76,10 @@ class GuardedSelection implements Selection {
     return missing
   }
 
+  get roomBytes(): number | undefined {
+    return this.#inner.roomBytes
+  }
+
   lines(options: SelectionReadOptions): AsyncIterable<Uint8Array> {
     return this.#inner.lines(options)
   }

@@ -2,7 +2,7 @@ import type { DeflatePool } from '../compression/deflate-pool.ts'
 import { StowageError } from '../errors.ts'
 import { type MemoryBudget, type MemoryLease } from '../memory-budget.ts'
 import type { ObjectBatch } from '../object/batch.ts'
-import type { ObjectWriter, PutResult, SignalOptions } from '../object/graph-store.ts'
+import { DIFFERING_IDS_MAX, type ObjectWriter, type PutResult, type SignalOptions } from '../object/graph-store.ts'
 import type { BlobStore, RecordStore } from '../storage/backend.ts'
 import { Admission } from './admission.ts'
 import type { CommittedPack, Committer } from './committer.ts'
@@ -59,7 +59,7 @@ export class Ingest implements ObjectWriter {
     const writer = new PackWriter({ projectId, generation, packId, timeMs: nowMs() }, { deflate, admission, lease })
     const inline = await this.#store(packBlobName(projectId, packId), writer.content(batches, signal), signal)
     const { objects } = admission
-    if (writer.objects === 0) return { objects, inserted: 0, differing: admission.differing }
+    if (writer.objects === 0) return { objects, inserted: 0, differing: admission.differing, differingIds: admission.differingIds }
     const { tables, tablesStart } = writer.finished
     const { packBytes } = writer
     const record: PackRecord = { state: 'committed', packId, objects: tables.objects, packBytes, tablesStart, condemnedAtMs: 0, owned: undefined, inline }
@@ -71,7 +71,8 @@ export class Ingest implements ObjectWriter {
     })
     const unreferenced = unreferencedOrdinals(tables)
     if (unreferenced.length === 1) this.#parts.onRoot(projectId, Buffer.from(tableEntry(tables.ids, unreferenced[0])).toString('utf8'))
-    return { objects, inserted: applied.record.owned?.count ?? 0, differing: admission.differing + applied.differing }
+    const differingIds = [...admission.differingIds, ...applied.differingIds].slice(0, DIFFERING_IDS_MAX)
+    return { objects, inserted: applied.record.owned?.count ?? 0, differing: admission.differing + applied.differing, differingIds }
   }
 
   /** Returns the pack if it is small enough to lie inside its record; a larger one is streamed into a blob. */

@@ -1,11 +1,12 @@
 import { randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
+import { AnswerMemory } from '../answer-memory.ts'
 import type { Clock } from '../clock.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
 import { MemoryBudget } from '../memory-budget.ts'
 import type { ObjectBatch } from '../object/batch.ts'
-import type { GraphStore, HaveRoot, PutResult, SignalOptions } from '../object/graph-store.ts'
+import type { GraphStore, HaveRoot, MemoryInUse, PutResult, SignalOptions } from '../object/graph-store.ts'
 import type { IdSet } from '../object/id-set.ts'
 import type { Selection } from '../object/selection.ts'
 import type { StorageBackend } from '../storage/backend.ts'
@@ -53,6 +54,8 @@ export class PackStore implements GraphStore {
   readonly #reader: GraphReader
   readonly #ingest: Ingest
   readonly #unapplied: UnappliedPacks
+  readonly #answers: AnswerMemory
+  readonly #uploads: MemoryBudget
   readonly #ahead = new PlanAhead((projectId, rootId) => this.#planAhead(projectId, rootId))
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
@@ -63,7 +66,8 @@ export class PackStore implements GraphStore {
     const memoryBytesMax = options.memoryBytesMax ?? 96 * MB
     const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
     const share = Math.floor(memoryBytesMax / 8)
-    const segments = new SegmentReader(blobs)
+    this.#answers = new AnswerMemory(share)
+    const segments = new SegmentReader(blobs, this.#answers)
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
     this.#options = options
     this.#backend = backend
@@ -77,12 +81,13 @@ export class PackStore implements GraphStore {
     // Everything that goes on beside requests listens to it.
     setMaxListeners(0, closing)
     this.#reader = new GraphReader({ records, catalog: this.#catalog, reader: segments, plans: this.#plans, closing, onPlanFailed: onBackgroundError })
+    this.#uploads = new MemoryBudget(memoryBytesMax - share * 3)
     this.#ingest = new Ingest({
       records,
       blobs,
       committer: this.#committer,
       deflate: this.#deflate,
-      budget: new MemoryBudget(memoryBytesMax - share * 3),
+      budget: this.#uploads,
       newId,
       nowMs: () => (options.clock ?? Date).now(),
       uploadWaitMs: options.uploadWaitMs ?? 10_000,
@@ -136,6 +141,10 @@ export class PackStore implements GraphStore {
       await seen
       await this.#plans.settled()
     }
+  }
+
+  memory(): { readonly uploads: MemoryInUse; readonly answers: MemoryInUse } {
+    return { uploads: this.#uploads, answers: this.#answers }
   }
 
   async close(): Promise<void> {

@@ -1,11 +1,23 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { StowageError } from '../../src/index.ts'
-import { decodeParams, endsLike, matchPath, normalizePrefix } from '../../src/http/router.ts'
+import { type EndpointName, OBJECT_ROUTES, objectResources } from '../../src/http/object-routes.ts'
+import type { Operation } from '../../src/http/exchange.ts'
+import { decodeParams, endsLike, type Match, normalizePrefix, RouteTable } from '../../src/http/router.ts'
 import { splitTarget } from '../../src/http/target.ts'
 import { bothCores, errorOf, idList, jsonUpload } from './served.ts'
 
-const route = (path: string, prefix = ''): string | undefined => matchPath(path, prefix)?.route.name
+const unused: Operation<unknown> = () => Promise.reject(new Error('only matched'))
+const resources = objectResources({ diff: unused, upload: unused, single: unused, list: unused, graph: unused, stream: unused })
+
+function match(path: string, prefix = ''): Match<unknown> | undefined {
+  return new RouteTable(Object.values(resources), prefix).match(path)
+}
+
+function route(path: string, prefix = ''): string | undefined {
+  const found = match(path, prefix)?.resource.path
+  return (Object.keys(OBJECT_ROUTES) as EndpointName[]).find((name) => OBJECT_ROUTES[name].path === found)
+}
 
 test('exactly the paths of the contract have a route', () => {
   assert.equal(route('/api/diff/p'), 'diff')
@@ -35,9 +47,11 @@ test('a prefix is a whole number of segments', () => {
 
 test('segments are decoded once, after splitting', () => {
   const params = (path: string): unknown => {
-    const match = matchPath(path, '')
-    assert.ok(match)
-    return decodeParams(match)
+    const found = match(path)
+    assert.ok(found)
+    const decoded = decodeParams(found)
+    found.resource.check?.(decoded)
+    return decoded
   }
   assert.deepEqual(params('/objects/p%2Fq/a%2Fb'), { projectId: 'p/q', objectId: 'a/b' })
   assert.deepEqual(params('/objects/p/%252F'), { projectId: 'p', objectId: '%2F' })

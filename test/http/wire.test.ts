@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict'
+import { Account } from '../../src/events/account.ts'
+import { EventTeller } from '../../src/events/teller.ts'
 import { test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { DeflatePool } from '../../src/compression/deflate-pool.ts'
@@ -55,6 +57,7 @@ test('heartbeat lines come while nothing else does, for who asked and for nobody
   await service.fetch(new Request('http://x/objects/p', jsonUpload([{ id: 'a' }])))
   const compressor = new DeflatePool({ level: 1, concurrency: 1 })
   t.after(() => compressor.close())
+  const account = new Account({ teller: new EventTeller({ service: 'test', onEvent: undefined, logger: undefined, requestLog: undefined }), inFlight: { uploads: 0, downloads: 0 } })
   const stream = streamOperation({ store: plainGraphStore(store), guard: createGuard(openAccess()), limits: DEFAULT_LIMITS, compressor, heartbeatIntervalMs: 30 })
   const ask = async (headers: Record<string, string>): Promise<string> => {
     const request = new Request('http://x/', { ...idList(['a'], 'objectIds'), headers: { 'content-type': 'application/json', ...headers } })
@@ -62,7 +65,7 @@ test('heartbeat lines come while nothing else does, for who asked and for nobody
       yield new Uint8Array(await request.arrayBuffer())
     }
     const answer = await stream({
-      method: 'POST', path: '/', query: new URLSearchParams(), headers: request.headers, params: { projectId: 'p' }, signal: new AbortController().signal, requestId: '1', host: undefined,
+      method: 'POST', path: '/', query: new URLSearchParams(), headers: request.headers, params: { projectId: 'p' }, signal: new AbortController().signal, requestId: '1', host: undefined, account,
       body: { type: 'application/json', encoding: undefined, length: undefined, bytes, values: bytes },
     })
     const pieces: Uint8Array[] = []

@@ -28,6 +28,7 @@ export function graphOperation<H>(deps: GraphDeps<H>): Operation<H> {
     if (have.length > HAVE_ROOTS_MAX) throw new StowageError('invalid_request', `have is given ${have.length} times; ${HAVE_ROOTS_MAX} are the most`)
     const selection = await store.closure(projectId, objectId, { signal, ...(have.length === 0 ? {} : { have }) })
     if (selection === undefined) throw new StowageError('not_found', `there is no object ${quoted(objectId)} in this project`)
+    exchange.account.selected(selection)
     return releasing(selection, async () => {
       await checkComplete(exchange, selection)
       return plannedAnswer(exchange, selection, { encoding, compressor })

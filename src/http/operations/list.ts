@@ -24,6 +24,7 @@ export function listOperation<H>(deps: ListDeps<H>): Operation<H> {
     const encoding = { format: negotiateFormat(headers), coding: negotiateCoding(headers) }
     const ids = await decodeIdList(idListSource(body), limits, { signal })
     const selection = await store.select(params.projectId, ids, { signal })
+    exchange.account.selected(selection)
     return releasing(selection, async () => {
       await checkComplete(exchange, selection)
       return wholeAnswer(selection, { encoding, compressor }, signal)

@@ -31,6 +31,7 @@ export function singleOperation<H>(deps: SingleDeps<H>): Operation<H> {
     const coding = negotiateCoding(headers)
     const json = await readObject(store, projectId, objectId, signal)
     if (json === undefined) throw new StowageError('not_found', `there is no object ${quoted(objectId)} in this project`)
+    exchange.account.selected({ objects: 1, missing: 0 })
     const isGzip = coding === 'gzip' && (json.length >= GZIP_BYTES_MIN || !acceptsIdentity(headers))
     return objectAnswer(headers, json, isGzip ? await gzipped(json, compressor, signal) : undefined)
   }

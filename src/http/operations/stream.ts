@@ -31,6 +31,7 @@ export function streamOperation<H>(deps: StreamDeps<H>): Operation<H> {
     const { ids, mask } = await decodeObjectStreamRequest(idListSource(body), limits, { signal })
     const heartbeat = headers.get('x-speckle-object-stream-heartbeats') === 'true' ? beat : undefined
     const selection = await store.select(params.projectId, ids, { signal })
+    exchange.account.selected(selection)
     return releasing(selection, async () => {
       await checkComplete(exchange, selection)
       return wholeAnswer(selection, { encoding: { format: 'text', coding, mask, heartbeat }, compressor }, signal)

@@ -18,10 +18,10 @@ export interface UploadDeps<H> {
 export function uploadOperation<H>(deps: UploadDeps<H>): Operation<H> {
   const { store, guard, limits, status } = deps
   return async (exchange) => {
-    const { signal, params, body } = exchange
+    const { signal, params, body, account } = exchange
     await guard(exchange, 'write')
     if ((body.length ?? 0) > limits.requestBytesMax) throw tooLarge('request_too_large', `the request's body (${body.length} bytes)`, limits.requestBytesMax)
-    const summary = await uploadObjects({ store, limits, projectId: params.projectId }, uploadSource(body), signal)
+    const summary = await uploadObjects({ store, limits, projectId: params.projectId, account }, uploadSource(body), signal)
     return {
       status,
       headers: { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' },

@@ -1,8 +1,8 @@
 export interface ReadAheadBounds<T> {
   /** Results that are under way or wait to be taken, at most. */
   readonly count: number
-  /** Their size, together; a single larger one is still loaded. */
-  readonly bytes?: number
+  /** Their size, together; a single larger one is still loaded. A function is asked each time. */
+  readonly bytes?: number | (() => number)
   readonly bytesOf?: (item: T) => number
 }
 
@@ -19,7 +19,7 @@ export async function* readAhead<T, R>(
   let pendingBytes = 0
   for await (const item of items) {
     const itemBytes = bytesOf(item)
-    while (pending.length > 0 && (pending.length >= count || pendingBytes + itemBytes > bytes)) {
+    while (pending.length > 0 && (pending.length >= count || pendingBytes + itemBytes > (typeof bytes === 'number' ? bytes : bytes()))) {
       const [first] = pending.splice(0, 1)
       yield await first.result
       pendingBytes -= first.bytes

@@ -1,17 +1,21 @@
 import { crc32 } from 'node:zlib'
+import type { AnswerBuffers, AnswerMemory } from '../../answer-memory.ts'
 import { inflateFragments } from '../../compression/inflate.ts'
 import { crc32Combine } from '../../object/crc32.ts'
 import type { Fragment } from '../../object/selection.ts'
 import { BLOB_READ_BYTES_MAX, type BlobStore } from '../../storage/backend.ts'
 import { corrupt } from './byte-codec.ts'
 import { readAhead } from './read-ahead.ts'
-import { cutLines, SEGMENT_RAW_BYTES_MAX, SEGMENT_STORED_BYTES_MAX, type ByteSource, type Segment } from './segment.ts'
+import { cutLines, type ByteSource, type Segment } from './segment.ts'
 
 /** Unneeded bytes between two segments that are read along rather than starting another read. */
 const GAP_BYTES_MAX = 65_536
-/** One answer's buffers: small reads hide behind each other, large ones two at a time. */
-const READ_AHEAD = { count: 16, bytes: 2 * SEGMENT_STORED_BYTES_MAX, bytesOf: storedBytesOf }
-const INFLATE_AHEAD = { count: 2 }
+/** One read, and what is inflated at once, where there is room for it. */
+const SPAN_STORED_BYTES_MAX = 1_048_576
+const SPAN_RAW_BYTES_MAX = 1_048_576
+/** Small reads hide behind each other, large ones two at a time. */
+const READS_AHEAD = 16
+const INFLATED_AHEAD = 2
 
 /** Neighbouring segments that one read brings. */
 interface Span {
@@ -29,54 +33,79 @@ export interface SegmentPiece {
   readonly fragment: Fragment
 }
 
+/** For whom is read. */
+export interface Reading {
+  readonly signal: AbortSignal
+  readonly buffers: AnswerBuffers
+}
+
 export type SegmentBatches = AsyncIterable<readonly Segment[]> | Iterable<readonly Segment[]>
 
 /** Turns segments into stored bytes, fragments or lines. */
 export class SegmentReader {
+  /** What all who read hold, together. */
+  readonly memory: AnswerMemory
   readonly #blobs: BlobStore
 
-  constructor(blobs: BlobStore) {
+  constructor(blobs: BlobStore, memory: AnswerMemory) {
     this.#blobs = blobs
+    this.memory = memory
   }
 
   /** The stored bytes of segments without a cut, one buffer for each read. `verify` says whether their CRC is compared. */
-  async *stored(batches: SegmentBatches, signal: AbortSignal, verify: (segment: Segment) => boolean): AsyncGenerator<Uint8Array> {
-    for await (const { segments, stored } of this.#spans(batches, signal)) {
+  async *stored(batches: SegmentBatches, reading: Reading, verify: (segment: Segment) => boolean): AsyncGenerator<Uint8Array> {
+    for await (const { segments, stored } of this.#spans(batches, reading)) {
       for (const [i, segment] of segments.entries()) if (verify(segment)) checkStored(segment, stored[i])
+      reading.buffers.passOn(bytesOf(stored))
       yield joined(stored)
     }
   }
 
   /** Whole segments as they are stored, cut ones as lines. */
-  async *fragments(batches: SegmentBatches, signal: AbortSignal): AsyncGenerator<readonly Fragment[]> {
-    for await (const pieces of this.pieces(batches, signal)) yield pieces.map(({ fragment }) => fragment)
+  async *fragments(batches: SegmentBatches, reading: Reading): AsyncGenerator<readonly Fragment[]> {
+    for await (const pieces of this.pieces(batches, reading)) yield pieces.map(({ fragment }) => fragment)
   }
 
-  /** The same, each with the segment that it came from. */
-  async *pieces(batches: SegmentBatches, signal: AbortSignal): AsyncGenerator<readonly SegmentPiece[]> {
-    for await (const { segments, stored } of this.#spans(batches, signal)) {
-      yield await Promise.all(segments.map(async (segment, i) => ({ segment, fragment: await toFragment(segment, stored[i]) })))
+  /** The same, each with the segment that it came from: the first of them for neighbours that are cut. */
+  async *pieces(batches: SegmentBatches, reading: Reading): AsyncGenerator<readonly SegmentPiece[]> {
+    for await (const { segments, stored } of this.#spans(batches, reading)) {
+      const pieces = (await Promise.all(runsOfOneKind(segments, stored).map((run) => toPieces(run)))).flat()
+      const bytes = bytesOf(pieces.map(({ fragment }) => ('lines' in fragment ? fragment.lines : fragment.deflated)))
+      reading.buffers.hold(bytes - bytesOf(stored))
+      reading.buffers.passOn(bytes)
+      yield pieces
     }
   }
 
   /** Whole lines in large buffers. */
-  async *lines(batches: SegmentBatches, signal: AbortSignal): AsyncGenerator<Uint8Array> {
-    const inflating = readAhead(this.#spans(batches, signal), INFLATE_AHEAD, (span) => inflated(span.segments, joined(span.stored)).then((raw) => ({ span, raw })))
-    for await (const { span, raw } of inflating) {
+  async *lines(batches: SegmentBatches, reading: Reading): AsyncGenerator<Uint8Array> {
+    const { signal, buffers } = reading
+    const bounds = { count: INFLATED_AHEAD, bytes: () => INFLATED_AHEAD * Math.min(SPAN_RAW_BYTES_MAX, buffers.roomBytes), bytesOf: rawBytesOf }
+    const inflating = readAhead(this.#spans(batches, reading), bounds, async (span) => {
+      buffers.hold(rawBytesOf(span))
+      const raw = await inflated(span.segments, joined(span.stored))
+      buffers.free(bytesOf(span.stored))
+      return { segments: span.segments, raw }
+    })
+    for await (const { segments, raw } of inflating) {
       signal.throwIfAborted()
-      yield* cutSegments(span.segments, raw)
+      buffers.passOn(raw.length)
+      yield* cutSegments(segments, raw)
     }
   }
 
-  #spans(batches: SegmentBatches, signal: AbortSignal): AsyncGenerator<LoadedSpan> {
-    return readAhead(spansOf(batches), READ_AHEAD, (span) => this.#load(span, signal))
+  #spans(batches: SegmentBatches, { signal, buffers }: Reading): AsyncGenerator<LoadedSpan> {
+    const bounds = { count: READS_AHEAD, bytes: () => 2 * Math.min(SPAN_STORED_BYTES_MAX, buffers.roomBytes), bytesOf: storedBytesOf }
+    return readAhead(spansOf(batches, buffers), bounds, (span) => this.#load(span, signal, buffers))
   }
 
-  async #load({ source, segments }: Span, signal: AbortSignal): Promise<LoadedSpan> {
+  async #load({ source, segments }: Span, signal: AbortSignal, buffers: AnswerBuffers): Promise<LoadedSpan> {
     const start = segments[0].start
     const end = segments[segments.length - 1].end
     const bytes = await readSource(this.#blobs, source, start, end, signal)
-    return { segments, stored: segments.map((segment) => bytes.subarray(segment.start - start, segment.end - start)) }
+    const stored = segments.map((segment) => bytes.subarray(segment.start - start, segment.end - start))
+    buffers.hold(bytesOf(stored))
+    return { segments, stored }
   }
 }
 
@@ -96,13 +125,15 @@ export async function readSource(blobs: BlobStore, source: ByteSource, start: nu
 }
 
 /** Segments that lie near each other and suit one read, together. */
-async function* spansOf(batches: SegmentBatches): AsyncGenerator<Span> {
+async function* spansOf(batches: SegmentBatches, buffers: AnswerBuffers): AsyncGenerator<Span> {
   for await (const batch of batches) {
     let group: Segment[] = []
     let rawBytes = 0
     for (const segment of batch) {
       const last = group.at(-1)
-      if (last !== undefined && !(fits(group[0], last, segment) && rawBytes + segment.rawBytes <= SEGMENT_RAW_BYTES_MAX)) {
+      const { roomBytes } = buffers
+      const isFull = rawBytes + segment.rawBytes > Math.min(SPAN_RAW_BYTES_MAX, roomBytes)
+      if (last !== undefined && (isFull || !fits(group[0], last, segment, Math.min(SPAN_STORED_BYTES_MAX, roomBytes)))) {
         yield { source: last.source, segments: group }
         group = []
         rawBytes = 0
@@ -118,9 +149,17 @@ function storedBytesOf({ segments }: Span): number {
   return segments[segments.length - 1].end - segments[0].start
 }
 
-function fits(first: Segment, last: Segment, next: Segment): boolean {
+function rawBytesOf({ segments }: Pick<Span, 'segments'>): number {
+  return segments.reduce((sum, { rawBytes }) => sum + rawBytes, 0)
+}
+
+function bytesOf(parts: readonly Uint8Array[]): number {
+  return parts.reduce((sum, { length }) => sum + length, 0)
+}
+
+function fits(first: Segment, last: Segment, next: Segment, storedBytesMax: number): boolean {
   const gap = next.start - last.end
-  return sameSource(next.source, last.source) && gap >= 0 && gap <= GAP_BYTES_MAX && next.end - first.start <= SEGMENT_STORED_BYTES_MAX
+  return sameSource(next.source, last.source) && gap >= 0 && gap <= GAP_BYTES_MAX && next.end - first.start <= storedBytesMax
 }
 
 function sameSource(a: ByteSource, b: ByteSource): boolean {
@@ -142,10 +181,31 @@ function checkStored(segment: Segment, stored: Uint8Array): void {
   if (crc32(stored) !== segment.storedCrc32) throw corrupt(`stored blocks at bytes ${segment.start} to ${segment.end} of ${nameOf(segment)} do not match their CRC-32`)
 }
 
-async function toFragment(segment: Segment, stored: Uint8Array): Promise<Fragment> {
-  if (segment.cut !== undefined) return { lines: cutLines(await inflated([segment], stored), segment.cut) }
-  checkStored(segment, stored)
-  return { deflated: stored, rawBytes: segment.rawBytes, crc32: segment.rawCrc32 }
+/** Neighbours of a span that are all whole or all cut, with their stored bytes. */
+function runsOfOneKind(segments: readonly Segment[], stored: readonly Uint8Array[]): LoadedSpan[] {
+  const runs: { segments: Segment[]; stored: Uint8Array[] }[] = []
+  for (const [i, segment] of segments.entries()) {
+    const run = runs.at(-1)
+    if (run === undefined || (run.segments[0].cut === undefined) !== (segment.cut === undefined)) runs.push({ segments: [segment], stored: [stored[i]] })
+    else {
+      run.segments.push(segment)
+      run.stored.push(stored[i])
+    }
+  }
+  return runs
+}
+
+/** Cut segments are inflated together: one trip to the thread pool for all of them. */
+async function toPieces({ segments, stored }: LoadedSpan): Promise<readonly SegmentPiece[]> {
+  const [first] = segments
+  if (first.cut !== undefined) {
+    const raw = await inflated(segments, joined(stored))
+    return [...cutSegments(segments, raw)].map((lines) => ({ segment: first, fragment: { lines } }))
+  }
+  return segments.map((segment, i) => {
+    checkStored(segment, stored[i])
+    return { segment, fragment: { deflated: stored[i], rawBytes: segment.rawBytes, crc32: segment.rawCrc32 } }
+  })
 }
 
 async function inflated(segments: readonly Segment[], stored: Uint8Array): Promise<Uint8Array> {

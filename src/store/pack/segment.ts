@@ -29,9 +29,10 @@ export interface Segment {
   readonly cut?: LineCut
 }
 
-/** A segment is read, and where needed inflated, at once: these bound the buffers. A single block may be larger. */
-export const SEGMENT_STORED_BYTES_MAX: number = 1_048_576
-export const SEGMENT_RAW_BYTES_MAX: number = 4 * 1_048_576
+/**
+ * A segment is read, and where needed inflated, at once: this bounds the smallest buffer of an answer. Two blocks of the usual size; a single one may be larger.
+ */
+export const SEGMENT_RAW_BYTES_MAX: number = 40_960
 
 /** The segments that hold the wanted objects of one pack, in the order of the pack. */
 export function* segmentsOf(tables: PackTables, wanted: Bitmap, source: ByteSource): Generator<Segment> {
@@ -39,12 +40,10 @@ export function* segmentsOf(tables: PackTables, wanted: Bitmap, source: ByteSour
   while (first < tables.blocks) {
     const kind = blockUse(tables, first, wanted)
     let last = first
-    let storedBytes = tables.directory.storedBytes[first]
     let rawBytes = tables.directory.rawBytes[first]
     while (last + 1 < tables.blocks && blockUse(tables, last + 1, wanted) === kind) {
-      storedBytes += tables.directory.storedBytes[last + 1]
       rawBytes += tables.directory.rawBytes[last + 1]
-      if (storedBytes > SEGMENT_STORED_BYTES_MAX || rawBytes > SEGMENT_RAW_BYTES_MAX) break
+      if (rawBytes > SEGMENT_RAW_BYTES_MAX) break
       last++
     }
     if (kind === 'whole') yield wholeSegment(tables, first, last, source)

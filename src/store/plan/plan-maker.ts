@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib'
+import type { AnswerBuffers } from '../../answer-memory.ts'
 import type { DeflatePool } from '../../compression/deflate-pool.ts'
 import type { Closure, PackSelection } from '../closure/closure.ts'
 import { closureDigest } from '../closure/closure.ts'
@@ -97,33 +98,45 @@ export class PlanMaker {
   #rootIsInPatch = false
 
   async *#fragments(signal: AbortSignal): AsyncGenerator<PatchFragment> {
+    const buffers = this.#reader.memory.open()
+    try {
+      yield* this.#fragmentsWithin(buffers, signal)
+    } finally {
+      buffers.end()
+    }
+  }
+
+  async *#fragmentsWithin(buffers: AnswerBuffers, signal: AbortSignal): AsyncGenerator<PatchFragment> {
     const { project, closure, packs } = this.#order
     const batches = chosenSegments(this.#catalog, project, { packs, root: closure.root })
-    const first = (await batches.next()) as IteratorYieldResult<readonly Segment[]>
+    const first = (await batches.next()) as IteratorYieldResult<Iterable<Segment>>
     const [root] = first.value
     if (root.cut !== undefined) {
       this.#rootIsInPatch = true
-      for await (const lines of this.#reader.lines([[root]], signal)) yield await this.#compress(lines)
+      for await (const lines of this.#reader.lines([[root]], { signal, buffers })) yield await this.#compress(lines)
     } else {
       await this.#noteWhole(root, closure.root.sequence)
     }
-    const pieces = patchPieces(this.#reader.pieces(this.#patchSegments(batches), signal))
+    const pieces = patchPieces(this.#reader.pieces(this.#patchSegments(batches), { signal, buffers }))
     yield* readAhead(pieces, { count: FRAGMENTS_IN_FLIGHT }, (piece) => ('lines' in piece ? this.#compress(piece.lines) : Promise.resolve(piece)))
   }
 
   /** Passes on what goes into the patch; long runs of whole blocks become rows where they are. */
-  async *#patchSegments(batches: AsyncIterable<readonly Segment[]>): AsyncGenerator<readonly Segment[]> {
+  async *#patchSegments(batches: AsyncIterable<Iterable<Segment>>): AsyncGenerator<readonly Segment[]> {
     const sequences = this.#order.packs[Symbol.iterator]()
     for await (const segments of batches) {
       const { sequence } = (sequences.next() as IteratorYieldResult<PackSelection>).value
-      for (const segment of segments) if (this.#staysInPlace(segment)) await this.#noteWhole(segment, sequence)
-      const rest = segments.filter((segment) => !this.#staysInPlace(segment))
+      const rest: Segment[] = []
+      for (const run of wholeRuns(segments)) {
+        if (this.#staysInPlace(run)) for (const segment of run) await this.#noteWhole(segment, sequence)
+        else rest.push(...run)
+      }
       if (rest.length > 0) yield rest
     }
   }
 
-  #staysInPlace({ cut, start, end }: Segment): boolean {
-    return cut === undefined && end - start >= this.#options.runInPlaceBytesMin
+  #staysInPlace(run: readonly Segment[]): boolean {
+    return run[0].cut === undefined && run[run.length - 1].end - run[0].start >= this.#options.runInPlaceBytesMin
   }
 
   async #noteWhole(segment: Segment, sequence: number): Promise<void> {
@@ -139,4 +152,18 @@ export class PlanMaker {
   async #compress(lines: Uint8Array): Promise<PatchFragment> {
     return { stored: await this.#deflate.deflate(lines), rawBytes: lines.length, rawCrc32: crc32(lines), ...measureLines(lines) }
   }
+}
+
+/** Whole segments that lie one after the other, together; each cut one by itself. */
+function* wholeRuns(segments: Iterable<Segment>): Generator<readonly Segment[]> {
+  let run: Segment[] = []
+  for (const segment of segments) {
+    const last = run.at(-1)
+    if (last !== undefined && (segment.cut !== undefined || last.cut !== undefined || segment.start !== last.end)) {
+      yield run
+      run = []
+    }
+    run.push(segment)
+  }
+  if (run.length > 0) yield run
 }

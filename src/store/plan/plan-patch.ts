@@ -2,8 +2,8 @@ import { crc32Combine } from '../../object/crc32.ts'
 import { type Segment, SEGMENT_RAW_BYTES_MAX } from '../pack/segment.ts'
 import type { SegmentPiece } from '../pack/segment-reader.ts'
 
-/** About the size of each fragment of a patch. Larger than a block of a pack: nothing is ever cut out of a patch. */
-const PATCH_FRAGMENT_BYTES = 131_072
+/** About the size of each fragment of a patch. Larger than a block of a pack: nothing is ever cut out of a patch. Not much larger than what is read at least. */
+const PATCH_FRAGMENT_BYTES = SEGMENT_RAW_BYTES_MAX
 const TAB = 0x09
 const LINE_FEED = 0x0a
 
@@ -61,7 +61,7 @@ class RunGatherer {
 
   *add(segment: Segment, stored: Uint8Array): Generator<PatchFragment> {
     // A row is inflated at once, and what is short when it is stored may be very long.
-    if (this.#totals.rawBytes + segment.rawBytes > SEGMENT_RAW_BYTES_MAX) yield* this.rest()
+    if (this.#totals.rawBytes + segment.rawBytes > PATCH_FRAGMENT_BYTES) yield* this.rest()
     const totals = this.#totals
     this.#stored.push(stored)
     this.#totals = {

@@ -1,3 +1,4 @@
+import type { AnswerBuffers } from '../../answer-memory.ts'
 import { StowageError } from '../../errors.ts'
 import type { Fragment, HaveOutcome, PlannedSelection, Selection, SelectionReadOptions } from '../../object/selection.ts'
 import { firstIds } from '../graph-selection.ts'
@@ -7,8 +8,8 @@ import { PATCH_SOURCE, planDigest, totalsOf, type PlanTables, type PlanTotals } 
 import type { ByteSource, Segment } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 
-/** Rows that become segments at a time: a plan can have tens of thousands. */
-const ROWS_AT_ONCE = 256
+/** Rows that become segments at a time: a plan can have tens of thousands, and there can be hundreds of answers. */
+const ROWS_AT_ONCE = 64
 /** Stored bytes are compared with their CRC when a plan is first sent after it was loaded, and again after this long. */
 const VERIFY_INTERVAL_MS = 10 * 60_000
 
@@ -71,6 +72,7 @@ export class PlanSelection implements Selection, PlannedSelection {
   readonly #catalog: PackCatalog
   readonly #reader: SegmentReader
   readonly #project: ProjectView
+  readonly #buffers: AnswerBuffers
   #isReleased = false
 
   constructor(loaded: LoadedPlan, catalog: PackCatalog, reader: SegmentReader, project: ProjectView, have?: readonly HaveOutcome[]) {
@@ -88,6 +90,7 @@ export class PlanSelection implements Selection, PlannedSelection {
     this.#catalog = catalog
     this.#reader = reader
     this.#project = project
+    this.#buffers = reader.memory.open()
     loaded.use.answers++
   }
 
@@ -95,16 +98,20 @@ export class PlanSelection implements Selection, PlannedSelection {
     return this
   }
 
+  get roomBytes(): number {
+    return this.#buffers.roomBytes
+  }
+
   missingIds(limit: number): Promise<readonly string[]> {
     return Promise.resolve(firstIds(this.#loaded.tables.missing, limit))
   }
 
   lines({ signal }: SelectionReadOptions): AsyncIterable<Uint8Array> {
-    return this.#watched(this.#reader.lines(this.#segments(0), signal))
+    return this.#watched(this.#reader.lines(this.#segments(0), { signal, buffers: this.#buffers }))
   }
 
   fragments({ signal }: SelectionReadOptions): AsyncIterable<readonly Fragment[]> {
-    return this.#watched(this.#reader.fragments(this.#segments(0), signal))
+    return this.#watched(this.#reader.fragments(this.#segments(0), { signal, buffers: this.#buffers }))
   }
 
   stored(start: number, end: number, options: SelectionReadOptions): AsyncIterable<Uint8Array> {
@@ -115,7 +122,7 @@ export class PlanSelection implements Selection, PlannedSelection {
     const { row, offset } = this.#rowAt(start, (index) => this.#loaded.tables.rows.storedBytes[index])
     const isVerifying = this.#loaded.isDueForVerification
     let at = offset
-    for await (const bytes of this.#reader.stored(this.#segments(row), signal, () => isVerifying)) {
+    for await (const bytes of this.#reader.stored(this.#segments(row), { signal, buffers: this.#buffers }, () => isVerifying)) {
       const from = Math.max(0, start - at)
       const to = Math.min(bytes.length, end - at)
       if (to > from) yield from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to)
@@ -128,12 +135,13 @@ export class PlanSelection implements Selection, PlannedSelection {
   linesFrom(unit: 'text' | 'json', offset: number, { signal }: SelectionReadOptions): { skip: number; lines: AsyncIterable<Uint8Array> } {
     const { rawBytes, idBytes, objects } = this.#loaded.tables.rows
     const found = this.#rowAt(offset, (row) => (unit === 'text' ? rawBytes[row] : rawBytes[row] - idBytes[row] - objects[row]))
-    return { skip: offset - found.offset, lines: this.#watched(this.#reader.lines(this.#segments(found.row), signal)) }
+    return { skip: offset - found.offset, lines: this.#watched(this.#reader.lines(this.#segments(found.row), { signal, buffers: this.#buffers })) }
   }
 
   release(): void {
     if (this.#isReleased) return
     this.#isReleased = true
+    this.#buffers.end()
     this.#loaded.use.answers--
   }
 

@@ -1,0 +1,40 @@
+import { checkObjectId, checkProjectId } from '../object/id.ts'
+import type { Operation, PathParams } from './exchange.ts'
+import type { Resource } from './router.ts'
+
+export type EndpointName = 'diff' | 'upload' | 'single' | 'list' | 'graph' | 'stream'
+
+/** What an endpoint's path names, decoded. */
+export interface Params {
+  readonly projectId: string
+  /** Only in the paths of `single` and `graph`. */
+  readonly objectId?: string
+}
+
+export interface Route {
+  readonly method: 'GET' | 'POST'
+  readonly path: string
+}
+
+/** Exactly the contract's paths, and the one that newer clients stream lists from. */
+export const OBJECT_ROUTES: { readonly [E in EndpointName]: Route } = {
+  diff: { method: 'POST', path: '/api/diff/:projectId' },
+  upload: { method: 'POST', path: '/objects/:projectId' },
+  single: { method: 'GET', path: '/objects/:projectId/:objectId/single' },
+  list: { method: 'POST', path: '/api/getobjects/:projectId' },
+  graph: { method: 'GET', path: '/objects/:projectId/:objectId' },
+  stream: { method: 'POST', path: '/api/v2/projects/:projectId/object-stream' },
+}
+
+export function objectResources<H>(operations: { readonly [E in EndpointName]: Operation<H> }): { readonly [E in EndpointName]: Resource<H> } {
+  const resource = (name: EndpointName): Resource<H> => {
+    const { method, path } = OBJECT_ROUTES[name]
+    return { path, operations: { [method]: operations[name] }, check: checkIds, slashAtEnd: name === 'stream' }
+  }
+  return Object.fromEntries(Object.keys(OBJECT_ROUTES).map((name) => [name, resource(name as EndpointName)])) as { readonly [E in EndpointName]: Resource<H> }
+}
+
+function checkIds({ projectId, objectId }: PathParams): void {
+  checkProjectId(projectId)
+  if (objectId !== undefined) checkObjectId(objectId)
+}

@@ -1,0 +1,3 @@
+/// <reference types="node" preserve="true" />
+
+export { createMetrics, type Metrics, type MetricsOptions } from './metrics.ts'

@@ -1,0 +1,130 @@
+import type { Counter, Gauge, Registry } from 'prom-client'
+import type { ServiceEvent } from '../events/events.ts'
+import type { MemoryInUse } from '../object/graph-store.ts'
+import type { ObjectService } from '../service.ts'
+import type { ServiceStatus } from '../service-status.ts'
+import { loadPromClient } from './prom-client.ts'
+
+export interface MetricsOptions {
+  /** The host's. Two services on one registry need different prefixes. */
+  readonly registry: Registry
+  readonly service: Pick<ObjectService, 'subscribe' | 'status'>
+  /** What the names begin with. `stowage_` by default. */
+  readonly prefix?: string
+}
+
+export interface Metrics {
+  /** Takes the metrics out of the registry and listens no more. May be called more than once. */
+  remove(): void
+}
+
+/** From a request for one object to the download of a large model over a slow line. */
+const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
+
+/**
+ * Counts what a service tells, in the registry of the host. Labels are routes, methods, statuses and codes: never a project, an id or anything else that clients choose.
+ * Throws an `Error` when the package `prom-client` is not installed, and prom-client's own when the registry has a metric of the same name already.
+ */
+export function createMetrics(options: MetricsOptions): Metrics {
+  const { registry, service, prefix = 'stowage_' } = options
+  const names: string[] = []
+  const remove = (): void => {
+    for (const name of names.splice(0)) registry.removeSingleMetric(name)
+  }
+  try {
+    const counted = counters(registry, prefix, names)
+    gauges(options, prefix, names)
+    const unsubscribe = service.subscribe(counted)
+    return {
+      remove: () => {
+        unsubscribe()
+        remove()
+      },
+    }
+  } catch (error) {
+    remove()
+    throw error
+  }
+}
+
+function counters(registry: Registry, prefix: string, names: string[]): (event: ServiceEvent) => void {
+  const { Counter: NewCounter, Histogram } = loadPromClient()
+  const registers = [registry]
+  const counter = <L extends string>(name: string, help: string, labelNames: readonly L[]): Counter<L> => {
+    const made = new NewCounter({ name: `${prefix}${name}`, help, labelNames, registers })
+    names.push(`${prefix}${name}`)
+    return made
+  }
+  const requests = counter('requests_total', 'Requests over HTTP that are over.', ['method', 'route', 'status'])
+  const received = counter('received_bytes_total', 'Bytes of request bodies that were read.', ['route'])
+  const sent = counter('sent_bytes_total', 'Bytes of answers that were sent.', ['route'])
+  const cut = counter('incomplete_answers_total', 'Answers that ended before their last byte: the client left, or something failed.', ['route'])
+  const uploads = counter('uploads_total', 'Uploads that were stored, over HTTP and in process.', [])
+  const arrived = counter('uploaded_objects_total', 'Objects that came with them.', [])
+  const stored = counter('stored_objects_total', 'Objects that were not held before.', [])
+  const differing = counter('differing_objects_total', 'Objects that came with another text than the one that is held.', [])
+  const downloads = counter('downloads_total', 'Answers with objects, over HTTP and in process.', ['planned'])
+  const sentObjects = counter('downloaded_objects_total', 'Objects of these answers.', [])
+  const errors = counter('errors_total', 'Requests that failed. That a client left is no failure.', ['code'])
+  const limits = counter('limit_hits_total', 'Requests that were refused at a bound.', ['limit'])
+  const findings = counter('storage_findings_total', 'Times that something read from the storage was damaged or missing.', [])
+  const durations = new Histogram({
+    name: `${prefix}request_duration_seconds`, help: 'Time from the arrival of a request to the end of its answer.', labelNames: ['route'], buckets: DURATION_BUCKETS_S, registers,
+  })
+  names.push(`${prefix}request_duration_seconds`)
+  return (event) => {
+    if (event.type === 'request') {
+      const { method, route = 'none', status, bytesReceived, bytesSent, isComplete, durationMs } = event
+      requests.inc({ method: METHODS.has(method) ? method : 'other', route, status: String(status) })
+      durations.observe({ route }, durationMs / 1_000)
+      received.inc({ route }, bytesReceived)
+      sent.inc({ route }, bytesSent)
+      if (!isComplete) cut.inc({ route })
+    } else if (event.type === 'upload') {
+      uploads.inc()
+      arrived.inc(event.objects)
+      stored.inc(event.created)
+      differing.inc(event.differing)
+    } else if (event.type === 'download') {
+      downloads.inc({ planned: String(event.isPlanned) })
+      sentObjects.inc(event.objects)
+    } else if (event.type === 'error') errors.inc({ code: event.code })
+    else if (event.type === 'limit') limits.inc({ limit: event.limit })
+    else if (event.type === 'finding') findings.inc()
+  }
+}
+
+/** Clients choose the method of a request; a label must have few values. */
+const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
+
+type Reading = (status: ServiceStatus) => number
+
+const GAUGES: readonly (readonly [name: string, help: string, read: Reading])[] = [
+  ['ready', '1 while the service answers requests, 0 while it opens or closes and after its storage has failed.', ({ state }) => (state === 'ready' ? 1 : 0)],
+  ['requests_in_flight', 'Requests and calls in process that are under way.', ({ requestsInFlight }) => requestsInFlight],
+  ['uploads_in_flight', 'Uploads that are being stored.', ({ uploadsInFlight }) => uploadsInFlight],
+  ['downloads_in_flight', 'Answers with objects that are being sent.', ({ downloadsInFlight }) => downloadsInFlight],
+  ['upload_memory_bytes', 'Memory that uploads hold.', ({ uploadMemory }) => heldBytes(uploadMemory)],
+  ['upload_memory_limit_bytes', 'Memory that uploads may hold.', ({ uploadMemory }) => limitBytes(uploadMemory)],
+  ['answer_memory_bytes', 'Memory that the buffers of answers hold.', ({ answerMemory }) => heldBytes(answerMemory)],
+  ['answer_memory_limit_bytes', 'Memory beyond which the buffers of answers are as small as can be.', ({ answerMemory }) => limitBytes(answerMemory)],
+]
+
+function heldBytes(memory: MemoryInUse | undefined): number {
+  return memory?.heldBytes ?? 0
+}
+
+function limitBytes(memory: MemoryInUse | undefined): number {
+  return memory?.limitBytes ?? 0
+}
+
+function gauges({ registry, service }: MetricsOptions, prefix: string, names: string[]): void {
+  const { Gauge: NewGauge } = loadPromClient()
+  for (const [name, help, read] of GAUGES) {
+    const collect = function (this: Gauge): void {
+      this.set(read(service.status()))
+    }
+    registry.registerMetric(new NewGauge({ name: `${prefix}${name}`, help, registers: [], collect }))
+    names.push(`${prefix}${name}`)
+  }
+}
