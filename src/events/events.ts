@@ -86,6 +86,7 @@ export interface FindingEvent extends EventFacts {
   readonly code: 'corrupt_data'
 }
 
+/** What happens in a service, told apart by `type`. Facts only: never tokens, never the text of objects. */
 export type ServiceEvent = UploadEvent | DownloadEvent | RequestEvent | ErrorEvent | LimitEvent | DifferingEvent | FindingEvent
 
 /** The channels of `node:diagnostics_channel`, by the type of the event that is published on each. All services of the process publish on the same. */

@@ -3,6 +3,7 @@ import type { StowageError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { EVENT_CHANNELS, LIMIT_OF_CODE, type ServiceEvent } from './events.ts'
 
+/** Hears every event of a service. What it throws goes to the logger and harms nothing. */
 export type EventListener = (event: ServiceEvent) => void
 
 /** An event as who tells it makes it. */
