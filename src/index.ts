@@ -12,9 +12,9 @@ export type { ServiceExtension } from './extension.ts'
 export type { Mountable } from './http/mountable.ts'
 export type { Logger } from './logger.ts'
 export {
-  EVENT_CHANNELS, type DifferingEvent, type DownloadEvent, type ErrorEvent, type EventFacts, type FindingEvent, type LimitEvent, type RequestEvent, type ServiceEvent, type UploadEvent,
+  EVENT_CHANNELS, type DifferingEvent, type DownloadEvent, type FailureEvent, type EventFacts, type FindingEvent, type LimitEvent, type RequestEvent, type ServiceEvent, type UploadEvent,
 } from './events/events.ts'
-export type { EventListener } from './events/teller.ts'
+export type { ServiceListener } from './events/teller.ts'
 export type { ServiceState, ServiceStatus } from './service-status.ts'
 export type { MemoryInUse } from './object/graph-store.ts'
 export type { CorsOptions } from './http/cors.ts'
