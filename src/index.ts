@@ -8,22 +8,19 @@
 
 export { continueOnExpect, createObjectService, type Endpoint, type Endpoints, type ObjectService } from './service.ts'
 export type { CommonServiceOptions, ErrorContext, ObjectServiceOptions, ServiceStorage } from './service-options.ts'
-export type { ServiceContext, ServiceExtension } from './extension.ts'
+export type { ServiceExtension } from './extension.ts'
 export type { Mountable } from './http/mountable.ts'
-export type { Guard } from './http/core.ts'
-export type { Answer, Exchange, Operation, PathParams, RequestBody } from './http/exchange.ts'
-export type { Account } from './events/account.ts'
 export type { Logger } from './logger.ts'
 export {
-  EVENT_CHANNELS, type DifferingEvent, type DownloadEvent, type ErrorEvent, type EventFacts, type FindingEvent, type LimitEvent, type RequestEvent, type ServiceEvent, type UploadEvent,
+  EVENT_CHANNELS, type DifferingEvent, type DownloadEvent, type FailureEvent, type EventFacts, type FindingEvent, type LimitEvent, type RequestEvent, type ServiceEvent, type UploadEvent,
 } from './events/events.ts'
-export type { EventListener } from './events/teller.ts'
+export type { ServiceListener } from './events/teller.ts'
 export type { ServiceState, ServiceStatus } from './service-status.ts'
 export type { MemoryInUse } from './object/graph-store.ts'
 export type { CorsOptions } from './http/cors.ts'
 export type { HostCall, Next } from './http/node.ts'
 export type { EndpointName, Params, Route } from './http/object-routes.ts'
-export type { Method, MountPoint, Resource } from './http/router.ts'
+export type { MountPoint } from './http/router.ts'
 export type { ProjectObjects } from './project-objects.ts'
 export type { UploadSummary } from './upload.ts'
 export type { AssignedId } from './object/inspect.ts'

@@ -6,7 +6,10 @@
 export interface Logger {
   /** Called with the error as `err`, its code and the id of the request. */
   error(fields: object, message: string): void
+  /** Requests that were refused, and objects that came with another text. */
   warn?(fields: object, message: string): void
+  /** A line for each request, with `requestLog: 'info'`. */
   info?(fields: object, message: string): void
+  /** A line for each request, with `requestLog: 'debug'`. */
   debug?(fields: object, message: string): void
 }

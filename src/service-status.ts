@@ -2,6 +2,7 @@ import type { InFlight } from './events/account.ts'
 import type { MemoryInUse } from './object/graph-store.ts'
 import { StoragePoisonedError } from './storage/backend.ts'
 
+/** Where a service is between its creation and its end. `failed`: the storage could not be opened. */
 export type ServiceState = 'new' | 'opening' | 'ready' | 'failed' | 'closing' | 'closed'
 
 /** How a service is at the moment. Asking costs nothing. */

@@ -4,7 +4,7 @@ import { availableParallelism } from 'node:os'
 import { DeflatePool } from './compression/deflate-pool.ts'
 import { StowageError } from './errors.ts'
 import { Account } from './events/account.ts'
-import { type EventListener, EventTeller } from './events/teller.ts'
+import { type ServiceListener, EventTeller } from './events/teller.ts'
 import type { ServiceContext, ServiceExtension } from './extension.ts'
 import { createGuard, HttpCore } from './http/core.ts'
 import { corsPolicy } from './http/cors.ts'
@@ -54,7 +54,7 @@ export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposabl
   /** Stands in its events as `service`. */
   readonly name: string
   /** Tells the listener every event of this service from now on, until the function that it returns is called. What the listener throws harms nothing. */
-  subscribe(listener: EventListener): () => void
+  subscribe(listener: ServiceListener): () => void
   /** How it is at the moment. Opens and asks nothing. */
   status(): ServiceStatus
   /** Answers 503 to new requests, waits `graceMs` (10,000) for those under way, aborts the rest, and closes the storage it was given. */
@@ -170,7 +170,7 @@ class Service<H> implements ObjectService<H> {
     return this.#closing
   }
 
-  subscribe(listener: EventListener): () => void {
+  subscribe(listener: ServiceListener): () => void {
     return this.#teller.subscribe(listener)
   }
 

@@ -11,14 +11,14 @@ export {
 } from './inputs/builder.ts'
 export { defineInputs, type GivenValuesOf, type InputFields, type InputsClass, type InputsWords, type ValuesOf } from './inputs/define.ts'
 export {
-  type BooleanField, type InputField, INPUTS_LIMITS, type InputsDescription, type InputsLimits, type InputValue, type InputValues, type NumberField, type NumberRules, type SecretField, type SelectChoice,
+  type BooleanField, type InputField, INPUTS_LIMITS, type InputsDescription, type InputsLimits, type InputValue, type InputValues, type NamedField, type NumberField, type NumberRules, type SecretField, type SelectChoice,
   type SelectField, type TextField, type TextRules,
 } from './inputs/description.ts'
 export { InputsError, type InputsErrorBody, type InputsIssue } from './inputs/errors.ts'
 export { type FormInputs, fromFormValues, isThreeState } from './inputs/form.ts'
 export { readInputsSchema } from './inputs/read-schema.ts'
 export { type InferInputs, type InputsSource, type ResolvedInputs, resolveInputs, type StandardInputs, type StandardResult } from './inputs/resolve.ts'
-export { type InputSchema, type InputsSchema, inputsSchema } from './inputs/schema.ts'
+export { type InputSchema, type InputsSchema, inputsSchema, JSON_SCHEMA_DIALECT } from './inputs/schema.ts'
 export { Secret } from './inputs/secret.ts'
 export { inputsParser, secretTexts } from './inputs/validate.ts'
 export type { AnnotatedObject, AutomationContext, NewVersionOptions, RunLog } from './context.ts'

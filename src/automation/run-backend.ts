@@ -1,6 +1,7 @@
 import type { Client } from '../client/client.ts'
 import type { RunReport, RunStatus } from './run-data.ts'
 
+/** The version that started the run, and the root of its objects. */
 export interface TriggeringVersion {
   readonly modelId: string
   readonly versionId: string
@@ -8,6 +9,7 @@ export interface TriggeringVersion {
   readonly message: string
 }
 
+/** A version that a run wants to create. */
 export interface NewVersion {
   readonly projectId: string
   readonly modelId: string
@@ -17,6 +19,7 @@ export interface NewVersion {
   readonly idempotencyKey: string
 }
 
+/** A file that a run wants to keep. */
 export interface NewArtifact {
   /** The display name. */
   readonly name: string
@@ -27,6 +30,7 @@ export interface NewArtifact {
   readonly idempotencyKey: string
 }
 
+/** What every call can be told. */
 export interface SignalOptions {
   readonly signal?: AbortSignal
 }

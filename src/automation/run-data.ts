@@ -1,3 +1,4 @@
+/** Where a run is; see `RUN_STATUS_RANK` for what may follow what. */
 export type RunStatus = 'pending' | 'initializing' | 'running' | 'succeeded' | 'failed' | 'canceled' | 'exception' | 'timeout'
 
 /** Where a run can be. Only a strictly higher rank follows, so that of two final reports the first holds. */
@@ -15,10 +16,13 @@ export const RUN_STATUS_RANK: { readonly [S in RunStatus]: number } = {
 /** What a function itself can say in the end. */
 export type FinalRunStatus = 'succeeded' | 'failed' | 'exception'
 
+/** What a result says of the objects that it names. */
 export type ResultLevel = 'SUCCESS' | 'INFO' | 'WARNING' | 'ERROR'
 
+/** Anything that JSON can say (RFC 8259). */
 export type JsonValue = string | number | boolean | null | readonly JsonValue[] | { readonly [name: string]: JsonValue }
 
+/** A JSON object. */
 export interface JsonObject {
   readonly [name: string]: JsonValue
 }
@@ -34,6 +38,7 @@ export interface ObjectResult {
   readonly metadata: JsonObject | null
 }
 
+/** That a new version of a model started the run. */
 export interface VersionTrigger {
   readonly triggerType: 'versionCreation'
   readonly payload: { readonly modelId: string; readonly versionId: string }
@@ -57,8 +62,10 @@ export interface RunFile {
   readonly automationRunData: AutomationRunData
 }
 
+/** How grave a line of a run's log is. */
 export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 
+/** One line of a run's log. */
 export interface LogLine {
   readonly atMs: number
   readonly level: LogLevel

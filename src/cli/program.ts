@@ -1,17 +1,24 @@
 import { readFile } from 'node:fs/promises'
 import { Command, type OutputConfiguration } from 'commander'
 import { checkCommand } from './check.ts'
+import { diffCommand } from './diff.ts'
+import { downloadCommand } from './download.ts'
 import { EXIT_HELP } from './exit.ts'
+import { getCommand } from './get.ts'
+import { lsCommand } from './ls.ts'
 import { projectCommand } from './project.ts'
 import { reindexCommand } from './reindex.ts'
 import { serveCommand } from './serve.ts'
 import { tokenCommand } from './token.ts'
+import { uploadCommand } from './upload.ts'
 
 const EXAMPLES = `
 Examples:
   stowage serve                                      serve the folder .stowage on http://127.0.0.1:8642
   stowage token --project demo --access write        print a token for it
   stowage project list                               what it holds
+  stowage upload model.json --url ... --project demo send a model to a server
+  stowage download $ROOT --url ... --project demo    fetch it again
   stowage check                                      read everything and compare it with its checksums
 
 "stowage <command> --help" shows examples of each.
@@ -22,8 +29,9 @@ ${EXIT_HELP}`
  * Parsing rejects with a `CommanderError` when help was shown or the command line makes no sense, after that was printed.
  */
 export async function createProgram(output: Pick<OutputConfiguration, 'writeOut' | 'writeErr'> = {}): Promise<Command> {
-  const program = new Command('stowage').description('Serves object graphs over HTTP, from a folder on this machine.').version(await ownVersion())
+  const program = new Command('stowage').description('Serves object graphs over HTTP from a folder on this machine, and moves them to and from such a service.').version(await ownVersion())
     .addCommand(serveCommand()).addCommand(tokenCommand()).addCommand(projectCommand()).addCommand(checkCommand()).addCommand(reindexCommand())
+    .addCommand(uploadCommand()).addCommand(downloadCommand()).addCommand(diffCommand()).addCommand(getCommand()).addCommand(lsCommand())
     .addHelpText('after', EXAMPLES)
   return strict(program, output)
 }

@@ -37,12 +37,16 @@ function listCommand(): Command {
   return new Command('list').summary('show the projects that hold something').description('Show the ids of the projects that hold something, one a line.')
     .addOption(dataOption()).addOption(jsonOption('print {"project": <id>} for each, one a line'))
     .addHelpText('after', '\nExample:\n  stowage project list --data /var/lib/stowage')
-    .action(({ data, json }: ListOptions) => withService(data, async (service) => {
-      for await (const ids of service.projects()) {
-        for (const project of ids) if (json) printJson({ project })
-        else printLine(project)
-      }
-    }))
+    .action((options: ListOptions) => listProjects(options))
+}
+
+export async function listProjects({ data, json }: ListOptions): Promise<void> {
+  await withService(data, async (service) => {
+    for await (const ids of service.projects()) {
+      for (const project of ids) if (json) printJson({ project })
+      else printLine(project)
+    }
+  })
 }
 
 function removeCommand(): Command {

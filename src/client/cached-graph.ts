@@ -1,6 +1,7 @@
 import type { CachedRoot, ObjectCache } from './cache.ts'
 import { ClientError, quoted } from './errors.ts'
-import { type GraphInfo, type GraphProgress, GraphTransfer, type TransferOptions } from './graph-transfer.ts'
+import type { GraphInfo } from './graph-info.ts'
+import { type GraphProgress, GraphTransfer, type TransferOptions } from './graph-transfer.ts'
 import { IdLedger } from './id-ledger.ts'
 import { listTexts, missingError } from './list.ts'
 import { belowOf } from './references.ts'
@@ -45,7 +46,7 @@ export class CachedGraph {
   #objects = 0
   #cached = 0
   #info: GraphInfo | undefined
-  #network: GraphProgress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined, resumes: 0, restarts: 0 }
+  #network: GraphProgress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined, keptBytes: 0, resumes: 0, restarts: 0 }
 
   constructor(remote: Remote, cache: ObjectCache, root: string, options: TransferOptions) {
     this.#remote = remote
@@ -88,6 +89,7 @@ export class CachedGraph {
   async *#download(roots: readonly CachedRoot[]): AsyncGenerator<readonly ObjectText[]> {
     const transfer = new GraphTransfer(this.#remote, this.#root, {
       ...this.#options,
+      journal: undefined,
       have: roots.slice(0, HAVE_ROOTS_MAX).map(haveValue),
       onInfo: (info) => {
         this.#info = info

@@ -6,7 +6,7 @@ import type { Fetch } from './types.ts'
 export type Token = string | (() => string | Promise<string>) | undefined
 
 export interface Call {
-  readonly method: 'GET' | 'POST'
+  readonly method: 'GET' | 'HEAD' | 'POST'
   /** Segments of the path below the service's address, not yet encoded. */
   readonly path: readonly string[]
   readonly query?: readonly (readonly [string, string])[]

@@ -1,22 +1,14 @@
 import type { Answer } from './answer.ts'
 import { hasContentId } from './content-id.ts'
 import { ClientError, quoted } from './errors.ts'
+import { type GraphInfo, infoOf } from './graph-info.ts'
 import { inflate } from './gzip.ts'
+import type { DownloadJournal, KeptDownload } from './journal.ts'
 import { IdLedger } from './id-ledger.ts'
 import { decodeLines } from './lines.ts'
 import { checkPathId, type Remote } from './remote.ts'
 import type { Attempts } from './retry.ts'
 import type { CallOptions, ObjectText } from './types.ts'
-
-/** What the server says about a graph before its first object. */
-export interface GraphInfo {
-  /** Objects that are referred to and not held. */
-  readonly missing: number
-  /** Names the set of all objects below the root, itself included: what `have` takes as `<root>@<closure>`. */
-  readonly closure: string | undefined
-  /** For each root of `have`, whether its objects were left out, and if not, why. */
-  readonly have: ReadonlyMap<string, string>
-}
 
 /** How far a download of a graph is. */
 export interface GraphProgress {
@@ -28,6 +20,8 @@ export interface GraphProgress {
   readonly receivedBytes: number
   /** Bytes of the whole answer, where that is known. */
   readonly totalBytes: number | undefined
+  /** Bytes of it that a journal had kept from an earlier download, and that were not asked for again. */
+  readonly keptBytes: number
   /** How often a broken download was taken up where it had stopped, and how often it had to start anew. */
   readonly resumes: number
   readonly restarts: number
@@ -41,6 +35,8 @@ export interface TransferOptions extends CallOptions {
   readonly strict?: boolean
   /** Take the hash of each object; for graphs whose ids are hashes. Throws `integrity_failed`. */
   readonly verifyIds?: boolean
+  /** Keeps what comes, so that a later call can go on where this one ended, also in another process. */
+  readonly journal?: DownloadJournal
   /** Told what the server says of the answer, before the first object; again when a download starts anew. */
   readonly onInfo?: (info: GraphInfo) => void
   /** Told after each batch of objects. */
@@ -68,7 +64,9 @@ export class GraphTransfer {
   readonly #options: TransferOptions
   readonly #attempts: Attempts
   readonly #seen = new IdLedger()
-  readonly #progress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined as number | undefined, resumes: 0, restarts: 0 }
+  readonly #progress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined as number | undefined, keptBytes: 0, resumes: 0, restarts: 0 }
+  readonly #journal: DownloadJournal | undefined
+  #kept: KeptDownload | undefined
   #answer: Answer | undefined
 
   /** Throws `invalid_id`. */
@@ -77,13 +75,14 @@ export class GraphTransfer {
     this.#remote = remote
     this.#root = root
     this.#options = options
+    this.#journal = options.journal
     this.#attempts = remote.retry.begin(options.signal)
   }
 
   /** The objects, each once, the root first. Throws `not_found`. Returning early frees the connection. */
   async *batches(): AsyncGenerator<readonly ObjectText[]> {
     try {
-      let answer = await this.#ask()
+      let answer = await this.#first()
       for (;;) {
         const restart = yield* this.#untilRestart(answer)
         if (restart === undefined) return
@@ -95,9 +94,22 @@ export class GraphTransfer {
     }
   }
 
+  /** The answer from the start, or, where a journal has its beginning and it is still the same, the rest of it. */
+  async #first(): Promise<Answer> {
+    const kept = await this.#journal?.kept()
+    if (kept === undefined || kept.bytes < 2) return this.#ask()
+    // The last byte is asked for again: a range behind the end would be an error.
+    const at = kept.bytes - 1
+    const answer = await this.#ask({ Range: `bytes=${at}-`, 'If-Range': kept.etag })
+    const range = rangeOf(answer)
+    if (range?.start !== at || strongTag(answer) !== kept.etag || !isArchive(answer)) return this.#whole(answer)
+    this.#kept = kept
+    return answer
+  }
+
   /** Everything of one answer that was not handed on before. */
   async *#untilRestart(answer: Answer): AsyncGenerator<readonly ObjectText[], Restart | undefined> {
-    this.#tellInfo(answer)
+    this.#options.onInfo?.(infoOf(answer))
     let count = 0
     try {
       for await (const batch of decodeLines(isArchive(answer) ? inflate(this.#resumedChunks(answer)) : this.#chunks(answer), answer.what)) {
@@ -129,13 +141,15 @@ export class GraphTransfer {
   /** The bytes of a file over as many connections as it takes. Throws `Restart` when the file is another one by then. */
   async *#resumedChunks(first: Answer): AsyncGenerator<Uint8Array> {
     const etag = strongTag(first)
-    const length = first.headers.has('Content-Encoding') ? undefined : first.count('Content-Length')
+    const length = lengthOf(first)
     this.#progress.totalBytes = length
-    let at = 0
+    let at = yield* this.#keptChunks(first, etag)
+    const journal = etag === undefined ? undefined : this.#journal
     for (let answer = first; ; ) {
       try {
         for await (const chunk of this.#chunks(answer)) {
           if (answer !== first) this.#attempts.progressed()
+          await journal?.write(at, chunk)
           at += chunk.length
           yield chunk
         }
@@ -150,6 +164,25 @@ export class GraphTransfer {
       if (!isResumable || !continuesAt(answer, at, length, etag)) throw new Restart(await this.#whole(answer))
       this.#progress.resumes += 1
     }
+  }
+
+  /** What comes before the first answer, where that is the rest of something. Returns how much it was. */
+  async *#keptChunks(first: Answer, etag: string | undefined): AsyncGenerator<Uint8Array, number> {
+    const kept = this.#kept
+    this.#kept = undefined
+    if (kept === undefined) {
+      if (etag !== undefined) await this.#journal?.begin(etag)
+      return 0
+    }
+    const { start = 0 } = rangeOf(first) ?? {}
+    let at = 0
+    for await (const chunk of kept.read(start)) {
+      at += chunk.length
+      this.#progress.keptBytes = at
+      yield chunk
+    }
+    if (at === start) return at
+    throw new ClientError('integrity_failed', `of an earlier download ${at} bytes are there instead of ${start}`)
   }
 
   /** A part of something else is of no use. */
@@ -187,14 +220,6 @@ export class GraphTransfer {
     const wrong = verdicts.indexOf(false)
     if (wrong !== -1) throw new ClientError('integrity_failed', `the id ${quoted(batch[wrong].id)} is not the hash of the text that came with it`)
   }
-
-  #tellInfo(answer: Answer): void {
-    this.#options.onInfo?.({
-      missing: answer.count('Stowage-Missing-Objects') ?? 0,
-      closure: answer.headers.get('Stowage-Closure') ?? undefined,
-      have: parseHave(answer.headers.get('Stowage-Have')),
-    })
-  }
 }
 
 function isArchive(answer: Answer): boolean {
@@ -209,6 +234,18 @@ function strongTag(answer: Answer): string | undefined {
   return etag === null || etag.startsWith('W/') ? undefined : etag
 }
 
+/** The bytes of the whole file, where they are known. */
+function lengthOf(answer: Answer): number | undefined {
+  if (answer.headers.has('Content-Encoding')) return undefined
+  return answer.status === 206 ? rangeOf(answer)?.length : answer.count('Content-Length')
+}
+
+/** Where a part starts, and how long the whole is (RFC 9110 section 14.4). */
+function rangeOf(answer: Answer): { readonly start: number; readonly length: number } | undefined {
+  const [, start, length] = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(answer.headers.get('Content-Range') ?? '') ?? []
+  return answer.status === 206 && start !== undefined ? { start: Number(start), length: Number(length) } : undefined
+}
+
 function continuesAt(answer: Answer, at: number, length: number, etag: string): boolean {
   return answer.status === 206 && answer.headers.get('Content-Range') === `bytes ${at}-${length - 1}/${length}` && answer.headers.get('ETag') === etag
 }
@@ -218,12 +255,4 @@ function checkCounts(answer: Answer, count: number): void {
   const announced = answer.count('Stowage-Objects')
   if (announced === undefined || announced === count) return
   throw new ClientError('integrity_failed', `${answer.what} brought ${count} of ${announced} objects`, { retryable: true })
-}
-
-function parseHave(header: string | null): ReadonlyMap<string, string> {
-  const entries = (header ?? '').split(', ').filter((entry) => entry.includes(';'))
-  return new Map(entries.map((entry): [string, string] => {
-    const at = entry.lastIndexOf(';')
-    return [decodeURIComponent(entry.slice(0, at)), entry.slice(at + 1)]
-  }))
 }

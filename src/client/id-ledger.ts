@@ -3,7 +3,7 @@ const WORDS = 4
 const SLOTS_MIN = 64
 
 /**
- * A set of ids that only grows. Ids of 32 hex digits, the usual ones, cost 16 bytes in a table that is at most half full, where a `Set` of strings costs
+ * A set of ids whose memory only grows. Ids of 32 hex digits, the usual ones, cost 16 bytes in a table that is at most half full, where a `Set` of strings costs
  * about 100: a download of a million objects remembers which it has seen. Exact, like any set.
  */
 export class IdLedger {
@@ -30,7 +30,7 @@ export class IdLedger {
   add(id: string): boolean {
     if (this.has(id)) return false
     if (!HEX_ID.test(id)) {
-      this.#others.add(id)
+      this.#others.add(copied(id))
     } else if (isZero(this.#wanted, 0)) {
       this.#hasZero = true
     } else {
@@ -39,6 +39,29 @@ export class IdLedger {
       this.#inTable += 1
     }
     return true
+  }
+
+  /** Whether the id was there. */
+  delete(id: string): boolean {
+    if (!this.has(id)) return false
+    if (!HEX_ID.test(id)) return this.#others.delete(id)
+    if (isZero(this.#wanted, 0)) {
+      this.#hasZero = false
+    } else {
+      this.#inTable -= 1
+      this.#free(this.#slotOf(this.#wanted, 0))
+    }
+    return true
+  }
+
+  /** All of them, in no order. Nothing may be added meanwhile. */
+  *ids(): Generator<string, void, undefined> {
+    yield* this.#others
+    if (this.#hasZero) yield '0'.repeat(WORDS * 8)
+    for (let at = 0; at < this.#table.length; at += WORDS) {
+      if (isZero(this.#table, at)) continue
+      yield Array.from(this.#table.subarray(at, at + WORDS), (word) => word.toString(16).padStart(8, '0')).join('')
+    }
   }
 
   #parse(id: string): void {
@@ -55,6 +78,18 @@ export class IdLedger {
     return slot * WORDS
   }
 
+  /** Empties a slot and puts those behind it, up to the next empty one, where they would stand without it. */
+  #free(at: number): void {
+    this.#table.fill(0, at, at + WORDS)
+    const { length } = this.#table
+    const moved = new Uint32Array(WORDS)
+    for (let next = (at + WORDS) % length; !isZero(this.#table, next); next = (next + WORDS) % length) {
+      moved.set(this.#table.subarray(next, next + WORDS))
+      this.#table.fill(0, next, next + WORDS)
+      this.#table.set(moved, this.#slotOf(moved, 0))
+    }
+  }
+
   #grow(): void {
     const old = this.#table
     this.#table = new Uint32Array(old.length * 2)
@@ -62,6 +97,11 @@ export class IdLedger {
       if (!isZero(old, at)) this.#table.set(old.subarray(at, at + WORDS), this.#slotOf(old, at))
     }
   }
+}
+
+/** A part of a text keeps the whole text in memory; a copy does not. */
+function copied(id: string): string {
+  return JSON.parse(JSON.stringify(id)) as string
 }
 
 function isZero(words: Uint32Array, at: number): boolean {

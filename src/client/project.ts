@@ -2,6 +2,7 @@ import type { ObjectCache } from './cache.ts'
 import { CachedGraph, knownRoots, scopeOf } from './cached-graph.ts'
 import { checkCount, inGroups, runWorkers } from './concurrency.ts'
 import { ClientError } from './errors.ts'
+import { fetchInfo, type GraphInfo } from './graph-info.ts'
 import { GraphTransfer, type TransferOptions } from './graph-transfer.ts'
 import { type ListOptions, listTexts } from './list.ts'
 import { fetchHeld, fetchSingle, IDS_PER_REQUEST, type Remote } from './remote.ts'
@@ -65,6 +66,8 @@ export interface Project {
   graph<T extends { readonly id: string } = DagObject>(root: string, options?: GraphOptions): AsyncIterable<readonly T[]>
   /** The same as texts, character for character. */
   graphTexts(root: string, options?: GraphOptions): AsyncIterable<readonly ObjectText[]>
+  /** How much a graph is and whether all of it is held, without the graph; `undefined` when its root is not held. */
+  graphInfo(root: string, options?: CallOptions): Promise<GraphInfo | undefined>
   /** Turns a value into objects (see `serialize`) and uploads what the server lacks. */
   send(value: object, options?: SendOptions): Promise<SendResult>
   /** Downloads a graph and makes one value of it (see `deserialize`). When it is sent again, by the same client, unchanged parts keep their ids. */
@@ -94,6 +97,7 @@ export function createProject(parts: ProjectParts): Project {
     listTexts: (ids, options = {}) => listTexts(remote, ids, options),
     graph: <T>(root: string, options: GraphOptions = {}) => parsedAll<T>(graphTexts(parts, root, options)),
     graphTexts: (root, options = {}) => graphTexts(parts, root, options),
+    graphInfo: (root, options = {}) => fetchInfo(remote, root, options),
     send: (value, options = {}) => send(parts, value, options),
     receive: <T extends object>(root: string, options: ReceiveOptions = {}) => deserialize<T>(graphTexts(parts, root, options), root, { ...options, origins }),
   }

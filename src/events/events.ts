@@ -56,7 +56,7 @@ export interface RequestEvent extends EventFacts {
 }
 
 /** A request failed, whether or not it could be answered. That a client went away is no failure. */
-export interface ErrorEvent extends EventFacts {
+export interface FailureEvent extends EventFacts {
   readonly type: 'error'
   readonly status: number
   readonly code: StowageErrorCode
@@ -86,7 +86,8 @@ export interface FindingEvent extends EventFacts {
   readonly code: 'corrupt_data'
 }
 
-export type ServiceEvent = UploadEvent | DownloadEvent | RequestEvent | ErrorEvent | LimitEvent | DifferingEvent | FindingEvent
+/** What happens in a service, told apart by `type`. Facts only: never tokens, never the text of objects. */
+export type ServiceEvent = UploadEvent | DownloadEvent | RequestEvent | FailureEvent | LimitEvent | DifferingEvent | FindingEvent
 
 /** The channels of `node:diagnostics_channel`, by the type of the event that is published on each. All services of the process publish on the same. */
 export const EVENT_CHANNELS: { readonly [T in ServiceEvent['type']]: `stowage:${T}` } = {

@@ -3,14 +3,15 @@ import type { StowageError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { EVENT_CHANNELS, LIMIT_OF_CODE, type ServiceEvent } from './events.ts'
 
-export type EventListener = (event: ServiceEvent) => void
+/** Hears every event of a service. What it throws goes to the logger and harms nothing. */
+export type ServiceListener = (event: ServiceEvent) => void
 
 /** An event as who tells it makes it. */
 export type Told<E = ServiceEvent> = E extends ServiceEvent ? Omit<E, 'service'> : never
 
 export interface TellerOptions {
   readonly service: string
-  readonly onEvent: EventListener | undefined
+  readonly onEvent: ServiceListener | undefined
   readonly logger: Logger | undefined
   readonly requestLog: 'debug' | 'info' | undefined
 }
@@ -21,7 +22,7 @@ type Channels = { readonly [T in ServiceEvent['type']]: Channel }
 export class EventTeller {
   readonly service: string
   readonly #logger: Logger | undefined
-  readonly #listeners = new Set<EventListener>()
+  readonly #listeners = new Set<ServiceListener>()
   readonly #channels: Channels = Object.fromEntries(Object.entries(EVENT_CHANNELS).map(([type, name]) => [type, channel(name)])) as unknown as Channels
 
   constructor({ service, onEvent, logger, requestLog }: TellerOptions) {
@@ -32,9 +33,9 @@ export class EventTeller {
   }
 
   /** The function that it returns takes the subscription back. */
-  subscribe(listener: EventListener): () => void {
+  subscribe(listener: ServiceListener): () => void {
     // One listener may be subscribed twice, and each subscription ends by itself.
-    const subscription: EventListener = (event) => listener(event)
+    const subscription: ServiceListener = (event) => listener(event)
     this.#listeners.add(subscription)
     return () => void this.#listeners.delete(subscription)
   }
@@ -61,7 +62,7 @@ export class EventTeller {
     if (code === 'corrupt_data') this.tell('finding', () => ({ ...facts, code }))
   }
 
-  #hear(listener: EventListener, event: ServiceEvent): void {
+  #hear(listener: ServiceListener, event: ServiceEvent): void {
     const failed = (thrown: unknown): void => this.#logger?.error({ err: thrown, requestId: event.requestId }, `a listener of ${event.type} events threw`)
     try {
       const heard: unknown = listener(event)

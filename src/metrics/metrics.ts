@@ -5,6 +5,7 @@ import type { ObjectService } from '../service.ts'
 import type { ServiceStatus } from '../service-status.ts'
 import { loadPromClient } from './prom-client.ts'
 
+/** Which registry the metrics go to, and whose events they count. */
 export interface MetricsOptions {
   /** The host's. Two services on one registry need different prefixes. */
   readonly registry: Registry
@@ -13,6 +14,7 @@ export interface MetricsOptions {
   readonly prefix?: string
 }
 
+/** The metrics of one service in one registry, until they are removed. */
 export interface Metrics {
   /** Takes the metrics out of the registry and listens no more. May be called more than once. */
   remove(): void

@@ -61,6 +61,7 @@ export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector
   memory?(): { readonly uploads: MemoryInUse; readonly answers: MemoryInUse }
 }
 
+/** How much of a memory budget is taken, in bytes. */
 export interface MemoryInUse {
   readonly heldBytes: number
   readonly limitBytes: number

@@ -175,7 +175,7 @@ void test('what the storage fails with has its status on every mount, tells no s
   const store = new FailingStore()
   const told: string[] = []
   const note = (...what: unknown[]): void => void told.push(JSON.stringify(what))
-  const service = openService({ store, logger: { error: (fields, message) => note(message, Object.keys(fields)) }, onError: (error: StowageError, context) => note(error, context.requestId) })
+  const service = openService({ store, logger: { error: (fields, message) => note(message, Object.keys(fields)), warn: (fields, message) => note(message, Object.keys(fields)) }, onError: (error: StowageError, context) => note(error, context.requestId) })
   t.after(() => service.close({ graceMs: 0 }))
   const headers = { authorization: 'Bearer the-secret-token', 'content-type': 'application/json', 'x-request-id': 'x"<script>' }
   for (const host of HOSTS) {

@@ -141,7 +141,7 @@ test('what the server failed at is told to the host, not to the client', async (
     const told: StowageError[] = []
     const logged: unknown[] = []
     const service = createObjectService({
-      store: new FailingStore(thrown), access: openAccess(), logger: { error: (fields) => logged.push(fields) },
+      store: new FailingStore(thrown), access: openAccess(), logger: { error: (fields) => logged.push(fields), warn: (fields) => logged.push(fields) },
       onError: (error) => {
         told.push(error)
         throw new Error('a listener that fails')
@@ -154,7 +154,7 @@ test('what the server failed at is told to the host, not to the client', async (
     if (error.status === 503) assert.match(answer.headers.get('retry-after') ?? '', /^\d+$/)
     assert.equal(told.length, 1)
     assert.equal(told[0] === thrown ? thrown : told[0].cause, thrown)
-    assert.equal(logged.length, 2)
+    assert.equal(logged.length, 2, code)
     await service.close()
   }
 })

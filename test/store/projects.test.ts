@@ -45,7 +45,7 @@ test('projects are walls: the same ids have texts, children and plans of their o
   const projects = ['a', 'ab', 'a b', 'a/b', '..', 'A', 'é', 'e\u0301', '00000001', 'p'.repeat(128), '__proto__', '\u{1f9f1}']
   for (const [i, project] of projects.entries()) {
     assert.deepEqual(await put(opened.store, project, [{ id: 'same', project, children: referTo(['child']) }, ...(i % 2 ? [{ id: 'child', project }] : [])]), {
-      objects: 1 + (i % 2), inserted: 1 + (i % 2), differing: 0,
+      objects: 1 + (i % 2), inserted: 1 + (i % 2), differing: 0, differingIds: [],
     })
   }
   for (const store of [opened, await opened.reopen()]) {
@@ -95,7 +95,7 @@ test('a removed project can be filled again, also while it is being swept', asyn
     isHeld = round === 0
     await opened.store.remove('demo')
     await assertGone(opened, 'demo')
-    assert.deepEqual(await put(opened.store, 'demo', [{ id: 'fresh', round }]), { objects: 1, inserted: 1, differing: 0 })
+    assert.deepEqual(await put(opened.store, 'demo', [{ id: 'fresh', round }]), { objects: 1, inserted: 1, differing: 0, differingIds: [] })
     assert.deepEqual(await heldOf(opened.store, 'demo', ['fresh', ROOT]), new Set(['fresh']))
     isHeld = false
     sweeping.open()

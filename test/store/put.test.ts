@@ -10,7 +10,7 @@ function numbered(count: number, prefix = 'o', padding = ''): Made[] {
 test('an upload is held with all its texts, and counted', async () => {
   const { store, backend } = await openStore()
   const objects = numbered(2_500)
-  assert.deepEqual(await put(store, 'demo', objects), { objects: 2_500, inserted: 2_500, differing: 0 })
+  assert.deepEqual(await put(store, 'demo', objects), { objects: 2_500, inserted: 2_500, differing: 0, differingIds: [] })
   assert.deepEqual((await listed(store, 'demo', objects.map(({ id }) => id))).toSorted(), objects.map(lineOf).sort())
   assert.deepEqual(await heldOf(store, 'demo', ['o0', 'o2499', 'o2500', '']), new Set(['o0', 'o2499']))
   assert.deepEqual(await heldOf(store, 'other', ['o0']), new Set())
@@ -24,10 +24,10 @@ test('the first text of an id wins, within an upload and across uploads, and eac
   const same: Made = { id: 'a', text: 1 }
   const other: Made = { id: 'a', text: 2 }
   const b: Made = { id: 'b' }
-  assert.deepEqual(await put(store, 'demo', [same, same, other, b]), { objects: 2, inserted: 2, differing: 1 })
+  assert.deepEqual(await put(store, 'demo', [same, same, other, b]), { objects: 2, inserted: 2, differing: 1, differingIds: ['a'] })
   assert.deepEqual(await listed(store, 'demo', ['a']), [lineOf(same)])
-  assert.deepEqual(await put(store, 'demo', [other, b, b]), { objects: 2, inserted: 0, differing: 1 })
-  assert.deepEqual(await put(store, 'demo', [{ id: 'a', text: 10 }, { id: 'c' }]), { objects: 2, inserted: 1, differing: 1 })
+  assert.deepEqual(await put(store, 'demo', [other, b, b]), { objects: 2, inserted: 0, differing: 1, differingIds: ['a'] })
+  assert.deepEqual(await put(store, 'demo', [{ id: 'a', text: 10 }, { id: 'c' }]), { objects: 2, inserted: 1, differing: 1, differingIds: ['a'] })
   assert.deepEqual(await listed(store, 'demo', ['a', 'b', 'c']), [lineOf(same), lineOf(b), lineOf({ id: 'c' })])
   await assertSound(backend)
   await store.close()
@@ -40,7 +40,7 @@ test('a repeated upload writes nothing', async () => {
   await store.idle()
   const before = await measureStorage(backend)
   for (const again of [objects, objects.toReversed(), objects.slice(7)]) {
-    assert.deepEqual(await put(store, 'demo', again), { objects: again.length, inserted: 0, differing: 0 })
+    assert.deepEqual(await put(store, 'demo', again), { objects: again.length, inserted: 0, differing: 0, differingIds: [] })
   }
   await store.idle()
   assert.deepEqual(await measureStorage(backend), before)
@@ -49,7 +49,7 @@ test('a repeated upload writes nothing', async () => {
 
 test('an empty upload makes no project', async () => {
   const { store, backend } = await openStore()
-  assert.deepEqual(await put(store, 'demo', []), { objects: 0, inserted: 0, differing: 0 })
+  assert.deepEqual(await put(store, 'demo', []), { objects: 0, inserted: 0, differing: 0, differingIds: [] })
   assert.deepEqual((await measureStorage(backend)).records, {})
   await store.close()
 })

@@ -39,7 +39,7 @@ async function assertWhole(backend: StorageBackend, project = 'demo'): Promise<v
     assert.deepEqual(got?.lines.toSorted(), oracle.lines(ids))
     assert.deepEqual(got?.missing, missing)
   }
-  assert.deepEqual(await put(opened.store, project, GRAPH), { objects: GRAPH.length, inserted: 0, differing: 0 })
+  assert.deepEqual(await put(opened.store, project, GRAPH), { objects: GRAPH.length, inserted: 0, differing: 0, differingIds: [] })
   await opened.store.idle()
   assert.deepEqual(opened.background, [])
   await assertSound(backend)
@@ -177,7 +177,7 @@ test('small packs live and die with their records', async () => {
   await assertSound(backend)
   const reopened = await openStore(backend)
   assert.deepEqual((await download(reopened.store, 'demo', 'a'))?.missing, ['b'])
-  assert.deepEqual(await put(reopened.store, 'demo', [{ id: 'b' }]), { objects: 1, inserted: 1, differing: 0 })
+  assert.deepEqual(await put(reopened.store, 'demo', [{ id: 'b' }]), { objects: 1, inserted: 1, differing: 0, differingIds: [] })
   await assertSound(backend)
   await reopened.store.close()
 })

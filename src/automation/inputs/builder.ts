@@ -22,6 +22,7 @@ export interface CommonOptions<R extends boolean> {
   readonly required?: R
 }
 
+/** What `text` can be told. */
 export interface TextOptions<R extends boolean = boolean, D extends string | undefined = string | undefined> extends CommonOptions<R>, TextPatternRules {
   readonly default?: D
 }
@@ -31,14 +32,17 @@ export interface TextPatternRules extends Omit<TextRules, 'pattern'> {
   readonly pattern?: RegExp | string
 }
 
+/** What `number` and `integer` can be told. */
 export interface NumberOptions<R extends boolean = boolean, D extends number | undefined = number | undefined> extends CommonOptions<R>, NumberRules {
   readonly default?: D
 }
 
+/** What `boolean` can be told. */
 export interface BooleanOptions<R extends boolean = boolean, D extends boolean | undefined = boolean | undefined> extends CommonOptions<R> {
   readonly default?: D
 }
 
+/** What `select` can be told beside its choices. */
 export interface SelectOptions<V extends string, R extends boolean = boolean, D extends V | undefined = V | undefined> extends CommonOptions<R> {
   readonly default?: D
 }
@@ -48,7 +52,9 @@ export interface SecretOptions<R extends boolean = boolean> extends CommonOption
 
 /** `T`, or `T | undefined` where it is neither required nor has a default. */
 export type ValueOf<T, R extends boolean, D> = [D] extends [undefined] ? (false extends R ? T | undefined : T) : T
+/** What may be given for a field: `undefined` where it is not required or has a default. */
 export type GivenOf<T, R extends boolean, D> = [D] extends [undefined] ? (false extends R ? T | undefined : T) : T | undefined
+/** A declared field: the type that the function gets, and the type that may be given for it. */
 export type Declared<T, Given, R extends boolean, D> = Input<ValueOf<T, R, D>, GivenOf<Given, R, D>>
 
 /** One line of text. */

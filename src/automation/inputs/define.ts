@@ -6,6 +6,7 @@ import { inputsSchema, type InputsSchema, present } from './schema.ts'
 import { Secret } from './secret.ts'
 import { inputsParser } from './validate.ts'
 
+/** Declared fields by their names. */
 export type InputFields = Readonly<Record<string, Input<unknown, unknown>>>
 
 type Types<I> = I extends Input<infer Value, infer Given> ? { readonly value: Value; readonly given: Given } : never
@@ -30,6 +31,7 @@ export interface InputsClass<Values extends object = object, Given = never> {
   toJSONSchema(): InputsSchema
 }
 
+/** What people see of the inputs as a whole. */
 export interface InputsWords {
   readonly title?: string
   readonly description?: string

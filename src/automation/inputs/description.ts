@@ -9,9 +9,11 @@ export interface InputsDescription {
   readonly fields: readonly InputField[]
 }
 
+/** One field of the inputs, as data. */
 export type InputField = TextField | NumberField | BooleanField | SelectField | SecretField
 
-interface NamedField {
+/** What every field has: its name, and what people see of it. */
+export interface NamedField {
   /** The key in the JSON of the inputs. */
   readonly name: string
   readonly title?: string
@@ -28,6 +30,7 @@ export interface TextRules {
   readonly pattern?: string
 }
 
+/** A field for one line of text. */
 export interface TextField extends NamedField, TextRules {
   readonly kind: 'text'
   readonly default?: string
@@ -46,16 +49,19 @@ export interface NumberRules {
   readonly lte?: number
 }
 
+/** A field for a number, or for a whole one. */
 export interface NumberField extends NamedField, NumberRules {
   readonly kind: 'number' | 'integer'
   readonly default?: number
 }
 
+/** A field that is true or false. */
 export interface BooleanField extends NamedField {
   readonly kind: 'boolean'
   readonly default?: boolean
 }
 
+/** A field for one of some texts. */
 export interface SelectField extends NamedField {
   readonly kind: 'select'
   /** At least one; values are unique. Either every choice has a label or none has. */
@@ -63,6 +69,7 @@ export interface SelectField extends NamedField {
   readonly default?: string
 }
 
+/** One of the values of a `select`, and what people see of it. */
 export interface SelectChoice {
   readonly value: string
   readonly label?: string
@@ -70,6 +77,7 @@ export interface SelectChoice {
 
 /** The JSON of inputs: one flat object. */
 export type InputValue = string | number | boolean
+/** Checked inputs by the names of their fields. */
 export type InputValues = Readonly<Record<string, InputValue>>
 
 /** Each is the largest value that is still accepted. Lengths of names, titles, descriptions, labels and patterns are in UTF-16 units. */
@@ -92,6 +100,7 @@ export interface InputsLimits {
   readonly schemaBytesMax: number
 }
 
+/** The limits of inputs that were told none. */
 export const INPUTS_LIMITS: InputsLimits = {
   fieldsMax: 100,
   nameLengthMax: 100,

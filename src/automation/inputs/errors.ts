@@ -7,6 +7,7 @@ export interface InputsIssue {
   readonly message: string
 }
 
+/** The body of an answer that refuses inputs: each issue with its field. */
 export interface InputsErrorBody extends ErrorBody {
   readonly issues: readonly InputsIssue[]
 }

@@ -15,11 +15,16 @@ export interface StandardInputs<Values extends object = object> {
     readonly version: 1
     readonly vendor: string
     readonly types?: { readonly input: unknown; readonly output: Values } | undefined
+    /** Checks what was given (Standard Schema, version 1). */
     readonly validate: (value: unknown) => StandardResult<Values> | Promise<StandardResult<Values>>
-    readonly jsonSchema: { readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown> }
+    readonly jsonSchema: {
+      /** The JSON Schema of what may be given (Standard JSON Schema, version 1). */
+      readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>
+    }
   }
 }
 
+/** What a Standard Schema (https://standardschema.dev) answers: a value, or issues. */
 export type StandardResult<Values> =
   | { readonly value: Values; readonly issues?: undefined }
   | { readonly issues: readonly { readonly message: string; readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined }[] }
@@ -41,6 +46,7 @@ export interface ResolvedInputs<Values> {
   readonly description: InputsDescription
   /** Parsed JSON as what the function gets. Rejects with `InputsError`, which never holds a value. */
   parse(json: unknown): Promise<Values>
+  /** The JSON Schema of what may be given. */
   toJSONSchema(): InputsSchema
   /** The texts of all secrets in the same JSON, right or wrong, to be kept out of logs and messages. */
   secretTexts(json: unknown): readonly string[]

@@ -1,6 +1,7 @@
 import type { InputField, InputsDescription, InputValue, SelectChoice } from './description.ts'
 import { defaultOf } from './validate.ts'
 
+/** What `$schema` says: draft 2020-12. */
 export const JSON_SCHEMA_DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 
 /** JSON Schema 2020-12 of inputs: one flat object, everything inline, standard keywords only. */
@@ -14,6 +15,7 @@ export interface InputsSchema {
   readonly additionalProperties: false
 }
 
+/** JSON Schema 2020-12 of one field. */
 export interface InputSchema {
   readonly type: 'string' | 'number' | 'integer' | 'boolean'
   readonly title?: string
@@ -35,6 +37,7 @@ export interface InputSchema {
 /** The keyword of each option that has another name in JSON Schema. */
 export const KEYWORDS: Readonly<Record<string, string>> = { gt: 'exclusiveMinimum', gte: 'minimum', lt: 'exclusiveMaximum', lte: 'maximum' }
 
+/** The JSON Schema (draft 2020-12) of described inputs. `readInputsSchema` is its inverse. */
 export function inputsSchema({ title, description, fields }: InputsDescription): InputsSchema {
   return {
     $schema: JSON_SCHEMA_DIALECT,

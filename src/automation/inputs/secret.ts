@@ -11,18 +11,22 @@ export class Secret {
     this.#value = value
   }
 
+  /** The text itself. Not for logs. */
   reveal(): string {
     return this.#value
   }
 
+  /** Hides the text. */
   toString(): string {
     return SHOWN
   }
 
+  /** Hides the text. */
   toJSON(): string {
     return SHOWN
   }
 
+  /** Hides the text. */
   [Symbol.toPrimitive](): string {
     return SHOWN
   }

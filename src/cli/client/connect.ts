@@ -1,0 +1,104 @@
+import { readFile } from 'node:fs/promises'
+import { type Command, Option } from 'commander'
+import { ClientError, type ClientOptions, createClient, type Project } from '../../client/index.ts'
+import { openAccess } from '../../access/open.ts'
+import { StowageError } from '../../errors.ts'
+import { quoted } from '../../object/id.ts'
+import { StoppedError } from '../exit.ts'
+import { signalToStop } from '../signals.ts'
+import { withExistingStorage } from '../storage.ts'
+
+/** Where the objects are, as all commands of the client take it. */
+export interface ConnectOptions {
+  readonly url?: string
+  readonly project?: string
+  readonly token?: string
+  readonly tokenFile?: string
+  readonly data?: string
+  readonly quiet?: boolean
+  readonly json?: boolean
+}
+
+export interface Connected {
+  readonly project: Project
+  /** Where the project is, to be compared with where something else came from. */
+  readonly address: string
+  readonly signal: AbortSignal
+}
+
+export const CONNECT_HELP: string = `
+STOWAGE_URL, STOWAGE_PROJECT and STOWAGE_TOKEN stand in for --url, --project and --token; a token is best given that way or in a file, as others can
+see command lines. With --data the objects are those of a folder on this machine that no server has open. Node's own variables choose certificates
+(NODE_EXTRA_CA_CERTS) and, from Node 24 on, proxies (NODE_USE_ENV_PROXY=1 with HTTPS_PROXY).`
+
+export function addConnectOptions(command: Command): Command {
+  return command.addOption(new Option('--url <url>', 'the address of the service').env('STOWAGE_URL'))
+    .addOption(new Option('--project <id>', 'the project').env('STOWAGE_PROJECT'))
+    .addOption(new Option('--token <token>', 'who asks; none for a service that is open to everybody').env('STOWAGE_TOKEN'))
+    .addOption(new Option('--token-file <file>', 'a file that holds the token, read anew for each request'))
+    .addOption(new Option('--data <folder>', 'a data folder on this machine instead of --url'))
+    .addOption(new Option('--quiet', 'no progress on stderr'))
+}
+
+/**
+ * Runs the command with its project, and a signal that ends with Ctrl-C. What the client throws comes out with what can be done about it. `clientOptions`
+ * go to the client.
+ */
+export async function withProject(
+  options: ConnectOptions, command: Command, use: (connected: Connected) => Promise<void>, clientOptions: Partial<ClientOptions> = {},
+): Promise<void> {
+  const { project: projectId, data, url } = options
+  if (projectId === undefined) return command.error('--project is missing: name the project, or set STOWAGE_PROJECT')
+  if (data === undefined && url === undefined) return command.error('--url is missing: give the address of the service, or set STOWAGE_URL; --data <folder> takes a folder of this machine instead')
+  const stop = new AbortController()
+  void signalToStop().then((signal) => stop.abort(new StoppedError(signal)))
+  const run = async (where: ClientOptions, address: string): Promise<void> => {
+    const project = createClient({ ...where, ...clientOptions }).project(projectId)
+    await use({ project, address: `${address} ${projectId}`, signal: stop.signal })
+  }
+  try {
+    if (data !== undefined) await withFolder(data, (where) => run(where, data))
+    else await run({ url: checkedUrl(url as string), token: tokenOf(options) }, url as string)
+  } catch (error) {
+    stop.signal.throwIfAborted()
+    throw advised(error, options)
+  }
+}
+
+/** The service runs in this process and is called without a network. */
+async function withFolder(folder: string, use: (where: ClientOptions) => Promise<void>): Promise<void> {
+  const { createObjectService } = await import('../../service.ts')
+  await withExistingStorage(folder, async (backend) => {
+    const service = createObjectService({ backend, access: openAccess() })
+    try {
+      await use({ url: 'http://folder.invalid', token: undefined, fetch: (url, init) => service.fetch(new Request(url, init)) })
+    } finally {
+      await service.close()
+    }
+  })
+}
+
+function checkedUrl(url: string): string {
+  if (/^https?:\/\//i.test(url) && URL.canParse(url)) return url
+  throw new StowageError('invalid_request', `${quoted(url)} is no address of a service; it must be like https://models.example/stowage`)
+}
+
+function tokenOf({ token, tokenFile }: ConnectOptions): ClientOptions['token'] {
+  if (tokenFile === undefined) return token === undefined ? undefined : token.trim()
+  return async () => (await readFile(tokenFile, 'utf8')).trim()
+}
+
+function advised(error: unknown, options: ConnectOptions): unknown {
+  if (!(error instanceof ClientError)) return error
+  const advice = adviceFor(error, options)
+  return new Error(advice === undefined ? error.message : `${error.message}; ${advice}`)
+}
+
+function adviceFor({ code, status }: ClientError, { url, token, tokenFile }: ConnectOptions): string | undefined {
+  if (code === 'network_failed') return `is a server running at ${url ?? 'that address'}? Running the command again continues what was begun`
+  if (code === 'timed_out') return 'running the command again continues what was begun'
+  if (status === 401) return token === undefined && tokenFile === undefined ? 'give a token with --token-file or STOWAGE_TOKEN' : 'the token may have expired or be one of another server; "stowage token" makes a new one'
+  if (status === 403) return 'ask for a token that may do this in this project ("stowage token --help")'
+  if (code === 'route_not_found' || code === 'http_error') return 'does --url name the service, with the prefix that it may have?'
+  return undefined
+}

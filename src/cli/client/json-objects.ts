@@ -1,0 +1,123 @@
+import { jsonParser, type Token } from 'stream-json/core/parser.js'
+import { StowageError } from '../../errors.ts'
+import { quoted } from '../../object/id.ts'
+
+/** An object as it stands in a file. */
+export interface FoundObject {
+  /** Its `id`, where it has one. */
+  readonly id: string | undefined
+  /** Its text, character by character as in the file. */
+  readonly json: string
+}
+
+/** Reads texts of objects, piece by piece. */
+export interface ObjectReader {
+  /** The objects that end in this piece. */
+  push(text: string): readonly FoundObject[]
+  /** The objects that end with the file. Throws when it ends in the middle of one. */
+  end(): readonly FoundObject[]
+}
+
+const OBJECT_CHARACTERS_MAX = 256 * 1_048_576
+/** Of an object that cannot be read, what a person can look for. */
+const SHOWN_CHARACTERS = 48
+
+/**
+ * The objects of a JSON array, or of JSON texts that follow each other (NDJSON among them, also where an object takes several lines).
+ *
+ * The parser finds where objects begin and end and what is no JSON; the text itself is cut from the file. The parser's own values would not do: it
+ * keeps how numbers are written, but not escapes in strings and white space, and an id may be the hash of exactly this text. So the parser is given
+ * pieces that end with a closing brace each: when it says that an object has ended, that was the last character of the piece.
+ */
+export class JsonObjects implements ObjectReader {
+  readonly #parse: (text: string) => readonly Token[]
+  /** Open brackets around an object: 1 inside an array. */
+  readonly #outside: number
+  #depth = 0
+  #pieces: string[] = []
+  #characters = 0
+  #found = 0
+  #hasEnded = false
+  #isIdNext = false
+  #id: string | undefined
+
+  constructor(form: 'array' | 'sequence') {
+    const parse = jsonParser({ packValues: true, streamValues: false, jsonStreaming: form === 'sequence' })
+    this.#parse = (text) => tokensOf(parse(text))
+    this.#outside = form === 'array' ? 1 : 0
+  }
+
+  push(text: string): readonly FoundObject[] {
+    const objects: FoundObject[] = []
+    for (let from = 0; from < text.length; ) {
+      const end = text.indexOf('}', from) + 1 || text.length
+      this.#read(text.slice(from, end))
+      if (this.#hasEnded) objects.push(this.#take())
+      from = end
+    }
+    return objects
+  }
+
+  end(): readonly FoundObject[] {
+    const rest = this.#pieces.join('').trim()
+    if (this.#depth === 0 && (rest === '' || rest === ']' || /^\[\s*\]$/.test(rest))) return []
+    throw this.#fault(this.#depth > this.#outside ? 'the file ends in the middle of it' : 'the file ends before the array is closed with "]"')
+  }
+
+  #read(piece: string): void {
+    this.#pieces.push(piece)
+    this.#characters += piece.length
+    if (this.#characters > OBJECT_CHARACTERS_MAX) throw this.#fault(`it has more than ${OBJECT_CHARACTERS_MAX} characters`)
+    let tokens: readonly Token[]
+    try {
+      tokens = this.#parse(piece)
+    } catch (error) {
+      throw this.#fault(`it is not JSON: ${error instanceof Error ? error.message : 'it cannot be parsed'}`)
+    }
+    for (const token of tokens) this.#follow(token)
+  }
+
+  #follow(token: Token): void {
+    const inObject = this.#depth === this.#outside + 1
+    if (token.name === 'startObject' || token.name === 'startArray') {
+      if (this.#depth === this.#outside && token.name === 'startArray') throw this.#fault('it is an array; each must be an object')
+      if (inObject && this.#isIdNext) throw this.#fault('its id is not a string')
+      this.#depth += 1
+    } else if (token.name === 'endObject' || token.name === 'endArray') {
+      this.#depth -= 1
+      this.#hasEnded = token.name === 'endObject' && this.#depth === this.#outside
+    } else if (token.name === 'keyValue') {
+      this.#isIdNext = inObject && token.value === 'id'
+    } else {
+      this.#takeValue(token, inObject)
+    }
+  }
+
+  #takeValue(token: Token, inObject: boolean): void {
+    if (this.#depth === this.#outside) throw this.#fault('each must be an object')
+    if (!inObject || !this.#isIdNext) return
+    if (token.name !== 'stringValue') throw this.#fault('its id is not a string')
+    this.#id = token.value
+    this.#isIdNext = false
+  }
+
+  #take(): FoundObject {
+    const text = this.#pieces.join('')
+    const object = { id: this.#id, json: text.slice(text.indexOf('{')) }
+    this.#pieces = []
+    this.#characters = 0
+    this.#found += 1
+    this.#hasEnded = false
+    this.#id = undefined
+    return object
+  }
+
+  #fault(problem: string): StowageError {
+    const start = this.#pieces.join('').slice(0, 1_024).replace(/^[\s,[]+/, '').slice(0, SHOWN_CHARACTERS)
+    return new StowageError('invalid_json', `object ${this.#found + 1} of the file${start === '' ? '' : `, which starts with ${quoted(start)},`} cannot be read: ${problem}`)
+  }
+}
+
+function tokensOf(result: unknown): readonly Token[] {
+  return typeof result === 'object' && result !== null && 'values' in result ? (result as { readonly values: readonly Token[] }).values : []
+}

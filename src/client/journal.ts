@@ -1,0 +1,18 @@
+/** The beginning of a download that did not come to its end. */
+export interface KeptDownload {
+  /** The strong tag of the file that it is the beginning of (RFC 9110 section 8.8.3). */
+  readonly etag: string
+  readonly bytes: number
+  /** The first `count` of the bytes, in their order. */
+  read(count: number): AsyncIterable<Uint8Array>
+}
+
+/** Where the compressed bytes of one graph's download are kept until it is complete. Not for several downloads at a time. */
+export interface DownloadJournal {
+  /** What is there of this download, `undefined` when there is nothing. */
+  kept(): Promise<KeptDownload | undefined>
+  /** Forgets what is there: the file with this tag comes, from its start. */
+  begin(etag: string): Promise<void>
+  /** Puts bytes at this place of the file, in place of those that are there; places come in order. */
+  write(at: number, bytes: Uint8Array): Promise<void>
+}

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import { test } from 'node:test'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { PartialFile } from '../../src/cli/client/partial-file.ts'
+import { served } from '../http/served.ts'
+import { newDataFolder, stowage } from './command.ts'
+
+const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
+const MODEL = `[{"id":"leaf","speckle_type":"Wall","n":1e400},
+{"id":"top","speckle_type":"House","walls":[{"referencedId":"leaf"},{"referencedId":"gone"}]}]`
+
+test('what the commands of the client print, and how they end', async (t) => {
+  const folder = newDataFolder(t)
+  mkdirSync(folder)
+  const file = join(folder, 'model.json')
+  writeFileSync(file, MODEL)
+  const { url } = await served(t)
+  const env = { STOWAGE_URL: url, STOWAGE_PROJECT: 'demo' }
+  const uploaded = await stowage(['upload', file], env)
+  assert.deepEqual([uploaded.code, uploaded.stdout], [0, 'top\n'], uploaded.stderr)
+  assert.match(uploaded.stderr, /^stowage: 2 objects: 2 objects sent, 0 held already, .*\n$/)
+
+  const output = join(folder, 'out.json')
+  const [downloaded, listed, compared, got, refused] = await Promise.all([
+    stowage(['download', 'top', '--format', 'json', '-o', output, '--json'], env),
+    stowage(['ls', 'top'], env),
+    stowage(['diff', file, '--json'], env),
+    stowage(['get', 'leaf', 'nobody'], env),
+    stowage(['upload', file, '--url', url]),
+  ])
+  assert.equal(downloaded.code, 3, 'an object is missing')
+  const summary = JSON.parse(downloaded.stdout) as { objects: number; missing: number }
+  assert.deepEqual([summary.objects, summary.missing], [2, 1])
+  assert.deepEqual(JSON.parse(readFileSync(output, 'utf8')), (JSON.parse(MODEL) as unknown[]).toReversed())
+  assert.equal(existsSync(`${output}.partial`), false)
+  assert.deepEqual(listed.stdout.split('\n').map((line) => line.split(/\s+/)), [['id', 'bytes', 'children', 'type'], ['top', '93', '2', 'House'], ['leaf', '45', '0', 'Wall'], ['']])
+  assert.equal(listed.code, 3)
+  assert.deepEqual(compared, { code: 0, stdout: '{"objects":2,"held":2,"missing":0}\n', stderr: '' })
+  assert.deepEqual(got, { code: 3, stdout: '{"id":"leaf","speckle_type":"Wall","n":1e400}\n', stderr: 'stowage: 1 object not held: "nobody"\n' })
+  assert.equal(refused.code, 2)
+  assert.match(refused.stderr, /^stowage: --project is missing: .*\(see "stowage upload --help"\)\n$/)
+})
+
+test('Ctrl-C ends an upload from a pipe that does not end', async (t) => {
+  const { url, service } = await served(t)
+  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, 'upload', '-', '--url', url, '--project', 'demo', '--quiet', '--batch-bytes', '1'], { stdio: ['pipe', 'pipe', 'pipe'] })
+  t.after(() => child.kill('SIGKILL'))
+  child.stdin.write(Array.from({ length: 3_000 }, (_, at) => `{"id":"${at}"}\n`).join(''))
+  for (let held = 0; held === 0; await sleep(50)) for await (const projects of service.projects()) held += projects.length
+  child.kill('SIGINT')
+  const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit') as Promise<[number | null]>])
+  assert.deepEqual([code, stderr], [130, 'stowage: stopped by SIGINT; running the command again continues\n'])
+})
+
+test('a partial file gives back what it was given, to the same download alone', async (t) => {
+  const folder = newDataFolder(t)
+  mkdirSync(folder)
+  const path = join(folder, 'x.partial')
+  const first = new PartialFile(path, 'one')
+  assert.equal(await first.kept(), undefined)
+  await first.begin('"old"')
+  await first.write(0, Buffer.from('old bytes'))
+  await first.begin('"tag"')
+  await first.write(0, Buffer.from('01234'))
+  await first.write(5, Buffer.from('56789'))
+  await first.close({ keep: true })
+  const second = new PartialFile(path, 'one')
+  const kept = await second.kept()
+  assert.deepEqual([kept?.etag, kept?.bytes], ['"tag"', 10])
+  const pieces: Uint8Array[] = []
+  for await (const piece of kept?.read(9) ?? []) pieces.push(piece)
+  assert.equal(Buffer.concat(pieces).toString(), '012345678')
+  await second.close({ keep: true })
+  const other = new PartialFile(path, 'two')
+  assert.equal(await other.kept(), undefined)
+  await other.close({ keep: false })
+  assert.equal(existsSync(path), false)
+})

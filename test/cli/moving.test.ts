@@ -1,0 +1,15 @@
+import { mkdirSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { served } from '../http/served.ts'
+import { newDataFolder } from './command.ts'
+import { moveModels } from './moving.ts'
+
+/** The soak of the client with a small model, of which a changed object is a larger part: see test/soak/client.test.ts. */
+test('a model goes up and down through kills and breaking connections, and its second version costs little', async (t) => {
+  const folder = newDataFolder(t)
+  mkdirSync(folder)
+  const { url } = await served(t)
+  const command = ['--import', 'tsx', join(import.meta.dirname, '../../src/cli/main.ts')]
+  await moveModels(t, { folder, url, token: undefined, objects: 2_500, batchBytes: 65_536, breakEveryBytes: 200_000, shareMax: 0.15, isThorough: false, command })
+})

@@ -1,0 +1,131 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { hash } from 'node:crypto'
+import { once } from 'node:events'
+import { existsSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { text } from 'node:stream/consumers'
+import type { TestContext } from 'node:test'
+import { countingProxy } from './proxy.ts'
+import { fingerprint, writeModel } from './model-file.ts'
+
+/** A model that is moved by the command, in processes of its own, while processes are killed and connections break. */
+export interface MoveOptions {
+  readonly folder: string
+  /** The service, and a token for the projects `calm` and `rough`. */
+  readonly url: string
+  readonly token: string | undefined
+  readonly objects: number
+  /** JSON in one request of an upload, about. */
+  readonly batchBytes: number
+  /** Connections break after so many bytes. */
+  readonly breakEveryBytes: number
+  /** The most that the second version, in which 1 in 100 objects differs, may cost of the first one's bytes. */
+  readonly shareMax: number
+  /** Also moves the whole model at once over connections that break. */
+  readonly isThorough: boolean
+  /** How Node is told to run the command. */
+  readonly command: readonly string[]
+}
+
+export interface Moved {
+  readonly what: string
+  readonly seconds: number
+  /** The most memory that the command's process held. 0 where that cannot be told. */
+  readonly peakMb: number
+  readonly up: number
+  readonly down: number
+  readonly breaks: number
+  readonly report: Readonly<Record<string, number>>
+}
+
+const MB = 1_048_576
+const PEAK_EVERY_MS = 100
+/** Time for what has arrived to be written before a kill. */
+const BEFORE_KILL_MS = 250
+/** About half of what an object costs on the wire, with the question whether it is held. */
+const KILL_AFTER_BYTES_PER_OBJECT = 150
+const CHANGED = 0.01
+
+/** Moves a model and its second version up and down. Fails when something is lost, or costs more than it may. Resolves with what each step took. */
+export async function moveModels(t: TestContext, options: MoveOptions): Promise<readonly Moved[]> {
+  const { folder, objects, url, breakEveryBytes, isThorough, shareMax } = options
+  const [firstFile, secondFile, downFile, changesFile] = ['first.txt', 'second.txt', 'down.txt', 'changes.txt'].map((name) => join(folder, name))
+  const first = await writeModel(firstFile, { objects })
+  const second = await writeModel(secondFile, { objects, revision: 1, changed: CHANGED })
+  const whole = await fingerprint([firstFile], sha)
+  const proxy = await countingProxy(t, url)
+  const moves: Moved[] = []
+  const move = async (what: string, line: 'calm' | 'rough', project: string, args: readonly string[], killAfterBytes?: number): Promise<Moved> => {
+    proxy.reset(line === 'rough' ? breakEveryBytes : Infinity)
+    const kill = killAfterBytes === undefined ? undefined : proxy.holdAfter(killAfterBytes)
+    const run = await runCommand(options, [...args, '--url', proxy.url, '--project', project, '--json', '--quiet'], kill)
+    const moved = { what, ...run, up: proxy.up(), down: proxy.down(), breaks: proxy.breaks() }
+    moves.push(moved)
+    t.diagnostic(describe(moved))
+    return moved
+  }
+  const upload = ['upload', firstFile, '--batch-bytes', String(options.batchBytes)]
+  const download = ['download', first, '-o', downFile]
+
+  if (isThorough) {
+    const { report, breaks } = await move('upload over breaking connections', 'rough', 'rough', upload)
+    assert.equal(report.sent, objects)
+    assert.ok(breaks > 1, `${breaks} breaks`)
+  }
+  await move('upload, killed', 'calm', 'calm', upload, objects * KILL_AFTER_BYTES_PER_OBJECT)
+  const { report: continued } = await move('upload, continued over breaking connections', 'rough', 'calm', upload)
+  assert.ok(continued.held > objects / 10, `${continued.held} objects were held after the kill`)
+  assert.equal(continued.held + continued.sent, objects)
+  const uploadBytes = (continued.wireBytes / continued.sent) * objects
+
+  if (isThorough) {
+    const { report } = await move('download over breaking connections', 'rough', 'rough', download)
+    assert.ok(report.resumes > 1, `${report.resumes} resumes`)
+    assert.deepEqual(await fingerprint([downFile], sha), whole)
+  }
+  await move('download, killed', 'calm', 'calm', download, objects * KILL_AFTER_BYTES_PER_OBJECT)
+  const { report: resumed } = await move('download, continued over breaking connections', 'rough', 'calm', download)
+  const downloadBytes = resumed.keptBytes + resumed.receivedBytes
+  assert.ok(resumed.keptBytes > downloadBytes / 10, `${resumed.keptBytes} bytes were kept`)
+  assert.ok(resumed.resumes > 0, `${resumed.resumes} resumes`)
+  assert.equal(existsSync(`${downFile}.partial`), false)
+  assert.deepEqual(await fingerprint([downFile], sha), whole)
+
+  const uploaded = await move('upload of a second version', 'calm', 'calm', ['upload', secondFile, '--have', firstFile])
+  const downloaded = await move('download of a second version', 'calm', 'calm', ['download', second, '--have', first, '-o', changesFile])
+  assert.equal((await fingerprint([changesFile], sha)).lines, uploaded.report.sent)
+  const [uploadShare, downloadShare] = [(uploaded.up + uploaded.down) / uploadBytes, (downloaded.up + downloaded.down) / downloadBytes]
+  t.diagnostic(`a second version costs ${(uploadShare * 100).toFixed(2)} % up and ${(downloadShare * 100).toFixed(2)} % down`)
+  assert.ok(uploadShare < shareMax && downloadShare < shareMax, `${uploadShare} up, ${downloadShare} down`)
+  return moves
+}
+
+async function runCommand({ token, command }: MoveOptions, args: readonly string[], kill: Promise<void> | undefined): Promise<Pick<Moved, 'seconds' | 'peakMb' | 'report'>> {
+  const started = performance.now()
+  const child = spawn(process.execPath, [...command, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, STOWAGE_TOKEN: token ?? '' } })
+  void kill?.then(() => setTimeout(() => child.kill('SIGKILL'), BEFORE_KILL_MS))
+  let peakMb = 0
+  const watch = setInterval(() => (peakMb = Math.max(peakMb, peakOf(child))), PEAK_EVERY_MS)
+  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit') as Promise<[number | null]>])
+  clearInterval(watch)
+  assert.equal(code, kill === undefined ? 0 : null, stderr)
+  return { seconds: (performance.now() - started) / 1_000, peakMb, report: kill === undefined ? (JSON.parse(stdout) as Record<string, number>) : {} }
+}
+
+function peakOf({ pid }: ChildProcess): number {
+  try {
+    const [, kibibytes = '0'] = /^VmHWM:\s+(\d+) kB$/m.exec(readFileSync(`/proc/${pid}/status`, 'utf8')) ?? []
+    return Number(kibibytes) / 1_024
+  } catch {
+    return 0
+  }
+}
+
+function describe({ what, seconds, peakMb, up, down, breaks, report }: Moved): string {
+  return `${what}: ${seconds.toFixed(1)} s, ${peakMb.toFixed(0)} MB resident at most, ${(up / MB).toFixed(2)} MB up, ${(down / MB).toFixed(2)} MB down, ${breaks} breaks, ${JSON.stringify(report)}`
+}
+
+function sha(line: string): string {
+  return hash('sha256', line, 'hex')
+}

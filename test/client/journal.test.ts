@@ -1,0 +1,87 @@
+import assert from 'node:assert/strict'
+import { createHash } from 'node:crypto'
+import { test } from 'node:test'
+import { IdLedger } from '../../src/client/id-ledger.ts'
+import type { DownloadJournal, GraphProgress, ObjectText } from '../../src/client/index.ts'
+import { buildModel, type Model } from '../support/model.ts'
+import { byId, collect, serviceAndClient } from './support.ts'
+
+const MODEL: Model = buildModel({ objects: 1_000 })
+
+interface MemoryJournal extends DownloadJournal {
+  readonly bytes: () => number
+}
+
+function memoryJournal(): MemoryJournal {
+  let tag: string | undefined
+  let held = Buffer.alloc(0)
+  return {
+    bytes: () => held.length,
+    kept: () => Promise.resolve(tag === undefined ? undefined : { etag: tag, bytes: held.length, read: (count) => piecesOf(held.subarray(0, count)) }),
+    begin: (etag) => {
+      tag = etag
+      held = Buffer.alloc(0)
+      return Promise.resolve()
+    },
+    write: (at, bytes) => {
+      assert.ok(at <= held.length, 'there are no holes')
+      held = Buffer.concat([held.subarray(0, at), bytes])
+      return Promise.resolve()
+    },
+  }
+}
+
+async function* piecesOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  for (let at = 0; at < bytes.length; at += 5_000) yield await Promise.resolve(bytes.subarray(at, at + 5_000))
+}
+
+async function firstBatch(batches: AsyncIterable<readonly ObjectText[]>): Promise<void> {
+  for await (const _ of batches) return
+}
+
+test('a download goes on where another one was left, also when that was at its very end; a change starts it anew', async (t) => {
+  const { project } = await serviceAndClient(t)
+  const [last, ...others] = [...MODEL.objects].filter(({ id }) => id !== MODEL.rootId)
+  await project.upload([...others, { id: MODEL.rootId, json: MODEL.byId.get(MODEL.rootId) ?? '' }], { diff: false })
+  const journal = memoryJournal()
+  let progress: GraphProgress | undefined
+  const onProgress = (told: GraphProgress): void => void (progress = told)
+  await firstBatch(project.graphTexts(MODEL.rootId, { journal }))
+  const before = journal.bytes()
+  assert.ok(before > 0)
+  for (const again of ['the rest', 'nothing but the last byte']) {
+    const kept = journal.bytes()
+    const texts = await collect(project.graphTexts(MODEL.rootId, { journal, onProgress }))
+    assert.equal(texts.length, 999, again)
+    assert.deepEqual([progress?.keptBytes, progress?.receivedBytes], [kept - 1, (progress?.totalBytes ?? 0) - kept + 1], again)
+  }
+  await project.upload([last])
+  assert.deepEqual(byId(await collect(project.graphTexts(MODEL.rootId, { journal, onProgress }))), MODEL.byId)
+  assert.equal(progress?.receivedBytes, progress?.totalBytes, 'the graph has another tag now')
+})
+
+test('what a graph is can be asked without the graph', async (t) => {
+  const { project } = await serviceAndClient(t)
+  await project.upload(MODEL.objects)
+  const info = await project.graphInfo(MODEL.rootId)
+  assert.deepEqual([info?.objects, info?.missing], [1_000, 0])
+  assert.equal(await project.graphInfo('nobody'), undefined)
+})
+
+test('a ledger of ids agrees with a set, through additions and removals', () => {
+  const ledger = new IdLedger()
+  const set = new Set<string>()
+  const ids = Array.from({ length: 400 }, (_, at) => (at % 7 === 0 ? `id ${at}` : createHash('md5').update(String(at)).digest('hex')))
+  ids.push('0'.repeat(32))
+  for (let step = 0; step < 4_000; step++) {
+    const id = ids[(step * 7_919 + (step >> 3)) % ids.length]
+    if (step % 3 === 0) assert.equal(ledger.delete(id), set.delete(id))
+    else {
+      assert.equal(ledger.add(id), !set.has(id))
+      set.add(id)
+    }
+  }
+  assert.deepEqual([...ledger.ids()].toSorted(), [...set].toSorted())
+  for (const id of ids) assert.equal(ledger.has(id), set.has(id))
+  assert.equal(ledger.size, set.size)
+})
