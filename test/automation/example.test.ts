@@ -2,17 +2,17 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { testFunction } from '../../src/automation/index.ts'
-import { checkWalls, Inputs, wallChecker } from './example/wall-checker.ts'
+import { wallChecker } from './example/wall-checker.ts'
 
 const HOUSE = { '@walls': [{ speckle_type: 'Wall', name: 'north', fireRating: 'F90' }, { speckle_type: 'Wall', name: 'south', applicationId: 'wall-2' }] }
 
 test('the example of the page finds what it should', async () => {
-  const run = await testFunction(checkWalls, Inputs, { inputs: { listFine: true }, object: HOUSE })
+  const run = await testFunction(wallChecker, { inputs: { listFine: true }, object: HOUSE })
   assert.deepEqual([run.status, run.message], ['failed', '1 walls have no fireRating: they are marked as errors'])
   assert.deepEqual(run.annotations.map(({ level, objectAppIds }) => [level, Object.values(objectAppIds)[0]]).toSorted(([a], [b]) => String(a).localeCompare(String(b))), [['ERROR', 'wall-2'], ['SUCCESS', null]])
   assert.equal(run.artifacts[0].name, 'Walls.csv')
   assert.match(Buffer.from(run.artifacts[0].bytes).toString(), /"south",false/)
-  const fine = await testFunction(checkWalls, Inputs, { inputs: { property: 'name' }, object: HOUSE })
+  const fine = await testFunction(wallChecker, { inputs: { property: 'name' }, object: HOUSE })
   assert.deepEqual([fine.status, fine.message, fine.annotations.length], ['succeeded', 'all 2 walls have a name', 0])
   assert.deepEqual([wallChecker.name, wallChecker.inputs.description.fields.length], ['Wall checker', 2])
 })

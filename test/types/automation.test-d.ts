@@ -67,7 +67,9 @@ async function body(context: AutomationContext<Inputs>, inputs: Inputs): Promise
 expectType<AutomationFunction>(executeFunction(body, Inputs))
 expectType<AutomationFunction>(executeFunction(body, Inputs, { name: 'name', description: 'text', unmarked: 'success', graceMs: 5, main: false }))
 expectType<Promise<TestedRun>>(testFunction(body, Inputs, { object: {}, inputs: { tolerance: 3 } }))
+expectType<Promise<TestedRun>>(testFunction(executeFunction(body, Inputs), { object: {} }))
 expectError(testFunction(body, Inputs, { inputs: {} }))
+expectError(testFunction(executeFunction(body, Inputs), { object: {}, graceMs: 3 }))
 expectError(executeFunction((_: AutomationContext<Inputs>, inputs: { other: string }) => void inputs, Inputs))
 expectError(executeFunction(body, Inputs, { unmarked: 'failed' }))
 

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
-import { defineFunction, type FunctionBody, type FunctionOptions } from '../function.ts'
+import { type AutomationFunction, defineFunction, type FunctionBody, type FunctionOptions } from '../function.ts'
 import type { InferInputs, InputsSource } from '../inputs/resolve.ts'
 import type { AutomationRunData, JsonObject, LogLine, ObjectResult } from '../run-data.ts'
 import { runFunction, type RunOutcome } from '../run/run-function.ts'
@@ -35,12 +35,19 @@ export interface TestedRun {
 }
 
 /**
- * Runs a function as a server would, against a service of its own in the memory of this process: no network, no files. Resolves however the function ends.
- * What it throws in timers and in promises that nobody waits for is the test runner's to report.
+ * Runs a function as a server would, against a service of its own in the memory of this process: no network, no files. Takes what `executeFunction` takes, or the
+ * function that it returned. Resolves however the function ends. What it throws in timers and in promises that nobody waits for is the test runner's to report.
  */
-export async function testFunction<Source extends InputsSource>(body: FunctionBody<InferInputs<Source>>, Inputs: Source, options: TestFunctionOptions): Promise<TestedRun> {
-  const { inputs = {}, object, signal, projectId = 'test', artifactBytesMax, ...functionOptions } = options
-  const automationFunction = defineFunction(body, Inputs, functionOptions)
+export function testFunction(automationFunction: AutomationFunction, options: Omit<TestFunctionOptions, keyof FunctionOptions>): Promise<TestedRun>
+export function testFunction<Source extends InputsSource>(body: FunctionBody<InferInputs<Source>>, Inputs: Source, options: TestFunctionOptions): Promise<TestedRun>
+export function testFunction(first: AutomationFunction | FunctionBody<object>, second: TestFunctionOptions | InputsSource, third?: TestFunctionOptions): Promise<TestedRun> {
+  if (typeof first === 'object') return tested(first, second as TestFunctionOptions)
+  const options = third as TestFunctionOptions
+  return tested(defineFunction(first, second as InputsSource, options), options)
+}
+
+async function tested(automationFunction: AutomationFunction, options: TestFunctionOptions): Promise<TestedRun> {
+  const { inputs = {}, object, signal, projectId = 'test', artifactBytesMax } = options
   /* Functions that run elsewhere need no service: it is loaded where it is used. */
   const { memoryService } = await import('./memory-service.ts')
   const { client } = memoryService()

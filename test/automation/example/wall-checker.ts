@@ -3,12 +3,12 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type AutomationContext, type AutomationFunction, boolean, defineInputs, executeFunction, text } from '../../../src/automation/index.ts'
 
-export class Inputs extends defineInputs({
+class Inputs extends defineInputs({
   property: text({ title: 'Property', description: 'What every wall must have', default: 'fireRating', maxLength: 100 }),
   listFine: boolean({ title: 'Mark walls that are fine too', default: false }),
 }) {}
 
-export async function checkWalls(context: AutomationContext<Inputs>, { property, listFine }: Inputs): Promise<void> {
+async function checkWalls(context: AutomationContext<Inputs>, { property, listFine }: Inputs): Promise<void> {
   const lines = ['id,name,has']
   let bad = 0
   for await (const batch of context.objects()) {
