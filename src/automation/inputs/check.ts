@@ -14,6 +14,9 @@ type Found = Fault | undefined
 /** What a form as a whole may be. */
 export function formFault({ title, description, fields }: InputsDescription): Found {
   if (fields.length > INPUTS_LIMITS.fieldsMax) return { option: '', message: `has ${fields.length} fields; the most is ${INPUTS_LIMITS.fieldsMax}` }
+  const patterns = fields.flatMap((field) => ('pattern' in field && field.pattern !== undefined ? [field.pattern] : []))
+  const size = patterns.reduce((sum, pattern) => sum + compilePattern(pattern).size, 0)
+  if (size > INPUTS_LIMITS.patternSizesMax) return { option: '', message: `has patterns of ${size} steps together; the most is ${INPUTS_LIMITS.patternSizesMax}: repeat less` }
   return wordsFault({ title, description })
 }
 
@@ -51,7 +54,8 @@ function textFault({ minLength, maxLength, pattern }: TextRules): Found {
   for (const [option, value] of Object.entries({ minLength, maxLength })) {
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 0)) return { option, message: 'must be a whole number, 0 or more' }
   }
-  if (minLength !== undefined && minLength > INPUTS_LIMITS.textLengthMax) return { option: 'minLength', message: `must be ${INPUTS_LIMITS.textLengthMax} or less` }
+  const unitsMax = pattern === undefined ? INPUTS_LIMITS.textLengthMax : INPUTS_LIMITS.patternTextLengthMax
+  if (minLength !== undefined && minLength > unitsMax) return { option: 'minLength', message: `must be ${unitsMax} or less` }
   if (minLength !== undefined && maxLength !== undefined && minLength > maxLength) return { option: 'minLength', message: 'must not be greater than maxLength' }
   return lengthFault('pattern', pattern, INPUTS_LIMITS.patternLengthMax) ?? patternFault(pattern)
 }
@@ -59,8 +63,9 @@ function textFault({ minLength, maxLength, pattern }: TextRules): Found {
 function patternFault(pattern: string | undefined): Found {
   if (pattern === undefined) return undefined
   try {
-    compilePattern(pattern)
-    return undefined
+    const { size } = compilePattern(pattern)
+    const max = INPUTS_LIMITS.patternSizeMax
+    return size > max ? { option: 'pattern', message: `${quote(pattern)} has ${size} steps; the most is ${max}: repeat less` } : undefined
   } catch (error) {
     if (!(error instanceof PatternUnsupported)) throw error
     return { option: 'pattern', message: `${quote(pattern)} ${error.message}` }

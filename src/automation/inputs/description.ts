@@ -83,6 +83,11 @@ export interface InputsLimits {
   readonly choiceLengthMax: number
   /** UTF-16 units of one text or secret, whatever its `maxLength` says. */
   readonly textLengthMax: number
+  /** The same where there is a pattern, whose time grows with the length of the text times its own size. */
+  readonly patternTextLengthMax: number
+  /** Steps of one compiled pattern, and of all patterns of a form together. */
+  readonly patternSizeMax: number
+  readonly patternSizesMax: number
   /** Bytes of a schema as compact JSON in UTF-8. */
   readonly schemaBytesMax: number
 }
@@ -96,5 +101,8 @@ export const INPUTS_LIMITS: InputsLimits = {
   choicesMax: 1_000,
   choiceLengthMax: 200,
   textLengthMax: 65_536,
+  patternTextLengthMax: 4_096,
+  patternSizeMax: 2_500,
+  patternSizesMax: 5_000,
   schemaBytesMax: 262_144,
 }

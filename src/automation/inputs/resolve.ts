@@ -10,7 +10,7 @@ import { inputsParser, isJSONObject, secretTexts } from './validate.ts'
  * A schema of another library: a Standard Schema (standardschema.dev) that also offers a JSON Schema, as those of zod 4 and arktype do and those of valibot
  * after `toStandardJsonSchema` of `@valibot/to-json-schema`.
  */
-export interface StandardInputs<Values = unknown> {
+export interface StandardInputs<Values extends object = object> {
   readonly '~standard': {
     readonly version: 1
     readonly vendor: string

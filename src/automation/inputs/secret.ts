@@ -1,7 +1,7 @@
 const SHOWN = '******'
 
 /**
- * A text that shows itself only when it is asked to: `reveal()` gives it, and everything else (`String`, templates, JSON, `console.log` and `util.inspect`,
+ * A text that shows itself only when it is asked to: `reveal()` gives it, and everything else (`String`, templates, JSON, `util.inspect` and what logs through it,
  * spreading, structured clones) gives asterisks or nothing.
  */
 export class Secret {

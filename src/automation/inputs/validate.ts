@@ -61,14 +61,15 @@ function missing(field: InputField): string | undefined {
 }
 
 function textCheck({ minLength = 0, maxLength, pattern }: TextRules): FieldCheck {
-  const matches = pattern === undefined ? undefined : compilePattern(pattern)
+  const compiled = pattern === undefined ? undefined : compilePattern(pattern)
+  const unitsMax = compiled === undefined ? INPUTS_LIMITS.textLengthMax : INPUTS_LIMITS.patternTextLengthMax
   return (value) => {
     if (typeof value !== 'string') return 'must be a text'
-    if (value.length > INPUTS_LIMITS.textLengthMax) return `must have at most ${INPUTS_LIMITS.textLengthMax} characters`
+    if (value.length > unitsMax) return `must have at most ${unitsMax} characters`
     const length = codePointsOf(value)
     if (length < minLength) return `must have at least ${counted(minLength)}`
     if (maxLength !== undefined && length > maxLength) return `must have at most ${counted(maxLength)}`
-    return matches === undefined || matches(value) ? undefined : patternMessage(pattern)
+    return compiled === undefined || compiled.test(value) ? undefined : patternMessage(pattern)
   }
 }
 
