@@ -1,4 +1,4 @@
-import type { NewArtifact, NewVersion, RunBackend, SignalOptions, TriggeringVersion } from '../automation/run-backend.ts'
+import type { NewArtifact, NewVersion, RunBackend, RunLease, SignalOptions, TriggeringVersion } from '../automation/run-backend.ts'
 import type { RunReport } from '../automation/run-data.ts'
 import { type Client, createClient } from '../client/client.ts'
 import { StowageError } from '../errors.ts'
@@ -17,7 +17,6 @@ export interface EmbeddedRun {
 /** Where a run in this process reports: the service's own stores. Its client asks the service in process, with the token of the run. */
 export function embeddedRunBackend(domain: Domain, { projectId, run, token, url, fetch }: EmbeddedRun): RunBackend {
   const client: Client = createClient({ url, token, fetch: (address, init) => fetch(new Request(address, init)) })
-  const own = { projectId, runId: run.id }
   return {
     client,
     triggeringVersion: async (): Promise<TriggeringVersion> => {
@@ -27,10 +26,11 @@ export function embeddedRunBackend(domain: Domain, { projectId, run, token, url,
     report: (report: RunReport) => domain.reports.take(projectId, run.id, report),
     createVersion: async (version: NewVersion, { signal = new AbortController().signal }: SignalOptions = {}) => {
       if (version.projectId !== projectId) throw new StowageError('forbidden', "a run creates versions in its own project alone: its token does not give the right to write in others")
-      const { modelId, rootObjectId, message } = version
-      return (await domain.createVersion(projectId, modelId, { rootObjectId, message }, { run: own, signal })).id
+      const { modelId, rootObjectId, message, idempotencyKey } = version
+      return (await domain.createVersion(projectId, modelId, { rootObjectId, message }, { run: { runId: run.id, idempotencyKey }, signal })).id
     },
-    storeArtifact: async ({ name, content, sizeBytes }: NewArtifact, { signal }: SignalOptions = {}) =>
-      (await domain.artifacts.store(projectId, run.id, { name, content, sizeHint: sizeBytes }, signal)).id,
+    storeArtifact: async ({ name, content, sizeBytes, idempotencyKey }: NewArtifact, { signal }: SignalOptions = {}) =>
+      (await domain.artifacts.store(projectId, run.id, { name, content, idempotencyKey, sizeHint: sizeBytes }, signal)).id,
+    renewLease: (): Promise<RunLease> => domain.reports.renewLease(projectId, run.id),
   }
 }

@@ -8,5 +8,5 @@ export type { RunExecutor, RunHandle, RunStart, StopReason } from './executor.ts
 export { type AutomationLimits, DEFAULT_AUTOMATION_LIMITS, DEFAULT_RUN_TIMES, type RunTimes } from './options.ts'
 export type {
   Automation, AutomationChange, AutomationTrigger, FunctionView, Model, NewAutomation, NewModel, NewModelVersion, Page, PageRequest, ResultFilter, Run, RunArtifact, RunCause,
-  RunFilter, Version,
+  RunDetails, RunFilter, Version,
 } from './types.ts'

@@ -144,7 +144,7 @@ export class RunQueue {
     const url = serverUrl()
     return {
       projectId, run: runView(run), deadlineMs,
-      secretTexts: [token, ...Object.keys(kept.sealed).map((name) => String(functionInputs[name]))],
+      secretTexts: [token, ...Object.keys(kept.sealed).map((name) => functionInputs[name]).filter((text) => typeof text === 'string')],
       runFile: {
         speckleToken: token, functionInputs,
         automationRunData: {

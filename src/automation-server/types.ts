@@ -97,6 +97,11 @@ export interface Run {
   readonly endedAt: string | null
 }
 
+/** One run with what the function handed over at its end. */
+export interface RunDetails extends Run {
+  readonly result: JsonObject | null
+}
+
 export interface RunFilter extends PageRequest {
   readonly automationId?: string
   readonly modelId?: string

@@ -5,13 +5,12 @@ import { BLOB_READ_BYTES_MAX } from '../../storage/backend.ts'
 import { blobName, projectKey } from '../records/keys.ts'
 import { expectAbsent } from '../records/store.ts'
 import type { RunArtifact } from '../types.ts'
-import { checkResourceId, notHeld } from './checks.ts'
+import { checkIdempotencyKey, checkResourceId, notHeld } from './checks.ts'
 import type { DomainParts } from './parts.ts'
 import type { RunChanges } from './run-changes.ts'
 import { isFinal, type RunRecord } from './run-record.ts'
 
 const NAME_BYTES_MAX = 255
-const KEY_CHARACTERS_MAX = 200
 const CONTROL = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u
 
 /** A file of a run as it is kept. */
@@ -117,11 +116,11 @@ async function* bounded(content: AsyncIterable<Uint8Array>, bytesMax: number, se
   }
 }
 
-function checkFile({ name, idempotencyKey = 'none', sizeHint = 0 }: NewArtifactFile, bytesMax: number): void {
+function checkFile({ name, idempotencyKey, sizeHint = 0 }: NewArtifactFile, bytesMax: number): void {
   if (name.trim() === '' || Buffer.byteLength(name) > NAME_BYTES_MAX || CONTROL.test(name)) {
     throw new StowageError('invalid_request', `the artifact's name is ${quoted(name)}; it must be one line of 1 to ${NAME_BYTES_MAX} bytes of UTF-8, without control characters`)
   }
-  if (idempotencyKey === '' || idempotencyKey.length > KEY_CHARACTERS_MAX) throw new StowageError('invalid_request', `Idempotency-Key must have 1 to ${KEY_CHARACTERS_MAX} characters`)
+  checkIdempotencyKey(idempotencyKey)
   if (sizeHint > bytesMax) throw tooLarge(bytesMax)
 }
 

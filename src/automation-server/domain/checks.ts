@@ -35,6 +35,12 @@ export function checkPage({ limit, cursor }: PageRequest): void {
   if (cursor !== undefined && !/^[0-9a-f.-]{1,64}$/.test(cursor)) throw new StowageError('invalid_request', `the cursor ${quoted(cursor)} is not one that a page gave`)
 }
 
+/** What a header of that name may hold, and `undefined`. Throws `invalid_request`. */
+export function checkIdempotencyKey(key: string | undefined): void {
+  if (key === undefined || (key !== '' && key.length <= NAME_CHARACTERS_MAX)) return
+  throw new StowageError('invalid_request', `Idempotency-Key has ${key.length} characters; it must have 1 to ${NAME_CHARACTERS_MAX}`)
+}
+
 export function notHeld(what: string, id: string): StowageError {
   return new StowageError('not_found', `there is no ${what} ${quoted(id)} in this project`)
 }

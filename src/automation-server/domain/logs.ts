@@ -9,7 +9,10 @@ import type { RunRecord } from './run-record.ts'
 /** Records of one report, so that it fits a commit. */
 const CHUNKS_MAX = 12
 const CHUNK_BYTES_MAX = 48_000
-const MESSAGE_CHARACTERS_MAX = 8_000
+/** Longer lines are cut. */
+const LINE_BYTES_MAX = 40_000
+const MESSAGE_CHARACTERS_MAX = 16_384
+const CUT_CHARACTERS = 6_000
 const LINE_DIGITS = 8
 
 type LogState = Pick<RunRecord, 'id' | 'logLines' | 'logBytes' | 'logsTruncated'>
@@ -29,8 +32,7 @@ export class Logs {
     const chunks: LogLine[][] = []
     let [chunkBytes, logBytes, logLines, logsTruncated] = [CHUNK_BYTES_MAX, run.logBytes, run.logLines, run.logsTruncated]
     for (const line of lines) {
-      const kept = { ...line, message: line.message.slice(0, MESSAGE_CHARACTERS_MAX) }
-      const bytes = Buffer.byteLength(JSON.stringify(kept))
+      const { kept, bytes } = cutLine(line)
       const needsChunk = chunkBytes + bytes > CHUNK_BYTES_MAX
       logsTruncated ||= logBytes + bytes > this.#bytesMax || (needsChunk && chunks.length === CHUNKS_MAX)
       if (logsTruncated) break
@@ -71,6 +73,13 @@ export class Logs {
       for (const { key, value } of entries) yield { first: lineOf(key), lines: decodeRecord<readonly LogLine[]>(key, value) }
     }
   }
+}
+
+/** A line that fits a record however its characters are written. */
+function cutLine(line: LogLine): { readonly kept: LogLine; readonly bytes: number } {
+  const kept = { ...line, message: line.message.slice(0, MESSAGE_CHARACTERS_MAX) }
+  const bytes = Buffer.byteLength(JSON.stringify(kept))
+  return bytes <= LINE_BYTES_MAX ? { kept, bytes } : cutLine({ ...line, message: line.message.slice(0, CUT_CHARACTERS) })
 }
 
 function lineText(line: number): string {

@@ -1,11 +1,13 @@
 import type { JsonObject, RunReport } from '../../automation/run-data.ts'
+import { StowageError } from '../../errors.ts'
 import { checkObjectId } from '../../object/id.ts'
 import { integer, jsonObject, list, nullable, number, object, oneOf, optional, type Reader, record, text } from '../shape.ts'
-import { checkMessage, checkName } from './checks.ts'
+import { checkMessage, checkName, NAME_CHARACTERS_MAX } from './checks.ts'
 
 const RESULTS_IN_REPORT_MAX = 10_000
 const LOG_LINES_IN_REPORT_MAX = 10_000
-const METADATA_BYTES_MAX = 65_536
+const METADATA_BYTES_MAX = 131_072
+const FINAL_RESULT_BYTES_MAX = 131_072
 const APPLICATION_ID_CHARACTERS_MAX = 512
 const TIME_MS_MAX = 8.64e15
 
@@ -21,6 +23,12 @@ const name: Reader<string> = (value, at) => {
   return read
 }
 
+const shortMessage: Reader<string> = (value, at) => {
+  const read = message(value, at)
+  if (read.length <= NAME_CHARACTERS_MAX) return read
+  throw new StowageError('invalid_request', `${at} has ${read.length} characters; it must have ${NAME_CHARACTERS_MAX} at most`)
+}
+
 const applicationId: Reader<string> = (value, at) => text(value, at).slice(0, APPLICATION_ID_CHARACTERS_MAX)
 const metadata: Reader<JsonObject> = jsonObject(METADATA_BYTES_MAX)
 
@@ -29,7 +37,8 @@ export const readReport: Reader<RunReport> = object({
   sequence: integer(1, Number.MAX_SAFE_INTEGER),
   status: optional(oneOf('initializing', 'running', 'succeeded', 'failed', 'exception')),
   message: optional(message),
-  progress: optional(object({ fraction: number(0, 1), message: optional(name) })),
+  result: optional(jsonObject(FINAL_RESULT_BYTES_MAX)),
+  progress: optional(object({ fraction: number(0, 1), message: optional(shortMessage) })),
   results: optional(list(object({
     category: name,
     level: oneOf('SUCCESS', 'INFO', 'WARNING', 'ERROR'),

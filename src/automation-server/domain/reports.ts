@@ -2,6 +2,7 @@ import { mayFollow, type RunReport, type RunStatus } from '../../automation/run-
 import { StowageError } from '../../errors.ts'
 import type { Entry } from '../../storage/backend.ts'
 import type { ProjectScope } from '../records/store.ts'
+import { finalResultEntries } from './final-result.ts'
 import type { Logs } from './logs.ts'
 import type { DomainParts } from './parts.ts'
 import { readReport } from './report-shape.ts'
@@ -78,6 +79,11 @@ export class Reports {
     let change: Partial<RunRecord> = { sequence: report.sequence, leaseUntilMs: store.clock.now() + times.leaseMs }
     if (report.status !== undefined) change = { ...change, status: report.status, message: report.message ?? null }
     if (report.progress !== undefined) change = { ...change, progress: { fraction: report.progress.fraction, message: report.progress.message ?? null } }
+    if (report.result !== undefined) {
+      const final = finalResultEntries(store, scope, run.id, report.result)
+      put.push(...final)
+      change = { ...change, finalParts: final.length }
+    }
     if (prepared !== undefined) {
       const added = results.added(scope, run, prepared)
       put.push(...added.put)

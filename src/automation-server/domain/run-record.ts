@@ -15,6 +15,8 @@ export interface RunRecord extends Run {
   readonly revision: number
   /** Of the last report that was taken. */
   readonly sequence: number
+  /** Records that hold what the function handed over at its end. */
+  readonly finalParts: number
   readonly resultBatches: number
   readonly resultObjects: number
   readonly resultBytes: number

@@ -1,9 +1,10 @@
 import { StowageError } from '../../errors.ts'
 import { projectKey } from '../records/keys.ts'
 import { expectAbsent, PAGE_ITEMS_DEFAULT, type ProjectScope } from '../records/store.ts'
-import type { Page, Run, RunCause, RunFilter } from '../types.ts'
+import type { Page, Run, RunCause, RunDetails, RunFilter } from '../types.ts'
 import type { AutomationRecord, Automations } from './automations.ts'
 import { checkPage, checkResourceId, notHeld } from './checks.ts'
+import { readFinalResult } from './final-result.ts'
 import type { Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
 import { activeKey, type RunChanges } from './run-changes.ts'
@@ -68,8 +69,9 @@ export class Runs {
   }
 
   /** Throws `not_found`. */
-  async get(projectId: string, runId: string): Promise<Run> {
-    return runView((await this.#parts.changes.found(projectId, runId)).stored.value)
+  async get(projectId: string, runId: string): Promise<RunDetails> {
+    const { scope, stored: { value: run } } = await this.#parts.changes.found(projectId, runId)
+    return { ...runView(run), result: await readFinalResult(this.#parts.store, scope, run) }
   }
 
   /** The newest first. */
@@ -106,7 +108,7 @@ export class Runs {
       modelId: version.modelId, versionId: version.id, status: 'pending', message: null, progress: null, createdVersions: [], artifacts: [],
       annotations: NO_ANNOTATIONS, triggeredBy, logsTruncated: false, createdAt: store.nowText(), startedAt: null, endedAt: null,
       chain: [...version.chain.filter((link) => link !== automation.id), automation.id],
-      attempt: 0, leaseUntilMs: null, deadlineMs: null, revision: 1, sequence: 0,
+      attempt: 0, leaseUntilMs: null, deadlineMs: null, revision: 1, sequence: 0, finalParts: 0,
       resultBatches: 0, resultObjects: 0, resultBytes: 0, logLines: 0, logBytes: 0,
     }
     const key = projectKey(scope, 'run', id)

@@ -6,7 +6,7 @@ import type { Change } from '../../storage/backend.ts'
 import { globalKey, generationText, projectKey } from '../records/keys.ts'
 import { expectAbsent, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
 import type { Model, NewModelVersion, Page, PageRequest, Version } from '../types.ts'
-import { checkMessage, checkName, checkPage, checkResourceId, notHeld } from './checks.ts'
+import { checkIdempotencyKey, checkMessage, checkName, checkPage, checkResourceId, notHeld } from './checks.ts'
 import type { Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
 import { isFinal, type RunRecord } from './run-record.ts'
@@ -26,8 +26,9 @@ export interface TriggerMark {
 }
 
 interface OfRun {
-  readonly projectId: string
   readonly runId: string
+  /** Names the call; without one, its content does. */
+  readonly idempotencyKey?: string | undefined
 }
 
 /** Versions of models: the roots that somebody still wants. */
@@ -45,6 +46,7 @@ export class Versions {
   async create(projectId: string, modelId: string, wanted: NewModelVersion, options: { readonly run?: OfRun; readonly signal: AbortSignal }): Promise<Version> {
     checkObjectId(wanted.rootObjectId)
     checkMessage(wanted.message, "the version's message")
+    checkIdempotencyKey(options.run?.idempotencyKey)
     if (wanted.source !== undefined && wanted.source !== null) checkName(wanted.source, "the version's source")
     const { store, models } = this.#parts
     await models.get(projectId, modelId)
@@ -53,7 +55,7 @@ export class Versions {
       const scope = await store.scope(projectId)
       if (scope === undefined) throw notHeld('model', modelId)
       const model = await models.stored(scope, modelId)
-      return options.run === undefined ? this.#commit(scope, model, wanted) : this.#commitOfRun(scope, model, wanted, options.run.runId)
+      return options.run === undefined ? this.#commit(scope, model, wanted) : this.#commitOfRun(scope, model, wanted, options.run)
     })
     return viewOf(record)
   }
@@ -101,9 +103,9 @@ export class Versions {
     return (await this.#parts.store.commit(scope, this.#change(scope, model, record))) ? record : undefined
   }
 
-  async #commitOfRun(scope: ProjectScope, model: Stored<Model>, wanted: NewModelVersion, runId: string): Promise<VersionRecord | undefined> {
+  async #commitOfRun(scope: ProjectScope, model: Stored<Model>, wanted: NewModelVersion, { runId, idempotencyKey }: OfRun): Promise<VersionRecord | undefined> {
     const { store, limits } = this.#parts
-    const once = projectKey(scope, 'once', runId, digestOf(model.value.id, wanted))
+    const once = projectKey(scope, 'once', runId, digestOf(model.value.id, wanted, idempotencyKey))
     const before = await store.getByKey<TriggerMark>(once)
     if (before !== undefined) return (await store.get<VersionRecord>(scope, 'version', before.value.modelId, before.value.versionId))?.value
     const run = await store.get<RunRecord>(scope, 'run', runId)
@@ -140,8 +142,9 @@ function viewOf({ id, modelId, rootObjectId, message, source, runId, createdAt }
   return { id, modelId, rootObjectId, message, source, runId, createdAt }
 }
 
-function digestOf(modelId: string, { rootObjectId, message }: NewModelVersion): string {
-  return createHash('sha256').update(JSON.stringify(['version', modelId, rootObjectId, message])).digest('hex')
+function digestOf(modelId: string, { rootObjectId, message }: NewModelVersion, key: string | undefined): string {
+  const named = key === undefined ? ['version', modelId, rootObjectId, message] : ['version by key', key]
+  return createHash('sha256').update(JSON.stringify(named)).digest('hex')
 }
 
 async function missingBelow(rootObjectId: string, selection: Selection): Promise<StowageError> {

@@ -29,9 +29,10 @@ export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpD
       return jsonAnswer(200, await domain.reports.renewLease(projectId, runId))
     }),
     resourceOf(`${RUNS}/:runId/versions`, 'POST', async (exchange) => {
-      const run = await own(exchange)
+      const { projectId, runId } = await own(exchange)
+      const run = { runId, idempotencyKey: exchange.headers.get('idempotency-key') ?? undefined }
       const { modelId, ...wanted } = await readJson(exchange, limits.bodyBytesMax, readVersion)
-      const { id } = await domain.createVersion(run.projectId, modelId, wanted, { run, signal: exchange.signal })
+      const { id } = await domain.createVersion(projectId, modelId, wanted, { run, signal: exchange.signal })
       return jsonAnswer(201, { id })
     }),
     resourceOf(`${RUNS}/:runId/artifacts`, 'POST', async (exchange) => {

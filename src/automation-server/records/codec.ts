@@ -15,6 +15,7 @@ export function encodeRecord(key: Uint8Array, value: unknown): Uint8Array {
 }
 
 /** Throws `corrupt_data`. `T` is what this release wrote under such a key. */
+// oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the one place where bytes become a type
 export function decodeRecord<T>(key: Uint8Array, value: Uint8Array): T {
   const body = value.subarray(0, Math.max(0, value.length - CRC_BYTES))
   const stored = value.length <= CRC_BYTES ? -1 : Buffer.from(value.buffer, value.byteOffset + body.length, CRC_BYTES).readUInt32LE(0)

@@ -120,6 +120,7 @@ export class AutomationStore {
   }
 
   /** Entries below `prefix`, by the last part of their keys. The cursor is that part of the last one that was looked at. */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- who asks knows what lies there
   async page<T>(prefix: Uint8Array, request: PageRequest & { readonly newestFirst?: boolean }): Promise<Page<{ readonly name: string; readonly value: T }>> {
     const { limit = PAGE_ITEMS_DEFAULT, cursor, newestFirst = false } = request
     const bounds = boundsOf(prefix)
