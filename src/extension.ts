@@ -39,6 +39,8 @@ export interface ServiceExtension<H = unknown> {
   open?(): Promise<void>
   /** A project was removed: nothing of it may be readable once this resolves. */
   removeProject?(projectId: string): Promise<void>
+  /** Ids of the projects that it holds something of, in batches. */
+  projects?(): AsyncIterable<readonly string[]>
   /** The service is about to close: what runs by itself has `graceMs` to end. Requests are still answered, so that it can. */
   close?(options: { readonly graceMs: number }): Promise<void>
 }

@@ -10,6 +10,12 @@ const LONGER_FILES: Readonly<Record<string, string>> = {}
 
 const STAGES: readonly string[] = ['src/access/', 'src/decode/', 'src/store/', 'src/emit/', 'src/http/', 'src/cli/']
 
+/** What automation is built on, and what knows nothing of it. */
+const CORE: readonly string[] = [
+  'adapters/', 'src/access/', 'src/client/', 'src/compression/', 'src/decode/', 'src/emit/', 'src/extension.ts', 'src/http/', 'src/index.ts', 'src/mounts/', 'src/object/',
+  'src/service.ts', 'src/storage/', 'src/store/',
+]
+
 interface Direction {
   readonly from: readonly string[]
   readonly mayNotImport: readonly string[]
@@ -26,6 +32,9 @@ const DIRECTIONS: readonly Direction[] = [
   { from: ['src/access/', 'src/decode/', 'src/store/', 'src/emit/', 'src/storage/', 'adapters/'], mayNotImport: ['src/http/', 'src/cli/', 'src/index.ts', 'src/service.ts'] },
   { from: ['src/http/'], mayNotImport: ['src/cli/', 'src/index.ts'] },
   { from: ['src/'], mayNotImport: ['src/mounts/'] },
+  { from: CORE, mayNotImport: ['src/automation/', 'src/automation-server/'] },
+  { from: ['src/automation/'], mayNotImport: ['src/automation-server/'] },
+  { from: ['src/automation-server/'], mayNotImport: ['src/cli/', 'src/index.ts', 'src/service.ts', 'src/decode/', 'src/emit/'] },
   { from: ['src/storage/'], mayNotImport: STAGES },
 ]
 

@@ -1,6 +1,7 @@
 import { StowageError } from '../errors.ts'
 import type { ServiceContext, ServiceExtension } from '../extension.ts'
 import { type AutomationProject, automationProject } from './automation-project.ts'
+import { BackgroundLoop } from './background-loop.ts'
 import { ActiveRuns } from './domain/active-runs.ts'
 import { Domain } from './domain/domain.ts'
 import { type FunctionDefinition, FunctionRegistry } from './domain/functions.ts'
@@ -10,6 +11,7 @@ import { type AutomationLimits, DEFAULT_RUN_TIMES, positive, resolveAutomationLi
 import { RunQueue } from './queue.ts'
 import { withRunTokens } from './run-access.ts'
 import { endLostRuns } from './sweep.ts'
+import { expireRuns, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
 import type { FunctionView } from './types.ts'
 
 export interface AutomationOptions extends Partial<RunTimes> {
@@ -36,6 +38,8 @@ export interface AutomationExtension<H = unknown> extends ServiceExtension<H> {
 }
 
 const CONCURRENCY = 2
+/** How often blobs and old runs are gone through, from the opening on. */
+const STORAGE_SWEEP_INTERVAL_MS = 86_400_000
 const ATTEMPTS_MAX = 3
 /** Where a client in this process is told the service is: nothing is ever sent there. */
 const IN_PROCESS_ORIGIN = 'http://stowage.internal'
@@ -59,9 +63,9 @@ class Automation<H> implements AutomationExtension<H> {
   readonly #limits: AutomationLimits
   readonly #times: RunTimes
   readonly #closing = new AbortController()
+  readonly #sweeps: BackgroundLoop
   #attached: Attached<H> | undefined
-  #timer: NodeJS.Timeout | undefined
-  #sweeping: Promise<void> = Promise.resolve()
+  #storageSweptAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: AutomationOptions) {
     const { leaseMs, runMsMax, sweepIntervalMs, keptMs } = { ...DEFAULT_RUN_TIMES, ...options }
@@ -72,6 +76,7 @@ class Automation<H> implements AutomationExtension<H> {
       leaseMs: positive('leaseMs', leaseMs), runMsMax: positive('runMsMax', runMsMax),
       sweepIntervalMs: positive('sweepIntervalMs', sweepIntervalMs), keptMs: positive('keptMs', keptMs),
     }
+    this.#sweeps = new BackgroundLoop(() => this.#sweep(), sweepIntervalMs)
     positive('concurrency', options.concurrency ?? CONCURRENCY)
     for (const definition of options.functions ?? []) this.#functions.register(definition)
   }
@@ -83,7 +88,7 @@ class Automation<H> implements AutomationExtension<H> {
     const domain = new Domain({
       ...context, backend, functions: this.#functions, secrets: this.#secrets, limits: this.#limits, times: this.#times, onPending: () => this.#attached?.queue.wake(),
     })
-    const active = new ActiveRuns(domain.store)
+    const active = new ActiveRuns(domain.store, (error) => context.logger?.error({ err: error }, 'a run cannot be read'))
     const { serverUrl = `${IN_PROCESS_ORIGIN}${prefix}`, concurrency = CONCURRENCY } = this.#options
     const queue = new RunQueue({
       domain, active, concurrency, fetch: context.fetch, logger: context.logger, attemptsMax: ATTEMPTS_MAX,
@@ -100,19 +105,24 @@ class Automation<H> implements AutomationExtension<H> {
   /** What was lost while nobody looked is found now, and from then on every `sweepIntervalMs`. */
   async open(): Promise<void> {
     this.#parts.queue.wake()
-    this.#sweepSoon(0)
+    this.#sweeps.soon()
   }
 
   async removeProject(projectId: string): Promise<void> {
     await this.#parts.domain.store.removeProject(projectId)
+    this.#parts.queue.stopProject(projectId)
+    this.#sweeps.soon()
+  }
+
+  async *projects(): AsyncGenerator<readonly string[]> {
+    yield* this.#parts.domain.store.projects()
   }
 
   async close({ graceMs }: { readonly graceMs: number }): Promise<void> {
-    clearTimeout(this.#timer)
     this.#closing.abort(new StowageError('closing', 'the service is closing'))
     this.#parts.domain.signals.close()
     await this.#parts.queue.close(graceMs)
-    await this.#sweeping
+    await this.#sweeps.stop()
   }
 
   register(definition: FunctionDefinition): FunctionView {
@@ -139,24 +149,29 @@ class Automation<H> implements AutomationExtension<H> {
     return this.#attached
   }
 
-  #sweepSoon(delayMs: number): void {
-    this.#timer = setTimeout(() => {
-      this.#sweeping = this.#sweep().finally(() => {
-        if (!this.#closing.signal.aborted) this.#sweepSoon(this.#times.sweepIntervalMs)
-      })
-    }, delayMs)
-    this.#timer.unref()
+  /** Removed projects are swept each time, since a mark tells of them; the rest means reading much. */
+  async #sweepStorage({ store }: Domain, signal: AbortSignal): Promise<void> {
+    const nowMs = store.clock.now()
+    const isDue = nowMs - this.#storageSweptAtMs >= STORAGE_SWEEP_INTERVAL_MS
+    if (isDue) await expireRuns(store, nowMs - this.#times.keptMs, signal)
+    await sweepGarbage(store, signal)
+    if (isDue) await sweepOrphans(store, signal)
+    if (isDue) this.#storageSweptAtMs = nowMs
   }
 
   async #sweep(): Promise<void> {
     const { domain, active, queue, context } = this.#parts
     const { signal } = this.#closing
-    try {
-      await domain.triggers.run(signal)
-      await endLostRuns({ domain, active, attemptsMax: ATTEMPTS_MAX }, signal)
-      queue.wake()
-    } catch (error) {
-      if (!signal.aborted) context.logger?.error({ err: error }, 'a sweep of automation was cut off; it is tried again')
+    const steps = [
+      () => domain.triggers.run(signal),
+      () => endLostRuns({ domain, active, attemptsMax: ATTEMPTS_MAX }, signal),
+      async () => queue.wake(),
+      () => this.#sweepStorage(domain, signal),
+    ]
+    for (const step of steps) {
+      await step().catch((error: unknown) => {
+        if (!signal.aborted) context.logger?.error({ err: error }, 'a sweep of automation was cut off; it is tried again')
+      })
     }
   }
 }

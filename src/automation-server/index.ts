@@ -3,6 +3,7 @@
 export { automation, type AutomationExtension, type AutomationOptions } from './automation.ts'
 export type { AutomationProject } from './automation-project.ts'
 export type { FunctionDefinition } from './domain/functions.ts'
+export { secretKeyFromFolder } from './secret-key-file.ts'
 export type { SecretKey } from './domain/secrets.ts'
 export type { RunExecutor, RunHandle, RunStart, StopReason } from './executor.ts'
 export { type AutomationLimits, DEFAULT_AUTOMATION_LIMITS, DEFAULT_RUN_TIMES, type RunTimes } from './options.ts'

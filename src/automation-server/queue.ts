@@ -24,7 +24,7 @@ const RENEWALS_IN_LEASE = 3
 const MESSAGE_CHARACTERS_MAX = 2_000
 
 interface Running {
-  readonly runId: string
+  readonly projectId: string
   readonly done: Promise<void>
   stop(reason: StopReason): void
 }
@@ -57,6 +57,11 @@ export class RunQueue {
       await this.#taking
       await Promise.all([...this.#running.values()].map(({ done }) => done))
     }
+  }
+
+  /** Asks what runs in a project that is gone to stop. */
+  stopProject(projectId: string): void {
+    for (const running of this.#running.values()) if (running.projectId === projectId) running.stop('lost')
   }
 
   /** Takes up nothing more and asks what runs to stop; waits `graceMs` for it. */
@@ -110,12 +115,13 @@ export class RunQueue {
   #begin(projectId: string, run: RunRecord): void {
     const stopping = new AbortController()
     const done = this.#see(projectId, run, stopping.signal).catch((error: unknown) => {
+      if (isGone(error)) return
       this.#options.logger?.error({ err: error }, 'a run could not be seen to its end; its lease runs out')
     }).finally(() => {
       this.#running.delete(run.id)
       this.wake()
     })
-    this.#running.set(run.id, { runId: run.id, done, stop: (reason) => stopping.abort(reason) })
+    this.#running.set(run.id, { projectId, done, stop: (reason) => stopping.abort(reason) })
   }
 
   /** From its start until nothing of it goes on and it has a final status. */
@@ -197,7 +203,7 @@ export class RunQueue {
       if (status === 'canceled' || status === 'timeout') return status
       return undefined
     } catch (error) {
-      return error instanceof StowageError && error.code === 'not_found' ? 'lost' : undefined
+      return isGone(error) ? 'lost' : undefined
     }
   }
 }
@@ -207,6 +213,11 @@ export function isOverdue({ status, leaseUntilMs, deadlineMs }: RunRecord, nowMs
   if (isFinal(status)) return undefined
   if (deadlineMs !== null && deadlineMs <= nowMs) return 'deadline'
   return leaseUntilMs !== null && leaseUntilMs <= nowMs ? 'lease' : undefined
+}
+
+/** The run, or its project, was removed meanwhile. */
+function isGone(error: unknown): boolean {
+  return error instanceof StowageError && error.code === 'not_found'
 }
 
 function describe(error: unknown): string {

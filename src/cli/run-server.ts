@@ -1,5 +1,7 @@
 import type { Command } from 'commander'
 import { accessFromFolder } from '../access/token-store.ts'
+import { automation } from '../automation-server/automation.ts'
+import { secretKeyFromFolder } from '../automation-server/secret-key-file.ts'
 import { normalizePrefix } from '../http/router.ts'
 import { DEFAULT_LIMITS, type Limits } from '../limits.ts'
 import { continueOnExpect, createObjectService, type ObjectService } from '../service.ts'
@@ -30,12 +32,14 @@ export interface ServeOptions extends Partial<Limits> {
 export async function runServer(options: ServeOptions, command: Command): Promise<void> {
   const stop = signalToStop()
   const { backend, kind } = await storageOf(options.data, options.storage)
-  const service = createService({ backend, access: await accessFromFolder(options.data), ...serviceOptions(options) }, command)
+  let url = ''
+  const extensions = [automation({ secretKeys: [await secretKeyFromFolder(options.data)], serverUrl: () => url })]
+  const service = createService({ backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) }, command)
   try {
     await service.ready()
     const server = boundedServer(service.node, options.connectionsMax)
     continueOnExpect(server, service)
-    const url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
+    url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
     if (options.json) printJson({ url, pid: process.pid, data: options.data, storage: kind })
     else printLine(`stowage serves ${kind === 'memory' ? 'from memory' : options.data} on ${url}`)
     await stop

@@ -81,3 +81,11 @@ export async function withVersion({ service, extension }: Pick<Fixture, 'service
   const { id: versionId } = await versions.create(modelId, { rootObjectId: 'root', message: 'first' })
   return { modelId, versionId }
 }
+
+/** Waits until something is so. */
+export async function eventually(isSo: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await isSo()); tries++) {
+    if (tries > 500) throw new Error('it did not come to pass')
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}

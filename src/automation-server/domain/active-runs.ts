@@ -1,4 +1,5 @@
-import { boundsOf, globalKey, parseGeneration, partsOf, projectKey } from '../records/keys.ts'
+import { StowageError } from '../../errors.ts'
+import { boundsOf, globalKey, parseGeneration, partsOf } from '../records/keys.ts'
 import type { AutomationStore } from '../records/store.ts'
 import type { RunRecord } from './run-record.ts'
 
@@ -10,9 +11,11 @@ export interface ActiveRun {
 /** The runs of all projects that have not ended. */
 export class ActiveRuns {
   readonly #store: AutomationStore
+  readonly #onDamage: (error: unknown) => void
 
-  constructor(store: AutomationStore) {
+  constructor(store: AutomationStore, onDamage: (error: unknown) => void) {
     this.#store = store
+    this.#onDamage = onDamage
   }
 
   /** The oldest first. Marks of what is gone with its project are removed on the way. */
@@ -20,17 +23,25 @@ export class ActiveRuns {
     const { records } = this.#store
     for await (const entries of records.range(boundsOf(globalKey('active')), { signal })) {
       for (const { key } of entries) {
-        const [, , runId, projectId, generationText] = partsOf(key)
-        const generation = parseGeneration(generationText)
-        const scope = await this.#store.scope(projectId)
-        if (scope?.generation === generation) {
-          const [run] = await this.#store.getMany<RunRecord>([projectKey(scope, 'run', runId)])
-          if (run !== undefined) yield { projectId, run }
-        } else {
-          // Generations never come back: such a mark stands for nothing any more.
-          await records.commit({ remove: [key] })
-        }
+        const found = await this.#found(key)
+        if (found === 'gone') await records.commit({ remove: [key] })
+        else if (found !== undefined) yield found
       }
+    }
+  }
+
+  /** `gone` for a mark that stands for nothing any more: generations never come back. A damaged run is told, and keeps no other from being found. */
+  async #found(key: Uint8Array): Promise<ActiveRun | 'gone' | undefined> {
+    const [, , runId, projectId, generation] = partsOf(key)
+    try {
+      const scope = await this.#store.scope(projectId)
+      if (scope?.generation !== parseGeneration(generation)) return 'gone'
+      const run = (await this.#store.get<RunRecord>(scope, 'run', runId))?.value
+      return run === undefined ? undefined : { projectId, run }
+    } catch (error) {
+      if (error instanceof StowageError && error.retryable) throw error
+      this.#onDamage(error)
+      return undefined
     }
   }
 }

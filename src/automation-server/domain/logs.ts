@@ -30,12 +30,12 @@ export class Logs {
   /** As many of the lines as there is room for, as records, and what the run then knows of its lines. */
   added(scope: ProjectScope, run: LogState, lines: readonly LogLine[]): { readonly put: readonly Entry[]; readonly run: Omit<LogState, 'id'> } {
     const chunks: LogLine[][] = []
-    let [chunkBytes, logBytes, logLines, logsTruncated] = [CHUNK_BYTES_MAX, run.logBytes, run.logLines, run.logsTruncated]
+    let [chunkBytes, logBytes, logLines, isFull] = [CHUNK_BYTES_MAX, run.logBytes, run.logLines, false]
     for (const line of lines) {
       const { kept, bytes } = cutLine(line)
       const needsChunk = chunkBytes + bytes > CHUNK_BYTES_MAX
-      logsTruncated ||= logBytes + bytes > this.#bytesMax || (needsChunk && chunks.length === CHUNKS_MAX)
-      if (logsTruncated) break
+      isFull = logBytes + bytes > this.#bytesMax || (needsChunk && chunks.length === CHUNKS_MAX)
+      if (isFull) break
       if (needsChunk) chunks.push([])
       chunkBytes = needsChunk ? bytes : chunkBytes + bytes
       chunks.at(-1)?.push(kept)
@@ -48,7 +48,7 @@ export class Logs {
       first += chunk.length
       return entry
     })
-    return { put, run: { logBytes, logLines, logsTruncated } }
+    return { put, run: { logBytes, logLines, logsTruncated: run.logsTruncated || isFull } }
   }
 
   async list(scope: ProjectScope, runId: string, { cursor, limit = PAGE_ITEMS_DEFAULT }: PageRequest): Promise<Page<LogLine>> {

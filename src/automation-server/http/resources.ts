@@ -2,6 +2,7 @@ import type { Resource } from '../../http/router.ts'
 import { artifactResources } from './artifacts.ts'
 import { automationResourcesOf } from './automations.ts'
 import type { HttpDeps } from './deps.ts'
+import { eventResources } from './events.ts'
 import { functionResources } from './functions.ts'
 import { modelResources } from './models.ts'
 import { ownRunResources } from './own-run.ts'
@@ -14,6 +15,7 @@ export function automationResources<H>(deps: HttpDeps<H>): readonly Resource<H>[
     ...functionResources(deps),
     ...automationResourcesOf(deps),
     ...runResources(deps),
+    ...eventResources(deps),
     ...ownRunResources(deps),
     ...artifactResources(deps),
   ]

@@ -5,7 +5,7 @@ import type { BlobStore, Change, Entry, Expectation, RecordStore, StorageBackend
 import { classifiedBackend } from '../../storage/classified.ts'
 import type { Page, PageRequest } from '../types.ts'
 import { decodeRecord, encodeRecord } from './codec.ts'
-import { boundsOf, generationText, globalKey, type ProjectTable, projectKey, type Scope } from './keys.ts'
+import { boundsOf, generationText, globalKey, partsOf, type ProjectTable, projectKey, type Scope } from './keys.ts'
 
 /** A record as it was read, with its bytes, which a change of it expects. */
 export interface Stored<T> {
@@ -72,6 +72,13 @@ export class AutomationStore {
       if (result.ok) return { projectId, generation: next.generation, head: { key: expectation.key, value } }
     }
     throw contended()
+  }
+
+  /** Ids of the projects that automation holds something of, in batches. */
+  async *projects(): AsyncGenerator<readonly string[]> {
+    for await (const entries of this.records.range(boundsOf(globalKey('head')))) {
+      yield entries.filter(({ key, value }) => !decodeRecord<Head>(key, value).removed).map(({ key }) => partsOf(key)[2])
+    }
   }
 
   /** Makes everything of the project unreadable, and marks it for sweeping. */
