@@ -7,6 +7,8 @@ export const ERROR_STATUS = {
   invalid_id: 400,
   invalid_gzip: 400,
   invalid_multipart: 400,
+  invalid_inputs: 400,
+  invalid_inputs_schema: 400,
   nesting_too_deep: 400,
   request_aborted: 400,
   unauthenticated: 401,

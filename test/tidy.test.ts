@@ -61,6 +61,13 @@ test('the client runs in browsers: it imports nothing of Node, nothing of a pack
   assertNone([...foreign, ...findLines(client, /\bfrom '(?!\.)|\bimport\('|reference types/)])
 })
 
+test('inputs of functions stand alone, so that functions, the server and pages share them: of the rest they have the errors', () => {
+  const inputs = product.filter(({ path }) => path.startsWith('src/automation/inputs/'))
+  assert.ok(inputs.length > 10)
+  assertNone(inputs.flatMap(({ path, imports }) => imports.filter((target) => !/^src\/(?:automation\/inputs\/|errors\.ts$)/.test(target)).map((target) => `${path} imports ${target}`)))
+  assertNone(findLines(inputs, /\bfrom '(?!\.|re2js')|\bimport\('|reference types/))
+})
+
 test('imports form no cycle', () => {
   assert.equal(findCycle(everything)?.join(' -> '), undefined)
 })

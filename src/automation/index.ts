@@ -5,3 +5,19 @@ export {
   type RunReport, type RunStatus, type VersionTrigger,
 } from './run-data.ts'
 export type { NewArtifact, NewVersion, RunBackend, SignalOptions, TriggeringVersion } from './run-backend.ts'
+export {
+  boolean, type BooleanOptions, type CommonOptions, type Declared, type FieldOptions, type GivenOf, type Input, integer, number, type NumberOptions, secret, type SecretOptions, select, type SelectOptions, text,
+  type TextOptions, type TextPatternRules, type ValueOf,
+} from './inputs/builder.ts'
+export { defineInputs, type GivenValuesOf, type InputFields, type InputsClass, type InputsWords, type ValuesOf } from './inputs/define.ts'
+export {
+  type BooleanField, type InputField, INPUTS_LIMITS, type InputsDescription, type InputsLimits, type InputValue, type InputValues, type NumberField, type NumberRules, type SecretField, type SelectChoice,
+  type SelectField, type TextField, type TextRules,
+} from './inputs/description.ts'
+export { InputsError, type InputsErrorBody, type InputsIssue } from './inputs/errors.ts'
+export { type FormInputs, fromFormValues, isThreeState } from './inputs/form.ts'
+export { readInputsSchema } from './inputs/read-schema.ts'
+export { type InferInputs, type InputsSource, type ResolvedInputs, resolveInputs, type StandardInputs, type StandardResult } from './inputs/resolve.ts'
+export { type InputSchema, type InputsSchema, inputsSchema } from './inputs/schema.ts'
+export { Secret } from './inputs/secret.ts'
+export { inputsParser, secretTexts } from './inputs/validate.ts'

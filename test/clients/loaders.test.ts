@@ -1,63 +1,89 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { postBatch } from '../../bench/upload.ts'
-import { buildModel, jsonArray } from '../support/model.ts'
-import { runClient, startServer, type TestServer } from './support.ts'
+import { building } from '../../bench/model/building.ts'
+import { postBatch, type Target } from '../../bench/upload.ts'
+import { HOSTS } from '../mounts/hosts.ts'
+import { buildModel, type Model } from '../support/model.ts'
+import { sendFromBrowser } from './browser-sender.ts'
+import { load, type Loader } from './loaders.ts'
+import { assertSameObjects, serveFor201, startServer } from './support.ts'
 
-/** The npm loaders of the existing service's viewer, unchanged. They sleep between batches: this tests what they get, never how fast. */
+const LOADERS: readonly Loader[] = ['objectloader2', 'objectloader']
+const OBJECTS = 20_000
+const TIME_LIMIT = { timeout: 600_000 }
+/** How long a loader that is known to wait for ever is watched. Its requests take much less. */
+const WATCHED_MS = 8_000
 
-const OBJECTS = 1_500
-const model = buildModel({ objects: OBJECTS })
-let server: TestServer
-let folder: string
+async function loadsWhole(context: Parameters<typeof load>[0], loader: Loader, target: Target, model: Model): Promise<void> {
+  const { received, given, end, complaints } = await load(context, loader, target, model.rootId)
+  assert.deepEqual([end, complaints], ['done', ''])
+  assertSameObjects(received, model.byId)
+  // The older one decodes each piece of an answer by itself: a character that two pieces share is lost in it, whatever sent them.
+  const expected = new Map([...model.byId].map(([id, json]) => [id, JSON.stringify(JSON.parse(json))]))
+  const damaged = loader === 'objectloader' ? [...given].filter(([id, json]) => json !== expected.get(id) && json.includes('\ufffd')) : []
+  assert.ok(damaged.length < given.size / 100)
+  assertSameObjects(new Map([...given, ...damaged.map(([id]) => [id, expected.get(id) ?? ''] as const)]), expected)
+}
 
-before(async () => {
-  const modules = process.env.STOWAGE_TEST_LOADERS
-  assert.ok(modules, 'STOWAGE_TEST_LOADERS must name the node_modules folder with the loaders')
-  folder = await mkdtemp(join(tmpdir(), 'stowage-loaders-'))
-  await symlink(modules, join(folder, 'node_modules'))
-  server = await startServer()
-  await postBatch({ url: server.url, token: 'any', projectId: 'demo' }, gzipSync(jsonArray(model.objects)))
+test('a model that came in as from a browser goes out by each loader, byte for byte', TIME_LIMIT, async (t) => {
+  const model = buildModel({ objects: OBJECTS })
+  const target = await serveFor201(t, 'demo')
+  assert.ok(await sendFromBrowser(target, model.objects) > 50)
+  for (const loader of LOADERS) await t.test(loader, TIME_LIMIT, (context) => loadsWhole(context, loader, target, model))
 })
 
-after(async () => {
-  await server[Symbol.asyncDispose]()
-  await rm(folder, { recursive: true })
-})
+for (const [loader, hostName] of [['objectloader2', 'fastify 5'], ['objectloader', 'koa 3']] as const) {
+  test(`${loader} against ${hostName}, below a path`, TIME_LIMIT, async (t) => {
+    const host = HOSTS.find(({ name }) => name === hostName)
+    assert.ok(host)
+    await using server = await startServer({ uploadStatus: 201 }, (service) => host.open(service, '/models'))
+    const target = { url: `${server.url}/models`, token: 'any', projectId: 'demo' }
+    const model = buildModel({ objects: 3_000 })
+    await sendFromBrowser(target, model.objects)
+    await loadsWhole(t, loader, target, model)
+  })
+}
 
-test('objectloader2 loads a whole model', async () => {
-  await loads(`
-import { ObjectLoader2Factory } from '@speckle/objectloader2'
-const { URL: serverUrl, ROOT: objectId } = process.env
-const loader = ObjectLoader2Factory.createFromUrl({ serverUrl, streamId: 'demo', objectId, token: 'any', options: { useCache: false } })
-const ids = []
-for await (const object of loader.getObjectIterator()) ids.push(object.id)
-await loader.disposeAsync?.()
-console.log(JSON.stringify(ids))
-process.exit(0)
-`)
-})
+for (const loader of LOADERS) {
+  test(`${loader} with one object missing: it gets all others`, TIME_LIMIT, async (t) => {
+    await using server = await startServer()
+    const target = { url: server.url, token: 'any', projectId: 'demo' }
+    const objects = [...building({ objects: 1_500 })].flat()
+    const [lost, ...held] = objects
+    await postBatch(target, gzipSync(`[${held.map(({ json }) => json).join()}]`))
+    const { received, end, complaints, missing } = await load(t, loader, target, objects[objects.length - 1].id, loader === 'objectloader2' ? WATCHED_MS : undefined)
+    assertSameObjects(received, new Map(held.map(({ id, json }) => [id, json])))
+    assert.ok(missing.includes('1'), 'the answer says that one is missing')
+    if (loader === 'objectloader') assert.equal(end, 'done')
+    else {
+      // Its own defect, which no answer can avoid: it knows which one is missing, tells the console and goes on waiting.
+      assert.equal(end, 'still waiting')
+      assert.match(complaints, new RegExp(`not downloaded: ${lost.id}`))
+    }
+    const strict = await fetch(`${target.url}/objects/demo/${objects[objects.length - 1].id}?strict`)
+    assert.equal(strict.status, 409, 'who asks first, as the page on compatibility says, is told')
+    assert.ok((await strict.text()).includes(lost.id))
+  })
 
-test('objectloader, the older one, loads a whole model', async () => {
-  await loads(`
-import ObjectLoader from '@speckle/objectloader'
-const { URL: serverUrl, ROOT: objectId } = process.env
-const loader = new ObjectLoader({ serverUrl, streamId: 'demo', objectId, token: 'any', options: { enableCaching: false, fetch } })
-const ids = []
-for await (const object of loader.getObjectIterator()) ids.push(object.id)
-console.log(JSON.stringify(ids))
-process.exit(0)
-`)
-})
+  test(`${loader} without the root, and without the right to it: it fails at once, it does not hang`, TIME_LIMIT, async (t) => {
+    const target = await serveFor201(t, 'demo')
+    for (const [chosen, message] of [[target, /404/], [{ ...target, token: 'nobody' }, /not have access/]] as const) {
+      const { end } = await load(t, loader, chosen, 'absent')
+      assert.match(end, message)
+    }
+  })
 
-async function loads(script: string): Promise<void> {
-  const path = join(folder, 'load.mjs')
-  await writeFile(path, script)
-  const printed = await runClient(process.execPath, [path], { URL: server.url, ROOT: model.rootId })
-  const ids = new Set(JSON.parse(printed.trim().split('\n').at(-1) ?? '') as string[])
-  assert.deepEqual(ids, new Set(model.byId.keys()))
+  test(`${loader} gets objects that came without an id`, TIME_LIMIT, async (t) => {
+    await using server = await startServer()
+    const send = async (object: object): Promise<string> => {
+      const answer = await fetch(`${server.url}/objects/demo`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify([object]) })
+      return ((await answer.json()) as { assigned: { id: string }[] }).assigned[0].id
+    }
+    const child = await send({ speckle_type: 'Base', name: 'child' })
+    const root = await send({ speckle_type: 'Base', parts: [{ speckle_type: 'reference', referencedId: child }], __closure: { [child]: 1 } })
+    const { given, end } = await load(t, loader, { url: server.url, token: 'any', projectId: 'demo' }, root)
+    assert.equal(end, 'done')
+    assert.deepEqual(new Set(given.keys()), new Set([root, child]))
+  })
 }

@@ -1,22 +1,32 @@
+import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { createServer } from 'node:http'
+import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
-import { memoryBackend } from '../../adapters/memory.ts'
-import { continueOnExpect, createObjectService, openAccess } from '../../src/index.ts'
+import type { Target } from '../../bench/upload.ts'
+import { continueOnExpect, type ObjectService } from '../../src/index.ts'
+import { startServer as startCommand, newDataFolder, stowage } from '../cli/command.ts'
+import { openService, type ServedOptions } from '../http/served.ts'
 
 const run = promisify(execFile)
-const CLIENT_TIMEOUT_MS = 60_000
+const CLIENT_TIMEOUT_MS = 240_000
 
 export interface TestServer extends AsyncDisposable {
   readonly url: string
 }
 
-/** A server on a free port of this machine that keeps objects in memory and lets everybody in. */
-export async function startServer(): Promise<TestServer> {
-  const service = createObjectService({ backend: memoryBackend(), access: openAccess() })
-  const server = createServer(service.node)
+/** Wraps a service in a server; a plain one unless told otherwise. */
+export type OpenHost = (service: ObjectService) => Promise<Server>
+
+/** A server on a free port of this machine that keeps objects in memory and, unless told otherwise, lets everybody in. */
+export async function startServer(options: ServedOptions = {}, open: OpenHost = (service) => Promise.resolve(createServer(service.node))): Promise<TestServer> {
+  const service = openService(options)
+  const server = await open(service)
   continueOnExpect(server, service)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -30,7 +40,52 @@ export async function startServer(): Promise<TestServer> {
   }
 }
 
-/** What a client of another kind prints. Rejects when it fails, with what it complained about. */
+/** The command itself in a process of its own, over files and with a token: what somebody runs for clients that insist on 201. */
+export async function serveFor201(context: TestContext, projectId: string): Promise<Target> {
+  const data = newDataFolder(context)
+  const { stdout } = await stowage(['token', '--data', data, '--project', projectId, '--access', 'write'])
+  const { line } = await startCommand(context, ['--data', data, '--upload-status', '201', '--json'])
+  return { url: (JSON.parse(line) as { url: string }).url, token: stdout.trim(), projectId }
+}
+
+/** A folder that goes away with the test. */
+export async function temporaryFolder(context: TestContext): Promise<string> {
+  const folder = await mkdtemp(join(tmpdir(), 'stowage-clients-'))
+  context.after(() => rm(folder, { recursive: true, force: true }))
+  return folder
+}
+
+/** The lines `<id> TAB <json>` of a text, by id. A loader may ask twice for an object, in two requests; both answers must be the same. */
+export function linesById(text: string): Map<string, string> {
+  const byId = new Map<string, string>()
+  for (const line of text.split('\n')) {
+    if (line === '') continue
+    const [id, json] = [line.slice(0, line.indexOf('\t')), line.slice(line.indexOf('\t') + 1)]
+    assert.equal(byId.get(id) ?? json, json, `${id} came twice and differs`)
+    byId.set(id, json)
+  }
+  return byId
+}
+
+export async function readLines(path: string): Promise<Map<string, string>> {
+  return linesById(await readFile(path, 'utf8'))
+}
+
+/** Whether two sets of objects are the same byte for byte; says which differ first, not all of both. */
+export function assertSameObjects(seen: ReadonlyMap<string, string>, expected: ReadonlyMap<string, string>): void {
+  const differing = [...expected].filter(([id, json]) => seen.get(id) !== json).map(([id]) => id)
+  assert.deepEqual(differing.slice(0, 3), [], `${differing.length} of ${expected.size} objects are missing or differ`)
+  assert.equal(seen.size, expected.size)
+}
+
+/** The environment variable that says where the pipeline has put something. Tests fail without it: nothing is skipped. */
+export function required(variable: string, what: string): string {
+  const value = process.env[variable]
+  assert.ok(value, `${variable} must name ${what}; the section clients of the pipeline sets it`)
+  return value
+}
+
+/** What a client of another kind prints. Rejects when it fails, with what it complained about, and when it takes too long. */
 export async function runClient(program: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<string> {
   const { stdout } = await run(program, args, { env: { ...process.env, ...environment }, timeout: CLIENT_TIMEOUT_MS, maxBuffer: 64 * 1_048_576 })
   return stdout

@@ -1,0 +1,108 @@
+/**
+ * What a function asks its users for: the one form of it that the validator, the schema and the page are made from. Plain data, so it can be stored,
+ * compared and sent.
+ */
+export interface InputsDescription {
+  readonly title?: string
+  readonly description?: string
+  /** In the order of the form. Names are unique. */
+  readonly fields: readonly InputField[]
+}
+
+export type InputField = TextField | NumberField | BooleanField | SelectField | SecretField
+
+interface NamedField {
+  /** The key in the JSON of the inputs. */
+  readonly name: string
+  readonly title?: string
+  readonly description?: string
+  /** Whether the JSON must hold it. A field with a default is never required. */
+  readonly required: boolean
+}
+
+/** Bounds of a text. Lengths count Unicode code points, as JSON Schema does. */
+export interface TextRules {
+  readonly minLength?: number
+  readonly maxLength?: number
+  /** An ECMAScript pattern as with the flag `u`, found anywhere in the text unless it is anchored (JSON Schema 2020-12 Validation, section 6.3.3). */
+  readonly pattern?: string
+}
+
+export interface TextField extends NamedField, TextRules {
+  readonly kind: 'text'
+  readonly default?: string
+}
+
+/** A text that is not shown: it has no default, and pages do not give it back. */
+export interface SecretField extends NamedField, TextRules {
+  readonly kind: 'secret'
+}
+
+/** Bounds of a number: greater than, greater than or equal, less than, less than or equal. */
+export interface NumberRules {
+  readonly gt?: number
+  readonly gte?: number
+  readonly lt?: number
+  readonly lte?: number
+}
+
+export interface NumberField extends NamedField, NumberRules {
+  readonly kind: 'number' | 'integer'
+  readonly default?: number
+}
+
+export interface BooleanField extends NamedField {
+  readonly kind: 'boolean'
+  readonly default?: boolean
+}
+
+export interface SelectField extends NamedField {
+  readonly kind: 'select'
+  /** At least one; values are unique. Either every choice has a label or none has. */
+  readonly options: readonly SelectChoice[]
+  readonly default?: string
+}
+
+export interface SelectChoice {
+  readonly value: string
+  readonly label?: string
+}
+
+/** The JSON of inputs: one flat object. */
+export type InputValue = string | number | boolean
+export type InputValues = Readonly<Record<string, InputValue>>
+
+/** Each is the largest value that is still accepted. Lengths of names, titles, descriptions, labels and patterns are in UTF-16 units. */
+export interface InputsLimits {
+  readonly fieldsMax: number
+  readonly nameLengthMax: number
+  readonly titleLengthMax: number
+  readonly descriptionLengthMax: number
+  readonly patternLengthMax: number
+  readonly choicesMax: number
+  readonly choiceLengthMax: number
+  /** UTF-16 units of one text or secret, whatever its `maxLength` says. */
+  readonly textLengthMax: number
+  /** The same where there is a pattern, whose time grows with the length of the text times its own size. */
+  readonly patternTextLengthMax: number
+  /** Steps of one compiled pattern, and of all patterns of a form together. */
+  readonly patternSizeMax: number
+  readonly patternSizesMax: number
+  /** Bytes of a schema as compact JSON in UTF-8. */
+  readonly schemaBytesMax: number
+}
+
+export const INPUTS_LIMITS: InputsLimits = {
+  fieldsMax: 100,
+  nameLengthMax: 100,
+  titleLengthMax: 200,
+  descriptionLengthMax: 2_000,
+  patternLengthMax: 1_000,
+  choicesMax: 1_000,
+  choiceLengthMax: 200,
+  textLengthMax: 65_536,
+  patternTextLengthMax: 4_096,
+  patternSizeMax: 2_500,
+  patternSizesMax: 5_000,
+  schemaBytesMax: 262_144,
+}

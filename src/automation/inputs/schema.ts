@@ -1,0 +1,75 @@
+import type { InputField, InputsDescription, InputValue, SelectChoice } from './description.ts'
+import { defaultOf } from './validate.ts'
+
+export const JSON_SCHEMA_DIALECT = 'https://json-schema.org/draft/2020-12/schema'
+
+/** JSON Schema 2020-12 of inputs: one flat object, everything inline, standard keywords only. */
+export interface InputsSchema {
+  readonly $schema: typeof JSON_SCHEMA_DIALECT
+  readonly type: 'object'
+  readonly title?: string
+  readonly description?: string
+  readonly properties: Readonly<Record<string, InputSchema>>
+  readonly required: readonly string[]
+  readonly additionalProperties: false
+}
+
+export interface InputSchema {
+  readonly type: 'string' | 'number' | 'integer' | 'boolean'
+  readonly title?: string
+  readonly description?: string
+  readonly default?: InputValue
+  readonly minLength?: number
+  readonly maxLength?: number
+  readonly pattern?: string
+  readonly exclusiveMinimum?: number
+  readonly minimum?: number
+  readonly exclusiveMaximum?: number
+  readonly maximum?: number
+  readonly enum?: readonly string[]
+  readonly oneOf?: readonly { readonly const: string; readonly title: string }[]
+  readonly format?: 'password'
+  readonly writeOnly?: true
+}
+
+/** The keyword of each option that has another name in JSON Schema. */
+export const KEYWORDS: Readonly<Record<string, string>> = { gt: 'exclusiveMinimum', gte: 'minimum', lt: 'exclusiveMaximum', lte: 'maximum' }
+
+export function inputsSchema({ title, description, fields }: InputsDescription): InputsSchema {
+  return {
+    $schema: JSON_SCHEMA_DIALECT,
+    type: 'object',
+    ...present({ title, description }),
+    properties: Object.fromEntries(fields.map((field) => [field.name, fieldSchema(field)])),
+    required: fields.filter(({ required }) => required).map(({ name }) => name),
+    additionalProperties: false,
+  }
+}
+
+function fieldSchema(field: InputField): InputSchema {
+  const { title, description } = field
+  return { ...rulesSchema(field), ...present({ title, description, default: defaultOf(field) }) }
+}
+
+function rulesSchema(field: InputField): InputSchema {
+  if (field.kind === 'text') return { type: 'string', ...textSchema(field) }
+  if (field.kind === 'secret') return { type: 'string', format: 'password', writeOnly: true, ...textSchema(field) }
+  if (field.kind === 'select') return { type: 'string', ...choicesSchema(field.options) }
+  if (field.kind === 'boolean') return { type: 'boolean' }
+  return { type: field.kind, ...present({ exclusiveMinimum: field.gt, minimum: field.gte, exclusiveMaximum: field.lt, maximum: field.lte }) }
+}
+
+function textSchema({ minLength, maxLength, pattern }: Pick<InputSchema, 'minLength' | 'maxLength' | 'pattern'>): Partial<InputSchema> {
+  return present({ minLength, maxLength, pattern })
+}
+
+/** Both `enum` and `oneOf` together would make renderers of forms draw two controls or none. */
+function choicesSchema(options: readonly SelectChoice[]): Partial<InputSchema> {
+  const labelled = options.flatMap(({ value, label }) => (label === undefined ? [] : [{ const: value, title: label }]))
+  return labelled.length > 0 ? { oneOf: labelled } : { enum: options.map(({ value }) => value) }
+}
+
+/** An object without the members that are `undefined`. */
+export function present<T extends object>(members: T): { readonly [K in keyof T]?: Exclude<T[K], undefined> } {
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as { readonly [K in keyof T]?: Exclude<T[K], undefined> }
+}
