@@ -22,6 +22,7 @@ byRoute.notFound((context) => context.text(HOST_ANSWER, 404))
 
 const servers: (readonly [string, Server])[] = []
 for (const host of HOSTS) servers.push([host.name, await host.open(shared, host.name === 'http' ? '' : PREFIX)])
+servers.splice(1, 0, ['http, once more', await HOSTS[0].open(shared, '')])
 servers.push(['hono 4, by a route', createAdaptorServer({ fetch: byRoute.fetch }) as Server])
 
 const ports: (readonly [string, number])[] = []

@@ -12,7 +12,7 @@ import { spec, type TestEvent } from 'node:test/reporters'
 const TEST_ROOT: string = import.meta.dirname
 
 /** Folders whose tests take minutes or need more than npm: they run only when a name begins with theirs, as in `npm test -- clients/`. */
-const SLOW_FOLDERS: readonly string[] = ['clients/', 'soak/']
+const SLOW_FOLDERS: readonly string[] = ['browser/', 'clients/', 'hosts/', 'soak/']
 
 /** Tests that measure time or memory run after all others, one file at a time. */
 const ALONE = '.alone.test.ts'

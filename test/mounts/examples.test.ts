@@ -1,36 +1,7 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
-import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import type { Server } from 'node:http'
-import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { SignJWT } from 'jose'
-import type { ObjectService } from '../../src/index.ts'
-
-interface Example {
-  readonly service: ObjectService<never>
-  readonly server: Server
-}
-
-const KEY = randomBytes(32)
-
-/** The examples are programs: they begin when they are imported. */
-async function started(t: TestContext, load: () => Promise<unknown>): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-example-'))
-  Object.assign(process.env, { PORT: '0', DATA: folder, TOKEN_KEY: KEY.toString('hex') })
-  const { server, service } = (await load()) as Example
-  if (!server.listening) await once(server, 'listening')
-  t.after(async () => {
-    server.close()
-    server.closeAllConnections()
-    await service.close({ graceMs: 0 })
-    await rm(folder, { recursive: true })
-  })
-  return `http://localhost:${(server.address() as AddressInfo).port}`
-}
+import { KEY, started } from './started.ts'
 
 async function serves(url: string, token: string, paths: { readonly upload: string; readonly graph: string }): Promise<void> {
   const authorization = `Bearer ${token}`
@@ -50,7 +21,7 @@ const EXAMPLES: readonly (readonly [string, () => Promise<unknown>])[] = [
 
 for (const [name, load] of EXAMPLES) {
   void test(`the example for ${name} runs`, async (t) => {
-    const url = await started(t, load)
+    const { url } = await started(t, load)
     await serves(url, 'open sesame', PATHS)
     assert.deepEqual(await (await fetch(url)).json(), { hello: 'from the host' })
   })
@@ -59,13 +30,13 @@ for (const [name, load] of EXAMPLES) {
 void test('the example for plain http runs', async (t) => {
   const token = await new SignJWT({ stowage: { projects: { demo: 'write' } } })
     .setProtectedHeader({ alg: 'HS256' }).setIssuer('https://accounts.example').setAudience('models').setSubject('ada').setJti('1').setIssuedAt().setExpirationTime('5m').sign(KEY)
-  const url = await started(t, () => import('./examples/http.ts'))
+  const { url } = await started(t, () => import('./examples/http.ts'))
   await serves(url, token, PATHS)
   assert.equal((await fetch(url)).status, 404)
 })
 
 void test("the example with the host's own routes runs", async (t) => {
-  const url = await started(t, () => import('./examples/own-routes.ts'))
+  const { url } = await started(t, () => import('./examples/own-routes.ts'))
   await serves(url, 'open sesame', { upload: '/projects/demo/versions', graph: '/projects/demo/versions/a' })
 })
 

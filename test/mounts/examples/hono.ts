@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { serve } from '@hono/node-server'
 import { Hono } from 'hono'
-import { claimAuthorize, createObjectService, type ObjectService, type Principal } from 'stowage'
+import { claimAuthorize, continueOnExpect, createObjectService, type ObjectService, type Principal } from 'stowage'
 import { filesystemBackend } from 'stowage/filesystem'
 import { account } from './accounts.ts'
 
@@ -17,3 +17,4 @@ hono.all('/models/*', (context) => service.fetch(context.req.raw, { account: acc
 hono.get('/', (context) => context.json({ hello: 'from the host' }))
 
 export const server: Server = serve({ fetch: hono.fetch, port: Number(process.env.PORT ?? 3000) }) as Server
+continueOnExpect(server, service)

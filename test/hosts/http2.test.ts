@@ -7,7 +7,7 @@ import { test } from 'node:test'
 import Fastify from 'fastify'
 import { fastifyMount } from '../../src/mounts/fastify.ts'
 import { openService } from '../http/served.ts'
-import { LIMITS } from './requests.ts'
+import { LIMITS } from '../mounts/requests.ts'
 
 const UPLOAD = { ':method': 'POST', ':path': '/models/objects/p', 'content-type': 'application/json' }
 

@@ -15,8 +15,8 @@ import { type Access, type AccessRequest, claimAuthorize, createObjectService, t
 import { expressMount } from '../../src/mounts/express.ts'
 import { fastifyMount } from '../../src/mounts/fastify.ts'
 import { koaMount } from '../../src/mounts/koa.ts'
-import { ask, type Sent } from './ask.ts'
-import { listen } from './hosts.ts'
+import { ask, type Sent } from '../mounts/ask.ts'
+import { listen } from '../mounts/hosts.ts'
 
 const ORIGIN = 'https://viewer.example'
 const USERS: Readonly<Record<string, Principal>> = { ada: { subject: 'ada', projects: { p: 'write' } }, bob: { subject: 'bob', projects: { q: 'read' } } }

@@ -13,8 +13,8 @@ import { expressMount } from '../../src/mounts/express.ts'
 import { koaMount } from '../../src/mounts/koa.ts'
 import { errorOf, idList, jsonUpload, openService, rawExchange, type ServedOptions } from '../http/served.ts'
 import { WatchedStore } from '../http/watched-store.ts'
-import { ask } from './ask.ts'
-import { errorText, type Host, HOSTS, listen } from './hosts.ts'
+import { ask } from '../mounts/ask.ts'
+import { errorText, type Host, HOSTS, listen } from '../mounts/hosts.ts'
 
 const PREFIX = '/models'
 const LIMITS = { requestBytesMax: 1_000_000, objectBytesMax: 600_000 }

@@ -18,8 +18,8 @@ import { fastifyMount } from '../../src/mounts/fastify.ts'
 import { koaMount } from '../../src/mounts/koa.ts'
 import { filePart, multipartUpload } from '../contract/sides.ts'
 import { openService } from '../http/served.ts'
-import { ask, type Sent } from './ask.ts'
-import { listen } from './hosts.ts'
+import { ask, type Sent } from '../mounts/ask.ts'
+import { listen } from '../mounts/hosts.ts'
 
 const JSON_TYPE = { 'content-type': 'application/json' }
 const FORM_TYPE = { 'content-type': 'application/x-www-form-urlencoded' }

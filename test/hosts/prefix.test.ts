@@ -1,0 +1,3 @@
+import { mountsAgree } from '../mounts/agreement.ts'
+
+mountsAgree(['', '/models'])
