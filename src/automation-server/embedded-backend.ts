@@ -30,7 +30,7 @@ export function embeddedRunBackend(domain: Domain, { projectId, run, token, url,
       const { modelId, rootObjectId, message } = version
       return (await domain.createVersion(projectId, modelId, { rootObjectId, message }, { run: own, signal })).id
     },
-    storeArtifact: async ({ name, content, sizeBytes }: NewArtifact, { signal }: SignalOptions = {}) =>
-      (await domain.artifacts.store(projectId, run.id, { name, content, sizeHint: sizeBytes }, signal)).id,
+    storeArtifact: async ({ name, content, sizeBytes, idempotencyKey }: NewArtifact, { signal }: SignalOptions = {}) =>
+      (await domain.artifacts.store(projectId, run.id, { name, content, idempotencyKey, sizeHint: sizeBytes }, signal)).id,
   }
 }

@@ -4,7 +4,7 @@ export {
   type AutomationRunData, type FinalRunStatus, type JsonObject, type JsonValue, type LogLevel, type LogLine, mayFollow, type ObjectResult, type ResultLevel, RUN_STATUS_RANK, type RunFile,
   type RunReport, type RunStatus, type VersionTrigger,
 } from './run-data.ts'
-export type { NewArtifact, NewVersion, RunBackend, SignalOptions, TriggeringVersion } from './run-backend.ts'
+export type { NewArtifact, NewVersion, RunBackend, RunLease, SignalOptions, TriggeringVersion } from './run-backend.ts'
 export {
   boolean, type BooleanOptions, type CommonOptions, type Declared, type FieldOptions, type GivenOf, type Input, integer, number, type NumberOptions, secret, type SecretOptions, select, type SelectOptions, text,
   type TextOptions, type TextPatternRules, type ValueOf,
@@ -21,3 +21,14 @@ export { type InferInputs, type InputsSource, type ResolvedInputs, resolveInputs
 export { type InputSchema, type InputsSchema, inputsSchema } from './inputs/schema.ts'
 export { Secret } from './inputs/secret.ts'
 export { inputsParser, secretTexts } from './inputs/validate.ts'
+export type { AnnotatedObject, AutomationContext, NewVersionOptions, RunLog } from './context.ts'
+export { type AutomationFunction, defineFunction, type FunctionBody, type FunctionOptions, RunCanceled, RunFailed, RunInterrupted } from './function.ts'
+export { attributeFailure } from './run/failures.ts'
+export type { RunRetryOptions } from './run/retry.ts'
+export { runFunction, type RunOptions, type RunOutcome, type StartedRun, startRun } from './run/run-function.ts'
+export { Scrubber } from './run/scrubber.ts'
+export { httpRunBackend, type HttpRunBackendOptions } from './http/http-run-backend.ts'
+export { executeFunction, type ExecuteOptions } from './command/execute-function.ts'
+export type { ProcessTimes } from './command/run-process.ts'
+export { testFunction, type TestedRun, type TestFunctionOptions } from './testing/test-function.ts'
+export type { TestArtifact, TestVersion } from './testing/memory-run-backend.ts'

@@ -1,5 +1,5 @@
 import type { Client } from '../client/client.ts'
-import type { RunReport } from './run-data.ts'
+import type { RunReport, RunStatus } from './run-data.ts'
 
 export interface TriggeringVersion {
   readonly modelId: string
@@ -13,22 +13,34 @@ export interface NewVersion {
   readonly modelId: string
   readonly rootObjectId: string
   readonly message: string
+  /** Names the call: a repetition with the same key is answered with the version that exists already. */
+  readonly idempotencyKey: string
 }
 
 export interface NewArtifact {
   /** The display name. */
   readonly name: string
+  /** Can be iterated again when the call is repeated. */
   readonly content: AsyncIterable<Uint8Array>
   readonly sizeBytes: number
+  /** Names the call: a repetition with the same key is answered with the artifact that exists already. */
+  readonly idempotencyKey: string
 }
 
 export interface SignalOptions {
   readonly signal?: AbortSignal
 }
 
+/** What a run learns when it says that it is still there. */
+export interface RunLease {
+  readonly status: RunStatus
+  /** Somebody asked for the run to end. */
+  readonly canceled: boolean
+}
+
 /**
  * Where a run reports: the service's own stores in the same process, or a server over HTTP. Calls may be repeated after a failure: each takes
- * effect once. Throws `StowageError`; `retryable` says whether a repetition can help.
+ * effect once. Throws `StowageError`, or `ClientError` when a server is asked; both have `code` and `retryable`, which says whether a repetition can help.
  */
 export interface RunBackend {
   /** Authenticated for the run's project, and nothing else. */
@@ -37,8 +49,10 @@ export interface RunBackend {
   triggeringVersion(options?: SignalOptions): Promise<TriggeringVersion>
   /** Resolves when the report is stored. Throws `conflict` for a status that may not follow the one the run has. */
   report(report: RunReport, options?: SignalOptions): Promise<void>
-  /** Resolves to the version's id. Throws where the root is not held or its closure is incomplete. */
+  /** Resolves to the version's id. Throws `objects_missing` where the root is not held or its closure is incomplete. */
   createVersion(version: NewVersion, options?: SignalOptions): Promise<string>
   /** Streams; resolves to the artifact's id. Throws `artifact_too_large`. */
   storeArtifact(artifact: NewArtifact, options?: SignalOptions): Promise<string>
+  /** Where a lost run has to be told from a slow one: called at intervals while the function runs. */
+  renewLease?(options?: SignalOptions): Promise<RunLease>
 }

@@ -72,6 +72,8 @@ export interface RunReport {
   readonly status?: 'initializing' | 'running' | FinalRunStatus
   /** With a status. */
   readonly message?: string
+  /** With a final status: what the function hands over, for people and programs that look at the run. */
+  readonly result?: JsonObject
   /** Between 0 and 1. */
   readonly progress?: { readonly fraction: number; readonly message?: string }
   /** Added to those that were reported before. */

@@ -11,7 +11,7 @@ export interface Call {
   readonly path: readonly string[]
   readonly query?: readonly (readonly [string, string])[]
   readonly headers?: Readonly<Record<string, string>>
-  readonly body?: string | FormData | Blob
+  readonly body?: string | FormData | Blob | ReadableStream<Uint8Array>
   /** Bytes of the body: a slow line gets the time for them. */
   readonly bodyBytes?: number
   readonly signal?: AbortSignal
@@ -55,7 +55,7 @@ export class Connection {
     const headers = await this.#headers(call)
     const attempt = new Attempt(`${method} ${location}`, signal, this.#stallTimeoutMs)
     const response = await attempt.within(
-      () => this.#fetch(this.url + location + search, { method, headers, signal: attempt.signal, ...(body === undefined ? {} : { body }) }),
+      () => this.#fetch(this.url + location + search, { method, headers, signal: attempt.signal, ...(body === undefined ? {} : bodyInit(body)) }),
       bodyBytes / SENT_BYTES_PER_MS_MIN,
     )
     const answer = new Answer(response, attempt)
@@ -72,6 +72,11 @@ export class Connection {
     signal?.throwIfAborted()
     return all
   }
+}
+
+/** A stream is sent while the answer has not begun (the Fetch standard, `RequestDuplex`). */
+function bodyInit(body: NonNullable<Call['body']>): RequestInit {
+  return body instanceof ReadableStream ? ({ body, duplex: 'half' } as RequestInit) : { body }
 }
 
 function checkedUrl(given: string | URL): string {

@@ -10,8 +10,8 @@ test('over HTTP: a model, a version, an automation, its run, what it reported, a
     for await (const batch of backend.client.project(projectId).graph(rootObjectId)) ids.push(...batch.map(({ id }) => id))
     assert.deepEqual(ids.sort(), ['leaf', 'root'])
     await backend.report({ sequence: 1, status: 'running', progress: { fraction: 0.5, message: 'half' }, logs: [{ atMs: 1, level: 'info', message: 'hello' }] })
-    await backend.storeArtifact({ name: 'take-off.csv', sizeBytes: 3, content: (async function* () { yield Buffer.from('a,b') })() })
-    await backend.createVersion({ projectId, modelId, rootObjectId, message: 'made by the run' })
+    await backend.storeArtifact({ name: 'take-off.csv', sizeBytes: 3, idempotencyKey: 'csv', content: (async function* () { yield Buffer.from('a,b') })() })
+    await backend.createVersion({ projectId, modelId, rootObjectId, message: 'made by the run', idempotencyKey: 'version' })
     const results = [{ category: 'Fire', level: 'ERROR' as const, objectAppIds: { leaf: null }, message: 'no rating', metadata: null }]
     await backend.report({ sequence: 2, status: 'failed', message: 'one wall has no rating', results })
   })

@@ -1,0 +1,78 @@
+import { constants } from 'node:os'
+import { type AutomationFunction, RunInterrupted } from '../function.ts'
+import { httpRunBackend } from '../http/http-run-backend.ts'
+import { type RunOutcome, type StartedRun, startRun } from '../run/run-function.ts'
+import { readRunFile } from './run-file.ts'
+
+/** Times of a run in a process of its own, in milliseconds. */
+export interface ProcessTimes {
+  /** See `RunOptions`. */
+  readonly leaseIntervalMs?: number
+  readonly deliverMs?: number
+}
+
+/**
+ * Runs a function in this process, which is there for nothing else: whatever is thrown in it ends the run, and so do the signals to stop. Throws what
+ * `readRunFile` throws, before anything has begun.
+ */
+export async function runInThisProcess(automationFunction: AutomationFunction, path: string, times: ProcessTimes): Promise<RunOutcome> {
+  const watch = new ProcessWatch()
+  const runFile = await readRunFile(path)
+  const run = startRun(automationFunction, {
+    ...times,
+    backend: httpRunBackend(runFile),
+    runData: runFile.automationRunData,
+    inputs: runFile.functionInputs,
+    secrets: [runFile.speckleToken],
+    signal: watch.signal,
+    onLine: (level, line) => void process.stderr.write(`${level}: ${line}\n`),
+  })
+  watch.follow(run)
+  const outcome = await run.outcome
+  watch.end()
+  return outcome
+}
+
+/** What happens to the process, told to its one run. */
+class ProcessWatch {
+  readonly #stop = new AbortController()
+  #run: StartedRun | undefined
+  #early: { readonly error: unknown } | undefined
+  #isOver = false
+
+  constructor() {
+    process.stderr.on('error', () => undefined)
+    for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => this.#onSignal(name))
+    for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, (error: unknown) => this.#fail(error))
+    process.on('beforeExit', () => this.#onIdle())
+  }
+
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  follow(run: StartedRun): void {
+    this.#run = run
+    if (this.#early !== undefined) run.fail(this.#early.error)
+  }
+
+  end(): void {
+    this.#isOver = true
+  }
+
+  /** Whoever presses Ctrl+C twice does not want to wait. */
+  #onSignal(name: 'SIGTERM' | 'SIGINT'): void {
+    if (name === 'SIGINT' && this.signal.aborted) process.exit(128 + constants.signals.SIGINT)
+    this.#stop.abort(new RunInterrupted(`the process got ${name}`))
+  }
+
+  #fail(error: unknown): void {
+    this.#early ??= { error }
+    this.#run?.fail(error)
+  }
+
+  /** Nothing is left that could go on: there is nothing to wait for. */
+  #onIdle(): void {
+    if (!this.#isOver) this.#run?.fail(new Error('the function waits for what can never happen: nothing is left in its process that could go on'), 0)
+  }
+}

@@ -1,0 +1,49 @@
+import type { AutomationContext } from './context.ts'
+import { type InferInputs, type InputsSource, type ResolvedInputs, resolveInputs } from './inputs/resolve.ts'
+
+export type FunctionBody<Inputs> = (context: AutomationContext<Inputs>, inputs: Inputs) => void | Promise<void>
+
+export interface FunctionOptions {
+  /** What people call it. The name of the body by default. */
+  readonly name?: string
+  readonly description?: string
+  /** What becomes of a run that ends without a mark: an exception that says so, or a success whose log warns. `exception` by default. */
+  readonly unmarked?: 'exception' | 'success'
+  /** How long the function may go on once `signal` aborted. 10,000 by default. */
+  readonly graceMs?: number
+}
+
+/** A function as a host registers and runs it. */
+export interface AutomationFunction {
+  readonly name: string
+  readonly description: string
+  /** Gets what `inputs` parses. */
+  readonly body: FunctionBody<never>
+  readonly inputs: ResolvedInputs<unknown>
+  readonly unmarked: 'exception' | 'success'
+  readonly graceMs: number
+}
+
+const GRACE_MS = 10_000
+
+/** A body with its inputs, to be registered or run. Throws `RangeError`, and as `resolveInputs` does. */
+export function defineFunction<Source extends InputsSource>(body: FunctionBody<InferInputs<Source>>, Inputs: Source, options: FunctionOptions = {}): AutomationFunction {
+  const { name = body.name, description = '', unmarked = 'exception', graceMs = GRACE_MS } = options
+  if (!(graceMs >= 0)) throw new RangeError(`graceMs is ${graceMs}; it must be 0 or more`)
+  return { name: name === '' ? 'function' : name, description, body, inputs: resolveInputs(Inputs), unmarked, graceMs }
+}
+
+/** Thrown by a function to end as failed: the model breaks a rule. As `markRunFailed`, but it stops the function. */
+export class RunFailed extends Error {
+  override readonly name = 'RunFailed'
+}
+
+/** Why `signal` aborted: somebody canceled the run, or the server has ended it. Nothing more is reported of it. */
+export class RunCanceled extends Error {
+  override readonly name = 'RunCanceled'
+}
+
+/** Why `signal` aborted: the process, or the host, is about to stop. */
+export class RunInterrupted extends Error {
+  override readonly name = 'RunInterrupted'
+}

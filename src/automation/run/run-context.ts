@@ -1,0 +1,173 @@
+import { randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import type { Client } from '../../client/client.ts'
+import type { DagObject } from '../../client/types.ts'
+import type { Clock } from '../../clock.ts'
+import { StowageError } from '../../errors.ts'
+import type { AnnotatedObject, AutomationContext, NewVersionOptions, RunLog } from '../context.ts'
+import type { NewArtifact, RunBackend, TriggeringVersion } from '../run-backend.ts'
+import type { AutomationRunData, JsonObject, LogLevel, ResultLevel, RunStatus } from '../run-data.ts'
+import { annotationResults } from './annotations.ts'
+import type { CallLedger } from './calls.ts'
+import type { Mark } from './marks.ts'
+import type { Reporter } from './reporter.ts'
+import { type RunRetryOptions, withRetries } from './retry.ts'
+import type { Scrubber } from './scrubber.ts'
+import { checkName, checkText, cut, describeThrown, explainThrown, lineText, messageText, shown, TEXT_LIMITS } from './texts.ts'
+
+export interface RunContextParts {
+  readonly backend: RunBackend
+  readonly runData: AutomationRunData
+  readonly reporter: Reporter
+  readonly calls: CallLedger
+  readonly mark: Mark
+  readonly scrubber: Scrubber
+  readonly clock: Clock
+  readonly retry: RunRetryOptions
+  /** Told to the function. */
+  readonly signal: AbortSignal
+  /** Ends what the run does, at the latest when its grace period is over. */
+  readonly ended: AbortSignal
+  readonly onLine?: (level: LogLevel, line: string) => void
+}
+
+export class RunContext<Inputs> implements AutomationContext<Inputs> {
+  readonly automationRunData: AutomationRunData
+  readonly serviceClient: Client
+  readonly functionInputs: Inputs
+  readonly signal: AbortSignal
+  readonly log: RunLog
+  readonly #parts: RunContextParts
+  readonly #reading: AbortSignal
+  #trigger: Promise<TriggeringVersion> | undefined
+
+  constructor(parts: RunContextParts, inputs: Inputs) {
+    this.#parts = parts
+    this.automationRunData = parts.runData
+    this.serviceClient = parts.backend.client
+    this.functionInputs = inputs
+    this.signal = parts.signal
+    this.#reading = AbortSignal.any([parts.signal, parts.ended])
+    this.log = runLog(parts)
+  }
+
+  get status(): RunStatus {
+    return this.#parts.mark.given?.status ?? 'running'
+  }
+
+  receiveVersion(): Promise<DagObject> {
+    return this.#parts.calls.run('receiveVersion', async () => {
+      const { rootObjectId } = await this.#triggeringVersion()
+      return this.serviceClient.project(this.automationRunData.projectId).receive(rootObjectId, { signal: this.#reading })
+    })
+  }
+
+  objects(): AsyncIterable<readonly DagObject[]> {
+    this.#parts.calls.checkOpen('objects')
+    return this.#objects()
+  }
+
+  markRunSuccess(message: string, result?: JsonObject): void {
+    this.#parts.calls.checkOpen('markRunSuccess')
+    this.#parts.mark.set('succeeded', message, result)
+  }
+
+  markRunFailed(message: string, result?: JsonObject): void {
+    this.#parts.calls.checkOpen('markRunFailed')
+    this.#parts.mark.set('failed', message, result)
+  }
+
+  markRunException(message: string | Error): void {
+    this.#parts.calls.checkOpen('markRunException')
+    this.#parts.mark.set('exception', message instanceof Error ? describeThrown(message) : message)
+    if (message instanceof Error) this.log.error(explainThrown(message))
+  }
+
+  attachErrorToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void {
+    this.#attach('ERROR', category, objects, message, metadata)
+  }
+
+  attachWarningToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void {
+    this.#attach('WARNING', category, objects, message, metadata)
+  }
+
+  attachSuccessToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void {
+    this.#attach('SUCCESS', category, objects, message, metadata)
+  }
+
+  attachInfoToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void {
+    this.#attach('INFO', category, objects, message, metadata)
+  }
+
+  createNewVersionInProject(projectId: string, data: object, message: string, options: NewVersionOptions = {}): Promise<string> {
+    const { backend, calls, scrubber, ended, retry, runData } = this.#parts
+    return calls.run('createNewVersionInProject', async () => {
+      checkText('the message of a version', message)
+      if (options.modelId === undefined && projectId !== runData.projectId) {
+        throw new StowageError('invalid_request', 'a version in another project needs the modelId of the model that it goes to')
+      }
+      const modelId = options.modelId ?? (await this.#triggeringVersion()).modelId
+      const { root } = await this.serviceClient.project(projectId).send(data, { signal: ended })
+      const version = { projectId, modelId, rootObjectId: root, message: messageText(scrubber.text(message)), idempotencyKey: randomUUID() }
+      return withRetries(() => backend.createVersion(version, { signal: ended }), ended, retry)
+    })
+  }
+
+  storeFileResult(filePath: string, fileName: string): Promise<string> {
+    const { backend, calls, scrubber, ended, retry } = this.#parts
+    return calls.run('storeFileResult', async () => {
+      const artifact = await fileArtifact(filePath, scrubber.text(checkName('the name of a file result', fileName)))
+      return withRetries(() => backend.storeArtifact(artifact, { signal: ended }), ended, retry)
+    })
+  }
+
+  progress(fraction: number, message?: string): void {
+    const { calls, reporter, scrubber } = this.#parts
+    calls.checkOpen('progress')
+    if (!(fraction >= 0 && fraction <= 1)) throw new RangeError(`progress is ${shown(fraction)}; it must be a number between 0 and 1`)
+    reporter.progress({ fraction, ...(message === undefined ? {} : { message: lineText(scrubber.text(message)) }) })
+  }
+
+  /** Between batches the function waits for its own annotations, so that they do not pile up. */
+  async *#objects(): AsyncGenerator<readonly DagObject[]> {
+    const { calls, reporter } = this.#parts
+    const { rootObjectId } = await this.#triggeringVersion()
+    for await (const batch of this.serviceClient.project(this.automationRunData.projectId).graph(rootObjectId, { signal: this.#reading })) {
+      await reporter.ready()
+      calls.checkOpen('objects')
+      yield batch
+    }
+  }
+
+  #attach(level: ResultLevel, category: string, objects: readonly AnnotatedObject[], message: string, metadata: JsonObject | undefined): void {
+    const { calls, reporter, scrubber } = this.#parts
+    calls.checkOpen('annotations')
+    for (const result of annotationResults(level, category, objects, message, metadata)) reporter.result(scrubber.json({ ...result }))
+  }
+
+  #triggeringVersion(): Promise<TriggeringVersion> {
+    const { backend, ended, retry } = this.#parts
+    this.#trigger ??= withRetries(() => backend.triggeringVersion({ signal: ended }), ended, retry).catch((error: unknown) => {
+      this.#trigger = undefined
+      throw error
+    })
+    return this.#trigger
+  }
+}
+
+function runLog({ calls, clock, reporter, scrubber, onLine }: RunContextParts): RunLog {
+  const write = (level: LogLevel) => (message: string, fields?: object): void => {
+    calls.checkOpen(`log.${level}`)
+    const line = cut(scrubber.text(fields === undefined ? message : `${message} ${shown(fields)}`), TEXT_LIMITS.lineMax)
+    reporter.line({ atMs: clock.now(), level, message: line })
+    onLine?.(level, line)
+  }
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+async function fileArtifact(path: string, name: string): Promise<NewArtifact> {
+  const file = await stat(path)
+  if (!file.isFile()) throw new StowageError('invalid_request', 'a file result must be a file, not a folder or a device')
+  return { name, sizeBytes: file.size, idempotencyKey: randomUUID(), content: { [Symbol.asyncIterator]: () => createReadStream(path)[Symbol.asyncIterator]() as AsyncIterator<Uint8Array> } }
+}

@@ -1,0 +1,253 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Clock } from '../../clock.ts'
+import { type AutomationFunction, RunCanceled, RunFailed } from '../function.ts'
+import { InputsError } from '../inputs/errors.ts'
+import type { RunBackend } from '../run-backend.ts'
+import type { AutomationRunData, FinalRunStatus, JsonObject, LogLevel } from '../run-data.ts'
+import { CallLedger } from './calls.ts'
+import { withinRun } from './failures.ts'
+import { startHeartbeat } from './heartbeat.ts'
+import { Mark } from './marks.ts'
+import { type FinalReport, Reporter } from './reporter.ts'
+import { isRefusal, type RunRetryOptions } from './retry.ts'
+import { RunContext, type RunContextParts } from './run-context.ts'
+import { Scrubber } from './scrubber.ts'
+import { cut, describeThrown, explainThrown, messageText, TEXT_LIMITS } from './texts.ts'
+
+export interface RunOptions {
+  readonly backend: RunBackend
+  readonly runData: AutomationRunData
+  /** As the run file has them. */
+  readonly inputs: JsonObject | null
+  /** Ends the run: with `RunCanceled` as its reason nothing more is reported of it, with any other reason it is an exception. */
+  readonly signal?: AbortSignal
+  /** Kept out of everything that the run says, beside the secrets among the inputs: such as the run's token. */
+  readonly secrets?: readonly string[]
+  readonly clock?: Clock
+  /** 10,000 by default. */
+  readonly leaseIntervalMs?: number
+  /** How long annotations, lines of the log and progress wait for more to be reported with. 500 by default. */
+  readonly flushMs?: number
+  /** How long it is tried to deliver the final report. 300,000 by default. */
+  readonly deliverMs?: number
+  readonly retry?: RunRetryOptions
+  /** Gets every line of the log, without secrets. */
+  readonly onLine?: (level: LogLevel, line: string) => void
+}
+
+/** How a run ended. */
+export interface RunOutcome {
+  readonly status: FinalRunStatus | 'canceled'
+  readonly message: string
+  readonly result?: JsonObject
+  /** Whether the other side has taken the final report. Of a canceled run there is none. */
+  readonly isDelivered: boolean
+}
+
+/** A run under way. */
+export interface StartedRun {
+  /** Never rejects. */
+  readonly outcome: Promise<RunOutcome>
+  /** Ends the run as an exception, for what was thrown outside of the function's own promise; the function has its grace period, or as long as is given here. */
+  fail(error: unknown, graceMs?: number): void
+}
+
+const LEASE_INTERVAL_MS = 10_000
+const FLUSH_MS = 500
+const DELIVER_MS = 300_000
+
+/** Runs a function once, from the parsing of its inputs to its final report. Whatever the function does, this resolves; it never rejects. */
+export function runFunction(automationFunction: AutomationFunction, options: RunOptions): Promise<RunOutcome> {
+  return startRun(automationFunction, options).outcome
+}
+
+export function startRun(automationFunction: AutomationFunction, options: RunOptions): StartedRun {
+  const run = new Run(automationFunction, options)
+  return { outcome: run.run(), fail: (error, graceMs) => run.fail(error, graceMs) }
+}
+
+/** How the function came to its end. */
+type Ending = { readonly kind: 'returned' } | { readonly kind: 'threw'; readonly error: unknown } | { readonly kind: 'stayed' }
+
+class Run {
+  readonly #function: AutomationFunction
+  readonly #options: RunOptions
+  readonly #scrubber: Scrubber
+  readonly #stop = new AbortController()
+  readonly #ended = new AbortController()
+  readonly #calls = new CallLedger()
+  readonly #mark = new Mark()
+  readonly #reporter: Reporter
+  readonly #context: RunContextParts
+  #graceMs: number
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(automationFunction: AutomationFunction, options: RunOptions) {
+    const { backend, runData, inputs, secrets = [], clock = Date, flushMs = FLUSH_MS, deliverMs = DELIVER_MS, retry = {}, onLine } = options
+    this.#function = automationFunction
+    this.#graceMs = automationFunction.graceMs
+    this.#options = options
+    this.#scrubber = new Scrubber([...secrets, ...automationFunction.inputs.secretTexts(inputs)])
+    const onRefused = (): void => this.#cancel('the server takes no reports of this run any more')
+    this.#reporter = new Reporter({ backend, retry, flushMs, deliverMs, onRefused })
+    this.#context = {
+      backend, runData, clock, retry, onLine, reporter: this.#reporter, calls: this.#calls, mark: this.#mark, scrubber: this.#scrubber,
+      signal: this.#stop.signal, ended: this.#ended.signal,
+    }
+  }
+
+  fail(error: unknown, graceMs: number = this.#graceMs): void {
+    this.#failure ??= { error }
+    this.#graceMs = graceMs
+    this.#stop.abort(error)
+  }
+
+  async run(): Promise<RunOutcome> {
+    const { backend, signal, leaseIntervalMs = LEASE_INTERVAL_MS } = this.#options
+    const onAbort = (): void => this.#stop.abort(signal?.reason)
+    if (signal?.aborted === true) onAbort()
+    signal?.addEventListener('abort', onAbort, { once: true })
+    this.#reporter.start()
+    const stopHeartbeat = startHeartbeat(backend, { intervalMs: leaseIntervalMs, onOver: (why) => this.#cancel(why) })
+    try {
+      const ending = await this.#untilEnd()
+      await this.#drainCalls(ending)
+      await this.#reporter.drain()
+      return await this.#report(this.#conclude(ending))
+    } finally {
+      stopHeartbeat()
+      signal?.removeEventListener('abort', onAbort)
+      this.#ended.abort(new RunCanceled('the run has ended'))
+      this.#reporter.close()
+    }
+  }
+
+  #cancel(why: string): void {
+    this.#stop.abort(new RunCanceled(why))
+  }
+
+  /** The function's own end, or that of the grace period which begins when the run is to stop. */
+  async #untilEnd(): Promise<Ending> {
+    const settled = withinRun((error) => this.fail(error), () => this.#callFunction())
+    const over = new AbortController()
+    try {
+      return await Promise.race([settled, this.#graceEnded(over.signal)])
+    } finally {
+      over.abort()
+    }
+  }
+
+  async #callFunction(): Promise<Ending> {
+    try {
+      const { body } = this.#function
+      const values = await this.#inputs()
+      this.#stop.signal.throwIfAborted()
+      await body(new RunContext(this.#context, values as never), values as never)
+      return { kind: 'returned' }
+    } catch (error) {
+      return { kind: 'threw', error }
+    }
+  }
+
+  /** What a schema of another library throws, beside what it should, may quote a value. */
+  async #inputs(): Promise<unknown> {
+    try {
+      return await this.#function.inputs.parse(this.#options.inputs ?? {})
+    } catch (error) {
+      throw error instanceof InputsError ? error : new Error('the inputs could not be read: their schema threw what is not an issue')
+    }
+  }
+
+  async #graceEnded(over: AbortSignal): Promise<Ending> {
+    const { signal } = this.#stop
+    await new Promise<void>((resolve) => {
+      if (signal.aborted) resolve()
+      signal.addEventListener('abort', () => resolve(), { once: true })
+    })
+    await wait(this.#graceMs, undefined, { signal: over }).catch(() => undefined)
+    return { kind: 'stayed' }
+  }
+
+  /** What the function started is finished, unless the function itself was not. */
+  async #drainCalls(ending: Ending): Promise<void> {
+    const { signal } = this.#stop
+    const limit = new AbortController()
+    const endInTime = (): void => void wait(ending.kind === 'stayed' ? 0 : this.#graceMs, undefined, { signal: limit.signal, ref: false }).then(() => this.#ended.abort(signal.reason), () => undefined)
+    if (signal.aborted) endInTime()
+    else signal.addEventListener('abort', endInTime, { once: true })
+    await Promise.race([this.#calls.drain(), aborted(this.#ended.signal)])
+    signal.removeEventListener('abort', endInTime)
+    limit.abort()
+    this.#calls.close()
+  }
+
+  async #report(final: FinalReport | RunOutcome): Promise<RunOutcome> {
+    const message = messageText(this.#scrubber.text(final.message))
+    if (final.status === 'canceled') return { status: 'canceled', message, isDelivered: false }
+    const report: FinalReport = { status: final.status, message, ...(final.result === undefined ? {} : { result: this.#scrubber.json(final.result) }) }
+    const error = await this.#reporter.finish(report)
+    if (error === undefined || isRefusal(error)) return { ...report, isDelivered: error === undefined }
+    return { status: 'exception', message: this.#scrubber.text(`the final report (${final.status}) could not be delivered: ${describeThrown(error)}`), isDelivered: false }
+  }
+
+  #conclude(ending: Ending): FinalReport | RunOutcome {
+    const { reason } = this.#stop.signal
+    if (reason instanceof RunCanceled) return { status: 'canceled', message: reason.message, isDelivered: false }
+    const failure = this.#failure ?? this.#unheard()
+    if (failure !== undefined) return this.#exception(failure.error)
+    if (ending.kind === 'threw') return this.#thrown(ending.error)
+    const given = this.#mark.given
+    const stopped = this.#stop.signal.aborted ? `the run was stopped: ${describeThrown(reason)}` : undefined
+    if (ending.kind === 'stayed') return { status: 'exception', message: `${stopped}; the function did not return within ${this.#graceMs} ms` }
+    if (given !== undefined) return given
+    if (stopped !== undefined) return { status: 'exception', message: stopped }
+    return this.#unmarked()
+  }
+
+  #thrown(error: unknown): FinalReport {
+    const given = this.#mark.given
+    const { signal } = this.#stop
+    if (error instanceof RunFailed) {
+      if (given === undefined) return { status: 'failed', message: error.message === '' ? 'the function failed without a word' : error.message }
+      if (given.status === 'failed') return given
+      return this.#exception(new Error(`the run is marked as ${given.status} already, and then threw RunFailed: ${error.message}`, { cause: error }))
+    }
+    if (signal.aborted) return { status: 'exception', message: `the run was stopped: ${describeThrown(signal.reason)}` }
+    return this.#exception(error)
+  }
+
+  #unmarked(): FinalReport {
+    const what = 'the function returned without a mark: it has to call markRunSuccess, markRunFailed or markRunException once'
+    return this.#function.unmarked === 'success' ? this.#warned(what) : { status: 'exception', message: what }
+  }
+
+  #warned(what: string): FinalReport {
+    this.#line('warn', what)
+    return { status: 'succeeded', message: 'the function returned without a mark' }
+  }
+
+  /** Failures of calls that nobody waited for, and reports that were refused for what they held. */
+  #unheard(): { readonly error: unknown } | undefined {
+    const { failure } = this.#reporter
+    if (failure !== undefined && !isRefusal(failure)) return { error: new Error(`a report could not be delivered: ${describeThrown(failure)}`, { cause: failure }) }
+    return this.#calls.unheededFailure()
+  }
+
+  #exception(error: unknown): FinalReport {
+    this.#line('error', explainThrown(error))
+    return { status: 'exception', message: describeThrown(error) }
+  }
+
+  #line(level: LogLevel, text: string): void {
+    const message = cut(this.#scrubber.text(text), TEXT_LIMITS.lineMax)
+    this.#reporter.line({ atMs: this.#context.clock.now(), level, message })
+    this.#context.onLine?.(level, message)
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => {
+    if (signal.aborted) resolve()
+    signal.addEventListener('abort', () => resolve(), { once: true })
+  })
+}

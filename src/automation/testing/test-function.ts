@@ -1,0 +1,64 @@
+import { randomBytes } from 'node:crypto'
+import type { Client } from '../../client/client.ts'
+import { defineFunction, type FunctionBody, type FunctionOptions } from '../function.ts'
+import type { InferInputs, InputsSource } from '../inputs/resolve.ts'
+import type { AutomationRunData, JsonObject, LogLine, ObjectResult } from '../run-data.ts'
+import { runFunction, type RunOutcome } from '../run/run-function.ts'
+import { MemoryRunBackend, type TestArtifact, type TestVersion } from './memory-run-backend.ts'
+
+export interface TestFunctionOptions extends FunctionOptions {
+  /** As a runner would pass them: JSON, not yet checked. */
+  readonly inputs?: JsonObject
+  /** The model: a value as `createNewVersionInProject` takes it. */
+  readonly object: object
+  /** Cancels the run, or stops it: see `signal` of the context. */
+  readonly signal?: AbortSignal
+  readonly projectId?: string
+  /** 268,435,456 by default. */
+  readonly artifactBytesMax?: number
+}
+
+/** What a run left behind. */
+export interface TestedRun {
+  readonly status: RunOutcome['status']
+  readonly message: string
+  readonly result: JsonObject | undefined
+  readonly annotations: readonly ObjectResult[]
+  readonly logs: readonly LogLine[]
+  /** The last one that was told, `undefined` where none was. */
+  readonly progress: { readonly fraction: number; readonly message?: string } | undefined
+  readonly versions: readonly TestVersion[]
+  readonly artifacts: readonly TestArtifact[]
+  /** Of the service in memory that the run worked with: `project(projectId).receive(versions[0].rootObjectId)` is what a version holds. */
+  readonly client: Client
+  readonly projectId: string
+}
+
+/**
+ * Runs a function as a server would, against a service of its own in the memory of this process: no network, no files. Resolves however the function ends.
+ * What it throws in timers and in promises that nobody waits for is the test runner's to report.
+ */
+export async function testFunction<Source extends InputsSource>(body: FunctionBody<InferInputs<Source>>, Inputs: Source, options: TestFunctionOptions): Promise<TestedRun> {
+  const { inputs = {}, object, signal, projectId = 'test', artifactBytesMax, ...functionOptions } = options
+  const automationFunction = defineFunction(body, Inputs, functionOptions)
+  /* Functions that run elsewhere need no service: it is loaded where it is used. */
+  const { memoryService } = await import('./memory-service.ts')
+  const { client } = memoryService()
+  const { root } = await client.project(projectId).send(object)
+  const trigger = { modelId: newId(), versionId: newId(), rootObjectId: root, message: 'the model of the test' }
+  const backend = new MemoryRunBackend({ client, projectId, trigger, ...(artifactBytesMax === undefined ? {} : { artifactBytesMax }) })
+  const { status, message, result } = await runFunction(automationFunction, { backend, runData: runDataOf(projectId, trigger), inputs, ...(signal === undefined ? {} : { signal }) })
+  const { annotations, logs, progress, versions, artifacts } = backend.reported
+  return { status, message, result, annotations, logs, progress, versions, artifacts, client, projectId }
+}
+
+function runDataOf(projectId: string, { modelId, versionId }: { readonly modelId: string; readonly versionId: string }): AutomationRunData {
+  return {
+    projectId, speckleServerUrl: 'http://in.process', automationId: newId(), automationRunId: newId(), functionRunId: newId(),
+    triggers: [{ triggerType: 'versionCreation', payload: { modelId, versionId } }],
+  }
+}
+
+function newId(): string {
+  return randomBytes(16).toString('hex')
+}
