@@ -2,7 +2,7 @@ import { checkProjectId } from '../object/id.ts'
 import type { CallOptions } from '../storage/backend.ts'
 import type { Domain } from './domain/domain.ts'
 import type {
-  Automation, AutomationChange, LogLine, Model, NewAutomation, NewModel, NewModelVersion, ObjectResult, Page, PageRequest, ResultFilter, Run, RunFilter, Version,
+  Automation, AutomationChange, LogLine, Model, NewAutomation, NewModel, NewModelVersion, ObjectResult, Page, PageRequest, ResultFilter, Run, RunDetails, RunFilter, Version,
 } from './types.ts'
 
 /** Automation of one project in process: everything that HTTP does, without HTTP and without access control. Throws `StowageError` as HTTP would answer it. */
@@ -28,7 +28,7 @@ export interface AutomationProject {
   readonly runs: {
     /** On the latest version by default. */
     start(automationId: string, options?: { readonly versionId?: string }): Promise<Run>
-    get(runId: string): Promise<Run>
+    get(runId: string): Promise<RunDetails>
     list(filter?: RunFilter): Promise<Page<Run>>
     cancel(runId: string): Promise<Run>
     rerun(runId: string): Promise<Run>

@@ -97,6 +97,12 @@ export interface Run {
   readonly endedAt: string | null
 }
 
+/** A run that was asked for by its id. */
+export interface RunDetails extends Run {
+  /** What the function handed over with its mark. */
+  readonly result: JsonObject | null
+}
+
 export interface RunFilter extends PageRequest {
   readonly automationId?: string
   readonly modelId?: string

@@ -6,6 +6,8 @@ import { checkMessage, checkName } from './checks.ts'
 const RESULTS_IN_REPORT_MAX = 10_000
 const LOG_LINES_IN_REPORT_MAX = 10_000
 const METADATA_BYTES_MAX = 65_536
+/** It has a record of its own. */
+const RESULT_BYTES_MAX = 49_152
 const APPLICATION_ID_CHARACTERS_MAX = 512
 const TIME_MS_MAX = 8.64e15
 
@@ -22,6 +24,7 @@ const name: Reader<string> = (value, at) => {
 }
 
 const applicationId: Reader<string> = (value, at) => text(value, at).slice(0, APPLICATION_ID_CHARACTERS_MAX)
+const result: Reader<JsonObject> = jsonObject(RESULT_BYTES_MAX)
 const metadata: Reader<JsonObject> = jsonObject(METADATA_BYTES_MAX)
 
 /** Reads what claims to be a `RunReport`. Throws `invalid_request` and `invalid_id`. */
@@ -29,6 +32,7 @@ export const readReport: Reader<RunReport> = object({
   sequence: integer(1, Number.MAX_SAFE_INTEGER),
   status: optional(oneOf('initializing', 'running', 'succeeded', 'failed', 'exception')),
   message: optional(message),
+  result: optional(result),
   progress: optional(object({ fraction: number(0, 1), message: optional(name) })),
   results: optional(list(object({
     category: name,

@@ -1,6 +1,7 @@
-import { mayFollow, type RunReport, type RunStatus } from '../../automation/run-data.ts'
+import { type LogLine, mayFollow, type RunReport, type RunStatus } from '../../automation/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import type { Entry } from '../../storage/backend.ts'
+import { projectKey } from '../records/keys.ts'
 import type { ProjectScope } from '../records/store.ts'
 import type { Logs } from './logs.ts'
 import type { DomainParts } from './parts.ts'
@@ -63,6 +64,12 @@ export class Reports {
     return { status, canceled: isFinal(status) }
   }
 
+  /** Lines that somebody else than the run writes: whoever runs it, and sees what its process prints. They may come when the run has ended. */
+  async addLogs(projectId: string, runId: string, lines: readonly LogLine[]): Promise<void> {
+    const { changes, logs } = this.#parts
+    await changes.change(projectId, runId, (run, scope) => logs.added(scope, run, lines))
+  }
+
   /** What the server itself says of a run in the end; a run that has ended stays as it is. */
   async end(projectId: string, runId: string, status: 'exception' | 'timeout', message: string): Promise<void> {
     await this.#parts.changes.change(projectId, runId, (run) => (isFinal(run.status) ? undefined : { run: { status, message } }))
@@ -76,6 +83,7 @@ export class Reports {
     const { store, times, results, logs } = this.#parts
     const put: Entry[] = []
     let change: Partial<RunRecord> = { sequence: report.sequence, leaseUntilMs: store.clock.now() + times.leaseMs }
+    if (report.result !== undefined) put.push(store.entry(projectKey(scope, 'outcome', run.id), report.result))
     if (report.status !== undefined) change = { ...change, status: report.status, message: report.message ?? null }
     if (report.progress !== undefined) change = { ...change, progress: { fraction: report.progress.fraction, message: report.progress.message ?? null } }
     if (prepared !== undefined) {

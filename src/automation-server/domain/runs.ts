@@ -1,7 +1,8 @@
+import type { JsonObject } from '../../automation/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import { projectKey } from '../records/keys.ts'
 import { expectAbsent, PAGE_ITEMS_DEFAULT, type ProjectScope } from '../records/store.ts'
-import type { Page, Run, RunCause, RunFilter } from '../types.ts'
+import type { Page, Run, RunCause, RunDetails, RunFilter } from '../types.ts'
 import type { AutomationRecord, Automations } from './automations.ts'
 import { checkPage, checkResourceId, notHeld } from './checks.ts'
 import type { Models } from './models.ts'
@@ -68,8 +69,10 @@ export class Runs {
   }
 
   /** Throws `not_found`. */
-  async get(projectId: string, runId: string): Promise<Run> {
-    return runView((await this.#parts.changes.found(projectId, runId)).stored.value)
+  async get(projectId: string, runId: string): Promise<RunDetails> {
+    const { scope, stored } = await this.#parts.changes.found(projectId, runId)
+    const result = await this.#parts.store.get<JsonObject>(scope, 'outcome', runId)
+    return { ...runView(stored.value), result: result?.value ?? null }
   }
 
   /** The newest first. */
