@@ -4,8 +4,10 @@ import { type AutomationProject, automationProject } from './automation-project.
 import { BackgroundLoop } from './background-loop.ts'
 import { ActiveRuns } from './domain/active-runs.ts'
 import { Domain } from './domain/domain.ts'
-import { type FunctionDefinition, FunctionRegistry } from './domain/functions.ts'
+import { FunctionRegistry } from './domain/functions.ts'
 import { SecretBox, type SecretKey } from './domain/secrets.ts'
+import { type RegisteredAs, withExecutor } from './executors/definitions.ts'
+import { FailureGuard } from './executors/failure-guard.ts'
 import { automationResources } from './http/resources.ts'
 import { type AutomationLimits, DEFAULT_RUN_TIMES, positive, resolveAutomationLimits, type RunTimes } from './options.ts'
 import { RunQueue } from './queue.ts'
@@ -15,20 +17,22 @@ import { expireRuns, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.t
 import type { FunctionView } from './types.ts'
 
 export interface AutomationOptions extends Partial<RunTimes> {
-  readonly functions?: readonly FunctionDefinition[]
+  readonly functions?: readonly RegisteredAs[]
   /** What seals secrets among inputs: the first one seals, all of them open. Without one, automations with secrets are refused. */
   readonly secretKeys?: readonly SecretKey[]
   readonly limits?: Partial<AutomationLimits>
   /** Runs at a time. 2 by default. */
   readonly concurrency?: number
-  /** Where functions in other processes find the service, with its prefix; asked when a run starts. */
-  readonly serverUrl?: string | (() => string)
+  /** How often a run is started anew whose runner was lost before it had reported anything. 1 by default: a run that is lost is a time-out. */
+  readonly attemptsMax?: number
+  /** Where functions in other processes find the service, with its prefix. No run is taken up before it resolves. */
+  readonly serverUrl?: string | (() => string | Promise<string>)
 }
 
 /** Automation functions on a service: pass it among its `extensions`. */
 export interface AutomationExtension<H = unknown> extends ServiceExtension<H> {
   /** Throws `TypeError` for a definition that cannot be or an id that is taken, and `InputsError` for inputs that no form can show. */
-  register(definition: FunctionDefinition): FunctionView
+  register(registered: RegisteredAs): FunctionView
   /** The functions that are registered, in the order of their ids. */
   functions(): readonly FunctionView[]
   /** What HTTP does for one project, in process and without access control. Throws `invalid_id`. */
@@ -40,7 +44,7 @@ export interface AutomationExtension<H = unknown> extends ServiceExtension<H> {
 const CONCURRENCY = 2
 /** How often blobs and old runs are gone through, from the opening on. */
 const STORAGE_SWEEP_INTERVAL_MS = 86_400_000
-const ATTEMPTS_MAX = 3
+const ATTEMPTS_MAX = 1
 /** Where a client in this process is told the service is: nothing is ever sent there. */
 const IN_PROCESS_ORIGIN = 'http://stowage.internal'
 
@@ -62,6 +66,8 @@ class Automation<H> implements AutomationExtension<H> {
   readonly #secrets: SecretBox
   readonly #limits: AutomationLimits
   readonly #times: RunTimes
+  readonly #attemptsMax: number
+  readonly #guard = new FailureGuard()
   readonly #closing = new AbortController()
   readonly #sweeps: BackgroundLoop
   #attached: Attached<H> | undefined
@@ -78,7 +84,8 @@ class Automation<H> implements AutomationExtension<H> {
     }
     this.#sweeps = new BackgroundLoop(() => this.#sweep(), sweepIntervalMs)
     positive('concurrency', options.concurrency ?? CONCURRENCY)
-    for (const definition of options.functions ?? []) this.#functions.register(definition)
+    this.#attemptsMax = positive('attemptsMax', options.attemptsMax ?? ATTEMPTS_MAX)
+    for (const registered of options.functions ?? []) this.#functions.register(withExecutor(registered, this.#guard))
   }
 
   attach(context: ServiceContext<H>): ReturnType<ServiceExtension<H>['attach']> {
@@ -91,7 +98,7 @@ class Automation<H> implements AutomationExtension<H> {
     const active = new ActiveRuns(domain.store, (error) => context.logger?.error({ err: error }, 'a run cannot be read'))
     const { serverUrl = `${IN_PROCESS_ORIGIN}${prefix}`, concurrency = CONCURRENCY } = this.#options
     const queue = new RunQueue({
-      domain, active, concurrency, fetch: context.fetch, logger: context.logger, attemptsMax: ATTEMPTS_MAX,
+      domain, active, concurrency, fetch: context.fetch, logger: context.logger, attemptsMax: this.#attemptsMax,
       serverUrl: typeof serverUrl === 'function' ? serverUrl : () => serverUrl,
     })
     this.#attached = { context, domain, queue, active }
@@ -123,10 +130,11 @@ class Automation<H> implements AutomationExtension<H> {
     this.#parts.domain.signals.close()
     await this.#parts.queue.close(graceMs)
     await this.#sweeps.stop()
+    this.#guard.close()
   }
 
-  register(definition: FunctionDefinition): FunctionView {
-    const view = this.#functions.register(definition)
+  register(registered: RegisteredAs): FunctionView {
+    const view = this.#functions.register(withExecutor(registered, this.#guard))
     this.#attached?.queue.wake()
     return view
   }
@@ -164,7 +172,7 @@ class Automation<H> implements AutomationExtension<H> {
     const { signal } = this.#closing
     const steps = [
       () => domain.triggers.run(signal),
-      () => endLostRuns({ domain, active, attemptsMax: ATTEMPTS_MAX }, signal),
+      () => endLostRuns({ domain, active, attemptsMax: this.#attemptsMax }, signal),
       async () => queue.wake(),
       () => this.#sweepStorage(domain, signal),
     ]

@@ -1,4 +1,4 @@
-import type { RunFile } from '../automation/run-data.ts'
+import type { LogLine, RunFile } from '../automation/run-data.ts'
 import type { RunBackend } from '../automation/run-backend.ts'
 import type { Run } from './types.ts'
 
@@ -10,6 +10,8 @@ export interface RunStart {
   readonly runFile: RunFile
   /** Where a function in this process reports. */
   readonly backend: RunBackend
+  /** Adds what the function does not report itself, such as the output of its process, without secrets. Lines beyond the limit of a run are left out. */
+  readonly addLogs: (lines: readonly LogLine[]) => Promise<void>
   /** Texts that must not stand in logs and messages: the secrets among the inputs, and the token. */
   readonly secretTexts: readonly string[]
   /** When the run must have ended, as the service's clock has it. `cancel` is called then. */
@@ -20,13 +22,15 @@ export interface RunStart {
 export type StopReason = 'canceled' | 'timeout' | 'lost' | 'closing'
 
 export interface RunHandle {
-  /** Asks the function to stop, and makes it stop after a while. Calling it again is fine. Must not throw. */
-  cancel(reason: StopReason): void
   /**
-   * Resolves once nothing of the run goes on any more, whatever it reported. A run that has reported no final status by then becomes an exception; so it
-   * does when this rejects, with the message of the error, which must hold no secrets.
+   * Asks the function to stop, and makes it stop after a while, or after `graceMs` where that is given. Calling it again is fine. Must not throw.
    */
-  readonly ended: Promise<void>
+  cancel(reason: StopReason, graceMs?: number): void
+  /**
+   * Resolves once nothing of the run goes on any more, whatever it reported. A run that has reported no final status by then becomes an exception, with the
+   * text that this resolves to, if any, as its message; so it does when this rejects, with the message of the error. Neither may hold secrets.
+   */
+  readonly ended: Promise<string | void>
 }
 
 /** How a function is run. One belongs to each function. */

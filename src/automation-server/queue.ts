@@ -1,3 +1,5 @@
+import { endedBy } from '../automation/run/abort.ts'
+import { outsideRun } from '../automation/run/failures.ts'
 import type { ServiceContext } from '../extension.ts'
 import { StowageError } from '../errors.ts'
 import type { Domain } from './domain/domain.ts'
@@ -12,7 +14,7 @@ export interface QueueOptions {
   readonly fetch: ServiceContext<never>['fetch']
   readonly logger: ServiceContext<never>['logger']
   /** Where functions that run elsewhere find the service. */
-  readonly serverUrl: () => string
+  readonly serverUrl: () => string | Promise<string>
   /** Runs at a time. */
   readonly concurrency: number
   /** How often a run whose runner was lost before it reported anything is taken up. */
@@ -21,12 +23,20 @@ export interface QueueOptions {
 
 /** Beats in a lease. */
 const RENEWALS_IN_LEASE = 3
+/** What runs has this part of the time in which the service closes; the rest is for what is to be noted then. */
+const CLOSING_SHARE = 0.8
 const MESSAGE_CHARACTERS_MAX = 2_000
 
 interface Running {
   readonly projectId: string
   readonly done: Promise<void>
-  stop(reason: StopReason): void
+  stop(reason: StopReason, graceMs: number): void
+}
+
+interface Taken {
+  readonly projectId: string
+  readonly run: RunRecord
+  readonly url: string
 }
 
 /** Takes up pending runs, so many at a time, and sees each to its end. What it knows is in the storage: another process, or a restart, goes on. */
@@ -35,7 +45,7 @@ export class RunQueue {
   readonly #running = new Map<string, Running>()
   #taking: Promise<void> | undefined
   #isWoken = false
-  #isClosed = false
+  readonly #closing = new AbortController()
 
   constructor(options: QueueOptions) {
     this.#options = options
@@ -49,6 +59,10 @@ export class RunQueue {
       this.#taking = undefined
       if (this.#isWoken && !this.#isClosed) this.wake()
     })
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted
   }
 
   /** Waits until nothing is taken up and nothing runs. */
@@ -66,9 +80,9 @@ export class RunQueue {
 
   /** Takes up nothing more and asks what runs to stop; waits `graceMs` for it. */
   async close(graceMs: number): Promise<void> {
-    this.#isClosed = true
+    this.#closing.abort(new StowageError('closing', 'the service is closing'))
     await this.#taking
-    for (const running of this.#running.values()) running.stop('closing')
+    for (const running of this.#running.values()) running.stop('closing', graceMs * CLOSING_SHARE)
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
       timer = setTimeout(resolve, graceMs)
@@ -78,16 +92,17 @@ export class RunQueue {
   }
 
   async #take(): Promise<void> {
-    const { active, concurrency, logger } = this.#options
+    const { active, concurrency, logger, serverUrl } = this.#options
     this.#isWoken = false
     if (this.#running.size >= concurrency) return
     try {
+      const url = await endedBy(this.#closing.signal, async () => serverUrl())
       for await (const found of active.all()) {
         if (this.#isClosed || this.#running.size >= concurrency) return
-        if (!this.#running.has(found.run.id) && this.#isFree(found.run)) await this.#takeUp(found)
+        if (!this.#running.has(found.run.id) && this.#isFree(found.run)) await this.#takeUp(found, url)
       }
     } catch (error) {
-      logger?.error({ err: error }, 'pending runs could not be taken up; it is tried again')
+      if (!this.#isClosed) logger?.error({ err: error }, 'pending runs could not be taken up; it is tried again')
     }
   }
 
@@ -97,7 +112,7 @@ export class RunQueue {
     return status === 'pending' && (leaseUntilMs === null || leaseUntilMs <= domain.store.clock.now()) && attempt < attemptsMax && domain.options.functions.find(functionId) !== undefined
   }
 
-  async #takeUp({ projectId, run: { id } }: ActiveRun): Promise<void> {
+  async #takeUp({ projectId, run: { id } }: ActiveRun, url: string): Promise<void> {
     const { domain } = this.#options
     let isMine = false
     const run = await domain.changes.change(projectId, id, (run) => {
@@ -109,47 +124,46 @@ export class RunQueue {
         ? { run: { attempt: run.attempt + 1, sequence: 0, functionVersion, leaseUntilMs: nowMs + leaseMs, deadlineMs: nowMs + runMsMax, startedAt: domain.store.nowText() } }
         : undefined
     })
-    if (isMine) this.#begin(projectId, run)
+    if (isMine) outsideRun(() => this.#begin(projectId, run, url))
   }
 
-  #begin(projectId: string, run: RunRecord): void {
-    const stopping = new AbortController()
-    const done = this.#see(projectId, run, stopping.signal).catch((error: unknown) => {
+  #begin(projectId: string, run: RunRecord, url: string): void {
+    const stopping = new Stopping()
+    const done = this.#see({ projectId, run, url }, stopping).catch((error: unknown) => {
       if (isGone(error)) return
       this.#options.logger?.error({ err: error }, 'a run could not be seen to its end; its lease runs out')
     }).finally(() => {
       this.#running.delete(run.id)
       this.wake()
     })
-    this.#running.set(run.id, { projectId, done, stop: (reason) => stopping.abort(reason) })
+    this.#running.set(run.id, { projectId, done, stop: (reason, graceMs) => stopping.stop(reason, graceMs) })
   }
 
   /** From its start until nothing of it goes on and it has a final status. */
-  async #see(projectId: string, run: RunRecord, stopping: AbortSignal): Promise<void> {
+  async #see({ projectId, run, url }: Taken, stopping: Stopping): Promise<void> {
     const { domain } = this.#options
     let message = 'the function ended without reporting a status'
     try {
-      const handle = domain.options.functions.get(run.functionId).executor.start(await this.#startOf(projectId, run))
+      const handle = domain.options.functions.get(run.functionId).executor.start(await this.#startOf(projectId, run, url))
       const watch = this.#watch(projectId, run, handle, stopping)
-      await handle.ended.finally(() => watch.end())
+      message = clean((await handle.ended.finally(() => watch.end())) ?? message)
     } catch (error) {
-      message = describe(error)
+      message = clean(error instanceof Error ? error.message : String(error))
     }
     if (stopping.reason === 'closing') message = 'the service closed before the function had ended'
     await domain.reports.end(projectId, run.id, 'exception', message)
   }
 
-  async #startOf(projectId: string, run: RunRecord): Promise<RunStart> {
-    const { domain, fetch, serverUrl } = this.#options
+  async #startOf(projectId: string, run: RunRecord, url: string): Promise<RunStart> {
+    const { domain, fetch } = this.#options
     const { scope } = await domain.changes.found(projectId, run.id)
     const kept = await domain.runs.inputs(scope, run.id)
     const functionInputs = domain.options.secrets.open(kept, { projectId, automationId: run.automationId })
     const deadlineMs = run.deadlineMs ?? domain.store.clock.now() + domain.options.times.runMsMax
     const token = await domain.tokens.issue({ projectId, runId: run.id, attempt: run.attempt }, deadlineMs)
     const { id, automationId, modelId, versionId } = run
-    const url = serverUrl()
     return {
-      projectId, run: runView(run), deadlineMs,
+      projectId, run: runView(run), deadlineMs, addLogs: (lines) => domain.reports.addLogs(projectId, id, lines),
       secretTexts: [token, ...Object.keys(kept.sealed).map((name) => functionInputs[name]).filter((text) => typeof text === 'string')],
       runFile: {
         speckleToken: token, functionInputs,
@@ -163,7 +177,7 @@ export class RunQueue {
   }
 
   /** Renews the lease, and tells the function when it is to stop. */
-  #watch(projectId: string, run: RunRecord, handle: RunHandle, stopping: AbortSignal): { end(): void } {
+  #watch(projectId: string, run: RunRecord, handle: RunHandle, stopping: Stopping): { end(): void } {
     const { domain } = this.#options
     const { leaseMs, runMsMax } = domain.options.times
     const look = (): void => {
@@ -175,15 +189,13 @@ export class RunQueue {
       handle.cancel('timeout')
     }, Math.min(runMsMax, 2 ** 31 - 1))
     const unlisten = domain.signals.listen(run.id, () => void this.#lookForEnd(projectId, run, handle))
-    const onStop = (): void => handle.cancel(stopping.reason as StopReason)
-    stopping.addEventListener('abort', onStop)
-    if (stopping.aborted) onStop()
+    stopping.follow(handle)
     return {
       end: () => {
         clearInterval(beat)
         clearTimeout(limit)
         unlisten()
-        stopping.removeEventListener('abort', onStop)
+        stopping.follow(undefined)
       },
     }
   }
@@ -220,7 +232,26 @@ function isGone(error: unknown): boolean {
   return error instanceof StowageError && error.code === 'not_found'
 }
 
-function describe(error: unknown): string {
-  const message = error instanceof Error ? error.message : String(error)
+/** Asks a run to stop, also one that is just about to begin. */
+class Stopping {
+  #handle: RunHandle | undefined
+  #asked: { readonly reason: StopReason; readonly graceMs: number } | undefined
+
+  get reason(): StopReason | undefined {
+    return this.#asked?.reason
+  }
+
+  stop(reason: StopReason, graceMs: number): void {
+    this.#asked = { reason, graceMs }
+    this.#handle?.cancel(reason, graceMs)
+  }
+
+  follow(handle: RunHandle | undefined): void {
+    this.#handle = handle
+    if (this.#asked !== undefined) handle?.cancel(this.#asked.reason, this.#asked.graceMs)
+  }
+}
+
+function clean(message: string): string {
   return message.replace(/(?![\n\t])\p{Cc}|\p{Surrogate}/gu, ' ').slice(0, MESSAGE_CHARACTERS_MAX)
 }

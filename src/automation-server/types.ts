@@ -97,8 +97,9 @@ export interface Run {
   readonly endedAt: string | null
 }
 
-/** One run with what the function handed over at its end. */
+/** A run that was asked for by its id. */
 export interface RunDetails extends Run {
+  /** What the function handed over with its mark; `null` where it handed over nothing. */
   readonly result: JsonObject | null
 }
 

@@ -1,4 +1,4 @@
-import { mayFollow, type RunReport, type RunStatus } from '../../automation/run-data.ts'
+import { type LogLine, mayFollow, type RunReport, type RunStatus } from '../../automation/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import type { Entry } from '../../storage/backend.ts'
 import type { ProjectScope } from '../records/store.ts'
@@ -62,6 +62,12 @@ export class Reports {
     const { store, times, changes } = this.#parts
     const { status } = await changes.change(projectId, runId, (run) => (isFinal(run.status) ? undefined : { run: { leaseUntilMs: store.clock.now() + times.leaseMs } }))
     return { status, canceled: isFinal(status) }
+  }
+
+  /** Lines that somebody else than the run writes: whoever runs it, and sees what its process prints. They may come when the run has ended. */
+  async addLogs(projectId: string, runId: string, lines: readonly LogLine[]): Promise<void> {
+    const { changes, logs } = this.#parts
+    await changes.change(projectId, runId, (run, scope) => logs.added(scope, run, lines))
   }
 
   /** What the server itself says of a run in the end; a run that has ended stays as it is. */
