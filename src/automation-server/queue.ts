@@ -30,7 +30,7 @@ const MESSAGE_CHARACTERS_MAX = 2_000
 interface Running {
   readonly projectId: string
   readonly done: Promise<void>
-  stop(reason: StopReason, graceMs: number): void
+  stop(reason: StopReason, graceMs?: number): void
 }
 
 interface Taken {
@@ -235,13 +235,13 @@ function isGone(error: unknown): boolean {
 /** Asks a run to stop, also one that is just about to begin. */
 class Stopping {
   #handle: RunHandle | undefined
-  #asked: { readonly reason: StopReason; readonly graceMs: number } | undefined
+  #asked: { readonly reason: StopReason; readonly graceMs: number | undefined } | undefined
 
   get reason(): StopReason | undefined {
     return this.#asked?.reason
   }
 
-  stop(reason: StopReason, graceMs: number): void {
+  stop(reason: StopReason, graceMs?: number): void {
     this.#asked = { reason, graceMs }
     this.#handle?.cancel(reason, graceMs)
   }
