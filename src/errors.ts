@@ -30,6 +30,7 @@ export const ERROR_STATUS = {
   part_header_too_large: 413,
   id_list_too_large: 413,
   tables_too_large: 413,
+  results_too_large: 413,
   unsupported_media_type: 415,
   range_not_satisfiable: 416,
   internal: 500,

@@ -13,6 +13,8 @@ export interface ServiceContext<H> {
   /** `undefined` over a host's own `ObjectStore`. Keys of records begin with the kind `x` and blob names with `x/`: all others are the object store's. */
   readonly backend: StorageBackend | undefined
   readonly graphs: ClosureSelector
+  /** Opens the service, as its first request does; what an extension does in process waits for it. Not to be awaited in `open`. */
+  readonly ready: () => Promise<void>
   /** Lets a request through to its operation: 401 without a principal, 403 without the right in the project that its path names. */
   readonly guard: Guard<H>
   /** Who makes a request, for paths that name no project. */
@@ -40,6 +42,8 @@ export interface ServiceExtension<H = unknown> {
   open?(): Promise<void>
   /** A project was removed: nothing of it may be readable once this resolves. */
   removeProject?(projectId: string): Promise<void>
+  /** Ids of the projects that it holds something of, in batches. */
+  projects?(): AsyncIterable<readonly string[]>
   /** The service is about to close: what runs by itself has `graceMs` to end. Requests are still answered, so that it can. */
   close?(options: { readonly graceMs: number }): Promise<void>
 }

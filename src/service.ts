@@ -109,6 +109,7 @@ class Service<H> implements ObjectService<H> {
     const context: ServiceContext<H> = {
       backend: 'backend' in options ? options.backend : undefined,
       graphs: this.#store,
+      ready: () => this.ready(),
       guard,
       authenticate: (request) => access.authenticate(request),
       authorize: (principal, projectId, right) => access.authorize(principal, projectId, right),
@@ -159,7 +160,14 @@ class Service<H> implements ObjectService<H> {
   async *projects(): AsyncGenerator<readonly string[]> {
     this.#flights.checkOpen()
     await this.ready()
-    yield* this.#store.projects()
+    const told = new Set<string>()
+    for (const source of [this.#store, ...this.#extensions]) {
+      for await (const ids of source.projects?.() ?? []) {
+        const others = ids.filter((id) => !told.has(id))
+        for (const id of others) told.add(id)
+        if (others.length > 0) yield others
+      }
+    }
   }
 
   close(options: { readonly graceMs?: number } = {}): Promise<void> {

@@ -10,6 +10,12 @@ const LONGER_FILES: Readonly<Record<string, string>> = {}
 
 const STAGES: readonly string[] = ['src/access/', 'src/decode/', 'src/store/', 'src/emit/', 'src/http/', 'src/cli/']
 
+/** What automation is built on, and what knows nothing of it. */
+const CORE: readonly string[] = [
+  'adapters/', 'src/access/', 'src/client/', 'src/compression/', 'src/decode/', 'src/emit/', 'src/extension.ts', 'src/http/', 'src/index.ts', 'src/mounts/', 'src/object/',
+  'src/service.ts', 'src/storage/', 'src/store/',
+]
+
 interface Direction {
   readonly from: readonly string[]
   readonly mayNotImport: readonly string[]
@@ -29,6 +35,9 @@ const DIRECTIONS: readonly Direction[] = [
   { from: ['src/events/'], mayNotImport: STAGES },
   { from: STAGES.filter((stage) => stage !== 'src/cli/'), mayNotImport: ['src/metrics/'] },
   { from: ['src/openapi/'], mayNotImport: [...STAGES, 'src/object/', 'src/storage/', 'src/compression/', 'src/service.ts', 'src/index.ts'] },
+  { from: CORE, mayNotImport: ['src/automation/', 'src/automation-server/'] },
+  { from: ['src/automation/'], mayNotImport: ['src/automation-server/'] },
+  { from: ['src/automation-server/'], mayNotImport: ['src/cli/', 'src/index.ts', 'src/service.ts', 'src/decode/', 'src/emit/'] },
   { from: ['src/storage/'], mayNotImport: STAGES },
   { from: [...STAGES, 'src/object/', 'src/storage/', 'src/client/', 'src/mounts/', 'src/service.ts'], mayNotImport: ['src/automation/'] },
   { from: ['src/automation/'], mayNotImport: [...STAGES, 'src/storage/', 'src/service.ts', 'src/index.ts'], except: ['src/automation/testing/memory-service.ts'] },

@@ -103,12 +103,14 @@ export async function accessFromFolder(dataFolder: string, options: { readonly c
 
 /** What is wrong with the files that say who may use a folder, one message each. Nothing is made or changed. */
 export async function* damagedAccessFiles(dataFolder: string): AsyncGenerator<string> {
-  const keyPath = join(accessFolder(dataFolder), 'key')
-  const text = await readIfThere(keyPath)
-  try {
-    if (text !== undefined) keyOf(keyPath, text)
-  } catch (error) {
-    yield (error as Error).message
+  for (const name of ['key', 'secrets-key']) {
+    const keyPath = join(accessFolder(dataFolder), name)
+    const text = await readIfThere(keyPath)
+    try {
+      if (text !== undefined) keyOf(keyPath, text)
+    } catch (error) {
+      yield (error as Error).message
+    }
   }
   for (const jti of await namesIn(tokensFolder(dataFolder))) {
     try {
@@ -147,7 +149,7 @@ async function folderSecret(dataFolder: string): Promise<Uint8Array> {
 function keyOf(path: string, text: string): Uint8Array {
   const hex = unseal(text) ?? ''
   if (KEY_TEXT.test(hex)) return new Uint8Array(Buffer.from(hex, 'hex'))
-  throw new StowageError('corrupt_data', `${path} is not a key; it must be a line of 64 hex digits and one of their CRC-32 (remove it to get a new key: all tokens lose their effect)`)
+  throw new StowageError('corrupt_data', `${path} is not a key; it must be a line of 64 hex digits and one of their CRC-32 (restore it, or remove it to get a new one: what the old one signed or sealed is lost)`)
 }
 
 async function newKey(path: string): Promise<string> {

@@ -32,11 +32,13 @@ export function checkCommand(): Command {
 }
 
 async function check({ data, sample, json = false }: CheckCommandOptions): Promise<void> {
+  const { checkAutomation } = await import('../automation-server/upkeep/check.ts')
   const { checkStore } = await import('../store/upkeep/check.ts')
   const { damage } = await import('../store/upkeep/finding.ts')
   async function* findings(backend: StorageBackend): AsyncGenerator<Finding> {
     for await (const message of damagedAccessFiles(data)) yield damage(undefined, 'access', message)
     yield* checkStore(backend, { sampleEvery: sample })
+    yield* checkAutomation(backend)
   }
   await withExistingStorage(data, (backend) => printFindings(findings(backend), json))
 }

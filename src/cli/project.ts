@@ -68,9 +68,10 @@ async function remove(project: string, { data, yes = false, json }: RemoveOption
 }
 
 async function withService(dataFolder: string, use: (service: ObjectService) => Promise<void>): Promise<void> {
+  const { automation } = await import('../automation-server/automation.ts')
   const { createObjectService } = await import('../service.ts')
   await withExistingStorage(dataFolder, async (backend) => {
-    const service = createObjectService({ backend, access: openAccess() })
+    const service = createObjectService({ backend, access: openAccess(), extensions: [automation()] })
     try {
       await use(service)
     } finally {

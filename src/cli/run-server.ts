@@ -1,6 +1,8 @@
 import type { Server } from 'node:http'
 import type { Command } from 'commander'
 import { accessFromFolder } from '../access/token-store.ts'
+import { automation } from '../automation-server/automation.ts'
+import { secretKeyFromFolder } from '../automation-server/secret-key-file.ts'
 import { normalizePrefix } from '../http/router.ts'
 import { DEFAULT_LIMITS, type Limits } from '../limits.ts'
 import { continueOnExpect, createObjectService, type ObjectService } from '../service.ts'
@@ -40,7 +42,9 @@ const METRICS_PORT = 9_464
 export async function runServer(options: ServeOptions, command: Command): Promise<void> {
   const stop = signalToStop()
   const { backend, kind } = await storageOf(options.data, options.storage)
-  const service = createService({ backend, access: await accessFromFolder(options.data), ...serviceOptions(options) }, command)
+  let url = ''
+  const extensions = [automation({ secretKeys: [await secretKeyFromFolder(options.data)], serverUrl: () => url })]
+  const service = createService({ backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) }, command)
   let metrics: Server | undefined
   try {
     await service.ready()
@@ -48,7 +52,7 @@ export async function runServer(options: ServeOptions, command: Command): Promis
     const metricsUrl = metrics === undefined ? undefined : await listenForMetrics(metrics, options)
     const server = boundedServer(withHealth(service, service.node), options.connectionsMax)
     continueOnExpect(server, service)
-    const url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
+    url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
     if (options.json) printJson({ url, pid: process.pid, data: options.data, storage: kind, ...(metricsUrl === undefined ? {} : { metricsUrl }) })
     else printLine(`stowage serves ${kind === 'memory' ? 'from memory' : options.data} on ${url}${metricsUrl === undefined ? '' : `, metrics on ${metricsUrl}`}`)
     await stop

@@ -21,8 +21,11 @@ export function openService(options: ServedOptions = {}): ObjectService {
 }
 
 /** The same behind a port of this machine; both end with the test. */
-export async function served(t: TestContext, options: ServedOptions = {}): Promise<Served> {
-  const service = openService(options)
+export function served(t: TestContext, options: ServedOptions = {}): Promise<Served> {
+  return behindPort(t, openService(options))
+}
+
+export async function behindPort(t: TestContext, service: ObjectService): Promise<Served> {
   const server = createServer((req, res) => service.node(req, res))
   continueOnExpect(server, service)
   server.listen(0, '127.0.0.1')

@@ -2,7 +2,11 @@ import { constants } from 'node:os'
 import { type AutomationFunction, RunInterrupted } from '../function.ts'
 import { httpRunBackend } from '../http/http-run-backend.ts'
 import { type RunOutcome, type StartedRun, startRun } from '../run/run-function.ts'
+import type { LogLevel } from '../run-data.ts'
 import { readRunFile } from './run-file.ts'
+
+/** Set where the output of the process becomes lines of the run's log: those that the function itself wrote are there already. */
+const CAPTURED = 'STOWAGE_RUN_CAPTURED'
 
 /** Times of a run in a process of its own, in milliseconds. */
 export interface ProcessTimes {
@@ -25,7 +29,7 @@ export async function runInThisProcess(automationFunction: AutomationFunction, p
     inputs: runFile.functionInputs,
     secrets: [runFile.speckleToken],
     signal: watch.signal,
-    onLine: (level, line) => void process.stderr.write(`${level}: ${line}\n`),
+    ...(process.env[CAPTURED] === undefined ? { onLine: (level: LogLevel, line: string) => void process.stderr.write(`${level}: ${line}\n`) } : {}),
   })
   watch.follow(run)
   const outcome = await run.outcome
@@ -41,7 +45,8 @@ class ProcessWatch {
   #isOver = false
 
   constructor() {
-    process.stderr.on('error', () => undefined)
+    /* Whoever read what is written may be gone. */
+    for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
     for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => this.#onSignal(name))
     for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, (error: unknown) => this.#fail(error))
     process.on('beforeExit', () => this.#onIdle())

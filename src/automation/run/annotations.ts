@@ -6,7 +6,7 @@ import { checkName, checkText, cut, messageText } from './texts.ts'
 /** Objects in one result; an annotation of more becomes several that are alike. */
 const OBJECTS_PER_RESULT_MAX = 1_000
 const OBJECTS_PER_CALL_MAX = 1_000_000
-const METADATA_LENGTH_MAX = 32_768
+const METADATA_BYTES_MAX = 32_768
 const ID_LENGTH_MAX = 512
 
 /** An annotation as results. Throws `TypeError` and `invalid_request`. */
@@ -26,7 +26,8 @@ export function* annotationResults(level: ResultLevel, category: string, objects
 export function plainJson(what: string, value: JsonObject): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError(`${what} must be an object`)
   const text = jsonText(what, value)
-  if (text.length > METADATA_LENGTH_MAX) throw new StowageError('invalid_request', `${what} has ${text.length} characters as JSON; the most is ${METADATA_LENGTH_MAX}`)
+  const bytes = Buffer.byteLength(text)
+  if (bytes > METADATA_BYTES_MAX) throw new StowageError('invalid_request', `${what} has ${bytes} bytes as JSON; the most is ${METADATA_BYTES_MAX}`)
   return JSON.parse(text) as JsonObject
 }
 

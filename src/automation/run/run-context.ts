@@ -126,7 +126,7 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
     const { calls, reporter, scrubber } = this.#parts
     calls.checkOpen('progress')
     if (!(fraction >= 0 && fraction <= 1)) throw new RangeError(`progress is ${shown(fraction)}; it must be a number between 0 and 1`)
-    reporter.progress({ fraction, ...(message === undefined ? {} : { message: lineText(scrubber.text(message)) }) })
+    reporter.progress({ fraction, ...(message === undefined || message.trim() === '' ? {} : { message: lineText(scrubber.text(message)) }) })
   }
 
   /** Between batches the function waits for its own annotations, so that they do not pile up. */

@@ -50,6 +50,8 @@ export interface StartedRun {
   readonly outcome: Promise<RunOutcome>
   /** Ends the run as an exception, for what was thrown outside of the function's own promise; the function has its grace period, or as long as is given here. */
   fail(error: unknown, graceMs?: number): void
+  /** As when `signal` aborts with this reason. The function then has its grace period, or as long as is given here. */
+  stop(reason: Error, graceMs?: number): void
 }
 
 const LEASE_INTERVAL_MS = 10_000
@@ -63,7 +65,7 @@ export function runFunction(automationFunction: AutomationFunction, options: Run
 
 export function startRun(automationFunction: AutomationFunction, options: RunOptions): StartedRun {
   const run = new Run(automationFunction, options)
-  return { outcome: run.run(), fail: (error, graceMs) => run.fail(error, graceMs) }
+  return { outcome: run.run(), fail: (error, graceMs) => run.fail(error, graceMs), stop: (reason, graceMs) => run.stop(reason, graceMs) }
 }
 
 /** How the function came to its end. */
@@ -100,6 +102,12 @@ class Run {
     this.#failure ??= { error }
     this.#graceMs = graceMs
     this.#stop.abort(error)
+  }
+
+  stop(reason: Error, graceMs: number = this.#graceMs): void {
+    if (this.#stop.signal.aborted) return
+    this.#graceMs = graceMs
+    this.#stop.abort(reason)
   }
 
   async run(): Promise<RunOutcome> {

@@ -71,6 +71,11 @@ export function parseHex(part: string): number {
   return Number.parseInt(part, 16)
 }
 
+/** Whether a blob belongs to what extends a service: names under `x/` are not the object store's. */
+export function isOfExtension(blobName: string): boolean {
+  return blobName.startsWith('x/')
+}
+
 /** The first segment of a project's blob names: ids never become paths. */
 export function projectFolder(projectId: string): string {
   return createHash('sha256').update(projectId, 'utf8').digest('hex')

@@ -4,7 +4,7 @@ import { checkBlocks, readWholeTables } from './check-pack.ts'
 import { checkPlan } from './check-plan.ts'
 import { CheckState } from './check-state.ts'
 import { damage, damageBy, note, type Finding } from './finding.ts'
-import { keyBounds, keyParts, packBlobName, parseHex } from '../records/keys.ts'
+import { isOfExtension, keyBounds, keyParts, packBlobName, parseHex } from '../records/keys.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import { packOf, type Pack } from '../pack/pack-catalog.ts'
 import { tableEntry, type PackTables } from '../pack/pack-format.ts'
@@ -140,7 +140,7 @@ async function* checkPlans({ records, blobs, state, signal }: CheckParts): Async
 async function* checkOtherBlobs({ blobs, state, signal }: CheckParts): AsyncGenerator<Finding> {
   for await (const batch of blobs.list('', { signal })) {
     for (const { name, size } of batch) {
-      if (state.named.has(name)) continue
+      if (state.named.has(name) || isOfExtension(name)) continue
       if (!isTombstone(name)) {
         yield note(undefined, `blob ${name}`, `no record names its ${size} bytes: an upload that was not acknowledged, or a plan that was replaced`)
         continue

@@ -1,7 +1,7 @@
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import type { CommittedPack, Committer } from '../committer.ts'
-import { keyBounds, keyParts, packBlobName, packKey, parseHex, planBlobName, projectFolder } from '../records/keys.ts'
+import { isOfExtension, keyBounds, keyParts, packBlobName, packKey, parseHex, planBlobName, projectFolder } from '../records/keys.ts'
 import { packOf, readTables } from '../pack/pack-catalog.ts'
 import { decodeMark, decodePackRecord, decodePlanRecord } from '../records/records.ts'
 import { isTombstone } from './tombstone.ts'
@@ -57,7 +57,7 @@ export async function sweepOrphans({ records, blobs }: RecoveryParts, nowMs: num
   const candidates = new Set<string>()
   for await (const batch of blobs.list('', { signal })) {
     for (const { name, modifiedAtMs } of batch) {
-      if (modifiedAtMs < nowMs - ORPHAN_GRACE_MS && !isTombstone(name)) candidates.add(name)
+      if (modifiedAtMs < nowMs - ORPHAN_GRACE_MS && !isTombstone(name) && !isOfExtension(name)) candidates.add(name)
     }
   }
   if (candidates.size === 0) return

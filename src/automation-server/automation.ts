@@ -1,0 +1,185 @@
+import { StowageError } from '../errors.ts'
+import type { ServiceContext, ServiceExtension } from '../extension.ts'
+import { type AutomationProject, automationProject } from './automation-project.ts'
+import { BackgroundLoop } from './background-loop.ts'
+import { ActiveRuns } from './domain/active-runs.ts'
+import { Domain } from './domain/domain.ts'
+import { FunctionRegistry } from './domain/functions.ts'
+import { SecretBox, type SecretKey } from './domain/secrets.ts'
+import { type RegisteredAs, withExecutor } from './executors/definitions.ts'
+import { FailureGuard } from './executors/failure-guard.ts'
+import { automationResources } from './http/resources.ts'
+import { type AutomationLimits, DEFAULT_RUN_TIMES, positive, resolveAutomationLimits, type RunTimes } from './options.ts'
+import { RunQueue } from './queue.ts'
+import { withRunTokens } from './run-access.ts'
+import { endLostRuns } from './sweep.ts'
+import { expireRuns, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
+import type { FunctionView } from './types.ts'
+
+export interface AutomationOptions extends Partial<RunTimes> {
+  readonly functions?: readonly RegisteredAs[]
+  /** What seals secrets among inputs: the first one seals, all of them open. Without one, automations with secrets are refused. */
+  readonly secretKeys?: readonly SecretKey[]
+  readonly limits?: Partial<AutomationLimits>
+  /** Runs at a time. 2 by default. */
+  readonly concurrency?: number
+  /** How often a run is started anew whose runner was lost before it had reported anything. 1 by default: a run that is lost is a time-out. */
+  readonly attemptsMax?: number
+  /** Where functions in other processes find the service, with its prefix. No run is taken up before it resolves. */
+  readonly serverUrl?: string | (() => string | Promise<string>)
+}
+
+/** Automation functions on a service: pass it among its `extensions`. */
+export interface AutomationExtension<H = unknown> extends ServiceExtension<H> {
+  /** Throws `TypeError` for a definition that cannot be or an id that is taken, and `InputsError` for inputs that no form can show. */
+  register(registered: RegisteredAs): FunctionView
+  /** The functions that are registered, in the order of their ids. */
+  functions(): readonly FunctionView[]
+  /** What HTTP does for one project, in process and without access control. Throws `invalid_id`. */
+  project(projectId: string): AutomationProject
+  /** Resolves when no run is pending here and none goes on. */
+  idle(): Promise<void>
+}
+
+const CONCURRENCY = 2
+/** How often blobs and old runs are gone through, from the opening on. */
+const STORAGE_SWEEP_INTERVAL_MS = 86_400_000
+const ATTEMPTS_MAX = 1
+/** Where a client in this process is told the service is: nothing is ever sent there. */
+const IN_PROCESS_ORIGIN = 'http://stowage.internal'
+
+/** Throws `TypeError` and `RangeError` for options that cannot be. */
+export function automation<H = unknown>(options: AutomationOptions = {}): AutomationExtension<H> {
+  return new Automation<H>(options)
+}
+
+interface Attached<H> {
+  readonly context: ServiceContext<H>
+  readonly domain: Domain
+  readonly queue: RunQueue
+  readonly active: ActiveRuns
+}
+
+class Automation<H> implements AutomationExtension<H> {
+  readonly #options: AutomationOptions
+  readonly #functions = new FunctionRegistry()
+  readonly #secrets: SecretBox
+  readonly #limits: AutomationLimits
+  readonly #times: RunTimes
+  readonly #attemptsMax: number
+  readonly #guard = new FailureGuard()
+  readonly #closing = new AbortController()
+  readonly #sweeps: BackgroundLoop
+  #attached: Attached<H> | undefined
+  #storageSweptAtMs = Number.NEGATIVE_INFINITY
+
+  constructor(options: AutomationOptions) {
+    const { leaseMs, runMsMax, sweepIntervalMs, keptMs } = { ...DEFAULT_RUN_TIMES, ...options }
+    this.#options = options
+    this.#secrets = new SecretBox(options.secretKeys ?? [])
+    this.#limits = resolveAutomationLimits(options.limits)
+    this.#times = {
+      leaseMs: positive('leaseMs', leaseMs), runMsMax: positive('runMsMax', runMsMax),
+      sweepIntervalMs: positive('sweepIntervalMs', sweepIntervalMs), keptMs: positive('keptMs', keptMs),
+    }
+    this.#sweeps = new BackgroundLoop(() => this.#sweep(), sweepIntervalMs)
+    positive('concurrency', options.concurrency ?? CONCURRENCY)
+    this.#attemptsMax = positive('attemptsMax', options.attemptsMax ?? ATTEMPTS_MAX)
+    for (const registered of options.functions ?? []) this.#functions.register(withExecutor(registered, this.#guard))
+  }
+
+  attach(context: ServiceContext<H>): ReturnType<ServiceExtension<H>['attach']> {
+    const { backend, prefix } = context
+    if (backend === undefined) throw new TypeError("automation keeps its records on a storage backend; a service over a host's own object store has none")
+    if (this.#attached !== undefined) throw new TypeError('this automation belongs to a service already; make one for each service')
+    const domain = new Domain({
+      ...context, backend, functions: this.#functions, secrets: this.#secrets, limits: this.#limits, times: this.#times, onPending: () => this.#attached?.queue.wake(),
+    })
+    const active = new ActiveRuns(domain.store, (error) => context.logger?.error({ err: error }, 'a run cannot be read'))
+    const { serverUrl = `${IN_PROCESS_ORIGIN}${prefix}`, concurrency = CONCURRENCY } = this.#options
+    const queue = new RunQueue({
+      domain, active, concurrency, fetch: context.fetch, logger: context.logger, attemptsMax: this.#attemptsMax,
+      serverUrl: typeof serverUrl === 'function' ? serverUrl : () => serverUrl,
+    })
+    this.#attached = { context, domain, queue, active }
+    return automationResources<H>({ domain, context, limits: this.#limits })
+  }
+
+  access(inner: Parameters<NonNullable<ServiceExtension<H>['access']>>[0]): ReturnType<NonNullable<ServiceExtension<H>['access']>> {
+    return withRunTokens(inner, () => this.#parts.domain)
+  }
+
+  /** What was lost while nobody looked is found now, and from then on every `sweepIntervalMs`. */
+  async open(): Promise<void> {
+    this.#parts.queue.wake()
+    this.#sweeps.soon()
+  }
+
+  async removeProject(projectId: string): Promise<void> {
+    await this.#parts.domain.store.removeProject(projectId)
+    this.#parts.queue.stopProject(projectId)
+    this.#sweeps.soon()
+  }
+
+  async *projects(): AsyncGenerator<readonly string[]> {
+    yield* this.#parts.domain.store.projects()
+  }
+
+  async close({ graceMs }: { readonly graceMs: number }): Promise<void> {
+    this.#closing.abort(new StowageError('closing', 'the service is closing'))
+    this.#parts.domain.signals.close()
+    await this.#parts.queue.close(graceMs)
+    await this.#sweeps.stop()
+    this.#guard.close()
+  }
+
+  register(registered: RegisteredAs): FunctionView {
+    const view = this.#functions.register(withExecutor(registered, this.#guard))
+    this.#attached?.queue.wake()
+    return view
+  }
+
+  functions(): readonly FunctionView[] {
+    return this.#functions.list()
+  }
+
+  project(projectId: string): AutomationProject {
+    const { domain, context } = this.#parts
+    return automationProject({ domain, ready: context.ready }, projectId)
+  }
+
+  idle(): Promise<void> {
+    return this.#parts.queue.idle()
+  }
+
+  get #parts(): Attached<H> {
+    if (this.#attached === undefined) throw new TypeError('this automation belongs to no service yet; pass it to createObjectService among its extensions')
+    return this.#attached
+  }
+
+  /** Removed projects are swept each time, since a mark tells of them; the rest means reading much. */
+  async #sweepStorage({ store }: Domain, signal: AbortSignal): Promise<void> {
+    const nowMs = store.clock.now()
+    const isDue = nowMs - this.#storageSweptAtMs >= STORAGE_SWEEP_INTERVAL_MS
+    if (isDue) await expireRuns(store, nowMs - this.#times.keptMs, signal)
+    await sweepGarbage(store, signal)
+    if (isDue) await sweepOrphans(store, signal)
+    if (isDue) this.#storageSweptAtMs = nowMs
+  }
+
+  async #sweep(): Promise<void> {
+    const { domain, active, queue, context } = this.#parts
+    const { signal } = this.#closing
+    const steps = [
+      () => domain.triggers.run(signal),
+      () => endLostRuns({ domain, active, attemptsMax: this.#attemptsMax }, signal),
+      async () => queue.wake(),
+      () => this.#sweepStorage(domain, signal),
+    ]
+    for (const step of steps) {
+      await step().catch((error: unknown) => {
+        if (!signal.aborted) context.logger?.error({ err: error }, 'a sweep of automation was cut off; it is tried again')
+      })
+    }
+  }
+}

@@ -1,0 +1,122 @@
+import { StowageError } from '../../errors.ts'
+import { projectKey } from '../records/keys.ts'
+import { expectAbsent, expectSame, PAGE_ITEMS_MAX, type ProjectScope, type Stored } from '../records/store.ts'
+import type { Automation, AutomationChange, NewAutomation, Page, PageRequest } from '../types.ts'
+import { checkName, checkPage, checkResourceId, notHeld } from './checks.ts'
+import type { Models } from './models.ts'
+import type { DomainParts } from './parts.ts'
+import type { SealedInputs } from './secrets.ts'
+
+/** An automation as it is kept. */
+export interface AutomationRecord extends Automation, SealedInputs {}
+
+type Parts = Pick<DomainParts, 'store' | 'functions' | 'secrets' | 'limits'> & { readonly models: Models }
+
+/** A function that is to run on the versions of a model, with inputs. */
+export class Automations {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** Throws `not_found` for a function or model that there is not, `InputsError` for inputs that the function does not take. */
+  async create(projectId: string, wanted: NewAutomation): Promise<Automation> {
+    const { store, functions, secrets, models, limits } = this.#parts
+    checkName(wanted.name, "the automation's name")
+    const { parse, secretNames } = functions.get(wanted.functionId)
+    const values = parse(wanted.inputs)
+    await models.get(projectId, wanted.modelId)
+    const record = await store.retried(async () => {
+      const scope = await store.writingScope(projectId)
+      const model = await models.stored(scope, wanted.modelId)
+      if (await this.#count(scope) >= limits.automationsMax) throw new StowageError('conflict', `this project has ${limits.automationsMax} automations; that is the most`)
+      const { name, functionId, modelId, trigger, enabled = true } = wanted
+      const [id, now] = [store.newId(), store.nowText()]
+      const kept = secrets.seal(values, secretNames, { projectId, automationId: id })
+      const record: AutomationRecord = { id, name, functionId, modelId, trigger, enabled, ...kept, createdAt: now, updatedAt: now }
+      const key = projectKey(scope, 'automation', id)
+      return (await store.commit(scope, { put: [store.entry(key, record)], expect: [expectAbsent(key), expectSame(model)] })) ? record : undefined
+    })
+    return automationView(record)
+  }
+
+  /** Throws `not_found`. */
+  async get(projectId: string, automationId: string): Promise<Automation> {
+    return automationView((await this.found(projectId, automationId)).stored.value)
+  }
+
+  async found(projectId: string, automationId: string): Promise<{ readonly scope: ProjectScope; readonly stored: Stored<AutomationRecord> }> {
+    checkResourceId(automationId, 'automation')
+    const scope = await this.#parts.store.scope(projectId)
+    const stored = scope === undefined ? undefined : await this.#parts.store.get<AutomationRecord>(scope, 'automation', automationId)
+    if (scope === undefined || stored === undefined) throw notHeld('automation', automationId)
+    return { scope, stored }
+  }
+
+  /** The oldest first. */
+  async list(projectId: string, request: PageRequest = {}): Promise<Page<Automation>> {
+    checkPage(request)
+    const { store } = this.#parts
+    const scope = await store.scope(projectId)
+    if (scope === undefined) return { items: [], cursor: null }
+    const { items, cursor } = await store.page<AutomationRecord>(projectKey(scope, 'automation'), request)
+    return { items: items.map(({ value }) => automationView(value)), cursor }
+  }
+
+  /** Runs that exist keep the inputs that they were made with. Throws as `create`. */
+  async change(projectId: string, automationId: string, change: AutomationChange): Promise<Automation> {
+    const { store, functions, secrets } = this.#parts
+    if (change.name !== undefined) checkName(change.name, "the automation's name")
+    const record = await store.retried(async () => {
+      const { scope, stored } = await this.found(projectId, automationId)
+      const { name = stored.value.name, trigger = stored.value.trigger, enabled = stored.value.enabled } = change
+      const kept = change.inputs === undefined ? undefined : this.#newInputs(projectId, stored.value, change.inputs, { functions, secrets })
+      const record: AutomationRecord = { ...stored.value, name, trigger, enabled, ...kept, updatedAt: store.nowText() }
+      return (await store.commit(scope, { put: [store.entry(stored.key, record)], expect: [expectSame(stored)] })) ? record : undefined
+    })
+    return automationView(record)
+  }
+
+  /** Its runs stay. Throws `not_found`. */
+  async remove(projectId: string, automationId: string): Promise<void> {
+    const { store } = this.#parts
+    await store.retried(async () => {
+      const { scope, stored } = await this.found(projectId, automationId)
+      return (await store.commit(scope, { remove: [stored.key], expect: [expectSame(stored)] })) ? true : undefined
+    })
+  }
+
+  /** Those that run by themselves on new versions of a model. */
+  async triggeredBy(scope: ProjectScope, modelId: string): Promise<readonly AutomationRecord[]> {
+    const found: AutomationRecord[] = []
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const page: Page<{ readonly value: AutomationRecord }> = await this.#parts.store.page<AutomationRecord>(projectKey(scope, 'automation'), { limit: PAGE_ITEMS_MAX, cursor: cursor ?? undefined })
+      for (const { value } of page.items) if (value.enabled && value.trigger === 'version' && value.modelId === modelId) found.push(value)
+      cursor = page.cursor
+    }
+    return found
+  }
+
+  #newInputs(projectId: string, record: AutomationRecord, inputs: NewAutomation['inputs'], { functions, secrets }: Pick<Parts, 'functions' | 'secrets'>): SealedInputs {
+    const owner = { projectId, automationId: record.id }
+    const { parse, secretNames } = functions.get(record.functionId)
+    const opened = Object.keys(record.sealed).length === 0 ? {} : secrets.open({ inputs: {}, sealed: record.sealed }, owner)
+    const meant = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, value === record.inputs[name] && Object.hasOwn(opened, name) ? opened[name] : value]))
+    return secrets.seal(parse(meant), secretNames, owner)
+  }
+
+  async #count(scope: ProjectScope): Promise<number> {
+    let count = 0
+    for (let cursor: string | null | undefined; cursor !== null;) {
+      const page: Page<unknown> = await this.#parts.store.page(projectKey(scope, 'automation'), { limit: PAGE_ITEMS_MAX, cursor: cursor ?? undefined })
+      count += page.items.length
+      cursor = page.cursor
+    }
+    return count
+  }
+}
+
+export function automationView({ id, name, functionId, modelId, inputs, trigger, enabled, createdAt, updatedAt }: AutomationRecord): Automation {
+  return { id, name, functionId, modelId, inputs, trigger, enabled, createdAt, updatedAt }
+}

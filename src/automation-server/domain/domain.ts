@@ -1,0 +1,89 @@
+import type { ServiceContext } from '../../extension.ts'
+import type { AutomationLimits, RunTimes } from '../options.ts'
+import { AutomationStore } from '../records/store.ts'
+import type { Page, ResultFilter, PageRequest, LogLine, ObjectResult, Version, NewModelVersion } from '../types.ts'
+import { Artifacts } from './artifacts.ts'
+import { Automations } from './automations.ts'
+import { checkPage } from './checks.ts'
+import type { FunctionRegistry } from './functions.ts'
+import { Logs } from './logs.ts'
+import { Models } from './models.ts'
+import { Reports } from './reports.ts'
+import { Results } from './results.ts'
+import { RunChanges } from './run-changes.ts'
+import { RunSignals } from './run-signals.ts'
+import { RunTokens } from './run-tokens.ts'
+import { Runs } from './runs.ts'
+import type { SecretBox } from './secrets.ts'
+import { Triggers } from './triggers.ts'
+import { Versions } from './versions.ts'
+
+export interface DomainOptions extends Pick<ServiceContext<never>, 'graphs' | 'clock' | 'newId' | 'logger'> {
+  readonly backend: NonNullable<ServiceContext<never>['backend']>
+  readonly functions: FunctionRegistry
+  readonly secrets: SecretBox
+  readonly limits: AutomationLimits
+  readonly times: RunTimes
+  /** There may be a run to take up. */
+  readonly onPending: () => void
+}
+
+/** Everything that automation knows and does, but for running functions and for HTTP. */
+export class Domain {
+  readonly options: DomainOptions
+  readonly store: AutomationStore
+  readonly signals: RunSignals = new RunSignals()
+  readonly models: Models
+  readonly versions: Versions
+  readonly automations: Automations
+  readonly changes: RunChanges
+  readonly runs: Runs
+  readonly reports: Reports
+  readonly results: Results
+  readonly logs: Logs
+  readonly artifacts: Artifacts
+  readonly triggers: Triggers
+  readonly tokens: RunTokens
+
+  constructor(options: DomainOptions) {
+    this.options = options
+    const store = new AutomationStore(options.backend, options)
+    const parts = { ...options, store, signals: this.signals }
+    this.store = store
+    this.models = new Models(parts)
+    this.versions = new Versions({ ...parts, models: this.models })
+    this.automations = new Automations({ ...parts, models: this.models })
+    this.changes = new RunChanges(parts)
+    this.runs = new Runs({ ...parts, models: this.models, versions: this.versions, automations: this.automations, changes: this.changes })
+    this.results = new Results(store, options.limits)
+    this.logs = new Logs(store, options.limits.logBytesMax)
+    this.reports = new Reports({ ...parts, changes: this.changes, results: this.results, logs: this.logs })
+    this.artifacts = new Artifacts({ ...parts, changes: this.changes })
+    this.triggers = new Triggers({ ...parts, automations: this.automations, runs: this.runs })
+    this.tokens = new RunTokens(store)
+  }
+
+  /** Creates a version and starts what waits for it. That the latter fails keeps nobody from the version: it is tried again by the sweep. */
+  async createVersion(projectId: string, modelId: string, wanted: NewModelVersion, options: Parameters<Versions['create']>[3]): Promise<Version> {
+    const version = await this.versions.create(projectId, modelId, wanted, options)
+    if (options.run !== undefined) this.signals.changed(options.run.runId)
+    await this.triggers.runVersion(projectId, { modelId, versionId: version.id }).catch((error: unknown) => {
+      this.options.logger?.error({ err: error }, 'automations on a new version could not be started; it is tried again')
+    })
+    return version
+  }
+
+  /** Throws `not_found`. */
+  async listResults(projectId: string, runId: string, filter: ResultFilter): Promise<Page<ObjectResult>> {
+    checkPage(filter)
+    const { scope, stored } = await this.changes.found(projectId, runId)
+    return this.results.list(scope, stored.value, filter)
+  }
+
+  /** Throws `not_found`. */
+  async listLogs(projectId: string, runId: string, request: PageRequest): Promise<Page<LogLine>> {
+    checkPage(request)
+    const { scope } = await this.changes.found(projectId, runId)
+    return this.logs.list(scope, runId, request)
+  }
+}

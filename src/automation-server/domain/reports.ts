@@ -1,0 +1,115 @@
+import { type LogLine, mayFollow, type RunReport, type RunStatus } from '../../automation/run-data.ts'
+import { StowageError } from '../../errors.ts'
+import type { Entry } from '../../storage/backend.ts'
+import type { ProjectScope } from '../records/store.ts'
+import { finalResultEntries } from './final-result.ts'
+import type { Logs } from './logs.ts'
+import type { DomainParts } from './parts.ts'
+import { readReport } from './report-shape.ts'
+import type { PreparedResults, Results } from './results.ts'
+import { type RunChange, type RunChanges, statusWords } from './run-changes.ts'
+import { isFinal, type RunRecord } from './run-record.ts'
+
+interface Parts extends Pick<DomainParts, 'store' | 'times'> {
+  readonly changes: RunChanges
+  readonly results: Results
+  readonly logs: Logs
+}
+
+export interface LeaseAnswer {
+  readonly status: RunStatus
+  /** Whether the run is to stop, since nothing of it is taken any more. */
+  readonly canceled: boolean
+}
+
+/** What runs tell. */
+export class Reports {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /**
+   * Takes one report, whole or not at all. A sequence that was taken, and the final report again, change nothing. Throws `conflict` for a status that may
+   * not follow and for everything that comes after the final one, `invalid_request`, `results_too_large`.
+   */
+  async take(projectId: string, runId: string, json: unknown): Promise<void> {
+    const report = readReport(json, '')
+    const { changes } = this.#parts
+    const { scope, stored } = await changes.found(projectId, runId)
+    if (isTaken(stored.value, report)) return
+    const results = await this.#prepared(scope, stored.value, report)
+    let isUsed = false
+    try {
+      await changes.change(projectId, runId, (run, scope) => {
+        isUsed = false
+        if (isTaken(run, report)) return undefined
+        isUsed = true
+        return this.#change(scope, run, report, results)
+      })
+    } catch (error) {
+      // After a storage error nobody knows whether the commit went through: the sweep tells.
+      if (error instanceof StowageError && !error.retryable) isUsed = false
+      throw error
+    } finally {
+      if (results !== undefined && !isUsed) await this.#parts.results.discard(results)
+    }
+  }
+
+  /** The run is alive. */
+  async renewLease(projectId: string, runId: string): Promise<LeaseAnswer> {
+    const { store, times, changes } = this.#parts
+    const { status } = await changes.change(projectId, runId, (run) => (isFinal(run.status) ? undefined : { run: { leaseUntilMs: store.clock.now() + times.leaseMs } }))
+    return { status, canceled: isFinal(status) }
+  }
+
+  /** Lines that somebody else than the run writes: whoever runs it, and sees what its process prints. They may come when the run has ended. */
+  async addLogs(projectId: string, runId: string, lines: readonly LogLine[]): Promise<void> {
+    const { changes, logs } = this.#parts
+    await changes.change(projectId, runId, (run, scope) => logs.added(scope, run, lines))
+  }
+
+  /** What the server itself says of a run in the end; a run that has ended stays as it is. */
+  async end(projectId: string, runId: string, status: 'exception' | 'timeout', message: string): Promise<void> {
+    await this.#parts.changes.change(projectId, runId, (run) => (isFinal(run.status) ? undefined : { run: { status, message } }))
+  }
+
+  async #prepared(scope: ProjectScope, run: RunRecord, { results }: RunReport): Promise<PreparedResults | undefined> {
+    return results === undefined || results.length === 0 ? undefined : this.#parts.results.prepare(scope, run, results)
+  }
+
+  #change(scope: ProjectScope, run: RunRecord, report: RunReport, prepared: PreparedResults | undefined): RunChange {
+    const { store, times, results, logs } = this.#parts
+    const put: Entry[] = []
+    let change: Partial<RunRecord> = { sequence: report.sequence, leaseUntilMs: store.clock.now() + times.leaseMs }
+    if (report.status !== undefined) change = { ...change, status: report.status, message: report.message ?? null }
+    if (report.progress !== undefined) change = { ...change, progress: { fraction: report.progress.fraction, message: report.progress.message ?? null } }
+    if (report.result !== undefined) {
+      const final = finalResultEntries(store, scope, run.id, report.result)
+      put.push(...final)
+      change = { ...change, finalParts: final.length }
+    }
+    if (prepared !== undefined) {
+      const added = results.added(scope, run, prepared)
+      put.push(...added.put)
+      change = { ...change, ...added.run }
+    }
+    if (report.logs !== undefined && report.logs.length > 0) {
+      const added = logs.added(scope, run, report.logs)
+      put.push(...added.put)
+      change = { ...change, ...added.run }
+    }
+    return { run: change, put }
+  }
+}
+
+/** Whether a report changes nothing any more. Throws `conflict` where it would say something else than what is. */
+function isTaken(run: RunRecord, { sequence, status, message }: RunReport): boolean {
+  if (status !== undefined && isFinal(run.status) && status === run.status && (message ?? null) === run.message) return true
+  if (sequence <= run.sequence && (status === undefined || !isFinal(status))) return true
+  if (isFinal(run.status)) throw new StowageError('conflict', `the run takes no more reports: ${statusWords(run.status)}`)
+  if (sequence <= run.sequence) throw new StowageError('conflict', `a report with the sequence ${sequence} was taken already, and it did not say ${status}`)
+  if (status !== undefined && status !== run.status && !mayFollow(run.status, status)) throw new StowageError('conflict', `the run cannot become ${status}: ${statusWords(run.status)}`)
+  return false
+}

@@ -1,0 +1,67 @@
+import type { RunStatus } from '../../automation/run-data.ts'
+import type { Entry, Expectation } from '../../storage/backend.ts'
+import { generationText, globalKey } from '../records/keys.ts'
+import { type AutomationStore, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
+import { checkResourceId, notHeld } from './checks.ts'
+import { isFinal, type RunRecord } from './run-record.ts'
+import type { RunSignals } from './run-signals.ts'
+
+export interface RunChange {
+  readonly run: Partial<RunRecord>
+  /** Records that belong to the change. */
+  readonly put?: readonly Entry[]
+  readonly expect?: readonly Expectation[]
+}
+
+/** Looks at a run and says how it is to change, or that it stays. May be asked again. */
+export type DecideChange = (run: RunRecord, scope: ProjectScope) => RunChange | undefined | Promise<RunChange | undefined>
+
+/** The one place where runs change: compare-and-set on the run's record, with everything that goes along in the same commit. */
+export class RunChanges {
+  readonly #store: AutomationStore
+  readonly #signals: RunSignals
+
+  constructor({ store, signals }: { readonly store: AutomationStore; readonly signals: RunSignals }) {
+    this.#store = store
+    this.#signals = signals
+  }
+
+  /** Throws `not_found`. */
+  async found(projectId: string, runId: string): Promise<{ readonly scope: ProjectScope; readonly stored: Stored<RunRecord> }> {
+    checkResourceId(runId, 'run')
+    const scope = await this.#store.scope(projectId)
+    const stored = scope === undefined ? undefined : await this.#store.get<RunRecord>(scope, 'run', runId)
+    if (scope === undefined || stored === undefined) throw notHeld('run', runId)
+    return { scope, stored }
+  }
+
+  /** The run as it is then. Throws `not_found`, and what `decide` throws. */
+  async change(projectId: string, runId: string, decide: DecideChange): Promise<RunRecord> {
+    const store = this.#store
+    const record = await store.retried(async () => {
+      const { scope, stored } = await this.found(projectId, runId)
+      const change = await decide(stored.value, scope)
+      if (change === undefined) return stored.value
+      const record = this.#changed(stored.value, change.run)
+      const put = [store.entry(stored.key, record), ...(change.put ?? [])]
+      const remove = isFinal(record.status) ? [activeKey(scope, runId)] : []
+      return (await store.commit(scope, { put, remove, expect: [expectSame(stored), ...(change.expect ?? [])] })) ? record : undefined
+    })
+    this.#signals.changed(runId)
+    return record
+  }
+
+  #changed(before: RunRecord, change: Partial<RunRecord>): RunRecord {
+    const after = { ...before, ...change, revision: before.revision + 1 }
+    return isFinal(after.status) && !isFinal(before.status) ? { ...after, endedAt: this.#store.nowText(), leaseUntilMs: null } : after
+  }
+}
+
+/** Marks a run that is not final, so that all of them are found without reading every run. */
+export function activeKey({ projectId, generation }: ProjectScope, runId: string): Uint8Array {
+  return globalKey('active', runId, projectId, generationText(generation))
+}
+
+export function statusWords(status: RunStatus): string {
+  return isFinal(status) ? `it has ended (${status})` : `it is ${status}`
+}

@@ -1,0 +1,132 @@
+import { StowageError } from '../../errors.ts'
+import { quoted } from '../../object/id.ts'
+import type { LogLine } from '../../automation/run-data.ts'
+import type { Domain } from './domain.ts'
+import { isFinal, type RunRecord, runView } from './run-record.ts'
+
+/** How far somebody has seen a run: the revision of its record, and the lines of its log. Its text is the id of an event. */
+export interface EventPosition {
+  readonly revision: number
+  readonly lines: number
+}
+
+/** What happened, in the order in which it is to be shown. `position` stands at the last event of a state, so that who comes back misses nothing. */
+export interface RunEvent {
+  readonly type: 'log' | 'status' | 'progress' | 'results' | 'outputs'
+  readonly data: unknown
+  readonly position?: EventPosition
+}
+
+const LINES_AT_ONCE = 100
+const POSITION = /^(\d{1,15})\.(\d{1,10})$/
+
+/** Throws `invalid_request` for what is not the id of an event. */
+export function parsePosition(text: string): EventPosition {
+  const [, revision, lines] = POSITION.exec(text) ?? []
+  if (revision === undefined) throw new StowageError('invalid_request', `Last-Event-ID is ${quoted(text)}, which is not the id of an event of a run`)
+  return { revision: Number(revision), lines: Number(lines) }
+}
+
+export function positionText({ revision, lines }: EventPosition): string {
+  return `${revision}.${lines}`
+}
+
+/**
+ * What happens to a run from `seen` on, in batches; an empty batch is a sign of life. Reads the storage when something has changed, so a slow reader gets
+ * fewer and later states and never a backlog. Ends after the final status, when `signal` aborts, and when the service is about to close.
+ */
+export async function* runEvents(
+  domain: Domain, run: { readonly projectId: string; readonly runId: string }, seen: EventPosition, options: { readonly signal: AbortSignal; readonly pollMs: number; readonly heartbeatMs: number },
+): AsyncGenerator<readonly RunEvent[]> {
+  const change = new ChangeSignal(domain, run.runId, options)
+  let { revision, lines } = seen
+  let shown: RunRecord | undefined
+  let quietSinceMs = performance.now()
+  try {
+    while (!change.isOver) {
+      const { scope, stored: { value: record } } = await domain.changes.found(run.projectId, run.runId)
+      for (; lines < record.logLines;) {
+        const { items } = await domain.logs.list(scope, run.runId, { cursor: lines.toString(16), limit: Math.min(LINES_AT_ONCE, record.logLines - lines) })
+        if (items.length === 0) break
+        yield items.map((line, at) => logEvent(line, { revision, lines: lines + at + 1 }))
+        lines += items.length
+      }
+      if (record.revision > revision) {
+        revision = record.revision
+        yield stateEvents(record, shown, { revision, lines })
+        shown = record
+        quietSinceMs = performance.now()
+      }
+      if (isFinal(record.status)) return
+      if (performance.now() - quietSinceMs >= options.heartbeatMs) {
+        yield []
+        quietSinceMs = performance.now()
+      }
+      await change.happened()
+    }
+  } finally {
+    change.close()
+  }
+}
+
+function logEvent(line: LogLine, position: EventPosition): RunEvent {
+  return { type: 'log', data: line, position }
+}
+
+/** What is different from what was shown. */
+function stateEvents(record: RunRecord, shown: RunRecord | undefined, position: EventPosition): readonly RunEvent[] {
+  const pick = (run: RunRecord): readonly RunEvent[] => {
+    const { status, message, progress, annotations, createdVersions, artifacts } = runView(run)
+    return [
+      { type: 'progress', data: progress }, { type: 'results', data: annotations }, { type: 'outputs', data: { createdVersions, artifacts } }, { type: 'status', data: { status, message } },
+    ]
+  }
+  const before = shown === undefined ? [] : pick(shown)
+  const changed = pick(record).filter(({ data }, at) => JSON.stringify(data) !== JSON.stringify(before[at]?.data))
+  return changed.map((event, at) => (at === changed.length - 1 ? { ...event, position } : event))
+}
+
+/** Waits for the next change of a run, or for so long that one could have happened in another process. */
+class ChangeSignal {
+  readonly #stop: () => void
+  readonly #signals: readonly AbortSignal[]
+  readonly #pollMs: number
+  #isChanged = false
+  #wake: () => void = () => undefined
+
+  constructor({ signals }: Domain, runId: string, { signal, pollMs }: { readonly signal: AbortSignal; readonly pollMs: number }) {
+    const changed = (): void => {
+      this.#isChanged = true
+      this.#wake()
+    }
+    const unlisten = signals.listen(runId, changed)
+    signal.addEventListener('abort', changed)
+    this.#signals = [signal, signals.closing]
+    this.#pollMs = pollMs
+    this.#stop = () => {
+      unlisten()
+      signal.removeEventListener('abort', changed)
+    }
+  }
+
+  get isOver(): boolean {
+    return this.#signals.some(({ aborted }) => aborted)
+  }
+
+  async happened(): Promise<void> {
+    if (!this.#isChanged && !this.isOver) {
+      await new Promise<void>((resolve) => {
+        const timer = setTimeout(resolve, this.#pollMs)
+        this.#wake = () => {
+          clearTimeout(timer)
+          resolve()
+        }
+      })
+    }
+    this.#isChanged = false
+  }
+
+  close(): void {
+    this.#stop()
+  }
+}

@@ -1,0 +1,165 @@
+import { StowageError } from '../../errors.ts'
+import { projectKey } from '../records/keys.ts'
+import { expectAbsent, PAGE_ITEMS_DEFAULT, type ProjectScope } from '../records/store.ts'
+import type { Page, Run, RunCause, RunDetails, RunFilter } from '../types.ts'
+import type { AutomationRecord, Automations } from './automations.ts'
+import { checkPage, checkResourceId, notHeld } from './checks.ts'
+import { readFinalResult } from './final-result.ts'
+import type { Models } from './models.ts'
+import type { DomainParts } from './parts.ts'
+import { activeKey, type RunChanges } from './run-changes.ts'
+import { isFinal, NO_ANNOTATIONS, type RunRecord, runView } from './run-record.ts'
+import type { SealedInputs } from './secrets.ts'
+import type { VersionRecord, Versions } from './versions.ts'
+
+/** Runs that are looked at for one page of a filtered list; a page may be short before the end. */
+const SCANNED_MAX = 2_000
+
+export interface RunsParts extends Pick<DomainParts, 'store' | 'functions' | 'signals' | 'limits'> {
+  readonly models: Models
+  readonly versions: Versions
+  readonly automations: Automations
+  readonly changes: RunChanges
+  /** There is something to do for whoever takes runs up. */
+  readonly onPending: () => void
+}
+
+interface NewRun {
+  readonly automation: Pick<AutomationRecord, 'id' | 'functionId'>
+  readonly version: Pick<VersionRecord, 'id' | 'modelId' | 'chain'>
+  readonly inputs: SealedInputs
+  readonly triggeredBy: RunCause
+}
+
+/** What happens to runs from outside: they are made, looked at, canceled and made again. */
+export class Runs {
+  readonly #parts: RunsParts
+
+  constructor(parts: RunsParts) {
+    this.#parts = parts
+  }
+
+  /** By hand, on a version of the automation's model, the latest by default. Throws `not_found`, and `conflict` where the model has no version yet. */
+  async start(projectId: string, automationId: string, versionId?: string): Promise<Run> {
+    const { automations, functions, models, versions, store } = this.#parts
+    const { scope, stored: { value: automation } } = await automations.found(projectId, automationId)
+    functions.get(automation.functionId)
+    const { latestVersionId } = await models.get(projectId, automation.modelId)
+    const wanted = versionId ?? latestVersionId
+    if (wanted === null) throw new StowageError('conflict', 'the model has no version yet; create one, then run the automation on it')
+    const version = await versions.record(projectId, automation.modelId, wanted)
+    return this.#create(scope, store.newId(), { automation, version, inputs: sealedOf(automation), triggeredBy: { kind: 'manual', runId: null } })
+  }
+
+  /** The same function on the same version with the same inputs. Throws `not_found`, and `conflict` while the run has not ended. */
+  async rerun(projectId: string, runId: string): Promise<Run> {
+    const { changes, versions, store, functions } = this.#parts
+    const { scope, stored: { value: run } } = await changes.found(projectId, runId)
+    if (!isFinal(run.status)) throw new StowageError('conflict', `the run is ${run.status}; cancel it, or wait for its end, before it is run again`)
+    functions.get(run.functionId)
+    const version = await versions.record(projectId, run.modelId, run.versionId)
+    const automation = { id: run.automationId, functionId: run.functionId }
+    return this.#create(scope, store.newId(), { automation, version, inputs: await this.inputs(scope, runId), triggeredBy: { kind: 'rerun', runId } })
+  }
+
+  /** Because of a new version. The same automation and version make one run, however often they are asked for one. */
+  async trigger(scope: ProjectScope, runId: string, automation: AutomationRecord, version: VersionRecord): Promise<void> {
+    const before = await this.#parts.store.get<RunRecord>(scope, 'run', runId)
+    if (before === undefined) await this.#create(scope, runId, { automation, version, inputs: sealedOf(automation), triggeredBy: { kind: 'version', runId: null } })
+  }
+
+  /** Throws `not_found`. */
+  async get(projectId: string, runId: string): Promise<RunDetails> {
+    const { scope, stored: { value: run } } = await this.#parts.changes.found(projectId, runId)
+    return { ...runView(run), result: await readFinalResult(this.#parts.store, scope, run) }
+  }
+
+  /** The newest first. */
+  async list(projectId: string, filter: RunFilter = {}): Promise<Page<Run>> {
+    checkPage(filter)
+    for (const [id, what] of [[filter.automationId, 'automation'], [filter.modelId, 'model'], [filter.versionId, 'version']] as const) {
+      if (id !== undefined) checkResourceId(id, what)
+    }
+    const scope = await this.#parts.store.scope(projectId)
+    return scope === undefined ? { items: [], cursor: null } : this.#listed(scope, filter)
+  }
+
+  /** Throws `conflict` for a run that has ended. Of a canceled run nothing is taken any more. */
+  async cancel(projectId: string, runId: string): Promise<Run> {
+    const record = await this.#parts.changes.change(projectId, runId, (run) => {
+      if (run.status === 'canceled') return undefined
+      if (isFinal(run.status)) throw new StowageError('conflict', `the run has ended (${run.status}), so it cannot be canceled`)
+      return { run: { status: 'canceled', message: 'canceled' } }
+    })
+    return runView(record)
+  }
+
+  /** The inputs that a run was made with. */
+  async inputs(scope: ProjectScope, runId: string): Promise<SealedInputs> {
+    const stored = await this.#parts.store.get<SealedInputs>(scope, 'inputs', runId)
+    if (stored === undefined) throw notHeld('run', runId)
+    return stored.value
+  }
+
+  async #create(scope: ProjectScope, id: string, { automation, version, inputs, triggeredBy }: NewRun): Promise<Run> {
+    const { store, functions, onPending } = this.#parts
+    const record: RunRecord = {
+      id, automationId: automation.id, functionId: automation.functionId, functionVersion: functions.find(automation.functionId)?.view.version ?? null,
+      modelId: version.modelId, versionId: version.id, status: 'pending', message: null, progress: null, createdVersions: [], artifacts: [],
+      annotations: NO_ANNOTATIONS, triggeredBy, logsTruncated: false, createdAt: store.nowText(), startedAt: null, endedAt: null,
+      chain: [...version.chain.filter((link) => link !== automation.id), automation.id],
+      attempt: 0, leaseUntilMs: null, deadlineMs: null, revision: 1, sequence: 0, finalParts: 0,
+      resultBatches: 0, resultObjects: 0, resultBytes: 0, logLines: 0, logBytes: 0,
+    }
+    const key = projectKey(scope, 'run', id)
+    const put = [
+      store.entry(key, record), store.entry(projectKey(scope, 'inputs', id), inputs),
+      store.entry(projectKey(scope, 'of', automation.id, id), {}), store.entry(activeKey(scope, id), {}),
+    ]
+    const isNew = await store.commit(scope, { put, expect: [expectAbsent(key)] })
+    if (!isNew && (await store.get(scope, 'run', id)) === undefined) throw new StowageError('conflict', 'the project was removed meanwhile')
+    onPending()
+    return runView(record)
+  }
+
+  async #listed(scope: ProjectScope, filter: RunFilter): Promise<Page<Run>> {
+    const { limit = PAGE_ITEMS_DEFAULT } = filter
+    const items: Run[] = []
+    let cursor = filter.cursor ?? null
+    for (let scanned = 0; scanned < SCANNED_MAX;) {
+      const page = await this.#scan(scope, filter, { limit: Math.max(limit, PAGE_ITEMS_DEFAULT), cursor: cursor ?? undefined })
+      for (const { name, value } of page.items) {
+        cursor = name
+        if (value !== undefined && fits(value, filter) && items.push(runView(value)) === limit) return { items, cursor: isLast(page, name) ? null : cursor }
+      }
+      scanned += page.items.length
+      if (page.cursor === null) return { items, cursor: null }
+    }
+    return { items, cursor }
+  }
+
+  async #scan(scope: ProjectScope, { automationId }: RunFilter, request: { readonly limit: number; readonly cursor: string | undefined }): Promise<Page<Scanned>> {
+    const { store } = this.#parts
+    if (automationId === undefined) return store.page<RunRecord>(projectKey(scope, 'run'), { ...request, newestFirst: true })
+    const { items, cursor } = await store.page(projectKey(scope, 'of', automationId), { ...request, newestFirst: true })
+    const runs = await store.getMany<RunRecord>(items.map(({ name }) => projectKey(scope, 'run', name)))
+    return { items: items.map(({ name }, at) => ({ name, value: runs[at] })), cursor }
+  }
+}
+
+interface Scanned {
+  readonly name: string
+  readonly value: RunRecord | undefined
+}
+
+function isLast(page: Page<Scanned>, name: string): boolean {
+  return page.cursor === null && page.items.at(-1)?.name === name
+}
+
+function fits(run: RunRecord, { modelId = run.modelId, versionId = run.versionId, status = run.status }: RunFilter): boolean {
+  return run.modelId === modelId && run.versionId === versionId && run.status === status
+}
+
+function sealedOf({ inputs, sealed }: AutomationRecord): SealedInputs {
+  return { inputs, sealed }
+}

@@ -1,0 +1,91 @@
+import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
+import type { JsonObject } from '../../automation/run-data.ts'
+import type { InputValues } from '../../automation/inputs/description.ts'
+import { StowageError } from '../../errors.ts'
+import { quoted } from '../../object/id.ts'
+
+/** What seals the secrets among inputs: 32 bytes, and a name under which the sealed ones remember it. */
+export interface SecretKey {
+  /** 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
+  readonly id: string
+  readonly key: Uint8Array
+}
+
+/** Inputs as they are kept: secrets shown as `******` in `inputs`, and sealed beside them by name. */
+export interface SealedInputs {
+  readonly inputs: JsonObject
+  readonly sealed: Readonly<Record<string, string>>
+}
+
+/** Where sealed inputs belong: they open nowhere else. */
+export interface SealedFor {
+  readonly projectId: string
+  readonly automationId: string
+}
+
+export const REDACTED = '******'
+
+const ALGORITHM = 'aes-256-gcm'
+const KEY_BYTES = 32
+const NONCE_BYTES = 12
+const KEY_ID = /^[\w-]{1,64}$/
+
+/** AES-256-GCM (NIST SP 800-38D) with a random nonce; what a secret belongs to is authenticated with it. The first key seals, all of them open. */
+export class SecretBox {
+  readonly #keys: readonly SecretKey[]
+
+  /** Throws `TypeError` for keys that cannot be. */
+  constructor(keys: readonly SecretKey[]) {
+    for (const { id, key } of keys) {
+      if (!KEY_ID.test(id)) throw new TypeError(`a secret key's id is ${quoted(id)}; it must be 1 to 64 characters of A-Z, a-z, 0-9, "_" and "-"`)
+      if (key.length !== KEY_BYTES) throw new TypeError(`the secret key ${quoted(id)} has ${key.length} bytes; it must have ${KEY_BYTES}`)
+    }
+    if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new TypeError('two secret keys have the same id')
+    this.#keys = keys
+  }
+
+  /** Throws `not_supported` where there is a secret and no key. */
+  seal(values: InputValues, secretNames: readonly string[], owner: SealedFor): SealedInputs {
+    const inputs: Record<string, string | number | boolean> = { ...values }
+    const sealed: Record<string, string> = {}
+    for (const name of secretNames) {
+      if (!Object.hasOwn(values, name)) continue
+      sealed[name] = this.#sealOne(String(values[name]), name, owner)
+      inputs[name] = REDACTED
+    }
+    return { inputs, sealed }
+  }
+
+  /** The inputs with their secrets. Throws `not_supported` where the key is not there any more, `corrupt_data` where they were damaged or moved. */
+  open({ inputs, sealed }: SealedInputs, owner: SealedFor): JsonObject {
+    return { ...inputs, ...Object.fromEntries(Object.entries(sealed).map(([name, text]) => [name, this.#openOne(text, name, owner)])) }
+  }
+
+  #sealOne(secret: string, name: string, owner: SealedFor): string {
+    const [current] = this.#keys
+    if (current === undefined) {
+      throw new StowageError('not_supported', `the input ${quoted(name)} is a secret, and this service has no key to keep secrets with; its operator sets one (secretKeys)`)
+    }
+    const nonce = randomBytes(NONCE_BYTES)
+    const cipher = createCipheriv(ALGORITHM, current.key, nonce).setAAD(boundTo(name, owner))
+    const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()])
+    return [current.id, nonce.toString('base64url'), text.toString('base64url'), cipher.getAuthTag().toString('base64url')].join('.')
+  }
+
+  #openOne(sealed: string, name: string, owner: SealedFor): string {
+    const [keyId, ...parts] = sealed.split('.')
+    const [nonce, text, tag] = parts.map((part) => Buffer.from(part, 'base64url'))
+    const found = this.#keys.find(({ id }) => id === keyId)
+    if (found === undefined) throw new StowageError('not_supported', `the input ${quoted(name)} was sealed with the key ${quoted(keyId)}, which this service does not have`)
+    try {
+      const decipher = createDecipheriv(ALGORITHM, found.key, nonce).setAAD(boundTo(name, owner)).setAuthTag(tag)
+      return Buffer.concat([decipher.update(text), decipher.final()]).toString('utf8')
+    } catch (cause) {
+      throw new StowageError('corrupt_data', `the secret input ${quoted(name)} cannot be opened: it was damaged, or sealed for something else`, { cause })
+    }
+  }
+}
+
+function boundTo(name: string, { projectId, automationId }: SealedFor): Buffer {
+  return Buffer.from(JSON.stringify([projectId, automationId, name]), 'utf8')
+}

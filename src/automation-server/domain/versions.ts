@@ -1,0 +1,154 @@
+import { createHash } from 'node:crypto'
+import { StowageError } from '../../errors.ts'
+import { checkObjectId, quoted } from '../../object/id.ts'
+import type { Selection } from '../../object/selection.ts'
+import type { Change } from '../../storage/backend.ts'
+import { globalKey, generationText, projectKey } from '../records/keys.ts'
+import { expectAbsent, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
+import type { Model, NewModelVersion, Page, PageRequest, Version } from '../types.ts'
+import { checkIdempotencyKey, checkMessage, checkName, checkPage, checkResourceId, notHeld } from './checks.ts'
+import type { Models } from './models.ts'
+import type { DomainParts } from './parts.ts'
+import { isFinal, type RunRecord } from './run-record.ts'
+
+const MISSING_IDS_SHOWN = 3
+
+/** A version as it is kept: with the automations that led to it. */
+export interface VersionRecord extends Version {
+  /** Ids of the automations whose runs made this version or what they ran on: none of them runs on it by itself. */
+  readonly chain: readonly string[]
+}
+
+/** What a version that waits for its automations leaves until they all have their runs. */
+export interface TriggerMark {
+  readonly modelId: string
+  readonly versionId: string
+}
+
+interface OfRun {
+  readonly runId: string
+  /** Names the call; without one, its content does. */
+  readonly idempotencyKey?: string | undefined
+}
+
+/** Versions of models: the roots that somebody still wants. */
+export class Versions {
+  readonly #parts: Pick<DomainParts, 'store' | 'graphs' | 'limits'> & { readonly models: Models }
+
+  constructor(parts: Pick<DomainParts, 'store' | 'graphs' | 'limits'> & { readonly models: Models }) {
+    this.#parts = parts
+  }
+
+  /**
+   * Throws `not_found` for a model that there is not, `objects_missing` when the root is not held or something below it is missing. With `run`, the
+   * same version is created once however often the run asks.
+   */
+  async create(projectId: string, modelId: string, wanted: NewModelVersion, options: { readonly run?: OfRun; readonly signal: AbortSignal }): Promise<Version> {
+    checkObjectId(wanted.rootObjectId)
+    checkMessage(wanted.message, "the version's message")
+    checkIdempotencyKey(options.run?.idempotencyKey)
+    if (wanted.source !== undefined && wanted.source !== null) checkName(wanted.source, "the version's source")
+    const { store, models } = this.#parts
+    await models.get(projectId, modelId)
+    await this.#checkComplete(projectId, wanted.rootObjectId, options.signal)
+    const record = await store.retried(async () => {
+      const scope = await store.scope(projectId)
+      if (scope === undefined) throw notHeld('model', modelId)
+      const model = await models.stored(scope, modelId)
+      return options.run === undefined ? this.#commit(scope, model, wanted) : this.#commitOfRun(scope, model, wanted, options.run)
+    })
+    return viewOf(record)
+  }
+
+  /** Throws `not_found`. */
+  async get(projectId: string, modelId: string, versionId: string): Promise<Version> {
+    return viewOf(await this.record(projectId, modelId, versionId))
+  }
+
+  async record(projectId: string, modelId: string, versionId: string): Promise<VersionRecord> {
+    checkResourceId(modelId, 'model')
+    checkResourceId(versionId, 'version')
+    const { store } = this.#parts
+    const scope = await store.scope(projectId)
+    const stored = scope === undefined ? undefined : await store.get<VersionRecord>(scope, 'version', modelId, versionId)
+    if (stored === undefined) throw notHeld('version', versionId)
+    return stored.value
+  }
+
+  /** The newest first. Throws `not_found` for a model that there is not. */
+  async list(projectId: string, modelId: string, request: PageRequest = {}): Promise<Page<Version>> {
+    checkPage(request)
+    const { store, models } = this.#parts
+    await models.get(projectId, modelId)
+    const scope = await store.scope(projectId)
+    if (scope === undefined) return { items: [], cursor: null }
+    const { items, cursor } = await store.page<VersionRecord>(projectKey(scope, 'version', modelId), { ...request, newestFirst: true })
+    return { items: items.map(({ value }) => viewOf(value)), cursor }
+  }
+
+  async #checkComplete(projectId: string, rootObjectId: string, signal: AbortSignal): Promise<void> {
+    const selection = await this.#parts.graphs.closure(projectId, rootObjectId, { signal })
+    if (selection === undefined) {
+      throw new StowageError('objects_missing', `the object ${quoted(rootObjectId)} is not held by this project; upload it with all below it, then create the version`)
+    }
+    try {
+      if (selection.missing > 0) throw await missingBelow(rootObjectId, selection)
+    } finally {
+      selection.release()
+    }
+  }
+
+  async #commit(scope: ProjectScope, model: Stored<Model>, wanted: NewModelVersion): Promise<VersionRecord | undefined> {
+    const record = this.#newRecord(model, wanted, { runId: null, chain: [] })
+    return (await this.#parts.store.commit(scope, this.#change(scope, model, record))) ? record : undefined
+  }
+
+  async #commitOfRun(scope: ProjectScope, model: Stored<Model>, wanted: NewModelVersion, { runId, idempotencyKey }: OfRun): Promise<VersionRecord | undefined> {
+    const { store, limits } = this.#parts
+    const once = projectKey(scope, 'once', runId, digestOf(model.value.id, wanted, idempotencyKey))
+    const before = await store.getByKey<TriggerMark>(once)
+    if (before !== undefined) return (await store.get<VersionRecord>(scope, 'version', before.value.modelId, before.value.versionId))?.value
+    const run = await store.get<RunRecord>(scope, 'run', runId)
+    if (run === undefined) throw notHeld('run', runId)
+    if (isFinal(run.value.status)) throw new StowageError('conflict', `the run has ended (${run.value.status}), so it creates no more versions`)
+    if (run.value.createdVersions.length >= limits.createdVersionsMax) throw new StowageError('conflict', `the run has created ${limits.createdVersionsMax} versions; that is the most`)
+    const record = this.#newRecord(model, wanted, { runId, chain: run.value.chain })
+    const createdVersions = [...run.value.createdVersions, { modelId: record.modelId, versionId: record.id }]
+    const change = this.#change(scope, model, record)
+    const put = [...change.put, store.entry(run.key, { ...run.value, createdVersions, revision: run.value.revision + 1 }), store.entry(once, { modelId: record.modelId, versionId: record.id })]
+    return (await store.commit(scope, { put, expect: [...change.expect, expectSame(run), expectAbsent(once)] })) ? record : undefined
+  }
+
+  #newRecord(model: Stored<Model>, wanted: NewModelVersion, origin: Pick<VersionRecord, 'runId' | 'chain'>): VersionRecord {
+    const { store } = this.#parts
+    const { rootObjectId, message, source = null } = wanted
+    return { id: store.newId(model.value.latestVersionId ?? undefined), modelId: model.value.id, rootObjectId, message, source, ...origin, createdAt: store.nowText() }
+  }
+
+  #change(scope: ProjectScope, model: Stored<Model>, record: VersionRecord): Required<Pick<Change, 'put' | 'expect'>> {
+    const { store } = this.#parts
+    const key = projectKey(scope, 'version', record.modelId, record.id)
+    const mark = globalKey('trigger', record.id, scope.projectId, generationText(scope.generation))
+    const put = [
+      store.entry(key, record),
+      store.entry(model.key, { ...model.value, versionCount: model.value.versionCount + 1, latestVersionId: record.id }),
+      store.entry(mark, { modelId: record.modelId, versionId: record.id } satisfies TriggerMark),
+    ]
+    return { put, expect: [expectSame(model), expectAbsent(key)] }
+  }
+}
+
+function viewOf({ id, modelId, rootObjectId, message, source, runId, createdAt }: VersionRecord): Version {
+  return { id, modelId, rootObjectId, message, source, runId, createdAt }
+}
+
+function digestOf(modelId: string, { rootObjectId, message }: NewModelVersion, key: string | undefined): string {
+  const named = key === undefined ? ['version', modelId, rootObjectId, message] : ['version by key', key]
+  return createHash('sha256').update(JSON.stringify(named)).digest('hex')
+}
+
+async function missingBelow(rootObjectId: string, selection: Selection): Promise<StowageError> {
+  const shown = await selection.missingIds(MISSING_IDS_SHOWN)
+  const more = selection.missing > shown.length ? ' and others' : ''
+  return new StowageError('objects_missing', `${selection.missing} objects below ${quoted(rootObjectId)} are not held: ${shown.map(quoted).join(', ')}${more}; upload them, then create the version`)
+}

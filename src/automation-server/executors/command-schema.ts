@@ -1,0 +1,62 @@
+import { open } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StowageError } from '../../errors.ts'
+import { type CommandOptions, resolveCommand } from './command.ts'
+import { functionEnvironment } from './environment.ts'
+import { OutputLog } from './output-log.ts'
+import { withPrivateFolder } from './private-folder.ts'
+import { ProcessGroup } from './process-group.ts'
+
+const SCHEMA_BYTES_MAX = 1_048_576
+const TIME_MS_MAX = 30_000
+
+/**
+ * Asks a function's command for the JSON Schema of its inputs: `generate_schema FILE`. What it holds is not checked here. Rejects with
+ * `invalid_inputs_schema` when the command writes none within 30 seconds.
+ */
+export async function readCommandSchema(options: CommandOptions): Promise<Readonly<Record<string, unknown>>> {
+  const { command, cwd, env, memoryBytesMax, outputBytesMax } = resolveCommand(options)
+  return withPrivateFolder(async (folder) => {
+    const path = join(folder, 'schema.json')
+    const group = new ProcessGroup({ command: [...command, 'generate_schema', path], cwd, env: functionEnvironment({ folder, memoryBytesMax, env }) })
+    const log = new OutputLog({ outputBytesMax, secretTexts: Object.values(env), addLogs: async () => undefined, clock: Date })
+    const output = Promise.all([log.read(group.stdout, 'info'), log.read(group.stderr, 'warn')])
+    const timer = setTimeout(() => group.signal('SIGKILL'), TIME_MS_MAX)
+    try {
+      const { code, signal } = await group.exited
+      if (code !== 0) throw refused(command, `it ended with ${code === null ? signal : `exit code ${code}`}`)
+    } finally {
+      clearTimeout(timer)
+      await group.cleanUp(output)
+      await log.finish()
+    }
+    return readSchema(path, command)
+  })
+}
+
+async function readSchema(path: string, command: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
+  const file = await open(path).catch(() => {
+    throw refused(command, 'it wrote no file')
+  })
+  try {
+    const { size } = await file.stat()
+    if (size > SCHEMA_BYTES_MAX) throw refused(command, `the file has ${size} bytes, and the most is ${SCHEMA_BYTES_MAX}`)
+    return parsed(await file.readFile('utf8'), command)
+  } finally {
+    await file.close()
+  }
+}
+
+function parsed(text: string, command: readonly string[]): Readonly<Record<string, unknown>> {
+  try {
+    const value: unknown = JSON.parse(text)
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Readonly<Record<string, unknown>>
+  } catch {
+    throw refused(command, 'the file is not JSON')
+  }
+  throw refused(command, 'the file holds no JSON object')
+}
+
+function refused(command: readonly string[], why: string): StowageError {
+  return new StowageError('invalid_inputs_schema', `the command ${JSON.stringify(command.join(' ').slice(0, 200))} was asked for the schema of its inputs with generate_schema FILE: ${why}`)
+}

@@ -1,0 +1,128 @@
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import type { Clock } from '../../clock.ts'
+import type { RunExecutor, RunHandle, RunStart, StopReason } from '../executor.ts'
+import { positive } from '../options.ts'
+import { functionEnvironment } from './environment.ts'
+import { OutputLog } from './output-log.ts'
+import { removeStaleFolders, withPrivateFolder } from './private-folder.ts'
+import { type ProcessExit, ProcessGroup } from './process-group.ts'
+
+/** How a function is run in a process of its own. */
+export interface CommandOptions {
+  /** The program and its parameters, such as `['node', 'checker.js']`; `run FILE` comes behind them. There is no shell. */
+  readonly command: readonly string[]
+  /** Where the program starts. The folder of this process by default. */
+  readonly cwd?: string
+  /** Variables of its environment, beside the few that every function gets (such as `PATH`). */
+  readonly env?: Readonly<Record<string, string>>
+  /** How long it may go on after SIGTERM, before SIGKILL. 10,000 by default. */
+  readonly killAfterMs?: number
+  /** Memory in the machine of the process and all below it, where the system tells (Linux), and three quarters of it for the heap of each node. 1 GB by default. */
+  readonly memoryBytesMax?: number
+  /** Bytes of its output that become lines of the run's log. 1 MB by default. */
+  readonly outputBytesMax?: number
+}
+
+const KILL_AFTER_MS = 10_000
+const MEMORY_BYTES_MAX = 1_073_741_824
+const OUTPUT_BYTES_MAX = 1_048_576
+const MEMORY_INTERVAL_MS = 250
+
+export type ResolvedCommand = Required<CommandOptions>
+
+/** Throws `TypeError` and `RangeError` for options that cannot be. */
+export function resolveCommand({ command, cwd = process.cwd(), env = {}, ...limits }: CommandOptions): ResolvedCommand {
+  if (command.length === 0 || command.some((part) => typeof part !== 'string' || part.includes('\0')) || command[0] === '') throw new TypeError('a command must be a list of texts: the program, then its parameters')
+  const { killAfterMs = KILL_AFTER_MS, memoryBytesMax = MEMORY_BYTES_MAX, outputBytesMax = OUTPUT_BYTES_MAX } = limits
+  return {
+    command, cwd, env, killAfterMs: positive('killAfterMs', killAfterMs), memoryBytesMax: positive('memoryBytesMax', memoryBytesMax),
+    outputBytesMax: positive('outputBytesMax', outputBytesMax),
+  }
+}
+
+/** Runs a function as a command: a process, or several, for each run, bounded in time, memory and output. */
+export class CommandExecutor implements RunExecutor {
+  readonly #options: ResolvedCommand
+  readonly #clock: Clock
+  #tidied: Promise<void> | undefined
+
+  constructor(options: ResolvedCommand, clock: Clock = Date) {
+    this.#options = options
+    this.#clock = clock
+  }
+
+  start(start: RunStart): RunHandle {
+    const run = new CommandRun(this.#options, start, this.#clock)
+    this.#tidied ??= removeStaleFolders()
+    return { cancel: (reason, graceMs) => run.cancel(reason, graceMs), ended: this.#tidied.then(() => run.run()) }
+  }
+}
+
+class CommandRun {
+  readonly #options: ResolvedCommand
+  readonly #start: RunStart
+  readonly #output: OutputLog
+  #group: ProcessGroup | undefined
+  #stopped: StopReason | undefined
+  #killAtMs = Infinity
+  #memoryBytes: number | undefined
+  #killTimer: NodeJS.Timeout | undefined
+
+  constructor(options: ResolvedCommand, start: RunStart, clock: Clock) {
+    const { addLogs, secretTexts } = start
+    this.#options = options
+    this.#start = start
+    this.#output = new OutputLog({ outputBytesMax: options.outputBytesMax, secretTexts, addLogs, clock })
+  }
+
+  cancel(reason: StopReason, graceMs: number = this.#options.killAfterMs): void {
+    const isFirst = this.#stopped === undefined
+    const killAtMs = performance.now() + Math.min(graceMs, this.#options.killAfterMs)
+    this.#stopped ??= reason
+    if (this.#group === undefined || killAtMs >= this.#killAtMs) return
+    this.#killAtMs = killAtMs
+    if (isFirst) this.#group.signal('SIGTERM')
+    clearTimeout(this.#killTimer)
+    this.#killTimer = setTimeout(() => this.#group?.signal('SIGKILL'), killAtMs - performance.now())
+  }
+
+  async run(): Promise<string> {
+    return withPrivateFolder(async (folder) => {
+      const { command, cwd, env, memoryBytesMax } = this.#options
+      const path = join(folder, 'run.json')
+      await writeFile(path, JSON.stringify(this.#start.runFile), { mode: 0o600, flag: 'wx' })
+      if (this.#stopped !== undefined) return 'the run was stopped before its process had begun'
+      this.#group = new ProcessGroup({ command: [...command, 'run', path], cwd, env: functionEnvironment({ folder, memoryBytesMax, env }) })
+      return this.#wordsOn(await this.#untilEnd(this.#group))
+    })
+  }
+
+  async #untilEnd(group: ProcessGroup): Promise<ProcessExit> {
+    const output = Promise.all([this.#output.read(group.stdout, 'info'), this.#output.read(group.stderr, 'warn')])
+    const memory = setInterval(() => void this.#watchMemory(group), MEMORY_INTERVAL_MS)
+    try {
+      return await group.exited
+    } finally {
+      clearInterval(memory)
+      clearTimeout(this.#killTimer)
+      await group.cleanUp(output)
+      await this.#output.finish()
+    }
+  }
+
+  async #watchMemory(group: ProcessGroup): Promise<void> {
+    const bytes = await group.residentBytes()
+    if (bytes <= this.#options.memoryBytesMax) return
+    this.#memoryBytes ??= bytes
+    group.signal('SIGKILL')
+  }
+
+  /** What is to say of a run that has not reported how it ended. */
+  #wordsOn({ code, signal }: ProcessExit): string {
+    const how = code === null ? `was ended by ${signal}` : `ended with exit code ${code}`
+    const why = this.#memoryBytes === undefined ? '' : `, since it took ${this.#memoryBytes} bytes of memory and the limit is ${this.#options.memoryBytesMax}`
+    const { lastLines } = this.#output
+    return `the function's process ${how}${why}, and had reported no status${lastLines === '' ? '' : `; the end of its output:\n${lastLines}`}`
+  }
+}

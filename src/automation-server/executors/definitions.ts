@@ -1,0 +1,27 @@
+import type { AutomationFunction } from '../../automation/function.ts'
+import type { FunctionDefinition } from '../domain/functions.ts'
+import { CommandExecutor, type CommandOptions, resolveCommand } from './command.ts'
+import type { FailureGuard } from './failure-guard.ts'
+import { InProcessExecutor } from './in-process.ts'
+
+/** A function that runs in the server's own process: code that the host trusts as its own. */
+export interface InProcessFunction extends Pick<FunctionDefinition, 'id' | 'release'>, Partial<Pick<FunctionDefinition, 'name' | 'description'>> {
+  /** As `defineFunction` and `executeFunction` make it. */
+  readonly function: AutomationFunction
+}
+
+/** A function that runs as a command, in a process of its own for each run. `readCommandSchema` tells what its inputs are. */
+export interface CommandFunction extends Omit<FunctionDefinition, 'executor'>, CommandOptions {}
+
+export type RegisteredAs = FunctionDefinition | InProcessFunction | CommandFunction
+
+/** Each kind of function with what runs it. Throws `TypeError` and `RangeError`. */
+export function withExecutor(registered: RegisteredAs, guard: FailureGuard): FunctionDefinition {
+  if ('executor' in registered) return registered
+  if ('function' in registered) {
+    const { id, release, function: automationFunction, name = automationFunction.name, description = automationFunction.description } = registered
+    return { id, release, name, description, inputs: { ...automationFunction.inputs.toJSONSchema() }, executor: new InProcessExecutor(automationFunction, guard) }
+  }
+  const { id, release, name, description, inputs, ...command } = registered
+  return { id, release, name, ...(description === undefined ? {} : { description }), inputs, executor: new CommandExecutor(resolveCommand(command)) }
+}

@@ -1,0 +1,94 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { readdir, readFile } from 'node:fs/promises'
+import type { Readable } from 'node:stream'
+
+export interface ProcessOptions {
+  /** The program and its parameters; there is no shell. */
+  readonly command: readonly string[]
+  readonly env: Readonly<Record<string, string>>
+  readonly cwd: string
+}
+
+export interface ProcessExit {
+  readonly code: number | null
+  readonly signal: NodeJS.Signals | null
+}
+
+/** Holds what its processes printed back for so long once they have ended: one that left the group can keep a pipe open for ever. */
+const OUTPUT_END_MS = 1_000
+const KB = 1_024
+
+/** A process with all that it starts, in a group of its own, so that one signal reaches them all. On Windows a signal reaches the first one. */
+export class ProcessGroup {
+  readonly #child: ChildProcessByStdio<null, Readable, Readable>
+  #isOver = false
+  /** Rejects when the program could not be started. */
+  readonly exited: Promise<ProcessExit>
+
+  constructor({ command: [program, ...parameters], env, cwd }: ProcessOptions) {
+    const child = spawn(program, parameters, { cwd, env, shell: false, detached: process.platform !== 'win32', windowsHide: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    this.#child = child
+    this.exited = new Promise((resolve, reject) => {
+      child.once('error', (cause: NodeJS.ErrnoException) => reject(new Error(`the program ${JSON.stringify(program)} could not be started: ${cause.code ?? cause.message}`, { cause })))
+      child.once('exit', (code, signal) => resolve({ code, signal }))
+    })
+  }
+
+  get stdout(): Readable {
+    return this.#child.stdout
+  }
+
+  get stderr(): Readable {
+    return this.#child.stderr
+  }
+
+  /** Whoever is gone already is fine. */
+  signal(signal: 'SIGTERM' | 'SIGKILL'): void {
+    const { pid } = this.#child
+    if (pid === undefined || this.#isOver) return
+    try {
+      if (process.platform === 'win32') this.#child.kill(signal)
+      else process.kill(-pid, signal)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+    }
+  }
+
+  /** Ends what is left of the group, and its output. From then on nothing is sent: the number may be that of others. */
+  async cleanUp(output: Promise<unknown>): Promise<void> {
+    this.signal('SIGKILL')
+    this.#isOver = true
+    const timer = setTimeout(() => {
+      this.stdout.destroy()
+      this.stderr.destroy()
+    }, OUTPUT_END_MS)
+    await output
+    clearTimeout(timer)
+  }
+
+  /** Memory that the process and all below it have in the machine, shared pages counted for each; 0 where the system does not tell. */
+  async residentBytes(): Promise<number> {
+    const { pid } = this.#child
+    if (process.platform !== 'linux' || pid === undefined) return 0
+    let bytes = 0
+    const pids = new Set([pid])
+    for (const one of pids) {
+      bytes += await residentBytesOf(one)
+      for (const child of await childrenOf(one)) pids.add(child)
+    }
+    return bytes
+  }
+}
+
+/** proc_pid_status(5). */
+async function residentBytesOf(pid: number): Promise<number> {
+  const status = await readFile(`/proc/${pid}/status`, 'utf8').catch(() => '')
+  return Number(/^VmRSS:\s+(\d+) kB$/m.exec(status)?.[1] ?? 0) * KB
+}
+
+/** proc_tid_children(5): each thread has those that it started. */
+async function childrenOf(pid: number): Promise<readonly number[]> {
+  const threads = await readdir(`/proc/${pid}/task`).catch(() => [])
+  const lists = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, 'utf8').catch(() => '')))
+  return lists.flatMap((list) => list.split(' ').map(Number).filter((child) => child > 0))
+}

@@ -1,0 +1,49 @@
+import { checkIfMatch, isUnmodified, requestedRange } from '../../http/conditional.ts'
+import type { Answer, Exchange } from '../../http/exchange.ts'
+import type { Resource } from '../../http/router.ts'
+import type { ArtifactRecord, Artifacts } from '../domain/artifacts.ts'
+import type { HttpDeps } from './deps.ts'
+import { resourceOf } from './runs.ts'
+
+const ETAG_HEX_DIGITS = 32
+/** Characters of `attr-char` (RFC 8187 section 3.2.1) that `encodeURIComponent` leaves, though they are none. */
+const NO_ATTR_CHARACTERS = /['()*]/g
+
+/** Files of runs, as files: whatever they hold, a browser saves them and runs nothing of them. */
+export function artifactResources<H>({ domain, context: { guard } }: HttpDeps<H>): readonly Resource<H>[] {
+  return [
+    resourceOf('/api/v1/projects/:projectId/artifacts/:artifactId', 'GET', async (exchange) => {
+      await guard(exchange, 'read')
+      return artifactAnswer(domain.artifacts, await domain.artifacts.get(exchange.params.projectId, exchange.params.artifactId), exchange)
+    }),
+  ]
+}
+
+function artifactAnswer(artifacts: Artifacts, record: ArtifactRecord, { headers, signal }: Pick<Exchange<unknown>, 'headers' | 'signal'>): Answer {
+  const { sizeBytes, sha256, name } = record
+  const etag = `"${sha256.slice(0, ETAG_HEX_DIGITS)}"`
+  const common = {
+    ETag: etag, 'Cache-Control': 'private, max-age=31536000, immutable', 'Accept-Ranges': 'bytes',
+    'Content-Security-Policy': "sandbox; default-src 'none'", 'X-Content-Type-Options': 'nosniff',
+  }
+  checkIfMatch(headers, etag)
+  if (isUnmodified(headers, etag)) return { status: 304, headers: common }
+  const range = requestedRange(headers, etag, sizeBytes)
+  const { start, end } = range ?? { start: 0, end: sizeBytes }
+  return {
+    status: range === undefined ? 200 : 206,
+    headers: {
+      ...common, 'Content-Type': 'application/octet-stream', 'Content-Disposition': contentDisposition(name),
+      ...(range === undefined ? {} : { 'Content-Range': `bytes ${start}-${end - 1}/${sizeBytes}` }),
+    },
+    body: artifacts.read(record, start, end, signal),
+    length: end - start,
+  }
+}
+
+/** RFC 6266 section 4, with the extended name of RFC 8187 for all that ASCII cannot say. */
+export function contentDisposition(name: string): string {
+  const plain = name.replace(/[^\x20-\x7e]|["\\%/]/g, '_')
+  const extended = encodeURIComponent(name).replace(NO_ATTR_CHARACTERS, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
+  return `attachment; filename="${plain}"; filename*=UTF-8''${extended}`
+}

@@ -1,0 +1,59 @@
+import { InputsError } from '../../automation/inputs/errors.ts'
+import type { Resource } from '../../http/router.ts'
+import { object, type Reader } from '../shape.ts'
+import type { HttpDeps } from './deps.ts'
+import { checkParams, jsonAnswer, readJson, readQuery } from './json.ts'
+
+const FUNCTIONS = '/api/v1/projects/:projectId/functions'
+const anything: Reader<unknown> = (value) => value ?? null
+const readInputs = object({ inputs: anything })
+
+/** What can be run, and whether inputs fit. */
+export function functionResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
+  const { functions } = domain.options
+  return [
+    {
+      path: FUNCTIONS,
+      check: checkParams,
+      operations: {
+        GET: async (exchange) => {
+          await guard(exchange, 'read')
+          readQuery(exchange)
+          return jsonAnswer(200, { items: functions.list(), cursor: null })
+        },
+      },
+    },
+    {
+      path: `${FUNCTIONS}/:functionId`,
+      check: checkParams,
+      operations: {
+        GET: async (exchange) => {
+          await guard(exchange, 'read')
+          return jsonAnswer(200, functions.get(exchange.params.functionId).view)
+        },
+      },
+    },
+    {
+      path: `${FUNCTIONS}/:functionId/validate`,
+      check: checkParams,
+      operations: {
+        POST: async (exchange) => {
+          await guard(exchange, 'read')
+          const { parse } = functions.get(exchange.params.functionId)
+          const { inputs } = await readJson(exchange, limits.bodyBytesMax, readInputs)
+          return jsonAnswer(200, validity(parse, inputs))
+        },
+      },
+    },
+  ]
+}
+
+function validity(parse: (json: unknown) => unknown, inputs: unknown): { readonly valid: boolean; readonly issues: InputsError['issues'] } {
+  try {
+    parse(inputs)
+    return { valid: true, issues: [] }
+  } catch (error) {
+    if (error instanceof InputsError) return { valid: false, issues: error.issues }
+    throw error
+  }
+}

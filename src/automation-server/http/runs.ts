@@ -1,0 +1,54 @@
+import { RUN_STATUS_RANK, type ResultLevel, type RunStatus } from '../../automation/run-data.ts'
+import type { Exchange } from '../../http/exchange.ts'
+import type { Method, Resource } from '../../http/router.ts'
+import { checkNoRun } from '../run-access.ts'
+import { NO_ANNOTATIONS } from '../domain/run-record.ts'
+import { oneOf, optional } from '../shape.ts'
+import type { ResultFilter, RunFilter } from '../types.ts'
+import type { HttpDeps } from './deps.ts'
+import { checkParams, jsonAnswer, readQuery } from './json.ts'
+
+export const RUNS = '/api/v1/projects/:projectId/runs'
+const readStatus = optional(oneOf(...(Object.keys(RUN_STATUS_RANK) as RunStatus[])))
+const readLevel = optional(oneOf(...(Object.keys(NO_ANNOTATIONS) as ResultLevel[])))
+
+/** Runs as people and pages see them. */
+export function runResources<H>(deps: HttpDeps<H>): readonly Resource<H>[] {
+  const { domain, context: { guard } } = deps
+  const { runs } = domain
+  const reading = (path: string, read: (exchange: Exchange<H>) => Promise<unknown>): Resource<H> => resourceOf(path, 'GET', async (exchange) => {
+    await guard(exchange, 'read')
+    return jsonAnswer(200, await read(exchange))
+  })
+  return [
+    reading(RUNS, (exchange) => runs.list(exchange.params.projectId, runFilter(exchange))),
+    reading(`${RUNS}/:runId`, ({ params }) => runs.get(params.projectId, params.runId)),
+    reading(`${RUNS}/:runId/results`, (exchange) => domain.listResults(exchange.params.projectId, exchange.params.runId, resultFilter(exchange))),
+    reading(`${RUNS}/:runId/logs`, (exchange) => domain.listLogs(exchange.params.projectId, exchange.params.runId, readQuery(exchange))),
+    resourceOf(`${RUNS}/:runId/cancel`, 'POST', async (exchange) => {
+      checkNoRun(await guard(exchange, 'write'))
+      return jsonAnswer(200, await runs.cancel(exchange.params.projectId, exchange.params.runId))
+    }),
+    resourceOf(`${RUNS}/:runId/rerun`, 'POST', async (exchange) => {
+      checkNoRun(await guard(exchange, 'write'))
+      return jsonAnswer(201, await runs.rerun(exchange.params.projectId, exchange.params.runId))
+    }),
+  ]
+}
+
+/** A path with one method. */
+export function resourceOf<H>(path: string, method: Method, operation: NonNullable<Resource<H>['operations']['GET']>): Resource<H> {
+  return { path, check: checkParams, operations: { [method]: operation } }
+}
+
+function runFilter(exchange: Pick<Exchange<unknown>, 'query'>): RunFilter {
+  const { status, ...others } = readQuery(exchange, 'automationId', 'modelId', 'versionId', 'status')
+  const read = readStatus(status, 'status')
+  return read === undefined ? others : { ...others, status: read }
+}
+
+function resultFilter(exchange: Pick<Exchange<unknown>, 'query'>): ResultFilter {
+  const { level, ...others } = readQuery(exchange, 'level', 'category', 'objectId')
+  const read = readLevel(level, 'level')
+  return read === undefined ? others : { ...others, level: read }
+}

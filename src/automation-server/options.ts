@@ -1,0 +1,74 @@
+import { MB } from '../limits.ts'
+
+/** Bounds on what automation keeps and takes. Each is the largest value that is still accepted. */
+export interface AutomationLimits {
+  /** Bytes of a JSON body, apart from reports. */
+  readonly bodyBytesMax: number
+  /** Bytes of one report. */
+  readonly reportBytesMax: number
+  /** Objects that all annotations of one run name together, each annotation counted for itself. */
+  readonly resultObjectsMax: number
+  /** Bytes of all annotations of one run. */
+  readonly resultBytesMax: number
+  /** Bytes of all log lines of one run; what comes after is left out, and the run says so. */
+  readonly logBytesMax: number
+  readonly artifactBytesMax: number
+  /** Artifacts of one run. */
+  readonly artifactsMax: number
+  /** Versions that one run creates. */
+  readonly createdVersionsMax: number
+  /** Automations of one project. */
+  readonly automationsMax: number
+  /** Automations that may start each other in a row. */
+  readonly chainMax: number
+  /** Streams of events at a time. */
+  readonly eventStreamsMax: number
+}
+
+export const DEFAULT_AUTOMATION_LIMITS: AutomationLimits = {
+  bodyBytesMax: 262_144,
+  reportBytesMax: 8 * MB,
+  resultObjectsMax: 100_000,
+  resultBytesMax: 64 * MB,
+  logBytesMax: MB,
+  artifactBytesMax: 256 * MB,
+  artifactsMax: 50,
+  createdVersionsMax: 100,
+  automationsMax: 1_000,
+  chainMax: 8,
+  eventStreamsMax: 200,
+}
+
+/** What a run's record can hold, and what a chain of automations may be, whatever a host asks for. */
+const CEILINGS: Partial<Record<keyof AutomationLimits, number>> = { artifactsMax: 64, createdVersionsMax: 128, automationsMax: 10_000, chainMax: 32 }
+
+/** The defaults with a host's choices on top. Throws `RangeError` for a value that is not a positive integer, and for a limit that is not one. */
+export function resolveAutomationLimits(chosen: Partial<AutomationLimits> = {}): AutomationLimits {
+  const limits: { -readonly [K in keyof AutomationLimits]: number } = { ...DEFAULT_AUTOMATION_LIMITS }
+  for (const [name, value] of Object.entries(chosen) as [keyof AutomationLimits, number | undefined][]) {
+    if (value === undefined) continue
+    if (!(name in limits)) throw new RangeError(`limits.${name} is not a limit; known are ${Object.keys(limits).join(', ')}`)
+    limits[name] = positive(`limits.${name}`, value, CEILINGS[name])
+  }
+  return limits
+}
+
+/** Throws `RangeError` unless the value is an integer from 1 to `max`. */
+export function positive(name: string, value: number, max: number = Number.MAX_SAFE_INTEGER): number {
+  if (Number.isSafeInteger(value) && value >= 1 && value <= max) return value
+  throw new RangeError(`${name} is ${value}; it must be an integer from 1 to ${max}`)
+}
+
+/** Times of runs, in milliseconds. */
+export interface RunTimes {
+  /** How long a run may be silent: whoever runs it renews its lease, or it becomes a time-out. */
+  readonly leaseMs: number
+  /** How long a run may take from its start. */
+  readonly runMsMax: number
+  /** How often lost runs are looked for. */
+  readonly sweepIntervalMs: number
+  /** How long a run is kept after its end, with its annotations, logs and artifacts. */
+  readonly keptMs: number
+}
+
+export const DEFAULT_RUN_TIMES: RunTimes = { leaseMs: 60_000, runMsMax: 3_600_000, sweepIntervalMs: 10_000, keptMs: 365 * 86_400_000 }

@@ -1,0 +1,257 @@
+import { endedBy } from '../automation/run/abort.ts'
+import { outsideRun } from '../automation/run/failures.ts'
+import type { ServiceContext } from '../extension.ts'
+import { StowageError } from '../errors.ts'
+import type { Domain } from './domain/domain.ts'
+import { isFinal, type RunRecord, runView } from './domain/run-record.ts'
+import { embeddedRunBackend } from './embedded-backend.ts'
+import type { RunHandle, RunStart, StopReason } from './executor.ts'
+import type { ActiveRuns, ActiveRun } from './domain/active-runs.ts'
+
+export interface QueueOptions {
+  readonly domain: Domain
+  readonly active: ActiveRuns
+  readonly fetch: ServiceContext<never>['fetch']
+  readonly logger: ServiceContext<never>['logger']
+  /** Where functions that run elsewhere find the service. */
+  readonly serverUrl: () => string | Promise<string>
+  /** Runs at a time. */
+  readonly concurrency: number
+  /** How often a run whose runner was lost before it reported anything is taken up. */
+  readonly attemptsMax: number
+}
+
+/** Beats in a lease. */
+const RENEWALS_IN_LEASE = 3
+/** What runs has this part of the time in which the service closes; the rest is for what is to be noted then. */
+const CLOSING_SHARE = 0.8
+const MESSAGE_CHARACTERS_MAX = 2_000
+
+interface Running {
+  readonly projectId: string
+  readonly done: Promise<void>
+  stop(reason: StopReason, graceMs?: number): void
+}
+
+interface Taken {
+  readonly projectId: string
+  readonly run: RunRecord
+  readonly url: string
+}
+
+/** Takes up pending runs, so many at a time, and sees each to its end. What it knows is in the storage: another process, or a restart, goes on. */
+export class RunQueue {
+  readonly #options: QueueOptions
+  readonly #running = new Map<string, Running>()
+  #taking: Promise<void> | undefined
+  #isWoken = false
+  readonly #closing = new AbortController()
+
+  constructor(options: QueueOptions) {
+    this.#options = options
+  }
+
+  /** There may be something to do. Never throws. */
+  wake(): void {
+    if (this.#isClosed) return
+    this.#isWoken = true
+    this.#taking ??= this.#take().finally(() => {
+      this.#taking = undefined
+      if (this.#isWoken && !this.#isClosed) this.wake()
+    })
+  }
+
+  get #isClosed(): boolean {
+    return this.#closing.signal.aborted
+  }
+
+  /** Waits until nothing is taken up and nothing runs. */
+  async idle(): Promise<void> {
+    while (this.#taking !== undefined || this.#running.size > 0) {
+      await this.#taking
+      await Promise.all([...this.#running.values()].map(({ done }) => done))
+    }
+  }
+
+  /** Asks what runs in a project that is gone to stop. */
+  stopProject(projectId: string): void {
+    for (const running of this.#running.values()) if (running.projectId === projectId) running.stop('lost')
+  }
+
+  /** Takes up nothing more and asks what runs to stop; waits `graceMs` for it. */
+  async close(graceMs: number): Promise<void> {
+    this.#closing.abort(new StowageError('closing', 'the service is closing'))
+    await this.#taking
+    for (const running of this.#running.values()) running.stop('closing', graceMs * CLOSING_SHARE)
+    let timer: NodeJS.Timeout | undefined
+    const late = new Promise<void>((resolve) => {
+      timer = setTimeout(resolve, graceMs)
+    })
+    await Promise.race([Promise.all([...this.#running.values()].map(({ done }) => done)), late])
+    clearTimeout(timer)
+  }
+
+  async #take(): Promise<void> {
+    const { active, concurrency, logger, serverUrl } = this.#options
+    this.#isWoken = false
+    if (this.#running.size >= concurrency) return
+    try {
+      const url = await endedBy(this.#closing.signal, async () => serverUrl())
+      for await (const found of active.all()) {
+        if (this.#isClosed || this.#running.size >= concurrency) return
+        if (!this.#running.has(found.run.id) && this.#isFree(found.run)) await this.#takeUp(found, url)
+      }
+    } catch (error) {
+      if (!this.#isClosed) logger?.error({ err: error }, 'pending runs could not be taken up; it is tried again')
+    }
+  }
+
+  /** Pending, and not in the hands of somebody who is alive; and its function is one that this process has. */
+  #isFree({ status, leaseUntilMs, functionId, attempt }: RunRecord): boolean {
+    const { domain, attemptsMax } = this.#options
+    return status === 'pending' && (leaseUntilMs === null || leaseUntilMs <= domain.store.clock.now()) && attempt < attemptsMax && domain.options.functions.find(functionId) !== undefined
+  }
+
+  async #takeUp({ projectId, run: { id } }: ActiveRun, url: string): Promise<void> {
+    const { domain } = this.#options
+    let isMine = false
+    const run = await domain.changes.change(projectId, id, (run) => {
+      isMine = this.#isFree(run)
+      const nowMs = domain.store.clock.now()
+      const { leaseMs, runMsMax } = domain.options.times
+      const functionVersion = domain.options.functions.get(run.functionId).view.version
+      return isMine
+        ? { run: { attempt: run.attempt + 1, sequence: 0, functionVersion, leaseUntilMs: nowMs + leaseMs, deadlineMs: nowMs + runMsMax, startedAt: domain.store.nowText() } }
+        : undefined
+    })
+    if (isMine) outsideRun(() => this.#begin(projectId, run, url))
+  }
+
+  #begin(projectId: string, run: RunRecord, url: string): void {
+    const stopping = new Stopping()
+    const done = this.#see({ projectId, run, url }, stopping).catch((error: unknown) => {
+      if (isGone(error)) return
+      this.#options.logger?.error({ err: error }, 'a run could not be seen to its end; its lease runs out')
+    }).finally(() => {
+      this.#running.delete(run.id)
+      this.wake()
+    })
+    this.#running.set(run.id, { projectId, done, stop: (reason, graceMs) => stopping.stop(reason, graceMs) })
+  }
+
+  /** From its start until nothing of it goes on and it has a final status. */
+  async #see({ projectId, run, url }: Taken, stopping: Stopping): Promise<void> {
+    const { domain } = this.#options
+    let message = 'the function ended without reporting a status'
+    try {
+      const handle = domain.options.functions.get(run.functionId).executor.start(await this.#startOf(projectId, run, url))
+      const watch = this.#watch(projectId, run, handle, stopping)
+      message = clean((await handle.ended.finally(() => watch.end())) ?? message)
+    } catch (error) {
+      message = clean(error instanceof Error ? error.message : String(error))
+    }
+    if (stopping.reason === 'closing') message = 'the service closed before the function had ended'
+    await domain.reports.end(projectId, run.id, 'exception', message)
+  }
+
+  async #startOf(projectId: string, run: RunRecord, url: string): Promise<RunStart> {
+    const { domain, fetch } = this.#options
+    const { scope } = await domain.changes.found(projectId, run.id)
+    const kept = await domain.runs.inputs(scope, run.id)
+    const functionInputs = domain.options.secrets.open(kept, { projectId, automationId: run.automationId })
+    const deadlineMs = run.deadlineMs ?? domain.store.clock.now() + domain.options.times.runMsMax
+    const token = await domain.tokens.issue({ projectId, runId: run.id, attempt: run.attempt }, deadlineMs)
+    const { id, automationId, modelId, versionId } = run
+    return {
+      projectId, run: runView(run), deadlineMs, addLogs: (lines) => domain.reports.addLogs(projectId, id, lines),
+      secretTexts: [token, ...Object.keys(kept.sealed).map((name) => functionInputs[name]).filter((text) => typeof text === 'string')],
+      runFile: {
+        speckleToken: token, functionInputs,
+        automationRunData: {
+          projectId, speckleServerUrl: url, automationId, automationRunId: id, functionRunId: id,
+          triggers: [{ triggerType: 'versionCreation', payload: { modelId, versionId } }],
+        },
+      },
+      backend: embeddedRunBackend(domain, { projectId, run, token, url, fetch }),
+    }
+  }
+
+  /** Renews the lease, and tells the function when it is to stop. */
+  #watch(projectId: string, run: RunRecord, handle: RunHandle, stopping: Stopping): { end(): void } {
+    const { domain } = this.#options
+    const { leaseMs, runMsMax } = domain.options.times
+    const look = (): void => {
+      void this.#stopReason(projectId, run).then((reason) => reason === undefined ? undefined : handle.cancel(reason))
+    }
+    const beat = setInterval(look, Math.ceil(leaseMs / RENEWALS_IN_LEASE))
+    const limit = setTimeout(() => {
+      void domain.reports.end(projectId, run.id, 'timeout', `the run took longer than ${runMsMax} ms`).catch(() => undefined)
+      handle.cancel('timeout')
+    }, Math.min(runMsMax, 2 ** 31 - 1))
+    const unlisten = domain.signals.listen(run.id, () => void this.#lookForEnd(projectId, run, handle))
+    stopping.follow(handle)
+    return {
+      end: () => {
+        clearInterval(beat)
+        clearTimeout(limit)
+        unlisten()
+        stopping.follow(undefined)
+      },
+    }
+  }
+
+  async #lookForEnd(projectId: string, { id }: RunRecord, handle: RunHandle): Promise<void> {
+    const status = await this.#options.domain.runs.get(projectId, id).then((run) => run.status, () => undefined)
+    if (status === 'canceled' || status === 'timeout') handle.cancel(status)
+  }
+
+  /** Renews the lease. Why the run is to stop, if it is; a storage that fails for a moment stops nobody. */
+  async #stopReason(projectId: string, { id, attempt }: RunRecord): Promise<StopReason | undefined> {
+    const { reports, changes } = this.#options.domain
+    try {
+      const { stored } = await changes.found(projectId, id)
+      if (stored.value.attempt !== attempt) return 'lost'
+      const { status } = await reports.renewLease(projectId, id)
+      if (status === 'canceled' || status === 'timeout') return status
+      return undefined
+    } catch (error) {
+      return isGone(error) ? 'lost' : undefined
+    }
+  }
+}
+
+/** Whether a run that was taken up may have been lost: nobody renewed its lease, or it goes on after it must have ended. */
+export function isOverdue({ status, leaseUntilMs, deadlineMs }: RunRecord, nowMs: number): 'lease' | 'deadline' | undefined {
+  if (isFinal(status)) return undefined
+  if (deadlineMs !== null && deadlineMs <= nowMs) return 'deadline'
+  return leaseUntilMs !== null && leaseUntilMs <= nowMs ? 'lease' : undefined
+}
+
+/** The run, or its project, was removed meanwhile. */
+function isGone(error: unknown): boolean {
+  return error instanceof StowageError && error.code === 'not_found'
+}
+
+/** Asks a run to stop, also one that is just about to begin. */
+class Stopping {
+  #handle: RunHandle | undefined
+  #asked: { readonly reason: StopReason; readonly graceMs: number | undefined } | undefined
+
+  get reason(): StopReason | undefined {
+    return this.#asked?.reason
+  }
+
+  stop(reason: StopReason, graceMs?: number): void {
+    this.#asked = { reason, graceMs }
+    this.#handle?.cancel(reason, graceMs)
+  }
+
+  follow(handle: RunHandle | undefined): void {
+    this.#handle = handle
+    if (this.#asked !== undefined) handle?.cancel(this.#asked.reason, this.#asked.graceMs)
+  }
+}
+
+function clean(message: string): string {
+  return message.replace(/(?![\n\t])\p{Cc}|\p{Surrogate}/gu, ' ').slice(0, MESSAGE_CHARACTERS_MAX)
+}

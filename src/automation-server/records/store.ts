@@ -1,0 +1,183 @@
+import { createHash } from 'node:crypto'
+import type { Clock } from '../../clock.ts'
+import { StowageError } from '../../errors.ts'
+import type { BlobStore, Change, Entry, Expectation, RecordStore, StorageBackend } from '../../storage/backend.ts'
+import { classifiedBackend } from '../../storage/classified.ts'
+import type { Page, PageRequest } from '../types.ts'
+import { decodeRecord, encodeRecord } from './codec.ts'
+import { boundsOf, generationText, globalKey, partsOf, type ProjectTable, projectKey, type Scope } from './keys.ts'
+
+/** A record as it was read, with its bytes, which a change of it expects. */
+export interface Stored<T> {
+  readonly key: Uint8Array
+  readonly bytes: Uint8Array
+  readonly value: T
+}
+
+/** A project that automation holds something of. Every change of it expects that it is still this generation. */
+export interface ProjectScope extends Scope {
+  readonly head: Expectation
+}
+
+interface Head {
+  readonly generation: number
+  readonly removed: boolean
+}
+
+export const PAGE_ITEMS_DEFAULT = 100
+export const PAGE_ITEMS_MAX = 1_000
+const ATTEMPTS_MAX = 50
+const TIME_DIGITS = 12
+const ID_DIGITS = 32
+
+/** Records of automation on a storage, by project. All state changes are compare-and-set. */
+export class AutomationStore {
+  readonly records: RecordStore
+  readonly blobs: BlobStore
+  readonly clock: Clock
+  readonly #newId: () => string
+
+  constructor(backend: StorageBackend, parts: { readonly clock: Clock; readonly newId: () => string }) {
+    const { records, blobs } = classifiedBackend(backend)
+    this.records = records
+    this.blobs = blobs
+    this.clock = parts.clock
+    this.#newId = parts.newId
+  }
+
+  /** 32 hex digits: the time first, so that ids sort by age, not before `after`; then randomness. */
+  newId(after?: string): string {
+    const earliest = after === undefined ? 0 : Number.parseInt(after.slice(0, TIME_DIGITS), 16) + 1
+    return timedId(Math.max(this.clock.now(), earliest), this.#newId())
+  }
+
+  nowText(): string {
+    return new Date(this.clock.now()).toISOString()
+  }
+
+  /** The project, for reading; `undefined` where automation holds nothing of it. */
+  async scope(projectId: string): Promise<ProjectScope | undefined> {
+    const { head, expectation } = await this.#head(projectId)
+    return head === undefined || head.removed ? undefined : { projectId, generation: head.generation, head: expectation }
+  }
+
+  /** The project, for writing: begun where there is none. */
+  async writingScope(projectId: string): Promise<ProjectScope> {
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const { head, expectation } = await this.#head(projectId)
+      if (head !== undefined && !head.removed) return { projectId, generation: head.generation, head: expectation }
+      const next: Head = { generation: (head?.generation ?? 0) + 1, removed: false }
+      const value = encodeRecord(expectation.key, next)
+      const result = await this.records.commit({ put: [{ key: expectation.key, value }], expect: [expectation] })
+      if (result.ok) return { projectId, generation: next.generation, head: { key: expectation.key, value } }
+    }
+    throw contended()
+  }
+
+  /** Ids of the projects that automation holds something of, in batches. */
+  async *projects(): AsyncGenerator<readonly string[]> {
+    for await (const entries of this.records.range(boundsOf(globalKey('head')))) {
+      yield entries.filter(({ key, value }) => !decodeRecord<Head>(key, value).removed).map(({ key }) => partsOf(key)[2])
+    }
+  }
+
+  /** Makes everything of the project unreadable, and marks it for sweeping. */
+  async removeProject(projectId: string): Promise<void> {
+    for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
+      const { head, expectation } = await this.#head(projectId)
+      if (head === undefined || head.removed) return
+      const garbage = globalKey('garbage', projectId, generationText(head.generation))
+      const put = [this.entry(expectation.key, { ...head, removed: true }), this.entry(garbage, {})]
+      if ((await this.records.commit({ put, expect: [expectation] })).ok) return
+    }
+    throw contended()
+  }
+
+  entry(key: Uint8Array, value: unknown): Entry {
+    return { key, value: encodeRecord(key, value) }
+  }
+
+  async get<T>(scope: Scope, table: ProjectTable, ...parts: readonly string[]): Promise<Stored<T> | undefined> {
+    return this.getByKey(projectKey(scope, table, ...parts))
+  }
+
+  async getByKey<T>(key: Uint8Array): Promise<Stored<T> | undefined> {
+    const [bytes] = await this.records.getMany([key])
+    return bytes === undefined ? undefined : { key, bytes, value: decodeRecord<T>(key, bytes) }
+  }
+
+  async getMany<T>(keys: readonly Uint8Array[]): Promise<readonly (T | undefined)[]> {
+    const values = await this.records.getMany(keys)
+    return values.map((bytes, at) => (bytes === undefined ? undefined : decodeRecord<T>(keys[at], bytes)))
+  }
+
+  /** False when something that it expects is not so any more, the project itself included. */
+  async commit(scope: ProjectScope, change: Change): Promise<boolean> {
+    const result = await this.records.commit({ ...change, expect: [scope.head, ...(change.expect ?? [])] })
+    return result.ok
+  }
+
+  /** Runs a change that reads and commits, again and again until what it read still holds when it commits. `undefined` asks for another try. */
+  async retried<T>(attempt: () => Promise<T | undefined>): Promise<T> {
+    for (let count = 0; count < ATTEMPTS_MAX; count++) {
+      const result = await attempt()
+      if (result !== undefined) return result
+    }
+    throw contended()
+  }
+
+  /** Entries below `prefix`, by the last part of their keys. The cursor is that part of the last one that was looked at. */
+  // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- who asks knows what lies there
+  async page<T>(prefix: Uint8Array, request: PageRequest & { readonly newestFirst?: boolean }): Promise<Page<{ readonly name: string; readonly value: T }>> {
+    const { limit = PAGE_ITEMS_DEFAULT, cursor, newestFirst = false } = request
+    const bounds = boundsOf(prefix)
+    const from = cursor === undefined ? bounds : newestFirst ? { ...bounds, lt: keyBelow(prefix, cursor) } : { ...bounds, gte: keyAfter(prefix, cursor) }
+    const items: { name: string; value: T }[] = []
+    for await (const entries of this.records.range({ ...from, limit: limit + 1, reverse: newestFirst })) {
+      for (const { key, value } of entries) items.push({ name: lastPart(key), value: decodeRecord<T>(key, value) })
+    }
+    const shown = items.slice(0, limit)
+    return { items: shown, cursor: items.length > limit ? (shown.at(-1)?.name ?? null) : null }
+  }
+
+  async #head(projectId: string): Promise<{ readonly head: Head | undefined; readonly expectation: Expectation }> {
+    const key = globalKey('head', projectId)
+    const [value] = await this.records.getMany([key])
+    return { head: value === undefined ? undefined : decodeRecord<Head>(key, value), expectation: { key, value } }
+  }
+}
+
+/** An id that sorts by `timeMs` and is the same whenever it is made of the same `seed`. */
+export function timedId(timeMs: number, seed: string): string {
+  const random = createHash('sha256').update(seed, 'utf8').digest('hex')
+  return `${timeMs.toString(16).padStart(TIME_DIGITS, '0')}${random}`.slice(0, ID_DIGITS)
+}
+
+export function timeOfId(id: string): number {
+  return Number.parseInt(id.slice(0, TIME_DIGITS), 16)
+}
+
+export function expectSame({ key, bytes }: Stored<unknown>): Expectation {
+  return { key, value: bytes }
+}
+
+export function expectAbsent(key: Uint8Array): Expectation {
+  return { key, value: undefined }
+}
+
+function keyBelow(prefix: Uint8Array, name: string): Uint8Array {
+  return Buffer.concat([prefix, Buffer.from(`${name}\0`)])
+}
+
+function keyAfter(prefix: Uint8Array, name: string): Uint8Array {
+  return Buffer.concat([prefix, Buffer.from(`${name}\u0001`)])
+}
+
+function lastPart(key: Uint8Array): string {
+  const text = Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('utf8')
+  return text.slice(text.lastIndexOf('\0', text.length - 2) + 1, -1)
+}
+
+function contended(): StowageError {
+  return new StowageError('overloaded', 'this is being changed by so many at a time that it could not be changed; try again shortly', { headers: { 'Retry-After': '1' } })
+}

@@ -1,0 +1,57 @@
+import { type Access, type AccessRequest, claimAuthorize, type Principal, type Right } from '../access/access.ts'
+import { bearerToken } from '../access/bearer.ts'
+import { StowageError } from '../errors.ts'
+import { endsLike } from '../http/router.ts'
+import type { Domain } from './domain/domain.ts'
+import { isFinal } from './domain/run-record.ts'
+
+/** Paths on which a run that has ended is still listened to: it may not have heard that its last report arrived, or that it was canceled. */
+const LAST_WORDS: readonly string[] = ['/api/v1/projects/:projectId/runs/:runId/report', '/api/v1/projects/:projectId/runs/:runId/lease']
+
+/** A run, which asks with its own token. */
+export class RunPrincipal implements Principal {
+  readonly subject: string
+  readonly projects: ReadonlyMap<string, Right>
+  readonly projectId: string
+  readonly runId: string
+
+  constructor(projectId: string, runId: string) {
+    this.subject = `run:${runId}`
+    this.projects = new Map([[projectId, 'write']])
+    this.projectId = projectId
+    this.runId = runId
+  }
+}
+
+/** The host's access, which knows the tokens of runs as well: each may write in its project until its run has ended. */
+export function withRunTokens<H>(access: Access<H>, domain: () => Domain): Access<H> {
+  return {
+    authenticate: async (request) => {
+      const token = bearerToken(request.headers)
+      if (token === undefined || !domain().tokens.isOne(token)) return access.authenticate(request)
+      return runPrincipal(domain(), token, request)
+    },
+    authorize: (principal, projectId, right) => (principal instanceof RunPrincipal ? claimAuthorize(principal, projectId, right) : access.authorize(principal, projectId, right)),
+  }
+}
+
+async function runPrincipal<H>({ tokens, store }: Domain, token: string, { path }: AccessRequest<H>): Promise<RunPrincipal | undefined> {
+  const claims = await tokens.verify(token)
+  if (claims === undefined) return undefined
+  const scope = await store.scope(claims.projectId)
+  const run = scope === undefined ? undefined : (await store.get<{ readonly status: Parameters<typeof isFinal>[0]; readonly attempt: number }>(scope, 'run', claims.runId))?.value
+  if (run === undefined || run.attempt !== claims.attempt) return undefined
+  if (isFinal(run.status) && !LAST_WORDS.some((last) => endsLike(path, last))) return undefined
+  return new RunPrincipal(claims.projectId, claims.runId)
+}
+
+/** Throws `forbidden` unless it is this very run that asks. */
+export function checkOwnRun(principal: Principal, projectId: string, runId: string): void {
+  if (principal instanceof RunPrincipal && principal.projectId === projectId && principal.runId === runId) return
+  throw new StowageError('forbidden', "this path takes the run's own token alone")
+}
+
+/** Throws `forbidden` for a run: what starts, changes and stops runs is for others. */
+export function checkNoRun(principal: Principal): void {
+  if (principal instanceof RunPrincipal) throw new StowageError('forbidden', 'the token of a run does not give the right to manage automations and runs')
+}

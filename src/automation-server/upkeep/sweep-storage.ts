@@ -1,0 +1,127 @@
+import type { Entry } from '../../storage/backend.ts'
+import type { ArtifactRecord } from '../domain/artifacts.ts'
+import { isFinal, type RunRecord } from '../domain/run-record.ts'
+import { blobFolder, boundsOf, generationBounds, generationText, globalKey, type KeyBounds, parseGeneration, partsOf, type ProjectTable, projectKey, type Scope } from '../records/keys.ts'
+import { decodeRecord } from '../records/codec.ts'
+import { type AutomationStore, expectSame, type ProjectScope, timeOfId } from '../records/store.ts'
+import { Setbacks } from '../setbacks.ts'
+import { blobsOfProject, generationOfBlob } from './named-blobs.ts'
+
+/** Blobs that no record names are kept this long: the commit that names one may be on its way. */
+const ORPHAN_GRACE_MS = 60 * 60_000
+const REMOVALS_AT_ONCE = 24
+/** Tables whose keys go on with the run. */
+const TABLES_OF_RUN: readonly ProjectTable[] = ['inputs', 'result', 'log', 'final', 'once']
+
+/** Of a run that is gone, what cannot be found by its id. */
+interface RunGarbage {
+  readonly artifactIds: readonly string[]
+}
+
+/** Frees the space of removed projects and expired runs. May be cut off at any point and goes on where it was. */
+export async function sweepGarbage(store: AutomationStore, signal: AbortSignal): Promise<void> {
+  const setbacks = new Setbacks()
+  for await (const entries of store.records.range(boundsOf(globalKey('garbage')), { signal })) {
+    for (const entry of entries) {
+      signal.throwIfAborted()
+      await setbacks.attempt(() => sweepMarked(store, entry, signal))
+    }
+  }
+  setbacks.check()
+}
+
+/** Makes runs that ended long ago unreadable, and marks what they leave for `sweepGarbage`. */
+export async function expireRuns(store: AutomationStore, endedBeforeMs: number, signal: AbortSignal): Promise<void> {
+  const setbacks = new Setbacks()
+  for await (const scope of scopesOf(store, signal)) await setbacks.attempt(() => expireRunsOf(store, scope, endedBeforeMs, signal))
+  setbacks.check()
+}
+
+async function expireRunsOf(store: AutomationStore, scope: ProjectScope, endedBeforeMs: number, signal: AbortSignal): Promise<void> {
+  for await (const entries of store.records.range(boundsOf(projectKey(scope, 'run')), { signal })) {
+    signal.throwIfAborted()
+    for (const { key, value } of entries) {
+      const run = decodeRecord<RunRecord>(key, value)
+      if (isExpired(run, endedBeforeMs)) await expire(store, scope, { key, bytes: value, value: run })
+    }
+    // Ids sort by age: what comes after was made later than it would have to have ended.
+    const newest = entries.at(-1)
+    if (newest !== undefined && timeOfId(partsOf(newest.key)[3]) >= endedBeforeMs) return
+  }
+}
+
+/** Removes blobs that no record names: uploads that failed or were cut off before their commit. Only of projects that have a record. */
+export async function sweepOrphans(store: AutomationStore, signal: AbortSignal): Promise<void> {
+  const olderThanMs = store.clock.now() - ORPHAN_GRACE_MS
+  const setbacks = new Setbacks()
+  for await (const scope of scopesOf(store, signal, true)) await setbacks.attempt(() => sweepOrphansOf(store, scope, olderThanMs, signal))
+  setbacks.check()
+}
+
+async function sweepOrphansOf(store: AutomationStore, scope: ProjectScope, olderThanMs: number, signal: AbortSignal): Promise<void> {
+  const old = new Set<string>()
+  for await (const batch of store.blobs.list(blobFolder(scope.projectId), { signal })) {
+    for (const { name, modifiedAtMs } of batch) if (modifiedAtMs < olderThanMs && generationOfBlob(name) <= scope.generation) old.add(name)
+  }
+  if (old.size === 0) return
+  for await (const { name } of blobsOfProject(store, scope, signal)) old.delete(name)
+  signal.throwIfAborted()
+  await store.blobs.remove([...old])
+}
+
+async function sweepMarked(store: AutomationStore, { key, value }: Entry, signal: AbortSignal): Promise<void> {
+  const [, , projectId, generationPart, runId] = partsOf(key)
+  const scope = { projectId, generation: parseGeneration(generationPart) }
+  const garbage = decodeRecord<RunGarbage>(key, value)
+  if (runId === undefined) await sweepGeneration(store, scope, signal)
+  else await sweepRun(store, scope, runId, garbage, signal)
+  await store.records.commit({ remove: [key] })
+}
+
+function isExpired({ status, endedAt }: RunRecord, beforeMs: number): boolean {
+  return isFinal(status) && endedAt !== null && Date.parse(endedAt) < beforeMs
+}
+
+async function expire(store: AutomationStore, scope: ProjectScope, stored: { readonly key: Uint8Array; readonly bytes: Uint8Array; readonly value: RunRecord }): Promise<void> {
+  const { id, automationId, artifacts } = stored.value
+  const mark = globalKey('garbage', scope.projectId, generationText(scope.generation), id)
+  const garbage: RunGarbage = { artifactIds: artifacts.map((artifact) => artifact.id) }
+  await store.commit(scope, { put: [store.entry(mark, garbage)], remove: [stored.key, projectKey(scope, 'of', automationId, id)], expect: [expectSame(stored)] })
+}
+
+async function sweepGeneration(store: AutomationStore, scope: Scope, signal: AbortSignal): Promise<void> {
+  for await (const batch of store.blobs.list(blobFolder(scope.projectId), { signal })) {
+    await store.blobs.remove(batch.map(({ name }) => name).filter((name) => generationOfBlob(name) <= scope.generation))
+  }
+  await removeRange(store, generationBounds(scope), signal)
+}
+
+async function sweepRun(store: AutomationStore, scope: Scope, runId: string, { artifactIds }: RunGarbage, signal: AbortSignal): Promise<void> {
+  const artifactKeys = artifactIds.map((id) => projectKey(scope, 'artifact', id))
+  const artifacts = await store.getMany<ArtifactRecord>(artifactKeys)
+  await store.blobs.remove(artifacts.flatMap((artifact) => (artifact === undefined ? [] : [artifact.blob])))
+  await removeKeys(store, artifactKeys)
+  for await (const { name } of blobsOfProject(store, scope, signal, runId)) await store.blobs.remove([name])
+  for (const table of TABLES_OF_RUN) await removeRange(store, boundsOf(projectKey(scope, table, runId)), signal)
+}
+
+/** The projects that automation holds, and with `removed` also those that it held. */
+async function* scopesOf(store: AutomationStore, signal: AbortSignal, removed = false): AsyncGenerator<ProjectScope> {
+  for await (const entries of store.records.range(boundsOf(globalKey('head')), { signal })) {
+    for (const { key, value } of entries) {
+      const head = decodeRecord<{ readonly generation: number; readonly removed: boolean }>(key, value)
+      if (removed || !head.removed) yield { projectId: partsOf(key)[2], generation: head.generation, head: { key, value } }
+    }
+  }
+}
+
+async function removeRange(store: AutomationStore, bounds: KeyBounds, signal: AbortSignal): Promise<void> {
+  for await (const entries of store.records.range(bounds, { signal })) {
+    signal.throwIfAborted()
+    await removeKeys(store, entries.map(({ key }: Entry) => key))
+  }
+}
+
+async function removeKeys(store: AutomationStore, keys: readonly Uint8Array[]): Promise<void> {
+  for (let at = 0; at < keys.length; at += REMOVALS_AT_ONCE) await store.records.commit({ remove: keys.slice(at, at + REMOVALS_AT_ONCE) })
+}

@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import type { RunStart } from '../../src/automation-server/index.ts'
+import { behindPort } from '../http/served.ts'
+import { automated, definition, type Fixture, inProcess, withVersion } from './support.ts'
+
+interface Told {
+  readonly event: string
+  readonly id: string | undefined
+  readonly data: unknown
+}
+
+/** A run whose reports the test makes, and its events. */
+async function watched(t: TestContext, options: Parameters<typeof automated>[1] = {}) {
+  let started: (start: RunStart) => void = () => undefined
+  const starting = new Promise<RunStart>((resolve) => {
+    started = resolve
+  })
+  const executor = inProcess(async (start, stopped) => {
+    started(start)
+    await stopped
+  })
+  const fixture = automated(t, { functions: [definition(executor)], ...options })
+  const { modelId } = await withVersion(fixture)
+  const project = fixture.extension.project('p')
+  const automation = await project.automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
+  const { id } = await project.runs.start(automation.id)
+  return { ...fixture, project, id, report: (await starting).backend.report }
+}
+
+function stream(service: Fixture['service'], id: string, init: RequestInit = {}): Promise<Response> {
+  return service.fetch(new Request(`http://in.process/api/v1/projects/p/runs/${id}/events`, init))
+}
+
+/** Reads until the stream ends, or so many events have come. */
+async function eventsOf(response: Response, count = Infinity): Promise<readonly Told[]> {
+  const told: Told[] = []
+  let text = ''
+  for await (const chunk of (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream())) {
+    text += chunk
+    const blocks = text.split('\n\n')
+    text = blocks.pop() ?? ''
+    for (const block of blocks) {
+      const fields = new Map(block.split('\n').map((line) => line.split(/: (.*)/s).slice(0, 2) as [string, string]))
+      const event = fields.get('event')
+      if (event !== undefined) told.push({ event, id: fields.get('id'), data: JSON.parse(fields.get('data') ?? '') })
+    }
+    if (told.length >= count) return told
+  }
+  return told
+}
+
+const line = (message: string) => ({ atMs: 1, level: 'info' as const, message })
+
+test('events tell what happens in order, and end after the final status', async (t) => {
+  const { service, id, report } = await watched(t)
+  const response = await stream(service, id)
+  assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
+  const reading = eventsOf(response)
+  await report({ sequence: 1, status: 'running', progress: { fraction: 0.5 }, logs: [line('one'), line('two')] })
+  await report({ sequence: 2, results: [{ category: 'Fire', level: 'ERROR', objectAppIds: { a: null }, message: null, metadata: null }], logs: [line('three')] })
+  await report({ sequence: 3, status: 'failed', message: 'a wall' })
+  const told = await reading
+  assert.deepEqual(told.filter(({ event }) => event === 'log').map(({ data }) => (data as { message: string }).message), ['one', 'two', 'three'])
+  assert.deepEqual(told.at(-1)?.data, { status: 'failed', message: 'a wall' })
+  assert.deepEqual(told.filter(({ event }) => event === 'progress').at(-1)?.data, { fraction: 0.5, message: null })
+  assert.deepEqual(told.filter(({ event }) => event === 'results').at(-1)?.data, { SUCCESS: 0, INFO: 0, WARNING: 0, ERROR: 1 })
+})
+
+test('who comes back with the id of an event misses nothing and sees no line twice; after the end there is nothing to come back for', async (t) => {
+  const { service, id, report } = await watched(t)
+  await report({ sequence: 1, status: 'running', logs: [line('one'), line('two'), line('three')] })
+  const first = await stream(service, id)
+  const [one, two] = await eventsOf(first, 2)
+  assert.deepEqual([one.data, two.data], [line('one'), line('two')])
+  const back = eventsOf(await stream(service, id, { headers: { 'Last-Event-ID': two.id ?? '' } }))
+  await report({ sequence: 2, status: 'succeeded', message: 'done', logs: [line('four')] })
+  const told = await back
+  assert.deepEqual(told.filter(({ event }) => event === 'log').map(({ data }) => data), [line('three'), line('four')])
+  assert.equal((await stream(service, id, { headers: { 'Last-Event-ID': told.at(-1)?.id ?? '' } })).status, 204)
+  assert.equal((await stream(service, id, { headers: { 'Last-Event-ID': 'yesterday' } })).status, 400)
+  assert.equal((await eventsOf(await stream(service, id))).at(-1)?.event, 'status')
+})
+
+test('streams are bounded, an aborted one makes room, and closing the service ends them', async (t) => {
+  const { service, id } = await watched(t, { limits: { eventStreamsMax: 1 } })
+  const leaving = new AbortController()
+  const first = await stream(service, id, { signal: leaving.signal })
+  await eventsOf(first, 1)
+  const second = await stream(service, id)
+  const open = second.status === 200 ? second : undefined
+  if (open === undefined) assert.equal(second.status, 503)
+  leaving.abort()
+  const third = open ?? await stream(service, id)
+  const reading = eventsOf(third)
+  const began = performance.now()
+  await service.close({ graceMs: 5_000 })
+  await reading
+  assert.ok(performance.now() - began < 3_000)
+})
+
+test('a slow reader over the network gets the last state', async (t) => {
+  const { service, id, report } = await watched(t)
+  const { url } = await behindPort(t, service)
+  const response = await fetch(`${url}/api/v1/projects/p/runs/${id}/events`)
+  for (let sequence = 1; sequence <= 40; sequence++) await report({ sequence, progress: { fraction: sequence / 40 } })
+  await report({ sequence: 41, status: 'succeeded', message: 'done' })
+  const told = await eventsOf(response)
+  assert.deepEqual(told.filter(({ event }) => event === 'progress').at(-1)?.data, { fraction: 1, message: null })
+  assert.deepEqual(told.at(-1)?.data, { status: 'succeeded', message: 'done' })
+})

@@ -1,0 +1,137 @@
+import assert from 'node:assert/strict'
+import { test, type TestContext } from 'node:test'
+import type { ObjectResult, RunReport } from '../../src/automation/index.ts'
+import { automated, definition, type FixtureOptions, inProcess, withVersion } from './support.ts'
+import type { RunStart } from '../../src/automation-server/index.ts'
+
+/** A run that goes on until the test ends. */
+async function running(t: TestContext, options: FixtureOptions = {}) {
+  let started: (start: RunStart) => void = () => undefined
+  const starting = new Promise<RunStart>((resolve) => {
+    started = resolve
+  })
+  const executor = inProcess(async (start, stopped) => {
+    started(start)
+    await stopped
+  })
+  const fixture = automated(t, { functions: [definition(executor)], ...options })
+  const { modelId } = await withVersion(fixture)
+  const project = fixture.extension.project('p')
+  const automation = await project.automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: { apiKey: 'hush' }, trigger: 'manual' })
+  const { id } = await project.runs.start(automation.id)
+  const start = await starting
+  const token = { Authorization: `Bearer ${start.runFile.speckleToken}` }
+  return { ...fixture, project, automation, id, start, token, report: (report: RunReport) => start.backend.report(report) }
+}
+
+function result(changes: Partial<ObjectResult> = {}): ObjectResult {
+  return { category: 'Fire', level: 'ERROR', objectAppIds: { a: null }, message: null, metadata: null, ...changes }
+}
+
+test('annotations are found by level, category and object, in pages that together are all of them', async (t) => {
+  const { report, project, id } = await running(t)
+  const many = Array.from({ length: 700 }, (_, at) => result({ objectAppIds: { [`object ${at}`]: `app ${at}` }, message: `${'x'.repeat(100)} ${at}` }))
+  await report({ sequence: 1, results: many })
+  await report({ sequence: 2, results: [result({ category: 'Stairs', level: 'INFO' }), result({ level: 'WARNING', objectAppIds: { 'object 7': null, __proto__: null } })] })
+  const seen: ObjectResult[] = []
+  for (let cursor: string | null | undefined; cursor !== null;) {
+    const page = await project.runs.results(id, { limit: 300, ...(cursor === undefined ? {} : { cursor }) })
+    seen.push(...page.items)
+    cursor = page.cursor
+  }
+  assert.deepEqual(seen.slice(0, 700), many)
+  assert.equal(seen.length, 702)
+  assert.deepEqual((await project.runs.results(id, { objectId: 'object 7' })).items.map(({ level }) => level), ['ERROR', 'WARNING'])
+  assert.deepEqual((await project.runs.results(id, { category: 'Stairs' })).items.map(({ level }) => level), ['INFO'])
+  assert.equal((await project.runs.results(id, { level: 'WARNING' })).items.length, 1)
+  assert.deepEqual((await project.runs.get(id)).annotations, { SUCCESS: 0, INFO: 1, WARNING: 1, ERROR: 700 })
+})
+
+test('of many reports at once each is taken once, and exactly one final status holds', async (t) => {
+  const { report, project, id } = await running(t)
+  await report({ sequence: 1, status: 'running' })
+  const outcomes = await Promise.allSettled((['succeeded', 'failed', 'exception'] as const).map((status) => report({ sequence: 2, status, message: status, results: [result({ category: status })] })))
+  assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
+  const run = await project.runs.get(id)
+  assert.equal(run.message, run.status)
+  assert.deepEqual((await project.runs.results(id)).items.map(({ category }) => category), [run.status])
+})
+
+test('annotations beyond the bounds of a run are refused whole, and log lines beyond theirs are left out', async (t) => {
+  const { report, project, id } = await running(t, { limits: { resultObjectsMax: 3, logBytesMax: 2_000 } })
+  await report({ sequence: 1, results: [result({ objectAppIds: { a: null, b: null } })] })
+  await assert.rejects(report({ sequence: 2, status: 'running', results: [result({ objectAppIds: { c: null, d: null } })] }), { code: 'results_too_large', statusCode: 413 })
+  assert.equal((await project.runs.get(id)).status, 'pending')
+  await report({ sequence: 2, logs: Array.from({ length: 100 }, (_, atMs) => ({ atMs, level: 'info' as const, message: 'a line of the log' })) })
+  const { items } = await project.runs.logs(id, { limit: 1_000 })
+  assert.ok(items.length > 10 && items.length < 100)
+  assert.deepEqual(items.map(({ atMs }) => atMs), items.map((_, at) => at))
+  assert.equal((await project.runs.get(id)).logsTruncated, true)
+})
+
+test('log lines come in pages, long ones cut, whatever their characters', async (t) => {
+  const { report, project, id } = await running(t)
+  const line = (message: string) => ({ atMs: 1, level: 'warn' as const, message })
+  const logs = [...Array.from({ length: 20 }, (_, at) => line(`${at} ${'\u0007'.repeat(3_000)}`)), line('\u0007'.repeat(16_000))]
+  await report({ sequence: 1, logs })
+  const first = await project.runs.logs(id, { limit: 15 })
+  const rest = await project.runs.logs(id, { limit: 15, cursor: first.cursor ?? '' })
+  const all = [...first.items, ...rest.items]
+  assert.deepEqual(all.map(({ message }) => message.length), [...logs.slice(0, 20).map(({ message }) => message.length), 6_000])
+  assert.ok(all.every(({ message }, at) => at === 20 || message === logs[at].message))
+  assert.deepEqual([first.items.length, rest.cursor], [15, null])
+})
+
+test('what a function hands over at its end is kept with the run', async (t) => {
+  const { report, project, id } = await running(t)
+  const handed = { walls: 12, text: '"é\u0000'.repeat(8_000) }
+  assert.equal((await project.runs.get(id)).result, null)
+  await report({ sequence: 1, status: 'succeeded', message: 'done', result: handed })
+  assert.deepEqual((await project.runs.get(id)).result, handed)
+})
+
+test('reports that are not of the shape are refused, each with the member that is wrong', async (t) => {
+  const { ask, id, token } = await running(t)
+  const wrong: readonly (readonly [unknown, RegExp])[] = [
+    [{}, /sequence must be an integer/], [{ sequence: 0 }, /sequence/], [{ sequence: 1, state: 'done' }, /"state", which is not known/], [{ sequence: 1, status: 'canceled' }, /status must be one of/],
+    [{ sequence: 1, progress: { fraction: 2 } }, /progress\.fraction/], [{ sequence: 1, results: [{ ...result(), level: 'FATAL' }] }, /results\[0\]\.level/],
+    [{ sequence: 1, results: [result({ category: 'two\nlines' })] }, /results\[0\]\.category/], [{ sequence: 1, logs: [{ atMs: 1, level: 'info' }] }, /logs\[0\]\.message/], [[], /body must be an object/],
+  ]
+  for (const [body, message] of wrong) {
+    const { status, json } = await ask('POST', `p/runs/${id}/report`, body, token)
+    assert.equal(status, 400)
+    assert.match(json.message, message)
+  }
+  assert.equal((await ask('POST', `p/runs/${id}/report`, '{"sequence":1,', token)).json.code, 'invalid_json')
+  assert.equal((await ask('POST', `p/runs/${id}/report`, 'x', { ...token, 'Content-Type': 'text/plain' })).status, 415)
+})
+
+test("a run's token serves its own run and its project until the run has ended, and nothing else", async (t) => {
+  const { ask, id, token, report, project, automation, start } = await running(t)
+  const other = await project.runs.start(automation.id)
+  assert.equal((await ask('GET', `p/runs/${id}`, undefined, token)).status, 200)
+  assert.equal((await ask('GET', 'other/runs', undefined, token)).status, 403)
+  assert.equal((await ask('POST', `p/runs/${other.id}/report`, { sequence: 1 }, token)).status, 403)
+  assert.equal((await ask('POST', `p/automations/${automation.id}/runs`, {}, token)).status, 403)
+  assert.equal((await ask('POST', `p/runs/${id}/report`, { sequence: 1 })).status, 403, 'who may write is not the run')
+  const version = await ask('POST', `p/models/${start.run.modelId}/versions`, { rootObjectId: 'root', message: 'by the usual path' }, token)
+  assert.equal(version.json.runId, id)
+  const cut = `${start.runFile.speckleToken.slice(0, -6)}AAAAAA`
+  assert.equal((await ask('GET', 'p/runs', undefined, { Authorization: `Bearer ${cut}` })).status, 401)
+  const final = { sequence: 1, status: 'succeeded', message: 'done' } as const
+  await report(final)
+  assert.equal((await ask('GET', 'p/runs', undefined, token)).status, 401)
+  assert.equal((await ask('POST', `p/runs/${id}/report`, final, token)).status, 200)
+  assert.equal((await ask('POST', `p/runs/${id}/report`, { ...final, status: 'failed' }, token)).status, 409)
+  assert.equal((await ask('POST', `p/runs/${id}/lease`, {}, token)).json.status, 'succeeded')
+})
+
+test('secrets reach the run and no answer', async (t) => {
+  const { ask, start, automation, backend } = await running(t)
+  assert.equal(start.runFile.functionInputs?.apiKey, 'hush')
+  assert.ok(start.secretTexts.includes('hush') && start.secretTexts.includes(start.runFile.speckleToken))
+  for (const path of ['p/automations', `p/automations/${automation.id}`, 'p/runs']) assert.doesNotMatch(JSON.stringify((await ask('GET', path)).json), /hush/)
+  for await (const entries of backend.records.range({ gte: Buffer.from('x'), lt: Buffer.from('y') })) {
+    for (const { value } of entries) assert.doesNotMatch(Buffer.from(value).toString('latin1'), /hush/)
+  }
+})

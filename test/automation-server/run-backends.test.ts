@@ -1,0 +1,49 @@
+import { suite, type TestContext } from 'node:test'
+import { httpRunBackend, type RunBackend } from '../../src/automation/index.ts'
+import type { RunStart } from '../../src/automation-server/index.ts'
+import { runBackendSuite, type RunUnderTest } from '../automation/run-backend-suite.ts'
+import { automated, definition, type Fixture, inProcess, uploadObjects } from './support.ts'
+
+const ARTIFACT_BYTES_MAX = 200_000
+
+suite('where runs report', () => {
+  runBackendSuite('embedded', (t) => opened(t, ({ backend }) => backend))
+  runBackendSuite('http', (t) => opened(t, ({ runFile }, { service }) => httpRunBackend(runFile, { retry: false, fetch: (url, init) => service.fetch(new Request(url, { ...init, duplex: 'half' } as RequestInit)) })))
+})
+
+async function opened(t: TestContext, backendOf: (start: RunStart, fixture: Fixture) => RunBackend): Promise<RunUnderTest> {
+  let started: (start: RunStart) => void = () => undefined
+  const starting = new Promise<RunStart>((resolve) => {
+    started = resolve
+  })
+  const executor = inProcess(async (start, stopped) => {
+    started(start)
+    await stopped
+  })
+  const fixture = automated(t, { functions: [definition(executor)], limits: { artifactBytesMax: ARTIFACT_BYTES_MAX } })
+  const { service, extension } = fixture
+  const [projectId, rootObjectId] = ['p', 'a'.repeat(32)]
+  await uploadObjects(service, projectId, [{ id: rootObjectId, child: { speckle_type: 'reference', referencedId: 'b' }, __closure: { b: 1 } }, { id: 'b' }])
+  const { models, versions, automations, runs } = extension.project(projectId)
+  const { id: modelId } = await models.create({ name: 'House' })
+  await versions.create(modelId, { rootObjectId, message: 'first' })
+  const automation = await automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
+  const { id: runId } = await runs.start(automation.id)
+  const start = await starting
+  return {
+    backend: backendOf(start, fixture), projectId, modelId, rootObjectId, artifactBytesMax: ARTIFACT_BYTES_MAX,
+    state: async () => {
+      const { status, message, progress } = await runs.get(runId)
+      return { status, message: message ?? '', fraction: progress?.fraction, results: (await runs.results(runId)).items, logs: (await runs.logs(runId)).items }
+    },
+    version: (id) => versions.get(modelId, id),
+    artifact: async (id) => {
+      const { artifacts } = await runs.get(runId)
+      const response = await service.fetch(new Request(`http://in.process/api/v1/projects/${projectId}/artifacts/${id}`))
+      return { name: artifacts.find((artifact) => artifact.id === id)?.name ?? '', bytes: new Uint8Array(await response.arrayBuffer()) }
+    },
+    versionCount: async () => (await versions.list(modelId)).items.length,
+    artifactCount: async () => (await runs.get(runId)).artifacts.length,
+    cancel: async () => void (await runs.cancel(runId)),
+  }
+}

@@ -1,0 +1,91 @@
+import type { TestContext } from 'node:test'
+import { memoryBackend } from '../../adapters/memory.ts'
+import { automation, type AutomationExtension, type AutomationOptions, type FunctionDefinition, type RunExecutor, type RunStart, type SecretKey, type StopReason } from '../../src/automation-server/index.ts'
+import type { RunReport } from '../../src/automation/index.ts'
+import { type CommonServiceOptions, createObjectService, type ObjectService, openAccess, type StorageBackend } from '../../src/index.ts'
+
+export const SECRET_KEY: SecretKey = { id: 'first', key: new Uint8Array(32).fill(7) }
+
+/** Runs what it is given; `stopped` tells the function why it is to stop. */
+export function inProcess(work: (start: RunStart, stopped: Promise<StopReason>) => Promise<void>): RunExecutor {
+  return {
+    start: (start) => {
+      let stop: (reason: StopReason) => void = () => undefined
+      const stopped = new Promise<StopReason>((resolve) => {
+        stop = resolve
+      })
+      return { cancel: (reason) => stop(reason), ended: work(start, stopped) }
+    },
+  }
+}
+
+/** Runs until it is told to stop, and reports nothing. */
+export const waiting: RunExecutor = inProcess(async (_start, stopped) => void (await stopped))
+
+/** Reports each of these and ends. */
+export function reporting(...reports: readonly Omit<RunReport, 'sequence'>[]): RunExecutor {
+  return inProcess(async ({ backend }) => {
+    for (const [at, report] of reports.entries()) await backend.report({ sequence: at + 1, ...report })
+  })
+}
+
+const INPUTS = {
+  type: 'object',
+  properties: { tolerance: { type: 'number', default: 10, exclusiveMinimum: 0 }, apiKey: { type: 'string', format: 'password', writeOnly: true } },
+}
+
+export function definition(executor: RunExecutor, changes: Partial<FunctionDefinition> = {}): FunctionDefinition {
+  return { id: 'checker', name: 'Checker', release: '1.0.0', inputs: INPUTS, executor, ...changes }
+}
+
+export interface Fixture {
+  readonly backend: StorageBackend
+  readonly service: ObjectService
+  readonly extension: AutomationExtension
+  readonly ask: (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Asked>
+}
+
+export interface Asked {
+  readonly status: number
+  readonly headers: Headers
+  readonly json: Readonly<Record<string, never>> & { readonly [name: string]: never }
+}
+
+export type FixtureOptions = AutomationOptions & { readonly backend?: StorageBackend; readonly service?: Partial<CommonServiceOptions<unknown>> }
+
+/** A service with automation over a backend in memory, open to everybody unless told otherwise; it ends with the test. */
+export function automated(t: TestContext, { backend = memoryBackend(), service: serviceOptions = {}, ...options }: FixtureOptions = {}): Fixture {
+  const extension = automation({ secretKeys: [SECRET_KEY], ...options })
+  const service = createObjectService({ backend, access: openAccess(), ...serviceOptions, extensions: [extension] })
+  t.after(() => service.close({ graceMs: 100 }))
+  const ask: Fixture['ask'] = async (method, path, body, headers = {}) => {
+    const init: RequestInit = body === undefined ? { method, headers } : { method, headers: { 'Content-Type': 'application/json', ...headers }, body: typeof body === 'string' ? body : JSON.stringify(body) }
+    const response = await service.fetch(new Request(`http://in.process/api/v1/projects/${path}`, init))
+    const text = await response.text()
+    return { status: response.status, headers: response.headers, json: text === '' ? {} : JSON.parse(text) }
+  }
+  return { backend, service, extension, ask }
+}
+
+export async function uploadObjects(service: ObjectService, projectId: string, objects: readonly unknown[]): Promise<void> {
+  await service.project(projectId).upload((async function* () {
+    yield Buffer.from(JSON.stringify(objects))
+  })(), 'application/json')
+}
+
+/** A project with a root, a model, and a version of it. */
+export async function withVersion({ service, extension }: Pick<Fixture, 'service' | 'extension'>, projectId = 'p'): Promise<{ readonly modelId: string; readonly versionId: string }> {
+  await uploadObjects(service, projectId, [{ id: 'root', children: [{ referencedId: 'leaf' }], __closure: { leaf: 1 } }, { id: 'leaf' }])
+  const { models, versions } = extension.project(projectId)
+  const { id: modelId } = await models.create({ name: 'House' })
+  const { id: versionId } = await versions.create(modelId, { rootObjectId: 'root', message: 'first' })
+  return { modelId, versionId }
+}
+
+/** Waits until something is so. */
+export async function eventually(isSo: () => Promise<boolean>): Promise<void> {
+  for (let tries = 0; !(await isSo()); tries++) {
+    if (tries > 500) throw new Error('it did not come to pass')
+    await new Promise((resolve) => setTimeout(resolve, 10))
+  }
+}
