@@ -27,6 +27,8 @@ const DIRECTIONS: readonly Direction[] = [
   { from: ['src/http/'], mayNotImport: ['src/cli/', 'src/index.ts'] },
   { from: ['src/'], mayNotImport: ['src/mounts/'] },
   { from: ['src/storage/'], mayNotImport: STAGES },
+  { from: [...STAGES.filter((stage) => stage !== 'src/cli/'), 'src/object/', 'src/storage/', 'src/automation/', 'src/automation-server/', 'src/service.ts', 'src/index.ts'], mayNotImport: ['src/pages/'] },
+  { from: ['src/pages/'], mayNotImport: ['src/cli/', 'src/client/', 'src/store/', 'src/storage/', 'src/index.ts', 'src/service.ts'] },
 ]
 
 const product: readonly SourceFile[] = readSources(['src', 'adapters'])
@@ -75,7 +77,7 @@ test('imports form no cycle', () => {
 test('every relative import names a file that exists', () => {
   const paths = new Set(everything.map(({ path }) => path))
   const broken = everything.flatMap(({ path, imports }) =>
-    imports.filter((target) => target.endsWith('.ts') && !paths.has(target)).map((target) => `${path} imports ${target}`),
+    imports.filter((target) => /\.tsx?$/.test(target) && !paths.has(target)).map((target) => `${path} imports ${target}`),
   )
   assertNone(broken)
 })

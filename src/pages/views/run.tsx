@@ -45,7 +45,7 @@ export function RunPage(props: RunPageProps): Html {
       <h1><bdi>{title}</bdi></h1>
       <div id="live" data-events={ended ? undefined : urls.events(projectId, run.id)}>
         <p id="said" class="hidden" role="status">{ended ? '' : saying(run)}</p>
-        <div id="live-state"><State run={run} /></div>
+        <div id="live-state" data-say={saying(run)}><State run={run} /></div>
         {ended || refreshSeconds === 0 ? null : <noscript><p class="note">This page is loaded again every {refreshSeconds} seconds. <a href={urls.run(projectId, run.id, { refresh: 'no' })}>Leave it as it is</a></p></noscript>}
         <div id="live-actions">{props.mayWrite ? <Actions {...props} ended={ended} /> : null}</div>
         <div id="live-facts"><Facts {...props} /></div>
@@ -80,7 +80,6 @@ function State({ run }: { readonly run: Run }): Html {
           <span>{`${percentOf(run)} %`}{progress.message === null ? null : <>: <bdi>{progress.message}</bdi></>}</span>
         </p>
       )}
-      <p hidden id="say">{saying(run)}</p>
     </>
   )
 }
