@@ -13,6 +13,8 @@ export interface ServiceContext<H> {
   /** `undefined` over a host's own `ObjectStore`. Keys of records begin with the kind `x` and blob names with `x/`: all others are the object store's. */
   readonly backend: StorageBackend | undefined
   readonly graphs: ClosureSelector
+  /** Ids of the projects that hold something, in batches. Opens the service. */
+  readonly projects: () => AsyncIterable<readonly string[]>
   /** Opens the service, as its first request does; what an extension does in process waits for it. Not to be awaited in `open`. */
   readonly ready: () => Promise<void>
   /** Lets a request through to its operation: 401 without a principal, 403 without the right in the project that its path names. */

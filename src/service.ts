@@ -109,6 +109,7 @@ class Service<H> implements ObjectService<H> {
     const context: ServiceContext<H> = {
       backend: 'backend' in options ? options.backend : undefined,
       graphs: this.#store,
+      projects: () => this.projects(),
       ready: () => this.ready(),
       guard,
       authenticate: (request) => access.authenticate(request),

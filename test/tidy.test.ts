@@ -42,6 +42,8 @@ const DIRECTIONS: readonly Direction[] = [
   { from: [...STAGES, 'src/object/', 'src/storage/', 'src/client/', 'src/mounts/', 'src/service.ts'], mayNotImport: ['src/automation/'] },
   { from: ['src/automation/'], mayNotImport: [...STAGES, 'src/storage/', 'src/service.ts', 'src/index.ts'], except: ['src/automation/testing/memory-service.ts'] },
   { from: ['src/automation/run/', 'src/automation/http/'], mayNotImport: ['src/automation/command/', 'src/automation/testing/'] },
+  { from: [...STAGES.filter((stage) => stage !== 'src/cli/'), 'src/object/', 'src/storage/', 'src/automation/', 'src/automation-server/', 'src/service.ts', 'src/index.ts'], mayNotImport: ['src/pages/'] },
+  { from: ['src/pages/'], mayNotImport: ['src/cli/', 'src/client/', 'src/store/', 'src/storage/', 'src/index.ts', 'src/service.ts'] },
 ]
 
 const product: readonly SourceFile[] = readSources(['src', 'adapters'])
@@ -90,7 +92,7 @@ test('imports form no cycle', () => {
 test('every relative import names a file that exists', () => {
   const paths = new Set(everything.map(({ path }) => path))
   const broken = everything.flatMap(({ path, imports }) =>
-    imports.filter((target) => target.endsWith('.ts') && !paths.has(target)).map((target) => `${path} imports ${target}`),
+    imports.filter((target) => /\.tsx?$/.test(target) && !paths.has(target)).map((target) => `${path} imports ${target}`),
   )
   assertNone(broken)
 })

@@ -16,7 +16,7 @@ export interface SourceFile {
 const RELATIVE_IMPORT = /(?:\b(?:from|import)\s*\(?\s*'(?=\.{1,2}\/)|\bnew URL\('(?=[^':]+\.[cm]?ts'))([^']+)'/g
 
 /** Every file with one of the endings below the given folders. */
-export function readSources(folders: readonly string[], endings: readonly string[] = ['.ts', '.cts', '.mts']): SourceFile[] {
+export function readSources(folders: readonly string[], endings: readonly string[] = ['.ts', '.tsx', '.cts', '.mts']): SourceFile[] {
   return folders
     .filter((folder) => existsSync(join(REPOSITORY, folder)))
     .flatMap((folder) => readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path.split(sep).join('/')}`))

@@ -1,0 +1,45 @@
+import type { Resource } from '../../http/router.ts'
+import { held, runRows } from '../names.ts'
+import type { PageServer } from '../page-server.tsx'
+import { ModelPage } from '../views/model.tsx'
+import { ProjectPage } from '../views/project.tsx'
+import { pageAnswer } from '../visit.ts'
+
+const MODELS_SHOWN = 50
+const AUTOMATIONS_SHOWN = 50
+const RUNS_SHOWN = 10
+const VERSIONS_SHOWN = 50
+
+/** A project, and the versions of one of its models. */
+export function projectResources<H>(server: PageServer<H>): readonly Resource<H>[] {
+  return [
+    server.project('', {
+      GET: async ({ frame, projectId, project, automation, mayWrite, exchange: { query } }) => {
+        const [models, automations, runs] = await Promise.all([
+          project.models.list({ limit: MODELS_SHOWN, ...cursorOf(query, 'models') }),
+          project.automations.list({ limit: AUTOMATIONS_SHOWN, ...cursorOf(query, 'automations') }),
+          project.runs.list({ limit: RUNS_SHOWN }),
+        ])
+        const rows = await Promise.all(models.items.map(async (model) => {
+          const latest = model.latestVersionId === null ? undefined : await held(project.versions.get(model.id, model.latestVersionId))
+          return { model, latest }
+        }))
+        const listed = { items: rows, cursor: models.cursor }
+        return pageAnswer(<ProjectPage frame={frame} projectId={projectId} models={listed} automations={automations} runs={await runRows(project, runs.items)} functions={automation.functions()} mayWrite={mayWrite} />)
+      },
+    }),
+    server.project('/models/:modelId', {
+      GET: async ({ frame, projectId, project, exchange: { params, query } }) => {
+        const model = await project.models.get(params.modelId)
+        const versions = await project.versions.list(model.id, { limit: VERSIONS_SHOWN, ...cursorOf(query) })
+        return pageAnswer(<ModelPage frame={frame} projectId={projectId} model={model} versions={versions} />)
+      },
+    }),
+  ]
+}
+
+/** Where a list goes on. */
+export function cursorOf(query: URLSearchParams, name = 'cursor'): { readonly cursor?: string } {
+  const cursor = query.get(name)
+  return cursor === null || cursor === '' ? {} : { cursor }
+}

@@ -1,0 +1,3 @@
+/// <reference types="node" preserve="true" />
+
+export { pages, type PagesExtension, type PagesOptions, type SignInLinkOptions } from './pages.ts'

@@ -1,0 +1,138 @@
+import type { Access, AccessRequest, Principal } from '../access/access.ts'
+import type { AutomationExtension } from '../automation-server/automation.ts'
+import type { Clock } from '../clock.ts'
+import { StowageError } from '../errors.ts'
+import type { ServiceContext, ServiceExtension } from '../extension.ts'
+import { endsLike, type Resource } from '../http/router.ts'
+import { Assets } from './assets.ts'
+import { automationResources } from './handlers/automations.tsx'
+import { projectResources } from './handlers/project.tsx'
+import { projectsResources } from './handlers/projects.tsx'
+import { runResources } from './handlers/runs.tsx'
+import { signInResources } from './handlers/sign-in.tsx'
+import { mayRead } from './origin.ts'
+import { PageServer } from './page-server.tsx'
+import { Sessions } from './session.ts'
+import { SignInCodes } from './sign-in-codes.ts'
+import { WEB } from './urls.ts'
+
+export interface PagesOptions<H = unknown> {
+  /** Whose projects, automations and runs are shown. It belongs to the same service. */
+  readonly automation: AutomationExtension<H>
+  /**
+   * 32 bytes that seal the cookie of whoever is signed in. By default they are new with every start, so that a restart signs everybody out; several
+   * processes behind one address need the same ones.
+   */
+  readonly sessionKey?: Uint8Array
+  /** How long somebody stays signed in, in milliseconds, unless the token ends before. 12 hours by default. */
+  readonly sessionMs?: number
+  /** Where browsers find the service, such as `https://models.example`: needed only behind a proxy that changes `Host`. */
+  readonly origin?: string
+}
+
+export interface SignInLinkOptions {
+  /** The token that whoever opens the link is signed in with. */
+  readonly token: string
+}
+
+/** Pages for people on a service: pass it among its `extensions`, beside the automation that it shows. */
+export interface PagesExtension<H = unknown> extends ServiceExtension<H> {
+  /**
+   * The path of a page that signs in once, within five minutes, with the service's prefix: such as `/web/sign-in?code=...`. What a host mounts the
+   * service under comes before it. Whoever has it can sign in, so it is as secret as the token.
+   */
+  signInLink(options: SignInLinkOptions): string
+}
+
+const SESSION_MS = 12 * 3_600_000
+const SESSION_MS_MAX = 400 * 86_400_000
+/** Where browsers cannot send an `Authorization` header, though it is the API that answers: they may say with the cookie who they are. */
+const COOKIE_PATHS: readonly string[] = ['/api/v1/projects/:projectId/runs/:runId/events', '/api/v1/projects/:projectId/artifacts/:artifactId']
+const PATH_SEGMENTS_MAX = 10
+
+/** Throws `TypeError` and `RangeError` for options that cannot be. */
+export function pages<H = unknown>(options: PagesOptions<H>): PagesExtension<H> {
+  return new Pages<H>(options)
+}
+
+interface Attached<H> {
+  readonly context: ServiceContext<H>
+  readonly codes: SignInCodes
+  readonly sessions: Sessions
+}
+
+class Pages<H> implements PagesExtension<H> {
+  readonly #options: PagesOptions<H>
+  readonly #assets = new Assets()
+  #attached: Attached<H> | undefined
+
+  constructor(options: PagesOptions<H>) {
+    this.#options = options
+    const { origin, sessionMs = SESSION_MS } = options
+    if (origin !== undefined && (!URL.canParse(origin) || new URL(origin).origin !== origin)) throw new TypeError(`origin is ${JSON.stringify(origin)}; it must be one, such as "https://models.example"`)
+    if (!Number.isSafeInteger(sessionMs) || sessionMs < 1_000 || sessionMs > SESSION_MS_MAX) throw new RangeError(`sessionMs is ${sessionMs}; it must be an integer from 1000 to ${SESSION_MS_MAX}`)
+    this.#sessions(Date)
+  }
+
+  attach(context: ServiceContext<H>): readonly Resource<H>[] {
+    if (this.#attached !== undefined) throw new TypeError('these pages belong to a service already; make some for each service')
+    const codes = new SignInCodes(context.clock)
+    const sessions = this.#sessions(context.clock)
+    this.#attached = { context, codes, sessions }
+    const { automation, origin } = this.#options
+    const server = new PageServer<H>({ context, automation, sessions, assets: this.#assets, origin })
+    return [
+      ...signInResources({ server, sessions, codes }),
+      this.#assetResource(),
+      ...projectsResources(server),
+      ...projectResources(server),
+      ...automationResources(server),
+      ...runResources(server),
+      ...nothing(server),
+    ]
+  }
+
+  /** The cookie says who asks, on the few paths of the API that browsers go to by themselves. */
+  access(inner: Access<H>): Access<H> {
+    const authenticate = async (request: AccessRequest<H>): Promise<Principal | undefined> => {
+      const { headers, method, path } = request
+      const takesCookie = (method === 'GET' || method === 'HEAD') && COOKIE_PATHS.some((one) => endsLike(path, one)) && !headers.has('authorization') && mayRead(headers)
+      const token = takesCookie ? await this.#attached?.sessions.tokenOf(headers) : undefined
+      if (token === undefined) return inner.authenticate(request)
+      const translated = new Headers(headers)
+      translated.set('authorization', `Bearer ${token}`)
+      return inner.authenticate({ ...request, headers: translated })
+    }
+    return { authenticate, authorize: (principal, projectId, right) => inner.authorize(principal, projectId, right) }
+  }
+
+  signInLink({ token }: SignInLinkOptions): string {
+    if (this.#attached === undefined) throw new TypeError('these pages belong to no service yet; pass them to createObjectService among its extensions')
+    const { context, codes } = this.#attached
+    return `${context.prefix}${WEB}/sign-in?code=${codes.issue(token)}`
+  }
+
+  #sessions(clock: Clock): Sessions {
+    const { sessionKey, sessionMs = SESSION_MS } = this.#options
+    return new Sessions({ key: sessionKey, sessionMs, clock })
+  }
+
+  #assetResource(): Resource<H> {
+    return {
+      path: `${WEB}/assets/:name`,
+      operations: {
+        GET: async ({ params }) => {
+          const answer = this.#assets.answer(params.name)
+          if (answer === undefined) throw new StowageError('route_not_found', 'there is nothing at this path')
+          return answer
+        },
+      },
+    }
+  }
+}
+
+/** Every other path below the pages' own: what is not there is told by a page, too. */
+function nothing<H>(server: PageServer<H>): readonly Resource<H>[] {
+  const absent = (): Promise<never> => Promise.reject(new StowageError('route_not_found', 'there is no page at this address'))
+  return Array.from({ length: PATH_SEGMENTS_MAX }, (_, at) => server.open(`${WEB}${Array.from({ length: at + 1 }, (_segment, number) => `/:s${number}`).join('')}`, { GET: absent, POST: absent }))
+}

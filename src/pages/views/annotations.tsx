@@ -1,0 +1,100 @@
+import type { ResultLevel } from '../../automation/run-data.ts'
+import type { ObjectResult, Page as Part, ResultFilter, Run } from '../../automation-server/types.ts'
+import type { Urls } from '../urls.ts'
+import { cut, type Html } from './html.ts'
+import { counted, Next } from './parts.tsx'
+
+interface AnnotationsProps {
+  readonly urls: Urls
+  readonly projectId: string
+  readonly run: Run
+  readonly results: Part<ObjectResult>
+  readonly filter: ResultFilter
+}
+
+/** The worst first. */
+const LEVELS: readonly ResultLevel[] = ['ERROR', 'WARNING', 'INFO', 'SUCCESS']
+const LEVEL_WORDS: { readonly [L in ResultLevel]: readonly [one: string, many: string] } = {
+  ERROR: ['Error', 'Errors'], WARNING: ['Warning', 'Warnings'], INFO: ['Note', 'Notes'], SUCCESS: ['Success', 'Successes'],
+}
+const IDS_SHOWN_MAX = 100
+const METADATA_CHARACTERS_MAX = 4_000
+
+/** What the function said about objects: by category, then by level, a part of the list at a time. */
+export function Annotations(props: AnnotationsProps): Html {
+  const { urls, projectId, run, results, filter } = props
+  const { level, category, objectId, cursor } = filter
+  const isFiltered = level !== undefined || category !== undefined || objectId !== undefined || cursor !== undefined
+  const next = results.cursor === null ? undefined : `${urls.run(projectId, run.id, { level, category, objectId, cursor: results.cursor })}#annotations`
+  return (
+    <>
+      <LevelLinks {...props} />
+      {isFiltered ? <p><Shown filter={filter} /> <a href={`${urls.run(projectId, run.id)}#annotations`}>All annotations</a></p> : null}
+      {results.items.length === 0 ? <p class="empty">{isFiltered ? 'There is none here.' : 'There is none.'}</p> : <Groups {...props} />}
+      <Next href={next} what="annotations" />
+    </>
+  )
+}
+
+function LevelLinks({ urls, projectId, run, filter }: AnnotationsProps): Html | null {
+  const present = LEVELS.filter((level) => run.annotations[level] > 0)
+  if (present.length === 0) return null
+  return (
+    <ul class="levels" aria-label="Levels">
+      {present.map((level) => (
+        <li>
+          <a class={`level-link ${level.toLowerCase()}`} href={`${urls.run(projectId, run.id, { level })}#annotations`} aria-current={filter.level === level ? 'true' : undefined}>
+            {counted(run.annotations[level], ...LEVEL_WORDS[level])}
+          </a>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Shown({ filter: { level, category, objectId } }: Pick<AnnotationsProps, 'filter'>): Html {
+  const words = [level === undefined ? '' : LEVEL_WORDS[level][1].toLowerCase(), category === undefined ? '' : `category “${category}”`, objectId === undefined ? '' : `object ${objectId}`].filter((word) => word !== '')
+  return <span>{words.length === 0 ? 'Further annotations are shown.' : <>Shown: <bdi>{words.join(', ')}</bdi>.</>}</span>
+}
+
+function Groups({ urls, projectId, run, results }: AnnotationsProps): Html {
+  const categories = new Map<string, ObjectResult[]>()
+  for (const result of results.items) categories.set(result.category, [...(categories.get(result.category) ?? []), result])
+  return (
+    <>
+      {[...categories].map(([category, items], at) => (
+        <section class="category" aria-labelledby={`category-${at}`}>
+          <h3 id={`category-${at}`}><a href={`${urls.run(projectId, run.id, { category })}#annotations`}><bdi>{category}</bdi></a></h3>
+          {LEVELS.map((level) => <Level level={level} items={items.filter((item) => item.level === level)} prefix={`objects-${at}-${level}`} />)}
+        </section>
+      ))}
+    </>
+  )
+}
+
+function Level({ level, items, prefix }: { readonly level: ResultLevel; readonly items: readonly ObjectResult[]; readonly prefix: string }): Html | null {
+  if (items.length === 0) return null
+  return (
+    <>
+      <h4 class={`level ${level.toLowerCase()}`}>{counted(items.length, ...LEVEL_WORDS[level])}</h4>
+      <ul class="annotations">{items.map((item, at) => <li class={level.toLowerCase()}><Annotation item={item} id={`${prefix}-${at}`} /></li>)}</ul>
+    </>
+  )
+}
+
+function Annotation({ item: { message, objectAppIds, metadata }, id }: { readonly item: ObjectResult; readonly id: string }): Html {
+  const objects = Object.entries(objectAppIds)
+  return (
+    <>
+      {message === null ? null : <p class="lines"><bdi>{message}</bdi></p>}
+      {objects.length === 0 ? null : (
+        <details id={id}>
+          <summary>{counted(objects.length, 'object')}</summary>
+          <ul class="ids">{objects.slice(0, IDS_SHOWN_MAX).map(([objectId, applicationId]) => <li><code><bdi>{objectId}</bdi></code>{applicationId === null ? null : <span class="quiet"> (<bdi>{applicationId}</bdi>)</span>}</li>)}</ul>
+          {objects.length > IDS_SHOWN_MAX ? <p class="quiet">{`and ${counted(objects.length - IDS_SHOWN_MAX, 'more', 'more')}, which the API tells`}</p> : null}
+        </details>
+      )}
+      {metadata === null ? null : <details id={`${id}-more`}><summary>Details</summary><pre><bdi>{cut(JSON.stringify(metadata, null, 2), METADATA_CHARACTERS_MAX)}</bdi></pre></details>}
+    </>
+  )
+}

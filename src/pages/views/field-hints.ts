@@ -1,0 +1,32 @@
+import type { InputField, NumberRules, TextRules } from '../../automation/inputs/description.ts'
+
+const PATTERN_SHOWN_MAX = 80
+
+/** The rules of an input in words, before anybody breaks them. Empty where there are none. */
+export function rulesInWords(field: InputField): string {
+  if (field.kind === 'text' || field.kind === 'secret') return sentences(lengthWords(field), patternWords(field))
+  if (field.kind === 'number' || field.kind === 'integer') return sentences(`${field.kind === 'integer' ? 'A whole number' : 'A number'}${rangeWords(field)}`)
+  return ''
+}
+
+function lengthWords({ minLength = 0, maxLength }: TextRules): string {
+  if (maxLength !== undefined && minLength > 0) return minLength === maxLength ? `${minLength} characters` : `${minLength} to ${maxLength} characters`
+  if (maxLength !== undefined) return `${maxLength} characters at most`
+  return minLength > 1 ? `${minLength} characters at least` : ''
+}
+
+function patternWords({ pattern = '' }: TextRules): string {
+  return pattern !== '' && pattern.length <= PATTERN_SHOWN_MAX ? `Matches the pattern ${pattern}` : ''
+}
+
+function rangeWords({ gt, gte, lt, lte }: NumberRules): string {
+  const rules = [
+    gt === undefined ? '' : `greater than ${gt}`, gte === undefined ? '' : `${gte} or more`,
+    lt === undefined ? '' : `less than ${lt}`, lte === undefined ? '' : `${lte} or less`,
+  ].filter((rule) => rule !== '')
+  return rules.length === 0 ? '' : `, ${rules.join(' and ')}`
+}
+
+function sentences(...parts: readonly string[]): string {
+  return parts.filter((part) => part !== '').map((part) => `${part}.`).join(' ')
+}

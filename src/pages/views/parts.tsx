@@ -1,0 +1,52 @@
+import type { RunStatus } from '../../automation/run-data.ts'
+import type { Child, Html } from './html.ts'
+
+const STATUS_WORDS: { readonly [S in RunStatus]: string } = {
+  pending: 'Waiting', initializing: 'Starting', running: 'Running', succeeded: 'Succeeded', failed: 'Failed', canceled: 'Canceled', exception: 'Exception', timeout: 'Timed out',
+}
+
+export function statusWord(status: RunStatus): string {
+  return STATUS_WORDS[status]
+}
+
+export function StatusBadge({ status }: { readonly status: RunStatus }): Html {
+  return <span class={`badge ${status}`}>{STATUS_WORDS[status]}</span>
+}
+
+const TIME = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', timeZone: 'UTC' })
+
+/** ISO 8601 as people read it, in UTC. */
+export function Time({ at }: { readonly at: string }): Html {
+  return <time datetime={at}>{`${TIME.format(new Date(at))} UTC`}</time>
+}
+
+export function Empty({ children }: { readonly children?: Child }): Html {
+  return <p class="empty">{children}</p>
+}
+
+/** The way to the next part of a list, where there is one. */
+export function Next({ href, what }: { readonly href: string | undefined; readonly what: string }): Html | null {
+  if (href === undefined) return null
+  return <p class="next"><a rel="next" href={href}>{`Next ${what}`}</a></p>
+}
+
+/** Words for a count, such as "1 run" and "2 runs". */
+export function counted(count: number, one: string, many: string = `${one}s`): string {
+  return `${count.toLocaleString('en')} ${count === 1 ? one : many}`
+}
+
+const UNITS: readonly string[] = ['bytes', 'KB', 'MB', 'GB']
+const UNIT_STEP = 1_024
+
+export function sizeWords(bytes: number): string {
+  const unit = Math.min(UNITS.length - 1, bytes < 1 ? 0 : Math.floor(Math.log(bytes) / Math.log(UNIT_STEP)))
+  return `${(bytes / UNIT_STEP ** unit).toFixed(unit === 0 ? 0 : 1)} ${UNITS[unit]}`
+}
+
+/** How long it took, such as "1 min 4 s". */
+export function durationWords(fromIso: string, toIso: string): string {
+  const seconds = Math.max(0, (Date.parse(toIso) - Date.parse(fromIso)) / 1_000)
+  if (seconds < 60) return `${seconds.toFixed(1)} s`
+  const minutes = Math.floor(seconds / 60)
+  return minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}

@@ -1,0 +1,141 @@
+import { mayFollow, type LogLine, type RunStatus } from '../../automation/run-data.ts'
+import type { Model, ObjectResult, Page as Part, ResultFilter, Run, Version } from '../../automation-server/types.ts'
+import type { RunRow } from '../names.ts'
+import { Annotations } from './annotations.tsx'
+import type { Html } from './html.ts'
+import { type Frame, Page } from './layout.tsx'
+import { LogLines } from './logs.tsx'
+import { durationWords, sizeWords, StatusBadge, statusWord, Time } from './parts.tsx'
+
+export interface CreatedVersion {
+  readonly version: Version
+  readonly model: Model | undefined
+}
+
+export interface RunPageProps extends RunRow {
+  readonly frame: Frame
+  readonly projectId: string
+  readonly model: Model | undefined
+  readonly createdVersions: readonly CreatedVersion[]
+  readonly results: Part<ObjectResult>
+  readonly filter: ResultFilter
+  readonly logs: { readonly lines: readonly LogLine[]; readonly skipped: boolean }
+  readonly mayWrite: boolean
+  /** 0 for a page that stays as it is where there is no script. */
+  readonly refreshSeconds: number
+}
+
+/** How much must have happened for it to be said aloud. */
+const SAID_PERCENT = 25
+
+/** No other status may follow. */
+export function hasEnded(status: RunStatus): boolean {
+  return !mayFollow(status, 'succeeded')
+}
+
+/** A run, as it is now. The parts with an id that begins with `live-` are what the script brings up to date. */
+export function RunPage(props: RunPageProps): Html {
+  const { frame, projectId, run, automationName, refreshSeconds } = props
+  const { urls } = frame
+  const title = `Run of ${automationName ?? run.functionId}`
+  const ended = hasEnded(run.status)
+  const crumbs = [{ text: 'Projects', href: urls.home }, { text: projectId, href: urls.project(projectId) }, { text: 'Runs', href: urls.runs(projectId) }]
+  return (
+    <Page frame={frame} title={`${statusWord(run.status)}: ${title}`} crumbs={crumbs} live={ended ? undefined : { refreshSeconds }}>
+      <h1><bdi>{title}</bdi></h1>
+      <div id="live" data-events={ended ? undefined : urls.events(projectId, run.id)}>
+        <p id="said" class="hidden" role="status">{ended ? '' : saying(run)}</p>
+        <div id="live-state" data-say={saying(run)}><State run={run} /></div>
+        {ended || refreshSeconds === 0 ? null : <noscript><p class="note">This page is loaded again every {refreshSeconds} seconds. <a href={urls.run(projectId, run.id, { refresh: 'no' })}>Leave it as it is</a></p></noscript>}
+        <div id="live-actions">{props.mayWrite ? <Actions {...props} ended={ended} /> : null}</div>
+        <div id="live-facts"><Facts {...props} /></div>
+        <section id="live-made" aria-labelledby="made"><h2 id="made">What it made</h2><Made {...props} /></section>
+        <section id="live-annotations" aria-labelledby="annotations"><h2 id="annotations">Annotations</h2><Annotations urls={urls} projectId={projectId} run={run} results={props.results} filter={props.filter} /></section>
+        <section id="live-logs" aria-labelledby="logs"><h2 id="logs">Log</h2><Log {...props} /></section>
+      </div>
+    </Page>
+  )
+}
+
+function percentOf({ progress }: Pick<Run, 'progress'>): number {
+  return Math.floor((progress?.fraction ?? 0) * 100)
+}
+
+/** What a screen reader says when it changes. */
+export function saying(run: Run): string {
+  const percent = percentOf(run) - (percentOf(run) % SAID_PERCENT)
+  if (hasEnded(run.status)) return `${statusWord(run.status)}${run.message === null ? '' : `: ${run.message}`}`
+  return run.progress === null || percent === 0 ? statusWord(run.status) : `${statusWord(run.status)}, ${percent} percent`
+}
+
+function State({ run }: { readonly run: Run }): Html {
+  const { status, message, progress } = run
+  return (
+    <>
+      <p class="state"><StatusBadge status={status} /> {message === null ? null : <span class="lines"><bdi>{message}</bdi></span>}</p>
+      {progress === null || hasEnded(status) ? null : (
+        <p class="progress">
+          <label for="progress">Progress</label>
+          <progress id="progress" max={1} value={progress.fraction}>{`${percentOf(run)} %`}</progress>
+          <span>{`${percentOf(run)} %`}{progress.message === null ? null : <>: <bdi>{progress.message}</bdi></>}</span>
+        </p>
+      )}
+    </>
+  )
+}
+
+function Actions({ frame: { urls }, projectId, run, ended }: RunPageProps & { readonly ended: boolean }): Html {
+  return (
+    <div class="actions">
+      {ended
+        ? <form method="post" action={urls.runAction(projectId, run.id, 'rerun')}><button id="rerun" type="submit" class="second">Run again</button></form>
+        : <form method="post" action={urls.runAction(projectId, run.id, 'cancel')}><button id="cancel" type="submit" class="danger">Cancel the run</button></form>}
+    </div>
+  )
+}
+
+const CAUSES = { version: 'by a new version', manual: 'by hand', rerun: 'as a repetition' } as const
+
+function Facts({ frame: { urls }, projectId, run, automationName, version, model }: RunPageProps): Html {
+  const { triggeredBy, createdAt, startedAt, endedAt } = run
+  return (
+    <dl class="facts">
+      <dt>Automation</dt><dd>{automationName === undefined ? 'deleted since' : <a href={urls.automation(projectId, run.automationId)}><bdi>{automationName}</bdi></a>}</dd>
+      <dt>Model</dt><dd>{model === undefined ? 'none any more' : <a href={urls.model(projectId, model.id)}><bdi>{model.name}</bdi></a>}</dd>
+      <dt>Version</dt><dd>{version === undefined ? <code>{run.versionId}</code> : <bdi>{version.message === '' ? 'No message' : version.message}</bdi>}</dd>
+      <dt>Started</dt>
+      <dd>
+        {CAUSES[triggeredBy.kind]}{triggeredBy.runId === null ? null : <> of <a href={urls.run(projectId, triggeredBy.runId)}>an earlier run</a></>}, <Time at={createdAt} />
+        {startedAt === null || endedAt === null ? null : `, took ${durationWords(startedAt, endedAt)}`}
+      </dd>
+    </dl>
+  )
+}
+
+function Made({ frame: { urls }, projectId, run, createdVersions }: RunPageProps): Html {
+  if (run.artifacts.length === 0 && createdVersions.length === 0) return <p class="empty">{hasEnded(run.status) ? 'No files and no versions.' : 'No files and no versions yet.'}</p>
+  return (
+    <ul class="rows">
+      {run.artifacts.map(({ id, name, sizeBytes }) => (
+        <li><a class="main" href={urls.artifact(projectId, id)} download><bdi>{name}</bdi></a><span class="quiet">{`File, ${sizeWords(sizeBytes)}`}</span></li>
+      ))}
+      {createdVersions.map(({ version, model }) => (
+        <li>
+          <a class="main" href={`${urls.model(projectId, version.modelId)}#version-${version.id}`}><bdi>{version.message === '' ? 'A version' : version.message}</bdi></a>
+          <span class="quiet">Version of <bdi>{model?.name ?? version.modelId}</bdi></span>
+        </li>
+      ))}
+    </ul>
+  )
+}
+
+function Log({ frame: { urls }, projectId, run, logs }: RunPageProps): Html {
+  if (logs.lines.length === 0) return <p class="empty">{hasEnded(run.status) ? 'It wrote nothing.' : 'Nothing yet.'}</p>
+  return (
+    <>
+      {logs.skipped ? <p class="next"><a href={urls.logs(projectId, run.id)}>The whole log</a></p> : null}
+      <LogLines lines={logs.lines} label="Log" />
+      {run.logsTruncated ? <p class="note">What came after this is left out: the run has written as much as is kept.</p> : null}
+    </>
+  )
+}
