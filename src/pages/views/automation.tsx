@@ -64,7 +64,7 @@ function Actions({ frame: { urls }, projectId, automation: { id }, definition, v
     <>
       {definition === undefined ? null : versions.length === 0 ? <Empty>The model has no version to run on yet.</Empty> : (
         <form class="inline" method="post" action={urls.automation(projectId, id, 'run')}>
-          <div class="field">
+          <div class="field wide">
             <label for="versionId">Version</label>
             <select id="versionId" name="versionId">
               {versions.map((version, at) => <option value={version.id}>{`${at === 0 ? 'Latest: ' : ''}${isolated(version.message === '' ? 'no message' : version.message)} (${version.createdAt.slice(0, 16).replace('T', ' ')} UTC)`}</option>)}
