@@ -13,13 +13,12 @@ import { metricsServer, withHealth } from './operations.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
 import { printJson, printLine } from './output.ts'
 import { signalToStop } from './signals.ts'
+import { pagesLine, pagesOf, type PagesServeOptions, withHome } from './serve-pages.ts'
 import { type StorageKind, storageOf } from './storage.ts'
 
 /** The options of `stowage serve` as the parser hands them over. */
-export interface ServeOptions extends Partial<Limits> {
-  readonly data: string
+export interface ServeOptions extends Partial<Limits>, PagesServeOptions {
   readonly storage?: StorageKind
-  readonly host: string
   readonly port: number
   readonly prefix?: string
   readonly uploadStatus: '200' | '201'
@@ -43,18 +42,22 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   const stop = signalToStop()
   const { backend, kind } = await storageOf(options.data, options.storage)
   let url = ''
-  const extensions = [automation({ secretKeys: [await secretKeyFromFolder(options.data)], serverUrl: () => url })]
+  const auto = automation({ secretKeys: [await secretKeyFromFolder(options.data)], serverUrl: () => url })
+  const web = await pagesOf(options, auto)
+  const extensions = [auto, ...(web === undefined ? [] : [web])]
   const service = createService({ backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) }, command)
   let metrics: Server | undefined
   try {
     await service.ready()
     if (options.metrics !== undefined) metrics = metricsServer(service)
     const metricsUrl = metrics === undefined ? undefined : await listenForMetrics(metrics, options)
-    const server = boundedServer(withHealth(service, service.node), options.connectionsMax)
+    const server = boundedServer(withHealth(service, withHome(web, normalizePrefix(options.prefix), service.node)), options.connectionsMax)
     continueOnExpect(server, service)
     url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
-    if (options.json) printJson({ url, pid: process.pid, data: options.data, storage: kind, ...(metricsUrl === undefined ? {} : { metricsUrl }) })
+    const shown = pagesLine(web, url)
+    if (options.json) printJson({ url, pid: process.pid, data: options.data, storage: kind, ...(metricsUrl === undefined ? {} : { metricsUrl }), ...shown })
     else printLine(`stowage serves ${kind === 'memory' ? 'from memory' : options.data} on ${url}${metricsUrl === undefined ? '' : `, metrics on ${metricsUrl}`}`)
+    if (!options.json && shown.signInUrl !== undefined) printLine(`sign in once, within five minutes: ${shown.signInUrl}`)
     await stop
     await stopServing(server, () => service.close({ graceMs: options.graceMs }))
   } finally {

@@ -30,7 +30,7 @@ function annotation(level: ObjectResult['level'], category: string, message: str
   return { level, category, message, objectAppIds: Object.fromEntries(objects.map((id, at) => [id, at % 2 === 0 ? `wall-${at}` : null])), metadata: level === 'ERROR' ? { expected: 'F30', found: null } : null }
 }
 
-const IDS = Array.from({ length: 12 }, (_, at) => `${at.toString(16)}`.padStart(2, '0').repeat(16))
+const IDS = Array.from({ length: 12 }, (_, at) => at.toString(16).padStart(2, '0').repeat(16))
 
 /** Reports everything that the page of a run can show: half of it at once, the rest when `gate` is opened. Then it makes a file and a version. */
 export function showingEverything(gate: Gate): RunExecutor {
