@@ -91,4 +91,11 @@ export async function signedIn(service: Pick<ObjectService, 'fetch'>, projects: 
   return visitor
 }
 
+const ENTITIES: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&' }
+
+/** What of a page is read: no tags, and single spaces. */
+export function textOf(html: string): string {
+  return html.replaceAll(/<title>.*?<\/title>/g, ' ').replaceAll(/<[^>]*>/g, ' ').replaceAll(/&(?:lt|gt|quot|#39|amp);/g, (entity) => ENTITIES[entity]).replaceAll(/\s+/g, ' ').trim()
+}
+
 export { withVersion }
