@@ -135,7 +135,7 @@ test('what is right becomes an automation, is changed, started and deleted', asy
 test('a form is bounded, must be a form, and takes the right to write', async (t) => {
   const { service, visitor, form } = await opened(t)
   const sent = (body: RequestInit['body'], type: string, more: Readonly<Record<string, string>> = {}): Promise<Response> =>
-    service.fetch(new Request(`http://stowage.test${NEW}`, { method: 'POST', body, duplex: 'half', headers: { cookie: visitor.cookie, accept: 'text/html', ...FORM_TYPE, 'content-type': type, ...more } } as RequestInit))
+    service.fetch(new Request(`http://stowage.test${NEW}`, { method: 'POST', body, duplex: 'half', headers: { cookie: visitor.cookie, accept: 'text/html', ...FORM_TYPE, 'content-type': type, ...more } }))
   const type = 'application/x-www-form-urlencoded'
   assert.equal((await sent(`a=${'x'.repeat(1_048_576)}`, type)).status, 413)
   assert.equal((await sent(new Blob(['x'.repeat(600_000), 'x'.repeat(600_000)]).stream() as unknown as RequestInit['body'], type)).status, 413)

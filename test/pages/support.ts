@@ -5,7 +5,7 @@ import { memoryBackend } from '../../adapters/memory.ts'
 import { automation, type AutomationExtension, type AutomationOptions } from '../../src/automation-server/index.ts'
 import { type Access, type CommonServiceOptions, createObjectService, jwtAccess, type ObjectService, type Right } from '../../src/index.ts'
 import { pages, type PagesExtension, type PagesOptions } from '../../src/pages/index.ts'
-import { SECRET_KEY, withVersion } from '../automation-server/support.ts'
+import { SECRET_KEY, uploadObjects, withVersion } from '../automation-server/support.ts'
 
 const TOKEN_KEY = new Uint8Array(32).fill(9)
 const ORIGIN = 'http://stowage.test'
@@ -98,4 +98,4 @@ export function textOf(html: string): string {
   return html.replaceAll(/<title>.*?<\/title>/g, ' ').replaceAll(/<[^>]*>/g, ' ').replaceAll(/&(?:lt|gt|quot|#39|amp);/g, (entity) => ENTITIES[entity]).replaceAll(/\s+/g, ' ').trim()
 }
 
-export { withVersion }
+export { uploadObjects, withVersion }
