@@ -85,7 +85,7 @@ test('values are kept as they were sent, but for secrets', async (t) => {
   assert.doesNotMatch(control(html, 'enabled'), /checked/)
   assert.match(html, /id="trigger-manual"[^>]* checked/)
   assert.match(html, /<option value="false" selected[^>]*>No<\/option>/)
-  assert.match(html, /<option value="thermal" selected/)
+  assert.match(html, /<option dir="auto" value="thermal" selected/)
   assert.ok(!html.includes('<script>'))
 })
 
