@@ -239,3 +239,22 @@ for (const [name, context, ground] of [['on a telephone, by day', { viewport: { 
     })
   }, { mayLog: /status of 4(?:0[0134]|22) /, context })
 }
+
+browserTest('long names without a space fit into the narrowest window', async ({ t, page }) => {
+  const gate = new Gate()
+  gate.open()
+  const site = await pagesSite(t, { gate })
+  const { models, versions, automations, runs } = site.extension.project('p')
+  const name = 'Überlänge'.repeat(20)
+  const { id: modelId } = await models.create({ name })
+  await versions.create(modelId, { rootObjectId: 'root', message: name.repeat(3), source: name })
+  const { id } = await automations.create({ name, functionId: 'checker', modelId, inputs: { owner: 'Ada', analysis: 'thermal', apiKey: 'correct horse', remark: name }, trigger: 'manual' })
+  const run = await runs.start(id)
+  await site.extension.idle()
+  await signInByToken(page, site)
+  for (const path of ['', `/models/${modelId}`, `/automations/${id}`, `/automations/${id}/edit`, '/runs', `/runs/${run.id}`, `/runs/${run.id}/logs`, '/functions/checker/new']) {
+    await page.goto(`${site.url}/web/projects/p${path}`)
+    assert.equal(await page.locator('html').evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), 0, path)
+    assert.equal(await page.getByRole('link', { name: 'Stowage', exact: true }).evaluate(({ clientHeight }) => clientHeight < 48), true, `${path}: the top stays one line`)
+  }
+}, { mayLog, context: { viewport: { width: 320, height: 600 } } })
