@@ -12,6 +12,7 @@ import { commandLogger, type LogFormat, type LogLevel } from './log.ts'
 import { metricsServer, withHealth } from './operations.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
 import { printJson, printLine } from './output.ts'
+import { registerFiles } from './serve-functions.ts'
 import { signalToStop } from './signals.ts'
 import { type StorageKind, storageOf } from './storage.ts'
 
@@ -32,6 +33,8 @@ export interface ServeOptions extends Partial<Limits> {
   /** `true` for the default port. */
   readonly metrics?: number | true
   readonly metricsHost: string
+  /** Files of automation functions. */
+  readonly function?: readonly string[]
   readonly json?: boolean
 }
 
@@ -42,17 +45,20 @@ const METRICS_PORT = 9_464
 export async function runServer(options: ServeOptions, command: Command): Promise<void> {
   const stop = signalToStop()
   const { backend, kind } = await storageOf(options.data, options.storage)
-  let url = ''
-  const extensions = [automation({ secretKeys: [await secretKeyFromFolder(options.data)], serverUrl: () => url })]
-  const service = createService({ backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) }, command)
+  let announce: (url: string) => void = () => undefined
+  const announced = new Promise<string>((resolve) => (announce = resolve))
+  const functions = automation({ secretKeys: [await secretKeyFromFolder(options.data)], serverUrl: () => announced })
+  const service = createService({ backend, access: await accessFromFolder(options.data), extensions: [functions], ...serviceOptions(options) }, command)
   let metrics: Server | undefined
   try {
+    await registerFiles(functions, options.function ?? [])
     await service.ready()
     if (options.metrics !== undefined) metrics = metricsServer(service)
     const metricsUrl = metrics === undefined ? undefined : await listenForMetrics(metrics, options)
     const server = boundedServer(withHealth(service, service.node), options.connectionsMax)
     continueOnExpect(server, service)
-    url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
+    const url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
+    announce(url)
     if (options.json) printJson({ url, pid: process.pid, data: options.data, storage: kind, ...(metricsUrl === undefined ? {} : { metricsUrl }) })
     else printLine(`stowage serves ${kind === 'memory' ? 'from memory' : options.data} on ${url}${metricsUrl === undefined ? '' : `, metrics on ${metricsUrl}`}`)
     await stop
