@@ -6,13 +6,14 @@ import { pathToFileURL } from 'node:url'
 import type { AutomationExtension } from '../automation-server/automation.ts'
 import { readCommandSchema } from '../automation-server/executors/command-schema.ts'
 import type { CommandFunction } from '../automation-server/executors/definitions.ts'
+import { StowageError } from '../errors.ts'
 
 const TYPESCRIPT = /^\.[cm]?ts$/
 const RELEASE_HEX_DIGITS = 12
 
 /**
  * Registers each file as a function that runs as a command of this node, in a process of its own. Its id is the name of the file, its name and description are
- * those of its schema, and its release is a digest of the file. Throws an `Error` that names the file; its cause says what is wrong with it.
+ * those of its schema, and its release is a digest of the file. Throws `invalid_request`, which names the file; its cause says what is wrong with it.
  */
 export async function registerFiles(extension: Pick<AutomationExtension, 'register'>, files: readonly string[]): Promise<void> {
   const read = await Promise.all(files.map((file) => about(file, () => functionOf(resolve(file)))))
@@ -46,6 +47,6 @@ async function about<T>(file: string, work: () => Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (cause) {
-    throw new Error(`--function ${file}`, { cause })
+    throw new StowageError('invalid_request', `--function ${file}`, { cause })
   }
 }

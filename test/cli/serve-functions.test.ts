@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { automation } from '../../src/automation-server/index.ts'
+import { automation, DEFAULT_AUTOMATION_LIMITS, DEFAULT_RUN_TIMES } from '../../src/automation-server/index.ts'
 import { describeFailure } from '../../src/cli/exit.ts'
 import { registerFiles } from '../../src/cli/serve-functions.ts'
 
@@ -45,4 +46,10 @@ test('a file that is no function is refused with its name and what is wrong', as
     [[good, good], /same\.cjs: there is a function "same" already/],
   ]
   await Promise.all(cases.map(async ([files, words]) => assert.rejects(registerFiles(automation(), files), (error) => words.test(describeFailure(error)) || assert.fail(describeFailure(error)))))
+})
+
+test('the page for operators has every limit, time and option', async () => {
+  const page = await readFile(new URL('../../docs/automation-server.md', import.meta.url), 'utf8')
+  for (const name of [...Object.keys(DEFAULT_AUTOMATION_LIMITS), ...Object.keys(DEFAULT_RUN_TIMES)]) assert.ok(page.includes(`\`${name}\``), name)
+  for (const name of ['resultObjectsMax', 'bodyBytesMax', 'chainMax'] as const) assert.match(page, new RegExp(`\\| .*\`${name}\`.*\\| ${DEFAULT_AUTOMATION_LIMITS[name].toLocaleString('en')}`))
 })
