@@ -14,16 +14,29 @@ class Inputs extends defineInputs({
   markFine: boolean({ title: 'Mark elements that are fine too', default: false }),
 }) {}
 
+const RATING_CHARACTERS_MAX = 100
+
 interface Tally {
   checked: number
   broken: number
   warned: number
 }
 
+interface Finding {
+  readonly level: 'error' | 'warning' | 'success'
+  readonly message: string
+  readonly metadata?: { readonly rating: string; readonly minimumMinutes: number }
+}
+
 async function checkRatings(context: AutomationContext<Inputs>, inputs: Inputs): Promise<void> {
   const tally: Tally = { checked: 0, broken: 0, warned: 0 }
   for await (const batch of context.objects()) {
-    for (const element of batch) if (element.category === inputs.category && isElement(element)) check(context, element, tally)
+    const elements = batch.filter((object) => object.category === inputs.category && isElement(object))
+    const findings = elements.map((element) => [element, check(element, inputs)] as const)
+    annotate(context, findings)
+    tally.checked += elements.length
+    tally.broken += findings.filter(([, finding]) => finding?.level === 'error').length
+    tally.warned += findings.filter(([, finding]) => finding?.level === 'warning').length
   }
   const { checked, broken, warned } = tally
   const words = `${broken} of ${checked} elements of the category ${inputs.category} break the rule`
@@ -32,22 +45,30 @@ async function checkRatings(context: AutomationContext<Inputs>, inputs: Inputs):
   else context.markRunSuccess(warned === 0 ? words : `${words}, and ${warned} have a warning`, { ...tally })
 }
 
-function check(context: AutomationContext<Inputs>, element: DagObject, tally: Tally): void {
-  const { parameter, minimumMinutes, unrated, markFine } = context.functionInputs
-  const rating = parameterValue(element, parameter)
+function check(element: DagObject, { parameter, minimumMinutes, unrated, markFine }: Inputs): Finding | undefined {
+  const rating = parameterValue(element, parameter)?.slice(0, RATING_CHARACTERS_MAX)
   const minutes = minutesOf(rating)
-  tally.checked += 1
-  if (rating === undefined) {
-    if (unrated === 'error') tally.broken += 1
-    if (unrated === 'warning') tally.warned += 1
-    if (unrated === 'error') context.attachErrorToObjects(parameter, [element], `has no ${parameter}`)
-    if (unrated === 'warning') context.attachWarningToObjects(parameter, [element], `has no ${parameter}`)
-  } else if (minutes === undefined || minutes < minimumMinutes) {
-    tally.broken += 1
-    const message = minutes === undefined ? `its ${parameter} names no minutes` : `its ${parameter} is below ${minimumMinutes} minutes`
-    context.attachErrorToObjects(parameter, [element], message, { rating: rating.slice(0, 100), minimumMinutes })
-  } else if (markFine) {
-    context.attachSuccessToObjects(parameter, [element], `its ${parameter} is high enough`, { rating: rating.slice(0, 100) })
+  if (rating === undefined) return unrated === 'ignored' ? undefined : { level: unrated, message: `There is no ${parameter}` }
+  const metadata = { rating, minimumMinutes }
+  if (minutes === undefined) return { level: 'error', message: `${parameter} is ${JSON.stringify(rating)}, which names no minutes`, metadata }
+  if (minutes < minimumMinutes) return { level: 'error', message: `${parameter} is ${rating}, below ${minimumMinutes} minutes`, metadata }
+  return markFine ? { level: 'success', message: `${parameter} is ${rating}`, metadata } : undefined
+}
+
+/** Elements of which the same is to be said share an annotation. */
+function annotate(context: AutomationContext<Inputs>, findings: readonly (readonly [DagObject, Finding | undefined])[]): void {
+  const groups = new Map<string, { readonly finding: Finding; readonly elements: DagObject[] }>()
+  for (const [element, finding] of findings) {
+    if (finding === undefined) continue
+    const group = groups.get(finding.message) ?? { finding, elements: [] }
+    group.elements.push(element)
+    groups.set(finding.message, group)
+  }
+  const category = context.functionInputs.parameter
+  for (const { finding: { level, message, metadata }, elements } of groups.values()) {
+    if (level === 'error') context.attachErrorToObjects(category, elements, message, metadata)
+    else if (level === 'warning') context.attachWarningToObjects(category, elements, message, metadata)
+    else context.attachSuccessToObjects(category, elements, message, metadata)
   }
 }
 

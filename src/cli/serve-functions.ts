@@ -23,9 +23,8 @@ export async function registerFiles(extension: Pick<AutomationExtension, 'regist
 async function functionOf(path: string): Promise<CommandFunction> {
   const code = await readFile(path)
   const run = { command: [process.execPath, ...parametersFor(path), path], cwd: dirname(path) }
-  const inputs = await readCommandSchema(run)
+  const { title, description, ...inputs } = await readCommandSchema(run)
   const id = basename(path, extname(path))
-  const { title, description } = inputs
   return {
     ...run, id, name: typeof title === 'string' && title.trim() !== '' ? title : id, inputs, release: createHash('sha256').update(code).digest('hex').slice(0, RELEASE_HEX_DIGITS),
     ...(typeof description === 'string' ? { description } : {}),

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { suite, test, type TestContext } from 'node:test'
+import { before, suite, test, type TestContext } from 'node:test'
 import { levelRenamer } from '../../bench/functions/level-renamer.ts'
 import { quantityTakeOff } from '../../bench/functions/quantity-take-off.ts'
 import { ruleChecker } from '../../bench/functions/rule-checker.ts'
@@ -30,6 +30,9 @@ const elements = model.objects.map(({ json }) => JSON.parse(json) as { category?
   .filter(({ applicationId, parameters }) => applicationId !== undefined && parameters !== undefined)
 const walls: readonly Wall[] = elements.filter(({ category }) => category === 'Wall').map(({ applicationId = '', parameters = {} }) => ({ applicationId, rating: parameters['Fire Rating']?.value }))
 
+/* What is loaded on first use is not the example's time. */
+before(async () => void (await testFunction(ruleChecker, { object: { name: 'nothing' } })))
+
 /** The function on a value, in time. */
 async function tried(t: TestContext, automationFunction: AutomationFunction, inputs: TestFunctionOptions['inputs'], object: object = value): Promise<TestedRun> {
   const beganAtMs = performance.now()
@@ -55,7 +58,7 @@ suite('the rule checker', () => {
     const run = await tried(t, ruleChecker, {})
     assert.deepEqual([run.status, run.message], ['failed', `${unrated.length} of ${walls.length} elements of the category Wall break the rule: they are marked as errors`])
     assert.deepEqual(marked(run, 'ERROR'), idsOf(unrated))
-    assert.equal(run.annotations.length, unrated.length)
+    assert.deepEqual(run.annotations.map(({ category, message, metadata }) => [category, message, metadata]), [['Fire Rating', 'There is no Fire Rating', null]])
   })
 
   test('a lowest rating, a tolerated share, warnings, and walls that are fine', async (t) => {
@@ -66,14 +69,14 @@ suite('the rule checker', () => {
     assert.deepEqual([run.status, run.result], ['failed', { checked: walls.length, broken: below.length, warned: walls.length - below.length - fine.length }])
     assert.deepEqual([marked(run, 'ERROR'), marked(run, 'SUCCESS')], [idsOf(below), idsOf(fine)])
     assert.equal(marked(run, 'WARNING').length, walls.length - below.length - fine.length)
-    assert.deepEqual(run.annotations.find(({ level }) => level === 'ERROR')?.category, 'Fire Rating')
+    assert.deepEqual(run.annotations.filter(({ level }) => level === 'ERROR').map(({ message, metadata }) => [message, metadata]).slice(0, 1), [['Fire Rating is EI 30, below 90 minutes', { rating: 'EI 30', minimumMinutes: 90 }]])
     assert.equal((await testFunction(ruleChecker, { inputs: { ...inputs, tolerated: 80 }, object: value })).status, 'succeeded')
   })
 
   test('a rating that names no minutes is an error, and a model without walls no success', async () => {
     const wall = { speckle_type: 'Wall', category: 'Wall', applicationId: 'a', parameters: { 'Fire Rating': { value: 'yes' } } }
     const run = await testFunction(ruleChecker, { object: { '@walls': [wall] } })
-    assert.deepEqual([run.status, run.annotations[0].message, run.annotations[0].metadata], ['failed', 'its Fire Rating names no minutes', { rating: 'yes', minimumMinutes: 0 }])
+    assert.deepEqual([run.status, run.annotations[0].message, run.annotations[0].metadata], ['failed', 'Fire Rating is "yes", which names no minutes', { rating: 'yes', minimumMinutes: 0 }])
     assert.equal((await testFunction(ruleChecker, { object: { '@walls': [wall] }, inputs: { tolerated: 99.9 } })).status, 'failed')
     assert.equal((await testFunction(ruleChecker, { object: { '@walls': [{ ...wall, parameters: {} }] }, inputs: { unrated: 'ignored' } })).status, 'succeeded')
     assert.equal((await testFunction(ruleChecker, { object: { name: 'nothing' } })).status, 'failed')
