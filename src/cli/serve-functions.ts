@@ -31,13 +31,13 @@ async function functionOf(path: string): Promise<CommandFunction> {
   }
 }
 
-/** What node needs to run the file: older ones do not know TypeScript, but may have `tsx` beside it. */
+/** What node needs to run the file: TypeScript with `tsx`, where that is installed beside it, and on nodes that know TypeScript nothing. */
 function parametersFor(path: string): readonly string[] {
-  const knowsTypeScript = Boolean((process.features as { readonly typescript?: unknown }).typescript)
-  if (!TYPESCRIPT.test(extname(path)) || knowsTypeScript) return []
+  if (!TYPESCRIPT.test(extname(path))) return []
   try {
     return ['--import', pathToFileURL(createRequire(path).resolve('tsx')).href]
   } catch {
+    if ((process.features as { readonly typescript?: unknown }).typescript) return []
     throw new Error(`node ${process.version} does not run TypeScript; compile the file, install tsx beside it, or take node 22.18 or later`)
   }
 }

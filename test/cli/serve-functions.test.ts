@@ -11,6 +11,9 @@ import { registerFiles } from '../../src/cli/serve-functions.ts'
 
 const RULE_CHECKER = fileURLToPath(new URL('../../bench/functions/rule-checker.ts', import.meta.url))
 
+/* Later nodes run it, and say that it is no function. */
+const KNOWS_TYPESCRIPT = Boolean((process.features as { readonly typescript?: unknown }).typescript)
+
 function written(t: TestContext, name: string, code: string): string {
   const folder = mkdtempSync(join(tmpdir(), 'stowage-function-'))
   t.after(() => rmSync(folder, { recursive: true }))
@@ -43,6 +46,7 @@ test('a file that is no function is refused with its name and what is wrong', as
     [[written(t, 'broken.cjs', "throw new Error('a library is missing')")], /broken\.cjs: .* exit code 1; the end of its output:.*a library is missing/],
     [[written(t, 'list.cjs', writing({ type: 'object', properties: { list: { type: 'array' } } }))], /list\.cjs: .*"\/properties\/list\/type"/],
     [[written(t, 'no id.cjs', writing({ type: 'object', properties: {} }))], /no id\.cjs: a function's id is "no id"; it must be/],
+    ...(KNOWS_TYPESCRIPT ? [] : [[[written(t, 'typed.ts', 'export {}')], /typed\.ts: node v.* does not run TypeScript; compile the file, install tsx beside it/] as const]),
     [[good, good], /same\.cjs: there is a function "same" already/],
   ]
   await Promise.all(cases.map(async ([files, words]) => assert.rejects(registerFiles(automation(), files), (error) => words.test(describeFailure(error)) || assert.fail(describeFailure(error)))))
