@@ -11,6 +11,7 @@ import { registerFiles } from '../../src/cli/serve-functions.ts'
 
 const RULE_CHECKER = fileURLToPath(new URL('../../bench/functions/rule-checker.ts', import.meta.url))
 
+const SERVER_URL = 'http://127.0.0.1:8642'
 /* Later nodes run it, and say that it is no function. */
 const KNOWS_TYPESCRIPT = Boolean((process.features as { readonly typescript?: unknown }).typescript)
 
@@ -27,7 +28,7 @@ function writing(schema: object): string {
 }
 
 test('a file of a function is registered under its own name, with what its code says of it', async (t) => {
-  const extension = automation()
+  const extension = automation({ serverUrl: SERVER_URL })
   const schema = { type: 'object', properties: { tolerance: { type: 'number' } } }
   await registerFiles(extension, [RULE_CHECKER, written(t, 'plain.cjs', writing(schema))])
   const [plain, checker] = extension.functions()
@@ -49,7 +50,7 @@ test('a file that is no function is refused with its name and what is wrong', as
     ...(KNOWS_TYPESCRIPT ? [] : [[[written(t, 'typed.ts', 'export {}')], /typed\.ts: node v.* does not run TypeScript; compile the file, install tsx beside it/] as const]),
     [[good, good], /same\.cjs: there is a function "same" already/],
   ]
-  await Promise.all(cases.map(async ([files, words]) => assert.rejects(registerFiles(automation(), files), (error) => words.test(describeFailure(error)) || assert.fail(describeFailure(error)))))
+  await Promise.all(cases.map(async ([files, words]) => assert.rejects(registerFiles(automation({ serverUrl: SERVER_URL }), files), (error) => words.test(describeFailure(error)) || assert.fail(describeFailure(error)))))
 })
 
 test('the page for operators has every limit, time and option', async () => {

@@ -8,11 +8,6 @@ import { readRunFile } from './run-file.ts'
 /** Set where the output of the process becomes lines of the run's log: those that the function itself wrote are there already. */
 const CAPTURED = 'STOWAGE_RUN_CAPTURED'
 
-/** Whether what this process prints becomes the log of its run. */
-export function isCaptured(): boolean {
-  return process.env[CAPTURED] !== undefined
-}
-
 /** Times of a run in a process of its own, in milliseconds. */
 export interface ProcessTimes {
   /** See `RunOptions`. */
@@ -34,7 +29,7 @@ export async function runInThisProcess(automationFunction: AutomationFunction, p
     inputs: runFile.functionInputs,
     secrets: [runFile.speckleToken],
     signal: watch.signal,
-    ...(isCaptured() ? {} : { onLine: (level: LogLevel, line: string) => void process.stderr.write(`${level}: ${line}\n`) }),
+    ...(process.env[CAPTURED] === undefined ? { onLine: (level: LogLevel, line: string) => void process.stderr.write(`${level}: ${line}\n`) } : {}),
   })
   watch.follow(run)
   const outcome = await run.outcome
