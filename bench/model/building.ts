@@ -44,13 +44,13 @@ export function* building(options: BuildingOptions): Generator<readonly ModelObj
   for (let elementsBefore = 0; spaceLeft(writer, plan) > CLOSING_OBJECTS - 2; ) {
     const groups: Written[] = []
     while (groups.length < plan.groupsPerLevel && spaceLeft(writer, plan) > CLOSING_OBJECTS - 1) {
-      groups.push(writeGroup(writer, plan, elementsBefore, `${levels.length}.${groups.length}`))
+      groups.push(writeGroup(writer, plan, elementsBefore, { level: levels.length, zone: groups.length }))
       elementsBefore += ELEMENTS_PER_GROUP
       if (writer.pendingCount >= BATCH_OBJECTS) yield writer.take()
     }
-    levels.push(writeCollection(writer, `Level ${levels.length}`, groups, plan.largeClosures))
+    levels.push(writeCollection(writer, { type: 'level', key: levelKey(levels.length), name: `Level ${levels.length}` }, groups, plan.largeClosures))
   }
-  writeCollection(writer, `Building ${plan.seed}`, levels, plan.largeClosures)
+  writeCollection(writer, { type: 'building', key: `building-${plan.seed}`, name: `Building ${plan.seed}` }, levels, plan.largeClosures)
   yield writer.take()
 }
 
@@ -88,7 +88,8 @@ function resolve({ objects, seed = 1, closure = true, revision = 0, changed = 0.
 }
 
 /** Elements and, where no further element is sure to fit, notes until only the group, its level and the root are left to write. */
-function writeGroup(writer: ObjectWriter, plan: Plan, elementsBefore: number, name: string): Written {
+function writeGroup(writer: ObjectWriter, plan: Plan, elementsBefore: number, at: { readonly level: number; readonly zone: number }): Written {
+  const level = levelKey(at.level)
   const children: Written[] = []
   for (let index = elementsBefore; index < elementsBefore + ELEMENTS_PER_GROUP; index++) {
     if (spaceLeft(writer, plan) < ELEMENT_OBJECTS_MAX + 2 * CLOSING_OBJECTS + 1) {
@@ -96,9 +97,13 @@ function writeGroup(writer: ObjectWriter, plan: Plan, elementsBefore: number, na
       break
     }
     const { seed, revision, smallClosures: closure } = plan
-    children.push(writeElement(writer, { seed, index, revision, change: changeOf(plan, index), closure }))
+    children.push(writeElement(writer, { seed, index, revision, change: changeOf(plan, index), closure, level }))
   }
-  return writeCollection(writer, `Zone ${name}`, children, plan.smallClosures)
+  return writeCollection(writer, { type: 'zone', key: `${level}-zone-${at.zone}`, name: `Zone ${at.level}.${at.zone}` }, children, plan.smallClosures)
+}
+
+function levelKey(level: number): string {
+  return `level-${level}`
 }
 
 function changeOf(plan: Plan, index: number): ElementChange {
@@ -109,8 +114,15 @@ function changeOf(plan: Plan, index: number): ElementChange {
   return random.oneIn(2) ? 'property' : 'geometry'
 }
 
-function writeCollection(writer: ObjectWriter, name: string, children: readonly Written[], closure: boolean): Written {
-  return writer.write(`"speckle_type":"Speckle.Core.Models.Collections.Collection","name":"${name}","elements":${references(children)}`, children, closure)
+interface Collection {
+  readonly type: 'building' | 'level' | 'zone'
+  readonly key: string
+  readonly name: string
+}
+
+function writeCollection(writer: ObjectWriter, { type, key, name }: Collection, children: readonly Written[], closure: boolean): Written {
+  const fields = `"speckle_type":"Speckle.Core.Models.Collections.Collection","collectionType":"${type}","applicationId":"${key}","name":"${name}","elements":${references(children)}`
+  return writer.write(fields, children, closure)
 }
 
 function spaceLeft(writer: ObjectWriter, plan: Plan): number {
