@@ -15,6 +15,7 @@ Examples:
   stowage serve --storage memory                            nothing is kept (tokens still are)
   stowage serve --upload-status 201 --cors '*'              for clients that expect 201, and for browsers
   stowage serve --metrics --log-level info                  metrics on http://127.0.0.1:9464/metrics, a line for each request
+  stowage serve --function checker.js --function take-off.js   automation functions, each in a process of its own
   stowage serve --request-bytes-max 104857600               requests of up to 100 MB
 
 GET /healthz answers 200 while the server takes requests, else 503; /healthz/live while the process lives.
@@ -35,6 +36,7 @@ export function serveCommand(): Command {
     .addOption(new Option('--grace-ms <n>', 'how long requests may take to finish after SIGTERM').argParser(positiveInteger).default(10_000))
   addPages(command)
   addOperations(command)
+  command.addOption(new Option('--function <file>', 'a file that ends with executeFunction: it can be run by automations; may be repeated').argParser(collected))
   for (const name of limitNames()) {
     command.addOption(new Option(`--${dashed(name)} <n>`, LIMIT_HELP[name]).argParser(positiveInteger).default(DEFAULT_LIMITS[name]))
   }
