@@ -95,7 +95,7 @@ test('the form says what is asked for before anybody gets it wrong', async (t) =
   assert.equal(status, 200)
   const plain = textOf(html)
   for (const words of [
-    'New automation of Checker', 'Checks a building against rules.', 'What to check', 'Project owner Who is told about the result. 2 to 20 characters. Matches the pattern ^[A-Z][a-z ]*$.', 'Remark (optional) 1000 characters at most.',
+    'New automation of Checker', 'Checks a building against rules.', 'What to check', 'Project owner Who is told about the result. 2 to 20 characters. Matches the pattern ^[A-Z][a-z ]*$.', 'Remark (optional) 1,000 characters at most.',
     'Tolerance In millimetres. A number, greater than 0 and less than 100. Left empty, it is 10.', 'Floors (optional) A whole number from 1 to 5.', 'Structural analysis', 'API key 8 characters at least.',
   ]) assert.ok(plain.includes(words), `${words} in ${plain}`)
   assert.match(control(html, 'input.tolerance'), / value="10"/)

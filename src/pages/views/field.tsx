@@ -82,7 +82,8 @@ function hasDefault(field: InputField): boolean {
 /** A list of choices shows its default by itself. */
 function defaultWords(field: InputField): string {
   if (!('default' in field) || field.default === undefined || field.kind === 'boolean' || field.kind === 'select') return ''
-  return field.default === '' ? '' : `Left empty, it is ${field.default}.`
+  if (field.kind !== 'text') return `Left empty, it is ${field.default}.`
+  return field.default === '' ? '' : `Left empty, it is “${field.default}”.`
 }
 
 function keptWords({ field, kept }: InputControlProps): string {

@@ -5,7 +5,7 @@ import { test } from 'node:test'
 import { issueToken } from '../../src/access/token-store.ts'
 import { automation } from '../../src/automation-server/index.ts'
 import { isLoopback, pagesLine, pagesOf } from '../../src/cli/serve-pages.ts'
-import { newDataFolder, startServer } from './command.ts'
+import { newDataFolder, startServer } from '../cli/command.ts'
 
 const BROWSER = { accept: 'text/html', 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
 
