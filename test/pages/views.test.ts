@@ -206,6 +206,28 @@ test('long lists come in parts, and only what a person may read is listed', asyn
   assert.doesNotMatch((await visitor.get('/web/projects/p')).html, /<form(?![^>]*sign-out)/, 'who may only read gets no buttons')
 })
 
+test('many annotations come in parts, by level and by category', async (t) => {
+  const results = Array.from({ length: 70 }, (_, at): ObjectResult => ({ category: at % 2 === 0 ? 'even' : 'odd', level: at < 60 ? 'ERROR' : 'INFO', message: `finding ${at}.`, objectAppIds: { [`o${at}`]: null }, metadata: null }))
+  const { service, extension, runId } = await ran(t, 'p', 'Check', reporting({ status: 'failed', message: 'no', results }))
+  await extension.idle()
+  const visitor = await signedIn(service)
+  const found = async (query: string): Promise<{ readonly findings: number; readonly next: string; readonly plain: string }> => {
+    const { html } = await visitor.get(`/web/projects/p/runs/${runId}${query}`)
+    const plain = textOf(html)
+    return { findings: plain.match(/finding \d+\./g)?.length ?? 0, plain, next: / rel="next" href="[^"?]*(\?[^"#]+)#annotations"/.exec(html)?.[1].replaceAll('&amp;', '&') ?? '' }
+  }
+  const first = await found('')
+  assert.equal(first.findings, 50)
+  assert.match(first.plain, /60 Errors 10 Notes/)
+  const second = await found(first.next)
+  assert.deepEqual([second.findings, second.next], [20, ''])
+  assert.match(second.plain, /All annotations/)
+  assert.equal((await found('?level=INFO')).findings, 10)
+  assert.equal((await found('?category=odd')).findings, 35)
+  assert.match((await found('?category=none')).plain, /There is none here\./)
+  assert.equal((await found('?objectId=o3')).findings, 1)
+})
+
 test('the stylesheet and the script may be kept for good, under names that change with them', async (t) => {
   const visitor = new Visitor(paged(t).service)
   const style = linksOf((await visitor.get('/web/sign-in')).html).find((link) => link.includes('/assets/')) ?? ''
