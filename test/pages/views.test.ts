@@ -206,6 +206,14 @@ test('long lists come in parts, and only what a person may read is listed', asyn
   assert.doesNotMatch((await visitor.get('/web/projects/p')).html, /<form(?![^>]*sign-out)/, 'who may only read gets no buttons')
 })
 
+test('what is said of some objects at a time is read once', async (t) => {
+  const of = (message: string, ids: readonly string[]): ObjectResult => ({ category: 'Fire rating', level: 'ERROR', message, objectAppIds: Object.fromEntries(ids.map((id) => [id, null])), metadata: null })
+  const { service, extension, runId } = await ran(t, 'p', 'Check', reporting({ status: 'failed', message: 'no', results: [of('none', ['a', 'b']), of('too low', ['c']), of('none', ['b', 'd'])] }))
+  await extension.idle()
+  const plain = textOf((await (await signedIn(service)).get(`/web/projects/p/runs/${runId}`)).html)
+  assert.match(plain, /3 Errors Fire rating Errors on 4 objects none 3 objects a b d too low 1 object c/)
+})
+
 test('many annotations come in parts, by level and by category', async (t) => {
   const results = Array.from({ length: 70 }, (_, at): ObjectResult => ({ category: at % 2 === 0 ? 'even' : 'odd', level: at < 60 ? 'ERROR' : 'INFO', message: `finding ${at}.`, objectAppIds: { [`o${at}`]: null }, metadata: null }))
   const { service, extension, runId } = await ran(t, 'p', 'Check', reporting({ status: 'failed', message: 'no', results }))
