@@ -1,9 +1,9 @@
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import type { RunExecutor, RunHandle, RunStart, StopReason } from '../executor.ts'
-import { positive } from '../options.ts'
-import { functionEnvironment } from './environment.ts'
+import { positive, TIMER_MS_MAX } from '../options.ts'
+import { functionEnvironment, secretValues } from './environment.ts'
 import { OutputLog } from './output-log.ts'
 import { removeStaleFolders, withPrivateFolder } from './private-folder.ts'
 import { type ProcessExit, ProcessGroup } from './process-group.ts'
@@ -14,7 +14,7 @@ export interface CommandOptions {
   readonly command: readonly string[]
   /** Where the program starts. The folder of this process by default. */
   readonly cwd?: string
-  /** Variables of its environment, beside the few that every function gets (such as `PATH`). */
+  /** Variables of its environment, beside the few that every function gets (such as `PATH`). Values whose names say that they are secrets are kept out of the log. */
   readonly env?: Readonly<Record<string, string>>
   /** How long it may go on after SIGTERM, before SIGKILL. 10,000 by default. */
   readonly killAfterMs?: number
@@ -36,7 +36,7 @@ export function resolveCommand({ command, cwd = process.cwd(), env = {}, ...limi
   if (command.length === 0 || command.some((part) => typeof part !== 'string' || part.includes('\0')) || command[0] === '') throw new TypeError('a command must be a list of texts: the program, then its parameters')
   const { killAfterMs = KILL_AFTER_MS, memoryBytesMax = MEMORY_BYTES_MAX, outputBytesMax = OUTPUT_BYTES_MAX } = limits
   return {
-    command, cwd, env, killAfterMs: positive('killAfterMs', killAfterMs), memoryBytesMax: positive('memoryBytesMax', memoryBytesMax),
+    command, cwd, env, killAfterMs: positive('killAfterMs', killAfterMs, TIMER_MS_MAX), memoryBytesMax: positive('memoryBytesMax', memoryBytesMax),
     outputBytesMax: positive('outputBytesMax', outputBytesMax),
   }
 }
@@ -68,9 +68,11 @@ class CommandRun {
   #killAtMs = Infinity
   #memoryBytes: number | undefined
   #killTimer: NodeJS.Timeout | undefined
+  #isWatching = false
 
   constructor(options: ResolvedCommand, start: RunStart, clock: Clock) {
-    const { addLogs, secretTexts } = start
+    const { addLogs } = start
+    const secretTexts = [...start.secretTexts, ...secretValues(options.env)]
     this.#options = options
     this.#start = start
     this.#output = new OutputLog({ outputBytesMax: options.outputBytesMax, secretTexts, addLogs, clock })
@@ -93,8 +95,13 @@ class CommandRun {
       const path = join(folder, 'run.json')
       await writeFile(path, JSON.stringify(this.#start.runFile), { mode: 0o600, flag: 'wx' })
       if (this.#stopped !== undefined) return 'the run was stopped before its process had begun'
-      this.#group = new ProcessGroup({ command: [...command, 'run', path], cwd, env: functionEnvironment({ folder, memoryBytesMax, env }) })
-      return this.#wordsOn(await this.#untilEnd(this.#group))
+      try {
+        this.#group = new ProcessGroup({ command: [...command, 'run', path], cwd, env: functionEnvironment({ folder, memoryBytesMax, env }) })
+        return this.#wordsOn(await this.#untilEnd(this.#group))
+      } finally {
+        // By itself, since it holds secrets: the rest of the folder may be such that it cannot be removed.
+        await rm(path, { force: true }).catch(() => undefined)
+      }
     })
   }
 
@@ -112,7 +119,10 @@ class CommandRun {
   }
 
   async #watchMemory(group: ProcessGroup): Promise<void> {
+    if (this.#isWatching) return
+    this.#isWatching = true
     const bytes = await group.residentBytes()
+    this.#isWatching = false
     if (bytes <= this.#options.memoryBytesMax) return
     this.#memoryBytes ??= bytes
     group.signal('SIGKILL')
