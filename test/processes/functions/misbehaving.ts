@@ -16,8 +16,11 @@ class Inputs extends defineInputs({
 
 /** The key, on purpose, on every way out. */
 async function tellEverywhere(context: AutomationContext, key: string): Promise<void> {
-  console.log(`the key is ${key}`)
-  console.error(`the key is ${Buffer.from(key).toString('base64')} or ${encodeURIComponent(key)}`)
+  /* In the server's own process it would print where the server prints. */
+  if (process.env.STOWAGE_RUN_CAPTURED !== undefined) {
+    console.log(`the key is ${key}`)
+    console.error(`the key is ${Buffer.from(key).toString('base64')} or ${encodeURIComponent(key)}`)
+  }
   context.log.warn(`the key is ${key}`, { key })
   context.attachErrorToObjects(`key ${key}`, ['an-object'], `the key is ${key}`, { [key]: key })
   context.progress(0.5, `with ${key}`)
@@ -90,7 +93,7 @@ export const misbehaving: AutomationFunction = executeFunction(async (context, {
       await context.createNewVersionInProject(context.automationRunData.projectId, { name: `made by ${context.automationRunData.automationId}` }, 'by a run')
       return context.markRunSuccess('made a version')
     case 'flood':
-      for (let line = 0; line < 40_000; line++) await printed(`line ${line} ${'x'.repeat(80)}\n`)
+      for (let line = 0; line < 10_000; line++) await printed(`line ${line} ${'x'.repeat(400)}\n`)
       console.log('the end of the flood')
       process.kill(process.pid, 'SIGKILL')
       return
