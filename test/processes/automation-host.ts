@@ -21,7 +21,7 @@ const service = createObjectService({ backend: filesystemBackend({ path: folder 
 const server = createServer((req, res) => service.node(req, res))
 server.listen(port, '127.0.0.1', () => {
   serverUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  void service.ready().then(() => console.log(serverUrl))
+  void service.ready().then(() => process.stdout.write(`${serverUrl}\n`))
 })
 process.once('SIGTERM', () => {
   void service.close({ graceMs: 5_000 }).then(() => {

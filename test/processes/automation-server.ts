@@ -57,7 +57,8 @@ export async function automationServer(t: Lasting, settings: HostSettings): Prom
 
 function asked(url: string): Omit<AutomationServer, 'process' | 'errors'> {
   const ask = async <T>(method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<T> => {
-    const answer = await fetch(`${url}/api/v1/projects/${PROJECT}/${path}`, { method, headers: { 'Content-Type': 'application/json' }, body: body === undefined ? null : JSON.stringify(body) })
+    const sent = body === undefined ? {} : { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }
+    const answer = await fetch(`${url}/api/v1/projects/${PROJECT}/${path}`, { method, ...sent })
     const text = await answer.text()
     if (!answer.ok) throw new Error(`${method} ${path}: ${text}`)
     return JSON.parse(text) as T

@@ -18,8 +18,8 @@ class Inputs extends defineInputs({
 async function tellEverywhere(context: AutomationContext, key: string): Promise<void> {
   /* In the server's own process it would print where the server prints. */
   if (process.env.STOWAGE_RUN_CAPTURED !== undefined) {
-    console.log(`the key is ${key}`)
-    console.error(`the key is ${Buffer.from(key).toString('base64')} or ${encodeURIComponent(key)}`)
+    await printed(`the key is ${key}\n`)
+    process.stderr.write(`the key is ${Buffer.from(key).toString('base64')} or ${encodeURIComponent(key)}\n`)
   }
   context.log.warn(`the key is ${key}`, { key })
   context.attachErrorToObjects(`key ${key}`, ['an-object'], `the key is ${key}`, { [key]: key })
@@ -94,7 +94,7 @@ export const misbehaving: AutomationFunction = executeFunction(async (context, {
       return context.markRunSuccess('made a version')
     case 'flood':
       for (let line = 0; line < 10_000; line++) await printed(`line ${line} ${'x'.repeat(400)}\n`)
-      console.log('the end of the flood')
+      await printed('the end of the flood\n')
       process.kill(process.pid, 'SIGKILL')
       return
     case 'hoard': {
