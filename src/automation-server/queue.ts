@@ -23,8 +23,9 @@ export interface QueueOptions {
   readonly attemptsMax: number
 }
 
-/** What runs has this part of the time in which the service closes; the rest is for what is to be noted then. */
+/** What runs has this part of the time in which the service closes; then it is left behind, and what is to be noted is noted. */
 const CLOSING_SHARE = 0.8
+const NOTED_MS = 1_000
 const MESSAGE_CHARACTERS_MAX = 2_000
 
 interface Running {
@@ -46,6 +47,7 @@ export class RunQueue {
   #taking: Promise<void> | undefined
   #isWoken = false
   readonly #closing = new AbortController()
+  readonly #leaving = new AbortController()
 
   constructor(options: QueueOptions) {
     this.#options = options
@@ -83,14 +85,21 @@ export class RunQueue {
     for (const running of this.#running.values()) if (running.projectId === projectId) running.stop('lost')
   }
 
-  /** Takes up nothing more and asks what runs to stop; waits `graceMs` for it. */
+  /** Takes up nothing more and asks what runs to stop; what has not ended within `graceMs` is left behind. */
   async close(graceMs: number): Promise<void> {
     this.#closing.abort(new StowageError('closing', 'the service is closing'))
     await this.#taking
     for (const running of this.#running.values()) running.stop('closing', graceMs * CLOSING_SHARE)
+    await this.#settled(graceMs)
+    this.#leaving.abort(this.#closing.signal.reason)
+    await this.#settled(NOTED_MS)
+  }
+
+  /** Resolves when nothing runs, and in that time at the latest. */
+  async #settled(withinMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, graceMs)
+      timer = setTimeout(resolve, withinMs)
     })
     await Promise.race([Promise.all([...this.#running.values()].map(({ done }) => done)), late])
     clearTimeout(timer)
@@ -166,7 +175,7 @@ export class RunQueue {
     const watch = new RunWatch({ domain, projectId: start.projectId, run, handle })
     stopping.follow(handle)
     try {
-      return await handle.ended
+      return await endedBy(this.#leaving.signal, () => handle.ended)
     } finally {
       watch.end()
       stopping.follow(undefined)

@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
 import { automation } from '../../src/automation-server/index.ts'
 import {
-  boolean, defineFunction, defineInputs, fromFormValues, type InferInputs, type Input, type InputsIssue, type InputsSource, integer, type JsonObject, number, readInputsSchema, Secret, secret, select, text,
+  boolean, defineFunction, defineInputs, fromFormValues, type FunctionBody, type Input, type InputsIssue, type InputsSource, integer, type JsonObject, number, readInputsSchema, Secret, secret, select, text,
 } from '../../src/automation/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 import { PROJECT } from './automated.ts'
@@ -19,12 +19,12 @@ interface Served {
   readonly given: (inputs: JsonObject) => Promise<Readonly<Record<string, unknown>>>
 }
 
-async function served<S extends InputsSource>(t: TestContext, Inputs: S): Promise<Served> {
+async function served(t: TestContext, Inputs: InputsSource): Promise<Served> {
   let given: object = {}
-  const body = (_: unknown, inputs: InferInputs<S>): void => {
-    given = { ...(inputs as object) }
+  const body = (_: unknown, inputs: object): void => {
+    given = { ...inputs }
   }
-  const extension = automation({ functions: [{ id: 'f', release: '1', function: defineFunction(body, Inputs, { unmarked: 'success' }) }], secretKeys: [{ id: 'key', key: new Uint8Array(32) }] })
+  const extension = automation({ functions: [{ id: 'f', release: '1', function: defineFunction(body as FunctionBody<unknown>, Inputs, { unmarked: 'success' }) }], secretKeys: [{ id: 'key', key: new Uint8Array(32) }] })
   const service = createObjectService({ backend: memoryBackend(), access: openAccess(), extensions: [extension] })
   t.after(() => service.close({ graceMs: 100 }))
   const ask = async <T>(path: string, body?: object): Promise<T> => {
@@ -53,7 +53,7 @@ async function* oneChunk(json: string): AsyncGenerator<Uint8Array> {
 }
 
 /** One field, called `x`. */
-const one = (field: Input<unknown, unknown>): InputsSource => class extends defineInputs({ x: field }) {} as InputsSource
+const one = (field: Input<unknown, unknown>): InputsSource => class extends defineInputs({ x: field }) {}
 
 test('"Inputs are declared on an inputs class and generate a form in the web interface"', async (t) => {
   class Inputs extends defineInputs({ name: text(), tolerance: number({ default: 10 }), strict: boolean() }) {}

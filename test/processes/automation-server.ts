@@ -110,11 +110,11 @@ export async function isAlive(pid: number): Promise<boolean> {
   return stat === '' ? process.platform !== 'linux' : !/\) [ZX] /.test(stat)
 }
 
-/** Waits until something is so, for ten seconds at most. */
-export async function eventually(isSo: () => Promise<boolean>, what: string): Promise<void> {
+/** Waits until something is so. */
+export async function eventually(isSo: () => Promise<boolean>, what: string, withinMs = 10_000): Promise<void> {
   const began = performance.now()
   while (!(await isSo())) {
-    if (performance.now() - began > 10_000) throw new Error(`in ten seconds it did not come to pass that ${what}`)
+    if (performance.now() - began > withinMs) throw new Error(`within ${withinMs} ms it did not come to pass that ${what}`)
     await wait(30)
   }
 }

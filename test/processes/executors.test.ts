@@ -104,8 +104,8 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     const run = await server.ended(await server.start('there', { what: 'look-around' }))
     const { environment, fileMode, folderMode, folder, files } = run.result as { environment: Record<string, string>; fileMode: number; folderMode: number; folder: string; files: string[] }
     assert.deepEqual([fileMode, folderMode, files.filter((name) => !name.startsWith('tsx-'))], [0o600, 0o700, ['run.json']])
-    const names = ['PATH', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'HOME', 'TMPDIR', 'TMP', 'TEMP', 'NODE_OPTIONS', 'STOWAGE_RUN_CAPTURED', 'OPERATORS_TOKEN', 'MODE']
-    assert.deepEqual(Object.keys(environment).filter((name) => !names.includes(name)), [])
+    const names = new Set(['PATH', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'HOME', 'TMPDIR', 'TMP', 'TEMP', 'NODE_OPTIONS', 'STOWAGE_RUN_CAPTURED', 'OPERATORS_TOKEN', 'MODE'])
+    assert.deepEqual(Object.keys(environment).filter((name) => !names.has(name)), [])
     assert.deepEqual([environment.HOME, environment.MODE], [folder, 'test'])
     const name = folder.slice(folder.lastIndexOf('/') + 1)
     await eventually(async () => !(await readdir(tmpdir())).includes(name), 'the folder is gone')
@@ -115,9 +115,19 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     const missing = await server.ended(await server.start('missing'))
     assert.deepEqual([missing.status, missing.message], ['exception', 'the program "no-such-program-anywhere" could not be started: ENOENT'])
     const silent = await server.ended(await server.start('silent'))
-    assert.equal(silent.message, "the function's process ended with exit code 3, and had reported no status; the end of its output:\nnothing to say")
+    assert.equal(silent.message, "the function's process ended with exit code 3, and had reported no status; the end of its output:\nnothing to say, ******")
     const stubborn = await server.ended(await server.start('stubborn'))
     assert.match(stubborn.message ?? '', /^the function's process ended with exit code 0/)
+  })
+
+  test('a process that stays when its run has ended is ended ten seconds later, and the run stays what it was', async () => {
+    const id = await server.start('lingering')
+    await eventually(async () => (await server.logs(id)).length > 0, 'it has printed its pid')
+    const [pid] = pidsOf((await server.logs(id))[0].message)
+    await server.ended(id)
+    await eventually(async () => !(await isAlive(pid)), 'the process is gone', 20_000)
+    const { status, message } = await server.run(id)
+    assert.deepEqual([status, message], ['succeeded', 'done'])
   })
 
   test('the server has told nothing of all that as an error', () => assert.equal(server.errors(), ''))

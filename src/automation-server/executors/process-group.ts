@@ -9,6 +9,8 @@ export interface ProcessOptions {
   readonly cwd: string
 }
 
+type Child = ChildProcessByStdio<Writable, Readable, Readable>
+
 export interface ProcessExit {
   readonly code: number | null
   readonly signal: NodeJS.Signals | null
@@ -24,7 +26,7 @@ const UNREACHABLE: ReadonlySet<string | undefined> = new Set(['ESRCH', 'EPERM'])
  * nothing, and ends when this process does, whatever ends it: by that a function's process knows.
  */
 export class ProcessGroup {
-  readonly #child: ChildProcessByStdio<Writable, Readable, Readable>
+  readonly #child: Child
   #isOver = false
   /** Rejects when the program could not be started. */
   readonly exited: Promise<ProcessExit>
@@ -42,11 +44,13 @@ export class ProcessGroup {
 
   /** What a process prints that could not be started for want of handles ends at once: it has no streams then. */
   get stdout(): Readable {
-    return (this.#child.stdout as Readable | undefined) ?? Readable.from([])
+    const { stdout }: Partial<Pick<Child, 'stdout'>> = this.#child
+    return stdout ?? Readable.from([])
   }
 
   get stderr(): Readable {
-    return (this.#child.stderr as Readable | undefined) ?? Readable.from([])
+    const { stderr }: Partial<Pick<Child, 'stderr'>> = this.#child
+    return stderr ?? Readable.from([])
   }
 
   get #stdin(): Writable | undefined {
