@@ -28,6 +28,8 @@ const KILL_AFTER_MS = 10_000
 const MEMORY_BYTES_MAX = 1_073_741_824
 const OUTPUT_BYTES_MAX = 1_048_576
 const MEMORY_INTERVAL_MS = 250
+/** How often it is looked for what servers left that were killed; what they left just now is left alone for so long. */
+const TIDY_INTERVAL_MS = 60_000
 
 export type ResolvedCommand = Required<CommandOptions>
 
@@ -45,7 +47,8 @@ export function resolveCommand({ command, cwd = process.cwd(), env = {}, ...limi
 export class CommandExecutor implements RunExecutor {
   readonly #options: ResolvedCommand
   readonly #clock: Clock
-  #tidied: Promise<void> | undefined
+  #tidied: Promise<void> = Promise.resolve()
+  #tidiedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: ResolvedCommand, clock: Clock = Date) {
     this.#options = options
@@ -54,7 +57,10 @@ export class CommandExecutor implements RunExecutor {
 
   start(start: RunStart): RunHandle {
     const run = new CommandRun(this.#options, start, this.#clock)
-    this.#tidied ??= removeStaleFolders()
+    if (performance.now() - this.#tidiedAtMs > TIDY_INTERVAL_MS) {
+      this.#tidiedAtMs = performance.now()
+      this.#tidied = removeStaleFolders()
+    }
     return { cancel: (reason, graceMs) => run.cancel(reason, graceMs), ended: this.#tidied.then(() => run.run()) }
   }
 }
