@@ -57,6 +57,14 @@ test('of many reports at once each is taken once, and exactly one final status h
   assert.deepEqual((await project.runs.results(id)).items.map(({ category }) => category), [run.status])
 })
 
+test('of three final reports at once over HTTP one is taken, and the others are conflicts', async (t) => {
+  const { ask, project, id, token } = await running(t)
+  const answers = await Promise.all((['succeeded', 'failed', 'exception'] as const).map((status) => ask('POST', `p/runs/${id}/report`, { sequence: 1, status, message: status, results: [result({ category: status })] }, token)))
+  assert.deepEqual(answers.map(({ status }) => status).sort((a, b) => a - b), [200, 409, 409])
+  const run = await project.runs.get(id)
+  assert.deepEqual([run.message, (await project.runs.results(id)).items.map(({ category }) => category)], [run.status, [run.status]])
+})
+
 test('annotations beyond the bounds of a run are refused whole, and log lines beyond theirs are left out', async (t) => {
   const { report, project, id } = await running(t, { limits: { resultObjectsMax: 3, logBytesMax: 2_000 } })
   await report({ sequence: 1, results: [result({ objectAppIds: { a: null, b: null } })] })

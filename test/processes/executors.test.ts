@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { readdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { after, before, suite, test } from 'node:test'
+import { setTimeout as wait } from 'node:timers/promises'
 import type { RunStatus } from '../../src/automation/index.ts'
+import type { Page, Run } from '../../src/automation-server/index.ts'
 import { type AutomationServer, automationServer, dataFolder, eventually, isAlive } from './automation-server.ts'
 
 const KEY = 'swordfish/4711+ü'
@@ -118,6 +120,20 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     assert.equal(silent.message, "the function's process ended with exit code 3, and had reported no status; the end of its output:\nnothing to say, ******")
     const stubborn = await server.ended(await server.start('stubborn'))
     assert.match(stubborn.message ?? '', /^the function's process ended with exit code 0/)
+  })
+
+  test('two automations that start each other by their versions, each under another executor, stop', async () => {
+    const versionOf = await server.ask<{ rootObjectId: string }>('GET', `models/${await server.modelId()}/versions/${(await server.versions()).at(-1)?.id}`)
+    const { id: modelId } = await server.ask<{ id: string }>('POST', 'models', { name: 'Looping' })
+    for (const functionId of ['here', 'there']) {
+      await server.ask('POST', 'automations', { name: functionId, functionId, modelId, inputs: { what: 'make-a-version' }, trigger: 'version' })
+    }
+    await server.ask('POST', `models/${modelId}/versions`, { rootObjectId: versionOf.rootObjectId, message: 'by a person' })
+    const runs = async (): Promise<readonly Run[]> => (await server.ask<Page<Run>>('GET', `runs?modelId=${modelId}`)).items
+    // Each on the person's version, and each on the version that came of the other.
+    await eventually(async () => (await runs()).filter(({ endedAt }) => endedAt !== null).length === 4, 'four runs have ended', 30_000)
+    await wait(300)
+    assert.deepEqual((await runs()).map(({ functionId, status }) => `${functionId} ${status}`).sort(), ['here succeeded', 'here succeeded', 'there succeeded', 'there succeeded'])
   })
 
   test('a process that stays when its run has ended is ended ten seconds later, and the run stays what it was', async () => {
