@@ -4,6 +4,7 @@ import { outsideRun } from '../automation/run/failures.ts'
 import { type Client, createClient } from '../client/client.ts'
 import { StowageError } from '../errors.ts'
 import type { Domain } from './domain/domain.ts'
+import { readReport } from './domain/report-shape.ts'
 import type { RunRecord } from './domain/run-record.ts'
 
 export interface EmbeddedRun {
@@ -24,7 +25,7 @@ export function embeddedRunBackend(domain: Domain, { projectId, run, token, url,
       const { id, modelId, rootObjectId, message } = await domain.versions.get(projectId, run.modelId, run.versionId)
       return { versionId: id, modelId, rootObjectId, message }
     },
-    report: (report: RunReport) => outsideRun(() => domain.reports.take(projectId, run.id, report, run.attempt)),
+    report: (report: RunReport) => outsideRun(async () => domain.reports.take(projectId, run.id, readReport(report, ''), run.attempt)),
     createVersion: async (version: NewVersion, { signal = new AbortController().signal }: SignalOptions = {}) => {
       if (version.projectId !== projectId) throw new StowageError('forbidden', "a run creates versions in its own project alone: its token does not give the right to write in others")
       const { modelId, rootObjectId, message, idempotencyKey } = version

@@ -5,7 +5,6 @@ import type { ProjectScope } from '../records/store.ts'
 import { finalResultEntries } from './final-result.ts'
 import type { Logs } from './logs.ts'
 import type { DomainParts } from './parts.ts'
-import { readReport } from './report-shape.ts'
 import type { PreparedResults, Results } from './results.ts'
 import { checkAttempt, type RunChange, type RunChanges, statusWords } from './run-changes.ts'
 import { isFinal, type RunRecord } from './run-record.ts'
@@ -31,11 +30,10 @@ export class Reports {
   }
 
   /**
-   * Takes one report, whole or not at all. A sequence that was taken, and the final report again, change nothing. Throws `conflict` for a status that may
+   * Takes one report (see `readReport`), whole or not at all. A sequence that was taken, and the final report again, change nothing. Throws `conflict` for a status that may
    * not follow, for everything that comes after the final one and from an attempt that was given up, `invalid_request`, `results_too_large`.
    */
-  async take(projectId: string, runId: string, json: unknown, attempt: number): Promise<void> {
-    const report = readReport(json, '')
+  async take(projectId: string, runId: string, report: RunReport, attempt: number): Promise<void> {
     const { changes } = this.#parts
     const { scope, stored } = await changes.found(projectId, runId)
     if (isTaken(stored.value, report)) return
