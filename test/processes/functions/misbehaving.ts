@@ -112,4 +112,4 @@ export const misbehaving: AutomationFunction = executeFunction(async (context, {
       return wait(60_000)
     }
   }
-}, Inputs, { name: 'misbehaving', graceMs: 300, leaseIntervalMs: 100, deliverMs: 1_500 })
+}, Inputs, { name: 'misbehaving', graceMs: 300, leaseIntervalMs: 100, deliverMs: 5_000 })
