@@ -9,6 +9,7 @@ import { SecretBox, type SecretKey } from './domain/secrets.ts'
 import { type RegisteredAs, withExecutor } from './executors/definitions.ts'
 import { FailureGuard } from './executors/failure-guard.ts'
 import { automationResources } from './http/resources.ts'
+import { AUTOMATION_AREA } from './openapi/area.ts'
 import { type AutomationLimits, DEFAULT_RUN_TIMES, positive, resolveAutomationLimits, type RunTimes } from './options.ts'
 import { RunQueue } from './queue.ts'
 import { withRunTokens } from './run-access.ts'
@@ -61,6 +62,7 @@ interface Attached<H> {
 }
 
 class Automation<H> implements AutomationExtension<H> {
+  readonly area: AutomationExtension<H>['area'] = AUTOMATION_AREA
   readonly #options: AutomationOptions
   readonly #functions = new FunctionRegistry()
   readonly #secrets: SecretBox
