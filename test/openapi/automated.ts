@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
-import { type AutomationExtension, automation, type AutomationOptions, type RunStart } from '../../src/automation-server/index.ts'
+import { type AutomationExtension, automation, type AutomationOptions, type RunExecutor, type RunStart } from '../../src/automation-server/index.ts'
 import {
   ARTIFACT_ID, ARTIFACT_NAME, ARTIFACT_TEXT, AUTOMATION, AUTOMATION_ID, CHANGED_ROOT, CHANGED_ROOT_ID, EXAMPLE_TIME, FUNCTION, GIVEN_INPUTS, INPUTS, MODEL, MODEL_ID, REPORTS, RUN_ID, RUN_VERSION,
   RUN_VERSION_ID, VERSION, VERSION_ID,
@@ -14,14 +14,13 @@ import { type Answered, ask, type Sent } from '../mounts/ask.ts'
 /** What the storage of a server does wrong at the moment. */
 export interface Faults {
   isFull: boolean
-  /** Records that are still found; what is asked for after that is not there. */
-  readsLeft: number
+  /** How often a run is still found when it is asked for; after that it is not there. */
+  runReadsLeft: number
 }
 
 export interface AutomatedOptions extends AutomationOptions {
   /** Whether a second run is under way, which is the one that the own paths of a run are about. */
   readonly underWay?: boolean
-  readonly backend?: StorageBackend
 }
 
 /** A server that holds what the examples of automation are about. */
@@ -30,18 +29,17 @@ export interface Automated {
   readonly extension: AutomationExtension
   readonly backend: StorageBackend
   readonly faults: Faults
-  /** An automation of a model without versions. */
-  readonly versionlessId: string
   /** The run that has ended. */
   readonly endedRunId: string
-  /** The request as the document has it, with the ids of this server, and with the run's token where it is a run that asks. */
+  /** A request of the document with the ids of this server, and with the run's token where it is a run that asks. */
+  readonly real: (sent: Sent, template: string) => Sent
   readonly ask: (sent: Sent, template: string) => Promise<Answered>
   /** A text of this server with the ids of the document. */
   readonly shown: (text: string) => string
 }
 
-const OWN_PATHS = /\/runs\/\{runId\}\/(?:report|lease|versions|artifacts|cancel)$/
-const OWN_OF_RUN = /\/runs\/\{runId\}\/(?:report|lease|versions|artifacts)$/
+const OF_THE_RUN_UNDER_WAY = /\/runs\/\{runId\}\/(?:report|lease|versions|artifacts|cancel)$/
+const OF_RUNS_THEMSELVES = /\/runs\/\{runId\}\/(?:report|lease|versions|artifacts)$/
 
 /** Told by a header who asks: nobody, somebody without rights, or somebody whose rights cannot be found out. */
 const ACCESS: Access<unknown> = {
@@ -52,8 +50,8 @@ const ACCESS: Access<unknown> = {
   },
 }
 
-export async function automatedServer(t: TestContext, { underWay = false, backend = memoryBackend(), ...options }: AutomatedOptions = {}): Promise<Automated> {
-  const faults: Faults = { isFull: false, readsLeft: Infinity }
+export async function automatedServer(t: TestContext, { underWay = false, ...options }: AutomatedOptions = {}): Promise<Automated> {
+  const faults: Faults = { isFull: false, runReadsLeft: Infinity }
   let begun: (start: RunStart) => void = () => undefined
   const secondRun = new Promise<RunStart>((resolve) => {
     begun = resolve
@@ -64,24 +62,32 @@ export async function automatedServer(t: TestContext, { underWay = false, backen
     begun(start)
     await stopped
   })
+  const backend = memoryBackend()
+  const { service, extension } = exampleService(failing(backend, faults), executor, options)
+  const { port } = await behindPort(t, service)
+  const { runId: endedRunId, ids } = await makeExamples(service, extension)
+  const run = underWay ? await extension.project(PROJECT_ID).runs.start(String(ids.get(AUTOMATION_ID))) : undefined
+  const token = underWay ? (await secondRun).runFile.speckleToken : ''
+  const replaced = (text: string, runId: string): string => [...ids, [RUN_ID, runId] as const].reduce((changed, [from, to]) => changed.replaceAll(from, to), text)
+  const real: Automated['real'] = ({ path, headers = {}, body, ...sent }, template) => {
+    const runId = run !== undefined && OF_THE_RUN_UNDER_WAY.test(template) ? run.id : endedRunId
+    const asRun: Readonly<Record<string, string>> = OF_RUNS_THEMSELVES.test(template) && !('x-test-who' in headers) ? { authorization: `Bearer ${token}` } : {}
+    const bytes = body === undefined ? {} : { body: Buffer.from(replaced(Buffer.from(body).toString('latin1'), runId), 'latin1') }
+    return { ...sent, path: replaced(path, runId), headers: { ...headers, ...asRun }, ...bytes }
+  }
+  return {
+    service, extension, backend, faults, endedRunId, real,
+    ask: (sent, template) => ask(port, real(sent, template)),
+    shown: (text) => [...ids, [RUN_ID, endedRunId] as const].reduce((changed, [to, from]) => changed.replaceAll(from, to), text),
+  }
+}
+
+/** A service that knows the function of the examples. */
+export function exampleService(backend: StorageBackend, executor: RunExecutor, options: AutomationOptions = {}): Pick<Automated, 'service' | 'extension'> {
   const { id, name, description, release } = FUNCTION
   const extension = automation({ secretKeys: [SECRET_KEY], functions: [{ id, name, description, release, inputs: { ...INPUTS }, executor }], ...options })
-  const service = createObjectService({ backend: failing(backend, faults), access: ACCESS, clock: { now: () => Date.parse(EXAMPLE_TIME) }, extensions: [extension] })
-  const { port } = await behindPort(t, service)
-  const made = await makeExamples(service, extension)
-  const ids = new Map([[MODEL_ID, made.modelId], [VERSION_ID, made.versionId], [AUTOMATION_ID, made.automationId], [RUN_VERSION_ID, made.runVersionId], [ARTIFACT_ID, made.artifactId]])
-  const run = underWay ? await extension.project(PROJECT_ID).runs.start(made.automationId) : undefined
-  const token = underWay ? (await secondRun).runFile.speckleToken : ''
-  const real = (text: string, runId: string): string => [...ids, [RUN_ID, runId] as const].reduce((changed, [from, to]) => changed.replaceAll(from, to), text)
-  return {
-    service, extension, backend, faults, versionlessId: made.versionlessId, endedRunId: made.runId,
-    ask: ({ path, headers = {}, body, ...sent }, template) => {
-      const runId = run !== undefined && OWN_PATHS.test(template) ? run.id : made.runId
-      const asRun: Readonly<Record<string, string>> = OWN_OF_RUN.test(template) && !('x-test-who' in headers) ? { authorization: `Bearer ${token}` } : {}
-      return ask(port, { ...sent, path: real(path, runId), headers: { ...headers, ...asRun }, ...(body === undefined ? {} : { body: real(Buffer.from(body).toString('latin1'), runId) }) })
-    },
-    shown: (text) => [...ids, [RUN_ID, made.runId] as const].reduce((changed, [to, from]) => changed.replaceAll(from, to), text),
-  }
+  const service = createObjectService({ backend, access: ACCESS, clock: { now: () => Date.parse(EXAMPLE_TIME) }, extensions: [extension] })
+  return { service, extension }
 }
 
 /** What the run of the examples does. */
@@ -89,29 +95,51 @@ async function workOfExample({ run, projectId, backend }: RunStart): Promise<voi
   const [first, ...others] = REPORTS
   await backend.report(first)
   await backend.createVersion({ projectId, modelId: run.modelId, rootObjectId: CHANGED_ROOT_ID, message: RUN_VERSION.message, idempotencyKey: 'version' })
-  await backend.storeArtifact({ name: ARTIFACT_NAME, content: [Buffer.from(ARTIFACT_TEXT)], idempotencyKey: 'artifact' })
+  await backend.storeArtifact({ name: ARTIFACT_NAME, content: oneChunk(), sizeBytes: ARTIFACT_TEXT.length, idempotencyKey: 'artifact' })
   for (const report of others) await backend.report(report)
 }
 
-async function makeExamples(service: ObjectService, extension: AutomationExtension): Promise<Readonly<Record<'modelId' | 'versionId' | 'automationId' | 'runId' | 'runVersionId' | 'artifactId' | 'versionlessId', string>>> {
-  await uploadObjects(service, PROJECT_ID, [ROOT, WALL, DOOR, CHANGED_ROOT])
-  const { models, versions, automations, runs } = extension.project(PROJECT_ID)
-  const { id: modelId } = await models.create({ name: MODEL.name })
-  const { name, functionId, trigger } = AUTOMATION
-  const { id: automationId } = await automations.create({ name, functionId, modelId, inputs: GIVEN_INPUTS, trigger })
-  const { id: versionId } = await versions.create(modelId, { rootObjectId: ROOT_ID, message: VERSION.message, source: VERSION.source })
-  await extension.idle()
-  const [{ id: runId, createdVersions, artifacts }] = (await runs.list()).items
-  return { modelId, automationId, versionId, runId, runVersionId: createdVersions[0].versionId, artifactId: artifacts[0].id, versionlessId: '' }
+async function* oneChunk(): AsyncGenerator<Uint8Array> {
+  yield Buffer.from(ARTIFACT_TEXT)
 }
 
-function failing(backend: StorageBackend, faults: Faults): StorageBackend {
-  const { records, blobs } = backend
+async function makeExamples(service: ObjectService, extension: AutomationExtension): Promise<{ readonly runId: string; readonly ids: ReadonlyMap<string, string> }> {
+  await uploadObjects(service, PROJECT_ID, [ROOT, WALL, DOOR, CHANGED_ROOT])
+  const { models, versions, automations, runs } = extension.project(PROJECT_ID)
+  const model = await models.create({ name: MODEL.name })
+  const { name, functionId, trigger } = AUTOMATION
+  const made = await automations.create({ name, functionId, modelId: model.id, inputs: GIVEN_INPUTS, trigger })
+  const version = await versions.create(model.id, { rootObjectId: ROOT_ID, message: VERSION.message, source: VERSION.source })
+  await extension.idle()
+  const [run] = (await runs.list()).items
+  const ids = [[MODEL_ID, model.id], [VERSION_ID, version.id], [AUTOMATION_ID, made.id], [RUN_VERSION_ID, run.createdVersions[0].versionId], [ARTIFACT_ID, run.artifacts[0].id]] as const
+  return { runId: run.id, ids: new Map(ids) }
+}
+
+/** The same storage, which fails when it is told to. */
+function failing({ records, blobs, close }: StorageBackend, faults: Faults): StorageBackend {
+  const checkFull = (): void => {
+    if (faults.isFull) throw Object.assign(new Error('no space left'), { code: 'ENOSPC' })
+  }
   return {
     blobs,
-    close: async () => undefined,
+    close,
     records: {
       limits: records.limits,
+      getMany: async (keys, options) => {
+        if (keys.some((key) => Buffer.from(key).includes('\0run\0')) && faults.runReadsLeft-- <= 0) return keys.map(() => undefined)
+        return records.getMany(keys, options)
+      },
+      range: (bounds, options) => records.range(bounds, options),
+      insertMany: async (entries, options) => {
+        checkFull()
+        return records.insertMany(entries, options)
+      },
+      commit: async (change, options) => {
+        checkFull()
+        return records.commit(change, options)
+      },
+      close: () => records.close(),
     },
   }
 }

@@ -35,7 +35,7 @@ export const INPUTS: InputsSchema = {
 }
 
 export const FUNCTION: FunctionView = {
-  id: FUNCTION_ID, name: 'Wall check', description: 'Looks for walls without a fire rating.', release: '1.2.0', version: 'b5cbd93c3c9d5cc7f6c2bca3c7e2fa11', inputs: INPUTS,
+  id: FUNCTION_ID, name: 'Wall check', description: 'Looks for walls without a fire rating.', release: '1.2.0', version: '253c0564cc6672400a9c84b06d5527fd', inputs: INPUTS,
 }
 
 /** Inputs as a person gives them, and as they are shown. */
