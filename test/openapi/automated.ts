@@ -5,7 +5,7 @@ import {
   ARTIFACT_ID, ARTIFACT_NAME, ARTIFACT_TEXT, AUTOMATION, AUTOMATION_ID, CHANGED_ROOT, CHANGED_ROOT_ID, EXAMPLE_TIME, FUNCTION, GIVEN_INPUTS, INPUTS, MODEL, MODEL_ID, REPORTS, RUN_ID, RUN_VERSION,
   RUN_VERSION_ID, VERSION, VERSION_ID,
 } from '../../src/automation-server/openapi/examples.ts'
-import { type Access, claimAuthorize, createObjectService, type ObjectService, type StorageBackend } from '../../src/index.ts'
+import { type Access, claimAuthorize, type CommonServiceOptions, createObjectService, type ObjectService, type StorageBackend } from '../../src/index.ts'
 import { DOOR, PROJECT_ID, ROOT, ROOT_ID, WALL } from '../../src/openapi/objects/examples.ts'
 import { inProcess, SECRET_KEY, uploadObjects } from '../automation-server/support.ts'
 import { behindPort } from '../http/served.ts'
@@ -38,6 +38,7 @@ export interface Automated {
   readonly shown: (text: string) => string
 }
 
+/** Paths of the run under way, and those that only it may ask. */
 const OF_THE_RUN_UNDER_WAY = /\/runs\/\{runId\}\/(?:report|lease|versions|artifacts|cancel)$/
 const OF_RUNS_THEMSELVES = /\/runs\/\{runId\}\/(?:report|lease|versions|artifacts)$/
 
@@ -83,15 +84,15 @@ export async function automatedServer(t: TestContext, { underWay = false, ...opt
 }
 
 /** A service that knows the function of the examples. */
-export function exampleService(backend: StorageBackend, executor: RunExecutor, options: AutomationOptions = {}): Pick<Automated, 'service' | 'extension'> {
+export function exampleService(backend: StorageBackend, executor: RunExecutor, options: AutomationOptions = {}, serviceOptions: Partial<CommonServiceOptions<unknown>> = {}): Pick<Automated, 'service' | 'extension'> {
   const { id, name, description, release } = FUNCTION
   const extension = automation({ secretKeys: [SECRET_KEY], functions: [{ id, name, description, release, inputs: { ...INPUTS }, executor }], ...options })
-  const service = createObjectService({ backend, access: ACCESS, clock: { now: () => Date.parse(EXAMPLE_TIME) }, extensions: [extension] })
+  const service = createObjectService({ backend, access: ACCESS, clock: { now: () => Date.parse(EXAMPLE_TIME) }, ...serviceOptions, extensions: [extension] })
   return { service, extension }
 }
 
 /** What the run of the examples does. */
-async function workOfExample({ run, projectId, backend }: RunStart): Promise<void> {
+export async function workOfExample({ run, projectId, backend }: RunStart): Promise<void> {
   const [first, ...others] = REPORTS
   await backend.report(first)
   await backend.createVersion({ projectId, modelId: run.modelId, rootObjectId: CHANGED_ROOT_ID, message: RUN_VERSION.message, idempotencyKey: 'version' })
@@ -103,7 +104,8 @@ async function* oneChunk(): AsyncGenerator<Uint8Array> {
   yield Buffer.from(ARTIFACT_TEXT)
 }
 
-async function makeExamples(service: ObjectService, extension: AutomationExtension): Promise<{ readonly runId: string; readonly ids: ReadonlyMap<string, string> }> {
+/** The ids of the document, each with the one that stands for it in this server, but for the run's. */
+export async function makeExamples(service: ObjectService, extension: AutomationExtension): Promise<{ readonly runId: string; readonly ids: ReadonlyMap<string, string> }> {
   await uploadObjects(service, PROJECT_ID, [ROOT, WALL, DOOR, CHANGED_ROOT])
   const { models, versions, automations, runs } = extension.project(PROJECT_ID)
   const model = await models.create({ name: MODEL.name })
@@ -111,7 +113,7 @@ async function makeExamples(service: ObjectService, extension: AutomationExtensi
   const made = await automations.create({ name, functionId, modelId: model.id, inputs: GIVEN_INPUTS, trigger })
   const version = await versions.create(model.id, { rootObjectId: ROOT_ID, message: VERSION.message, source: VERSION.source })
   await extension.idle()
-  const [run] = (await runs.list()).items
+  const [run] = (await runs.list({ automationId: made.id })).items
   const ids = [[MODEL_ID, model.id], [VERSION_ID, version.id], [AUTOMATION_ID, made.id], [RUN_VERSION_ID, run.createdVersions[0].versionId], [ARTIFACT_ID, run.artifacts[0].id]] as const
   return { runId: run.id, ids: new Map(ids) }
 }
