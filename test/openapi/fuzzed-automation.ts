@@ -17,6 +17,7 @@ export class FuzzedAutomation {
   #endedRunId = ''
   #held: Promise<RunStart> | undefined
   #begun: ((start: RunStart) => void) | undefined
+  #release: () => void = () => undefined
 
   private constructor(options: Partial<CommonServiceOptions<unknown>>) {
     const executor = inProcess(async (start, stopped) => {
@@ -25,7 +26,9 @@ export class FuzzedAutomation {
       this.#begun = undefined
       begun?.(start)
       if (begun === undefined) await start.backend.report({ sequence: 1, status: 'succeeded', message: '' })
-      else await stopped
+      else await Promise.race([stopped, new Promise<void>((resolve) => {
+        this.#release = resolve
+      })])
     })
     const { service, extension } = exampleService(memoryBackend(), executor, { runMsMax: 60_000, concurrency: 4, limits: { reportBytesMax: 100_000, artifactBytesMax: 100_000 } }, { access: openAccess(), clock: Date, ...options })
     this.service = service
@@ -55,6 +58,7 @@ export class FuzzedAutomation {
     const held = await this.#held
     const status = held === undefined ? undefined : (await runs.get(held.run.id)).status
     if (held !== undefined && (status === 'pending' || status === 'initializing' || status === 'running')) return held
+    this.#release()
     await this.#extension.idle()
     const automationId = this.#ids.get(AUTOMATION_ID) ?? ''
     const isThere = await automations.get(automationId).then(() => true, () => false)
