@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { availableParallelism } from 'node:os'
+import type { Access } from './access/access.ts'
 import { DeflatePool } from './compression/deflate-pool.ts'
 import { StowageError } from './errors.ts'
 import { Account } from './events/account.ts'
@@ -94,50 +95,20 @@ class Service<H> implements ObjectService<H> {
   #closing: Promise<void> | undefined
 
   constructor(options: ObjectServiceOptions<H>) {
+    const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
     this.name = options.name ?? randomBytes(NAME_BYTES).toString('hex')
     this.#teller = new EventTeller({ service: this.name, onEvent: options.onEvent, logger: options.logger, requestLog: options.requestLog })
-    const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
     this.#limits = resolveLimits(options.limits)
-    const cors = options.cors === undefined ? undefined : corsPolicy(options.cors)
     this.#store = graphStoreOf(options, { limits: this.#limits, newId, clock: options.clock, memoryBytesMax: options.memoryBytesMax, onBackgroundError: (error) => this.#failedBesideRequests(error, options.logger) })
     this.#extensions = options.extensions ?? []
     const access = this.#extensions.reduce((inner, extension) => extension.access?.(inner) ?? inner, options.access)
-    const guard = createGuard(access)
+    const context = this.#contextOf(options, access, newId)
     const resources = objectResources(createOperations<H>({
-      store: this.#store, guard, limits: this.#limits, compressor: this.#compressor, uploadStatus: options.uploadStatus ?? 200,
+      store: this.#store, guard: context.guard, limits: this.#limits, compressor: this.#compressor, uploadStatus: options.uploadStatus ?? 200,
     }))
-    const context: ServiceContext<H> = {
-      backend: 'backend' in options ? options.backend : undefined,
-      graphs: this.#store,
-      projects: () => this.projects(),
-      ready: () => this.ready(),
-      guard,
-      authenticate: (request) => access.authenticate(request),
-      authorize: (principal, projectId, right) => access.authorize(principal, projectId, right),
-      fetch: (request, host) => this.fetch(request, host),
-      prefix: normalizePrefix(options.prefix),
-      limits: this.#limits,
-      clock: options.clock ?? Date,
-      newId,
-      logger: options.logger,
-    }
-    const extended = this.#extensions.flatMap((extension) => extension.attach(context))
-    const core = new HttpCore<H>({
-      ready: () => this.ready(),
-      flights: this.#flights,
-      cors,
-      errors: options.errors ?? 'answer',
-      failed: (error, context) => {
-        this.#keeper.erred(error)
-        tell(options, error, context as ErrorContext<H>)
-      },
-      newRequestId: newId,
-      openAccount: ({ requestId, method }) => new Account({ teller: this.#teller, inFlight: this.#keeper.inFlight, request: { requestId, method } }),
-    })
+    const all = [...Object.values(resources), this.#descriptionOf(context.prefix), ...this.#extensions.flatMap((extension) => extension.attach(context))]
     const wire = { stallTimeoutMs: options.stallTimeoutMs ?? STALL_TIMEOUT_MS, requestBytesMax: this.#limits.requestBytesMax }
-    const areas = this.#extensions.flatMap(({ area }) => area ?? [])
-    const description = { path: '/api/openapi.json', operations: { GET: descriptionOperation<H>({ prefix: context.prefix, areas }) } }
-    const surface = new Surface(core, new RouteTable([...Object.values(resources), description, ...extended], options.prefix), wire)
+    const surface = new Surface(this.#coreOf(options, newId), new RouteTable(all, options.prefix), wire)
     this.prefix = surface.prefix
     this.beginnings = surface.beginnings
     this.node = surface.node
@@ -197,6 +168,44 @@ class Service<H> implements ObjectService<H> {
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
+  }
+
+  #contextOf(options: ObjectServiceOptions<H>, access: Access<H>, newId: () => string): ServiceContext<H> {
+    return {
+      backend: 'backend' in options ? options.backend : undefined,
+      graphs: this.#store,
+      guard: createGuard(access),
+      authenticate: (request) => access.authenticate(request),
+      authorize: (principal, projectId, right) => access.authorize(principal, projectId, right),
+      fetch: (request, host) => this.fetch(request, host),
+      projects: () => this.projects(),
+      ready: () => this.ready(),
+      prefix: normalizePrefix(options.prefix),
+      limits: this.#limits,
+      clock: options.clock ?? Date,
+      newId,
+      logger: options.logger,
+    }
+  }
+
+  #descriptionOf(prefix: string): Resource<H> {
+    const areas = this.#extensions.flatMap(({ area }) => area ?? [])
+    return { path: '/api/openapi.json', operations: { GET: descriptionOperation<H>({ prefix, areas }) } }
+  }
+
+  #coreOf(options: ObjectServiceOptions<H>, newRequestId: () => string): HttpCore<H> {
+    return new HttpCore<H>({
+      ready: () => this.ready(),
+      flights: this.#flights,
+      cors: options.cors === undefined ? undefined : corsPolicy(options.cors),
+      errors: options.errors ?? 'answer',
+      failed: (error, context) => {
+        this.#keeper.erred(error)
+        tell(options, error, context as ErrorContext<H>)
+      },
+      newRequestId,
+      openAccount: ({ requestId, method }) => new Account({ teller: this.#teller, inFlight: this.#keeper.inFlight, request: { requestId, method } }),
+    })
   }
 
   async #open(): Promise<void> {

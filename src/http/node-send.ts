@@ -5,6 +5,8 @@ import { LINGER_IDLE_MS, LINGER_MS_MAX, lingerBytesMax } from './linger.ts'
 import type { NodeBody } from './node-body.ts'
 import { waitFor } from './progress.ts'
 
+/** A connection whose write failed is closed within this time. */
+const CLOSING_MS = 50
 /** With less room than this no buffer is made while another is on its way. */
 const MAKE_AHEAD_ROOM_BYTES = 65_536
 
@@ -79,8 +81,8 @@ function written({ res, signal, stallTimeoutMs }: Sending, chunk: Uint8Array): P
   }
   const done = waitFor(subscribe, { signal, timeoutMs: stallTimeoutMs, late: () => tooSlow(stallTimeoutMs) })
   res.write(chunk, (error) => {
-    // The response closes a moment after its write failed; from then on it is known that the client left.
-    if (error) setImmediate(() => settle(clientGone()))
+    // The response closes a moment after its write failed, and then it is known that the client left.
+    if (error) setTimeout(() => settle(clientGone()), CLOSING_MS)
     else settle()
   })
   return done

@@ -56,7 +56,7 @@ export class PackStore implements GraphStore {
   readonly #unapplied: UnappliedPacks
   readonly #answers: AnswerMemory
   readonly #uploads: MemoryBudget
-  readonly #ahead = new PlanAhead((projectId, rootId) => this.#planAhead(projectId, rootId))
+  readonly #ahead = new PlanAhead((projectId, rootId, attempt) => this.#planAhead(projectId, rootId, attempt))
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
 
@@ -180,10 +180,10 @@ export class PackStore implements GraphStore {
     this.#inBackground(() => sweepGarbage(this.#removalParts(), this.#closing.signal))
   }
 
-  #planAhead(projectId: string, rootId: string): void {
+  #planAhead(projectId: string, rootId: string, attempt: number): void {
     this.#inBackground(async () => {
       const isComplete = await this.#reader.planAhead(projectId, rootId)
-      if (!isComplete) this.#ahead.rootSeen(projectId, rootId)
+      if (!isComplete) this.#ahead.stillIncomplete(projectId, rootId, attempt)
     })
   }
 

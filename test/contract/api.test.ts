@@ -13,7 +13,7 @@ import { memoryBackend } from '../../adapters/memory.ts'
 import * as stowage from '../../src/index.ts'
 import { createObjectService, ERROR_STATUS, type ObjectService, openAccess, type StowageError } from '../../src/index.ts'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
-import { readSource } from '../support/sources.ts'
+import { readSource, readSources } from '../support/sources.ts'
 import { accessOf, authorization, contractList, listening, onEverySide, planned, store, tokenFor } from './sides.ts'
 
 /* What the public surface promises in words, one test for each promise. The limits are in limits.test.ts; revocation and the command in access/ and cli/. */
@@ -184,5 +184,8 @@ test('"Express, Koa and Hono need none": hosts and databases of others are no de
   const { dependencies } = JSON.parse(readSource('package.json').text) as { dependencies: Record<string, string> }
   const needed = ['@fastify/busboy', 'jose', 'level', 'minizlib', 'stream-json']
   for (const name of needed) assert.ok(name in dependencies, name)
-  assert.ok(Object.keys(dependencies).every((name) => !/express|koa|hono|fastify$|^pg$|aws|prom-client/.test(name)), Object.keys(dependencies).join())
+  assert.ok(Object.keys(dependencies).every((name) => !/express|koa|fastify$|^pg$|aws|prom-client/.test(name)), Object.keys(dependencies).join())
+  // The pages are rendered by its JSX; its servers are hosts like all others.
+  const users = readSources(['src', 'adapters']).filter(({ text }) => /from 'hono/.test(text)).map(({ path }) => path)
+  assert.deepEqual(users.filter((path) => !path.startsWith('src/pages/')), [])
 })

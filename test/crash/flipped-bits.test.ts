@@ -8,7 +8,7 @@ import { checkFolder, type Damage, damagedCopy, filesOf, fillFolder, judge } fro
 import { damageFiles } from './flips.ts'
 
 /** Files of each kind are damaged so often here; `npm run soak` does it some hundred times. */
-const PER_KIND = 4
+const PER_KIND = 2
 const SEED = Math.floor(Math.random() * 1_000_000)
 
 for (const storage of ['filesystem', 'level'] as const) {

@@ -4,10 +4,10 @@ import { ASKINGS, type Asking, type Folder, folderWithLargeGraph, type Memory, S
 
 const READERS = 500
 const MB = 1_048_576
-/** Twice what was measured at most, over sockets and in process: before answers shared their memory it was 2 to 7 MB for each reader. */
-const BUFFERS_BYTES_MAX = 256 * MB
-/** What the allocator keeps between buffers, and the objects of 500 requests, come on top. */
-const RSS_OVER_CONTROL_BYTES_MAX = 512 * MB
+/** Measured: 31 to 138 MB. Before answers shared their memory it was 2 to 7 MB for each reader. */
+const BUFFERS_BYTES_MAX = 192 * MB
+/** Measured: 63 to 207 MB. What the allocator keeps between buffers, and the objects of 500 requests, come on top. */
+const RSS_OVER_CONTROL_BYTES_MAX = 320 * MB
 
 async function growth(folder: Folder, asking: Asking, begin: (server: SlowReadersServer) => Promise<void>): Promise<Memory> {
   const server = await SlowReadersServer.start(folder)

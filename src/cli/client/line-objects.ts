@@ -44,7 +44,7 @@ export class LineObjects implements ObjectReader {
       const end = text.indexOf('\n', start)
       const line = text.slice(start, end === -1 ? text.length : end)
       start += line.length + 1
-      if (line.trim() !== '') objects.push(this.#object(line))
+      if (line.trim() !== '') objects.push(this.#object(copied(line)))
       this.#lines += 1
     }
     return objects
@@ -75,4 +75,9 @@ export class LineObjects implements ObjectReader {
 /** True of nearly all lines, which saves parsing them; whether the rest is JSON, the server says. */
 function startsWithId(json: string, id: string): boolean {
   return json.startsWith(`{"id":${JSON.stringify(id)}`) && json.endsWith('}')
+}
+
+/** A part of a text keeps the whole text in memory. Where only a few of a file's objects are sent, those that wait to be would keep most of the file. */
+function copied(text: string): string {
+  return Buffer.from(text).toString()
 }

@@ -2,23 +2,25 @@
 const QUIET_MS = 250
 /** Roots that wait; the oldest are dropped, and planned when somebody asks for them. */
 const ROOTS_MAX = 16
+/** How often a root that is incomplete is looked at again, each time by a walk through what is there of it. Then it is planned when somebody asks for it. */
+const ATTEMPTS_MAX = 8
 /** Projects that wait for something to complete their roots. */
 const PROJECTS_MAX = 1_000
 
 interface WaitingProject {
   uploads: number
   timer: NodeJS.Timeout | undefined
-  /** In the order in which they came. */
-  readonly roots: Set<string>
+  /** In the order in which they came, each with how often it was looked at. */
+  readonly roots: Map<string, number>
 }
 
 /** Decides when the plan of a new root is made ahead of its first download. */
 export class PlanAhead {
-  readonly #plan: (projectId: string, rootId: string) => void
+  readonly #plan: (projectId: string, rootId: string, attempt: number) => void
   readonly #projects = new Map<string, WaitingProject>()
 
-  /** `plan` is called when it is time; it calls `rootSeen` again for a root that is still incomplete. */
-  constructor(plan: (projectId: string, rootId: string) => void) {
+  /** `plan` is called when it is time; it calls `stillIncomplete` for a root that is. */
+  constructor(plan: (projectId: string, rootId: string, attempt: number) => void) {
     this.#plan = plan
   }
 
@@ -30,10 +32,19 @@ export class PlanAhead {
 
   /** Something came that may be a root, or may complete one. */
   rootSeen(projectId: string, rootId: string): void {
+    this.#await(projectId, rootId, 0)
+  }
+
+  /** A root that lacked something at the attempt with this number is looked at again, a few times. */
+  stillIncomplete(projectId: string, rootId: string, attempt: number): void {
+    if (attempt < ATTEMPTS_MAX) this.#await(projectId, rootId, attempt)
+  }
+
+  #await(projectId: string, rootId: string, attempts: number): void {
     const { roots } = this.#projectOf(projectId)
     roots.delete(rootId)
-    roots.add(rootId)
-    const [oldest] = roots
+    roots.set(rootId, attempts)
+    const [oldest] = roots.keys()
     if (roots.size > ROOTS_MAX) roots.delete(oldest)
   }
 
@@ -50,7 +61,7 @@ export class PlanAhead {
   }
 
   #projectOf(projectId: string): WaitingProject {
-    const project = this.#projects.get(projectId) ?? { uploads: 0, timer: undefined, roots: new Set<string>() }
+    const project = this.#projects.get(projectId) ?? { uploads: 0, timer: undefined, roots: new Map<string, number>() }
     this.#projects.set(projectId, project)
     const [oldest] = this.#projects
     if (this.#projects.size > PROJECTS_MAX && oldest[1].uploads === 0) this.#projects.delete(oldest[0])
@@ -60,6 +71,6 @@ export class PlanAhead {
   #quiet(projectId: string, project: WaitingProject): void {
     const roots = [...project.roots]
     this.#projects.delete(projectId)
-    for (const rootId of roots) this.#plan(projectId, rootId)
+    for (const [rootId, attempts] of roots) this.#plan(projectId, rootId, attempts + 1)
   }
 }

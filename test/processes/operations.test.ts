@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { commandLogger } from '../../src/cli/log.ts'
-import { newDataFolder, startServer, stowage } from './command.ts'
+import { newDataFolder, startServer, stowage } from '../cli/command.ts'
 
 interface Line {
   readonly url: string

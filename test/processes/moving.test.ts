@@ -2,8 +2,8 @@ import { mkdirSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { served } from '../http/served.ts'
-import { newDataFolder } from './command.ts'
-import { moveModels } from './moving.ts'
+import { newDataFolder } from '../cli/command.ts'
+import { moveModels } from '../cli/moving.ts'
 
 /** The soak of the client with a small model, of which a changed object is a larger part: see test/soak/client.test.ts. */
 test('a model goes up and down through kills and breaking connections, and its second version costs little', async (t) => {

@@ -10,7 +10,7 @@ const BUFFERS_MB_MAX = 64
 
 test('50,000 objects, 60 MB, go up and come back through a process that has room for 50 MB', async (t) => {
   const { url } = await served(t)
-  const script = fileURLToPath(new URL('./fifty-thousand.ts', import.meta.url))
+  const script = fileURLToPath(new URL('../client/fifty-thousand.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [`--max-old-space-size=${HEAP_MB_MAX}`, ...process.execArgv, script, url], { timeout: 60_000 })
   const report = JSON.parse(stdout) as { sent: number; jsonBytes: number; received: number; buffersMb: number }
   assert.deepEqual([report.sent, report.received], [50_001, 50_001])
