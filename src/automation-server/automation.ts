@@ -17,6 +17,7 @@ import { endLostRuns } from './sweep.ts'
 import { expireRuns, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
 import type { FunctionView } from './types.ts'
 
+/** What `automation` can be told. Everything has a default. */
 export interface AutomationOptions extends Partial<RunTimes> {
   readonly functions?: readonly RegisteredAs[]
   /** What seals secrets among inputs: the first one seals, all of them open. Without one, automations with secrets are refused. */

@@ -13,6 +13,7 @@ export interface RunLog {
   error(message: string, fields?: object): void
 }
 
+/** What `createNewVersionInProject` can be told. */
 export interface NewVersionOptions {
   /** Where the version goes. The model of the triggering version by default; required in another project. */
   readonly modelId?: string
