@@ -3,14 +3,16 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs, promisify } from 'node:util'
-import { type DemoModel, demoRequests } from './demo-requests.ts'
-import { building } from './model/building.ts'
-import { build, exitOnSignals, issueToken, REPOSITORY, type RunningServer, startServer } from './server.ts'
+import { automationRequests, type DemoAutomations, FUNCTION_NAMES, setUpAutomations } from './demo-automation.ts'
+import { type DemoModel, type DemoRequest, demoRequests } from './demo-requests.ts'
+import { tryAutomations, trySignIn } from './demo-smoke.ts'
+import { building, type ModelObject } from './model/building.ts'
+import { build, buildFunctions, exitOnSignals, issueToken, REPOSITORY, type RunningServer, startServer } from './server.ts'
 import { type Target, uploadModel } from './upload.ts'
 
 /*
- * `npm start`: the service on its embedded default, with a building to look at and a line to paste for each endpoint. Runs until Ctrl-C.
- * With `--smoke` it works in a folder of its own, tries every line that it prints, and ends.
+ * `npm start`: the service on its embedded default, with a building to look at, three functions that run on it, and a line to paste for each endpoint.
+ * Runs until Ctrl-C. With `--smoke` it works in a folder of its own, tries every line that it prints and every function, and ends.
  */
 
 const PROJECT = 'demo'
@@ -33,33 +35,45 @@ async function smoke(): Promise<void> {
   exitOnSignals()
   const folder = await mkdtemp(join(tmpdir(), 'stowage-demo-'))
   try {
-    await demo(folder, ['--port', '0'], tryLines)
-    console.log('\nOnce more on the same folder: nothing is uploaded twice.\n')
-    await demo(folder, ['--port', '0'], tryLines)
+    await demo(folder, ['--port', '0'], tryAll)
+    console.log('\nOnce more on the same folder: nothing is uploaded or set up twice.\n')
+    await demo(folder, ['--port', '0'], async (server, shown) => {
+      if (shown.automations.created > 0) throw new Error(`${shown.automations.created} things were set up again`)
+      await tryAll(server, shown)
+    })
   } finally {
     await rm(folder, { recursive: true })
   }
 }
 
-type AfterPrinting = (server: RunningServer, target: Target, model: DemoModel) => Promise<void>
+interface Demo {
+  readonly target: Target
+  readonly objects: readonly ModelObject[]
+  readonly automations: DemoAutomations
+  readonly requests: readonly DemoRequest[]
+}
 
-async function demo(folder: string, options: readonly string[], afterPrinting: AfterPrinting): Promise<void> {
+async function demo(folder: string, options: readonly string[], afterPrinting: (server: RunningServer, demo: Demo) => Promise<void>): Promise<void> {
   console.log('Building ...')
   build()
-  const server = await startServer(folder, options)
+  const functions = buildFunctions(FUNCTION_NAMES).flatMap((file) => ['--function', file])
+  const token = await issueToken(folder, PROJECT)
+  const server = await startServer(folder, [...options, ...functions], token)
   try {
-    const target = { url: server.url, token: await issueToken(folder, PROJECT), projectId: PROJECT }
-    const model = await fill(target)
-    printLines(target, model)
-    await afterPrinting(server, target, model)
+    const target = { url: server.url, token, projectId: PROJECT }
+    const objects = [...building({ objects: MODEL_OBJECTS })].flat()
+    const model = await fill(target, objects)
+    const automations = await setUpAutomations(target, model.rootId)
+    const requests = [...demoRequests(model), ...automationRequests(target, automations)]
+    printLines(server, target, requests)
+    await afterPrinting(server, { target, objects, automations, requests })
   } finally {
     await server.stop()
   }
 }
 
 /** Uploads the model, or finds that it is there. */
-async function fill(target: Target): Promise<DemoModel> {
-  const model = [...building({ objects: MODEL_OBJECTS })].flat()
+async function fill(target: Target, model: readonly ModelObject[]): Promise<DemoModel> {
   const report = await uploadModel(target, [model], { skipHeld: true })
   const megabytes = (report.jsonBytes / 1_048_576).toFixed(1)
   console.log(
@@ -71,10 +85,11 @@ async function fill(target: Target): Promise<DemoModel> {
   return { projectId: PROJECT, rootId: report.rootId, childId: child.id, objects: report.objects }
 }
 
-function printLines(target: Target, model: DemoModel): void {
+function printLines({ pagesUrl, signInUrl }: RunningServer, target: Target, requests: readonly DemoRequest[]): void {
   console.log(`\nStowage answers on ${target.url}. In another terminal:\n`)
   console.log(`export STOWAGE=${target.url}\nexport TOKEN=${target.token}`)
-  for (const { endpoint, explanation, command } of demoRequests(model)) console.log(`\n# ${endpoint}: ${explanation}\n${command}`)
+  for (const { endpoint, explanation, command } of requests) console.log(`\n# ${endpoint}: ${explanation}\n${command}`)
+  console.log(`\nIn a browser, within five minutes and once:\n${signInUrl}\nLater on, sign in with that token at ${pagesUrl}`)
 }
 
 async function staysUp(server: RunningServer): Promise<void> {
@@ -92,11 +107,13 @@ async function staysUp(server: RunningServer): Promise<void> {
   if (!stopping) throw new Error(`the server ended with code ${code}`)
 }
 
-async function tryLines(_server: RunningServer, target: Target, model: DemoModel): Promise<void> {
+async function tryAll(server: RunningServer, { target, objects, automations, requests }: Demo): Promise<void> {
   const env = { ...process.env, STOWAGE: target.url, TOKEN: target.token }
-  for (const { endpoint, command, prints } of demoRequests(model)) {
+  for (const { endpoint, command, prints } of requests) {
     const { stdout } = await run('bash', ['-c', `set -e; ${command}`], { env, timeout: LINE_TIMEOUT_MS })
     if (!prints.test(stdout)) throw new Error(`${endpoint} answered what was not expected. The line was\n${command}\nand it printed\n${stdout.slice(0, 1_000)}`)
   }
   console.log('\nEvery line was tried and answered as it should.')
+  await trySignIn(server)
+  await tryAutomations(target, automations, objects)
 }

@@ -1,6 +1,6 @@
 import { type ChildProcess, execFile, spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { readFileSync } from 'node:fs'
+import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
@@ -15,37 +15,57 @@ const START_TIMEOUT_MS = 30_000
 const CLOCK_TICKS_PER_SECOND = 100
 const run = promisify(execFile)
 
-export interface RunningServer {
+/** The line that `stowage serve --json` prints. */
+interface ServerLine {
   readonly url: string
   readonly pid: number
+  readonly pagesUrl?: string
+  /** Signs a browser in, once and within five minutes; only for a server that was started with a token. */
+  readonly signInUrl?: string
+}
+
+export interface RunningServer extends ServerLine {
   /** Resolves with the exit code once the server has ended, by itself or not. */
   readonly ended: Promise<number | null>
   /** Ends the server as Ctrl-C does and waits for it. */
   stop(): Promise<void>
 }
 
-/** Compiles the package, as `npm run build` does. */
+/** Compiles the package and copies what its pages need, as `npm run build` does. */
 export function build(): void {
-  const { status } = spawnSync(process.execPath, [COMPILER, '-p', join(REPOSITORY, 'tsconfig.build.json')], { stdio: 'inherit' })
+  compile('tsconfig.build.json')
+  const [from, to] = ['src', 'dist/src'].map((folder) => join(REPOSITORY, folder, 'pages', 'assets'))
+  cpSync(from, to, { recursive: true, filter: (path) => !path.endsWith('.json') })
+}
+
+/** Compiles the example functions against the package that was built, and tells their files. */
+export function buildFunctions(names: readonly string[]): readonly string[] {
+  compile(join('bench', 'tsconfig.functions.json'))
+  return names.map((name) => join(REPOSITORY, 'dist', 'bench', 'functions', `${name}.js`))
+}
+
+function compile(project: string): void {
+  const { status } = spawnSync(process.execPath, [COMPILER, '-p', join(REPOSITORY, project)], { stdio: 'inherit' })
   if (status !== 0) throw new Error('the build failed')
 }
 
 /**
  * `stowage serve` in a process of its own; resolves once it listens. It is out of the terminal's reach, as Ctrl-C would otherwise reach it
- * twice, and ends with this process.
+ * twice, and ends with this process. With a token it offers a link that signs a browser in.
  */
-export async function startServer(dataFolder: string, options: readonly string[] = []): Promise<RunningServer> {
-  const child = spawn(process.execPath, [COMMAND, 'serve', '--data', dataFolder, '--json', ...options], { stdio: ['ignore', 'pipe', 'inherit'], detached: true })
+export async function startServer(dataFolder: string, options: readonly string[] = [], token: string = ''): Promise<RunningServer> {
+  const child = spawn(process.execPath, [COMMAND, 'serve', '--data', dataFolder, '--json', ...options], {
+    stdio: ['ignore', 'pipe', 'inherit'], detached: true, env: { ...process.env, STOWAGE_TOKEN: token },
+  })
   const endWithThisProcess = (): boolean => child.kill('SIGTERM')
   process.once('exit', endWithThisProcess)
   const ended = once(child, 'exit').then(([code]) => {
     process.off('exit', endWithThisProcess)
     return code as number | null
   })
-  const { url, pid } = await firstLine(child, ended)
+  const line = await firstLine(child, ended)
   return {
-    url,
-    pid,
+    ...line,
     ended,
     stop: async () => {
       child.kill('SIGTERM')
@@ -78,7 +98,7 @@ export function peakResidentBytes(pid: number): number {
   return Number(kibibytes) * 1_024
 }
 
-async function firstLine(child: ChildProcess, ended: Promise<number | null>): Promise<{ readonly url: string; readonly pid: number }> {
+async function firstLine(child: ChildProcess, ended: Promise<number | null>): Promise<ServerLine> {
   if (child.stdout === null) throw new TypeError('the server was started without a pipe')
   const lines = createInterface({ input: child.stdout })
   const early = ended.then((code) => {
@@ -86,5 +106,5 @@ async function firstLine(child: ChildProcess, ended: Promise<number | null>): Pr
   })
   const [line] = (await Promise.race([once(lines, 'line', { signal: AbortSignal.timeout(START_TIMEOUT_MS) }), early])) as [string]
   early.catch(() => undefined)
-  return JSON.parse(line) as { url: string; pid: number }
+  return JSON.parse(line) as ServerLine
 }

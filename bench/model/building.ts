@@ -16,6 +16,8 @@ export interface BuildingOptions {
   /** 0 is the first version. Another number is a later version of the same building, in which `changed` of all objects differ. */
   readonly revision?: number
   readonly changed?: number
+  /** Where they differ: evenly everywhere, so that most groups differ too, or in one part of the building, as when somebody works on it. Everywhere by default. */
+  readonly changes?: 'everywhere' | 'in one part'
 }
 
 const ELEMENTS_PER_GROUP = 40
@@ -27,6 +29,8 @@ const CLOSURE_OBJECTS_MAX = 200_000
 /** How many objects of the model come with an element, and how many of them a changed one changes, on average. */
 const OBJECTS_PER_ELEMENT = 6
 const OBJECTS_PER_CHANGE = 2
+/** In the part that somebody works on, one element in so many differs. */
+const CHANGES_ONE_ELEMENT_IN_PART = 2
 
 /**
  * A building as an object graph, in batches, made as they are asked for: levels, groups of elements, elements with parameters, meshes in chunks, and
@@ -40,13 +44,13 @@ export function* building(options: BuildingOptions): Generator<readonly ModelObj
   for (let elementsBefore = 0; spaceLeft(writer, plan) > CLOSING_OBJECTS - 2; ) {
     const groups: Written[] = []
     while (groups.length < plan.groupsPerLevel && spaceLeft(writer, plan) > CLOSING_OBJECTS - 1) {
-      groups.push(writeGroup(writer, plan, elementsBefore, `${levels.length}.${groups.length}`))
+      groups.push(writeGroup(writer, plan, elementsBefore, { level: levels.length, zone: groups.length }))
       elementsBefore += ELEMENTS_PER_GROUP
       if (writer.pendingCount >= BATCH_OBJECTS) yield writer.take()
     }
-    levels.push(writeCollection(writer, `Level ${levels.length}`, groups, plan.largeClosures))
+    levels.push(writeCollection(writer, { type: 'level', key: levelKey(levels.length), name: `Level ${levels.length}` }, groups, plan.largeClosures))
   }
-  writeCollection(writer, `Building ${plan.seed}`, levels, plan.largeClosures)
+  writeCollection(writer, { type: 'building', key: `building-${plan.seed}`, name: `Building ${plan.seed}` }, levels, plan.largeClosures)
   yield writer.take()
 }
 
@@ -56,20 +60,27 @@ interface Plan {
   readonly revision: number
   /** One element in so many differs from the first version. */
   readonly changesOneElementIn: number
+  /** Elements outside of this part do not differ: the index of its first one, and of the first one behind it. */
+  readonly changedPart: readonly [number, number]
   readonly groupsPerLevel: number
   /** Whether elements and groups carry closures, and whether levels and the root do. */
   readonly smallClosures: boolean
   readonly largeClosures: boolean
 }
 
-function resolve({ objects, seed = 1, closure = true, revision = 0, changed = 0.05 }: BuildingOptions): Plan {
+function resolve({ objects, seed = 1, closure = true, revision = 0, changed = 0.05, changes = 'everywhere' }: BuildingOptions): Plan {
   if (!Number.isSafeInteger(objects) || objects < CLOSING_OBJECTS + 1) throw new RangeError(`a model has ${CLOSING_OBJECTS + 1} objects or more, not ${objects}`)
   if (closure === true && objects > CLOSURE_OBJECTS_MAX) throw new RangeError(`closures of more than ${CLOSURE_OBJECTS_MAX} objects are too large; choose 'root-less'`)
+  const elements = Math.ceil(objects / OBJECTS_PER_ELEMENT)
+  const oneElementIn = OBJECTS_PER_CHANGE / OBJECTS_PER_ELEMENT / changed
+  const inPart = changes === 'in one part'
+  const partStart = Math.floor(elements / 2)
   return {
     objects,
     seed,
     revision,
-    changesOneElementIn: revision === 0 ? Infinity : OBJECTS_PER_CHANGE / OBJECTS_PER_ELEMENT / changed,
+    changesOneElementIn: revision === 0 ? Infinity : inPart ? CHANGES_ONE_ELEMENT_IN_PART : oneElementIn,
+    changedPart: inPart ? [partStart, partStart + Math.ceil((elements * CHANGES_ONE_ELEMENT_IN_PART) / oneElementIn)] : [0, Infinity],
     groupsPerLevel: Math.max(2, Math.min(GROUPS_PER_LEVEL_MAX, Math.ceil(Math.sqrt(objects / OBJECTS_PER_ELEMENT / ELEMENTS_PER_GROUP)))),
     smallClosures: closure !== false,
     largeClosures: closure === true,
@@ -77,7 +88,8 @@ function resolve({ objects, seed = 1, closure = true, revision = 0, changed = 0.
 }
 
 /** Elements and, where no further element is sure to fit, notes until only the group, its level and the root are left to write. */
-function writeGroup(writer: ObjectWriter, plan: Plan, elementsBefore: number, name: string): Written {
+function writeGroup(writer: ObjectWriter, plan: Plan, elementsBefore: number, at: { readonly level: number; readonly zone: number }): Written {
+  const level = levelKey(at.level)
   const children: Written[] = []
   for (let index = elementsBefore; index < elementsBefore + ELEMENTS_PER_GROUP; index++) {
     if (spaceLeft(writer, plan) < ELEMENT_OBJECTS_MAX + 2 * CLOSING_OBJECTS + 1) {
@@ -85,19 +97,32 @@ function writeGroup(writer: ObjectWriter, plan: Plan, elementsBefore: number, na
       break
     }
     const { seed, revision, smallClosures: closure } = plan
-    children.push(writeElement(writer, { seed, index, revision, change: changeOf(plan, index), closure }))
+    children.push(writeElement(writer, { seed, index, revision, change: changeOf(plan, index), closure, level }))
   }
-  return writeCollection(writer, `Zone ${name}`, children, plan.smallClosures)
+  return writeCollection(writer, { type: 'zone', key: `${level}-zone-${at.zone}`, name: `Zone ${at.level}.${at.zone}` }, children, plan.smallClosures)
+}
+
+function levelKey(level: number): string {
+  return `level-${level}`
 }
 
 function changeOf(plan: Plan, index: number): ElementChange {
+  const [first, end] = plan.changedPart
+  if (index < first || index >= end) return 'none'
   const random = createRandom(plan.seed, index, plan.revision, 99)
   if (!random.oneIn(plan.changesOneElementIn)) return 'none'
   return random.oneIn(2) ? 'property' : 'geometry'
 }
 
-function writeCollection(writer: ObjectWriter, name: string, children: readonly Written[], closure: boolean): Written {
-  return writer.write(`"speckle_type":"Speckle.Core.Models.Collections.Collection","name":"${name}","elements":${references(children)}`, children, closure)
+interface Collection {
+  readonly type: 'building' | 'level' | 'zone'
+  readonly key: string
+  readonly name: string
+}
+
+function writeCollection(writer: ObjectWriter, { type, key, name }: Collection, children: readonly Written[], closure: boolean): Written {
+  const fields = `"speckle_type":"Speckle.Core.Models.Collections.Collection","collectionType":"${type}","applicationId":"${key}","name":"${name}","elements":${references(children)}`
+  return writer.write(fields, children, closure)
 }
 
 function spaceLeft(writer: ObjectWriter, plan: Plan): number {

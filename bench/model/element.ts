@@ -13,6 +13,8 @@ export interface ElementOptions {
   readonly revision: number
   readonly change: ElementChange
   readonly closure: boolean
+  /** The `applicationId` of the level that it stands on: levels can be renamed without touching what stands on them. */
+  readonly level: string
 }
 
 /** The most objects that one element writes, those included that it shares with others. */
@@ -36,6 +38,10 @@ const KINDS: readonly Kind[] = [
 ]
 
 const MATERIALS: readonly string[] = ['Brick, Common', 'Concrete, Cast-in-Place', 'Glass', 'Aluminium', 'Gypsum Wall Board', 'Oak', 'Beton C30/37', 'Édelstahl']
+const FIRE_RATINGS: readonly string[] = ['EI 30', 'EI 60', 'EI 90', 'EI 120']
+/** One wall in so many has no fire rating: the parameter is empty, or there is none. */
+const UNRATED_ONE_IN = 8
+const FIRE_RATING_STREAM = 11
 const PHASES: readonly string[] = ['New Construction', 'Existing', 'Phase 2']
 const GUID_DIGITS = '0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz_$'
 
@@ -105,7 +111,6 @@ function writeMaterial(writer: ObjectWriter, name: string): Written {
 }
 
 function parameters(options: ElementOptions, kind: Kind, family: string, name: string, random: Random): string {
-  const level = Math.floor(options.index / 1_000)
   const mark = options.change === 'property' ? `${options.index}, revision ${options.revision}` : String(options.index)
   return [
     parameter('expressID', 10_000 + options.index * 7, null),
@@ -119,7 +124,7 @@ function parameters(options: ElementOptions, kind: Kind, family: string, name: s
     parameter('Tag', String(300_000 + options.index), null),
     parameter('Category', kind.category, null),
     parameter('Mark', mark, null),
-    parameter('Base Constraint', `Level ${level}`, null),
+    parameter('Base Constraint', options.level, null),
     parameter('Base Offset', random.below(400) / 1_000, 'm'),
     parameter('Unconnected Height', random.below(4_000) / 1_000, 'm'),
     parameter('Length', random.below(12_000) / 1_000, 'm'),
@@ -128,7 +133,15 @@ function parameters(options: ElementOptions, kind: Kind, family: string, name: s
     parameter('Phase Created', random.pick(PHASES), null),
     parameter('Structural', random.oneIn(3), null),
     parameter('Room Bounding', random.oneIn(2), null),
+    ...(kind.category === 'Wall' ? fireRating(options) : []),
   ].join(',')
+}
+
+function fireRating({ seed, index }: ElementOptions): readonly string[] {
+  const random = createRandom(seed, index, FIRE_RATING_STREAM)
+  const rating = random.pick(FIRE_RATINGS)
+  if (!random.oneIn(UNRATED_ONE_IN)) return [parameter('Fire Rating', rating, null)]
+  return random.oneIn(2) ? [parameter('Fire Rating', null, null)] : []
 }
 
 function parameter(name: string, value: string | number | boolean | null, units: string | null): string {

@@ -103,7 +103,7 @@ export async function accessFromFolder(dataFolder: string, options: { readonly c
 
 /** What is wrong with the files that say who may use a folder, one message each. Nothing is made or changed. */
 export async function* damagedAccessFiles(dataFolder: string): AsyncGenerator<string> {
-  for (const name of ['key', 'secrets-key']) {
+  for (const name of ['key', 'secrets-key', 'session-key']) {
     const keyPath = join(accessFolder(dataFolder), name)
     const text = await readIfThere(keyPath)
     try {

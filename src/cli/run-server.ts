@@ -12,14 +12,14 @@ import { commandLogger, type LogFormat, type LogLevel } from './log.ts'
 import { metricsServer, withHealth } from './operations.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
 import { printJson, printLine } from './output.ts'
+import { registerFiles } from './serve-functions.ts'
 import { signalToStop } from './signals.ts'
+import { type PagesLine, pagesLine, pagesOf, type PagesServeOptions, withHome } from './serve-pages.ts'
 import { type StorageKind, storageOf } from './storage.ts'
 
 /** The options of `stowage serve` as the parser hands them over. */
-export interface ServeOptions extends Partial<Limits> {
-  readonly data: string
+export interface ServeOptions extends Partial<Limits>, PagesServeOptions {
   readonly storage?: StorageKind
-  readonly host: string
   readonly port: number
   readonly prefix?: string
   readonly uploadStatus: '200' | '201'
@@ -32,6 +32,8 @@ export interface ServeOptions extends Partial<Limits> {
   /** `true` for the default port. */
   readonly metrics?: number | true
   readonly metricsHost: string
+  /** Files of automation functions. */
+  readonly function?: readonly string[]
   readonly json?: boolean
 }
 
@@ -42,25 +44,44 @@ const METRICS_PORT = 9_464
 export async function runServer(options: ServeOptions, command: Command): Promise<void> {
   const stop = signalToStop()
   const { backend, kind } = await storageOf(options.data, options.storage)
-  let url = ''
-  const extensions = [automation({ secretKeys: [await secretKeyFromFolder(options.data)], serverUrl: () => url })]
+  let announce: (url: string) => void = () => undefined
+  const announced = new Promise<string>((resolve) => (announce = resolve))
+  const auto = automation({ secretKeys: [await secretKeyFromFolder(options.data)], serverUrl: () => announced })
+  const web = await pagesOf(options, auto)
+  const extensions = [auto, ...(web === undefined ? [] : [web])]
   const service = createService({ backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) }, command)
   let metrics: Server | undefined
   try {
+    await registerFiles(auto, options.function ?? [])
     await service.ready()
     if (options.metrics !== undefined) metrics = metricsServer(service)
     const metricsUrl = metrics === undefined ? undefined : await listenForMetrics(metrics, options)
-    const server = boundedServer(withHealth(service, service.node), options.connectionsMax)
+    const server = boundedServer(withHealth(service, withHome(web, normalizePrefix(options.prefix), service.node)), options.connectionsMax)
     continueOnExpect(server, service)
-    url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
-    if (options.json) printJson({ url, pid: process.pid, data: options.data, storage: kind, ...(metricsUrl === undefined ? {} : { metricsUrl }) })
-    else printLine(`stowage serves ${kind === 'memory' ? 'from memory' : options.data} on ${url}${metricsUrl === undefined ? '' : `, metrics on ${metricsUrl}`}`)
+    const url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
+    announce(url)
+    printStarted(options, { url, pid: process.pid, data: options.data, storage: kind, ...(metricsUrl === undefined ? {} : { metricsUrl }), ...pagesLine(web, url) })
     await stop
     await stopServing(server, () => service.close({ graceMs: options.graceMs }))
   } finally {
     metrics?.close().closeAllConnections()
     await service.close({ graceMs: 0 })
   }
+}
+
+interface Started extends PagesLine {
+  readonly url: string
+  readonly pid: number
+  readonly data: string
+  readonly storage: StorageKind
+  readonly metricsUrl?: string
+}
+
+function printStarted({ json }: ServeOptions, started: Started): void {
+  const { url, data, storage, metricsUrl, signInUrl } = started
+  if (json) return printJson(started)
+  printLine(`stowage serves ${storage === 'memory' ? 'from memory' : data} on ${url}${metricsUrl === undefined ? '' : `, metrics on ${metricsUrl}`}`)
+  if (signInUrl !== undefined) printLine(`sign in once, within five minutes: ${signInUrl}`)
 }
 
 async function listenForMetrics(server: Server, { metrics, metricsHost }: ServeOptions): Promise<string> {

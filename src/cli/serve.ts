@@ -4,6 +4,7 @@ import { EXIT_HELP } from './exit.ts'
 import { collected, dataOption, jsonOption, portNumber, positiveInteger } from './options.ts'
 import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 import type { ServeOptions } from './run-server.ts'
+import { addPages } from './serve-pages.ts'
 import { storageOption } from './storage.ts'
 
 const EXAMPLES = `
@@ -14,9 +15,11 @@ Examples:
   stowage serve --storage memory                            nothing is kept (tokens still are)
   stowage serve --upload-status 201 --cors '*'              for clients that expect 201, and for browsers
   stowage serve --metrics --log-level info                  metrics on http://127.0.0.1:9464/metrics, a line for each request
+  stowage serve --function checker.js --function take-off.js   automation functions, each in a process of its own
   stowage serve --request-bytes-max 104857600               requests of up to 100 MB
 
 GET /healthz answers 200 while the server takes requests, else 503; /healthz/live while the process lives.
+Pages for people are at /web; with STOWAGE_TOKEN in the environment, a link that signs in once is printed as well.
 Every other request needs a token: "stowage token --help". SIGTERM and SIGINT stop it cleanly; a second one at once.
 ${EXIT_HELP}`
 
@@ -31,7 +34,9 @@ export function serveCommand(): Command {
     .addOption(new Option('--memory-bytes-max <n>', 'memory for tables, plans and buffers in flight (default: 100663296)').argParser(positiveInteger))
     .addOption(new Option('--connections-max <n>', 'connections at a time; more are closed').argParser(positiveInteger).default(1_000))
     .addOption(new Option('--grace-ms <n>', 'how long requests may take to finish after SIGTERM').argParser(positiveInteger).default(10_000))
+  addPages(command)
   addOperations(command)
+  command.addOption(new Option('--function <file>', 'a file that ends with executeFunction: it can be run by automations; may be repeated').argParser(collected))
   for (const name of limitNames()) {
     command.addOption(new Option(`--${dashed(name)} <n>`, LIMIT_HELP[name]).argParser(positiveInteger).default(DEFAULT_LIMITS[name]))
   }

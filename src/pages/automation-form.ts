@@ -68,7 +68,12 @@ export function sentValues(description: InputsDescription, entries: FormEntries)
 }
 
 function textsOf({ fields }: InputsDescription, inputs: JsonObject): ReadonlyMap<string, string> {
-  return new Map(fields.flatMap(({ name, kind }) => (kind !== 'secret' && Object.hasOwn(inputs, name) ? [[name, String(inputs[name])] satisfies [string, string]] : [])))
+  return new Map(fields.flatMap(({ name, kind }) => (kind !== 'secret' && Object.hasOwn(inputs, name) ? [[name, textOf(inputs[name])] satisfies [string, string]] : [])))
+}
+
+/** A value of an input as its control holds it. */
+export function textOf(value: JsonValue): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
 /** Names of the secrets that an automation has a value of. */

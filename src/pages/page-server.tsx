@@ -12,7 +12,7 @@ import { isFromOwnPage, mayRead } from './origin.ts'
 import { endSession, hasSession, type Sessions } from './session.ts'
 import { Urls, WEB } from './urls.ts'
 import { ErrorPage } from './views/error.tsx'
-import type { Frame } from './views/layout.tsx'
+import type { Frame, Person } from './views/layout.tsx'
 import { SignInPage } from './views/sign-in.tsx'
 import { pageAnswer, type ProjectVisit, type Visit } from './visit.ts'
 
@@ -93,8 +93,12 @@ export class PageServer<H> {
     return { path, operations: Object.fromEntries(given), slashAtEnd: path === WEB }
   }
 
-  #checkSource({ method, headers }: Exchange<H>): void {
-    if (method === 'POST' ? isFromOwnPage(headers, this.#options.origin) : mayRead(headers)) return
+  #isFromOurs({ method, headers }: Exchange<H>): boolean {
+    return method === 'POST' ? isFromOwnPage(headers, this.#options.origin) : mayRead(headers)
+  }
+
+  #checkSource(exchange: Exchange<H>): void {
+    if (this.#isFromOurs(exchange)) return
     throw new StowageError('forbidden', 'the request comes from a page of another site, or the browser does not say where it comes from')
   }
 
@@ -110,9 +114,9 @@ export class PageServer<H> {
     return { principal: noRun(signedIn), isSession: true }
   }
 
-  #visit(exchange: Exchange<H>, urls: Urls, { principal, isSession }: Known): Visit<H> {
+  #visit(exchange: Exchange<H>, urls: Urls, known: Known): Visit<H> {
     const { context, automation } = this.#options
-    return { exchange, urls, principal, automation, context, frame: this.#frame(urls, { name: principal.subject, canSignOut: isSession }) }
+    return { exchange, urls, principal: known.principal, automation, context, frame: this.#frame(urls, personOf(known)) }
   }
 
   #frame(urls: Urls, person: Frame['person']): Frame {
@@ -120,18 +124,25 @@ export class PageServer<H> {
   }
 
   /** Browsers get a page, all others what the API would say. */
-  #failed(exchange: Exchange<H>, urls: Urls, thrown: unknown): Answer {
+  async #failed(exchange: Exchange<H>, urls: Urls, thrown: unknown): Promise<Answer> {
     const error = toStowageError(thrown)
     const { headers, requestId, signal } = exchange
     if (signal.aborted || headers.get('accept')?.includes('text/html') !== true) throw error
     if (error.statusCode >= 500) this.#options.context.logger?.error({ err: error, code: error.code, requestId }, error.message)
-    const frame = this.#frame(urls, undefined)
     const { 'Content-Type': _type, ...others } = errorAnswer(error).headers
-    if (error.code !== 'unauthenticated') return pageAnswer(<ErrorPage frame={frame} error={error} requestId={requestId} />, error.statusCode, others)
+    if (error.code !== 'unauthenticated') {
+      const known = this.#isFromOurs(exchange) ? await this.#known(exchange).catch(() => undefined) : undefined
+      const frame = this.#frame(urls, known === undefined ? undefined : personOf(known))
+      return pageAnswer(<ErrorPage frame={frame} error={error} requestId={requestId} />, error.statusCode, others)
+    }
     const cleared = hasSession(headers) ? endSession(urls, headers) : undefined
-    const page = <SignInPage frame={frame} next={wantedPage(exchange, urls)} mayBeSignedIn={headers.get('sec-fetch-site') === 'cross-site'} />
+    const page = <SignInPage frame={this.#frame(urls, undefined)} next={wantedPage(exchange, urls)} mayBeSignedIn={headers.get('sec-fetch-site') === 'cross-site'} />
     return pageAnswer(page, error.statusCode, { ...others, ...(cleared === undefined ? {} : { 'Set-Cookie': cleared }) })
   }
+}
+
+function personOf({ principal: { subject }, isSession }: Known): Person {
+  return { name: subject, canSignOut: isSession }
 }
 
 /** Throws `forbidden` for a run: pages are for people. */

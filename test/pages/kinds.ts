@@ -2,7 +2,7 @@ import type { FunctionDefinition, RunExecutor } from '../../src/automation-serve
 import { boolean, defineInputs, integer, number, secret, select, text } from '../../src/automation/index.ts'
 
 /** One input of every kind, with every rule. */
-export class EveryKind extends defineInputs(
+export const EveryKind: FunctionDefinition['inputs'] = defineInputs(
   {
     owner: text({ title: 'Project owner', description: 'Who is told about the result.', minLength: 2, maxLength: 20, pattern: /^[A-Z][a-z ]*$/ }),
     remark: text({ title: 'Remark', required: false, maxLength: 1_000 }),
@@ -16,7 +16,7 @@ export class EveryKind extends defineInputs(
     spareKey: secret({ title: 'Spare key', required: false }),
   },
   { title: 'What to check' },
-) {}
+)
 
 export function everyKind(executor: RunExecutor, changes: Partial<FunctionDefinition> = {}): FunctionDefinition {
   return { id: 'checker', name: 'Checker', description: 'Checks a building against rules.', release: '1.0.0', inputs: EveryKind, executor, ...changes }

@@ -1,28 +1,55 @@
 import assert from 'node:assert/strict'
-import { execFile } from 'node:child_process'
-import { test } from 'node:test'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { promisify } from 'node:util'
-import { runServer } from '../automation/run-server.ts'
+import { filesystemBackend } from '../../adapters/filesystem.ts'
+import { building } from '../../bench/model/building.ts'
+import { automation, type AutomationExtension, readCommandSchema } from '../../src/automation-server/index.ts'
+import { createClient } from '../../src/client/index.ts'
+import { createObjectService, openAccess } from '../../src/index.ts'
 
-const STOREYS = 200
-const WALLS = 1_000
+const OBJECTS = 200_000
 const RSS_MB_MAX = 200
+const COMMAND: readonly string[] = [process.execPath, ...process.execArgv, fileURLToPath(new URL('./functions/streaming.ts', import.meta.url))]
 
-test('a function that streams 200,000 objects, and annotates a fifth of them, stays under 200 MB', async (t) => {
-  const storeys = Array.from({ length: STOREYS }, (_, storey) => ({ name: `storey ${storey}`, '@walls': Array.from({ length: WALLS }, (_, n) => wall(storey * WALLS + n)) }))
-  const server = await runServer(t, { name: 'large', '@storeys': storeys })
-  const script = fileURLToPath(new URL('./functions/streaming.ts', import.meta.url))
-  await promisify(execFile)(process.execPath, [...process.execArgv, script, await server.written()], { timeout: 600_000 })
-  const { status, message, result, annotations } = server.run.backend.reported
-  assert.equal(status, 'succeeded', message)
-  assert.equal(result?.objects, 1 + STOREYS + STOREYS * WALLS)
-  assert.equal(annotations.reduce((sum, { objectAppIds }) => sum + Object.keys(objectAppIds).length, 0), (STOREYS * WALLS) / 5)
+/** A server on a port of this machine that runs the function as a process. */
+async function served(t: TestContext): Promise<{ readonly extension: AutomationExtension; readonly url: string }> {
+  const path = await mkdtemp(join(tmpdir(), 'stowage-streaming-'))
+  const server = createServer().listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  const inputs = await readCommandSchema({ command: COMMAND })
+  const extension = automation({ functions: [{ id: 'streaming', name: 'Streaming', release: '1', command: COMMAND, inputs }], serverUrl: url })
+  const service = createObjectService({ backend: filesystemBackend({ path }), access: openAccess(), extensions: [extension] })
+  server.on('request', service.node)
+  t.after(async () => {
+    server.closeAllConnections()
+    server.close()
+    await service.close({ graceMs: 1_000 })
+    await rm(path, { recursive: true })
+  })
+  return { extension, url }
+}
+
+test('over HTTP, a function that streams 200,000 objects and annotates thousands of them stays under 200 MB', async (t) => {
+  const { extension, url } = await served(t)
+  const { lastId: rootObjectId = '' } = await createClient({ url, token: undefined }).project('p').upload(building({ objects: OBJECTS, closure: 'root-less' }), { diff: false })
+  const { models, versions, automations, runs } = extension.project('p')
+  const { id: modelId } = await models.create({ name: 'Large' })
+  await automations.create({ name: 'Stream', functionId: 'streaming', modelId, inputs: {}, trigger: 'version' })
+  await versions.create(modelId, { rootObjectId, message: 'first' })
+  await extension.idle()
+  const { items: [{ id }] } = await runs.list()
+  const { status, message, result, annotations, startedAt, endedAt } = await runs.get(id)
+  assert.equal(status, 'succeeded', message ?? '')
+  assert.equal(result?.objects, OBJECTS)
+  assert.equal(annotations.WARNING > 1_000, true, `${annotations.WARNING} annotations`)
   const rssMb = Number(result.rssMb)
-  t.diagnostic(`${rssMb} MB`)
+  t.diagnostic(`${rssMb} MB, ${annotations.WARNING} annotations, ${(Date.parse(endedAt ?? '') - Date.parse(startedAt ?? '')) / 1_000} s`)
   assert.ok(rssMb < RSS_MB_MAX, `${rssMb} MB`)
 })
-
-function wall(n: number): object {
-  return { speckle_type: 'Wall', name: `wall ${n}`, thickness: n % 100, outline: Array.from({ length: 20 }, (_, at) => n + at / 7) }
-}

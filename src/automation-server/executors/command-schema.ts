@@ -5,7 +5,7 @@ import { type CommandOptions, resolveCommand } from './command.ts'
 import { functionEnvironment } from './environment.ts'
 import { OutputLog } from './output-log.ts'
 import { withPrivateFolder } from './private-folder.ts'
-import { ProcessGroup } from './process-group.ts'
+import { type ProcessExit, ProcessGroup } from './process-group.ts'
 
 const SCHEMA_BYTES_MAX = 1_048_576
 const TIME_MS_MAX = 30_000
@@ -22,21 +22,23 @@ export async function readCommandSchema(options: CommandOptions): Promise<Readon
     const log = new OutputLog({ outputBytesMax, secretTexts: Object.values(env), addLogs: async () => undefined, clock: Date })
     const output = Promise.all([log.read(group.stdout, 'info'), log.read(group.stderr, 'warn')])
     const timer = setTimeout(() => group.signal('SIGKILL'), TIME_MS_MAX)
+    let exit: ProcessExit
     try {
-      const { code, signal } = await group.exited
-      if (code !== 0) throw refused(command, `it ended with ${code === null ? signal : `exit code ${code}`}`)
+      exit = await group.exited
     } finally {
       clearTimeout(timer)
       await group.cleanUp(output)
       await log.finish()
     }
+    const { code, signal } = exit
+    if (code !== 0) throw refused(command, `it ended with ${code === null ? signal : `exit code ${code}`}${log.lastLines === '' ? '' : `; the end of its output:\n${log.lastLines}`}`)
     return readSchema(path, command)
   })
 }
 
 async function readSchema(path: string, command: readonly string[]): Promise<Readonly<Record<string, unknown>>> {
   const file = await open(path).catch(() => {
-    throw refused(command, 'it wrote no file')
+    throw refused(command, 'it wrote no file; the file of a function ends with a call of executeFunction')
   })
   try {
     const { size } = await file.stat()

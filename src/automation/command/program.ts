@@ -37,7 +37,11 @@ function program(automationFunction: AutomationFunction, times: ProcessTimes, se
     setExitCode(status === 'exception' ? EXIT.exception : EXIT.ok)
   })
   command.command('generate-schema').alias('generate_schema').argument('<file>', 'where it goes').description('write the JSON Schema of the inputs').action(async (path: string) => {
-    await writeFile(path, `${JSON.stringify(automationFunction.inputs.toJSONSchema(), undefined, 2)}\n`)
+    const { name, description, inputs } = automationFunction
+    const schema = inputs.toJSONSchema()
+    /* Whoever registers the file as a command knows nothing else of it. */
+    const words = { title: schema.title ?? name, ...(description === '' ? {} : { description: schema.description ?? description }) }
+    await writeFile(path, `${JSON.stringify({ ...schema, ...words }, undefined, 2)}\n`)
   })
   command.command('validate').argument('[file]', 'a run file, or a file of inputs').description('check the declaration of the inputs, and the inputs in a file').action(async (path?: string) => {
     if (path !== undefined) await automationFunction.inputs.parse(await readInputsFile(path))

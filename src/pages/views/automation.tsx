@@ -1,7 +1,7 @@
 import type { InputField, InputsDescription } from '../../automation/inputs/description.ts'
 import type { JsonObject } from '../../automation/run-data.ts'
 import type { Automation, FunctionView, Model, Version } from '../../automation-server/types.ts'
-import { labelOf } from '../automation-form.ts'
+import { labelOf, textOf } from '../automation-form.ts'
 import type { RunRow } from '../names.ts'
 import { type Html, isolated } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
@@ -56,7 +56,7 @@ function valueWords(field: InputField, inputs: JsonObject): Html {
   if (field.kind === 'secret') return <span class="quiet">stored, not shown</span>
   if (field.kind === 'boolean') return <>{value === true ? 'Yes' : 'No'}</>
   const label = field.kind === 'select' ? field.options.find((choice) => choice.value === value)?.label : undefined
-  return <bdi>{label ?? String(value)}</bdi>
+  return <bdi>{label ?? textOf(value)}</bdi>
 }
 
 function Actions({ frame: { urls }, projectId, automation: { id }, definition, versions }: AutomationProps): Html {
@@ -64,7 +64,7 @@ function Actions({ frame: { urls }, projectId, automation: { id }, definition, v
     <>
       {definition === undefined ? null : versions.length === 0 ? <Empty>The model has no version to run on yet.</Empty> : (
         <form class="inline" method="post" action={urls.automation(projectId, id, 'run')}>
-          <div class="field">
+          <div class="field wide">
             <label for="versionId">Version</label>
             <select id="versionId" name="versionId">
               {versions.map((version, at) => <option value={version.id}>{`${at === 0 ? 'Latest: ' : ''}${isolated(version.message === '' ? 'no message' : version.message)} (${version.createdAt.slice(0, 16).replace('T', ' ')} UTC)`}</option>)}

@@ -20,6 +20,7 @@ function patternWords({ pattern = '' }: TextRules): string {
 }
 
 function rangeWords({ gt, gte, lt, lte }: NumberRules): string {
+  if (gte !== undefined && lte !== undefined && gt === undefined && lt === undefined) return ` from ${gte} to ${lte}`
   const rules = [
     gt === undefined ? '' : `greater than ${gt}`, gte === undefined ? '' : `${gte} or more`,
     lt === undefined ? '' : `less than ${lt}`, lte === undefined ? '' : `${lte} or less`,

@@ -37,7 +37,7 @@ export function Help({ id, hints = [], problem }: Pick<FieldProps, 'id' | 'hints
   return (
     <>
       {hints.length === 0 ? null : <div class="hint" id={`${id}-hint`}>{hints.map((hint) => <p><bdi>{hint}</bdi></p>)}</div>}
-      {problem === undefined ? null : <p class="error" id={`${id}-error`}><span class="hidden">Error: </span>{problem}</p>}
+      {problem === undefined ? null : <p class="complaint" id={`${id}-error`}><span class="hidden">Error: </span>{problem}</p>}
     </>
   )
 }
@@ -67,7 +67,7 @@ export function InputControl(props: InputControlProps): Html {
   const hints = [field.description ?? '', rulesInWords(field), defaultWords(field), keptWords(props)].filter((hint) => hint.trim() !== '')
   return (
     <>
-      <Field id={id} label={labelOf(field)} required={field.required || defaultWords(field) !== ''} hints={hints} problem={problem}>
+      <Field id={id} label={labelOf(field)} required={field.required || hasDefault(field)} hints={hints} problem={problem}>
         {(aria) => controlOf(props, aria)}
       </Field>
       {props.kept && field.kind === 'secret' && !field.required ? <ForgetSecret field={field} id={id} /> : null}
@@ -75,9 +75,14 @@ export function InputControl(props: InputControlProps): Html {
   )
 }
 
+function hasDefault(field: InputField): boolean {
+  return 'default' in field && field.default !== undefined && field.default !== ''
+}
+
+/** A list of choices shows its default by itself. */
 function defaultWords(field: InputField): string {
-  if (!('default' in field) || field.default === undefined || field.kind === 'boolean') return ''
-  return field.kind === 'select' ? '' : `Left empty, it is ${field.default === '' ? 'empty' : field.default}.`
+  if (!('default' in field) || field.default === undefined || field.kind === 'boolean' || field.kind === 'select') return ''
+  return field.default === '' ? '' : `Left empty, it is ${field.default}.`
 }
 
 function keptWords({ field, kept }: InputControlProps): string {
@@ -117,7 +122,7 @@ function Select({ field, id, value, aria }: { readonly field: SelectField; reado
 }
 
 function ThreeState({ field, id, value, aria }: { readonly field: BooleanField; readonly id: string; readonly value: string; readonly aria: Aria }): Html {
-  const choices = [['', 'Neither'], ['true', 'Yes'], ['false', 'No']]
+  const choices = [['', 'Not set'], ['true', 'Yes'], ['false', 'No']]
   return (
     <select id={id} name={inputControl(field.name)} {...aria}>
       {choices.map(([choice, label]) => <option value={choice} selected={choice === value}>{label}</option>)}

@@ -3,6 +3,7 @@ import type { JSX } from 'hono/jsx/jsx-runtime'
 export type { Child } from 'hono/jsx'
 
 export type Html = JSX.Element
+type HtmlText = { toString(): string }
 
 /** First strong isolate and its end (UAX #9): text of others does not change the direction of what stands around it, where no `bdi` may stand. */
 const ISOLATE = '\u2068'
@@ -17,7 +18,7 @@ export function cut(text: string, charactersMax: number): string {
   return text.length <= charactersMax ? text : `${text.slice(0, charactersMax).replace(/\p{Surrogate}$/u, '')}…`
 }
 
-/** A page as a browser gets it. */
+/** A page as a browser gets it. No part of ours is asynchronous, so it is a text at once. */
 export function documentOf(page: Html): Uint8Array {
-  return Buffer.from(`<!DOCTYPE html>${String(page)}`)
+  return Buffer.from(`<!DOCTYPE html>${(page as HtmlText).toString()}`)
 }

@@ -34,7 +34,7 @@ function VersionRow({ frame: { urls }, projectId, version }: Pick<ModelProps, 'f
       <span class="quiet"><Time at={createdAt} /></span>
       <span class="detail">
         {runId === null ? (source === null ? null : <>From <bdi>{source}</bdi>. </>) : <>Made by <a href={urls.run(projectId, runId)}>a run</a>. </>}
-        Root <code><bdi>{rootObjectId}</bdi></code> <a href={urls.runs(projectId, { modelId, versionId: id })}>Runs on it<span class="hidden">: {message}</span></a>
+        Root object <code><bdi>{rootObjectId}</bdi></code>. <a href={urls.runs(projectId, { modelId, versionId: id })}>Runs on it<span class="hidden">: {message}</span></a>
       </span>
     </li>
   )

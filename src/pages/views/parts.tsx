@@ -46,6 +46,7 @@ export function sizeWords(bytes: number): string {
 /** How long it took, such as "1 min 4 s". */
 export function durationWords(fromIso: string, toIso: string): string {
   const seconds = Math.max(0, (Date.parse(toIso) - Date.parse(fromIso)) / 1_000)
+  if (seconds < 0.1) return 'less than 0.1 s'
   if (seconds < 60) return `${seconds.toFixed(1)} s`
   const minutes = Math.floor(seconds / 60)
   return minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`

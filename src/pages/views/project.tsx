@@ -58,11 +58,11 @@ function Models({ frame: { urls }, projectId, models }: ProjectProps): Html {
 
 /** What a version says of itself, and when it came. */
 export function VersionWords({ version: { message, createdAt } }: { readonly version: Version }): Html {
-  return <>{message === '' ? 'no message' : <bdi>{message}</bdi>}, <Time at={createdAt} /></>
+  return <>{message === '' ? 'no message' : <>“<bdi>{message}</bdi>”</>}, <Time at={createdAt} /></>
 }
 
-function Automations({ frame: { urls }, projectId, automations, models, functions }: ProjectProps): Html {
-  if (automations.items.length === 0) return <Empty>There is no automation yet. A function that runs on the versions of a model is one.</Empty>
+function Automations({ frame: { urls }, projectId, automations, models, functions, mayWrite }: ProjectProps): Html {
+  if (automations.items.length === 0) return <Empty>There is no automation yet. {mayWrite && functions.length > 0 ? <>Make one of a <a href="#functions">function</a>.</> : null}</Empty>
   const modelNames = new Map(models.items.map(({ model }) => [model.id, model.name]))
   const functionNames = new Map(functions.map(({ id, name }) => [id, name]))
   return (

@@ -22,7 +22,7 @@ export function ProjectsPage({ frame, projectIds, isCut, problem }: ProjectsProp
       <form class="inline" method="get" action={urls.openProject}>
         <div class="field">
           <label for="id">Open a project by its id</label>
-          {problem === undefined ? null : <p class="error" id="id-error">{problem}</p>}
+          {problem === undefined ? null : <p class="complaint" id="id-error">{problem}</p>}
           <input id="id" name="id" type="text" autocomplete="off" spellcheck={false} required aria-describedby={problem === undefined ? undefined : 'id-error'} />
         </div>
         <button type="submit" class="second">Open</button>

@@ -13,10 +13,10 @@ export function RunRows({ urls, projectId, rows }: { readonly urls: Urls; readon
     <ul class="rows">
       {rows.map(({ run, automationName, version }) => (
         <li>
-          <span class="main"><a href={urls.run(projectId, run.id)}><bdi>{automationName ?? run.functionId}</bdi><span class="hidden">, run of {run.createdAt}</span></a> <StatusBadge status={run.status} /></span>
+          <span class="main titled"><a href={urls.run(projectId, run.id)}><bdi>{automationName ?? run.functionId}</bdi><span class="hidden">, run of {run.createdAt}</span></a> <StatusBadge status={run.status} /></span>
           <span class="quiet"><Time at={run.createdAt} /></span>
           <span class="detail">
-            {version === undefined || version.message === '' ? null : <>On <bdi>{cut(version.message, MESSAGE_CHARACTERS_MAX)}</bdi>. </>}
+            {version === undefined || version.message === '' ? null : <>On “<bdi>{cut(version.message, MESSAGE_CHARACTERS_MAX)}</bdi>”. </>}
             {run.message === null ? null : <bdi>{cut(run.message, MESSAGE_CHARACTERS_MAX)}</bdi>}
           </span>
         </li>

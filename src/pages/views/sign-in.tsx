@@ -23,7 +23,7 @@ export function SignInPage({ frame, next, problem, mayBeSignedIn = false }: Sign
         <div class={problem === undefined ? 'field' : 'field wrong'}>
           <label for={TOKEN_FIELD}>Token</label>
           <p class="hint" id="token-hint">Whoever runs this service makes one for you, such as with <code>stowage token</code>.</p>
-          {problem === undefined ? null : <p class="error" id="token-error" role="alert">{problem}</p>}
+          {problem === undefined ? null : <p class="complaint" id="token-error" role="alert">{problem}</p>}
           <input id={TOKEN_FIELD} name={TOKEN_FIELD} type="password" required autocomplete="current-password" spellcheck={false} autofocus aria-describedby={describedBy} aria-invalid={problem === undefined ? undefined : 'true'} />
         </div>
         <button type="submit">Sign in</button>
