@@ -4,6 +4,9 @@ import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import { type } from 'arktype'
 import * as v from 'valibot'
 import { z } from 'zod'
+import { levelRenamer } from '../../../bench/functions/level-renamer.ts'
+import { quantityTakeOff } from '../../../bench/functions/quantity-take-off.ts'
+import { ruleChecker } from '../../../bench/functions/rule-checker.ts'
 import { boolean, defineFunction, defineInputs, integer, number, resolveInputs, secret, select, text } from '../../../src/automation/index.ts'
 import { automated, definition, waiting } from '../../automation-server/support.ts'
 import { assertPlainForm } from './plain-form.ts'
@@ -40,6 +43,10 @@ test('what a schema of another library becomes is one, too, and what cannot beco
   for (const source of [z.object({ at: z.object({ x: z.number() }) }), z.object({ sizes: z.array(z.number()) }), z.object({ name: z.string().nullable() }), z.object({ either: z.union([z.string(), z.number()]) })]) {
     assert.throws(() => resolveInputs(source), { code: 'invalid_inputs_schema' })
   }
+})
+
+test('so are those of the example functions', () => {
+  for (const { inputs } of [levelRenamer, quantityTakeOff, ruleChecker]) assertPlainForm(inputs.toJSONSchema())
 })
 
 test('so is every schema that a server tells of its functions', async (t) => {

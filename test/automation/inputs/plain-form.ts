@@ -7,7 +7,7 @@ const ajv = new Ajv2020({ strict: true, strictRequired: true, strictTypes: true,
 const WORDS = ['title', 'description', 'default'] as const
 const ROOT_KEYWORDS: ReadonlySet<string> = new Set(['$schema', 'type', 'title', 'description', 'properties', 'required', 'additionalProperties'])
 /** What a renderer of forms that knows nothing but the six kinds can show, for each type. */
-const KEYWORDS: Readonly<Record<string, ReadonlySet<string>>> = {
+const KEYWORDS: Readonly<Record<string, ReadonlySet<string> | undefined>> = {
   string: new Set(['type', ...WORDS, 'minLength', 'maxLength', 'pattern', 'enum', 'oneOf', 'format', 'writeOnly']),
   number: new Set(['type', ...WORDS, 'exclusiveMinimum', 'minimum', 'exclusiveMaximum', 'maximum']),
   integer: new Set(['type', ...WORDS, 'exclusiveMinimum', 'minimum', 'exclusiveMaximum', 'maximum']),
@@ -29,10 +29,11 @@ export function assertPlainForm(given: unknown): void {
 }
 
 function assertControl(field: Json, where: string): void {
-  assert.equal(typeof field.type, 'string', where)
-  assert.deepEqual(Object.keys(field).filter((keyword) => KEYWORDS[String(field.type)]?.has(keyword) !== true), [], where)
+  const { type } = field
+  assert.ok(typeof type === 'string', where)
+  assert.deepEqual(Object.keys(field).filter((keyword) => KEYWORDS[type]?.has(keyword) !== true), [], where)
   assert.ok(field.enum === undefined || field.oneOf === undefined, where)
-  for (const choice of (field.oneOf ?? []) as readonly Json[]) assert.deepEqual([Object.keys(choice).sort().join(), typeof choice.const, typeof choice.title], ['const,title', 'string', 'string'], where)
+  for (const choice of (field.oneOf ?? []) as readonly Json[]) assert.deepEqual([Object.keys(choice).toSorted((a, b) => (a < b ? -1 : 1)), typeof choice.const, typeof choice.title], [['const', 'title'], 'string', 'string'], where)
   for (const choice of (field.enum ?? []) as readonly unknown[]) assert.equal(typeof choice, 'string', where)
   if (field.format !== undefined) assert.deepEqual([field.format, field.writeOnly, field.default], ['password', true, undefined], where)
 }
