@@ -9,6 +9,7 @@ import { SecretBox, type SecretKey } from './domain/secrets.ts'
 import { type RegisteredAs, withExecutor } from './executors/definitions.ts'
 import { FailureGuard } from './executors/failure-guard.ts'
 import { automationResources } from './http/resources.ts'
+import { AUTOMATION_AREA } from './openapi/area.ts'
 import { type AutomationLimits, DEFAULT_RUN_TIMES, positive, resolveAutomationLimits, type RunTimes, TIMER_MS_MAX } from './options.ts'
 import { RunQueue } from './queue.ts'
 import { withRunTokens } from './run-access.ts'
@@ -16,6 +17,7 @@ import { endLostRuns } from './sweep.ts'
 import { expireRuns, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
 import type { FunctionView } from './types.ts'
 
+/** What `automation` can be told. Everything has a default. */
 export interface AutomationOptions extends Partial<RunTimes> {
   readonly functions?: readonly RegisteredAs[]
   /** What seals secrets among inputs: the first one seals, all of them open. Without one, automations with secrets are refused. */
@@ -61,6 +63,7 @@ interface Attached<H> {
 }
 
 class Automation<H> implements AutomationExtension<H> {
+  readonly area: AutomationExtension<H>['area'] = AUTOMATION_AREA
   readonly #options: AutomationOptions
   readonly #functions = new FunctionRegistry()
   readonly #secrets: SecretBox

@@ -25,6 +25,7 @@ export interface AutomationLimits {
   readonly eventStreamsMax: number
 }
 
+/** The limits where a host chooses none. */
 export const DEFAULT_AUTOMATION_LIMITS: AutomationLimits = {
   bodyBytesMax: 262_144,
   reportBytesMax: 8 * MB,
@@ -74,4 +75,5 @@ export interface RunTimes {
   readonly keptMs: number
 }
 
+/** The times where a host chooses none: a lease of a minute, an hour for a run, a look for lost ones every ten seconds, runs kept for a year. */
 export const DEFAULT_RUN_TIMES: RunTimes = { leaseMs: 60_000, runMsMax: 3_600_000, sweepIntervalMs: 10_000, keptMs: 365 * 86_400_000 }
