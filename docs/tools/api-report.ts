@@ -42,8 +42,13 @@ function makeReport(entry: EntryPoint, folder: string): Report {
     file, text,
     exported: declared.map(([, , name]) => name),
     undocumented: declared.filter(([, comment]) => comment.includes('(undocumented)')).map(([, , name]) => name),
-    forgotten: messages.flatMap(({ messageId, text }) => (messageId === 'ae-forgotten-export' ? [/"(\w+)"/.exec(text)?.[1] ?? text] : [])),
+    forgotten: messages.flatMap(({ messageId, text }) => (messageId === 'ae-forgotten-export' ? [forgottenName(text)] : [])),
   }
+}
+
+/** Of two things with one name the second one is told with a number at its end. */
+function forgottenName(text: string): string {
+  return /"(\w+?)(?:_\d+)?"/.exec(text)?.[1] ?? text
 }
 
 function configOf({ types }: EntryPoint, file: string, folder: string): ExtractorConfig {

@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { AUTOMATION_AREA } from '../../src/automation-server/openapi/area.ts'
 import { openApiDocument } from '../../src/openapi/document.ts'
 import { REPOSITORY } from './entry-points.ts'
 
@@ -10,7 +11,7 @@ const REFERENCE = join(REPOSITORY, 'docs', 'reference')
 
 function renderHttp(): void {
   const bundle = join(TOOLS, 'node_modules', 'swagger-ui-dist')
-  const options = { dom_id: '#reference', docExpansion: 'list', deepLinking: true, defaultModelsExpandDepth: 0, supportedSubmitMethods: [], validatorUrl: null, spec: openApiDocument({ prefix: '' }) }
+  const options = { dom_id: '#reference', docExpansion: 'list', deepLinking: true, defaultModelsExpandDepth: 0, supportedSubmitMethods: [], validatorUrl: null, spec: openApiDocument({ prefix: '', areas: [AUTOMATION_AREA] }) }
   // A script's text ends at the first of its end tags, wherever that stands.
   const asScript = (text: string): string => text.replaceAll('</script', '<\\/script')
   const page = [

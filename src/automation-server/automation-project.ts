@@ -5,36 +5,67 @@ import type {
   Automation, AutomationChange, LogLine, Model, NewAutomation, NewModel, NewModelVersion, ObjectResult, Page, PageRequest, ResultFilter, Run, RunDetails, RunFilter, Version,
 } from './types.ts'
 
+/** The models of a project. */
+export interface ProjectModels {
+  /** Names need not be unique. */
+  create(model: NewModel): Promise<Model>
+  /** Rejects with `not_found`. */
+  get(modelId: string): Promise<Model>
+  /** The oldest first. */
+  list(request?: PageRequest): Promise<Page<Model>>
+}
+
+/** The versions of the models of a project. */
+export interface ProjectVersions {
+  /** Rejects with `objects_missing` when the root is not held or something below it is missing. Starts the automations that wait for it. */
+  create(modelId: string, version: NewModelVersion, options?: CallOptions): Promise<Version>
+  /** Rejects with `not_found`. */
+  get(modelId: string, versionId: string): Promise<Version>
+  /** The newest first. Rejects with `not_found` for a model that there is not. */
+  list(modelId: string, request?: PageRequest): Promise<Page<Version>>
+}
+
+/** The automations of a project. Secrets among their inputs are shown as `******`. */
+export interface ProjectAutomations {
+  /**
+   * Rejects with `not_found` for a function or model that there is not, with `InputsError` for inputs that the function does not take, and with
+   * `not_supported` for secrets where there is no key for them.
+   */
+  create(automation: NewAutomation): Promise<Automation>
+  /** Rejects with `not_found`. */
+  get(automationId: string): Promise<Automation>
+  /** The oldest first. */
+  list(request?: PageRequest): Promise<Page<Automation>>
+  /** Runs that exist keep the inputs that they were made with. Rejects as `create`. */
+  change(automationId: string, change: AutomationChange): Promise<Automation>
+  /** Its runs stay. Rejects with `not_found`. */
+  remove(automationId: string): Promise<void>
+}
+
+/** The runs of a project. */
+export interface ProjectRuns {
+  /** On the latest version by default. Rejects with `not_found`, and with `conflict` where the model has no version yet. */
+  start(automationId: string, options?: { readonly versionId?: string }): Promise<Run>
+  /** Rejects with `not_found`. */
+  get(runId: string): Promise<RunDetails>
+  /** The newest first. */
+  list(filter?: RunFilter): Promise<Page<Run>>
+  /** Of a canceled run nothing is taken any more. Rejects with `conflict` for one that has ended. */
+  cancel(runId: string): Promise<Run>
+  /** The same function on the same version with the same inputs, as a new run. Rejects with `conflict` while the run has not ended. */
+  rerun(runId: string): Promise<Run>
+  /** Annotations, in the order in which they were reported. */
+  results(runId: string, filter?: ResultFilter): Promise<Page<ObjectResult>>
+  /** Lines of the log, in the order in which they came. */
+  logs(runId: string, request?: PageRequest): Promise<Page<LogLine>>
+}
+
 /** Automation of one project in process: everything that HTTP does, without HTTP and without access control. Throws `StowageError` as HTTP would answer it. */
 export interface AutomationProject {
-  readonly models: {
-    create(model: NewModel): Promise<Model>
-    get(modelId: string): Promise<Model>
-    list(request?: PageRequest): Promise<Page<Model>>
-  }
-  readonly versions: {
-    /** Rejects with `objects_missing` when the root is not held or something below it is missing. Starts the automations that wait for it. */
-    create(modelId: string, version: NewModelVersion, options?: CallOptions): Promise<Version>
-    get(modelId: string, versionId: string): Promise<Version>
-    list(modelId: string, request?: PageRequest): Promise<Page<Version>>
-  }
-  readonly automations: {
-    create(automation: NewAutomation): Promise<Automation>
-    get(automationId: string): Promise<Automation>
-    list(request?: PageRequest): Promise<Page<Automation>>
-    change(automationId: string, change: AutomationChange): Promise<Automation>
-    remove(automationId: string): Promise<void>
-  }
-  readonly runs: {
-    /** On the latest version by default. */
-    start(automationId: string, options?: { readonly versionId?: string }): Promise<Run>
-    get(runId: string): Promise<RunDetails>
-    list(filter?: RunFilter): Promise<Page<Run>>
-    cancel(runId: string): Promise<Run>
-    rerun(runId: string): Promise<Run>
-    results(runId: string, filter?: ResultFilter): Promise<Page<ObjectResult>>
-    logs(runId: string, request?: PageRequest): Promise<Page<LogLine>>
-  }
+  readonly models: ProjectModels
+  readonly versions: ProjectVersions
+  readonly automations: ProjectAutomations
+  readonly runs: ProjectRuns
 }
 
 /** Throws `invalid_id`. */

@@ -1,7 +1,7 @@
 /// <reference types="node" preserve="true" />
 
 export { automation, type AutomationExtension, type AutomationOptions } from './automation.ts'
-export type { AutomationProject } from './automation-project.ts'
+export type { AutomationProject, ProjectAutomations, ProjectModels, ProjectRuns, ProjectVersions } from './automation-project.ts'
 export type { FunctionDefinition } from './domain/functions.ts'
 export type { CommandOptions } from './executors/command.ts'
 export { readCommandSchema } from './executors/command-schema.ts'

@@ -25,6 +25,7 @@ export interface AutomationLimits {
   readonly eventStreamsMax: number
 }
 
+/** The limits where a host chooses none. */
 export const DEFAULT_AUTOMATION_LIMITS: AutomationLimits = {
   bodyBytesMax: 262_144,
   reportBytesMax: 8 * MB,
@@ -59,7 +60,10 @@ export function positive(name: string, value: number, max: number = Number.MAX_S
   throw new RangeError(`${name} is ${value}; it must be an integer from 1 to ${max}`)
 }
 
-/** Times of runs, in milliseconds. */
+/** A timer of Node that is set to more fires at once. 24 days. */
+export const TIMER_MS_MAX: number = 2 ** 31 - 1
+
+/** Times of runs, in milliseconds; all but `keptMs` are 24 days at most. */
 export interface RunTimes {
   /** How long a run may be silent: whoever runs it renews its lease, or it becomes a time-out. */
   readonly leaseMs: number
@@ -71,4 +75,5 @@ export interface RunTimes {
   readonly keptMs: number
 }
 
+/** The times where a host chooses none: a lease of a minute, an hour for a run, a look for lost ones every ten seconds, runs kept for a year. */
 export const DEFAULT_RUN_TIMES: RunTimes = { leaseMs: 60_000, runMsMax: 3_600_000, sweepIntervalMs: 10_000, keptMs: 365 * 86_400_000 }

@@ -9,6 +9,7 @@ export interface Page<T> {
   readonly cursor: string | null
 }
 
+/** Which part of a list. */
 export interface PageRequest {
   /** From 1 to 1,000; 100 by default. */
   readonly limit?: number
@@ -16,6 +17,7 @@ export interface PageRequest {
   readonly cursor?: string
 }
 
+/** A named line of versions. */
 export interface Model {
   readonly id: string
   readonly name: string
@@ -24,6 +26,7 @@ export interface Model {
   readonly latestVersionId: string | null
 }
 
+/** A state of a model: the graph below one object. */
 export interface Version {
   readonly id: string
   readonly modelId: string
@@ -47,8 +50,10 @@ export interface FunctionView {
   readonly inputs: InputsSchema
 }
 
+/** `version`: every new version of the model starts it, and it can be started by hand. `manual`: only by hand. */
 export type AutomationTrigger = 'version' | 'manual'
 
+/** A function that runs on the versions of a model, with inputs. */
 export interface Automation {
   readonly id: string
   readonly name: string
@@ -62,18 +67,21 @@ export interface Automation {
   readonly updatedAt: string
 }
 
+/** What started a run. */
 export interface RunCause {
   readonly kind: 'version' | 'manual' | 'rerun'
   /** The run that was run again. */
   readonly runId: string | null
 }
 
+/** A file that a run stored. */
 export interface RunArtifact {
   readonly id: string
   readonly name: string
   readonly sizeBytes: number
 }
 
+/** One run of an automation, as lists show it. */
 export interface Run {
   readonly id: string
   readonly automationId: string
@@ -103,6 +111,7 @@ export interface RunDetails extends Run {
   readonly result: JsonObject | null
 }
 
+/** Which runs, and which part of them. */
 export interface RunFilter extends PageRequest {
   readonly automationId?: string
   readonly modelId?: string
@@ -110,6 +119,7 @@ export interface RunFilter extends PageRequest {
   readonly status?: RunStatus
 }
 
+/** Which annotations of a run, and which part of them. */
 export interface ResultFilter extends PageRequest {
   readonly level?: ResultLevel
   readonly category?: string
@@ -118,16 +128,19 @@ export interface ResultFilter extends PageRequest {
 
 export type { LogLine, ObjectResult }
 
+/** A model to create. */
 export interface NewModel {
   readonly name: string
 }
 
+/** A version to create. */
 export interface NewModelVersion {
   readonly rootObjectId: string
   readonly message: string
   readonly source?: string | null
 }
 
+/** An automation to create. */
 export interface NewAutomation {
   readonly name: string
   readonly functionId: string

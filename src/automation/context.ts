@@ -7,12 +7,17 @@ export type AnnotatedObject = string | { readonly id: string; readonly applicati
 
 /** Lines for who looks at the run. Fields are shown behind the message. */
 export interface RunLog {
+  /** For who looks for a fault. */
   debug(message: string, fields?: object): void
+  /** What happens. */
   info(message: string, fields?: object): void
+  /** What may be wrong. */
   warn(message: string, fields?: object): void
+  /** What is wrong. */
   error(message: string, fields?: object): void
 }
 
+/** What `createNewVersionInProject` can be told. */
 export interface NewVersionOptions {
   /** Where the version goes. The model of the triggering version by default; required in another project. */
   readonly modelId?: string
@@ -53,8 +58,11 @@ export interface AutomationContext<Inputs = unknown> {
    * metadata that JSON cannot hold, `invalid_request` for what is too large and `overloaded` when more waits for delivery than may.
    */
   attachErrorToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void
+  /** What should be looked at. Throws as `attachErrorToObjects`. */
   attachWarningToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void
+  /** What is right with them. Throws as `attachErrorToObjects`. */
   attachSuccessToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void
+  /** What is worth knowing of them. Throws as `attachErrorToObjects`. */
   attachInfoToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void
   /**
    * Turns a value into objects, uploads those that the project lacks and makes a version of them: unchanged parts of a received model keep their ids.

@@ -1,8 +1,10 @@
 import type { AutomationContext } from './context.ts'
 import { type InferInputs, type InputsSource, type ResolvedInputs, resolveInputs } from './inputs/resolve.ts'
 
+/** The code of a function. It marks the run through `context`; what it throws is an exception, unless it is `RunFailed`. */
 export type FunctionBody<Inputs> = (context: AutomationContext<Inputs>, inputs: Inputs) => void | Promise<void>
 
+/** What is said of a function beside its code and its inputs. */
 export interface FunctionOptions {
   /** What people call it. The name of the body by default. */
   readonly name?: string

@@ -15,6 +15,11 @@ const ERROR: Schema = {
     statusCode: { type: 'integer', minimum: 400, maximum: 599, description: 'The status of the answer.' },
     code: { type: 'string', enum: CODES, description: 'For programs; it does not change.' },
     ids: { type: 'array', maxItems: 100, items: { type: 'string' }, description: 'With `objects_missing`: the first hundred ids that are not held.' },
+    issues: {
+      type: 'array',
+      items: { type: 'object', required: ['path', 'message'], properties: { path: { type: 'string' }, message: { type: 'string' } } },
+      description: 'With `invalid_inputs`: each input that is wrong, and why.',
+    },
   },
 }
 

@@ -68,6 +68,8 @@ export interface MediaType {
   readonly schema?: Schema
   readonly examples?: Examples
   readonly encoding?: Readonly<Record<string, Encoding>>
+  /** What the data of each server-sent event is, by its name: OpenAPI 3.1 has no word for it. */
+  readonly 'x-events'?: Readonly<Record<string, Schema>>
 }
 
 export type Content = Readonly<Record<string, MediaType>>

@@ -16,6 +16,7 @@ import { Sessions } from './session.ts'
 import { SignInCodes } from './sign-in-codes.ts'
 import { WEB } from './urls.ts'
 
+/** What `pages` can be told. */
 export interface PagesOptions<H = unknown> {
   /** Whose projects, automations and runs are shown. It belongs to the same service. */
   readonly automation: AutomationExtension<H>
@@ -30,6 +31,7 @@ export interface PagesOptions<H = unknown> {
   readonly origin?: string
 }
 
+/** Who is signed in by a link. */
 export interface SignInLinkOptions {
   /** The token that whoever opens the link is signed in with. */
   readonly token: string

@@ -5,7 +5,7 @@ import { FuzzedServer } from '../openapi/fuzz.ts'
 const { STOWAGE_FUZZ_SEED, STOWAGE_FUZZ_PATH, STOWAGE_FUZZ_SECONDS = '15' } = process.env
 const timeMs = Number(STOWAGE_FUZZ_SECONDS) * 1_000
 const seed = STOWAGE_FUZZ_SEED === undefined ? Date.now() & 0x7fff_ffff : Number(STOWAGE_FUZZ_SEED)
-const options = { timeMs, seed, ...(STOWAGE_FUZZ_PATH === undefined ? {} : { path: STOWAGE_FUZZ_PATH }) }
+const options = { effort: { timeMs }, seed, ...(STOWAGE_FUZZ_PATH === undefined ? {} : { path: STOWAGE_FUZZ_PATH }) }
 
 const PROPERTIES = ['valid', 'hostile', 'broken'] as const
 

@@ -1,5 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
+import type { Parameter, Schema } from '../../src/openapi/types.ts'
 import type { Sent } from '../mounts/ask.ts'
 import { IDS, jsonTexts, valuesOf } from './arbitrary-values.ts'
 import type { Conformance, Found } from './conformance.ts'
@@ -24,11 +25,15 @@ const HEADER_VALUES: Readonly<Record<string, readonly string[]>> = {
   'access-control-request-method': ['GET', 'x', ''],
   'access-control-request-headers': ['authorization', '*', 'x'.repeat(2_000)],
   'x-http-method-override': ['DELETE'],
+  'idempotency-key': ['', 'again', 'x'.repeat(300)],
+  'last-event-id': ['', '0.0', '1.0', '999999999999999.9999999999', '-1.0', '1', '1.1.1'],
   te: ['trailers'],
   'transfer-encoding': ['chunked'],
 }
 const QUERIES: readonly string[] = [
   'strict', 'strict=0', 'archive=gzip', 'archive=zip', 'archive', 'have=child0', 'have=', 'have=%00', 'have=%ff', 'have=unknown', 'have=root@0123456789abcdef', 'have=@', `have=${'x'.repeat(513)}`, 'have=a&'.repeat(101), '%', '&&&', '=', '__proto__=1', '?', 'x[]=1',
+  'limit=0', 'limit=1', 'limit=1001', 'limit=1e3', 'limit=', 'limit=1&limit=2', 'cursor=', 'cursor=0', 'cursor=ffffffffffffffffffffffffffffffff', 'cursor=0.0', 'cursor=..', 'cursor=-', 'cursor=fffffff.ffffffff', 'status=running', 'status=', 'level=ERROR',
+  'level=error', 'objectId=', `category=${'x'.repeat(5_000)}`, 'automationId=x', 'name=', 'name=%00', 'name=a&name=b', `name=${'x'.repeat(300)}`, 'name=..%2F..%2Fetc',
 ]
 
 /** Requests that follow the document in everything. */
@@ -46,19 +51,26 @@ function validRequestsOf(conformance: Conformance, found: Found): fc.Arbitrary<S
   const parameters = parametersOf(conformance, found)
   const optional = parameters.filter((one) => one.in !== 'path').map((one) => {
     const values = one.in === 'header' ? fc.constantFrom(...Object.values(one.examples ?? { none: { value: 'identity' } }).map(({ value }) => String(value))) : valuesOf(conformance, one.schema)
-    return fc.option(values, { freq: 3, nil: undefined }).map((value) => ({ one, value }))
+    return fc.option(values, { freq: one.required === true ? 20 : 3, nil: undefined }).map((value) => ({ one, value }))
   })
   const content = Object.entries(found.operation.requestBody?.content ?? {})
   const bodies = content.map(([type, { schema, examples }]) => {
     const values = schema?.contentMediaType === 'application/gzip' ? fc.constantFrom(...Object.values(examples ?? {}).map(({ value }) => value)) : valuesOf(conformance, schema ?? {})
     return values.map((value) => encoded(type, value))
   })
-  const ids = fc.tuple(fc.constantFrom(...PROJECTS), fc.constantFrom('root', 'root', 'child0', 'incomplete', ...IDS))
-  return fc.tuple(ids, fc.tuple(...optional), bodies.length === 0 ? fc.constant({}) : fc.oneof(...bodies)).map(([[project, object], chosen, body]) => {
-    const path = found.template.replace('{projectId}', encodeURIComponent(project)).replace('{objectId}', encodeURIComponent(object))
+  const places = parameters.filter((one) => one.in === 'path').map(({ name, schema }) => pathValues(conformance, name, schema).map((value) => [name, value] as const))
+  return fc.tuple(fc.tuple(...places), fc.tuple(...optional), bodies.length === 0 ? fc.constant({}) : fc.oneof(...bodies)).map(([values, chosen, body]) => {
+    const path = values.reduce((whole, [name, value]) => whole.replace(`{${name}}`, () => encodeURIComponent(value)), found.template)
     const bare: Sent = { method: found.method.toUpperCase(), path, ...body }
     return chosen.filter(({ value, one }) => value !== undefined && !(one.name === 'Content-Encoding')).reduce((sent, { one, value }) => withParameter(sent, one, value), bare)
   })
+}
+
+function pathValues(conformance: Conformance, name: string, schema: Schema): fc.Arbitrary<string> {
+  if (name === 'projectId') return fc.constantFrom(...PROJECTS)
+  if (name === 'objectId') return fc.constantFrom('root', 'root', 'child0', 'incomplete', ...IDS)
+  const made = conformance.resolve<Parameter>({ $ref: `#/components/parameters/${name[0].toUpperCase()}${name.slice(1)}` }).examples ?? {}
+  return fc.oneof({ weight: 5, arbitrary: fc.constantFrom(...Object.values(made).map(({ value }) => String(value))) }, { weight: 1, arbitrary: valuesOf(conformance, schema) as fc.Arbitrary<string> })
 }
 
 type Change = (sent: Sent) => Sent

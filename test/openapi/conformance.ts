@@ -62,11 +62,13 @@ export class Conformance {
 
   /** What is wrong with a value by a schema of the document. */
   valueProblems(pointer: readonly string[], value: unknown): string[] {
-    const ref = `${ID}#/${pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')}`
-    let validate = this.#compiled.get(ref)
+    // Most errors are described alike, and to compile a schema takes longer than all else here.
+    const text = JSON.stringify(pointed(this.document, pointer))
+    let validate = this.#compiled.get(text)
     if (validate === undefined) {
-      validate = this.#ajv.compile({ $ref: ref })
-      this.#compiled.set(ref, validate)
+      const place = pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')
+      validate = this.#ajv.compile({ $ref: `${ID}#/${place}` })
+      this.#compiled.set(text, validate)
     }
     if (validate(value)) return []
     return (validate.errors ?? []).map(({ instancePath, message }) => `${pointer.join('/')}: ${instancePath} ${message}`)

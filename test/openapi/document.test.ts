@@ -2,15 +2,17 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { memoryBackend } from '../../adapters/memory.ts'
+import { automation } from '../../src/automation-server/index.ts'
+import { AUTOMATION_AREA } from '../../src/automation-server/openapi/area.ts'
 import { createObjectService, ERROR_STATUS, openAccess } from '../../src/index.ts'
 import { composeDocument } from '../../src/openapi/compose.ts'
 import { openApiDocument } from '../../src/openapi/document.ts'
-import type { Examples, MediaType, Response } from '../../src/openapi/types.ts'
+import type { Examples, MediaType, OpenApiDocument, Response } from '../../src/openapi/types.ts'
 import { served } from '../http/served.ts'
 import { ask } from '../mounts/ask.ts'
 import { Conformance } from './conformance.ts'
 
-const document = openApiDocument({ prefix: '' })
+const document = openApiDocument({ prefix: '', areas: [AUTOMATION_AREA] })
 const conformance = new Conformance(document)
 
 test('the document is one of OpenAPI 3.1, and the interface that it describes is 1.0.0', async () => {
@@ -39,22 +41,20 @@ test('operation ids are the names of the contract, each once', () => {
 })
 
 test('the routes of a service are the paths of its document, method by method', async (t) => {
-  const { port } = await served(t)
+  const { port, service } = await served(t, { extensions: [automation()] })
   for (const [template, item] of Object.entries(document.paths)) {
     const { headers } = await ask(port, { method: 'OPTIONS', path: template.replaceAll(/\{[^}]+\}/g, 'x') })
     const documented = Object.keys(item).filter((key) => key !== 'parameters').map((method) => method.toUpperCase())
     assert.deepEqual((headers.allow ?? '').split(', ').sort(), documented.sort(), template)
   }
-  const service = createObjectService({ backend: memoryBackend(), access: openAccess() })
   const beginnings = new Set(Object.keys(document.paths).map((template) => template.split('{')[0]))
   assert.deepEqual(new Set(service.beginnings), beginnings)
   const endpoints = Object.values(service.endpoints).map(({ path }) => path.replaceAll(/:(\w+)/g, '{$1}'))
   for (const path of endpoints) assert.ok(path in document.paths, path)
-  await service.close()
 })
 
-/** Codes that no route answers with. */
-const NOT_OVER_HTTP: ReadonlySet<string> = new Set(['invalid_inputs', 'invalid_inputs_schema'])
+/** What no route answers with: functions are registered in process. */
+const NOT_OVER_HTTP: ReadonlySet<string> = new Set(['invalid_inputs_schema'])
 
 test('every error code is documented, and with its own status', () => {
   const told = new Map<string, Set<string>>()
@@ -100,6 +100,16 @@ test('a service describes itself, below its prefix, to everybody', async (t) => 
   assert.deepEqual(await ask(port, { path, headers: { 'if-none-match': etag } }).then(({ status, body }) => [status, body]), [304, ''])
   assert.equal((await ask(port, { path, headers: { 'if-match': '"other"' } })).status, 412)
   assert.equal((await ask(port, { path: '/api/openapi.json' })).status, 404)
+})
+
+test('a service with automation describes that as well, and one without does not', async () => {
+  for (const extensions of [[], [automation()]]) {
+    const service = createObjectService({ backend: memoryBackend(), access: openAccess(), extensions })
+    const described = (await (await service.fetch(new Request('http://in.process/api/openapi.json'))).json()) as OpenApiDocument
+    assert.deepEqual(described, JSON.parse(JSON.stringify(openApiDocument({ prefix: '', areas: extensions.flatMap(({ area }) => area ?? []) }))))
+    assert.equal('/api/v1/projects/{projectId}/runs/{runId}' in described.paths, extensions.length > 0)
+    await service.close()
+  }
 })
 
 test('areas that give one name to two things are refused', () => {

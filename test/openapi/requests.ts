@@ -28,10 +28,13 @@ export function exampleRequests(conformance: Conformance, found: Found): Example
   const method = found.method.toUpperCase()
   const path = examplePath(conformance, found)
   const content = Object.entries(found.operation.requestBody?.content ?? {})
-  const plain: ExampleRequest[] = content.length === 0
+  const others = parametersOf(conformance, found).filter((one) => one.in !== 'path')
+  const needed = others.filter((one) => one.required === true)
+  const bare: ExampleRequest[] = content.length === 0
     ? [{ name: 'root', sent: { method, path } }]
     : content.flatMap(([type, { examples = {} }]) => Object.entries(examples).map(([name, { value }]) => ({ name, sent: { method, path, ...encoded(type, value) } })))
-  const optional = parametersOf(conformance, found).filter((one) => one.in !== 'path')
+  const plain = bare.map(({ name, sent }) => ({ name, sent: needed.reduce((whole, parameter) => withParameter(whole, parameter, firstValue(parameter.examples)), sent) }))
+  const optional = others.filter((one) => one.required !== true)
   return [...plain, ...optional.flatMap((parameter) => Object.entries(parameter.examples ?? {}).map(([name, { value }]) => ({ name: `${parameter.name}: ${name}`, sent: withParameter(plain[0].sent, parameter, value) })))]
 }
 
@@ -48,6 +51,7 @@ export function encoded(type: string, value: unknown): Pick<Sent, 'headers' | 'b
     return { headers: Object.fromEntries(new Headers(headers)), body: body as Uint8Array }
   }
   const headers = { 'content-type': type }
+  if (type === 'application/octet-stream') return { headers, body: Buffer.from(String(value)) }
   if (type === 'application/gzip') return { headers, body: gzipSync(JSON.stringify(value)) }
   if (type === 'application/x-www-form-urlencoded') return { headers, body: formText(value as Readonly<Record<string, unknown>>) }
   return { headers, body: JSON.stringify(value) }

@@ -13,6 +13,7 @@ export interface InProcessFunction extends Pick<FunctionDefinition, 'id' | 'rele
 /** A function that runs as a command, in a process of its own for each run. `readCommandSchema` tells what its inputs are. */
 export interface CommandFunction extends Omit<FunctionDefinition, 'executor'>, CommandOptions {}
 
+/** A function as it can be registered: in this process, as a command, or with an executor of the host's own. */
 export type RegisteredAs = FunctionDefinition | InProcessFunction | CommandFunction
 
 /** Each kind of function with what runs it. Throws `TypeError` and `RangeError`. */

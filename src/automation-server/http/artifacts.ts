@@ -19,7 +19,7 @@ export function artifactResources<H>({ domain, context: { guard } }: HttpDeps<H>
   ]
 }
 
-function artifactAnswer(artifacts: Artifacts, record: ArtifactRecord, { headers, signal }: Pick<Exchange<unknown>, 'headers' | 'signal'>): Answer {
+function artifactAnswer(artifacts: Artifacts, record: ArtifactRecord, { method, headers, signal }: Pick<Exchange<unknown>, 'method' | 'headers' | 'signal'>): Answer {
   const { sizeBytes, sha256, name } = record
   const etag = `"${sha256.slice(0, ETAG_HEX_DIGITS)}"`
   const common = {
@@ -28,7 +28,8 @@ function artifactAnswer(artifacts: Artifacts, record: ArtifactRecord, { headers,
   }
   checkIfMatch(headers, etag)
   if (isUnmodified(headers, etag)) return { status: 304, headers: common }
-  const range = requestedRange(headers, etag, sizeBytes)
+  // A range of a HEAD has no meaning (RFC 9110 section 14.2).
+  const range = method === 'HEAD' ? undefined : requestedRange(headers, etag, sizeBytes)
   const { start, end } = range ?? { start: 0, end: sizeBytes }
   return {
     status: range === undefined ? 200 : 206,

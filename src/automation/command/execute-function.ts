@@ -3,6 +3,7 @@ import type { InferInputs, InputsSource } from '../inputs/resolve.ts'
 import { isCalledByMainModule } from './main-module.ts'
 import type { ProcessTimes } from './run-process.ts'
 
+/** What `executeFunction` can be told. */
 export interface ExecuteOptions extends FunctionOptions, ProcessTimes {
   /** Whether this call is the program. By default it is where node was started with the file that calls. */
   readonly main?: boolean

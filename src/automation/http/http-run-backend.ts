@@ -8,6 +8,7 @@ import type { NewArtifact, NewVersion, RunBackend, RunLease, SignalOptions, Trig
 import { RUN_STATUS_RANK, type RunFile, type RunReport, type RunStatus } from '../run-data.ts'
 import { Scrubber } from '../run/scrubber.ts'
 
+/** What `httpRunBackend` can be told. */
 export interface HttpRunBackendOptions {
   readonly fetch?: Fetch
   /** How long the server may say nothing. 60,000 by default. */

@@ -14,6 +14,7 @@ import { RunContext, type RunContextParts } from './run-context.ts'
 import { Scrubber } from './scrubber.ts'
 import { cut, describeThrown, explainThrown, messageText, TEXT_LIMITS } from './texts.ts'
 
+/** What a run is about, and where it reports. */
 export interface RunOptions {
   readonly backend: RunBackend
   readonly runData: AutomationRunData
@@ -63,6 +64,7 @@ export function runFunction(automationFunction: AutomationFunction, options: Run
   return startRun(automationFunction, options).outcome
 }
 
+/** Starts a run whose end can be brought about from outside. Throws nothing: what goes wrong is its outcome. */
 export function startRun(automationFunction: AutomationFunction, options: RunOptions): StartedRun {
   const run = new Run(automationFunction, options)
   return { outcome: run.run(), fail: (error, graceMs) => run.fail(error, graceMs), stop: (reason, graceMs) => run.stop(reason, graceMs) }

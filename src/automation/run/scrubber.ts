@@ -27,6 +27,7 @@ export class Scrubber {
     this.#patterns = [...new Set(removed.flatMap(piecesOf).flatMap(patternsOf))].map((pattern) => new RegExp(pattern, 'g'))
   }
 
+  /** The text without the secrets. */
   text(text: string): string {
     if (this.#whole.length === 0) return text
     let clean = text

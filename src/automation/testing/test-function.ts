@@ -6,6 +6,7 @@ import type { AutomationRunData, JsonObject, LogLine, ObjectResult } from '../ru
 import { runFunction, type RunOutcome } from '../run/run-function.ts'
 import { MemoryRunBackend, type TestArtifact, type TestVersion } from './memory-run-backend.ts'
 
+/** What `testFunction` can be told. */
 export interface TestFunctionOptions extends FunctionOptions {
   /** As a runner would pass them: JSON, not yet checked. */
   readonly inputs?: JsonObject
@@ -39,6 +40,7 @@ export interface TestedRun {
  * function that it returned. Resolves however the function ends. What it throws in timers and in promises that nobody waits for is the test runner's to report.
  */
 export function testFunction(automationFunction: AutomationFunction, options: Omit<TestFunctionOptions, keyof FunctionOptions>): Promise<TestedRun>
+/** The same for a body that no function was made of yet. Throws as `defineFunction` does. */
 export function testFunction<Source extends InputsSource>(body: FunctionBody<InferInputs<Source>>, Inputs: Source, options: TestFunctionOptions): Promise<TestedRun>
 export function testFunction(first: AutomationFunction | FunctionBody<object>, second: TestFunctionOptions | InputsSource, third?: TestFunctionOptions): Promise<TestedRun> {
   if (typeof first === 'object') return tested(first, second as TestFunctionOptions)

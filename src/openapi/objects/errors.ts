@@ -45,7 +45,7 @@ export function faults(codes: readonly StowageErrorCode[], messages: Readonly<Re
   }
   const said = { ...MESSAGES, ...messages }
   const cases = [...byStatus].map(([status, same]) => ({
-    codes: same, message: said[status], ...(same.includes('objects_missing') ? { ids: [UNKNOWN_ID] } : {}),
+    codes: same, message: said[status], ...(same.includes('objects_missing') && messages[status] === undefined ? { ids: [UNKNOWN_ID] } : {}),
   }))
   return errorResponses(cases, OWN_HEADERS)
 }
