@@ -91,7 +91,7 @@ browserTest('signed in by a link, a function is set up and run, and its run is f
   await makeAndRun(page, site, fillFormWrong)
   await page.evaluate(() => Object.assign(globalThis, { isStillThere: true }))
   assert.equal(await page.getByRole('progressbar').getAttribute('value'), '0.4')
-  await page.getByText('12 objects').click()
+  await page.getByText('12 objects', { exact: true }).click()
   gate.open()
   await page.getByRole('button', { name: 'Run again' }).waitFor()
   assert.match(await page.getByRole('status').innerText(), /^Succeeded: 4 of 5 walls/)
