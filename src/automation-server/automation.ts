@@ -20,8 +20,11 @@ import type { FunctionView } from './types.ts'
 /** What `automation` can be told. Everything has a default. */
 export interface AutomationOptions extends Partial<RunTimes> {
   readonly functions?: readonly RegisteredAs[]
-  /** What seals secrets among inputs: the first one seals, all of them open. Without one, automations with secrets are refused. */
-  readonly secretKeys?: readonly SecretKey[]
+  /**
+   * What seals secrets among inputs: the first one seals, all of them open. Without one, automations with secrets are refused. A function is called once,
+   * when the storage is open.
+   */
+  readonly secretKeys?: readonly SecretKey[] | (() => Promise<readonly SecretKey[]>)
   readonly limits?: Partial<AutomationLimits>
   /** Runs at a time. 2 by default. */
   readonly concurrency?: number
@@ -79,7 +82,7 @@ class Automation<H> implements AutomationExtension<H> {
   constructor(options: AutomationOptions) {
     const { leaseMs, runMsMax, sweepIntervalMs, keptMs } = { ...DEFAULT_RUN_TIMES, ...options }
     this.#options = options
-    this.#secrets = new SecretBox(options.secretKeys ?? [])
+    this.#secrets = new SecretBox(typeof options.secretKeys === 'function' ? [] : options.secretKeys ?? [])
     this.#limits = resolveAutomationLimits(options.limits)
     this.#times = {
       leaseMs: positive('leaseMs', leaseMs, TIMER_MS_MAX), runMsMax: positive('runMsMax', runMsMax, TIMER_MS_MAX),
@@ -114,6 +117,8 @@ class Automation<H> implements AutomationExtension<H> {
 
   /** What was lost while nobody looked is found now, and from then on every `sweepIntervalMs`. */
   async open(): Promise<void> {
+    const { secretKeys } = this.#options
+    if (typeof secretKeys === 'function') this.#secrets.take(await secretKeys())
     this.#parts.queue.wake()
     this.#sweeps.soon()
   }

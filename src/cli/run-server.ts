@@ -46,8 +46,8 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   const { backend, kind } = await storageOf(options.data, options.storage)
   let announce: (url: string) => void = () => undefined
   const announced = new Promise<string>((resolve) => (announce = resolve))
-  const auto = automation({ secretKeys: [await secretKeyFromFolder(options.data)], serverUrl: () => announced })
-  const web = await pagesOf(options, auto)
+  const auto = automation({ secretKeys: async () => [await secretKeyFromFolder(options.data)], serverUrl: () => announced })
+  const web = pagesOf(options, auto)
   const extensions = [auto, ...(web === undefined ? [] : [web])]
   const service = createService({ backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) }, command)
   let metrics: Server | undefined

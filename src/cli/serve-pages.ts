@@ -22,8 +22,8 @@ export function addPages(command: Command): void {
 }
 
 /** The pages that a server is to have, if any. What keeps people signed in stays in the data folder. */
-export async function pagesOf({ data, host, pages: wanted = isLoopback(host) }: PagesServeOptions, automation: AutomationExtension): Promise<PagesExtension | undefined> {
-  return wanted ? pages({ automation, sessionKey: await sessionKeyFromFolder(data) }) : undefined
+export function pagesOf({ data, host, pages: wanted = isLoopback(host) }: PagesServeOptions, automation: AutomationExtension): PagesExtension | undefined {
+  return wanted ? pages({ automation, sessionKey: () => sessionKeyFromFolder(data) }) : undefined
 }
 
 export interface PagesLine {

@@ -22,9 +22,9 @@ export interface PagesOptions<H = unknown> {
   readonly automation: AutomationExtension<H>
   /**
    * 32 bytes that seal the cookie of whoever is signed in. By default they are new with every start, so that a restart signs everybody out; several
-   * processes behind one address need the same ones.
+   * processes behind one address need the same ones. A function is called once, when the storage is open.
    */
-  readonly sessionKey?: Uint8Array
+  readonly sessionKey?: Uint8Array | (() => Promise<Uint8Array>)
   /** How long somebody stays signed in, in milliseconds, unless the token ends before. 12 hours by default. */
   readonly sessionMs?: number
   /** Where browsers find the service, such as `https://models.example`: needed only behind a proxy that changes `Host`. */
@@ -92,6 +92,10 @@ class Pages<H> implements PagesExtension<H> {
       ...runResources(server),
       ...nothing(server),
     ]
+  }
+
+  async open(): Promise<void> {
+    await this.#attached?.sessions.open()
   }
 
   /** The cookie says who asks, on the few paths of the API that browsers go to by themselves. */

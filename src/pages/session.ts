@@ -4,9 +4,11 @@ import { EncryptJWT, errors, jwtDecrypt } from 'jose'
 import type { Clock } from '../clock.ts'
 import { StowageError } from '../errors.ts'
 
+export type SessionKey = Uint8Array | (() => Promise<Uint8Array>)
+
 export interface SessionOptions {
   /** 32 bytes. A new one with every start by default, so that a restart signs everybody out. */
-  readonly key?: Uint8Array | undefined
+  readonly key?: SessionKey | undefined
   readonly sessionMs: number
   readonly clock: Clock
 }
@@ -25,16 +27,22 @@ const NAMES: readonly string[] = [HOST_NAME, SECURE_NAME, PLAIN_NAME]
 
 /** Keeps a person's token in a cookie, sealed (JWE, RFC 7516, with A256GCM), so that nobody but this service reads it, the browser included. */
 export class Sessions {
-  readonly #key: Uint8Array
+  #key: Uint8Array
+  readonly #source: SessionKey
   readonly #sessionMs: number
   readonly #clock: Clock
 
   /** Throws `TypeError` for a key of the wrong length. */
   constructor({ key = randomBytes(KEY_BYTES), sessionMs, clock }: SessionOptions) {
-    if (key.length !== KEY_BYTES) throw new TypeError(`sessionKey has ${key.length} bytes; it must have ${KEY_BYTES}`)
-    this.#key = Uint8Array.from(key)
+    this.#source = key
+    this.#key = checkedKey(typeof key === 'function' ? randomBytes(KEY_BYTES) : key)
     this.#sessionMs = sessionMs
     this.#clock = clock
+  }
+
+  /** Nobody signs in before. Throws as the constructor does. */
+  async open(): Promise<void> {
+    if (typeof this.#source === 'function') this.#key = checkedKey(await this.#source())
   }
 
   /** The value of `Set-Cookie` that signs in. Throws `invalid_request` for a token that no cookie can hold. */
@@ -61,6 +69,11 @@ export class Sessions {
       throw error
     }
   }
+}
+
+function checkedKey(key: Uint8Array): Uint8Array {
+  if (key.length === KEY_BYTES) return Uint8Array.from(key)
+  throw new TypeError(`sessionKey has ${key.length} bytes; it must have ${KEY_BYTES}`)
 }
 
 /** Where a cookie holds. */

@@ -32,10 +32,15 @@ const KEY_ID = /^[\w-]{1,64}$/
 
 /** AES-256-GCM (NIST SP 800-38D) with a random nonce; what a secret belongs to is authenticated with it. The first key seals, all of them open. */
 export class SecretBox {
-  readonly #keys: readonly SecretKey[]
+  #keys: readonly SecretKey[] = []
 
   /** Throws `TypeError` for keys that cannot be. */
   constructor(keys: readonly SecretKey[]) {
+    this.take(keys)
+  }
+
+  /** Seals and opens with these keys from now on. Throws as the constructor does. */
+  take(keys: readonly SecretKey[]): void {
     for (const { id, key } of keys) {
       if (!KEY_ID.test(id)) throw new TypeError(`a secret key's id is ${quoted(id)}; it must be 1 to 64 characters of A-Z, a-z, 0-9, "_" and "-"`)
       if (key.length !== KEY_BYTES) throw new TypeError(`the secret key ${quoted(id)} has ${key.length} bytes; it must have ${KEY_BYTES}`)
