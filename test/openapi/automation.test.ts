@@ -187,6 +187,16 @@ test('a service without a key for secrets refuses them', async (t) => {
   }
 })
 
+test('who asks for the headers alone takes no place among the streams of events, and no range of a file', async (t) => {
+  const server = await automatedServer(t, { limits: { eventStreamsMax: 1 } })
+  for (const [operationId, headers] of [['headFollowRun', {}], ['headFollowRun', {}], ['followRun', {}], ['followRun', {}], ['headGetArtifact', { range: 'bytes=0-3' }], ['headGetArtifact', { range: 'bytes=1000000-' }]] as const) {
+    const found = conformance.operation(operationId)
+    const answered = await server.ask({ ...exampleRequests(conformance, found)[0].sent, headers }, found.template)
+    assert.equal(answered.status, 200, operationId)
+    check(found, answered, 'alone')
+  }
+})
+
 test('every status of every operation was seen', () => {
   const documented = operations.flatMap(({ operation }) => Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`))
   assert.deepEqual(documented.filter((one) => !seen.has(one)), [])
