@@ -10,7 +10,7 @@ import { type RegisteredAs, withExecutor } from './executors/definitions.ts'
 import { FailureGuard } from './executors/failure-guard.ts'
 import { automationResources } from './http/resources.ts'
 import { AUTOMATION_AREA } from './openapi/area.ts'
-import { type AutomationLimits, DEFAULT_RUN_TIMES, positive, resolveAutomationLimits, type RunTimes } from './options.ts'
+import { type AutomationLimits, DEFAULT_RUN_TIMES, positive, resolveAutomationLimits, type RunTimes, TIMER_MS_MAX } from './options.ts'
 import { RunQueue } from './queue.ts'
 import { withRunTokens } from './run-access.ts'
 import { endLostRuns } from './sweep.ts'
@@ -27,7 +27,7 @@ export interface AutomationOptions extends Partial<RunTimes> {
   readonly concurrency?: number
   /** How often a run is started anew whose runner was lost before it had reported anything. 1 by default: a run that is lost is a time-out. */
   readonly attemptsMax?: number
-  /** Where functions in other processes find the service, with its prefix. No run is taken up before it resolves. */
+  /** Where functions in other processes find the service, with its prefix: needed by those that are commands. No run is taken up before it resolves. */
   readonly serverUrl?: string | (() => string | Promise<string>)
 }
 
@@ -82,13 +82,13 @@ class Automation<H> implements AutomationExtension<H> {
     this.#secrets = new SecretBox(options.secretKeys ?? [])
     this.#limits = resolveAutomationLimits(options.limits)
     this.#times = {
-      leaseMs: positive('leaseMs', leaseMs), runMsMax: positive('runMsMax', runMsMax),
-      sweepIntervalMs: positive('sweepIntervalMs', sweepIntervalMs), keptMs: positive('keptMs', keptMs),
+      leaseMs: positive('leaseMs', leaseMs, TIMER_MS_MAX), runMsMax: positive('runMsMax', runMsMax, TIMER_MS_MAX),
+      sweepIntervalMs: positive('sweepIntervalMs', sweepIntervalMs, TIMER_MS_MAX), keptMs: positive('keptMs', keptMs),
     }
     this.#sweeps = new BackgroundLoop(() => this.#sweep(), sweepIntervalMs)
     positive('concurrency', options.concurrency ?? CONCURRENCY)
     this.#attemptsMax = positive('attemptsMax', options.attemptsMax ?? ATTEMPTS_MAX)
-    for (const registered of options.functions ?? []) this.#functions.register(withExecutor(registered, this.#guard))
+    for (const registered of options.functions ?? []) this.#register(registered)
   }
 
   attach(context: ServiceContext<H>): ReturnType<ServiceExtension<H>['attach']> {
@@ -137,7 +137,7 @@ class Automation<H> implements AutomationExtension<H> {
   }
 
   register(registered: RegisteredAs): FunctionView {
-    const view = this.#functions.register(withExecutor(registered, this.#guard))
+    const view = this.#register(registered)
     this.#attached?.queue.wake()
     return view
   }
@@ -153,6 +153,11 @@ class Automation<H> implements AutomationExtension<H> {
 
   idle(): Promise<void> {
     return this.#parts.queue.idle()
+  }
+
+  #register(registered: RegisteredAs): FunctionView {
+    if ('command' in registered && this.#options.serverUrl === undefined) throw new TypeError('a function that is a command reports over the network; tell automation the serverUrl at which its process finds the service')
+    return this.#functions.register(withExecutor(registered, this.#guard))
   }
 
   get #parts(): Attached<H> {
@@ -175,7 +180,7 @@ class Automation<H> implements AutomationExtension<H> {
     const { signal } = this.#closing
     const steps = [
       () => domain.triggers.run(signal),
-      () => endLostRuns({ domain, active, attemptsMax: this.#attemptsMax }, signal),
+      () => endLostRuns({ domain, active, attemptsMax: this.#attemptsMax, isHeldHere: (runId) => queue.holds(runId) }, signal),
       async () => queue.wake(),
       () => this.#sweepStorage(domain, signal),
     ]

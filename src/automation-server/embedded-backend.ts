@@ -4,11 +4,12 @@ import { outsideRun } from '../automation/run/failures.ts'
 import { type Client, createClient } from '../client/client.ts'
 import { StowageError } from '../errors.ts'
 import type { Domain } from './domain/domain.ts'
-import type { Run } from './types.ts'
+import { readReport } from './domain/report-shape.ts'
+import type { RunRecord } from './domain/run-record.ts'
 
 export interface EmbeddedRun {
   readonly projectId: string
-  readonly run: Pick<Run, 'id' | 'modelId' | 'versionId'>
+  readonly run: Pick<RunRecord, 'id' | 'attempt' | 'modelId' | 'versionId'>
   readonly token: string
   /** Where the service's paths begin, for the client; nothing is sent there. */
   readonly url: string
@@ -24,14 +25,14 @@ export function embeddedRunBackend(domain: Domain, { projectId, run, token, url,
       const { id, modelId, rootObjectId, message } = await domain.versions.get(projectId, run.modelId, run.versionId)
       return { versionId: id, modelId, rootObjectId, message }
     },
-    report: (report: RunReport) => outsideRun(() => domain.reports.take(projectId, run.id, report)),
+    report: (report: RunReport) => outsideRun(async () => domain.reports.take(projectId, run.id, readReport(report, ''), run.attempt)),
     createVersion: async (version: NewVersion, { signal = new AbortController().signal }: SignalOptions = {}) => {
       if (version.projectId !== projectId) throw new StowageError('forbidden', "a run creates versions in its own project alone: its token does not give the right to write in others")
       const { modelId, rootObjectId, message, idempotencyKey } = version
-      return (await outsideRun(() => domain.createVersion(projectId, modelId, { rootObjectId, message }, { run: { runId: run.id, idempotencyKey }, signal }))).id
+      return (await outsideRun(() => domain.createVersion(projectId, modelId, { rootObjectId, message }, { run: { runId: run.id, attempt: run.attempt, idempotencyKey }, signal }))).id
     },
     storeArtifact: async ({ name, content, sizeBytes, idempotencyKey }: NewArtifact, { signal }: SignalOptions = {}) =>
-      (await domain.artifacts.store(projectId, run.id, { name, content, idempotencyKey, sizeHint: sizeBytes }, signal)).id,
-    renewLease: (): Promise<RunLease> => outsideRun(() => domain.reports.renewLease(projectId, run.id)),
+      (await domain.artifacts.store(projectId, run.id, { attempt: run.attempt, name, content, idempotencyKey, sizeHint: sizeBytes }, signal)).id,
+    renewLease: (): Promise<RunLease> => outsideRun(() => domain.reports.lease(projectId, run.id)),
   }
 }

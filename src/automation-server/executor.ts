@@ -18,8 +18,8 @@ export interface RunStart {
   readonly deadlineMs: number
 }
 
-/** Why a run is to stop: somebody canceled it, it took too long, its lease or project is gone, or the service closes. */
-export type StopReason = 'canceled' | 'timeout' | 'lost' | 'closing'
+/** Why a run is to stop: somebody canceled it, it took too long, it or its project belongs to nobody here any more, it has its final status and goes on, or the service closes. */
+export type StopReason = 'canceled' | 'timeout' | 'lost' | 'ended' | 'closing'
 
 /** A run that goes on. */
 export interface RunHandle {

@@ -1,4 +1,5 @@
 import { endedBy } from '../automation/run/abort.ts'
+import { Scrubber } from '../automation/run/scrubber.ts'
 import { outsideRun } from '../automation/run/failures.ts'
 import type { ServiceContext } from '../extension.ts'
 import { StowageError } from '../errors.ts'
@@ -6,6 +7,7 @@ import type { Domain } from './domain/domain.ts'
 import { isFinal, type RunRecord, runView } from './domain/run-record.ts'
 import { embeddedRunBackend } from './embedded-backend.ts'
 import type { RunHandle, RunStart, StopReason } from './executor.ts'
+import { isGone, RunWatch } from './run-watch.ts'
 import type { ActiveRuns, ActiveRun } from './domain/active-runs.ts'
 
 export interface QueueOptions {
@@ -21,10 +23,9 @@ export interface QueueOptions {
   readonly attemptsMax: number
 }
 
-/** Beats in a lease. */
-const RENEWALS_IN_LEASE = 3
-/** What runs has this part of the time in which the service closes; the rest is for what is to be noted then. */
+/** What runs has this part of the time in which the service closes; then it is left behind, and what is to be noted is noted. */
 const CLOSING_SHARE = 0.8
+const NOTED_MS = 1_000
 const MESSAGE_CHARACTERS_MAX = 2_000
 
 interface Running {
@@ -46,6 +47,7 @@ export class RunQueue {
   #taking: Promise<void> | undefined
   #isWoken = false
   readonly #closing = new AbortController()
+  readonly #leaving = new AbortController()
 
   constructor(options: QueueOptions) {
     this.#options = options
@@ -65,6 +67,11 @@ export class RunQueue {
     return this.#closing.signal.aborted
   }
 
+  /** Whether the run is in the hands of this queue. */
+  holds(runId: string): boolean {
+    return this.#running.has(runId)
+  }
+
   /** Waits until nothing is taken up and nothing runs. */
   async idle(): Promise<void> {
     while (this.#taking !== undefined || this.#running.size > 0) {
@@ -78,14 +85,21 @@ export class RunQueue {
     for (const running of this.#running.values()) if (running.projectId === projectId) running.stop('lost')
   }
 
-  /** Takes up nothing more and asks what runs to stop; waits `graceMs` for it. */
+  /** Takes up nothing more and asks what runs to stop; what has not ended within `graceMs` is left behind. */
   async close(graceMs: number): Promise<void> {
     this.#closing.abort(new StowageError('closing', 'the service is closing'))
     await this.#taking
     for (const running of this.#running.values()) running.stop('closing', graceMs * CLOSING_SHARE)
+    await this.#settled(graceMs)
+    this.#leaving.abort(this.#closing.signal.reason)
+    await this.#settled(NOTED_MS)
+  }
+
+  /** Resolves when nothing runs, and in that time at the latest. */
+  async #settled(withinMs: number): Promise<void> {
     let timer: NodeJS.Timeout | undefined
     const late = new Promise<void>((resolve) => {
-      timer = setTimeout(resolve, graceMs)
+      timer = setTimeout(resolve, withinMs)
     })
     await Promise.race([Promise.all([...this.#running.values()].map(({ done }) => done)), late])
     clearTimeout(timer)
@@ -143,15 +157,29 @@ export class RunQueue {
   async #see({ projectId, run, url }: Taken, stopping: Stopping): Promise<void> {
     const { domain } = this.#options
     let message = 'the function ended without reporting a status'
+    let secretTexts: readonly string[] = []
     try {
-      const handle = domain.options.functions.get(run.functionId).executor.start(await this.#startOf(projectId, run, url))
-      const watch = this.#watch(projectId, run, handle, stopping)
-      message = clean((await handle.ended.finally(() => watch.end())) ?? message)
+      const start = await this.#startOf(projectId, run, url)
+      secretTexts = start.secretTexts
+      message = (await this.#untilEnd(start, run, stopping)) ?? message
     } catch (error) {
-      message = clean(error instanceof Error ? error.message : String(error))
+      message = error instanceof Error ? error.message : String(error)
     }
     if (stopping.reason === 'closing') message = 'the service closed before the function had ended'
-    await domain.reports.end(projectId, run.id, 'exception', message)
+    await domain.reports.end(projectId, run, 'exception', clean(new Scrubber(secretTexts).text(message)))
+  }
+
+  async #untilEnd(start: RunStart, run: RunRecord, stopping: Stopping): Promise<string | void> {
+    const { domain } = this.#options
+    const handle = domain.options.functions.get(run.functionId).executor.start(start)
+    const watch = new RunWatch({ domain, projectId: start.projectId, run, handle })
+    stopping.follow(handle)
+    try {
+      return await endedBy(this.#leaving.signal, () => handle.ended)
+    } finally {
+      watch.end()
+      stopping.follow(undefined)
+    }
   }
 
   async #startOf(projectId: string, run: RunRecord, url: string): Promise<RunStart> {
@@ -175,49 +203,6 @@ export class RunQueue {
       backend: embeddedRunBackend(domain, { projectId, run, token, url, fetch }),
     }
   }
-
-  /** Renews the lease, and tells the function when it is to stop. */
-  #watch(projectId: string, run: RunRecord, handle: RunHandle, stopping: Stopping): { end(): void } {
-    const { domain } = this.#options
-    const { leaseMs, runMsMax } = domain.options.times
-    const look = (): void => {
-      void this.#stopReason(projectId, run).then((reason) => reason === undefined ? undefined : handle.cancel(reason))
-    }
-    const beat = setInterval(look, Math.ceil(leaseMs / RENEWALS_IN_LEASE))
-    const limit = setTimeout(() => {
-      void domain.reports.end(projectId, run.id, 'timeout', `the run took longer than ${runMsMax} ms`).catch(() => undefined)
-      handle.cancel('timeout')
-    }, Math.min(runMsMax, 2 ** 31 - 1))
-    const unlisten = domain.signals.listen(run.id, () => void this.#lookForEnd(projectId, run, handle))
-    stopping.follow(handle)
-    return {
-      end: () => {
-        clearInterval(beat)
-        clearTimeout(limit)
-        unlisten()
-        stopping.follow(undefined)
-      },
-    }
-  }
-
-  async #lookForEnd(projectId: string, { id }: RunRecord, handle: RunHandle): Promise<void> {
-    const status = await this.#options.domain.runs.get(projectId, id).then((run) => run.status, () => undefined)
-    if (status === 'canceled' || status === 'timeout') handle.cancel(status)
-  }
-
-  /** Renews the lease. Why the run is to stop, if it is; a storage that fails for a moment stops nobody. */
-  async #stopReason(projectId: string, { id, attempt }: RunRecord): Promise<StopReason | undefined> {
-    const { reports, changes } = this.#options.domain
-    try {
-      const { stored } = await changes.found(projectId, id)
-      if (stored.value.attempt !== attempt) return 'lost'
-      const { status } = await reports.renewLease(projectId, id)
-      if (status === 'canceled' || status === 'timeout') return status
-      return undefined
-    } catch (error) {
-      return isGone(error) ? 'lost' : undefined
-    }
-  }
 }
 
 /** Whether a run that was taken up may have been lost: nobody renewed its lease, or it goes on after it must have ended. */
@@ -225,11 +210,6 @@ export function isOverdue({ status, leaseUntilMs, deadlineMs }: RunRecord, nowMs
   if (isFinal(status)) return undefined
   if (deadlineMs !== null && deadlineMs <= nowMs) return 'deadline'
   return leaseUntilMs !== null && leaseUntilMs <= nowMs ? 'lease' : undefined
-}
-
-/** The run, or its project, was removed meanwhile. */
-function isGone(error: unknown): boolean {
-  return error instanceof StowageError && error.code === 'not_found'
 }
 
 /** Asks a run to stop, also one that is just about to begin. */
@@ -253,5 +233,5 @@ class Stopping {
 }
 
 function clean(message: string): string {
-  return message.replace(/(?![\n\t])\p{Cc}|\p{Surrogate}/gu, ' ').slice(0, MESSAGE_CHARACTERS_MAX)
+  return message.slice(0, MESSAGE_CHARACTERS_MAX).replace(/(?![\n\t])\p{Cc}|\p{Surrogate}/gu, ' ')
 }

@@ -3,6 +3,7 @@ import { bearerToken } from '../access/bearer.ts'
 import { StowageError } from '../errors.ts'
 import { endsLike } from '../http/router.ts'
 import type { Domain } from './domain/domain.ts'
+import type { RunClaims } from './domain/run-tokens.ts'
 import { isFinal } from './domain/run-record.ts'
 
 /** Paths on which a run that has ended is still listened to: it may not have heard that its last report arrived, or that it was canceled. */
@@ -14,12 +15,14 @@ export class RunPrincipal implements Principal {
   readonly projects: ReadonlyMap<string, Right>
   readonly projectId: string
   readonly runId: string
+  readonly attempt: number
 
-  constructor(projectId: string, runId: string) {
+  constructor({ projectId, runId, attempt }: RunClaims) {
     this.subject = `run:${runId}`
     this.projects = new Map([[projectId, 'write']])
     this.projectId = projectId
     this.runId = runId
+    this.attempt = attempt
   }
 }
 
@@ -42,12 +45,12 @@ async function runPrincipal<H>({ tokens, store }: Domain, token: string, { path 
   const run = scope === undefined ? undefined : (await store.get<{ readonly status: Parameters<typeof isFinal>[0]; readonly attempt: number }>(scope, 'run', claims.runId))?.value
   if (run === undefined || run.attempt !== claims.attempt) return undefined
   if (isFinal(run.status) && !LAST_WORDS.some((last) => endsLike(path, last))) return undefined
-  return new RunPrincipal(claims.projectId, claims.runId)
+  return new RunPrincipal(claims)
 }
 
-/** Throws `forbidden` unless it is this very run that asks. */
-export function checkOwnRun(principal: Principal, projectId: string, runId: string): void {
-  if (principal instanceof RunPrincipal && principal.projectId === projectId && principal.runId === runId) return
+/** The run that asks. Throws `forbidden` unless it is this very one. */
+export function ownRun(principal: Principal, projectId: string, runId: string): RunClaims {
+  if (principal instanceof RunPrincipal && principal.projectId === projectId && principal.runId === runId) return principal
   throw new StowageError('forbidden', "this path takes the run's own token alone")
 }
 

@@ -35,7 +35,7 @@ export interface SignalOptions {
   readonly signal?: AbortSignal
 }
 
-/** What a run learns when it says that it is still there. */
+/** What a run learns when it asks how it stands. */
 export interface RunLease {
   readonly status: RunStatus
   /** Somebody asked for the run to end. */
@@ -57,6 +57,9 @@ export interface RunBackend {
   createVersion(version: NewVersion, options?: SignalOptions): Promise<string>
   /** Streams; resolves to the artifact's id. Throws `artifact_too_large`. */
   storeArtifact(artifact: NewArtifact, options?: SignalOptions): Promise<string>
-  /** Where a lost run has to be told from a slow one: called at intervals while the function runs. */
+  /**
+   * Called at intervals while the function runs, so that it hears of its cancellation. A server of ours holds the lease itself for as long as it sees to the run;
+   * for others it is the sign of life by which a lost run is told from a slow one.
+   */
   renewLease?(options?: SignalOptions): Promise<RunLease>
 }

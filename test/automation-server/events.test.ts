@@ -63,8 +63,8 @@ test('events tell what happens in order, and end after the final status', async 
   const told = await reading
   assert.deepEqual(told.filter(({ event }) => event === 'log').map(({ data }) => (data as { message: string }).message), ['one', 'two', 'three'])
   assert.deepEqual(told.at(-1)?.data, { status: 'failed', message: 'a wall' })
-  assert.deepEqual(told.filter(({ event }) => event === 'progress').at(-1)?.data, { fraction: 0.5, message: null })
-  assert.deepEqual(told.filter(({ event }) => event === 'results').at(-1)?.data, { SUCCESS: 0, INFO: 0, WARNING: 0, ERROR: 1 })
+  assert.deepEqual(told.findLast(({ event }) => event === 'progress')?.data, { fraction: 0.5, message: null })
+  assert.deepEqual(told.findLast(({ event }) => event === 'results')?.data, { SUCCESS: 0, INFO: 0, WARNING: 0, ERROR: 1 })
 })
 
 test('who comes back with the id of an event misses nothing and sees no line twice; after the end there is nothing to come back for', async (t) => {
@@ -106,6 +106,6 @@ test('a slow reader over the network gets the last state', async (t) => {
   for (let sequence = 1; sequence <= 40; sequence++) await report({ sequence, progress: { fraction: sequence / 40 } })
   await report({ sequence: 41, status: 'succeeded', message: 'done' })
   const told = await eventsOf(response)
-  assert.deepEqual(told.filter(({ event }) => event === 'progress').at(-1)?.data, { fraction: 1, message: null })
+  assert.deepEqual(told.findLast(({ event }) => event === 'progress')?.data, { fraction: 1, message: null })
   assert.deepEqual(told.at(-1)?.data, { status: 'succeeded', message: 'done' })
 })

@@ -57,6 +57,14 @@ test('of many reports at once each is taken once, and exactly one final status h
   assert.deepEqual((await project.runs.results(id)).items.map(({ category }) => category), [run.status])
 })
 
+test('of three final reports at once over HTTP one is taken, and the others are conflicts', async (t) => {
+  const { ask, project, id, token } = await running(t)
+  const answers = await Promise.all((['succeeded', 'failed', 'exception'] as const).map((status) => ask('POST', `p/runs/${id}/report`, { sequence: 1, status, message: status, results: [result({ category: status })] }, token)))
+  assert.deepEqual(answers.map(({ status }) => status).sort((a, b) => a - b), [200, 409, 409])
+  const run = await project.runs.get(id)
+  assert.deepEqual([run.message, (await project.runs.results(id)).items.map(({ category }) => category)], [run.status, [run.status]])
+})
+
 test('annotations beyond the bounds of a run are refused whole, and log lines beyond theirs are left out', async (t) => {
   const { report, project, id } = await running(t, { limits: { resultObjectsMax: 3, logBytesMax: 2_000 } })
   await report({ sequence: 1, results: [result({ objectAppIds: { a: null, b: null } })] })
@@ -124,6 +132,22 @@ test("a run's token serves its own run and its project until the run has ended, 
   assert.equal((await ask('POST', `p/runs/${id}/report`, final, token)).status, 200)
   assert.equal((await ask('POST', `p/runs/${id}/report`, { ...final, status: 'failed' }, token)).status, 409)
   assert.equal((await ask('POST', `p/runs/${id}/lease`, {}, token)).json.status, 'succeeded')
+})
+
+test('a program that is not of the SDK, and tells its secrets: they are kept out of all that it says', async (t) => {
+  const { ask, service, id, token, start, project } = await running(t)
+  const told = `the key is hush, the token ${start.runFile.speckleToken}`
+  const results = [result({ category: 'hush', objectAppIds: { a: told }, message: told, metadata: { hush: ['hush'] } })]
+  const made = await ask('POST', `p/runs/${id}/versions`, { modelId: start.run.modelId, rootObjectId: 'root', message: told }, token)
+  assert.equal(made.status, 201)
+  const sent = await service.fetch(new Request(`http://in.process/api/v1/projects/p/runs/${id}/artifacts?name=hush.csv`, { method: 'POST', body: 'a', headers: token }))
+  assert.equal(sent.status, 201)
+  const report = { sequence: 1, status: 'failed', message: told, result: { key: 'hush' }, progress: { fraction: 1, message: 'hush' }, results, logs: [{ atMs: 1, level: 'info', message: told }] }
+  for (let times = 0; times < 2; times++) assert.equal((await ask('POST', `p/runs/${id}/report`, report, token)).status, 200)
+  const { modelId } = start.run
+  const seen = JSON.stringify([await project.runs.get(id), await project.runs.results(id), await project.runs.logs(id), await project.versions.list(modelId)])
+  assert.doesNotMatch(seen, /hush|eyJ/)
+  assert.match(seen, /the key is \*{6}, the token \*{6}/)
 })
 
 test('secrets reach the run and no answer', async (t) => {

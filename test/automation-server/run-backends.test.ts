@@ -8,7 +8,7 @@ const ARTIFACT_BYTES_MAX = 200_000
 
 suite('where runs report', () => {
   runBackendSuite('embedded', (t) => opened(t, ({ backend }) => backend))
-  runBackendSuite('http', (t) => opened(t, ({ runFile }, { service }) => httpRunBackend(runFile, { retry: false, fetch: (url, init) => service.fetch(new Request(url, { ...init, duplex: 'half' } as RequestInit)) })))
+  runBackendSuite('http', (t) => opened(t, ({ runFile }, { service }) => httpRunBackend(runFile, { retry: false, fetch: (url, init) => service.fetch(new Request(url, { ...init, duplex: 'half' })) })))
 })
 
 async function opened(t: TestContext, backendOf: (start: RunStart, fixture: Fixture) => RunBackend): Promise<RunUnderTest> {

@@ -222,8 +222,15 @@ suite('the end of a run', () => {
   test('a canceled run says nothing more; a stopped one is an exception, unless it had its word', async () => {
     const stopped = async (reason: Error, body: Body): Promise<readonly [string, string]> => {
       const stop = new AbortController()
-      const running = tested(body, { signal: stop.signal, unmarked: 'exception' })
-      await wait(30)
+      let begun: () => void = () => undefined
+      const beginning = new Promise<void>((resolve) => {
+        begun = resolve
+      })
+      const running = tested((context) => {
+        begun()
+        return body(context)
+      }, { signal: stop.signal, unmarked: 'exception' })
+      await beginning
       stop.abort(reason)
       const { status, message } = await running
       return [status, message]

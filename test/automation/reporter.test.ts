@@ -123,7 +123,7 @@ suite('delivery', () => {
 
   test('a backend that never answers is given up in time', async () => {
     const { outcome } = await ran((context) => context.markRunSuccess('done'), () => ({ report: () => new Promise<void>(() => undefined) }), { deliverMs: 50 })
-    assert.deepEqual([outcome.status, outcome.isDelivered], ['exception', false])
+    assert.deepEqual([outcome.status, outcome.message, outcome.isDelivered], ['exception', 'the final report (succeeded) could not be delivered: it was given up after 50 ms', false])
   })
 
   test('a run that was ended on the other side stops, and says nothing more', async () => {

@@ -7,7 +7,7 @@ import { expectAbsent } from '../records/store.ts'
 import type { RunArtifact } from '../types.ts'
 import { checkIdempotencyKey, checkResourceId, notHeld } from './checks.ts'
 import type { DomainParts } from './parts.ts'
-import type { RunChanges } from './run-changes.ts'
+import { checkAttempt, type RunChanges } from './run-changes.ts'
 import { isFinal, type RunRecord } from './run-record.ts'
 
 const NAME_BYTES_MAX = 255
@@ -22,6 +22,8 @@ export interface ArtifactRecord extends RunArtifact {
 }
 
 export interface NewArtifactFile {
+  /** Of the run. */
+  readonly attempt: number
   /** The display name: 1 to 255 bytes of UTF-8 on one line. It never becomes a path. */
   readonly name: string
   readonly content: AsyncIterable<Uint8Array>
@@ -46,13 +48,13 @@ export class Artifacts {
     const onceKey = file.idempotencyKey === undefined ? undefined : projectKey(scope, 'once', runId, digestOf(file.idempotencyKey))
     const before = onceKey === undefined ? undefined : await store.getByKey<RunArtifact>(onceKey)
     if (before !== undefined) return before.value
-    this.#checkRoom(stored.value)
+    this.#checkRoom(stored.value, file.attempt)
     const blob = blobName(scope, 'artifact', `${runId}-${randomBytes(8).toString('hex')}`)
     const hash = createHash('sha256')
     const { size } = await store.blobs.put(blob, bounded(file.content, limits.artifactBytesMax, (chunk) => hash.update(chunk)), { signal, sizeHint: file.sizeHint })
     const artifact: RunArtifact = { id: store.newId(), name: file.name, sizeBytes: size }
     const record: ArtifactRecord = { ...artifact, runId, blob, sha256: hash.digest('hex') }
-    return this.#commit(projectId, record, onceKey)
+    return this.#commit(projectId, record, { onceKey, attempt: file.attempt })
   }
 
   /** Throws `not_found`. */
@@ -72,7 +74,7 @@ export class Artifacts {
     for (let at = start; at < end; at += pieceBytes) yield await blobs.read(blob, at, Math.min(end, at + pieceBytes), { signal })
   }
 
-  async #commit(projectId: string, record: ArtifactRecord, onceKey: Uint8Array | undefined): Promise<RunArtifact> {
+  async #commit(projectId: string, record: ArtifactRecord, { onceKey, attempt }: { readonly onceKey: Uint8Array | undefined; readonly attempt: number }): Promise<RunArtifact> {
     const { store, changes } = this.#parts
     const { id, name, sizeBytes } = record
     const artifact: RunArtifact = { id, name, sizeBytes }
@@ -81,7 +83,7 @@ export class Artifacts {
       await changes.change(projectId, record.runId, async (run, scope) => {
         other = onceKey === undefined ? undefined : (await store.getByKey<RunArtifact>(onceKey))?.value
         if (other !== undefined) return undefined
-        this.#checkRoom(run)
+        this.#checkRoom(run, attempt)
         const put = [store.entry(projectKey(scope, 'artifact', id), record), ...(onceKey === undefined ? [] : [store.entry(onceKey, artifact)])]
         return { run: { artifacts: [...run.artifacts, artifact] }, put, expect: onceKey === undefined ? [] : [expectAbsent(onceKey)] }
       })
@@ -99,8 +101,10 @@ export class Artifacts {
     await this.#parts.store.blobs.remove([blob]).catch(() => undefined)
   }
 
-  #checkRoom({ status, artifacts }: RunRecord): void {
+  #checkRoom(run: RunRecord, attempt: number): void {
+    const { status, artifacts } = run
     const { artifactsMax } = this.#parts.limits
+    checkAttempt(run, attempt)
     if (isFinal(status)) throw new StowageError('conflict', `the run has ended (${status}), so it stores no more artifacts`)
     if (artifacts.length >= artifactsMax) throw new StowageError('conflict', `the run has stored ${artifactsMax} artifacts; that is the most`)
   }

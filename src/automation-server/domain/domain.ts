@@ -11,6 +11,7 @@ import { Models } from './models.ts'
 import { Reports } from './reports.ts'
 import { Results } from './results.ts'
 import { RunChanges } from './run-changes.ts'
+import { RunSecrets } from './run-secrets.ts'
 import { RunSignals } from './run-signals.ts'
 import { RunTokens } from './run-tokens.ts'
 import { Runs } from './runs.ts'
@@ -44,6 +45,7 @@ export class Domain {
   readonly artifacts: Artifacts
   readonly triggers: Triggers
   readonly tokens: RunTokens
+  readonly runSecrets: RunSecrets
 
   constructor(options: DomainOptions) {
     this.options = options
@@ -61,6 +63,7 @@ export class Domain {
     this.artifacts = new Artifacts({ ...parts, changes: this.changes })
     this.triggers = new Triggers({ ...parts, automations: this.automations, runs: this.runs })
     this.tokens = new RunTokens(store)
+    this.runSecrets = new RunSecrets({ secrets: options.secrets, changes: this.changes, runs: this.runs })
   }
 
   /** Creates a version and starts what waits for it. That the latter fails keeps nobody from the version: it is tried again by the sweep. */

@@ -3,7 +3,7 @@ import { StowageError } from '../../errors.ts'
 import type { InputsDescription, InputValues } from '../../automation/inputs/description.ts'
 import { readInputsSchema } from '../../automation/inputs/read-schema.ts'
 import { type InputsSource, resolveInputs } from '../../automation/inputs/resolve.ts'
-import { inputsSchema } from '../../automation/inputs/schema.ts'
+import { type InputsSchema, inputsSchema } from '../../automation/inputs/schema.ts'
 import { inputsParser } from '../../automation/inputs/validate.ts'
 import { quoted } from '../../object/id.ts'
 import type { RunExecutor } from '../executor.ts'
@@ -18,7 +18,7 @@ export interface FunctionDefinition {
   /** Names the state of its code, such as `1.4.0` or a commit. */
   readonly release: string
   /** A class of `defineInputs`, a Standard Schema that offers a JSON Schema, or the JSON Schema itself. */
-  readonly inputs: InputsSource | Readonly<Record<string, unknown>>
+  readonly inputs: InputsSource | InputsSchema | Readonly<Record<string, unknown>>
   readonly executor: RunExecutor
 }
 

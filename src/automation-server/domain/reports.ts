@@ -5,9 +5,8 @@ import type { ProjectScope } from '../records/store.ts'
 import { finalResultEntries } from './final-result.ts'
 import type { Logs } from './logs.ts'
 import type { DomainParts } from './parts.ts'
-import { readReport } from './report-shape.ts'
 import type { PreparedResults, Results } from './results.ts'
-import { type RunChange, type RunChanges, statusWords } from './run-changes.ts'
+import { checkAttempt, type RunChange, type RunChanges, statusWords } from './run-changes.ts'
 import { isFinal, type RunRecord } from './run-record.ts'
 
 interface Parts extends Pick<DomainParts, 'store' | 'times'> {
@@ -31,11 +30,10 @@ export class Reports {
   }
 
   /**
-   * Takes one report, whole or not at all. A sequence that was taken, and the final report again, change nothing. Throws `conflict` for a status that may
-   * not follow and for everything that comes after the final one, `invalid_request`, `results_too_large`.
+   * Takes one report (see `readReport`), whole or not at all. A sequence that was taken, and the final report again, change nothing. Throws `conflict` for a status that may
+   * not follow, for everything that comes after the final one and from an attempt that was given up, `invalid_request`, `results_too_large`.
    */
-  async take(projectId: string, runId: string, json: unknown): Promise<void> {
-    const report = readReport(json, '')
+  async take(projectId: string, runId: string, report: RunReport, attempt: number): Promise<void> {
     const { changes } = this.#parts
     const { scope, stored } = await changes.found(projectId, runId)
     if (isTaken(stored.value, report)) return
@@ -44,6 +42,7 @@ export class Reports {
     try {
       await changes.change(projectId, runId, (run, scope) => {
         isUsed = false
+        checkAttempt(run, attempt)
         if (isTaken(run, report)) return undefined
         isUsed = true
         return this.#change(scope, run, report, results)
@@ -57,11 +56,23 @@ export class Reports {
     }
   }
 
-  /** The run is alive. */
-  async renewLease(projectId: string, runId: string): Promise<LeaseAnswer> {
-    const { store, times, changes } = this.#parts
-    const { status } = await changes.change(projectId, runId, (run) => (isFinal(run.status) ? undefined : { run: { leaseUntilMs: store.clock.now() + times.leaseMs } }))
+  /**
+   * How the run stands, for the run itself. It renews nothing: the lease is held by the server that sees to the run, so that a function whose server has
+   * died does not go on by itself.
+   */
+  async lease(projectId: string, runId: string): Promise<LeaseAnswer> {
+    const { status } = (await this.#parts.changes.found(projectId, runId)).stored.value
     return { status, canceled: isFinal(status) }
+  }
+
+  /** Whoever runs it is alive. Throws `conflict` for an attempt that was given up. */
+  async renewLease(projectId: string, runId: string, attempt: number): Promise<RunStatus> {
+    const { store, times, changes } = this.#parts
+    const { status } = await changes.change(projectId, runId, (run) => {
+      checkAttempt(run, attempt)
+      return isFinal(run.status) ? undefined : { run: { leaseUntilMs: store.clock.now() + times.leaseMs } }
+    })
+    return status
   }
 
   /** Lines that somebody else than the run writes: whoever runs it, and sees what its process prints. They may come when the run has ended. */
@@ -70,9 +81,9 @@ export class Reports {
     await changes.change(projectId, runId, (run, scope) => logs.added(scope, run, lines))
   }
 
-  /** What the server itself says of a run in the end; a run that has ended stays as it is. */
-  async end(projectId: string, runId: string, status: 'exception' | 'timeout', message: string): Promise<void> {
-    await this.#parts.changes.change(projectId, runId, (run) => (isFinal(run.status) ? undefined : { run: { status, message } }))
+  /** What the server itself says of an attempt in the end; a run that has ended, or was taken up anew, stays as it is. */
+  async end(projectId: string, { id, attempt }: Pick<RunRecord, 'id' | 'attempt'>, status: 'exception' | 'timeout', message: string): Promise<void> {
+    await this.#parts.changes.change(projectId, id, (run) => (isFinal(run.status) || run.attempt !== attempt ? undefined : { run: { status, message } }))
   }
 
   async #prepared(scope: ProjectScope, run: RunRecord, { results }: RunReport): Promise<PreparedResults | undefined> {
@@ -80,9 +91,9 @@ export class Reports {
   }
 
   #change(scope: ProjectScope, run: RunRecord, report: RunReport, prepared: PreparedResults | undefined): RunChange {
-    const { store, times, results, logs } = this.#parts
+    const { store, results, logs } = this.#parts
     const put: Entry[] = []
-    let change: Partial<RunRecord> = { sequence: report.sequence, leaseUntilMs: store.clock.now() + times.leaseMs }
+    let change: Partial<RunRecord> = { sequence: report.sequence }
     if (report.status !== undefined) change = { ...change, status: report.status, message: report.message ?? null }
     if (report.progress !== undefined) change = { ...change, progress: { fraction: report.progress.fraction, message: report.progress.message ?? null } }
     if (report.result !== undefined) {

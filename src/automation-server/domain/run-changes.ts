@@ -1,4 +1,5 @@
 import type { RunStatus } from '../../automation/run-data.ts'
+import { StowageError } from '../../errors.ts'
 import type { Entry, Expectation } from '../../storage/backend.ts'
 import { generationText, globalKey } from '../records/keys.ts'
 import { type AutomationStore, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
@@ -60,6 +61,11 @@ export class RunChanges {
 /** Marks a run that is not final, so that all of them are found without reading every run. */
 export function activeKey({ projectId, generation }: ProjectScope, runId: string): Uint8Array {
   return globalKey('active', runId, projectId, generationText(generation))
+}
+
+/** Throws `conflict` for what an attempt says that was given up as lost: the run is in other hands since. */
+export function checkAttempt(run: Pick<RunRecord, 'attempt'>, attempt: number): void {
+  if (run.attempt !== attempt) throw new StowageError('conflict', 'the run was given up as lost and taken up anew: nothing of this attempt is taken any more')
 }
 
 export function statusWords(status: RunStatus): string {

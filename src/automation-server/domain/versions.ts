@@ -9,6 +9,7 @@ import type { Model, NewModelVersion, Page, PageRequest, Version } from '../type
 import { checkIdempotencyKey, checkMessage, checkName, checkPage, checkResourceId, notHeld } from './checks.ts'
 import type { Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
+import { checkAttempt } from './run-changes.ts'
 import { isFinal, type RunRecord } from './run-record.ts'
 
 const MISSING_IDS_SHOWN = 3
@@ -27,6 +28,7 @@ export interface TriggerMark {
 
 interface OfRun {
   readonly runId: string
+  readonly attempt: number
   /** Names the call; without one, its content does. */
   readonly idempotencyKey?: string | undefined
 }
@@ -103,13 +105,14 @@ export class Versions {
     return (await this.#parts.store.commit(scope, this.#change(scope, model, record))) ? record : undefined
   }
 
-  async #commitOfRun(scope: ProjectScope, model: Stored<Model>, wanted: NewModelVersion, { runId, idempotencyKey }: OfRun): Promise<VersionRecord | undefined> {
+  async #commitOfRun(scope: ProjectScope, model: Stored<Model>, wanted: NewModelVersion, { runId, attempt, idempotencyKey }: OfRun): Promise<VersionRecord | undefined> {
     const { store, limits } = this.#parts
     const once = projectKey(scope, 'once', runId, digestOf(model.value.id, wanted, idempotencyKey))
     const before = await store.getByKey<TriggerMark>(once)
     if (before !== undefined) return (await store.get<VersionRecord>(scope, 'version', before.value.modelId, before.value.versionId))?.value
     const run = await store.get<RunRecord>(scope, 'run', runId)
     if (run === undefined) throw notHeld('run', runId)
+    checkAttempt(run.value, attempt)
     if (isFinal(run.value.status)) throw new StowageError('conflict', `the run has ended (${run.value.status}), so it creates no more versions`)
     if (run.value.createdVersions.length >= limits.createdVersionsMax) throw new StowageError('conflict', `the run has created ${limits.createdVersionsMax} versions; that is the most`)
     const record = this.#newRecord(model, wanted, { runId, chain: run.value.chain })

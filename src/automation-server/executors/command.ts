@@ -1,9 +1,9 @@
-import { writeFile } from 'node:fs/promises'
+import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Clock } from '../../clock.ts'
 import type { RunExecutor, RunHandle, RunStart, StopReason } from '../executor.ts'
-import { positive } from '../options.ts'
-import { functionEnvironment } from './environment.ts'
+import { positive, TIMER_MS_MAX } from '../options.ts'
+import { functionEnvironment, secretValues } from './environment.ts'
 import { OutputLog } from './output-log.ts'
 import { removeStaleFolders, withPrivateFolder } from './private-folder.ts'
 import { type ProcessExit, ProcessGroup } from './process-group.ts'
@@ -14,7 +14,7 @@ export interface CommandOptions {
   readonly command: readonly string[]
   /** Where the program starts. The folder of this process by default. */
   readonly cwd?: string
-  /** Variables of its environment, beside the few that every function gets (such as `PATH`). */
+  /** Variables of its environment, beside the few that every function gets (such as `PATH`). Values whose names say that they are secrets are kept out of the log. */
   readonly env?: Readonly<Record<string, string>>
   /** How long it may go on after SIGTERM, before SIGKILL. 10,000 by default. */
   readonly killAfterMs?: number
@@ -28,6 +28,8 @@ const KILL_AFTER_MS = 10_000
 const MEMORY_BYTES_MAX = 1_073_741_824
 const OUTPUT_BYTES_MAX = 1_048_576
 const MEMORY_INTERVAL_MS = 250
+/** How often it is looked for what servers left that were killed; what they left just now is left alone for so long. */
+const TIDY_INTERVAL_MS = 60_000
 
 export type ResolvedCommand = Required<CommandOptions>
 
@@ -36,7 +38,7 @@ export function resolveCommand({ command, cwd = process.cwd(), env = {}, ...limi
   if (command.length === 0 || command.some((part) => typeof part !== 'string' || part.includes('\0')) || command[0] === '') throw new TypeError('a command must be a list of texts: the program, then its parameters')
   const { killAfterMs = KILL_AFTER_MS, memoryBytesMax = MEMORY_BYTES_MAX, outputBytesMax = OUTPUT_BYTES_MAX } = limits
   return {
-    command, cwd, env, killAfterMs: positive('killAfterMs', killAfterMs), memoryBytesMax: positive('memoryBytesMax', memoryBytesMax),
+    command, cwd, env, killAfterMs: positive('killAfterMs', killAfterMs, TIMER_MS_MAX), memoryBytesMax: positive('memoryBytesMax', memoryBytesMax),
     outputBytesMax: positive('outputBytesMax', outputBytesMax),
   }
 }
@@ -45,7 +47,8 @@ export function resolveCommand({ command, cwd = process.cwd(), env = {}, ...limi
 export class CommandExecutor implements RunExecutor {
   readonly #options: ResolvedCommand
   readonly #clock: Clock
-  #tidied: Promise<void> | undefined
+  #tidied: Promise<void> = Promise.resolve()
+  #tidiedAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: ResolvedCommand, clock: Clock = Date) {
     this.#options = options
@@ -54,7 +57,10 @@ export class CommandExecutor implements RunExecutor {
 
   start(start: RunStart): RunHandle {
     const run = new CommandRun(this.#options, start, this.#clock)
-    this.#tidied ??= removeStaleFolders()
+    if (performance.now() - this.#tidiedAtMs > TIDY_INTERVAL_MS) {
+      this.#tidiedAtMs = performance.now()
+      this.#tidied = removeStaleFolders()
+    }
     return { cancel: (reason, graceMs) => run.cancel(reason, graceMs), ended: this.#tidied.then(() => run.run()) }
   }
 }
@@ -68,9 +74,11 @@ class CommandRun {
   #killAtMs = Infinity
   #memoryBytes: number | undefined
   #killTimer: NodeJS.Timeout | undefined
+  #isWatching = false
 
   constructor(options: ResolvedCommand, start: RunStart, clock: Clock) {
-    const { addLogs, secretTexts } = start
+    const { addLogs } = start
+    const secretTexts = [...start.secretTexts, ...secretValues(options.env)]
     this.#options = options
     this.#start = start
     this.#output = new OutputLog({ outputBytesMax: options.outputBytesMax, secretTexts, addLogs, clock })
@@ -93,8 +101,13 @@ class CommandRun {
       const path = join(folder, 'run.json')
       await writeFile(path, JSON.stringify(this.#start.runFile), { mode: 0o600, flag: 'wx' })
       if (this.#stopped !== undefined) return 'the run was stopped before its process had begun'
-      this.#group = new ProcessGroup({ command: [...command, 'run', path], cwd, env: functionEnvironment({ folder, memoryBytesMax, env }) })
-      return this.#wordsOn(await this.#untilEnd(this.#group))
+      try {
+        this.#group = new ProcessGroup({ command: [...command, 'run', path], cwd, env: functionEnvironment({ folder, memoryBytesMax, env }) })
+        return this.#wordsOn(await this.#untilEnd(this.#group))
+      } finally {
+        // By itself, since it holds secrets: the rest of the folder may be such that it cannot be removed.
+        await rm(path, { force: true }).catch(() => undefined)
+      }
     })
   }
 
@@ -112,7 +125,10 @@ class CommandRun {
   }
 
   async #watchMemory(group: ProcessGroup): Promise<void> {
+    if (this.#isWatching) return
+    this.#isWatching = true
     const bytes = await group.residentBytes()
+    this.#isWatching = false
     if (bytes <= this.#options.memoryBytesMax) return
     this.#memoryBytes ??= bytes
     group.signal('SIGKILL')

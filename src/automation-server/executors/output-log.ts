@@ -1,4 +1,5 @@
 import type { Readable } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
 import { stripVTControlCharacters } from 'node:util'
 import type { LogLevel, LogLine } from '../../automation/run-data.ts'
 import { Scrubber } from '../../automation/run/scrubber.ts'
@@ -6,7 +7,7 @@ import { withRetries } from '../../automation/run/retry.ts'
 import type { Clock } from '../../clock.ts'
 
 export interface OutputLogOptions {
-  /** Bytes of the output that are kept; the rest is read and dropped. */
+  /** Bytes of the output that are kept. The rest is read at leisure and dropped, but for the end. */
   readonly outputBytesMax: number
   readonly secretTexts: readonly string[]
   readonly addLogs: (lines: readonly LogLine[]) => Promise<void>
@@ -20,6 +21,8 @@ const HELD_BACK_LENGTH = 65_536
 const LAST_LINES = 10
 const LAST_LINES_LENGTH = 1_500
 const STORE_TRIES = 3
+/** Between two reads of what is dropped: a process that prints without end is held back, and does not hold up this one. */
+const DROP_PAUSE_MS = 5
 /** The longest spelling of a UTF-16 unit that the scrubber knows: nine characters, for three bytes that are percent-encoded. */
 const CHARACTER_LENGTH_MAX = 9
 
@@ -46,15 +49,16 @@ export class OutputLog {
   /** Resolves when the stream has ended, however it did. */
   async read(stream: Readable, level: LogLevel): Promise<void> {
     let line = ''
+    let tail: string | undefined
     stream.setEncoding('utf8')
     try {
       for await (const chunk of stream as AsyncIterable<string>) {
-        const [first, ...others] = chunk.split('\n')
-        line = this.#begun(line, first)
-        for (const next of others) {
-          this.#add(level, line)
-          line = this.#begun('', next)
+        if (this.#bytes > this.#options.outputBytesMax) {
+          tail = `${tail ?? ''}${chunk}`.slice(-this.#tailLengthMax)
+          await wait(DROP_PAUSE_MS)
+          continue
         }
+        line = this.#addLines(level, line, chunk)
         this.#count(chunk)
         if (this.#waitingLength > HELD_BACK_LENGTH) await this.#flush()
       }
@@ -62,6 +66,8 @@ export class OutputLog {
       // A pipe that was torn down is an end like any other.
       if ((error as NodeJS.ErrnoException).code === undefined) throw error
     }
+    // The end of what was dropped begins in the middle of a line, which may begin in the middle of a secret.
+    if (tail !== undefined) line = this.#addLines(level, '', tail.slice(tail.indexOf('\n') + 1))
     if (line !== '') this.#add(level, line)
   }
 
@@ -77,6 +83,21 @@ export class OutputLog {
 
   get #readLengthMax(): number {
     return LINE_LENGTH_MAX + this.#spellingLengthMax
+  }
+
+  get #tailLengthMax(): number {
+    return this.#readLengthMax * 2
+  }
+
+  /** Gives the line that has begun. */
+  #addLines(level: LogLevel, begun: string, text: string): string {
+    const [first, ...others] = text.split('\n')
+    let line = this.#begun(begun, first)
+    for (const next of others) {
+      this.#add(level, line)
+      line = this.#begun('', next)
+    }
+    return line
   }
 
   #begun(line: string, more: string): string {

@@ -1,6 +1,6 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
-import type { Readable } from 'node:stream'
+import { Readable, type Writable } from 'node:stream'
 
 export interface ProcessOptions {
   /** The program and its parameters; there is no shell. */
@@ -8,6 +8,8 @@ export interface ProcessOptions {
   readonly env: Readonly<Record<string, string>>
   readonly cwd: string
 }
+
+type Child = ChildProcessByStdio<Writable, Readable, Readable>
 
 export interface ProcessExit {
   readonly code: number | null
@@ -17,32 +19,45 @@ export interface ProcessExit {
 /** Holds what its processes printed back for so long once they have ended: one that left the group can keep a pipe open for ever. */
 const OUTPUT_END_MS = 1_000
 const KB = 1_024
+const UNREACHABLE: ReadonlySet<string | undefined> = new Set(['ESRCH', 'EPERM'])
 
-/** A process with all that it starts, in a group of its own, so that one signal reaches them all. On Windows a signal reaches the first one. */
+/**
+ * A process with all that it starts, in a group of its own, so that one signal reaches them all. On Windows a signal reaches the first one. Its standard input says
+ * nothing, and ends when this process does, whatever ends it: by that a function's process knows.
+ */
 export class ProcessGroup {
-  readonly #child: ChildProcessByStdio<null, Readable, Readable>
+  readonly #child: Child
   #isOver = false
   /** Rejects when the program could not be started. */
   readonly exited: Promise<ProcessExit>
 
   constructor({ command: [program, ...parameters], env, cwd }: ProcessOptions) {
-    const child = spawn(program, parameters, { cwd, env, shell: false, detached: process.platform !== 'win32', windowsHide: true, stdio: ['ignore', 'pipe', 'pipe'] })
+    const child = spawn(program, parameters, { cwd, env, shell: false, detached: process.platform !== 'win32', windowsHide: true, stdio: ['pipe', 'pipe', 'pipe'] })
     this.#child = child
     this.exited = new Promise((resolve, reject) => {
-      child.once('error', (cause: NodeJS.ErrnoException) => reject(new Error(`the program ${JSON.stringify(program)} could not be started: ${cause.code ?? cause.message}`, { cause })))
+      child.on('error', (cause: NodeJS.ErrnoException) => reject(new Error(`the program ${JSON.stringify(program)} could not be started: ${cause.code ?? cause.message}`, { cause })))
       child.once('exit', (code, signal) => resolve({ code, signal }))
     })
+    // Nothing is written to it, and a process may close it.
+    this.#stdin?.on('error', () => undefined)
   }
 
+  /** What a process prints that could not be started for want of handles ends at once: it has no streams then. */
   get stdout(): Readable {
-    return this.#child.stdout
+    const { stdout }: Partial<Pick<Child, 'stdout'>> = this.#child
+    return stdout ?? Readable.from([])
   }
 
   get stderr(): Readable {
-    return this.#child.stderr
+    const { stderr }: Partial<Pick<Child, 'stderr'>> = this.#child
+    return stderr ?? Readable.from([])
   }
 
-  /** Whoever is gone already is fine. */
+  get #stdin(): Writable | undefined {
+    return this.#child.stdin
+  }
+
+  /** Whoever is gone already is fine, and so is one who may not be told: it has taken other rights, or is gone and not yet buried (macOS). */
   signal(signal: 'SIGTERM' | 'SIGKILL'): void {
     const { pid } = this.#child
     if (pid === undefined || this.#isOver) return
@@ -50,7 +65,7 @@ export class ProcessGroup {
       if (process.platform === 'win32') this.#child.kill(signal)
       else process.kill(-pid, signal)
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== 'ESRCH') throw error
+      if (!UNREACHABLE.has((error as NodeJS.ErrnoException).code)) throw error
     }
   }
 
@@ -62,8 +77,12 @@ export class ProcessGroup {
       this.stdout.destroy()
       this.stderr.destroy()
     }, OUTPUT_END_MS)
-    await output
-    clearTimeout(timer)
+    try {
+      await output
+    } finally {
+      clearTimeout(timer)
+      this.#stdin?.destroy()
+    }
   }
 
   /** Memory that the process and all below it have in the machine, shared pages counted for each; 0 where the system does not tell. */

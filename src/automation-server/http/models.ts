@@ -49,7 +49,7 @@ export function modelResources<H>({ domain, context: { guard }, limits }: HttpDe
           const { signal, params: { projectId, modelId } } = exchange
           const wanted = await readJson(exchange, limits.bodyBytesMax, readVersion)
           // Whichever path a run takes, the version is known as its own: that is how loops are refused.
-          const run = principal instanceof RunPrincipal ? { runId: principal.runId, idempotencyKey: exchange.headers.get('idempotency-key') ?? undefined } : undefined
+          const run = principal instanceof RunPrincipal ? { runId: principal.runId, attempt: principal.attempt, idempotencyKey: exchange.headers.get('idempotency-key') ?? undefined } : undefined
           return jsonAnswer(201, await domain.createVersion(projectId, modelId, wanted, { signal, ...(run === undefined ? {} : { run }) }))
         },
       },

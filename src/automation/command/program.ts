@@ -4,7 +4,7 @@ import type { AutomationFunction } from '../function.ts'
 import { InputsError } from '../inputs/errors.ts'
 import { describeThrown } from '../run/texts.ts'
 import { readInputsFile } from './run-file.ts'
-import { type ProcessTimes, runInThisProcess } from './run-process.ts'
+import { isCaptured, type ProcessTimes, runInThisProcess } from './run-process.ts'
 
 const EXIT: { readonly ok: 0; readonly exception: 1; readonly usage: 2 } = { ok: 0, exception: 1, usage: 2 }
 /** What a function leaves open may end by itself for so long. */
@@ -32,8 +32,8 @@ function program(automationFunction: AutomationFunction, times: ProcessTimes, se
   const command = new Command(automationFunction.name).description(automationFunction.description).exitOverride()
   command.addHelpText('after', `\nExit codes: ${EXIT.ok} the run succeeded, failed or was canceled; ${EXIT.exception} it was an exception, or inputs are not valid; ${EXIT.usage} nothing could be done.`)
   command.command('run', { isDefault: true }).argument('<file>', 'the run file: a token, inputs, and what the run is about').description('run the function once').action(async (path: string) => {
-    const { status, message } = await runInThisProcess(automationFunction, path, times)
-    print(`${status}: ${message}`)
+    const { status, message, isDelivered } = await runInThisProcess(automationFunction, path, times)
+    if (!(isDelivered && isCaptured())) print(`${status}: ${message}`)
     setExitCode(status === 'exception' ? EXIT.exception : EXIT.ok)
   })
   command.command('generate-schema').alias('generate_schema').argument('<file>', 'where it goes').description('write the JSON Schema of the inputs').action(async (path: string) => {

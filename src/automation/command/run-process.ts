@@ -1,11 +1,15 @@
+import { fstatSync } from 'node:fs'
 import { constants } from 'node:os'
-import { type AutomationFunction, RunInterrupted } from '../function.ts'
+import { type AutomationFunction, RunCanceled, RunInterrupted } from '../function.ts'
 import { httpRunBackend } from '../http/http-run-backend.ts'
 import { type RunOutcome, type StartedRun, startRun } from '../run/run-function.ts'
 import type { LogLevel } from '../run-data.ts'
 import { readRunFile } from './run-file.ts'
 
-/** Set where the output of the process becomes lines of the run's log: those that the function itself wrote are there already. */
+/**
+ * Set by a server that sees to this process: its output becomes lines of the run's log, where those that the function itself wrote are already, and its
+ * standard input ends when the server does.
+ */
 const CAPTURED = 'STOWAGE_RUN_CAPTURED'
 
 /** Times of a run in a process of its own, in milliseconds. */
@@ -29,12 +33,17 @@ export async function runInThisProcess(automationFunction: AutomationFunction, p
     inputs: runFile.functionInputs,
     secrets: [runFile.speckleToken],
     signal: watch.signal,
-    ...(process.env[CAPTURED] === undefined ? { onLine: (level: LogLevel, line: string) => void process.stderr.write(`${level}: ${line}\n`) } : {}),
+    ...(isCaptured() ? {} : { onLine: (level: LogLevel, line: string) => void process.stderr.write(`${level}: ${line}\n`) }),
   })
   watch.follow(run)
+  if (isCaptured()) watch.followServer()
   const outcome = await run.outcome
   watch.end()
   return outcome
+}
+
+export function isCaptured(): boolean {
+  return process.env[CAPTURED] !== undefined
 }
 
 /** What happens to the process, told to its one run. */
@@ -59,6 +68,15 @@ class ProcessWatch {
   follow(run: StartedRun): void {
     this.#run = run
     if (this.#early !== undefined) run.fail(this.#early.error)
+  }
+
+  /** A function whose server has died works for nobody: its run is lost, and a later server will say so. */
+  followServer(): void {
+    const input = fstatSync(0)
+    if (!input.isFIFO() && !input.isSocket()) return
+    const onEnd = (): void => this.#stop.abort(new RunCanceled('the server that had started it is gone'))
+    for (const event of ['end', 'error'] as const) process.stdin.once(event, onEnd)
+    process.stdin.resume().unref()
   }
 
   end(): void {

@@ -76,7 +76,8 @@ export class Reporter {
 
   /** Delivers what was said so far. Resolves in bounded time, whatever happens. */
   async drain(): Promise<void> {
-    this.#giveUpTimer ??= setTimeout(() => this.#givenUp.abort(), this.#options.deliverMs)
+    const { deliverMs } = this.#options
+    this.#giveUpTimer ??= setTimeout(() => this.#givenUp.abort(new Error(`it was given up after ${deliverMs} ms`)), deliverMs)
     while (!this.#buffer.isEmpty && !this.#givenUp.signal.aborted) await this.#flush()
   }
 
@@ -130,7 +131,7 @@ export class Reporter {
       try {
         await this.#send(this.#buffer.take())
       } catch (error) {
-        this.#failure ??= error
+        if (error !== this.#givenUp.signal.reason) this.#failure ??= error
         if (isRefusal(error)) this.#options.onRefused(error)
       }
     }

@@ -1,0 +1,38 @@
+import type { JsonValue } from '../../automation/run-data.ts'
+import { Scrubber } from '../../automation/run/scrubber.ts'
+import type { RunChanges } from './run-changes.ts'
+import type { Runs } from './runs.ts'
+import type { SecretBox } from './secrets.ts'
+
+interface Parts {
+  readonly changes: RunChanges
+  readonly runs: Runs
+  readonly secrets: SecretBox
+}
+
+/** Shorter ones are not taken out of words. */
+const SECRET_LENGTH_MIN = 4
+
+/** Keeps the secrets of a run out of what it says over the network: the SDK does so itself, and a function need not be made with it. */
+export class RunSecrets {
+  readonly #parts: Parts
+
+  constructor(parts: Parts) {
+    this.#parts = parts
+  }
+
+  /** The same, which is what JSON can hold, without the run's token and the secrets among its inputs. It is looked through once, as text; most of what runs say holds none. */
+  async scrubbed<T>(said: T, { projectId, runId, token }: { readonly projectId: string; readonly runId: string; readonly token: string | undefined }): Promise<T> {
+    const json = JSON.stringify(said)
+    const secrets = [...(await this.#textsOf(projectId, runId)), token ?? '']
+    const found = secrets.filter((text) => text.length >= SECRET_LENGTH_MIN && json.includes(JSON.stringify(text).slice(1, -1)))
+    return found.length === 0 ? said : (new Scrubber(found).json(said as JsonValue) as T)
+  }
+
+  async #textsOf(projectId: string, runId: string): Promise<readonly string[]> {
+    const { changes, runs, secrets } = this.#parts
+    const { scope, stored: { value: { automationId } } } = await changes.found(projectId, runId)
+    const { sealed } = await runs.inputs(scope, runId)
+    return Object.values(secrets.open({ inputs: {}, sealed }, { projectId, automationId })).filter((text) => typeof text === 'string')
+  }
+}

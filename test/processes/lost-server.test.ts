@@ -1,0 +1,97 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { readdir, readFile } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { suite, test } from 'node:test'
+import type { RunFile } from '../../src/automation/index.ts'
+import { type AutomationServer, automationServer, dataFolder, eventually, isAlive } from './automation-server.ts'
+
+const SOON = { leaseMs: 1_500, sweepIntervalMs: 200 }
+
+/** What was given to the run of a server, from the private folder that it has made for it. */
+async function runFileOf({ process: { pid } }: AutomationServer): Promise<RunFile> {
+  const name = (await readdir(tmpdir())).find((folder) => folder.startsWith(`stowage-run-${pid}-`))
+  return JSON.parse(await readFile(join(tmpdir(), name ?? '', 'run.json'), 'utf8')) as RunFile
+}
+
+/** Of every process that runs the function's file with that run file. */
+async function processesOf(pid: number | undefined): Promise<readonly number[]> {
+  const found: number[] = []
+  for (const name of await readdir('/proc')) {
+    const command = /^\d+$/.test(name) ? await readFile(`/proc/${name}/cmdline`, 'utf8').catch(() => '') : ''
+    if (command.includes(`stowage-run-${pid}-`)) found.push(Number(name))
+  }
+  return found
+}
+
+async function killed(server: AutomationServer): Promise<void> {
+  const gone = once(server.process, 'exit')
+  server.process.kill('SIGKILL')
+  await gone
+}
+
+suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => {
+  for (const functionId of ['here', 'there']) {
+    test(`killed, with a run ${functionId}: the run becomes a time-out, and nothing of it goes on`, async (t) => {
+      const folder = await dataFolder(t)
+      const first = await automationServer(t, { folder, ...SOON })
+      const id = await first.start(functionId, { what: 'ignore' })
+      await first.until(id, ({ progress }) => progress !== null)
+      const processes = await processesOf(first.process.pid)
+      assert.equal(processes.length > 0, functionId === 'there')
+      await killed(first)
+      await eventually(async () => (await Promise.all(processes.map(isAlive))).every((alive) => !alive), "the function's process has noticed, and is gone")
+      const second = await automationServer(t, { folder, ...SOON })
+      const run = await second.ended(id)
+      assert.deepEqual([run.status, run.message, run.annotations.INFO], ['timeout', 'nothing was heard of the run for 1500 ms: it was lost', 1])
+      const again = await second.ask<{ id: string }>('POST', `runs/${id}/rerun`)
+      await second.ask('POST', `runs/${again.id}/cancel`)
+    })
+  }
+
+  test('killed, with a program that notices nothing: its lease runs out, whatever it asks for, and nothing of it is taken any more', async (t) => {
+    const folder = await dataFolder(t)
+    const first = await automationServer(t, { folder, ...SOON })
+    const id = await first.start('deaf')
+    await eventually(async () => (await first.logs(id)).length > 0, 'it has begun')
+    const processes = await processesOf(first.process.pid)
+    t.after(() => {
+      for (const pid of processes) process.kill(pid, 'SIGKILL')
+    })
+    const { speckleToken } = await runFileOf(first)
+    await killed(first)
+    const second = await automationServer(t, { folder, ...SOON })
+    const told = async (what: string, body: object): Promise<number> => {
+      const answer = await fetch(`${second.url}/api/v1/projects/demo/runs/${id}/${what}`, { method: 'POST', headers: { Authorization: `Bearer ${speckleToken}`, 'Content-Type': 'application/json' }, body: JSON.stringify(body) })
+      return answer.status
+    }
+    await eventually(async () => {
+      await told('lease', {})
+      return (await second.run(id)).status === 'timeout'
+    }, 'the run is a time-out, though it asks for its lease')
+    assert.equal(await told('report', { sequence: 50, status: 'succeeded', message: 'late' }), 409)
+    assert.equal(await told('versions', {}), 401)
+    assert.equal((await second.run(id)).status, 'timeout')
+  })
+
+  test('stopped: the run ends as an exception, its process is gone, and what was pending is taken up by the next server', async (t) => {
+    const folder = await dataFolder(t)
+    const first = await automationServer(t, { folder, concurrency: 2 })
+    const ids = [await first.start('here', { what: 'obey' }), await first.start('there', { what: 'obey' })]
+    for (const id of ids) await first.until(id, ({ progress }) => progress !== null)
+    const waiting = await first.start('there', { what: 'succeed' })
+    const processes = await processesOf(first.process.pid)
+    const gone = once(first.process, 'exit')
+    first.process.kill('SIGTERM')
+    assert.deepEqual(await gone, [0, null], first.errors())
+    assert.deepEqual(await Promise.all(processes.map(isAlive)), processes.map(() => false))
+    const second = await automationServer(t, { folder })
+    for (const id of ids) {
+      const { status, message } = await second.run(id)
+      assert.deepEqual([status, message?.startsWith('the run was stopped: RunInterrupted')], ['exception', true], message ?? '')
+    }
+    assert.equal((await second.ended(waiting)).status, 'succeeded')
+    assert.equal(first.errors(), '')
+  })
+})
