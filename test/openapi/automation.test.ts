@@ -119,7 +119,7 @@ const OTHERWISE: Readonly<Record<string, Provocation>> = {
   'reportRun 404': goneMeanwhile,
   'reportRun 409': withBody({ ...REPORTS[2], sequence: 1 }),
   'reportRun 507': (sent, server) => full({ ...sent, body: JSON.stringify(REPORTS[1]) }, server),
-  'renewLease 404': goneMeanwhile,
+  'askLease 404': goneMeanwhile,
   'createRunVersion 404': withBody({ modelId: NOBODY, rootObjectId: ROOT_ID, message: '' }),
   'createRunVersion 409': withBody({ modelId: MODEL_ID, rootObjectId: UNKNOWN_ID, message: '' }),
   'storeArtifact 404': goneMeanwhile,

@@ -18,11 +18,11 @@ const reportRun = operationOf({
   faults: ['not_found', 'conflict', 'results_too_large', ...WRITE_FAULTS], messages: { ...NO_RUN, 409: 'the run takes no more reports: it has ended (canceled)' },
 })
 
-const renewLease = operationOf({
-  operationId: 'renewLease', tag: TAG, right: 'run',
-  summary: 'Renew the lease', description: 'Says that the run is alive; reports say so as well. A run that is silent for too long becomes a time-out.',
-  answers: { 200: jsonAnswer('Lease', 'How the run stands, so that it learns of its end.', { one: { value: { status: 'running', canceled: false } } }) },
-  faults: ['not_found', ...WRITE_FAULTS], messages: NO_RUN,
+const askLease = operationOf({
+  operationId: 'askLease', tag: TAG, right: 'run',
+  summary: 'How the run stands', description: 'For the run itself, so that it learns of its end; answered also when it has ended. It renews nothing: whoever runs the function on the server does.',
+  answers: { 200: jsonAnswer('Lease', 'How the run stands.', { one: { value: { status: 'running', canceled: false } } }) },
+  faults: ['not_found'], messages: NO_RUN,
 })
 
 const createRunVersion = operationOf({
@@ -84,7 +84,7 @@ export const OWN_RUN_TAGS: readonly Tag[] = [
 
 export const OWN_RUN_PATHS: Paths = {
   [`${PROJECT}/runs/{runId}/report`]: pathOf(['RunId'], { post: reportRun }),
-  [`${PROJECT}/runs/{runId}/lease`]: pathOf(['RunId'], { post: renewLease }),
+  [`${PROJECT}/runs/{runId}/lease`]: pathOf(['RunId'], { post: askLease }),
   [`${PROJECT}/runs/{runId}/versions`]: pathOf(['RunId'], { post: createRunVersion }),
   [`${PROJECT}/runs/{runId}/artifacts`]: pathOf(['RunId'], { post: storeArtifact }),
   [`${PROJECT}/artifacts/{artifactId}`]: withoutRanges(pathOf(['ArtifactId'], { get: getArtifact })),
