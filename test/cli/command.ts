@@ -43,8 +43,8 @@ export interface RunningServer {
 }
 
 /** `stowage serve` with these options, once it has printed its line. */
-export async function startServer(context: TestContext, args: readonly string[]): Promise<RunningServer> {
-  const child = spawnCommand(['serve', '--port', '0', ...args])
+export async function startServer(context: TestContext, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<RunningServer> {
+  const child = spawnCommand(['serve', '--port', '0', ...args], env)
   context.after(() => child.kill('SIGKILL'))
   const stderr = text(child.stderr)
   const exit = once(child, 'exit') as Promise<[number | null]>

@@ -5,7 +5,7 @@ import { memoryBackend } from '../../adapters/memory.ts'
 import { automation, type AutomationExtension, type AutomationOptions } from '../../src/automation-server/index.ts'
 import { type Access, type CommonServiceOptions, createObjectService, jwtAccess, type ObjectService, type Right } from '../../src/index.ts'
 import { pages, type PagesExtension, type PagesOptions } from '../../src/pages/index.ts'
-import { SECRET_KEY, withVersion } from '../automation-server/support.ts'
+import { SECRET_KEY, uploadObjects, withVersion } from '../automation-server/support.ts'
 
 const TOKEN_KEY = new Uint8Array(32).fill(9)
 const ORIGIN = 'http://stowage.test'
@@ -91,4 +91,11 @@ export async function signedIn(service: Pick<ObjectService, 'fetch'>, projects: 
   return visitor
 }
 
-export { withVersion }
+const ENTITIES: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&' }
+
+/** What of a page is read: no tags, and single spaces. */
+export function textOf(html: string): string {
+  return html.replaceAll(/<title>.*?<\/title>/g, ' ').replaceAll(/<[^>]*>/g, ' ').replaceAll(/&(?:lt|gt|quot|#39|amp);/g, (entity) => ENTITIES[entity]).replaceAll(/\s+/g, ' ').trim()
+}
+
+export { uploadObjects, withVersion }

@@ -18,7 +18,8 @@ export function projectsResources<H>(server: PageServer<H>): readonly Resource<H
     }),
     server.signedIn(`${WEB}/projects`, {
       GET: async (visit) => {
-        const id = visit.exchange.query.get('id') ?? ''
+        const id = visit.exchange.query.get('id')
+        if (id === null) return seeOther(visit.urls.home)
         const problem = idProblem(id)
         if (problem === undefined) return seeOther(visit.urls.project(id))
         return pageAnswer(<ProjectsPage frame={visit.frame} {...await readableProjects(visit)} problem={problem} />, 422)

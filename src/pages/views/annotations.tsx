@@ -74,12 +74,25 @@ function Groups({ urls, projectId, run, results }: AnnotationsProps): Html {
 
 function Level({ level, items, prefix }: { readonly level: ResultLevel; readonly items: readonly ObjectResult[]; readonly prefix: string }): Html | null {
   if (items.length === 0) return null
+  const together = sayingTheSame(items)
+  const objects = new Set(items.flatMap(({ objectAppIds }) => Object.keys(objectAppIds)))
   return (
     <>
-      <h4 class={`level ${level.toLowerCase()}`}>{counted(items.length, ...LEVEL_WORDS[level])}</h4>
-      <ul class="annotations">{items.map((item, at) => <li class={level.toLowerCase()}><Annotation item={item} id={`${prefix}-${at}`} /></li>)}</ul>
+      <h4 class={`level ${level.toLowerCase()}`}>{LEVEL_WORDS[level][together.length === 1 ? 0 : 1]}{objects.size === 0 ? null : <span class="quiet"> on {counted(objects.size, 'object')}</span>}</h4>
+      <ul class="annotations">{together.map((item, at) => <li class={level.toLowerCase()}><Annotation item={item} id={`${prefix}-${at}`} /></li>)}</ul>
     </>
   )
+}
+
+/** Functions that go through a model in parts say the same thing of some objects at a time: people read it once. */
+function sayingTheSame(items: readonly ObjectResult[]): readonly ObjectResult[] {
+  const byWords = new Map<string, ObjectResult>()
+  for (const item of items) {
+    const words = JSON.stringify([item.message, item.metadata])
+    const said = byWords.get(words)
+    byWords.set(words, said === undefined ? item : { ...item, objectAppIds: { ...said.objectAppIds, ...item.objectAppIds } })
+  }
+  return [...byWords.values()]
 }
 
 function Annotation({ item: { message, objectAppIds, metadata }, id }: { readonly item: ObjectResult; readonly id: string }): Html {

@@ -2,7 +2,7 @@ import type { InputsDescription } from '../../automation/inputs/description.ts'
 import type { Automation, FunctionView, Model } from '../../automation-server/types.ts'
 import { type FormValues, inputControlId, type Problem } from '../automation-form.ts'
 import { Field, Help, InputControl } from './field.tsx'
-import { type Html, isolated } from './html.ts'
+import type { Html } from './html.ts'
 import { type Crumb, type Frame, Page } from './layout.tsx'
 
 export interface AutomationFormProps {
@@ -85,7 +85,7 @@ function ModelField({ values, problems, models }: Pick<AutomationFormProps, 'val
       {(aria) => (
         <select id="modelId" name="modelId" required {...aria}>
           {models.length === 1 ? null : <option value="">Choose one</option>}
-          {models.map(({ id, name }) => <option value={id} selected={id === values.modelId}>{isolated(name)}</option>)}
+          {models.map(({ id, name }) => <option dir="auto" value={id} selected={id === values.modelId}>{name}</option>)}
         </select>
       )}
     </Field>

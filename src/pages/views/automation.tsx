@@ -3,10 +3,12 @@ import type { JsonObject } from '../../automation/run-data.ts'
 import type { Automation, FunctionView, Model, Version } from '../../automation-server/types.ts'
 import { labelOf, textOf } from '../automation-form.ts'
 import type { RunRow } from '../names.ts'
-import { type Html, isolated } from './html.ts'
+import { cut, type Html, isolated } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { Empty, Time } from './parts.tsx'
 import { RunRows } from './runs.tsx'
+
+const MESSAGE_CHARACTERS_MAX = 100
 
 interface AutomationProps {
   readonly frame: Frame
@@ -67,7 +69,7 @@ function Actions({ frame: { urls }, projectId, automation: { id }, definition, v
           <div class="field wide">
             <label for="versionId">Version</label>
             <select id="versionId" name="versionId">
-              {versions.map((version, at) => <option value={version.id}>{`${at === 0 ? 'Latest: ' : ''}${isolated(version.message === '' ? 'no message' : version.message)} (${version.createdAt.slice(0, 16).replace('T', ' ')} UTC)`}</option>)}
+              {versions.map(({ id: versionId, message, createdAt }, at) => <option value={versionId}>{`${at === 0 ? 'Latest, ' : ''}${createdAt.slice(0, 16).replace('T', ' ')} UTC: ${message === '' ? 'no message' : isolated(cut(message, MESSAGE_CHARACTERS_MAX))}`}</option>)}
             </select>
           </div>
           <button type="submit">Run now</button>

@@ -1,4 +1,5 @@
 import type { InputField, NumberRules, TextRules } from '../../automation/inputs/description.ts'
+import { counted } from './parts.tsx'
 
 const PATTERN_SHOWN_MAX = 80
 
@@ -10,9 +11,10 @@ export function rulesInWords(field: InputField): string {
 }
 
 function lengthWords({ minLength = 0, maxLength }: TextRules): string {
-  if (maxLength !== undefined && minLength > 0) return minLength === maxLength ? `${minLength} characters` : `${minLength} to ${maxLength} characters`
-  if (maxLength !== undefined) return `${maxLength} characters at most`
-  return minLength > 1 ? `${minLength} characters at least` : ''
+  const [least, most] = [counted(minLength, 'character'), counted(maxLength ?? 0, 'character')]
+  if (maxLength !== undefined && minLength > 0) return minLength === maxLength ? most : `${minLength.toLocaleString('en')} to ${most}`
+  if (maxLength !== undefined) return `${most} at most`
+  return minLength > 1 ? `${least} at least` : ''
 }
 
 function patternWords({ pattern = '' }: TextRules): string {

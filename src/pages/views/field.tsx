@@ -2,7 +2,7 @@ import type { BooleanField, InputField, SelectField, TextRules } from '../../aut
 import { isThreeState } from '../../automation/inputs/form.ts'
 import { forgetControl, inputControl, labelOf } from '../automation-form.ts'
 import { rulesInWords } from './field-hints.ts'
-import { type Child, type Html, isolated } from './html.ts'
+import type { Child, Html } from './html.ts'
 
 /** A label, help, what is wrong, and a control, tied together so that who hears the page hears all of it. */
 export interface FieldProps {
@@ -82,7 +82,8 @@ function hasDefault(field: InputField): boolean {
 /** A list of choices shows its default by itself. */
 function defaultWords(field: InputField): string {
   if (!('default' in field) || field.default === undefined || field.kind === 'boolean' || field.kind === 'select') return ''
-  return field.default === '' ? '' : `Left empty, it is ${field.default}.`
+  if (field.kind !== 'text') return `Left empty, it is ${field.default}.`
+  return field.default === '' ? '' : `Left empty, it is “${field.default}”.`
 }
 
 function keptWords({ field, kept }: InputControlProps): string {
@@ -116,7 +117,7 @@ function Select({ field, id, value, aria }: { readonly field: SelectField; reado
   const open = field.default === undefined ? [{ value: '', label: field.required ? 'Choose one' : 'None' }] : []
   return (
     <select id={id} name={inputControl(field.name)} required={field.required} {...aria}>
-      {[...open, ...field.options].map((choice) => <option value={choice.value} selected={choice.value === value}>{isolated(choice.label ?? choice.value)}</option>)}
+      {[...open, ...field.options].map((choice) => <option dir="auto" value={choice.value} selected={choice.value === value}>{choice.label ?? choice.value}</option>)}
     </select>
   )
 }

@@ -35,7 +35,7 @@ export function LogsPage({ frame, projectId, run, title, logs }: LogsProps): Htm
   return (
     <Page frame={frame} title={`Log of ${title}`} crumbs={crumbs}>
       <h1>Log</h1>
-      {logs.items.length === 0 ? <p class="empty">There is nothing here.</p> : <LogLines lines={logs.items} label="Log" />}
+      {logs.items.length === 0 ? <p class="empty">There is nothing here.</p> : <LogLines lines={logs.items} label="Lines of the log" />}
       <Next href={logs.cursor === null ? undefined : urls.logs(projectId, run.id, { cursor: logs.cursor })} what="lines" />
       {logs.cursor === null && run.logsTruncated ? <p class="note">What came after this is left out: the run has written as much as is kept.</p> : null}
     </Page>

@@ -134,7 +134,7 @@ function Log({ frame: { urls }, projectId, run, logs }: RunPageProps): Html {
   return (
     <>
       {logs.skipped ? <p class="next"><a href={urls.logs(projectId, run.id)}>The whole log</a></p> : null}
-      <LogLines lines={logs.lines} label="Log" />
+      <LogLines lines={logs.lines} label="Lines of the log" />
       {run.logsTruncated ? <p class="note">What came after this is left out: the run has written as much as is kept.</p> : null}
     </>
   )

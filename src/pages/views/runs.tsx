@@ -2,7 +2,7 @@ import { RUN_STATUS_RANK, type RunStatus } from '../../automation/run-data.ts'
 import type { Automation } from '../../automation-server/types.ts'
 import type { RunRow } from '../names.ts'
 import type { RunListFilter, Urls } from '../urls.ts'
-import { cut, type Html, isolated } from './html.ts'
+import { cut, type Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { Empty, Next, StatusBadge, statusWord, Time } from './parts.tsx'
 
@@ -65,7 +65,7 @@ function Filter({ frame: { urls }, projectId, filter, automations }: RunsProps):
         <label for="automationId">Automation</label>
         <select id="automationId" name="automationId">
           <option value="">Any</option>
-          {automations.map(({ id, name }) => <option value={id} selected={id === automationId}>{isolated(name)}</option>)}
+          {automations.map(({ id, name }) => <option dir="auto" value={id} selected={id === automationId}>{name}</option>)}
         </select>
       </div>
       <button type="submit" class="second">Show</button>

@@ -3,7 +3,7 @@ import { mkdir } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test, type TestContext } from 'node:test'
-import { type Browser, chromium, type Page } from 'playwright-core'
+import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
 
 /** Debian's, or what this variable names. */
 const EXECUTABLE = process.env.STOWAGE_TEST_CHROMIUM ?? '/usr/bin/chromium'
@@ -33,13 +33,19 @@ export interface BrowserTest {
   readonly page: Page
 }
 
+export interface BrowserTestOptions {
+  readonly mayLog?: RegExp
+  /** What the browser is like, such as without scripts or on a telephone. */
+  readonly context?: BrowserContextOptions
+}
+
 /**
  * A test in a real browser. It fails when the page throws or writes an error to the console, unless `mayLog` matches it. When it fails, a picture of the
  * page is kept, and its place is in the message.
  */
-export function browserTest(name: string, run: (test: BrowserTest) => Promise<void>, options: { readonly mayLog?: RegExp } = {}): void {
+export function browserTest(name: string, run: (test: BrowserTest) => Promise<void>, options: BrowserTestOptions = {}): void {
   void test(name, async (t) => {
-    const context = await (await browser()).newContext({ viewport: VIEWPORT })
+    const context = await (await browser()).newContext({ viewport: VIEWPORT, ...options.context })
     context.setDefaultTimeout(ACTION_TIMEOUT_MS)
     const page = await context.newPage()
     const complaints: string[] = []

@@ -1,0 +1,32 @@
+import { expectAssignable, expectError, expectType } from 'tsd'
+import { createObjectService, openAccess, type ServiceExtension } from 'stowage'
+import { automation, type AutomationExtension } from 'stowage/automation/server'
+import { memoryBackend } from 'stowage/memory'
+import { pages, type PagesExtension, type PagesOptions, sessionKeyFromFolder, type SignInLinkOptions } from 'stowage/pages'
+
+const auto = automation()
+const web = pages({ automation: auto })
+
+expectType<PagesExtension<unknown>>(web)
+expectAssignable<ServiceExtension>(web)
+createObjectService({ backend: memoryBackend(), access: openAccess(), extensions: [auto, web] })
+
+expectType<string>(web.signInLink({ token: 'a token' }))
+expectError(web.signInLink())
+expectError(web.signInLink({ token: 1 }))
+expectAssignable<SignInLinkOptions>({ token: 'a token' })
+
+expectError(pages())
+expectError(pages({}))
+expectError(pages({ automation: web }))
+expectError(pages({ automation: auto, sessionKey: 'a text' }))
+expectAssignable<PagesOptions>({ automation: auto, sessionKey: new Uint8Array(32), sessionMs: 60_000, origin: 'https://models.example' })
+expectType<Promise<Uint8Array>>(sessionKeyFromFolder('data'))
+
+// What the host knows of a request is the same for both.
+interface Host {
+  readonly account: string
+}
+declare const hosted: AutomationExtension<Host>
+expectType<PagesExtension<Host>>(pages({ automation: hosted }))
+expectError<PagesExtension<string>>(pages({ automation: hosted }))
