@@ -85,6 +85,10 @@ test('inputs of functions stand alone, so that functions, the server and pages s
   assertNone(findLines(inputs, /\bfrom '(?!\.|re2js')|\bimport\('|reference types/))
 })
 
+test('only the pages are written with Hono', () => {
+  assertNone(findLines(product.filter(({ path }) => !path.startsWith('src/pages/')), /\bfrom 'hono\b|\bimport\('hono\b/))
+})
+
 test('imports form no cycle', () => {
   assert.equal(findCycle(everything)?.join(' -> '), undefined)
 })

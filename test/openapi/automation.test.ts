@@ -119,7 +119,7 @@ const OTHERWISE: Readonly<Record<string, Provocation>> = {
   'reportRun 404': goneMeanwhile,
   'reportRun 409': withBody({ ...REPORTS[2], sequence: 1 }),
   'reportRun 507': (sent, server) => full({ ...sent, body: JSON.stringify(REPORTS[1]) }, server),
-  'readLease 404': goneMeanwhile,
+  'askLease 404': goneMeanwhile,
   'createRunVersion 404': withBody({ modelId: NOBODY, rootObjectId: ROOT_ID, message: '' }),
   'createRunVersion 409': withBody({ modelId: MODEL_ID, rootObjectId: UNKNOWN_ID, message: '' }),
   'storeArtifact 404': goneMeanwhile,
@@ -184,6 +184,16 @@ test('a service without a key for secrets refuses them', async (t) => {
     const answered = { status: response.status, headers: describing(response.headers), body: await response.text() }
     assert.equal(answered.status, 501, answered.body)
     check(found, answered, 'keyless')
+  }
+})
+
+test('who asks for the headers alone takes no place among the streams of events, and no range of a file', async (t) => {
+  const server = await automatedServer(t, { limits: { eventStreamsMax: 1 } })
+  for (const [operationId, headers] of [['headFollowRun', {}], ['headFollowRun', {}], ['followRun', {}], ['followRun', {}], ['headGetArtifact', { range: 'bytes=0-3' }], ['headGetArtifact', { range: 'bytes=1000000-' }]] as const) {
+    const found = conformance.operation(operationId)
+    const answered = await server.ask({ ...exampleRequests(conformance, found)[0].sent, headers }, found.template)
+    assert.equal(answered.status, 200, operationId)
+    check(found, answered, 'alone')
   }
 })
 

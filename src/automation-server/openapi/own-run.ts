@@ -18,10 +18,10 @@ const reportRun = operationOf({
   faults: ['not_found', 'conflict', 'results_too_large', ...WRITE_FAULTS], messages: { ...NO_RUN, 409: 'the run takes no more reports: it has ended (canceled)' },
 })
 
-const readLease = operationOf({
-  operationId: 'readLease', tag: TAG, right: 'run',
-  summary: 'How the run stands', description: 'Whether somebody has canceled it, and whether it may still report. The lease itself is renewed by the server that sees to the run, not by the run.',
-  answers: { 200: jsonAnswer('Lease', 'How the run stands, so that it learns of its end.', { one: { value: { status: 'running', canceled: false } } }) },
+const askLease = operationOf({
+  operationId: 'askLease', tag: TAG, right: 'run',
+  summary: 'How the run stands', description: 'For the run itself, so that it learns of its end; answered also when it has ended. It renews nothing: whoever runs the function on the server does.',
+  answers: { 200: jsonAnswer('Lease', 'How the run stands.', { one: { value: { status: 'running', canceled: false } } }) },
   faults: ['not_found'], messages: NO_RUN,
 })
 
@@ -84,7 +84,7 @@ export const OWN_RUN_TAGS: readonly Tag[] = [
 
 export const OWN_RUN_PATHS: Paths = {
   [`${PROJECT}/runs/{runId}/report`]: pathOf(['RunId'], { post: reportRun }),
-  [`${PROJECT}/runs/{runId}/lease`]: pathOf(['RunId'], { post: readLease }),
+  [`${PROJECT}/runs/{runId}/lease`]: pathOf(['RunId'], { post: askLease }),
   [`${PROJECT}/runs/{runId}/versions`]: pathOf(['RunId'], { post: createRunVersion }),
   [`${PROJECT}/runs/{runId}/artifacts`]: pathOf(['RunId'], { post: storeArtifact }),
   [`${PROJECT}/artifacts/{artifactId}`]: withoutRanges(pathOf(['ArtifactId'], { get: getArtifact })),
