@@ -2,7 +2,7 @@ import { test } from 'node:test'
 import { FuzzedServer } from './fuzz.ts'
 
 /** Few, however slow the machine is: the rest is for `npm run test:fuzz`. */
-const REQUESTS = 50
+const REQUESTS = 25
 
 test('requests made from the document, right and wrong ones, get answers as it describes them', async (t) => {
   const seed = Date.now() & 0x7fff_ffff

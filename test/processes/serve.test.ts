@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { text } from 'node:stream/consumers'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { issueToken, revokeToken } from '../../src/access/token-store.ts'
-import { newDataFolder, startServer, stowage } from './command.ts'
+import { newDataFolder, startServer, stowage } from '../cli/command.ts'
 
 interface ServeLine {
   readonly url: string

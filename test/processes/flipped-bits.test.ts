@@ -4,8 +4,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createRandom } from '../../bench/model/random.ts'
-import { checkFolder, type Damage, damagedCopy, filesOf, fillFolder, judge } from './damaged-folder.ts'
-import { damageFiles } from './flips.ts'
+import { checkFolder, type Damage, damagedCopy, filesOf, fillFolder, judge } from '../crash/damaged-folder.ts'
+import { damageFiles } from '../crash/flips.ts'
 
 /** Files of each kind are damaged so often here; `npm run soak` does it some hundred times. */
 const PER_KIND = 2

@@ -8,7 +8,7 @@ import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { PartialFile } from '../../src/cli/client/partial-file.ts'
 import { served } from '../http/served.ts'
-import { newDataFolder, stowage } from './command.ts'
+import { newDataFolder, stowage } from '../cli/command.ts'
 
 const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
 const MODEL = `[{"id":"leaf","speckle_type":"Wall","n":1e400},
