@@ -12,33 +12,49 @@ const PIECES_MAX = 80
 
 type Spell = (character: string) => string
 
+/** One way to write a piece of a secret. */
+interface Spelling {
+  /** Found in every text that holds the spelling. It is quick where the other is not: most texts end here. */
+  readonly hint: RegExp
+  readonly pattern: string
+}
+
 /**
  * Removes secrets from texts by their value, in whatever spelling they stand: as they are, with any of their characters percent-encoded (RFC 3986 section 2.1) or
  * escaped as in JSON (RFC 8259 section 7), as hexadecimal digits, and within base64 or base64url (RFC 4648) of a longer text. Secrets of fewer than four
  * characters stay.
  */
 export class Scrubber {
-  readonly #patterns: readonly RegExp[]
-  readonly #whole: readonly string[]
+  readonly #spellings: readonly Spelling[]
+  readonly #plain: readonly string[]
+  /** Made when a text first needs them: to compile all for each run takes longer than many runs do. */
+  readonly #patterns = new Map<string, RegExp>()
 
   constructor(secrets: readonly string[]) {
     const removed = [...new Set(secrets)].filter(({ length }) => length >= SECRET_LENGTH_MIN).sort((a, b) => b.length - a.length)
-    this.#whole = removed
-    this.#patterns = [...new Set(removed.flatMap(piecesOf).flatMap(patternsOf))].map((pattern) => new RegExp(pattern, 'g'))
+    const pieces = removed.flatMap(piecesOf)
+    this.#plain = [...new Set([...removed, ...pieces])]
+    this.#spellings = pieces.flatMap(spellingsOf)
   }
 
   /** The text without the secrets. */
   text(text: string): string {
-    if (this.#whole.length === 0) return text
+    if (this.#plain.length === 0) return text
     let clean = text
-    for (const secret of this.#whole) clean = clean.replaceAll(secret, SHOWN)
-    for (const pattern of this.#patterns) clean = clean.replace(pattern, SHOWN)
+    for (const secret of this.#plain) clean = clean.replaceAll(secret, SHOWN)
+    for (const { hint, pattern } of this.#spellings) if (hint.test(clean)) clean = clean.replace(this.#compiled(pattern), SHOWN)
     return clean === text ? text : clean.replace(/(?:\*{6})+/g, SHOWN)
   }
 
   /** The same with every text in it, names of members included. */
   json<T extends JsonValue>(value: T): T {
-    return (this.#whole.length === 0 ? value : this.#json(value)) as T
+    return (this.#plain.length === 0 ? value : this.#json(value)) as T
+  }
+
+  #compiled(pattern: string): RegExp {
+    const compiled = this.#patterns.get(pattern) ?? new RegExp(pattern, 'g')
+    this.#patterns.set(pattern, compiled)
+    return compiled
   }
 
   #json(value: JsonValue): JsonValue {
@@ -57,10 +73,15 @@ function piecesOf(secret: string): string[] {
   return Array.from({ length: Math.min(count, PIECES_MAX) }, (_, at) => characters.slice(at * length, (at + 1) * length).join(''))
 }
 
-function patternsOf(piece: string): string[] {
+function spellingsOf(piece: string): Spelling[] {
   const bytes = Buffer.from(piece)
   const spelled = (spell: Spell): string => Array.from(piece, spell).join('')
-  return [spelled(plainPattern), spelled(escapedPattern), anyCase(bytes.toString('hex')), ...base64Patterns(bytes)]
+  return [
+    { hint: /[%+]/, pattern: spelled(plainPattern) },
+    { hint: /\\/, pattern: spelled(escapedPattern) },
+    { hint: new RegExp(`[\\da-fA-F]{${bytes.length * 2}}`), pattern: anyCase(bytes.toString('hex')) },
+    ...base64Spellings(bytes),
+  ]
 }
 
 /** A character as itself, or percent-encoded. */
@@ -77,11 +98,13 @@ function escapedPattern(character: string): string {
 }
 
 /** What base64 makes of these bytes wherever they begin: the characters that depend on nothing beside them. */
-function base64Patterns(bytes: Buffer): string[] {
+function base64Spellings(bytes: Buffer): Spelling[] {
   return [0, 1, 2].flatMap((before) => {
     const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
     const sure = text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
-    return sure.length < BASE64_LENGTH_MIN ? [] : [Array.from(sure, (character) => (character === '+' ? '[+-]|%2[bB]' : character === '/' ? '[/_]|%2[fF]' : character)).map((form) => `(?:${form})`).join('')]
+    if (sure.length < BASE64_LENGTH_MIN) return []
+    const forms = Array.from(sure, (character) => (character === '+' ? '[+-]|%2[bB]' : character === '/' ? '[/_]|%2[fF]' : character))
+    return [{ hint: new RegExp(`[\\w+/%-]{${sure.length}}`), pattern: forms.map((form) => `(?:${form})`).join('') }]
   })
 }
 
