@@ -1,6 +1,6 @@
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { availableParallelism, tmpdir } from 'node:os'
-import { dirname, join, sep } from 'node:path'
+import { join, sep } from 'node:path'
 import { Readable } from 'node:stream'
 import { run } from 'node:test'
 import { spec, type TestEvent } from 'node:test/reporters'
@@ -18,10 +18,10 @@ const SLOW_FOLDERS: readonly string[] = ['browser/', 'clients/', 'fuzz/', 'hosts
 /** Tests that measure time or memory run after all others, one file at a time. */
 const ALONE = '.alone.test.ts'
 
-/** Files of one folder share a process, a few at a time: a third of the whole time went into starting one for each file. */
-const FILES_PER_PROCESS_MAX = 12
+/** Files share processes: a third of the whole time went into starting one for each. */
+const FILES_PER_PROCESS_MAX = 10
 
-const PROCESS_TIMEOUT_MS = 120_000
+const PROCESS_TIMEOUT_MS = 240_000
 const SLOW_PROCESS_TIMEOUT_MS = 3_600_000
 
 /** The counts that the runner reports at the end of each run. */
@@ -45,7 +45,7 @@ function groupFiles(files: readonly string[]): readonly (readonly string[])[] {
   const groups: string[][] = []
   for (const path of files) {
     const last = groups.at(-1)
-    const mayJoin = last !== undefined && last.length < FILES_PER_PROCESS_MAX && dirname(last[0]) === dirname(path) && !isSlow(path)
+    const mayJoin = last !== undefined && last.length < FILES_PER_PROCESS_MAX && !isSlow(path)
     if (mayJoin) last.push(path)
     else groups.push([path])
   }
