@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
 import { test } from 'node:test'
 import { testFunction } from '../../src/automation/index.ts'
+import { wallChecker as shortWallChecker } from './example/short-wall-checker.ts'
 import { wallChecker } from './example/wall-checker.ts'
 
 const HOUSE = { '@walls': [{ speckle_type: 'Wall', name: 'north', fireRating: 'F90' }, { speckle_type: 'Wall', name: 'south', applicationId: 'wall-2' }] }
@@ -17,10 +18,15 @@ test('the example of the page finds what it should', async () => {
   assert.deepEqual([wallChecker.name, wallChecker.inputs.description.fields.length], ['Wall checker', 2])
 })
 
-test('the page shows the example as it is', async () => {
-  const [page, example] = await Promise.all([
-    readFile(new URL('../../docs/automation.md', import.meta.url), 'utf8'),
-    readFile(new URL('./example/wall-checker.ts', import.meta.url), 'utf8'),
-  ])
-  assert.ok(page.includes(`\`\`\`ts\n${example.replace('../../../src/automation/index.ts', 'stowage/automation')}\`\`\``))
+test('the example of the readme marks the walls that lack something', async () => {
+  const run = await testFunction(shortWallChecker, { inputs: {}, object: HOUSE })
+  assert.deepEqual([run.status, run.annotations.map(({ message }) => message)], ['succeeded', ['this wall has no fireRating']])
+})
+
+test('pages show the examples as they are', async () => {
+  const text = (path: string): Promise<string> => readFile(new URL(path, import.meta.url), 'utf8')
+  for (const [page, example] of [['docs/automation.md', 'wall-checker'], ['README.md', 'short-wall-checker']]) {
+    const code = (await text(`./example/${example}.ts`)).replace('../../../src/automation/index.ts', 'stowage/automation')
+    assert.ok((await text(`../../${page}`)).includes(`\`\`\`ts\n${code}\`\`\``), page)
+  }
 })
