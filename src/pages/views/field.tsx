@@ -64,7 +64,8 @@ const LINE_CHARACTERS_MAX = 300
 export function InputControl(props: InputControlProps): Html {
   const { field, id, problem } = props
   if (field.kind === 'boolean' && !isThreeState(field)) return <Checkbox {...props} field={field} />
-  const hints = [field.description ?? '', rulesInWords(field), defaultWords(field), keptWords(props)].filter((hint) => hint.trim() !== '')
+  const rules = [rulesInWords(field), defaultWords(field), keptWords(props)].filter((words) => words !== '').join(' ')
+  const hints = [field.description ?? '', rules].filter((hint) => hint.trim() !== '')
   return (
     <>
       <Field id={id} label={labelOf(field)} required={field.required || hasDefault(field)} hints={hints} problem={problem}>
