@@ -12,7 +12,8 @@ import { type Target, uploadModel } from './upload.ts'
 
 /*
  * `npm start`: the service on its embedded default, with a building to look at, three functions that run on it, and a line to paste for each endpoint.
- * Runs until Ctrl-C. With `--smoke` it works in a folder of its own, tries every line that it prints and every function, and ends.
+ * Runs until Ctrl-C. `--data` and `--port` choose another folder and port. With `--smoke` it works in a folder of its own, tries every line that it prints and
+ * every function, and ends.
  */
 
 const PROJECT = 'demo'
@@ -22,10 +23,12 @@ const LINE_TIMEOUT_MS = 20_000
 const PARENT_CHECK_MS = 500
 const run = promisify(execFile)
 
-const { values: chosen } = parseArgs({ options: { smoke: { type: 'boolean', default: false }, port: { type: 'string', default: '8642' } } })
+const { values: chosen } = parseArgs({
+  options: { smoke: { type: 'boolean', default: false }, port: { type: 'string', default: '8642' }, data: { type: 'string', default: join(REPOSITORY, '.stowage') } },
+})
 
 try {
-  await (chosen.smoke ? smoke() : demo(join(REPOSITORY, '.stowage'), ['--port', chosen.port], staysUp))
+  await (chosen.smoke ? smoke() : demo(chosen.data, ['--port', chosen.port], staysUp))
 } catch (error) {
   console.error(error instanceof Error ? error.message : error)
   process.exitCode = 1
