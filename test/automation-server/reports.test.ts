@@ -90,6 +90,15 @@ test('log lines come in pages, long ones cut, whatever their characters', async 
   assert.deepEqual([first.items.length, rest.cursor], [15, null])
 })
 
+test('a cursor that no page gave is refused', async (t) => {
+  const { report, project, id } = await running(t)
+  await report({ sequence: 1, results: [result()], logs: [{ atMs: 1, level: 'info', message: 'a line' }] })
+  for (const cursor of ['-1.0', '0.-1', '0', '0.0.0', '1e.', 'x.y', '-0000001', '1', 'zzzzzzzz', '000000000']) {
+    await assert.rejects(project.runs.results(id, { cursor }), { code: 'invalid_request' }, cursor)
+    await assert.rejects(project.runs.logs(id, { cursor }), { code: 'invalid_request' }, cursor)
+  }
+})
+
 test('what a function hands over at its end is kept with the run', async (t) => {
   const { report, project, id } = await running(t)
   const handed = { walls: 12, text: '"é\u0000'.repeat(8_000) }

@@ -67,7 +67,7 @@ const SLOW: Readonly<Record<string, { readonly sends: string; readonly answer: R
   'slow headers': { sends: `GET ${PREFIX}/objects/p/o HTTP/1.1\r\nHost`, answer: /^(?:HTTP\/1\.1 408 [^]*)?$/ },
   // Those for whom there is no memory are refused at once.
   'slow body': { sends: `${UPLOAD_HEAD}[{"id":"slow"`, answer: /^HTTP\/1\.1 (?:400 [^]*"code":"request_aborted"|503 [^]*"code":"overloaded")/ },
-  'slow reader': { sends: head('GET', '/objects/p/root', 'Accept: text/plain\r\n'), answer: /^HTTP\/1\.1 200 / },
+  'slow reader': { sends: head('GET', '/objects/p/root', 'Accept: text/plain\r\nConnection: close\r\n'), answer: /^HTTP\/1\.1 200 / },
 }
 
 test(`case 19: ${SLOW_CLIENTS} slow clients of each kind at once are cut off in time, through every mount`, { concurrency: HOSTS.length }, async (t) => {

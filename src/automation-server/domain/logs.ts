@@ -1,3 +1,4 @@
+import { StowageError } from '../../errors.ts'
 import type { LogLine } from '../../automation/run-data.ts'
 import type { Entry } from '../../storage/backend.ts'
 import { projectKey } from '../records/keys.ts'
@@ -51,8 +52,13 @@ export class Logs {
     return { put, run: { logBytes, logLines, logsTruncated: run.logsTruncated || isFull } }
   }
 
+  /** Throws `invalid_request` for a cursor that no page gave. */
   async list(scope: ProjectScope, runId: string, { cursor, limit = PAGE_ITEMS_DEFAULT }: PageRequest): Promise<Page<LogLine>> {
-    const from = cursor === undefined ? 0 : Number.parseInt(cursor, 16)
+    return this.listFrom(scope, runId, cursor === undefined ? 0 : parseCursor(cursor), limit)
+  }
+
+  /** Lines from the one with this number on. */
+  async listFrom(scope: ProjectScope, runId: string, from: number, limit: number): Promise<Page<LogLine>> {
     const items: LogLine[] = []
     for await (const { first, lines } of this.#chunks(scope, runId, from)) {
       items.push(...lines.slice(Math.max(0, from - first)))
@@ -80,6 +86,11 @@ function cutLine(line: LogLine): { readonly kept: LogLine; readonly bytes: numbe
   const kept = { ...line, message: line.message.slice(0, MESSAGE_CHARACTERS_MAX) }
   const bytes = Buffer.byteLength(JSON.stringify(kept))
   return bytes <= LINE_BYTES_MAX ? { kept, bytes } : cutLine({ ...line, message: line.message.slice(0, CUT_CHARACTERS) })
+}
+
+function parseCursor(cursor: string): number {
+  if (new RegExp(`^[\\da-f]{${LINE_DIGITS}}$`).test(cursor)) return Number.parseInt(cursor, 16)
+  throw new StowageError('invalid_request', 'the cursor is not one that a page of log lines gave')
 }
 
 function lineText(line: number): string {

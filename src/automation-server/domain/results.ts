@@ -138,9 +138,12 @@ function cursorText(batch: number, item: number): string {
   return `${batch.toString(16)}.${item.toString(16)}`
 }
 
+/** What `cursorText` makes. */
+const CURSOR = /^([\da-f]{1,8})\.([\da-f]{1,8})$/
+
 function parseCursor(cursor = '0.0'): { batch: number; item: number } {
-  const [batch, item] = cursor.split('.').map((part) => Number.parseInt(part, 16))
-  if (Number.isSafeInteger(batch) && Number.isSafeInteger(item)) return { batch, item }
+  const [, batch, item] = CURSOR.exec(cursor) ?? []
+  if (batch !== undefined) return { batch: Number.parseInt(batch, 16), item: Number.parseInt(item, 16) }
   throw new StowageError('invalid_request', 'the cursor is not one that a page of annotations gave')
 }
 

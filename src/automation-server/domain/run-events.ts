@@ -46,7 +46,7 @@ export async function* runEvents(
     while (!change.isOver) {
       const { scope, stored: { value: record } } = await domain.changes.found(run.projectId, run.runId)
       for (; lines < record.logLines;) {
-        const { items } = await domain.logs.list(scope, run.runId, { cursor: lines.toString(16), limit: Math.min(LINES_AT_ONCE, record.logLines - lines) })
+        const { items } = await domain.logs.listFrom(scope, run.runId, lines, Math.min(LINES_AT_ONCE, record.logLines - lines))
         if (items.length === 0) break
         yield items.map((line, at) => logEvent(line, { revision, lines: lines + at + 1 }))
         lines += items.length
