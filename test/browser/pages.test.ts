@@ -147,6 +147,7 @@ browserTest('a keyboard is enough', async ({ t, page }) => {
   const site = await pagesSite(t)
   const { keyboard } = page
   await page.goto(`${site.url}/web/projects/p`)
+  await page.getByLabel('Token').and(page.locator(':focus')).waitFor()
   await keyboard.type(await tokenFor({ p: 'write' }))
   await keyboard.press('Enter')
   await page.getByRole('heading', { name: 'p', level: 1 }).waitFor()

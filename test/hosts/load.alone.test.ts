@@ -19,8 +19,8 @@ const SLOW_CLIENTS = 500
 const SLOW_GROWTH_BYTES_MAX = 64 * MB
 const STALL_TIMEOUT_MS = 3_000
 const HEADERS_TIMEOUT_MS = 2_000
-/** Node looks for slow headers every 30 s; with the slack of three times that times have in tests. */
-const CLOSED_WITHIN_MS = 100_000
+/** Each time limit above, and what a machine takes that has other work. */
+const CLOSED_WITHIN_MS = 45_000
 const LOAD_MEMORY_BYTES_MAX = 400 * MB
 /** 100 ms, with the slack of three times that times have in tests. */
 const LOOP_P99_MS_MAX = 300

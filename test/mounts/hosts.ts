@@ -17,6 +17,9 @@ import { koaMount } from '../../src/mounts/koa.ts'
 /** What every host answers to paths that are not Stowage's. */
 export const HOST_ANSWER = 'the host'
 
+/** Node looks for connections that send their headers slowly every 30 s; tests do not wait so long. */
+const CHECKED_OFTEN = { connectionsCheckingInterval: 1_000 }
+
 /** One way to have Stowage in a server. */
 export interface Host {
   readonly name: string
@@ -40,7 +43,7 @@ function plainServer(service: ObjectService, prefix: string): Promise<Server> {
     if (prefix === '') service.node(req, res, next)
     else void service.serve({ req, res, next, mountPoint: prefix })
   }
-  return Promise.resolve(createServer(listener))
+  return Promise.resolve(createServer(CHECKED_OFTEN, listener))
 }
 
 function expressServer(create: typeof express | typeof express4): Host['open'] {
@@ -49,7 +52,7 @@ function expressServer(create: typeof express | typeof express4): Host['open'] {
     app.use(prefix === '' ? '/' : prefix, expressMount(service))
     app.use((_req, res) => void res.status(404).send(HOST_ANSWER))
     app.use((error: StowageError, _req: express.Request, res: express.Response, _next: express.NextFunction) => void res.status(error.statusCode).send(errorText(error)))
-    return createServer(app)
+    return createServer(CHECKED_OFTEN, app)
   }
 }
 
@@ -72,12 +75,12 @@ function koaServer(create: typeof Koa | typeof Koa2): Host['open'] {
       ctx.body = HOST_ANSWER
     })
     const handle = app.callback()
-    return createServer((req, res) => void handle(req, res))
+    return createServer(CHECKED_OFTEN, (req, res) => void handle(req, res))
   }
 }
 
 async function fastifyServer(service: ObjectService, prefix: string): Promise<Server> {
-  const fastify = Fastify()
+  const fastify = Fastify({ http: CHECKED_OFTEN })
   fastify.setErrorHandler((error: StowageError, _request, reply) => reply.code(error.statusCode).send(errorText(error)))
   fastify.setNotFoundHandler((_request, reply) => reply.code(404).send(HOST_ANSWER))
   await fastify.register(fastifyMount, { service, prefix })
@@ -89,7 +92,7 @@ async function honoServer(service: ObjectService, prefix: string): Promise<Serve
   const hono = new Hono()
   hono.mount(prefix === '' ? '/' : prefix, (request) => service.fetch(request))
   hono.onError((error, context) => context.text(errorText(error), (error as StowageError).statusCode as 400))
-  return createAdaptorServer({ fetch: hono.fetch }) as Server
+  return createAdaptorServer({ fetch: hono.fetch, serverOptions: CHECKED_OFTEN }) as Server
 }
 
 export const HOSTS: readonly Host[] = [
