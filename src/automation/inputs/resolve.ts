@@ -90,7 +90,9 @@ function resolveStandard(source: StandardInputs): Resolved {
   const parse = async (json: unknown): Promise<unknown> => {
     const values = check(json)
     const result = await standard.validate(values)
-    if (result.issues !== undefined) throw new InputsError('invalid_inputs', result.issues.map((issue) => safeIssue(description, values, issue)))
+    if (result.issues !== undefined) {
+      throw new InputsError('invalid_inputs', result.issues.slice(0, INPUTS_LIMITS.fieldsMax).map((issue) => safeIssue(description, values, issue)))
+    }
     return result.value
   }
   return { description, parse }
