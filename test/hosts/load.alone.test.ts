@@ -10,10 +10,10 @@ import { hostProcess, PREFIX } from './process.ts'
 
 /* Cases 19, 20 and 27 through every mount, each in a process of its own, whose memory is measured from here. `npm run soak` makes the times longer. */
 
-const LOAD_MS = Number(process.env.STOWAGE_LOAD_SECONDS ?? 4) * 1_000
-const ABORTED = Number(process.env.STOWAGE_ABORTED_UPLOADS ?? 1_000)
+const LOAD_MS = Number(process.env.STOWAGE_LOAD_SECONDS ?? 3) * 1_000
+const ABORTED = Number(process.env.STOWAGE_ABORTED_UPLOADS ?? 500)
 const ABORTED_AT_ONCE = 25
-const WARM_ABORTED = 500
+const WARM_ABORTED = 300
 const ABORTED_GROWTH_BYTES_MAX = 8_000_000
 const SLOW_CLIENTS = 500
 const SLOW_GROWTH_BYTES_MAX = 64 * MB
