@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
+import { setFlagsFromString } from 'node:v8'
+import { runInNewContext } from 'node:vm'
 import { BlobExistsError, BlobNotFoundError } from '../backend.ts'
 import { type BlobContext, contentOf, noise, WatchedContent } from './blob-context.ts'
 import { type Rule, rejectsWithReason, sameBytes, within } from './case.ts'
@@ -157,6 +159,14 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
   },
 ]
 
+const HELD_BYTES_MAX = 24 * 1_048_576
+
+/** Node offers it in no other way, unless it was started with a flag. */
+function garbageCollector(): () => void {
+  setFlagsFromString('--expose-gc')
+  return runInNewContext('gc') as () => void
+}
+
 /** For stores on a medium of their own: what streams through must not pile up in memory. */
 export const BLOB_MEMORY_RULES: readonly Rule<BlobContext>[] = [
   {
@@ -164,16 +174,21 @@ export const BLOB_MEMORY_RULES: readonly Rule<BlobContext>[] = [
     check: async (context) => {
       const chunk = noise(CHUNK_BYTES)
       const chunks = 768
+      const collectGarbage = garbageCollector()
+      collectGarbage()
       const before = process.memoryUsage().arrayBuffers
+      const held = (): number => process.memoryUsage().arrayBuffers - before
       let peak = 0
       const content = async function* (): AsyncGenerator<Uint8Array> {
         for (let at = 0; at < chunks; at++) {
-          peak = Math.max(peak, process.memoryUsage().arrayBuffers - before)
+          // What nobody holds any more does not count, and is not always collected by itself.
+          if (held() > HELD_BYTES_MAX) collectGarbage()
+          peak = Math.max(peak, held())
           yield chunk
         }
       }
       assert.deepEqual(await context.store.put(context.name('large'), content()), { size: chunks * CHUNK_BYTES })
-      assert.ok(peak < 24 * 1_048_576, `${peak} bytes were held while ${chunks * CHUNK_BYTES} streamed through`)
+      assert.ok(peak <= HELD_BYTES_MAX, `${peak} bytes were held while ${chunks * CHUNK_BYTES} streamed through`)
       sameBytes(await context.store.read(context.name('large'), (chunks - 1) * CHUNK_BYTES, chunks * CHUNK_BYTES), chunk, 'the last chunk')
     },
   },
