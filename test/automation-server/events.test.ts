@@ -1,31 +1,12 @@
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
-import type { RunStart } from '../../src/automation-server/index.ts'
+import { test } from 'node:test'
 import { behindPort } from '../http/served.ts'
-import { automated, definition, type Fixture, inProcess, withVersion } from './support.ts'
+import { type Fixture, running } from './support.ts'
 
 interface Told {
   readonly event: string
   readonly id: string | undefined
   readonly data: unknown
-}
-
-/** A run whose reports the test makes, and its events. */
-async function watched(t: TestContext, options: Parameters<typeof automated>[1] = {}) {
-  let started: (start: RunStart) => void = () => undefined
-  const starting = new Promise<RunStart>((resolve) => {
-    started = resolve
-  })
-  const executor = inProcess(async (start, stopped) => {
-    started(start)
-    await stopped
-  })
-  const fixture = automated(t, { functions: [definition(executor)], ...options })
-  const { modelId } = await withVersion(fixture)
-  const project = fixture.extension.project('p')
-  const automation = await project.automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
-  const { id } = await project.runs.start(automation.id)
-  return { ...fixture, project, id, report: (await starting).backend.report }
 }
 
 function stream(service: Fixture['service'], id: string, init: RequestInit = {}): Promise<Response> {
@@ -53,7 +34,7 @@ async function eventsOf(response: Response, count = Infinity): Promise<readonly 
 const line = (message: string) => ({ atMs: 1, level: 'info' as const, message })
 
 test('events tell what happens in order, and end after the final status', async (t) => {
-  const { service, id, report } = await watched(t)
+  const { service, id, report } = await running(t)
   const response = await stream(service, id)
   assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
   const reading = eventsOf(response)
@@ -68,7 +49,7 @@ test('events tell what happens in order, and end after the final status', async 
 })
 
 test('who comes back with the id of an event misses nothing and sees no line twice; after the end there is nothing to come back for', async (t) => {
-  const { service, id, report } = await watched(t)
+  const { service, id, report } = await running(t)
   await report({ sequence: 1, status: 'running', logs: [line('one'), line('two'), line('three')] })
   const first = await stream(service, id)
   const [one, two] = await eventsOf(first, 2)
@@ -83,7 +64,7 @@ test('who comes back with the id of an event misses nothing and sees no line twi
 })
 
 test('streams are bounded, an aborted one makes room, and closing the service ends them', async (t) => {
-  const { service, id } = await watched(t, { limits: { eventStreamsMax: 1 } })
+  const { service, id } = await running(t, { limits: { eventStreamsMax: 1 } })
   const leaving = new AbortController()
   const first = await stream(service, id, { signal: leaving.signal })
   await eventsOf(first, 1)
@@ -100,7 +81,7 @@ test('streams are bounded, an aborted one makes room, and closing the service en
 })
 
 test('a slow reader over the network gets the last state', async (t) => {
-  const { service, id, report } = await watched(t)
+  const { service, id, report } = await running(t)
   const { url } = await behindPort(t, service)
   const response = await fetch(`${url}/api/v1/projects/p/runs/${id}/events`)
   for (let sequence = 1; sequence <= 40; sequence++) await report({ sequence, progress: { fraction: sequence / 40 } })

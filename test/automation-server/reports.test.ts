@@ -1,28 +1,7 @@
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
-import type { ObjectResult, RunReport } from '../../src/automation/index.ts'
-import { automated, definition, type FixtureOptions, inProcess, withVersion } from './support.ts'
-import type { RunStart } from '../../src/automation-server/index.ts'
-
-/** A run that goes on until the test ends. */
-async function running(t: TestContext, options: FixtureOptions = {}) {
-  let started: (start: RunStart) => void = () => undefined
-  const starting = new Promise<RunStart>((resolve) => {
-    started = resolve
-  })
-  const executor = inProcess(async (start, stopped) => {
-    started(start)
-    await stopped
-  })
-  const fixture = automated(t, { functions: [definition(executor)], ...options })
-  const { modelId } = await withVersion(fixture)
-  const project = fixture.extension.project('p')
-  const automation = await project.automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: { apiKey: 'hush' }, trigger: 'manual' })
-  const { id } = await project.runs.start(automation.id)
-  const start = await starting
-  const token = { Authorization: `Bearer ${start.runFile.speckleToken}` }
-  return { ...fixture, project, automation, id, start, token, report: (report: RunReport) => start.backend.report(report) }
-}
+import { test } from 'node:test'
+import type { ObjectResult } from '../../src/automation/index.ts'
+import { running } from './support.ts'
 
 function result(changes: Partial<ObjectResult> = {}): ObjectResult {
   return { category: 'Fire', level: 'ERROR', objectAppIds: { a: null }, message: null, metadata: null, ...changes }

@@ -1,6 +1,6 @@
 import type { TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
-import { automation, type AutomationExtension, type AutomationOptions, type FunctionDefinition, type RunExecutor, type RunStart, type SecretKey, type StopReason } from '../../src/automation-server/index.ts'
+import { type Automation, automation, type AutomationExtension, type AutomationOptions, type AutomationProject, type FunctionDefinition, type RunExecutor, type RunStart, type SecretKey, type StopReason } from '../../src/automation-server/index.ts'
 import type { RunReport } from '../../src/automation/index.ts'
 import { type CommonServiceOptions, createObjectService, type ObjectService, openAccess, type StorageBackend } from '../../src/index.ts'
 
@@ -80,6 +80,36 @@ export async function withVersion({ service, extension }: Pick<Fixture, 'service
   const { id: modelId } = await models.create({ name: 'House' })
   const { id: versionId } = await versions.create(modelId, { rootObjectId: 'root', message: 'first' })
   return { modelId, versionId }
+}
+
+export interface RunningFixture extends Fixture {
+  readonly project: AutomationProject
+  readonly automation: Automation
+  readonly id: string
+  readonly start: RunStart
+  /** What the run shows when it asks over HTTP. */
+  readonly token: Readonly<Record<string, string>>
+  readonly report: (report: RunReport) => Promise<void>
+}
+
+/** A run that goes on until the test ends. */
+export async function running(t: TestContext, options: FixtureOptions = {}): Promise<RunningFixture> {
+  let started: (start: RunStart) => void = () => undefined
+  const starting = new Promise<RunStart>((resolve) => {
+    started = resolve
+  })
+  const executor = inProcess(async (start, stopped) => {
+    started(start)
+    await stopped
+  })
+  const fixture = automated(t, { functions: [definition(executor)], ...options })
+  const { modelId } = await withVersion(fixture)
+  const project = fixture.extension.project('p')
+  const automation = await project.automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: { apiKey: 'hush' }, trigger: 'manual' })
+  const { id } = await project.runs.start(automation.id)
+  const start = await starting
+  const token = { Authorization: `Bearer ${start.runFile.speckleToken}` }
+  return { ...fixture, project, automation, id, start, token, report: (report: RunReport) => start.backend.report(report) }
 }
 
 /** Waits until something is so. */
