@@ -1,7 +1,7 @@
 import { constants, deflateRawSync, gzipSync } from 'node:zlib'
 import { MB } from '../../src/limits.ts'
 import type { UploadSource } from '../../src/decode/wire.ts'
-import { FORM_TYPE, decode, errorOf, file, multipart } from './support.ts'
+import { BOMB_INFLATED_MB, FORM_TYPE, decode, errorOf, file, multipart } from './support.ts'
 
 export interface Outcome {
   readonly name: string
@@ -86,7 +86,7 @@ for (const [name, make] of Object.entries(cases)) {
   const source = make()
   const startedMs = performance.now()
   const stopWatch = watchLoop()
-  const error = await errorOf(decode(source, { inflatedBytesMax: 192 * MB }))
+  const error = await errorOf(decode(source, { inflatedBytesMax: BOMB_INFLATED_MB * MB }))
   const heldMs = stopWatch()
   const grownBytes = (process.resourceUsage().maxRSS - peakBefore) * 1_024
   const outcome: Outcome = { name, code: error?.code, tookMs: performance.now() - startedMs, grownBytes, heldMs }

@@ -70,6 +70,9 @@ export interface Part {
   readonly content: Uint8Array | string
 }
 
+/** The limit of inflated bytes that the hostile uploads run against. */
+export const BOMB_INFLATED_MB = 384
+
 export const FORM_TYPE: string = `multipart/form-data; boundary=${BOUNDARY}`
 
 export function file(content: Uint8Array | string, type?: string, ...more: readonly string[]): Part {
