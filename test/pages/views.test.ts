@@ -211,7 +211,7 @@ test('what is said of some objects at a time is read once', async (t) => {
   const { service, extension, runId } = await ran(t, 'p', 'Check', reporting({ status: 'failed', message: 'no', results: [of('none', ['a', 'b']), of('too low', ['c']), of('none', ['b', 'd'])] }))
   await extension.idle()
   const plain = textOf((await (await signedIn(service)).get(`/web/projects/p/runs/${runId}`)).html)
-  assert.match(plain, /3 Errors Fire rating Errors on 4 objects none 3 objects a b d too low 1 object c/)
+  assert.match(plain, /3 Errors Fire rating 3 Errors on 4 objects none 3 objects, in 2 annotations a b d too low 1 object c/)
 })
 
 test('many annotations come in parts, by level and by category', async (t) => {
@@ -226,11 +226,12 @@ test('many annotations come in parts, by level and by category', async (t) => {
   }
   const first = await found('')
   assert.equal(first.findings, 50)
-  assert.match(first.plain, /60 Errors 10 Notes/)
+  assert.match(first.plain, /60 Errors 10 Notes even 25 Errors on 25 objects in this part of the list/)
   const second = await found(first.next)
   assert.deepEqual([second.findings, second.next], [20, ''])
   assert.match(second.plain, /All annotations/)
   assert.equal((await found('?level=INFO')).findings, 10)
+  assert.match((await found('?level=INFO')).plain, /even 5 Notes on 5 objects finding 60\./)
   assert.equal((await found('?category=odd')).findings, 35)
   assert.match((await found('?category=none')).plain, /There is none here\./)
   assert.equal((await found('?objectId=o3')).findings, 1)
