@@ -101,6 +101,23 @@ test('an automation is changed and removed; a secret that is given as it is show
   assert.equal((await ask('GET', `p/runs/${String(started.json.id)}`)).status, 200)
 })
 
+test('inputs that are too large together are refused as inputs, plain ones and secrets, when they are given and when they are changed', async (t) => {
+  const schema = { type: 'object', properties: { first: { type: 'string' }, second: { type: 'string' }, apiKey: { type: 'string', format: 'password', writeOnly: true } } }
+  const { ask, ...fixture } = automated(t, { functions: [definition(waiting, { inputs: schema })] })
+  const { modelId } = await withVersion(fixture)
+  const create = (inputs: object): Promise<Asked> => ask('POST', 'p/automations', { name: 'ä'.repeat(200), functionId: 'checker', modelId, inputs, trigger: 'manual' })
+  const made = await create({ first: 'x'.repeat(29_000), apiKey: 'k'.repeat(22_000) })
+  assert.equal(made.status, 201)
+  const path = `p/automations/${String(made.json.id)}`
+  assert.equal((await ask('POST', `${path}/runs`, {})).status, 201)
+  for (const inputs of [{ first: 'x'.repeat(30_000), second: 'x'.repeat(30_000) }, { apiKey: 'k'.repeat(50_000) }]) {
+    for (const answer of [await create(inputs), await ask('PATCH', path, { inputs })]) {
+      assert.deepEqual(refused(answer), [400, 'invalid_inputs'])
+      assert.match(answer.json.message, /^the inputs cannot be used: the inputs must have 60000 bytes at most together, with secrets sealed; these are \d{5}$/)
+    }
+  }
+})
+
 test('without a key secrets are refused, and with another one they are not opened', async (t) => {
   const without = automated(t, { secretKeys: [], functions: [definition(waiting)] })
   const { modelId } = await withVersion(without)

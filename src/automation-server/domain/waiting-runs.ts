@@ -2,6 +2,7 @@ import { StowageError } from '../../errors.ts'
 import { decodeRecord } from '../records/codec.ts'
 import { boundsOf, partsOf, projectKey } from '../records/keys.ts'
 import type { ProjectScope } from '../records/store.ts'
+import { Turns } from '../turns.ts'
 import type { RunCause } from '../types.ts'
 import type { DomainParts } from './parts.ts'
 import type { RunChanges } from './run-changes.ts'
@@ -22,22 +23,15 @@ type Parts = Pick<DomainParts, 'store' | 'limits'> & { readonly changes: RunChan
 /** The runs that nobody has taken up yet: of each automation only so many. */
 export class WaitingRuns {
   readonly #parts: Parts
-  readonly #turns = new Map<string, Promise<void>>()
+  readonly #turns = new Turns()
 
   constructor(parts: Parts) {
     this.#parts = parts
   }
 
   /** Does work on the runs of an automation one after the other, so that a count holds until a run was added. Other servers are not waited for: each may add one beyond the limit. */
-  async inTurn<T>(automationId: string, work: () => Promise<T>): Promise<T> {
-    const mine = (this.#turns.get(automationId) ?? Promise.resolve()).then(work)
-    const settled = mine.then(() => undefined, () => undefined)
-    this.#turns.set(automationId, settled)
-    try {
-      return await mine
-    } finally {
-      if (this.#turns.get(automationId) === settled) this.#turns.delete(automationId)
-    }
+  inTurn<T>(automationId: string, work: () => Promise<T>): Promise<T> {
+    return this.#turns.run(automationId, work)
   }
 
   /** Throws `too_many_runs` where no further run of the automation may wait. */

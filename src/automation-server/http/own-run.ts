@@ -10,16 +10,22 @@ import type { HttpDeps } from './deps.ts'
 import { jsonAnswer, readJson } from './json.ts'
 import { resourceOf, RUNS } from './runs.ts'
 
+/** Reports are large, and a run sends one after the other: more than one comes after a connection broke. */
+const REPORTS_AT_ONCE_MAX = 4
+
 const readVersion = object({ modelId: text, rootObjectId: text, message: text })
 
 /** What a run itself asks for, with its own token. */
 export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
   const own = async (exchange: Exchange<H>): Promise<RunClaims> => ownRun(await guard(exchange, 'write'), exchange.params.projectId, exchange.params.runId)
   const clean = <T>({ headers, params: { projectId, runId } }: Exchange<H>, said: T): Promise<T> => domain.runSecrets.scrubbed(said, { projectId, runId, token: bearerToken(headers) })
+  const reports = new Map<string, number>()
   return [
     resourceOf(`${RUNS}/:runId/report`, 'POST', async (exchange) => {
       const { projectId, runId, attempt } = await own(exchange)
-      await domain.reports.take(projectId, runId, await clean(exchange, await readJson(exchange, limits.reportBytesMax, readReport)), attempt)
+      await boundedFor(reports, runId, async () => {
+        await domain.reports.take(projectId, runId, await clean(exchange, await readJson(exchange, limits.reportBytesMax, readReport)), attempt)
+      })
       return jsonAnswer(200, {})
     }),
     resourceOf(`${RUNS}/:runId/lease`, 'POST', async (exchange) => {
@@ -42,4 +48,18 @@ export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpD
       return jsonAnswer(201, await domain.artifacts.store(projectId, runId, file, signal))
     }),
   ]
+}
+
+/** Throws `overloaded` before anything of the body is read. */
+async function boundedFor(counts: Map<string, number>, runId: string, work: () => Promise<void>): Promise<void> {
+  const others = counts.get(runId) ?? 0
+  if (others >= REPORTS_AT_ONCE_MAX) throw new StowageError('overloaded', `${others} reports of this run are being read; that is the most at a time`, { headers: { 'Retry-After': '1' } })
+  counts.set(runId, others + 1)
+  try {
+    await work()
+  } finally {
+    const left = (counts.get(runId) ?? 1) - 1
+    if (left === 0) counts.delete(runId)
+    else counts.set(runId, left)
+  }
 }
