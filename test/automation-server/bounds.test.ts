@@ -8,7 +8,7 @@ import { AutomationStore } from '../../src/automation-server/records/store.ts'
 import { Turns } from '../../src/automation-server/turns.ts'
 import type { StorageBackend } from '../../src/index.ts'
 import { hooked } from '../store/failures.ts'
-import { running } from './support.ts'
+import { running, type RunningFixture } from './support.ts'
 
 function storeOn(backend: StorageBackend): AutomationStore {
   let ids = 0
@@ -39,7 +39,7 @@ test('a level that hardly occurs among very many small reports takes several pag
     return work()
   }))
   const scope = await store.writingScope('p')
-  const resultBatches = 5_000
+  const resultBatches = 2_500
   await store.records.insertMany(Array.from({ length: resultBatches }, (_, at) => {
     const level = at === resultBatches - 1 ? 'ERROR' : 'INFO'
     const items = [{ category: 'Fire', level, objectAppIds: {}, message: null, metadata: null }]
@@ -60,36 +60,54 @@ test('a level that hardly occurs among very many small reports takes several pag
   assert.ok(pages >= 2)
 })
 
-test('of one run only so many reports are read at a time: further ones are refused before their body has come, and may come again', async (t) => {
-  const { service, id, token, ask } = await running(t)
-  const finish: (() => void)[] = []
-  const send = (sequence: number): Promise<Response> => {
-    const body = new ReadableStream<Uint8Array>({
-      pull: (controller) => new Promise<void>((resolve) => {
-        finish.push(() => {
-          controller.enqueue(Buffer.from(JSON.stringify({ sequence, logs: [{ atMs: 1, level: 'info', message: `line ${sequence}` }] })))
-          controller.close()
-          resolve()
-        })
-      }),
-    }, { highWaterMark: 0 })
-    const init: RequestInit & { duplex: 'half' } = { method: 'POST', headers: { ...token, 'Content-Type': 'application/json' }, body, duplex: 'half' }
-    return service.fetch(new Request(`http://in.process/api/v1/projects/p/runs/${id}/report`, init))
+/** Requests whose body comes when it is finished. */
+class SlowRequests {
+  readonly sent: Promise<Response>[] = []
+  readonly #bodies: ((text: string) => void)[] = []
+  readonly #send: (body: ReadableStream<Uint8Array>) => Promise<Response>
+
+  constructor({ service, id, token }: RunningFixture, path: string) {
+    this.#send = (body) => {
+      const init: RequestInit & { duplex: 'half' } = { method: 'POST', headers: { ...token, 'Content-Type': 'application/json' }, body, duplex: 'half' }
+      return service.fetch(new Request(`http://in.process/api/v1/projects/p/runs/${id}/${path}`, init))
+    }
   }
-  const waiting: Promise<Response>[] = []
-  while (finish.length < 4) {
-    const before = finish.length
-    waiting.push(send(waiting.length + 1))
-    while (finish.length === before) await new Promise((resolve) => setImmediate(resolve))
+
+  /** Resolves when the request is being read. */
+  async begin(): Promise<void> {
+    const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => new Promise<void>((resolve) => {
+      this.#bodies.push((text) => {
+        controller.enqueue(Buffer.from(text))
+        controller.close()
+        resolve()
+      })
+    })
+    const before = this.#bodies.length
+    this.sent.push(this.#send(new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 })))
+    while (this.#bodies.length === before) await new Promise((resolve) => setImmediate(resolve))
   }
-  const refused = await send(5)
-  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1'])
-  assert.equal(((await refused.json()) as { readonly code: string }).code, 'overloaded')
-  for (const [at, sent] of waiting.entries()) {
-    finish[at]()
-    assert.equal((await sent).status, 200)
+
+  finish(at: number, text: string): Promise<Response> {
+    this.#bodies[at](text)
+    return this.sent[at]
   }
-  assert.equal((await ask('POST', `p/runs/${id}/report`, { sequence: 5, logs: [{ atMs: 1, level: 'info', message: 'line 5' }] }, token)).status, 200)
+}
+
+test('of one run only so many reports and files are read at a time: further ones are refused, and may come again', async (t) => {
+  const fixture = await running(t, { limits: { artifactsMax: 2 } })
+  for (const [path, most, textOf] of [
+    ['report', 4, (at: number) => JSON.stringify({ sequence: at + 1, logs: [{ atMs: 1, level: 'info', message: 'a line' }] })],
+    ['artifacts?name=a.csv', 2, (at: number) => `file ${at}`],
+  ] as const) {
+    const requests = new SlowRequests(fixture, path)
+    for (let at = 0; at < most; at++) await requests.begin()
+    const refused = await fixture.ask('POST', `p/runs/${fixture.id}/${path}`, {}, fixture.token)
+    assert.deepEqual([refused.status, refused.json.code, refused.headers.get('retry-after')], [503, 'overloaded', '1'], path)
+    for (let at = 0; at < most; at++) assert.ok((await requests.finish(at, textOf(at))).ok, path)
+  }
+  assert.equal((await fixture.ask('POST', `p/runs/${fixture.id}/report`, { sequence: 5, status: 'succeeded', message: '' }, fixture.token)).status, 200)
+  const { artifacts } = await fixture.project.runs.get(fixture.id)
+  assert.equal(artifacts.length, 2)
 })
 
 test('work of one key is done in turn, also after some that failed, and that of others at once', async () => {

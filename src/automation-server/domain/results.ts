@@ -15,7 +15,7 @@ const BATCH_DIGITS = 8
 /** Read for one page, so that a rare annotation among many takes several pages and not one long wait. */
 const SCANNED_BYTES_MAX = 16 * 1_048_576
 /** What reading one record costs at least, counted among those bytes. */
-const BATCH_COST_BYTES = 4_096
+const BATCH_COST_BYTES = 8_192
 
 type Counts = { readonly [L in ResultLevel]: number }
 

@@ -6,6 +6,7 @@ import { readReport } from '../domain/report-shape.ts'
 import type { RunClaims } from '../domain/run-tokens.ts'
 import { ownRun } from '../run-access.ts'
 import { object, text } from '../shape.ts'
+import { AtOnce } from './at-once.ts'
 import type { HttpDeps } from './deps.ts'
 import { jsonAnswer, readJson } from './json.ts'
 import { resourceOf, RUNS } from './runs.ts'
@@ -19,11 +20,11 @@ const readVersion = object({ modelId: text, rootObjectId: text, message: text })
 export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
   const own = async (exchange: Exchange<H>): Promise<RunClaims> => ownRun(await guard(exchange, 'write'), exchange.params.projectId, exchange.params.runId)
   const clean = <T>({ headers, params: { projectId, runId } }: Exchange<H>, said: T): Promise<T> => domain.runSecrets.scrubbed(said, { projectId, runId, token: bearerToken(headers) })
-  const reports = new Map<string, number>()
+  const [reports, artifacts] = [new AtOnce(REPORTS_AT_ONCE_MAX, 'reports'), new AtOnce(limits.artifactsMax, 'artifacts')]
   return [
     resourceOf(`${RUNS}/:runId/report`, 'POST', async (exchange) => {
       const { projectId, runId, attempt } = await own(exchange)
-      await boundedFor(reports, runId, async () => {
+      await reports.run(runId, async () => {
         await domain.reports.take(projectId, runId, await clean(exchange, await readJson(exchange, limits.reportBytesMax, readReport)), attempt)
       })
       return jsonAnswer(200, {})
@@ -45,21 +46,7 @@ export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpD
       const name = query.get('name')
       if (name === null) throw new StowageError('invalid_request', 'the parameter "name" is missing: the display name of the artifact')
       const file = { attempt, name: await clean(exchange, name), content: body.bytes(), idempotencyKey: headers.get('idempotency-key') ?? undefined, sizeHint: body.length }
-      return jsonAnswer(201, await domain.artifacts.store(projectId, runId, file, signal))
+      return jsonAnswer(201, await artifacts.run(runId, () => domain.artifacts.store(projectId, runId, file, signal)))
     }),
   ]
-}
-
-/** Throws `overloaded` before anything of the body is read. */
-async function boundedFor(counts: Map<string, number>, runId: string, work: () => Promise<void>): Promise<void> {
-  const others = counts.get(runId) ?? 0
-  if (others >= REPORTS_AT_ONCE_MAX) throw new StowageError('overloaded', `${others} reports of this run are being read; that is the most at a time`, { headers: { 'Retry-After': '1' } })
-  counts.set(runId, others + 1)
-  try {
-    await work()
-  } finally {
-    const left = (counts.get(runId) ?? 1) - 1
-    if (left === 0) counts.delete(runId)
-    else counts.set(runId, left)
-  }
 }
