@@ -28,7 +28,7 @@ test('of one automation only so many runs wait that were asked for, also when th
   assert.equal(answers.filter(({ status }) => status === 201).length, 3)
   const refused = answers.find(({ status }) => status !== 201) ?? assert.fail('all were taken')
   assert.deepEqual([refused.status, refused.json.code], [409, 'too_many_runs'])
-  assert.match(refused.json.message, /^3 runs of this automation wait to be taken up; that is the most;/)
+  assert.match(refused.json.message, /^as many runs of this automation wait to be taken up as may \(3\); try again/)
   const [first, second] = (await project.runs.list()).items
   await project.runs.cancel(first.id)
   await project.runs.rerun(first.id)
@@ -63,7 +63,7 @@ test('a new version always gets its run: the oldest that waits is superseded, th
   const statusOf = async () => Object.fromEntries((await project.runs.list()).items.map(({ versionId, triggeredBy, status }) => [`${triggeredBy.kind} ${versions.indexOf(versionId)}`, status]))
   assert.deepEqual(await statusOf(), { 'manual -1': 'pending', 'version 0': 'canceled', 'version 1': 'canceled', 'version 2': 'pending', 'version 3': 'pending' })
   const [superseded] = (await project.runs.list({ status: 'canceled' })).items
-  assert.match(superseded.message ?? '', /^superseded: a new version came while 3 runs of this automation waited, which is the most/)
+  assert.match(superseded.message ?? '', /^superseded: a new version came while as many runs of this automation waited as may \(3\)/)
   assert.ok(superseded.endedAt !== null)
   for (const { id } of (await project.runs.list({ status: 'pending' })).items.filter(({ id }) => id !== asked.id)) await project.runs.cancel(id)
   for (let more = 0; more < 2; more++) await project.runs.start(automation.id)

@@ -3,6 +3,9 @@ import { createServer } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import type { ObjectResult } from '../../src/automation/index.ts'
 import type { RunExecutor } from '../../src/automation-server/index.ts'
+import { memoryBackend } from '../../adapters/memory.ts'
+import type { StorageBackend } from '../../src/index.ts'
+import { hooked } from '../store/failures.ts'
 import { definition, eventually, inProcess, reporting, waiting } from '../automation-server/support.ts'
 import { type Paged, paged, type PagedOptions, type Shown, signedIn, textOf, tokenFor, uploadObjects, Visitor, withVersion } from './support.ts'
 
@@ -204,6 +207,21 @@ test('long lists come in parts, and only what a person may read is listed', asyn
   assert.equal(await next(second), '')
   assert.match(await next('/web/projects/p'), /^\/web\/projects\/p\?models=/)
   assert.doesNotMatch((await visitor.get('/web/projects/p')).html, /<form(?![^>]*sign-out)/, 'who may only read gets no buttons')
+})
+
+test('the page of a run that waits says for what, and one too many is refused with words', async (t) => {
+  const backend = memoryBackend()
+  const shared = (): StorageBackend => hooked(backend, (_call, _detail, work) => work())
+  const first = await ran(t, 'p', 'Check', waiting, { backend: shared(), serverUrl: () => new Promise(() => undefined), limits: { pendingRunsMax: 1 } })
+  const path = `/web/projects/p/runs/${first.runId}`
+  const visitor = await signedIn(first.service)
+  assert.match(textOf((await visitor.get(path)).html), /Waiting It begins when other runs have ended\./)
+  const refused = await visitor.post(`/web/projects/p/automations/${first.automationId}/run`, {})
+  assert.equal(refused.status, 409)
+  assert.match(textOf(refused.html), /This cannot be done now As many runs of this automation wait to be taken up as may \(1\); try again when some have begun, or cancel some\./)
+  await first.service.close({ graceMs: 0 })
+  const without = paged(t, { backend: shared() })
+  assert.match(textOf((await (await signedIn(without.service)).get(path)).html), /Waiting It waits for a server that has its function checker ; this one has not\./)
 })
 
 test('what is said of some objects at a time is read once', async (t) => {

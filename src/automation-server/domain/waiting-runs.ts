@@ -38,7 +38,7 @@ export class WaitingRuns {
   async checkRoom(scope: ProjectScope, automationId: string): Promise<void> {
     const { pendingRunsMax } = this.#parts.limits
     if ((await this.#found(scope, automationId, pendingRunsMax)).length < pendingRunsMax) return
-    throw new StowageError('too_many_runs', `${pendingRunsMax} runs of this automation wait to be taken up; that is the most; try again when some have begun, or cancel some`)
+    throw new StowageError('too_many_runs', `as many runs of this automation wait to be taken up as may (${pendingRunsMax}); try again when some have begun, or cancel some`)
   }
 
   /**
@@ -56,7 +56,7 @@ export class WaitingRuns {
 
   async #cancel(scope: ProjectScope, { key, runId }: Waiting): Promise<void> {
     const { store, changes, limits } = this.#parts
-    const message = `superseded: a new version came while ${limits.pendingRunsMax} runs of this automation waited, which is the most, and this one was the first to give way`
+    const message = `superseded: a new version came while as many runs of this automation waited as may (${limits.pendingRunsMax}), and this one was the first to give way`
     try {
       await changes.change(scope.projectId, runId, (run) => (isWaiting(run) ? { run: { status: 'canceled', message } } : undefined))
     } catch (error) {
