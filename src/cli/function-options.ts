@@ -21,8 +21,8 @@ export interface FunctionServeOptions {
   readonly pendingRunsMax?: number
 }
 
-/** Node itself takes most of that. */
-const MEMORY_BYTES_MIN = 64 * MB
+/** Node with the SDK takes most of that. */
+const MEMORY_BYTES_MIN = 128 * MB
 const VARIABLE = /^[A-Za-z_]\w*$/
 
 export function addFunctions(command: Command): void {
@@ -62,7 +62,7 @@ function variableOf(name: string): string {
 
 function memoryBytes(text: string): number {
   const bytes = positiveInteger(text)
-  if (bytes < MEMORY_BYTES_MIN) throw new InvalidArgumentError(`It must be ${MEMORY_BYTES_MIN} (64 MB) or more: node alone takes most of that.`)
+  if (bytes < MEMORY_BYTES_MIN) throw new InvalidArgumentError(`It must be ${MEMORY_BYTES_MIN} (128 MB) or more: node with the SDK takes most of that.`)
   return bytes
 }
 

@@ -93,7 +93,7 @@ test('times and numbers of runs are options, and what makes no sense is refused 
   assert.deepEqual(automationOptionsOf(parsed(...options)), { runMsMax: 900_000, concurrency: 3, pendingMsMax: 43_200_000, limits: { pendingRunsMax: 7 } })
   assert.deepEqual(automationOptionsOf(parsed()), { runMsMax: DEFAULT_RUN_TIMES.runMsMax, pendingMsMax: DEFAULT_RUN_TIMES.pendingMsMax, limits: { pendingRunsMax: DEFAULT_AUTOMATION_LIMITS.pendingRunsMax } })
   const wrong: readonly (readonly [string, string, RegExp])[] = [
-    ['--function-timeout', '30d', /24 days at most/], ['--function-timeout', '15', /a whole number and a unit: 90s, 15m/], ['--function-memory-bytes-max', '1000', /67108864 \(64 MB\) or more/],
+    ['--function-timeout', '30d', /24 days at most/], ['--function-timeout', '15', /a whole number and a unit: 90s, 15m/], ['--function-memory-bytes-max', '1000', /134217728 \(128 MB\) or more/],
     ['--pending-runs-max', '20000', /an integer from 1 to 10000/], ['--function-concurrency', '0', /1 or more/],
   ]
   for (const [name, value, words] of wrong) assert.throws(() => parsed(name, value), words)
