@@ -2,7 +2,9 @@ import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
 import type { AutomationTrigger, FunctionDefinition } from '../../src/automation-server/index.ts'
-import { hooked, imageOf } from '../store/failures.ts'
+import { ActiveRuns } from '../../src/automation-server/domain/active-runs.ts'
+import { AutomationStore } from '../../src/automation-server/records/store.ts'
+import { hooked, imageOf, putRecord } from '../store/failures.ts'
 import { automated, definition, eventually, type FixtureOptions, reporting, waiting, withVersion } from './support.ts'
 
 const HOUR_MS = 3_600_000
@@ -121,4 +123,31 @@ test('a run of a function that no server has any more ends with words that name 
   assert.equal(message, 'the run waited for 24 h, and no server took it up: its function "checker" is registered at none that was there; register it, then run it again')
   assert.equal(startedAt, null)
   assert.ok(endedAt !== null)
+})
+
+test('runs that wait are found with few reads, and a damaged one is told and keeps no other from being taken up', async (t) => {
+  const backend = memoryBackend()
+  const before = await prepared(t, { ...NOBODY_TAKES_UP, backend: hooked(backend, (_call, _detail, work) => work()) })
+  const ids: string[] = []
+  for (let count = 0; count < 10; count++) ids.push((await before.project.runs.start(before.automation.id)).id)
+  await before.service.close({ graceMs: 0 })
+  const damaged = (await imageOf(backend)).records.find(({ key }) => Buffer.from(key).toString('latin1').includes(`\0run\0${ids[1]}`)) ?? assert.fail('it has a record')
+  await putRecord(backend, damaged.key, damaged.value.map((byte, at) => (at === 40 ? byte ^ 1 : byte)))
+  let reads = 0
+  const counting = hooked(backend, (call, _detail, work) => {
+    if (call === 'getMany') reads++
+    return work()
+  })
+  const errors: unknown[] = []
+  const active = new ActiveRuns(new AutomationStore(counting, { clock: Date, newId: () => '' }), (error) => errors.push(error))
+  const found: string[] = []
+  for await (const { run } of active.all()) found.push(run.id)
+  for await (const { run } of active.all()) assert.notEqual(run.id, ids[1])
+  assert.deepEqual(found.toSorted(), ids.filter((id) => id !== ids[1]).toSorted())
+  assert.equal(errors.length, 1, 'it is told once')
+  assert.match(String(errors), /does not match its CRC-32/)
+  assert.ok(reads <= 4, `${reads} reads`)
+  const after = automated(t, { backend: hooked(backend, (_call, _detail, work) => work()), functions: [SUCCEEDING], service: { logger: { error: () => undefined } } })
+  await after.service.ready()
+  await eventually(async () => (await after.extension.project('p').runs.get(ids[9])).status === 'succeeded')
 })
