@@ -61,11 +61,11 @@ export class DeltaEncoder {
     return this.#at > last || !this.#isWorthwhile()
   }
 
-  /** The delta as JSON; `undefined` where the text is better sent whole. Only when all is done. */
-  take(): string | undefined {
+  /** The delta as JSON; `undefined` where the text is better sent whole. Only when all is done. `textCrc32` is for those who know it. */
+  take(textCrc32?: number): string | undefined {
     this.#insertUpTo(this.#text.length)
     if (!this.#isWorthwhile()) return undefined
-    const json = JSON.stringify([this.#baseId, crc32(this.#text), ...trimmed(this.#steps)])
+    const json = JSON.stringify([this.#baseId, textCrc32 ?? crc32(this.#text), ...trimmed(this.#steps)])
     return json.length > DELTA_CHARACTERS_MAX || json.length > this.#text.length * SHARE_MAX ? undefined : json
   }
 

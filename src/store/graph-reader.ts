@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ClosureSelector, HaveRoot, ObjectPresence, ObjectSelector, SignalOptions } from '../object/graph-store.ts'
+import type { ClosureOptions, ClosureSelector, HaveRoot, ObjectPresence, ObjectSelector, SignalOptions } from '../object/graph-store.ts'
 import { IdSet } from '../object/id-set.ts'
 import type { HaveOutcome, Selection } from '../object/selection.ts'
 import { Semaphore } from '../semaphore.ts'
@@ -8,6 +8,7 @@ import type { RecordStore } from '../storage/backend.ts'
 import { Bitmap } from './pack/bitmap.ts'
 import { closureDigest, isCompleteSinceRoot, withoutClosures, type Closure, type PackSelection } from './closure/closure.ts'
 import { ClosureWalk } from './closure/closure-walk.ts'
+import { DeltaSelection } from './delta/delta-selection.ts'
 import { GraphSelection } from './graph-selection.ts'
 import { locate, LOOKUP_KEYS } from './records/locator.ts'
 import type { PackCatalog, ProjectView } from './pack/pack-catalog.ts'
@@ -76,12 +77,13 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return new GraphSelection(catalog, reader, project, { packs }, { missing })
   }
 
-  async closure(projectId: string, rootId: string, options: SignalOptions & { readonly have?: readonly HaveRoot[] }): Promise<Selection | undefined> {
+  async closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
     const { signal } = options
     const root = await this.#findRoot(projectId, rootId, signal)
     if (root === undefined) return undefined
     const { outcomes, closures } = await this.#subtractable(root.project, options.have ?? [], signal)
     const have = options.have === undefined ? undefined : outcomes
+    if (options.deltas === true && closures.length > 0) return this.#deltas(root, closures, outcomes, signal)
     const variant = variantOf(closures)
     const plan = await this.#parts.plans.find(root.project, rootId, variant, signal)
     if (plan !== undefined && !plan.use.isRetired) return new PlanSelection(plan, this.#parts.catalog, this.#parts.reader, root.project, have)
@@ -119,6 +121,14 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     if (plan !== undefined && !plan.use.isRetired) return new PlanSelection(plan, catalog, reader, project, have)
     const facts = { missing: closure.missing, closureDigest: closureDigest(closure.packs), have }
     return new GraphSelection(catalog, reader, project, { packs, root: closure.root }, facts)
+  }
+
+  /** What is sent once to one client has no plan. */
+  async #deltas(root: FoundRoot, subtracted: readonly Closure[], have: readonly HaveOutcome[], signal: AbortSignal): Promise<Selection> {
+    const closure = await this.#closureOf(root, signal)
+    const packs = withoutClosures(closure, subtracted.map((had) => had.packs))
+    const facts = { missing: closure.missing, closureDigest: closureDigest(closure.packs), have }
+    return new DeltaSelection(this.#parts, { project: root.project, packs, newer: closure.root, older: subtracted[0].root }, facts)
   }
 
   /**
