@@ -21,11 +21,14 @@ export interface Delta {
   readonly steps: readonly (number | string)[]
 }
 
-/** `malformed`: this is no delta, or none for any text. `base`: it is one, for another text than this base has. */
-export class DeltaFault extends Error {
-  readonly kind: 'malformed' | 'base'
+/** `malformed`: this is no delta. `base`: it is one, for another text than this base has. `size`: it leads to more than it may. */
+export type DeltaFaultKind = 'malformed' | 'base' | 'size'
 
-  constructor(kind: 'malformed' | 'base', problem: string) {
+/** Why a delta cannot be applied. */
+export class DeltaFault extends Error {
+  readonly kind: DeltaFaultKind
+
+  constructor(kind: DeltaFaultKind, problem: string) {
     super(problem)
     this.kind = kind
   }
@@ -37,7 +40,7 @@ const encoder = new TextEncoder()
 
 /** Throws `DeltaFault` (`malformed`). */
 export function parseDelta(json: string): Delta {
-  if (json.length > DELTA_CHARACTERS_MAX) throw new DeltaFault('malformed', `a delta may have ${DELTA_CHARACTERS_MAX} characters, and this one has ${json.length}; send the object whole`)
+  if (json.length > DELTA_CHARACTERS_MAX) throw new DeltaFault('malformed', `a delta may have ${DELTA_CHARACTERS_MAX} characters, and this one has ${json.length}`)
   const [baseId, crc, ...steps] = parsedArray(json)
   if (typeof baseId !== 'string') throw new DeltaFault('malformed', 'the first element of a delta must be a string, the id of its base')
   if (!isCount(crc) || crc > 0xffffffff) throw new DeltaFault('malformed', 'the second element of a delta must be a number, the CRC-32 of the object')
@@ -78,7 +81,7 @@ function lengthOf(steps: readonly (number | string)[], baseBytes: number, bytesM
     const end = cursor + (steps[step + 1] as number)
     if (cursor < 0 || end > baseBytes) throw new DeltaFault('base', `a delta copies bytes ${cursor} to ${end} of a base that has ${baseBytes}`)
     bytes += end - cursor + bytesOf(steps[step + 2] as string)
-    if (bytes > bytesMax) throw new DeltaFault('malformed', `a delta leads to more than ${bytesMax} bytes, the limit of an object`)
+    if (bytes > bytesMax) throw new DeltaFault('size', `a delta leads to more than ${bytesMax} bytes`)
     cursor = end
   }
   return bytes
