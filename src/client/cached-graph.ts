@@ -1,4 +1,5 @@
 import type { CachedRoot, ObjectCache } from './cache.ts'
+import type { ObjectTexts } from './deltas.ts'
 import { ClientError, quoted } from './errors.ts'
 import type { GraphInfo } from './graph-info.ts'
 import { type GraphProgress, GraphTransfer, type TransferOptions } from './graph-transfer.ts'
@@ -20,15 +21,23 @@ export function scopeOf({ connection, projectId }: Remote): string {
   return `${connection.url}\0${projectId}`
 }
 
+/** What the cache has, as what deltas are based on. */
+export function cachedTexts(cache: ObjectCache, scope: string): ObjectTexts {
+  return { getMany: (ids) => cache.getMany(scope, ids) }
+}
+
 /** Roots as `have` takes them, with the closure that the cache remembers. */
 export async function knownRoots(cache: ObjectCache, scope: string, have: readonly string[]): Promise<readonly string[]> {
   const known = new Map((await cache.roots(scope)).map((root) => [root.id, root]))
   return have.map((id) => haveValue(known.get(id) ?? { id }))
 }
 
+/** The server knows none of the roots that the cache has. */
+class NothingSubtracted extends Error {}
+
 /**
- * One root with everything below it, from the cache as far as it is there. What is missing comes by id where the root's `__closure` shows that it is
- * little, else as the difference to roots that the cache has whole, else as a whole; all that comes is kept.
+ * One root with everything below it, from the cache as far as it is there. What is missing comes as the difference to roots that the cache has whole, else by
+ * id where the root's `__closure` shows that it is little, else as a whole; all that comes is kept.
  */
 export class CachedGraph {
   readonly #remote: Remote
@@ -60,7 +69,7 @@ export class CachedGraph {
   async *batches(): AsyncGenerator<readonly ObjectText[]> {
     const roots = await this.#cache.roots(this.#scope)
     const known = roots.find(({ id }) => id === this.#root)
-    if (known === undefined && !(await this.#isMostlyCached(roots))) yield* this.#download(roots)
+    if (known === undefined) yield* this.#lacking(roots)
     this.#refer(this.#root)
     yield* this.#walk()
     const missing = this.#follows ? this.#absent.filter((id) => this.#referenced.has(id)) : []
@@ -70,14 +79,31 @@ export class CachedGraph {
     await this.#cache.putRoot(this.#scope, { id: this.#root, ...(closure === undefined ? {} : { closure }) })
   }
 
-  /** Whether the root's closure says that only a few objects have to be asked for. */
-  async #isMostlyCached(roots: readonly CachedRoot[]): Promise<boolean> {
+  /** What the cache lacks, where that is better asked for at once than object by object. */
+  async *#lacking(roots: readonly CachedRoot[]): AsyncGenerator<readonly ObjectText[]> {
     const [cached] = await this.#cache.getMany(this.#scope, [this.#root])
-    if (cached === undefined && roots.length === 0) return false
-    const json = cached ?? (await fetchSingle(this.#remote, this.#root, this.#options.signal))?.json
-    if (json === undefined) throw new ClientError('not_found', `there is no object ${quoted(this.#root)} in this project`, { status: 404 })
-    if (cached === undefined) await this.#cache.putMany(this.#scope, [{ id: this.#root, json }])
-    const { references, claims } = belowOf(json)
+    if (cached !== undefined && (await this.#isMostlyCached(cached))) return
+    if (roots.length > 0) {
+      try {
+        return yield* this.#download(roots)
+      } catch (error) {
+        if (!(error instanceof NothingSubtracted)) throw error
+      }
+      if (cached === undefined && (await this.#isMostlyCached(await this.#fetchRoot()))) return
+    }
+    yield* this.#download([])
+  }
+
+  async #fetchRoot(): Promise<string> {
+    const root = await fetchSingle(this.#remote, this.#root, this.#options.signal)
+    if (root === undefined) throw new ClientError('not_found', `there is no object ${quoted(this.#root)} in this project`, { status: 404 })
+    await this.#cache.putMany(this.#scope, [root])
+    return root.json
+  }
+
+  /** Whether the root's closure says that only a few objects have to be asked for. */
+  async #isMostlyCached(rootJson: string): Promise<boolean> {
+    const { references, claims } = belowOf(rootJson)
     if (references.length === 0) return true
     let absent = 0
     for (let at = 0; at < claims.length; at += IDS_PER_REQUEST) {
@@ -91,9 +117,11 @@ export class CachedGraph {
       ...this.#options,
       journal: undefined,
       have: roots.slice(0, HAVE_ROOTS_MAX).map(haveValue),
+      bases: cachedTexts(this.#cache, this.#scope),
       onInfo: (info) => {
         this.#info = info
         this.#follows = [...info.have.values()].includes('subtracted')
+        if (roots.length > 0 && !this.#follows && this.#objects === 0) throw new NothingSubtracted()
         this.#options.onInfo?.(info)
       },
       onProgress: (progress) => (this.#network = progress),

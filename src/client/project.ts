@@ -1,5 +1,5 @@
 import type { ObjectCache } from './cache.ts'
-import { CachedGraph, knownRoots, scopeOf } from './cached-graph.ts'
+import { CachedGraph, cachedTexts, knownRoots, scopeOf } from './cached-graph.ts'
 import { checkCount, inGroups, runWorkers } from './concurrency.ts'
 import { ClientError } from './errors.ts'
 import { fetchInfo, type GraphInfo } from './graph-info.ts'
@@ -139,7 +139,7 @@ async function* graphTexts({ remote, cache }: ProjectParts, root: string, option
     yield* new CachedGraph(remote, cache, root, options).batches()
   } else {
     const scope = scopeOf(remote)
-    const transfer = new GraphTransfer(remote, root, { ...options, have: await knownRoots(cache, scope, options.have) })
+    const transfer = new GraphTransfer(remote, root, { bases: cachedTexts(cache, scope), ...options, have: await knownRoots(cache, scope, options.have) })
     for await (const batch of transfer.batches()) {
       await cache.putMany(scope, batch)
       yield batch

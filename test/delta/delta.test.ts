@@ -53,7 +53,7 @@ test('characters of every width stay whole, whatever differs in them', () => {
     const changed = edited(parts, pieces, random)
     roundTrip(parts.join(''), changed.join(''))
   }
-  assert.ok(roundTrip(`${'é'.repeat(200)}`, `${'é'.repeat(100)}è${'é'.repeat(100)}`) !== undefined)
+  assert.ok(roundTrip('é'.repeat(200), `${'é'.repeat(100)}è${'é'.repeat(100)}`) !== undefined)
 })
 
 test('work in slices of any size leads to the same delta', () => {
