@@ -85,7 +85,8 @@ export class CachedGraph {
     if (cached !== undefined && (await this.#isMostlyCached(cached))) return
     if (roots.length > 0) {
       try {
-        return yield* this.#download(roots)
+        yield* this.#download(roots)
+        return
       } catch (error) {
         if (!(error instanceof NothingSubtracted)) throw error
       }
