@@ -8,7 +8,7 @@ import { type ListOptions, listTexts } from './list.ts'
 import { fetchHeld, fetchSingle, IDS_PER_REQUEST, type Remote } from './remote.ts'
 import { deserialize, type DeserializeOptions } from './serializer/deserialize.ts'
 import type { Origins } from './serializer/origins.ts'
-import { serialize, type SerializeOptions } from './serializer/serialize.ts'
+import { serialize, serializeBased, type SerializeOptions } from './serializer/serialize.ts'
 import type { CallOptions, DagObject, Ids, ObjectText } from './types.ts'
 import { upload, type UploadOptions, type UploadResult } from './upload.ts'
 import type { UploadSource } from './upload-source.ts'
@@ -147,8 +147,11 @@ async function* graphTexts({ remote, cache }: ProjectParts, root: string, option
   }
 }
 
-async function send({ remote, origins }: ProjectParts, value: object, options: SendOptions): Promise<SendResult> {
-  const result = await upload(remote, serialize(value, { ...options, origins }), options)
+/** With a cache, what was received and changed goes as what makes it of what it was. */
+async function send({ remote, cache, origins }: ProjectParts, value: object, options: SendOptions): Promise<SendResult> {
+  const settings = { ...options, origins }
+  const objects = cache === undefined ? serialize(value, settings) : serializeBased(value, settings, cachedTexts(cache, scopeOf(remote)))
+  const result = await upload(remote, objects, options)
   return { ...result, root: result.lastId as string }
 }
 

@@ -127,3 +127,17 @@ test('a base that the server does not hold, or holds otherwise, is no harm; form
   assert.equal((await project.upload([{ id: 'third', json: json.replace('"new"', '"third"'), base: { id: 'new', json } }], { body: 'multipart' })).deltas, 0)
   assert.equal((await project.upload([{ id: 'fourth', json: json.replace('"new"', '"fourth"'), base: { id: 'new', json } }])).deltas, 1)
 })
+
+test('a value that was received, changed and sent again goes as what makes it of what it was', async (t) => {
+  const { withOptions } = await serviceAndClient(t)
+  const project = withOptions({ cache: memoryCache() })
+  const doors = Array.from({ length: 500 }, (_, at) => ({ name: `door ${at}`, note: 'as the one before '.repeat(20) }))
+  const first = await project.send({ '@doors': doors })
+  const received = await project.receive<{ '@doors': { name: string }[] }>(first.root)
+  received['@doors'][250].name = 'another one'
+  const second = await project.send(received)
+  assert.deepEqual([second.sent, second.deltas], [2, 2])
+  assert.ok(second.wireBytes < first.wireBytes * 0.1, `${second.wireBytes} of ${first.wireBytes} bytes`)
+  const again = await withOptions({}).receive<{ '@doors': { name: string }[] }>(second.root)
+  assert.deepEqual(again['@doors'].map(({ name }) => name), doors.with(250, { ...doors[250], name: 'another one' }).map(({ name }) => name))
+})
