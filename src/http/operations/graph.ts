@@ -26,7 +26,8 @@ export function graphOperation<H>(deps: GraphDeps<H>): Operation<H> {
     const encoding = graphEncoding(exchange)
     const have = query.getAll('have').map((value) => parseHaveRoot(value))
     if (have.length > HAVE_ROOTS_MAX) throw new StowageError('invalid_request', `have is given ${have.length} times; ${HAVE_ROOTS_MAX} are the most`)
-    const deltas = wantsDeltas(query, encoding)
+    // A line says by its id which object a delta makes; an array of objects would not.
+    const deltas = query.has('delta') && encoding.format === 'text'
     const selection = await store.closure(projectId, objectId, { signal, ...(have.length === 0 ? {} : { have, deltas }) })
     if (selection === undefined) throw new StowageError('not_found', `there is no object ${quoted(objectId)} in this project`)
     exchange.account.selected(selection)
@@ -42,13 +43,6 @@ function graphEncoding(exchange: Pick<Exchange<unknown>, 'headers' | 'query' | '
   if (archive === 'gzip') return { format: 'text', coding: 'gzip', archiveName: archiveName(exchange.params.objectId) }
   if (archive !== null) throw new StowageError('invalid_request', `archive is ${quoted(archive)}; "gzip" is the only archive there is`)
   return { format: negotiateFormat(exchange.headers), coding: negotiateCoding(exchange.headers) }
-}
-
-/** `?delta`: objects may come as what makes them of older ones that the client has. */
-function wantsDeltas(query: URLSearchParams, { format }: Encoding): boolean {
-  if (!query.has('delta')) return false
-  if (format === 'text') return true
-  throw new StowageError('invalid_request', 'delta is for lines of text: ask for them with "Accept: text/plain" or archive=gzip')
 }
 
 /** An id names the file where every file system and every header can take it. */
