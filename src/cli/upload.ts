@@ -86,8 +86,8 @@ function withKnown(result: UploadResult, { leftOut }: KnownObjects): UploadResul
   return { ...result, objects: result.objects + leftOut, held: result.held + leftOut }
 }
 
-function transferText({ sent, held, wireBytes, retries }: UploadProgress): string {
-  return `${countText(sent, 'object')} sent, ${held.toLocaleString('en-US')} held already, ${bytesText(wireBytes)} on the wire${retries === 0 ? '' : `, ${countText(retries, 'retry', 'retries')}`}`
+function transferText({ sent, deltas, held, wireBytes, retries }: UploadProgress): string {
+  return `${countText(sent, 'object')} sent${deltas === 0 ? '' : ` (${deltas.toLocaleString('en-US')} as differences)`}, ${held.toLocaleString('en-US')} held already, ${bytesText(wireBytes)} on the wire${retries === 0 ? '' : `, ${countText(retries, 'retry', 'retries')}`}`
 }
 
 function report(result: UploadResult, finder: RootFinder | undefined, { json }: UploadCommandOptions): void {
