@@ -122,14 +122,15 @@ export class GraphTransfer {
       for await (const lines of decodeLines(isArchive(answer) ? inflate(this.#resumedChunks(answer)) : this.#chunks(answer), answer.what)) {
         this.#options.signal?.throwIfAborted()
         count += lines.length
-        const batch = await this.#undone(lines)
-        await this.#verify(batch)
-        const fresh = batch.filter(({ id }) => this.#seen.add(id))
-        if (fresh.length === 0) continue
-        this.#attempts.progressed()
-        this.#progress.objects += fresh.length
-        this.#options.onProgress?.({ ...this.#progress })
-        yield fresh
+        for await (const batch of this.#undone(lines)) {
+          await this.#verify(batch)
+          const fresh = batch.filter(({ id }) => this.#seen.add(id))
+          if (fresh.length === 0) continue
+          this.#attempts.progressed()
+          this.#progress.objects += fresh.length
+          this.#options.onProgress?.({ ...this.#progress })
+          yield fresh
+        }
       }
       checkCounts(answer, count)
       return undefined
@@ -224,9 +225,10 @@ export class GraphTransfer {
     }
   }
 
-  async #undone(lines: readonly ObjectText[]): Promise<readonly ObjectText[]> {
+  async *#undone(lines: readonly ObjectText[]): AsyncGenerator<readonly ObjectText[]> {
     const { bases, signal } = this.#options
-    return bases === undefined ? lines : undoDeltas(lines, bases, this.#remote, signal)
+    if (bases === undefined) yield lines
+    else yield* undoDeltas(lines, bases, this.#remote, signal)
   }
 
   async #verify(batch: readonly ObjectText[]): Promise<void> {

@@ -62,6 +62,8 @@ type Tally = { -readonly [K in Exclude<keyof UploadResult, 'lastId'>]: number }
 const CONCURRENCY = 4
 const BATCH_BYTES = 1_048_576
 const SUMMARY_BYTES_MAX = 67_108_864
+/** Characters of text that are kept for deltas, for each one that a batch may have. */
+const KEPT_PER_SENT = 16
 /** Of what refuses a delta, the status that says nothing about others. */
 const MISMATCH_STATUS = 409
 
@@ -149,13 +151,13 @@ class Uploader {
 
   #add(pending: Pending): void {
     this.#pending.push(pending)
-    this.#pendingBytes += pending.sent.length
+    this.#pendingBytes += weightOf(pending)
   }
 
   #takeBatch(): readonly Pending[] {
     let bytes = 0
     let count = 0
-    while (count < this.#pending.length && (count === 0 || bytes + this.#pending[count].sent.length <= this.#batchBytes)) bytes += this.#pending[count++].sent.length
+    while (count < this.#pending.length && (count === 0 || bytes + weightOf(this.#pending[count]) <= this.#batchBytes)) bytes += weightOf(this.#pending[count++])
     this.#pendingBytes -= bytes
     return this.#pending.splice(0, count)
   }
@@ -207,6 +209,11 @@ class Uploader {
     const { created: _created, differing: _differing, ...progress } = this.#tally
     this.#options.onProgress?.(progress)
   }
+}
+
+/** What an object counts for in a batch: what is sent, and something for the text that is kept in case a delta is refused. */
+function weightOf({ object, sent }: Pending): number {
+  return sent === object.json ? sent.length : sent.length + Math.ceil(object.json.length / KEPT_PER_SENT)
 }
 
 interface UploadBody {

@@ -6,7 +6,7 @@ import type { HaveOutcome, Selection } from '../object/selection.ts'
 import { Semaphore } from '../semaphore.ts'
 import type { RecordStore } from '../storage/backend.ts'
 import { Bitmap } from './pack/bitmap.ts'
-import { closureDigest, isCompleteSinceRoot, withoutClosures, type Closure, type PackSelection } from './closure/closure.ts'
+import { closureDigest, countObjects, isCompleteSinceRoot, withoutClosures, type Closure, type PackSelection } from './closure/closure.ts'
 import { ClosureWalk } from './closure/closure-walk.ts'
 import { DeltaSelection } from './delta/delta-selection.ts'
 import { GraphSelection } from './graph-selection.ts'
@@ -21,6 +21,8 @@ import { SharedTasks } from './shared-task.ts'
 
 /** Each holds the tables of the packs that it walks through. */
 const WALKS_AT_ONCE = 2
+/** Where more of a graph is new, deltas are not worth what they cost: plans are made for that. */
+const DELTAS_SHARE_MAX = 0.8
 /** How long an answer waits for its plan, beyond the time that finding its objects took: a plan makes the answer better, but must not hold it up. */
 const PLAN_WAIT_MS = { min: 50, max: 500 }
 
@@ -83,7 +85,8 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     if (root === undefined) return undefined
     const { outcomes, closures } = await this.#subtractable(root.project, options.have ?? [], signal)
     const have = options.have === undefined ? undefined : outcomes
-    if (options.deltas === true && closures.length > 0) return this.#deltas(root, closures, outcomes, signal)
+    const deltas = options.deltas === true && closures.length > 0 ? await this.#deltas(root, closures, outcomes, signal) : undefined
+    if (deltas !== undefined) return deltas
     const variant = variantOf(closures)
     const plan = await this.#parts.plans.find(root.project, rootId, variant, signal)
     if (plan !== undefined && !plan.use.isRetired) return new PlanSelection(plan, this.#parts.catalog, this.#parts.reader, root.project, have)
@@ -123,10 +126,11 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return new GraphSelection(catalog, reader, project, { packs, root: closure.root }, facts)
   }
 
-  /** What is sent once to one client has no plan. */
-  async #deltas(root: FoundRoot, subtracted: readonly Closure[], have: readonly HaveOutcome[], signal: AbortSignal): Promise<Selection> {
+  /** What is sent once to one client has no plan. `undefined` where little of the graph is held by the client. */
+  async #deltas(root: FoundRoot, subtracted: readonly Closure[], have: readonly HaveOutcome[], signal: AbortSignal): Promise<Selection | undefined> {
     const closure = await this.#closureOf(root, signal)
     const packs = withoutClosures(closure, subtracted.map((had) => had.packs))
+    if (countObjects(packs) > Math.max(1, countObjects(closure.packs) * DELTAS_SHARE_MAX)) return undefined
     const facts = { missing: closure.missing, closureDigest: closureDigest(closure.packs), have }
     return new DeltaSelection(this.#parts, { project: root.project, packs, newer: closure.root, older: subtracted[0].root }, facts)
   }
