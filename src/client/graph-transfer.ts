@@ -1,12 +1,12 @@
 import type { Answer } from './answer.ts'
-import { hasContentId } from './content-id.ts'
-import { ClientError, quoted } from './errors.ts'
+import { checkContentIds } from './content-id.ts'
+import { ClientError } from './errors.ts'
 import { type GraphInfo, infoOf } from './graph-info.ts'
 import { inflate } from './gzip.ts'
 import type { DownloadJournal, KeptDownload } from './journal.ts'
 import { IdLedger } from './id-ledger.ts'
 import { decodeLines } from './lines.ts'
-import { checkPathId, type Remote } from './remote.ts'
+import { checkPathId, checkWellFormed, type Remote } from './remote.ts'
 import type { Attempts } from './retry.ts'
 import type { CallOptions, ObjectText } from './types.ts'
 
@@ -33,11 +33,14 @@ export interface TransferOptions extends CallOptions {
   readonly have?: readonly string[]
   /** Fail with `objects_missing` when anything below the root is not held. */
   readonly strict?: boolean
-  /** Take the hash of each object; for graphs whose ids are hashes. Throws `integrity_failed`. */
+  /** Take the hash of each object, also of those from a cache; for graphs whose ids are hashes. Throws `integrity_failed`. */
   readonly verifyIds?: boolean
   /** Keeps what comes, so that a later call can go on where this one ended, also in another process. */
   readonly journal?: DownloadJournal
-  /** Told what the server says of the answer, before the first object; again when a download starts anew. */
+  /**
+   * Told what the server says of the answer, before the first object; again when a download starts anew. Where a cache has so much of the graph that there is
+   * no such answer, told in the end what there was.
+   */
   readonly onInfo?: (info: GraphInfo) => void
   /** Told after each batch of objects. */
   readonly onProgress?: (progress: GraphProgress) => void
@@ -72,6 +75,7 @@ export class GraphTransfer {
   /** Throws `invalid_id`. */
   constructor(remote: Remote, root: string, options: TransferOptions) {
     checkPathId(root)
+    for (const known of options.have ?? []) checkWellFormed(known)
     this.#remote = remote
     this.#root = root
     this.#options = options
@@ -115,7 +119,7 @@ export class GraphTransfer {
       for await (const batch of decodeLines(isArchive(answer) ? inflate(this.#resumedChunks(answer)) : this.#chunks(answer), answer.what)) {
         this.#options.signal?.throwIfAborted()
         count += batch.length
-        await this.#verify(batch)
+        if (this.#options.verifyIds === true) await checkContentIds(batch)
         const fresh = batch.filter(({ id }) => this.#seen.add(id))
         if (fresh.length === 0) continue
         this.#attempts.progressed()
@@ -213,20 +217,12 @@ export class GraphTransfer {
       }
     }
   }
-
-  async #verify(batch: readonly ObjectText[]): Promise<void> {
-    if (this.#options.verifyIds !== true) return
-    const verdicts = await Promise.all(batch.map(hasContentId))
-    const wrong = verdicts.indexOf(false)
-    if (wrong !== -1) throw new ClientError('integrity_failed', `the id ${quoted(batch[wrong].id)} is not the hash of the text that came with it`)
-  }
 }
 
 function isArchive(answer: Answer): boolean {
-  const type = answer.headers.get('Content-Type') ?? ''
-  if (type.startsWith('application/gzip')) return true
-  if (type.startsWith('text/plain')) return false
-  throw new ClientError('invalid_answer', `${answer.what} answered with the content type ${quoted(type)} where lines of text were asked for`)
+  if (answer.hasType('application/gzip')) return true
+  answer.checkType('text/plain')
+  return false
 }
 
 function strongTag(answer: Answer): string | undefined {

@@ -1,11 +1,11 @@
-import type { ObjectCache } from './cache.ts'
+import { cachedTexts, type ObjectCache } from './cache.ts'
 import { CachedGraph, knownRoots, scopeOf } from './cached-graph.ts'
 import { checkCount, inGroups, runWorkers } from './concurrency.ts'
 import { ClientError } from './errors.ts'
 import { fetchInfo, type GraphInfo } from './graph-info.ts'
 import { GraphTransfer, type TransferOptions } from './graph-transfer.ts'
 import { type ListOptions, listTexts } from './list.ts'
-import { fetchHeld, fetchSingle, IDS_PER_REQUEST, type Remote } from './remote.ts'
+import { checkPathId, fetchHeld, fetchSingle, IDS_PER_REQUEST, type Remote } from './remote.ts'
 import { deserialize, type DeserializeOptions } from './serializer/deserialize.ts'
 import type { Origins } from './serializer/origins.ts'
 import { serialize, type SerializeOptions } from './serializer/serialize.ts'
@@ -45,8 +45,8 @@ export interface SendResult extends UploadResult {
 export interface ReceiveOptions extends Omit<GraphOptions, 'have'>, Omit<DeserializeOptions, 'origins'> {}
 
 /**
- * The objects of one project. Every call rejects with `ClientError`, or with the reason of its signal. Iterables ask the server when they are iterated,
- * and free everything when that ends early.
+ * The objects of one project. Every call rejects with `ClientError`, or with the reason of its signal; what a source, a callback, a cache, a journal or the
+ * function that gives the token throws comes out as it is. Iterables ask the server when they are iterated, and free everything when that ends early.
  */
 export interface Project {
   readonly id: string
@@ -104,8 +104,10 @@ export function createProject(parts: ProjectParts): Project {
 }
 
 async function single(remote: Remote, cache: ObjectCache | undefined, id: string, { signal }: CallOptions): Promise<ObjectText | undefined> {
+  signal?.throwIfAborted()
+  checkPathId(id)
   if (cache === undefined) return fetchSingle(remote, id, signal)
-  const [json] = await cache.getMany(scopeOf(remote), [id])
+  const [json] = await cachedTexts(cache, scopeOf(remote), [id])
   if (json !== undefined) return { id, json }
   const object = await fetchSingle(remote, id, signal)
   if (object !== undefined) await cache.putMany(scopeOf(remote), [object])
@@ -116,11 +118,15 @@ async function diff(remote: Remote, ids: Ids, options: DiffOptions): Promise<Dif
   const asked = new Set<string>()
   const held = new Set<string>()
   const groups = inGroups(noted(ids, asked), IDS_PER_REQUEST)
-  await runWorkers(checkCount('concurrency', options.concurrency ?? CONCURRENCY), options.signal, async (signal) => {
-    for (let next = await groups.next(); next.done !== true; next = await groups.next()) {
-      for (const id of await fetchHeld(remote, next.value, signal)) held.add(id)
-    }
-  })
+  try {
+    await runWorkers(checkCount('concurrency', options.concurrency ?? CONCURRENCY), options.signal, async (signal) => {
+      for (let next = await groups.next(); next.done !== true; next = await groups.next()) {
+        for (const id of await fetchHeld(remote, next.value, signal)) held.add(id)
+      }
+    })
+  } finally {
+    groups.return(undefined).catch(() => undefined)
+  }
   return { held, missing: [...asked].filter((id) => !held.has(id)) }
 }
 

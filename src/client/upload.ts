@@ -157,8 +157,10 @@ class Uploader {
   async #postOnce(file: Blob, signal: AbortSignal | undefined): Promise<{ readonly created?: number; readonly differing?: number }> {
     const { connection, projectId } = this.#remote
     const answer = await connection.request({ method: 'POST', path: ['objects', projectId], ...bodyOf(file, this.#options.body), bodyBytes: file.size, signal })
+    // What a success holds is not said by every service; a page for people is of somebody else.
+    if (answer.hasType('text/html')) answer.checkType('application/json')
     const text = await answer.text(SUMMARY_BYTES_MAX)
-    return answer.headers.get('Content-Type')?.startsWith('application/json') === true ? parseJson(text, answer.what) : {}
+    return answer.hasType('application/json') ? parseJson(text, answer.what) : {}
   }
 
   #tell(): void {
