@@ -98,8 +98,11 @@ export async function* inGroups<T>(items: Iterable<T> | AsyncIterable<T>, countM
   if (group.length > 0) yield group
 }
 
-/** Throws `RangeError` unless it is an integer of 1 or more. */
-export function checkCount(name: string, value: number): number {
-  if (!Number.isSafeInteger(value) || value < 1) throw new RangeError(`${name} is ${value}; it must be an integer of 1 or more`)
+/** The most requests at a time. */
+export const CONCURRENCY_MAX = 1_000
+
+/** Throws `RangeError` unless it is an integer from 1 to `max`. */
+export function checkCount(name: string, value: number, max: number): number {
+  if (!Number.isSafeInteger(value) || value < 1 || value > max) throw new RangeError(`${name} is ${value}; it must be an integer from 1 to ${max}`)
   return value
 }

@@ -104,11 +104,21 @@ export class GraphTransfer {
     if (kept === undefined || kept.bytes < 2) return this.#ask()
     // The last byte is asked for again: a range behind the end would be an error.
     const at = kept.bytes - 1
-    const answer = await this.#ask({ Range: `bytes=${at}-`, 'If-Range': kept.etag })
+    const answer = await this.#askFrom(at, kept.etag)
     const range = rangeOf(answer)
     if (range?.start !== at || strongTag(answer) !== kept.etag || !isArchive(answer)) return this.#whole(answer)
     this.#kept = kept
     return answer
+  }
+
+  /** From that byte on, or, where there is no such byte, from the start: then more was kept than there is. */
+  async #askFrom(at: number, etag: string): Promise<Answer> {
+    try {
+      return await this.#ask({ Range: `bytes=${at}-`, 'If-Range': etag })
+    } catch (error) {
+      if (error instanceof ClientError && error.code === 'range_not_satisfiable') return this.#ask()
+      throw error
+    }
   }
 
   /** Everything of one answer that was not handed on before. */
@@ -131,9 +141,15 @@ export class GraphTransfer {
       return undefined
     } catch (error) {
       if (error instanceof Restart) return error
-      if (isArchive(answer)) throw error
+      if (isArchive(answer)) throw this.#blamed(error)
       return this.#again(error)
     }
+  }
+
+  /** What cannot be read of a file that began with what was kept is the fault of that. */
+  #blamed(error: unknown): unknown {
+    if (this.#progress.keptBytes === 0 || !(error instanceof ClientError) || error.code !== 'invalid_answer') return error
+    return new ClientError('integrity_failed', `${error.message}; what was kept of an earlier download is damaged`, { cause: error, retryable: true })
   }
 
   /** A text that broke: there is nothing to continue. */

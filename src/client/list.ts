@@ -1,4 +1,4 @@
-import { checkCount, inGroups, linkedAbort, merge, orAborted } from './concurrency.ts'
+import { checkCount, CONCURRENCY_MAX, inGroups, linkedAbort, merge, orAborted } from './concurrency.ts'
 import { ClientError, quoted } from './errors.ts'
 import { IdLedger } from './id-ledger.ts'
 import { decodeLines } from './lines.ts'
@@ -7,7 +7,7 @@ import type { CallOptions, Ids, ObjectText } from './types.ts'
 
 /** How a list of objects is downloaded. */
 export interface ListOptions extends CallOptions {
-  /** Requests at a time, of a thousand ids each. 4 by default. */
+  /** Requests at a time, of a thousand ids each. 4 by default, 1,000 at most. */
   readonly concurrency?: number
   /** Told of ids that the server does not hold, as soon as it is known. */
   readonly onMissing?: (ids: readonly string[]) => void
@@ -19,7 +19,7 @@ const CONCURRENCY = 4
 
 /** The objects of a list, each once, in the order in which they come. What broke off is asked for again, without what had come. */
 export async function* listTexts(remote: Remote, ids: Ids, options: ListOptions): AsyncGenerator<readonly ObjectText[]> {
-  const concurrency = checkCount('concurrency', options.concurrency ?? CONCURRENCY)
+  const concurrency = checkCount('concurrency', options.concurrency ?? CONCURRENCY, CONCURRENCY_MAX)
   const { controller, unlink } = linkedAbort(options.signal)
   const { signal } = controller
   const batches = merge(parts(remote, ids, { ...options, signal }), concurrency)

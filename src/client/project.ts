@@ -1,6 +1,6 @@
 import { cachedTexts, type ObjectCache } from './cache.ts'
 import { CachedGraph, knownRoots, scopeOf } from './cached-graph.ts'
-import { checkCount, inGroups, runWorkers } from './concurrency.ts'
+import { checkCount, CONCURRENCY_MAX, inGroups, runWorkers } from './concurrency.ts'
 import { ClientError } from './errors.ts'
 import { fetchInfo, type GraphInfo } from './graph-info.ts'
 import { GraphTransfer, type TransferOptions } from './graph-transfer.ts'
@@ -21,7 +21,7 @@ export interface GraphOptions extends TransferOptions {
 
 /** How a list of ids is asked about. */
 export interface DiffOptions extends CallOptions {
-  /** Requests at a time, of a thousand ids each. 4 by default. */
+  /** Requests at a time, of a thousand ids each. 4 by default, 1,000 at most. */
   readonly concurrency?: number
 }
 
@@ -119,7 +119,7 @@ async function diff(remote: Remote, ids: Ids, options: DiffOptions): Promise<Dif
   const held = new Set<string>()
   const groups = inGroups(noted(ids, asked), IDS_PER_REQUEST)
   try {
-    await runWorkers(checkCount('concurrency', options.concurrency ?? CONCURRENCY), options.signal, async (signal) => {
+    await runWorkers(checkCount('concurrency', options.concurrency ?? CONCURRENCY, CONCURRENCY_MAX), options.signal, async (signal) => {
       for (let next = await groups.next(); next.done !== true; next = await groups.next()) {
         for (const id of await fetchHeld(remote, next.value, signal)) held.add(id)
       }

@@ -1,4 +1,4 @@
-import { checkCount, runWorkers } from './concurrency.ts'
+import { checkCount, CONCURRENCY_MAX, runWorkers } from './concurrency.ts'
 import { completeText, type DraftText } from './content-id.ts'
 import { gzip } from './gzip.ts'
 import { fetchHeld, parseJson, type Remote } from './remote.ts'
@@ -35,9 +35,9 @@ export interface UploadResult extends UploadProgress {
 export interface UploadOptions extends CallOptions {
   /** Told after each request, and when ids were asked about and some are held already. */
   readonly onProgress?: (progress: UploadProgress) => void
-  /** Requests at a time. 4 by default. */
+  /** Requests at a time. 4 by default, 1,000 at most. */
   readonly concurrency?: number
-  /** JSON in one request, about. 1,048,576 by default. */
+  /** JSON in one request, about. 1,048,576 by default, 268,435,456 at most. */
   readonly batchBytes?: number
   /** Ask first which objects the server holds, a thousand at a time, and leave them out. True by default. */
   readonly diff?: boolean
@@ -49,6 +49,8 @@ type Tally = { -readonly [K in Exclude<keyof UploadResult, 'lastId'>]: number }
 
 const CONCURRENCY = 4
 const BATCH_BYTES = 1_048_576
+/** A batch is one text on its way, and no text has 512 MB. */
+export const BATCH_BYTES_MAX = 268_435_456
 const SUMMARY_BYTES_MAX = 67_108_864
 
 const encoder = new TextEncoder()
@@ -73,8 +75,8 @@ class Uploader {
   constructor(remote: Remote, options: UploadOptions) {
     this.#remote = remote
     this.#options = options
-    this.#concurrency = checkCount('concurrency', options.concurrency ?? CONCURRENCY)
-    this.#batchBytes = checkCount('batchBytes', options.batchBytes ?? BATCH_BYTES)
+    this.#concurrency = checkCount('concurrency', options.concurrency ?? CONCURRENCY, CONCURRENCY_MAX)
+    this.#batchBytes = checkCount('batchBytes', options.batchBytes ?? BATCH_BYTES, BATCH_BYTES_MAX)
   }
 
   async run(source: UploadSource): Promise<UploadResult> {

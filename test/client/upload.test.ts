@@ -152,7 +152,7 @@ test('what cannot be an object is refused, and says why', async (t) => {
   const circle: Record<string, unknown> = {}
   circle.self = circle
   for (const item of [{ n: 1n }, circle, { toJSON: () => undefined }, { toJSON: () => [1] }]) await assert.rejects(project.upload([item]), { name: 'ClientError', code: 'invalid_value' })
-  await assert.rejects(project.upload([{ id: 'a' }], { concurrency: 0 }), RangeError)
+  for (const options of [{ concurrency: 0 }, { concurrency: 1e9 }, { batchBytes: 2 ** 31 }]) await assert.rejects(project.upload([{ id: 'a' }], options), RangeError)
 })
 
 test('the id is the one that the text has, not one that only the value shows', async (t) => {
