@@ -1,13 +1,15 @@
 import { Command, Option } from 'commander'
 import type { ObjectText, UploadProgress, UploadResult, UploadSource } from '../client/index.ts'
+import { CONCURRENCY_MAX } from '../client/concurrency.ts'
+import { BATCH_BYTES_MAX } from '../client/upload.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, type Connected, withProject } from './client/connect.ts'
-import { type ObjectFile, openObjectFile } from './client/object-file.ts'
+import { type ObjectFile, openObjectFile, STDIN } from './client/object-file.ts'
 import { openProgress, type Progress } from './client/progress.ts'
 import { openKnownObjects, type KnownObjects } from './client/known-objects.ts'
 import { RootFinder } from './client/roots.ts'
 import { bytesText, countText } from './client/words.ts'
 import { TRANSFER_EXIT_HELP } from './exit.ts'
-import { collected, jsonOption, positiveInteger } from './options.ts'
+import { collected, integerUpTo, jsonOption } from './options.ts'
 import { printJson, printLine, printNote } from './output.ts'
 
 const ROOTS_SHOWN_MAX = 100
@@ -41,8 +43,8 @@ export function uploadCommand(): Command {
   const command = new Command('upload').summary('send the objects of a file to a server').description('Send the objects of a file, or of standard input (-), to a server. Prints the ids of the roots.')
     .argument('<file>', 'the file, or - for standard input')
   return addConnectOptions(command)
-    .addOption(new Option('--concurrency <n>', 'requests at a time').argParser(positiveInteger).default(4))
-    .addOption(new Option('--batch-bytes <n>', 'JSON in one request, about').argParser(positiveInteger).default(1_048_576))
+    .addOption(new Option('--concurrency <n>', 'requests at a time').argParser(integerUpTo(CONCURRENCY_MAX)).default(4))
+    .addOption(new Option('--batch-bytes <n>', 'JSON in one request, about').argParser(integerUpTo(BATCH_BYTES_MAX)).default(1_048_576))
     .addOption(new Option('--have <file>', 'a file that went up before: its objects need not be asked about; may be repeated').argParser(collected))
     .addOption(new Option('--no-diff', 'send everything, without asking first what the server holds'))
     .addOption(new Option('--no-roots', 'do not look for the roots, which takes up to 64 bytes of memory an object'))
@@ -50,6 +52,7 @@ export function uploadCommand(): Command {
 }
 
 async function upload(path: string, options: UploadCommandOptions, command: Command): Promise<void> {
+  if ([path, ...(options.have ?? [])].filter((name) => name === STDIN).length > 1) return command.error('standard input (-) can be read once only; name files')
   await withProject(options, command, async (connected) => {
     const file = await openObjectFile(path, connected.signal)
     const known = await openKnownObjects(options.have ?? [], connected)

@@ -1,5 +1,5 @@
 import { DELTA_MEDIA_TYPE } from '../delta/delta.ts'
-import { checkCount, runWorkers } from './concurrency.ts'
+import { checkCount, CONCURRENCY_MAX, runWorkers } from './concurrency.ts'
 import { completeText, type DraftText } from './content-id.ts'
 import { encodeDelta } from './deltas.ts'
 import { ClientError } from './errors.ts'
@@ -40,9 +40,9 @@ export interface UploadResult extends UploadProgress {
 export interface UploadOptions extends CallOptions {
   /** Told after each request, and when ids were asked about and some are held already. */
   readonly onProgress?: (progress: UploadProgress) => void
-  /** Requests at a time. 4 by default. */
+  /** Requests at a time. 4 by default, 1,000 at most. */
   readonly concurrency?: number
-  /** JSON in one request, about. 1,048,576 by default. */
+  /** JSON in one request, about. 1,048,576 by default, 268,435,456 at most. */
   readonly batchBytes?: number
   /** Ask first which objects the server holds, a thousand at a time, and leave them out. True by default. */
   readonly diff?: boolean
@@ -61,6 +61,8 @@ type Tally = { -readonly [K in Exclude<keyof UploadResult, 'lastId'>]: number }
 
 const CONCURRENCY = 4
 const BATCH_BYTES = 1_048_576
+/** A batch is one text on its way, and no text has 512 MB. */
+export const BATCH_BYTES_MAX = 268_435_456
 const SUMMARY_BYTES_MAX = 67_108_864
 /** Characters of text that are kept for deltas, for each one that a batch may have. */
 const KEPT_PER_SENT = 16
@@ -90,8 +92,8 @@ class Uploader {
   constructor(remote: Remote, options: UploadOptions) {
     this.#remote = remote
     this.#options = options
-    this.#concurrency = checkCount('concurrency', options.concurrency ?? CONCURRENCY)
-    this.#batchBytes = checkCount('batchBytes', options.batchBytes ?? BATCH_BYTES)
+    this.#concurrency = checkCount('concurrency', options.concurrency ?? CONCURRENCY, CONCURRENCY_MAX)
+    this.#batchBytes = checkCount('batchBytes', options.batchBytes ?? BATCH_BYTES, BATCH_BYTES_MAX)
     this.#takesDeltas = options.body !== 'multipart'
   }
 
@@ -201,8 +203,10 @@ class Uploader {
   async #postOnce(body: UploadBody, bodyBytes: number, signal: AbortSignal | undefined): Promise<{ readonly created?: number; readonly differing?: number }> {
     const { connection, projectId } = this.#remote
     const answer = await connection.request({ method: 'POST', path: ['objects', projectId], ...body, bodyBytes, signal })
+    // What a success holds is not said by every service; a page for people is of somebody else.
+    if (answer.hasType('text/html')) answer.checkType('application/json')
     const text = await answer.text(SUMMARY_BYTES_MAX)
-    return answer.headers.get('Content-Type')?.startsWith('application/json') === true ? parseJson(text, answer.what) : {}
+    return answer.hasType('application/json') ? parseJson(text, answer.what) : {}
   }
 
   #tell(): void {

@@ -77,6 +77,20 @@ test('where a base is not there any more, or is another, the object is asked for
   }
 })
 
+test('a root that the cache has and the server has lost is no harm: what both have is not sent', async (t) => {
+  const { service, withOptions } = await serviceAndClient(t)
+  const [older, newer] = versions()
+  await withOptions({}).upload(older.objects)
+  const cache = await cacheWith((cache) => withOptions({ cache }), older)
+  await service.project('demo').remove()
+  await withOptions({}).upload(newer.objects)
+  const asked: string[] = []
+  const noting: Fetch = (url, init) => (asked.push(`${init.method} ${new URL(url).pathname}`), fetch(url, init))
+  assert.deepEqual(byId(await collect(withOptions({ cache, fetch: noting }).graphTexts(newer.rootId))), newer.byId)
+  const graph = `GET /objects/demo/${newer.rootId}`
+  assert.deepEqual(asked, [graph, `${graph}/single`, 'POST /api/getobjects/demo'])
+})
+
 test('a download of deltas that breaks is gone on with, and nothing comes twice', async (t) => {
   const { project, port, withOptions } = await serviceAndClient(t)
   const [older, newer] = versions(0.3)

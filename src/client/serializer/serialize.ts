@@ -4,7 +4,7 @@ import type { ObjectTexts } from '../deltas.ts'
 import type { BasedText, CallOptions, ObjectText } from '../types.ts'
 import { Closures, type Descendants } from './closures.ts'
 import type { Origin, Origins } from './origins.ts'
-import { type Child, prepare, type PrepareOptions, type Prepared } from './prepare.ts'
+import { type Child, hasToJson, prepare, type PrepareOptions, type Prepared } from './prepare.ts'
 import { CHUNK_TYPE, type GraphShape, isReference, type Reference, TYPE_FIELD } from './shape.ts'
 
 /** How a value becomes objects. */
@@ -74,10 +74,11 @@ async function* serialized(value: object, options: SerializeOptions): AsyncGener
     newId: options.newId ?? contentId,
     origins: options.origins,
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value) || isReference(value, settings.typeField)) {
+  const top: unknown = hasToJson(value) ? value.toJSON('') : value
+  if (typeof top !== 'object' || top === null || Array.isArray(top) || ArrayBuffer.isView(top) || isReference(top, settings.typeField)) {
     throw new ClientError('invalid_value', 'what is serialized must be an object, not an array, a reference or a primitive value')
   }
-  yield* new Serializer(settings).run(value)
+  yield* new Serializer(settings).run(top)
 }
 
 /** An object of its own, from when it is met until its id is known. */
