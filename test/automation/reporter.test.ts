@@ -173,4 +173,20 @@ suite('delivery', () => {
     assert.equal(reported.versions[0].message, 'version of ******')
     for (const trace of ['4711', '0815', Buffer.from(key).toString('base64').slice(2, 12)]) assert.ok(!said.includes(trace), trace)
   })
+  test('no part of a secret is left where a text is cut, and no text grows beyond what a server takes', async () => {
+    const key = 'Sword-fish-4711'
+    const { reported } = await ran((context) => {
+      const at = (length: number): string => `${'x'.repeat(length - 6)} ${key}`
+      context.attachErrorToObjects('category', [{ id: 'object', applicationId: at(512) }], at(4_000), { key })
+      context.log.info('fields', { text: at(2_000), error: Object.assign(new Error('cause'), { text: at(2_000) }) })
+      context.markRunException(Object.assign(new Error(at(4_000)), { text: at(2_000) }))
+    }, () => ({}), { inputs: { key } })
+    assert.equal(reported.annotations.length, 1)
+    assert.doesNotMatch(JSON.stringify(reported), /Sword/)
+    const { reported: grown } = await ran((context) => {
+      context.attachErrorToObjects('4711 '.repeat(40), ['object'], '4711 '.repeat(790))
+      context.markRunFailed('4711')
+    }, () => ({}), { inputs: { key: '4711' } })
+    assert.deepEqual([grown.annotations[0].category.length, grown.annotations[0].message?.length], [200, 4_000])
+  })
 })

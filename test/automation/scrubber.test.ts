@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inspect } from 'node:util'
 import { Scrubber } from '../../src/automation/index.ts'
 
 const SECRET = 'pä$$ "w/ord\\+1\n'
@@ -19,6 +20,14 @@ test('removes a secret however it is spelled', () => {
       assert.match(shown, /\*{6}/, text)
       assert.doesNotMatch(Buffer.from(shown.slice(6).replaceAll('*', ''), 'base64').toString('latin1'), /plainke|lainkey/)
     }
+  }
+})
+
+test('removes a secret from what node shows of a value', () => {
+  for (const secret of [`it's "all" \`here\``, 'a\u001b[1mb\u007fc', "back\\slash's"]) {
+    const shown = inspect({ secret, list: [secret], error: Object.assign(new Error('x'), { secret }) }, { breakLength: Infinity })
+    const clean = new Scrubber([secret]).text(shown)
+    assert.equal(clean.match(/\*{6}/g)?.length, 3, clean)
   }
 })
 

@@ -12,7 +12,7 @@ import { type FinalReport, Reporter } from './reporter.ts'
 import { isRefusal, isRetryable, type RunRetryOptions } from './retry.ts'
 import { RunContext, type RunContextParts } from './run-context.ts'
 import { Scrubber } from './scrubber.ts'
-import { cut, describeThrown, explainThrown, messageText, TEXT_LIMITS } from './texts.ts'
+import { cut, describeThrown, messageText, shown, shownWithout, TEXT_LIMITS } from './texts.ts'
 
 /** What a run is about, and where it reports. */
 export interface RunOptions {
@@ -217,10 +217,11 @@ class Run {
   #thrown(error: unknown): FinalReport {
     const given = this.#mark.given
     const { signal } = this.#stop
-    if (error instanceof RunFailed) {
-      if (given === undefined) return { status: 'failed', message: error.message === '' ? 'the function failed without a word' : error.message }
+    const failed = wordsOfFailed(error)
+    if (failed !== undefined) {
+      if (given === undefined) return { status: 'failed', message: failed }
       if (given.status === 'failed') return given
-      return this.#exception(new Error(`the run is marked as ${given.status} already, and then threw RunFailed: ${error.message}`, { cause: error }))
+      return this.#exception(new Error(`the run is marked as ${given.status} already, and then threw RunFailed: ${failed}`, { cause: error }))
     }
     if (signal.aborted) return { status: 'exception', message: `the run was stopped: ${describeThrown(signal.reason)}` }
     return this.#exception(error)
@@ -244,7 +245,7 @@ class Run {
   }
 
   #exception(error: unknown): FinalReport {
-    this.#line('error', explainThrown(error))
+    this.#line('error', shownWithout(this.#scrubber, error))
     return { status: 'exception', message: describeThrown(error) }
   }
 
@@ -252,6 +253,18 @@ class Run {
     const message = cut(this.#scrubber.text(text), TEXT_LIMITS.lineMax)
     this.#reporter.line({ atMs: this.#context.clock.now(), level, message })
     this.#context.onLine?.(level, message)
+  }
+}
+
+/** What `RunFailed` says; `undefined` for everything else that can be thrown, such as what fails when it is looked at. */
+function wordsOfFailed(thrown: unknown): string | undefined {
+  try {
+    if (!(thrown instanceof RunFailed)) return undefined
+    const message: unknown = thrown.message
+    const words = typeof message === 'string' ? message : shown(message)
+    return words.trim() === '' ? 'the function failed without a word' : words
+  } catch {
+    return undefined
   }
 }
 

@@ -90,11 +90,14 @@ function plainPattern(character: string): string {
   return `(?:${quoted(character)}|${percent}${character === ' ' ? '|\\+' : ''})`
 }
 
-/** A character as within a JSON string. Apart from the other one: where a backslash may be one or two, a long row of them can be read in too many ways. */
+/**
+ * A character as within a JSON string, or a text that `util.inspect` shows. Apart from the other one: where a backslash may be one or two, a long row of
+ * them can be read in too many ways.
+ */
 function escapedPattern(character: string): string {
   const unicode = Array.from({ length: character.length }, (_, at) => `\\\\u${anyCase(character.charCodeAt(at).toString(16).padStart(4, '0'))}`).join('')
-  const slash = character === '/' ? '|\\\\/' : ''
-  return `(?:${quoted(JSON.stringify(character).slice(1, -1))}|${unicode}${slash})`
+  const others = character === '"' ? '|"' : /[/'`]/.test(character) ? `|\\\\${character}` : /\p{Cc}/u.test(character) ? `|\\\\x${anyCase(character.charCodeAt(0).toString(16).padStart(2, '0'))}` : ''
+  return `(?:${quoted(JSON.stringify(character).slice(1, -1))}|${unicode}${others})`
 }
 
 /** What base64 makes of these bytes wherever they begin: the characters that depend on nothing beside them. */
