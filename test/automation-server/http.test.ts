@@ -6,6 +6,7 @@ import { automation } from '../../src/automation-server/index.ts'
 import { claimAuthorize, createObjectService, openAccess, type Principal } from '../../src/index.ts'
 import { PlainObjectStore } from '../http/plain-object-store.ts'
 import { behindPort } from '../http/served.ts'
+import { hooked } from '../store/failures.ts'
 import { automated, type Asked, definition, eventually, inProcess, reporting, SECRET_KEY, uploadObjects, waiting, withVersion } from './support.ts'
 
 const NOBODY = '0'.repeat(32)
@@ -72,6 +73,29 @@ test('an automation is changed and removed; a secret that is given as it is show
   assert.equal((await ask('DELETE', path)).status, 204)
   assert.equal((await ask('GET', path)).status, 404)
   assert.equal((await ask('GET', `p/runs/${String(started.json.id)}`)).status, 200)
+})
+
+test('a function makes a text of a secret, or a secret of a text: no secret becomes a text, and what is stored stays', async (t) => {
+  const kept = memoryBackend()
+  const inputs: unknown[] = []
+  const executor = inProcess(async ({ runFile }) => void inputs.push(runFile.functionInputs))
+  const text = { type: 'string' }
+  const secret = { type: 'string', format: 'password', writeOnly: true }
+  const served = (apiKey: object): ReturnType<typeof automated> =>
+    automated(t, { backend: hooked(kept, (_call, _detail, work) => work()), functions: [definition(executor, { inputs: { type: 'object', properties: { apiKey } } })] })
+  const first = served(secret)
+  const { modelId } = await withVersion(first)
+  const { id } = await first.extension.project('p').automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: { apiKey: 'hush-hush' }, trigger: 'manual' })
+  await first.service.close()
+  const second = served(text)
+  assert.equal((await second.ask('PATCH', `p/automations/${id}`, { inputs: { apiKey: '******' } })).json.inputs['apiKey'], '******')
+  assert.equal((await second.ask('PATCH', `p/automations/${id}`, { inputs: { apiKey: 'plain' } })).json.inputs['apiKey'], 'plain')
+  await second.service.close()
+  const third = served(secret)
+  assert.equal((await third.ask('PATCH', `p/automations/${id}`, { inputs: { apiKey: '******' } })).json.inputs['apiKey'], '******')
+  await third.ask('POST', `p/automations/${id}/runs`, {})
+  await third.extension.idle()
+  assert.deepEqual(inputs, [{ apiKey: 'plain' }])
 })
 
 test('without a key secrets are refused, and with another one they are not opened', async (t) => {

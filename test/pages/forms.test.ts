@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import { memoryBackend } from '../../adapters/memory.ts'
+import type { StorageBackend } from '../../src/index.ts'
 import { waiting } from '../automation-server/support.ts'
+import { hooked } from '../store/failures.ts'
 import { everyKind, RIGHT_FORM } from './kinds.ts'
 import { type Paged, paged, type Shown, signedIn, textOf, type Visitor, withVersion } from './support.ts'
 
@@ -130,6 +133,20 @@ test('what is right becomes an automation, is changed, started and deleted', asy
   assert.equal(started.headers.get('location'), `/web/projects/p/runs/${run.id}`)
   const deleted = await visitor.post(`${location}/delete`)
   assert.deepEqual([deleted.status, deleted.headers.get('location'), (await automations.list()).items.length], [303, '/web/projects/p', 0])
+})
+
+test('what a function asks for since the automation was saved stands at its default, and so does a choice that is gone', async (t) => {
+  const kept = memoryBackend()
+  const backend = (): StorageBackend => hooked(kept, (_call, _detail, work) => work())
+  const before = paged(t, { backend: backend(), functions: [everyKind(waiting, { inputs: { type: 'object', properties: { unit: { type: 'string', enum: ['ft', 'm'] } } } })] })
+  const { modelId } = await withVersion(before)
+  const { id } = await before.extension.project('p').automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: { unit: 'ft' }, trigger: 'manual' })
+  await before.service.close()
+  const { service } = paged(t, { backend: backend(), functions: [everyKind(waiting)] })
+  const { html } = await (await signedIn(service)).get(`/web/projects/p/automations/${id}/edit`)
+  assert.match(control(html, 'input.strict'), / checked/)
+  assert.match(control(html, 'input.tolerance'), / value="10"/)
+  assert.match(html, /<option dir="auto" value="mm" selected[^>]*>mm<\/option>/)
 })
 
 test('a form is bounded, must be a form, and takes the right to write', async (t) => {
