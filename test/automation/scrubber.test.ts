@@ -56,3 +56,10 @@ test('long texts and secrets take no long time', () => {
   for (const text of ['%'.repeat(100_000), 'a'.repeat(9_999), '%25'.repeat(30_000), '\\'.repeat(50_000)]) long.text(text)
   assert.ok(performance.now() - startedMs < 3_000)
 })
+
+test('texts that nearly hold a long secret take no long time either', () => {
+  const long = new Scrubber(['0123456789abcdef'.repeat(1_000), 'Zm9v+YmFy/'.repeat(300)])
+  const startedMs = performance.now()
+  for (const word of ['a'.repeat(390), 'Zm9v+YmFy/'.repeat(19), '%41', '\\u0041']) long.text(`${word} `.repeat(Math.ceil(200_000 / word.length)))
+  assert.ok(performance.now() - startedMs < 5_000)
+})
