@@ -34,6 +34,8 @@ export class RunWatch {
       handle.cancel('timeout')
     }, runMsMax)
     this.#unlisten = domain.signals.listen(run.id, () => void this.#look())
+    // Something may have happened between its being taken up and now.
+    void this.#look()
   }
 
   end(): void {

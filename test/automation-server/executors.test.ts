@@ -43,6 +43,10 @@ test('of a flood the beginning is kept, the end is known, and no part of a secre
   const long = await logged([`${'y'.repeat(8_000 - 10)}${secretText}${'z'.repeat(50_000)}`], { outputBytesMax: 1_000_000, secretTexts: [secretText] })
   assert.doesNotMatch(long.lines.join('\n'), /sword|fish/)
   assert.ok(long.lines[0].length <= 8_000)
+  const spellingLengthMax = secretText.length * 9
+  const tail = secretText.slice(-8) + secretText.repeat(Math.floor(8_000 / secretText.length)) + 'z'.repeat(2 * (8_000 + spellingLengthMax))
+  const oneLine = await logged(['x'.repeat(10), secretText.slice(0, -8), tail.slice(0, 2 * (8_000 + spellingLengthMax))], { outputBytesMax: 1, secretTexts: [secretText] })
+  assert.doesNotMatch(oneLine.lines.join('\n') + oneLine.lastLines, /sword|fish/)
 })
 
 test('a process that prints without end is held back: what is dropped is read at leisure', async () => {

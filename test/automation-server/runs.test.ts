@@ -80,6 +80,22 @@ test('a canceled run is told to stop, keeps its status, and can be run again', a
   await extension.idle()
 })
 
+test('a run that is canceled while it is being taken up is told to stop at once, and not when its lease is renewed', async (t) => {
+  const reasons: string[] = []
+  let cancel: (() => Promise<unknown>) | undefined
+  const backend = hooked(memoryBackend(), async (call, detail, work) => {
+    const asked = call === 'getMany' && detail.includes('\0inputs\0') ? cancel : undefined
+    if (asked !== undefined) cancel = undefined
+    await asked?.()
+    return work()
+  })
+  const { project, automation, extension } = await prepared(t, inProcess(async (_start, stopped) => void reasons.push(await stopped)), { backend, leaseMs: 2_000_000_000 })
+  const { id } = await project.runs.start(automation.id)
+  cancel = () => project.runs.cancel(id)
+  await extension.idle()
+  assert.deepEqual([cancel, reasons, (await project.runs.get(id)).status], [undefined, ['canceled'], 'canceled'])
+})
+
 test('only so many run at a time, the oldest first, and those that wait stay pending', async (t) => {
   const { project, automation, extension } = await prepared(t, waiting, { concurrency: 2 })
   const started: Run[] = []
