@@ -173,6 +173,7 @@ test('artifacts are files to save, whole or in part, and once for each key', asy
   const large = await send('large', new Uint8Array(100_001))
   assert.deepEqual([large.status, ((await large.json()) as { code: string }).code], [413, 'artifact_too_large'])
   assert.equal((await send('', 'x')).status, 400)
+  assert.equal((await send('packed', 'x', { 'Content-Encoding': 'gzip' })).status, 415)
   assert.equal((await send('../up\n', 'x')).status, 400)
   assert.equal((await send('second', 'x')).status, 201)
   assert.equal((await send('third', 'x')).status, 409)
