@@ -87,6 +87,7 @@ const WRONG: readonly [name: string, fields: () => Readonly<Record<string, Input
   ['a default beside required', () => ({ n: number({ default: 1, required: true }) }), /required makes no sense with a default/],
   ['no choices', () => ({ s: select([]) }), /options must hold at least one choice/],
   ['an empty choice', () => ({ s: select(['']) }), /options must not be empty/],
+  ['a choice that no form can send', () => ({ s: select(['one\r\ntwo', 'three']) }), /options must be without control characters/],
   ['choices twice', () => ({ s: select(['a', 'a']) }), /options must differ/],
   ['too many choices', () => ({ s: select(Array.from({ length: 1_001 }, String)) }), /holds 1001 choices; the most is 1000/],
   ['gt at lt', () => ({ n: number({ gt: 1, lt: 1 }) }), /lt leaves no number/],
