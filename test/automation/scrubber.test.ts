@@ -41,6 +41,13 @@ test('reaches every text of a value, names included', () => {
   assert.deepEqual(scrubber.json(value), { '******': ['******', 7, null, true, { deep: 'a ****** here' }] })
 })
 
+test('a line of a key of several lines is removed by itself', () => {
+  const lines = Array.from({ length: 12 }, (_, n) => Buffer.from(`line ${n} of a key, which is long`).toString('base64'))
+  const key = new Scrubber([['-----BEGIN KEY-----', ...lines, '{', '-----END KEY-----'].join('\n')])
+  for (const line of [lines[0], lines[11], Buffer.from(lines[5]).toString('hex')]) assert.equal(key.text(`it is ${line}.`), 'it is ******.')
+  assert.equal(key.text('{ a: 1 }'), '{ a: 1 }')
+})
+
 test('half of a long secret is removed too, as it is and spelled otherwise', () => {
   const token = Array.from({ length: 100 }, (_, n) => `${n}/x`).join('.')
   const half = token.slice(0, Math.ceil(token.length / Math.ceil(token.length / 200)))

@@ -8,6 +8,8 @@ const SECRET_LENGTH_MIN = 4
 const BASE64_LENGTH_MIN = 6
 /** Longer secrets are looked for piece by piece: there is a longest pattern that can be run. */
 const PIECE_CHARACTERS = 200
+/** Shorter lines of a secret of several lines could be anything. */
+const LINE_LENGTH_MIN = 8
 /** Beyond so many pieces a secret is looked for as it is. */
 const PIECES_MAX = 80
 /** As in `\u0041`. */
@@ -36,7 +38,7 @@ export class Scrubber {
   readonly #patterns = new Map<Spelling, RegExp>()
 
   constructor(secrets: readonly string[]) {
-    const removed = [...new Set(secrets)].filter(({ length }) => length >= SECRET_LENGTH_MIN).sort((a, b) => b.length - a.length)
+    const removed = [...new Set(secrets.flatMap((secret) => [secret, ...linesOf(secret)]))].filter(({ length }) => length >= SECRET_LENGTH_MIN).sort((a, b) => b.length - a.length)
     const pieces = removed.flatMap(piecesOf)
     this.#plain = [...new Set([...removed, ...pieces])]
     this.#spellings = pieces.flatMap(spellingsOf)
@@ -72,6 +74,12 @@ export class Scrubber {
     if (Array.isArray(value)) return (value as readonly JsonValue[]).map((item) => this.#json(item))
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [this.text(name), this.#json(inner)]))
   }
+}
+
+/** Logs show a key of several lines one by one. */
+function linesOf(secret: string): string[] {
+  const lines = secret.split(/\r?\n/)
+  return lines.length === 1 ? [] : lines.filter(({ length }) => length >= LINE_LENGTH_MIN).slice(0, PIECES_MAX)
 }
 
 /** As long as can be matched; the last one is not shorter than a secret may be. */
