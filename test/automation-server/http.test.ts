@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
+import { contentDisposition } from '../../src/automation-server/http/artifacts.ts'
 import { SecretBox } from '../../src/automation-server/domain/secrets.ts'
 import { automation } from '../../src/automation-server/index.ts'
 import { claimAuthorize, createObjectService, openAccess, type Principal } from '../../src/index.ts'
@@ -178,6 +179,14 @@ test('artifacts are files to save, whole or in part, and once for each key', asy
   assert.equal((await send('second', 'x')).status, 201)
   assert.equal((await send('third', 'x')).status, 409)
   assert.equal((await ask('GET', `p/runs/${id}`)).json.artifacts[0]['id'], artifact.id)
+})
+
+test('the name of a file is one header, and shows what kind it is', () => {
+  const names: readonly (readonly [string, string])[] = [
+    ['a";x="b\\c/d', `attachment; filename="a_;x=_b_c_d"; filename*=UTF-8''a%22%3Bx%3D%22b%5Cc%2Fd`], ["it's (1)*.csv", `attachment; filename="it's (1)*.csv"; filename*=UTF-8''it%27s%20%281%29%2A.csv`],
+    ['plan\u202Efdp.exe', `attachment; filename="planfdp.exe"; filename*=UTF-8''planfdp.exe`],
+  ]
+  for (const [name, header] of names) assert.equal(contentDisposition(name), header)
 })
 
 test('automation needs a backend, and belongs to one service', async (t) => {
