@@ -99,6 +99,22 @@ test('a function makes a text of a secret, or a secret of a text: no secret beco
   assert.deepEqual(inputs, [{ apiKey: 'plain' }])
 })
 
+test('inputs that are too large to be kept are refused as such, and those below are kept', async (t) => {
+  const inputs = { type: 'object', properties: { text: { type: 'string' }, other: { type: 'string' }, apiKey: { type: 'string', format: 'password', writeOnly: true } } }
+  const { ask, ...fixture } = automated(t, { functions: [definition(waiting, { inputs })] })
+  const { modelId } = await withVersion(fixture)
+  const made = (given: object): Promise<Asked> => ask('POST', 'p/automations', { name: '名'.repeat(200), functionId: 'checker', modelId, inputs: given, trigger: 'manual' })
+  for (const given of [{ text: 'x'.repeat(65_536) }, { text: '名'.repeat(21_000) }, { text: 'x'.repeat(40_000), other: 'y'.repeat(40_000) }, { apiKey: 'k'.repeat(50_000) }]) {
+    const { status, json } = await made(given)
+    assert.deepEqual([status, json.code], [400, 'invalid_inputs'])
+    assert.match(String(json.message), /would take \d+ bytes to keep, secrets sealed; the most is 60000/)
+  }
+  const { status, json } = await made({ text: '名'.repeat(19_900) })
+  assert.equal(status, 201)
+  assert.equal((await ask('POST', `p/automations/${String(json.id)}/runs`, {})).status, 201)
+  assert.equal((await ask('PATCH', `p/automations/${String(json.id)}`, { inputs: { text: 'x'.repeat(65_536) } })).status, 400)
+})
+
 test('without a key secrets are refused, and with another one they are not opened', async (t) => {
   const without = automated(t, { secretKeys: [], functions: [definition(waiting)] })
   const { modelId } = await withVersion(without)
