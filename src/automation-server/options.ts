@@ -60,9 +60,6 @@ export function positive(name: string, value: number, max: number = Number.MAX_S
   throw new RangeError(`${name} is ${value}; it must be an integer from 1 to ${max}`)
 }
 
-/** A timer of Node that is set to more fires at once. 24 days. */
-export const TIMER_MS_MAX: number = 2 ** 31 - 1
-
 /** Times of runs, in milliseconds; all but `keptMs` are 24 days at most. */
 export interface RunTimes {
   /** How long a run may be silent: whoever runs it renews its lease, or it becomes a time-out. */

@@ -240,6 +240,24 @@ test('an attempt that was given up is not listened to any more, and does not end
   assert.equal((await project.runs.get(id)).message, 'done')
 })
 
+test('a service that closes without a limit waits for what runs', async (t) => {
+  const backend = memoryBackend()
+  const slow = defineFunction(async (context) => {
+    context.progress(0.5, 'under way')
+    await new Promise((resolve) => context.signal.addEventListener('abort', resolve))
+    await wait(50)
+    context.markRunSuccess('in time')
+  }, defineInputs({}))
+  const first = automated(t, { backend: sharing(backend), functions: [{ id: 'checker', release: '1', function: slow }] })
+  const { modelId } = await withVersion(first)
+  const project = first.extension.project('p')
+  const { id: automationId } = await project.automations.create({ name: 'a', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
+  const { id } = await project.runs.start(automationId)
+  await eventually(async () => (await project.runs.get(id)).progress !== null)
+  await first.service.close({ graceMs: Infinity })
+  assert.equal((await automated(t, { backend: sharing(backend) }).extension.project('p').runs.get(id)).message, 'in time')
+})
+
 test('what never ends is left behind when the service closes, and its run says so', async (t) => {
   const backend = memoryBackend()
   const endless = { start: () => ({ cancel: () => undefined, ended: new Promise<void>(() => undefined) }) }

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type AutomationContext, defineFunction, defineInputs, runFunction, type RunBackend, type RunOptions, type RunOutcome, type RunReport, secret } from '../../src/automation/index.ts'
+import { type AutomationContext, defineFunction, defineInputs, runFunction, type RunBackend, type RunOptions, RunInterrupted, type RunOutcome, type RunReport, secret } from '../../src/automation/index.ts'
 import { StowageError } from '../../src/index.ts'
 import { memoryRun } from './memory-run.ts'
 
@@ -124,6 +124,27 @@ suite('delivery', () => {
   test('a backend that never answers is given up in time', async () => {
     const { outcome } = await ran((context) => context.markRunSuccess('done'), () => ({ report: () => new Promise<void>(() => undefined) }), { deliverMs: 50 })
     assert.deepEqual([outcome.status, outcome.message, outcome.isDelivered], ['exception', 'the final report (succeeded) could not be delivered: it was given up after 50 ms', false])
+  })
+
+  test('times without an end are long, and not over at once', async () => {
+    const { outcome } = await ran(async (context) => {
+      context.markRunSuccess('in time')
+      await wait(20)
+    }, (recorded) => ({
+      report: async (report) => {
+        await wait(20)
+        return recorded.report(report)
+      },
+      renewLease: () => Promise.reject(new StowageError('conflict', 'asked at once')),
+    }), { deliverMs: Infinity, leaseIntervalMs: Infinity, flushMs: 2 ** 31 })
+    assert.deepEqual([outcome.status, outcome.isDelivered, outcome.message], ['succeeded', true, 'in time'])
+    const stopping = new AbortController()
+    const { status, message } = await runFunction(defineFunction(async (context) => {
+      stopping.abort(new RunInterrupted('stopped'))
+      await wait(20)
+      context.markRunSuccess('in time')
+    }, Inputs, { graceMs: Infinity }), { ...QUICK, ...(await memoryRun()), inputs: null, signal: stopping.signal, deliverMs: Infinity, leaseIntervalMs: Infinity })
+    assert.deepEqual([status, message], ['succeeded', 'in time'])
   })
 
   test('a run that was ended on the other side stops, and says nothing more', async () => {

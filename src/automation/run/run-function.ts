@@ -12,6 +12,7 @@ import { type FinalReport, Reporter } from './reporter.ts'
 import { isRefusal, isRetryable, type RunRetryOptions } from './retry.ts'
 import { RunContext, type RunContextParts } from './run-context.ts'
 import { Scrubber } from './scrubber.ts'
+import { timerMs } from './timer.ts'
 import { cut, describeThrown, messageText, shown, shownWithout, TEXT_LIMITS } from './texts.ts'
 
 /** What a run is about, and where it reports. */
@@ -93,7 +94,7 @@ class Run {
     this.#options = options
     this.#scrubber = new Scrubber([...secrets, ...automationFunction.inputs.secretTexts(inputs)])
     const onRefused = (): void => this.#cancel('the server takes no reports of this run any more')
-    this.#reporter = new Reporter({ backend, retry, flushMs, deliverMs, onRefused })
+    this.#reporter = new Reporter({ backend, retry, flushMs: timerMs(flushMs), deliverMs: timerMs(deliverMs), onRefused })
     this.#context = {
       backend, runData, clock, retry, onLine, reporter: this.#reporter, calls: this.#calls, mark: this.#mark, scrubber: this.#scrubber,
       signal: this.#stop.signal, ended: this.#ended.signal,
@@ -118,7 +119,7 @@ class Run {
     if (signal?.aborted === true) onAbort()
     signal?.addEventListener('abort', onAbort, { once: true })
     this.#reporter.start()
-    const stopHeartbeat = startHeartbeat(backend, { intervalMs: leaseIntervalMs, onOver: (why) => this.#cancel(why) })
+    const stopHeartbeat = startHeartbeat(backend, { intervalMs: timerMs(leaseIntervalMs), onOver: (why) => this.#cancel(why) })
     try {
       const ending = await this.#untilEnd()
       await this.#drainCalls(ending)
@@ -174,7 +175,7 @@ class Run {
       if (signal.aborted) resolve()
       signal.addEventListener('abort', () => resolve(), { once: true })
     })
-    await wait(this.#graceMs, undefined, { signal: over }).catch(() => undefined)
+    await wait(timerMs(this.#graceMs), undefined, { signal: over }).catch(() => undefined)
     return { kind: 'stayed' }
   }
 
@@ -182,7 +183,7 @@ class Run {
   async #drainCalls(ending: Ending): Promise<void> {
     const { signal } = this.#stop
     const limit = new AbortController()
-    const endInTime = (): void => void wait(ending.kind === 'stayed' ? 0 : this.#graceMs, undefined, { signal: limit.signal, ref: false }).then(() => this.#ended.abort(signal.reason), () => undefined)
+    const endInTime = (): void => void wait(ending.kind === 'stayed' ? 0 : timerMs(this.#graceMs), undefined, { signal: limit.signal, ref: false }).then(() => this.#ended.abort(signal.reason), () => undefined)
     if (signal.aborted) endInTime()
     else signal.addEventListener('abort', endInTime, { once: true })
     await Promise.race([this.#calls.drain(), aborted(this.#ended.signal)])
