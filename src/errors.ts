@@ -19,6 +19,7 @@ export const ERROR_STATUS = {
   method_not_allowed: 405,
   not_acceptable: 406,
   conflict: 409,
+  too_many_runs: 409,
   base_mismatch: 409,
   objects_missing: 409,
   project_removed: 409,

@@ -1,4 +1,3 @@
-import { TIMER_MS_MAX } from '../automation/run/timer.ts'
 import { StowageError } from '../errors.ts'
 import type { ServiceContext, ServiceExtension } from '../extension.ts'
 import { type AutomationProject, automationProject } from './automation-project.ts'
@@ -11,7 +10,7 @@ import { type RegisteredAs, withExecutor } from './executors/definitions.ts'
 import { FailureGuard } from './executors/failure-guard.ts'
 import { automationResources } from './http/resources.ts'
 import { AUTOMATION_AREA } from './openapi/area.ts'
-import { type AutomationLimits, DEFAULT_RUN_TIMES, positive, resolveAutomationLimits, type RunTimes } from './options.ts'
+import { type AutomationLimits, DEFAULT_RUN_TIMES, positive, resolveAutomationLimits, type RunTimes, TIMER_MS_MAX } from './options.ts'
 import { RunQueue } from './queue.ts'
 import { withRunTokens } from './run-access.ts'
 import { endLostRuns } from './sweep.ts'
@@ -81,12 +80,12 @@ class Automation<H> implements AutomationExtension<H> {
   #storageSweptAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: AutomationOptions) {
-    const { leaseMs, runMsMax, sweepIntervalMs, keptMs } = { ...DEFAULT_RUN_TIMES, ...options }
+    const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, keptMs } = { ...DEFAULT_RUN_TIMES, ...options }
     this.#options = options
     this.#secrets = new SecretBox(typeof options.secretKeys === 'function' ? [] : options.secretKeys ?? [])
     this.#limits = resolveAutomationLimits(options.limits)
     this.#times = {
-      leaseMs: positive('leaseMs', leaseMs, TIMER_MS_MAX), runMsMax: positive('runMsMax', runMsMax, TIMER_MS_MAX),
+      leaseMs: positive('leaseMs', leaseMs, TIMER_MS_MAX), pendingMsMax: positive('pendingMsMax', pendingMsMax), runMsMax: positive('runMsMax', runMsMax, TIMER_MS_MAX),
       sweepIntervalMs: positive('sweepIntervalMs', sweepIntervalMs, TIMER_MS_MAX), keptMs: positive('keptMs', keptMs),
     }
     this.#sweeps = new BackgroundLoop(() => this.#sweep(), sweepIntervalMs)
@@ -186,7 +185,7 @@ class Automation<H> implements AutomationExtension<H> {
     const { signal } = this.#closing
     const steps = [
       () => domain.triggers.run(signal),
-      () => endLostRuns({ domain, active, attemptsMax: this.#attemptsMax, isHeldHere: (runId) => queue.holds(runId) }, signal),
+      () => endLostRuns({ domain, active, attemptsMax: this.#attemptsMax, concurrency: this.#options.concurrency ?? CONCURRENCY, isHeldHere: (runId) => queue.holds(runId) }, signal),
       async () => queue.wake(),
       () => this.#sweepStorage(domain, signal),
     ]

@@ -34,7 +34,7 @@ export class RunWatch {
       handle.cancel('timeout')
     }, runMsMax)
     this.#unlisten = domain.signals.listen(run.id, () => void this.#look())
-    // Something may have happened between its being taken up and now.
+    // What happened since it was taken up, nobody has told.
     void this.#look()
   }
 

@@ -11,10 +11,10 @@ import { REDACTED, type SealedInputs } from './secrets.ts'
 /** An automation as it is kept. */
 export interface AutomationRecord extends Automation, SealedInputs {}
 
-type Parts = Pick<DomainParts, 'store' | 'functions' | 'secrets' | 'limits'> & { readonly models: Models }
+/** Bytes of JSON of inputs with their sealed secrets: they share a record with the rest of an automation. */
+const KEPT_INPUTS_BYTES_MAX = 60_000
 
-/** Bytes of inputs as they are kept, so that they fit a record with all else that is known of an automation. */
-const INPUT_BYTES_MAX = 60_000
+type Parts = Pick<DomainParts, 'store' | 'functions' | 'secrets' | 'limits'> & { readonly models: Models }
 
 /** A function that is to run on the versions of a model, with inputs. */
 export class Automations {
@@ -37,7 +37,7 @@ export class Automations {
       if (await this.#count(scope) >= limits.automationsMax) throw new StowageError('conflict', `this project has ${limits.automationsMax} automations; that is the most`)
       const { name, functionId, modelId, trigger, enabled = true } = wanted
       const [id, now] = [store.newId(), store.nowText()]
-      const kept = keepable(secrets.seal(values, secretNames, { projectId, automationId: id }))
+      const kept = fitting(secrets.seal(values, secretNames, { projectId, automationId: id }))
       const record: AutomationRecord = { id, name, functionId, modelId, trigger, enabled, ...kept, createdAt: now, updatedAt: now }
       const key = projectKey(scope, 'automation', id)
       return (await store.commit(scope, { put: [store.entry(key, record)], expect: [expectAbsent(key), expectSame(model)] })) ? record : undefined
@@ -109,7 +109,7 @@ export class Automations {
     // What the function of today takes as a text is shown to everybody: a secret of before is never put there.
     const stays = (name: string): boolean => secretNames.includes(name) && Object.hasOwn(stored, name)
     const meant = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, value === REDACTED && stays(name) ? stored[name] : value]))
-    return keepable(secrets.seal(parse(meant), secretNames, owner))
+    return fitting(secrets.seal(parse(meant), secretNames, owner))
   }
 
   async #count(scope: ProjectScope): Promise<number> {
@@ -123,11 +123,10 @@ export class Automations {
   }
 }
 
-/** Throws `InputsError` for inputs that no record holds. */
-function keepable(kept: SealedInputs): SealedInputs {
+function fitting(kept: SealedInputs): SealedInputs {
   const bytes = Buffer.byteLength(JSON.stringify(kept))
-  if (bytes <= INPUT_BYTES_MAX) return kept
-  throw new InputsError('invalid_inputs', [{ path: '', message: `would take ${bytes} bytes to keep, secrets sealed; the most is ${INPUT_BYTES_MAX}` }])
+  if (bytes <= KEPT_INPUTS_BYTES_MAX) return kept
+  throw new InputsError('invalid_inputs', [{ path: '', message: `must have ${KEPT_INPUTS_BYTES_MAX} bytes at most together, with secrets sealed; these are ${bytes}` }])
 }
 
 export function automationView({ id, name, functionId, modelId, inputs, trigger, enabled, createdAt, updatedAt }: AutomationRecord): Automation {
