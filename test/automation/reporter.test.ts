@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type AutomationContext, defineFunction, defineInputs, runFunction, type RunBackend, type RunOptions, RunInterrupted, type RunOutcome, type RunReport, secret } from '../../src/automation/index.ts'
+import { type AutomationContext, defineFunction, defineInputs, runFunction, type RunBackend, RunFailed, type RunOptions, RunInterrupted, type RunOutcome, type RunReport, secret } from '../../src/automation/index.ts'
 import { StowageError } from '../../src/index.ts'
 import { memoryRun } from './memory-run.ts'
 
@@ -204,6 +204,12 @@ suite('delivery', () => {
     }, () => ({}), { inputs: { key } })
     assert.equal(reported.annotations.length, 1)
     assert.doesNotMatch(JSON.stringify(reported), /Sword/)
+    const message = { text: `${'x'.repeat(1_994)} ${key}` }
+    for (const thrown of [message, Object.assign(new Error('x'), { message }), Object.assign(new RunFailed('x'), { message })]) {
+      // oxlint-disable-next-line typescript/only-throw-error -- functions do
+      const { outcome } = await ran(() => { throw thrown }, () => ({}), { inputs: { key } })
+      assert.doesNotMatch(outcome.message, /Sword/)
+    }
     const { reported: grown } = await ran((context) => {
       context.attachErrorToObjects('4711 '.repeat(40), ['object'], '4711 '.repeat(790))
       context.markRunFailed('4711')

@@ -262,7 +262,7 @@ function wordsOfFailed(thrown: unknown): string | undefined {
   try {
     if (!(thrown instanceof RunFailed)) return undefined
     const message: unknown = thrown.message
-    const words = typeof message === 'string' ? message : shown(message)
+    const words = typeof message === 'string' ? message : shown(message, Infinity)
     return words.trim() === '' ? 'the function failed without a word' : words
   } catch {
     return undefined

@@ -46,13 +46,13 @@ export function checkFileName(name: string): string {
   throw new StowageError('invalid_request', `the name of a file result has ${bytes} bytes of UTF-8; the most is ${FILE_NAME_BYTES_MAX}`)
 }
 
-/** What was thrown, as the message of a run; whatever it is, this does not fail. */
+/** What was thrown, as the message of a run, not cut: it may hold secrets. Whatever it is, this does not fail. */
 export function describeThrown(thrown: unknown): string {
   try {
     if (thrown instanceof InputsError) return thrown.message
-    if (!(thrown instanceof Error)) return `something that is not an error was thrown: ${shown(thrown)}`
+    if (!(thrown instanceof Error)) return `something that is not an error was thrown: ${shown(thrown, Infinity)}`
     const { name, message }: { readonly name: unknown; readonly message: unknown } = thrown
-    const words = typeof message === 'string' ? message : shown(message)
+    const words = typeof message === 'string' ? message : shown(message, Infinity)
     if (typeof name === 'string' && name !== 'Error' && name !== '') return `${name}: ${words}`
     return words.trim() === '' ? 'an error without a message was thrown' : words
   } catch {
