@@ -4,6 +4,7 @@ import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect } from 'node:net'
 import { test } from 'node:test'
+import { eventually } from '../support/patience.ts'
 import { errorOf, openService, rawExchange, served } from './served.ts'
 
 const MB = 1_048_576
@@ -129,6 +130,5 @@ test('the fetch core answers 413 and lets go of the body', async (t) => {
   const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body, duplex: 'half' } as RequestInit
   const answer = await service.fetch(new Request('http://x/objects/p', init))
   assert.equal((await errorOf(answer)).status, 413)
-  for (let round = 0; round < 100 && !cancelled; round++) await new Promise((resolve) => setTimeout(resolve, 10))
-  assert.ok(cancelled)
+  await eventually(() => cancelled, 'the body is let go')
 })

@@ -3,7 +3,8 @@ import { createServer } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import type { ObjectResult } from '../../src/automation/index.ts'
 import type { RunExecutor } from '../../src/automation-server/index.ts'
-import { definition, eventually, inProcess, reporting, waiting } from '../automation-server/support.ts'
+import { eventually } from '../support/patience.ts'
+import { definition, inProcess, reporting, waiting } from '../automation-server/support.ts'
 import { type Paged, paged, type PagedOptions, type Shown, signedIn, textOf, tokenFor, uploadObjects, Visitor, withVersion } from './support.ts'
 
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -79,7 +80,7 @@ function assertPage(path: string, { status, headers, html }: Shown): void {
 
 test('every page that a link leads to is there, whatever it is about is called', async (t) => {
   const { service, extension, runId, automationId, modelId } = await ran(t, HOSTILE_ID, HOSTILE, hostile, { service: { prefix: '/m' } })
-  await eventually(async () => (await extension.project(HOSTILE_ID).runs.get(runId)).status === 'failed')
+  await eventually(async () => (await extension.project(HOSTILE_ID).runs.get(runId)).status === 'failed', 'it has failed')
   const visitor = new Visitor(service)
   await visitor.signIn(await tokenFor({ [HOSTILE_ID]: 'write' }, HOSTILE), '/m/web')
   const seen = await crawl(visitor, '/m/web', (path, shown) => {

@@ -62,7 +62,7 @@ test('an abort at any point leaves nothing, ends at once and closes the source, 
         await delay(2)
         yield* batches.slice(at)
       }
-      await within(5_000, 'an abort', assert.rejects(store.put('demo', source(), { signal: controller.signal }), (error) => error === reason))
+      await within('an abort', assert.rejects(store.put('demo', source(), { signal: controller.signal }), (error) => error === reason))
       assert.deepEqual(await measureStorage(backend), { bytes: 0, blobs: [], records: {} })
       assert.deepEqual(await put(store, 'demo', SMALL), { objects: SMALL.length, inserted: SMALL.length, differing: 0, differingIds: [] })
       await store.close()
@@ -114,7 +114,7 @@ test('a storage that fails at any call: nothing acknowledged is lost, nothing is
         Object.assign(fault, { calls: 0, at, isDone })
         let failure: unknown
         try {
-          await within(10_000, 'an upload', put(opened.store, 'demo', objects, 30))
+          await within('an upload', put(opened.store, 'demo', objects, 30))
         } catch (error) {
           failure = error
         }
