@@ -100,6 +100,22 @@ test('a body that stalls is refused', async (t) => {
   assert.equal((await errorOf(await service.fetch(new Request('http://x/objects/p', init)))).code, 'request_aborted')
 })
 
+test('a server that was held up itself takes what came meanwhile', async (t) => {
+  const store = new WatchedStore()
+  const { port } = await served(t, { store, stallTimeoutMs: 60_000 })
+  t.mock.timers.enable({ apis: ['setTimeout'] })
+  const socket = await sending(port, `${UPLOAD_HEAD}11\r\n[{"id":"a"},{"id"\r\n`)
+  const answered = once(socket.setEncoding('latin1'), 'data')
+  while (store.puts === 0) await new Promise((resolve) => setImmediate(resolve))
+  // As when the process has no processor for longer than a stall may last: the bytes are there, and so is the end of the time.
+  socket.write('5\r\n:"b"}\r\n1\r\n]\r\n0\r\n\r\n')
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
+  t.mock.timers.tick(60_000)
+  assert.match(String((await answered)[0]), /^HTTP\/1\.1 200 /)
+  t.mock.timers.reset()
+  socket.destroy()
+})
+
 test('an error after the first byte destroys the connection and is told to the host', async (t) => {
   class Breaking extends PlainObjectStore {
     #calls = 0
