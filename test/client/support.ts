@@ -3,6 +3,7 @@ import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { type ClientOptions, createClient, type ObjectText, type Project } from '../../src/client/index.ts'
 import { served, type ServedOptions } from '../http/served.ts'
+import { eventually } from '../support/patience.ts'
 
 export interface Fixture {
   readonly url: string
@@ -20,6 +21,11 @@ export async function serviceAndClient(t: TestContext, options: ServedOptions = 
   const { url, port } = await served(t, options)
   const withOptions = (more: Partial<ClientOptions>): Project => createClient({ url, token: undefined, retry: QUICK, ...more }).project('demo')
   return { url, port, project: withOptions({}), withOptions }
+}
+
+/** Waits until a graph has its plan, without which no answer can be continued. */
+export function planned({ url }: Pick<Fixture, 'url'>, rootId: string): Promise<void> {
+  return eventually(async () => (await fetch(`${url}/objects/demo/${rootId}?archive=gzip`, { method: 'HEAD' })).headers.has('etag'), `the graph of ${rootId} has a plan`)
 }
 
 export async function collect<T>(batches: AsyncIterable<readonly T[]>): Promise<T[]> {
