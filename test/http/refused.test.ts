@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
 import { connect, type Socket } from 'node:net'
@@ -53,10 +53,10 @@ test('fetch sees the 413 while it still sends, whether or not it told the length
   }
 })
 
-test('curl sees the 413 while it still sends', async (t) => {
+test('curl sees the 413 while it still sends', { skip: spawnSync('curl', ['--version']).status !== 0 && 'there is no curl here' }, async (t) => {
   const { url } = await served(t, limited)
   for (const headers of [[], ['-H', 'Transfer-Encoding: chunked'], ['-H', 'Expect:'], ['-H', 'Expect:', '-H', 'Transfer-Encoding: chunked']]) {
-    const curl = spawn('curl', ['-sS', '-o', '-', '-w', '%{http_code}', '-H', 'Content-Type: application/json', ...headers, '--data-binary', '@-', `${url}/objects/p`])
+    const curl = spawn('curl', ['-sS', '--noproxy', '*', '-o', '-', '-w', '%{http_code}', '-H', 'Content-Type: application/json', ...headers, '--data-binary', '@-', `${url}/objects/p`])
     curl.stdin.on('error', () => undefined)
     let output = ''
     curl.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))

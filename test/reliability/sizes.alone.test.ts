@@ -104,7 +104,7 @@ function isThere(program: string, args: readonly string[]): boolean {
 
 test('case 3: curl sees 413 for 55 to 100 MB, every time', { skip: !isThere('curl', ['--version']) && 'there is no curl here' }, async (t) => {
   const { url } = await served(t)
-  const args = ['-sS', '-w', ' %{http_code}', '-H', 'Content-Type: application/json', '-H', 'Expect:', '--data-binary', '@-', `${url}/objects/p`]
+  const args = ['-sS', '--noproxy', '*', '-w', ' %{http_code}', '-H', 'Content-Type: application/json', '-H', 'Expect:', '--data-binary', '@-', `${url}/objects/p`]
   for (const [megabytes, framing] of [[100, []], [55, ['-H', 'Transfer-Encoding: chunked']]] as const) {
     assert.match(await printed('curl', [...framing, ...args], SPACES.subarray(0, megabytes * MB)), /"code":"request_too_large"\} 413$/)
   }
