@@ -15,7 +15,8 @@ const ABORTED = Number(process.env.STOWAGE_ABORTED_UPLOADS ?? 500)
 const ABORTED_AT_ONCE = 25
 const WARM_ABORTED = 300
 const ABORTED_GROWTH_BYTES_MAX = 8_000_000
-const SLOW_CLIENTS = 500
+/** Of each host, all of them at once: 500, or as many as this process may have open files for. */
+const SLOW_CLIENTS = Math.min(500, Math.floor((openFilesMax() - 200) / HOSTS.length))
 const SLOW_GROWTH_BYTES_MAX = 64 * MB
 const STALL_TIMEOUT_MS = 3_000
 const HEADERS_TIMEOUT_MS = 2_000
@@ -31,6 +32,11 @@ const LOOP_P99_MS_MAX = 300
 const head = (method: string, path: string, headers: string): string => `${method} ${PREFIX}${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
 const UPLOAD_HEAD = head('POST', '/objects/p', 'Content-Type: application/json\r\nContent-Length: 1000000\r\n')
 const SENT = Buffer.from(`${UPLOAD_HEAD}[{"id":"a","text":"${'x'.repeat(64_000)}`)
+
+function openFilesMax(): number {
+  const { userLimits } = process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: number | 'unlimited' } } }
+  return Number(userLimits?.open_files?.soft ?? Infinity) || Infinity
+}
 
 async function connected(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1').on('error', () => undefined)
