@@ -12,6 +12,8 @@ import type { Command, Holdings, ServerSettings, Told } from './settings.ts'
 
 /* A process of its own, started by `process.ts`: one mount over a data folder. It tells what it holds, and can be made to fail as a machine fails. */
 
+const KEEP_ALIVE_MS = 300_000
+
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
@@ -25,6 +27,8 @@ const service = createObjectService({
 await service.ready()
 const server = await host.open(service, prefix)
 continueOnExpect(server, service)
+// A test that takes all files has only the connection that is open already, however long it takes to use it.
+server.keepAliveTimeout = KEEP_ALIVE_MS
 if (headersTimeoutMs !== undefined) server.headersTimeout = headersTimeoutMs
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
