@@ -43,7 +43,7 @@ async function diff(path: string, options: DiffCommandOptions, command: Command)
 async function compare(path: string, { project, signal }: Connected, { held: showsHeld = false, json = false, quiet = false }: DiffCommandOptions): Promise<Counts> {
   const file = await openObjectFile(path, signal)
   const progress = await openProgress(quiet)
-  const stdout = stdoutSink()
+  const stdout = stdoutSink(signal)
   const counts = { objects: 0, held: 0, missing: 0 }
   try {
     for await (const batch of file.objects) {

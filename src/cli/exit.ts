@@ -1,5 +1,6 @@
 import { constants } from 'node:os'
 import { StowageError } from '../errors.ts'
+import { printable } from './client/words.ts'
 
 /** What scripts can rely on. */
 export const EXIT: { readonly ok: 0; readonly failure: 1; readonly usage: 2; readonly missing: 3 } = { ok: 0, failure: 1, usage: 2, missing: 3 }
@@ -40,7 +41,7 @@ export function describeFailure(error: unknown): string {
     const message = at instanceof Error ? at.message : 'something that is not an error was thrown'
     if (!causes.includes(message)) causes.push(message)
   }
-  return causes.join(': ').replace(/\s*[\r\n]+\s*/g, ' ')
+  return printable(causes.join(': ').replace(/\s*[\r\n]+\s*/g, ' '))
 }
 
 /** What the exit code of a command that threw is. */

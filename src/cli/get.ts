@@ -3,13 +3,14 @@ import { Command, Option } from 'commander'
 import type { ObjectText, Project } from '../client/index.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from './client/connect.ts'
 import { type Format, formatOption, FormatWriter } from './client/formats.ts'
-import { fileSink, stdoutSink } from './client/sink.ts'
+import { fileSink, STDOUT, stdoutSink } from './client/sink.ts'
 import { countText } from './client/words.ts'
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from './exit.ts'
 import { jsonOption } from './options.ts'
 import { printNote } from './output.ts'
 
 const MISSING_SHOWN_MAX = 5
+const BYTE_ORDER_MARK = /^\ufeff/
 
 const EXAMPLES = `
 Examples:
@@ -32,7 +33,7 @@ interface GetCommandOptions extends ConnectOptions {
 export function getCommand(): Command {
   const command = new Command('get').summary('fetch single objects').description('Fetch objects by their ids, without what is below them.')
     .argument('<id...>', 'ids, or - for those on standard input, one a line')
-  return addConnectOptions(command).addOption(new Option('-o, --output <file>', 'the file to write')).addOption(formatOption('ndjson'))
+  return addConnectOptions(command).addOption(new Option('-o, --output <file>', 'the file to write; - is standard output')).addOption(formatOption('ndjson'))
     .addOption(new Option('--single', 'ask for each by a request of its own, in the order that is given'))
     .addOption(jsonOption('the same as --format json')).addHelpText('after', EXAMPLES).action(get)
 }
@@ -46,9 +47,9 @@ async function get(ids: readonly string[], options: GetCommandOptions, command: 
     missing.push(...some.slice(0, MISSING_SHOWN_MAX - missing.length))
   }
   await withProject(options, command, async ({ project, signal }) => {
-    const asked = ids.length === 1 && ids[0] === '-' ? linesOfStdin() : ids
+    const asked = ids.length === 1 && ids[0] === '-' ? linesOfStdin(signal) : ids
     const batches = single ? oneByOne(project, asked, signal, onMissing) : project.listTexts(asked, { signal, onMissing })
-    const sink = output === undefined ? stdoutSink() : await fileSink(output)
+    const sink = output === undefined || output === STDOUT ? stdoutSink(signal) : await fileSink(output)
     try {
       const writer = new FormatWriter(json === true ? 'json' : format)
       for await (const batch of batches) await sink.write(writer.batch(batch))
@@ -73,6 +74,12 @@ async function* oneByOne(
   }
 }
 
-async function* linesOfStdin(): AsyncGenerator<string> {
-  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) if (line !== '') yield line
+async function* linesOfStdin(signal: AbortSignal): AsyncGenerator<string> {
+  let isFirst = true
+  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity, signal })) {
+    const id = isFirst ? line.replace(BYTE_ORDER_MARK, '') : line
+    isFirst = false
+    if (id !== '') yield id
+  }
+  signal.throwIfAborted()
 }

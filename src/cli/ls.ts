@@ -3,7 +3,7 @@ import type { ObjectText } from '../client/index.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, type Connected, withProject } from './client/connect.ts'
 import { referencesOf } from './client/roots.ts'
 import { stdoutSink } from './client/sink.ts'
-import { countText } from './client/words.ts'
+import { countText, printable } from './client/words.ts'
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from './exit.ts'
 import { jsonOption } from './options.ts'
 import { printNote } from './output.ts'
@@ -47,11 +47,12 @@ async function listObjects(root: string, connected: Connected, options: LsComman
   const { json = false, recursive = false, typeField } = options
   let missing = 0
   const onMissing = (count: number): void => void (missing += count)
-  const stdout = stdoutSink()
-  if (!json) await stdout.write(line('id', 'bytes', 'children', 'type'))
+  const stdout = stdoutSink(connected.signal)
+  let head = json ? '' : line('id', 'bytes', 'children', 'type')
   for await (const batch of recursive ? everything(root, connected, onMissing) : withChildren(root, connected, onMissing)) {
     const rows = batch.map((object) => rowOf(object, typeField))
-    await stdout.write(rows.map((row) => (json ? `${JSON.stringify(row)}\n` : line(row.id, String(row.bytes), String(row.children), row.type))).join(''))
+    await stdout.write(head + rows.map((row) => (json ? `${JSON.stringify(row)}\n` : line(row.id, String(row.bytes), String(row.children), printable(row.type)))).join(''))
+    head = ''
   }
   if (missing === 0) return
   printNote(`${countText(missing, 'object')} referred to and not held`)

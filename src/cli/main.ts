@@ -1,5 +1,5 @@
 import { CommanderError } from 'commander'
-import { describeFailure, EXIT, exitCodeOf, FindingsError } from './exit.ts'
+import { describeFailure, EXIT, exitCodeOf, FindingsError, StoppedError } from './exit.ts'
 import { printNote } from './output.ts'
 import { createProgram } from './program.ts'
 
@@ -13,6 +13,8 @@ async function run(argv: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
     if (!(error instanceof FindingsError)) printNote(describeFailure(error))
+    // What a reader has not taken yet would hold the process for as long as that reader likes.
+    if (error instanceof StoppedError) process.exit(error.exitCode)
     return exitCodeOf(error)
   }
 }

@@ -16,6 +16,14 @@ export function positiveInteger(text: string): number {
   return value
 }
 
+export function integerUpTo(max: number): (text: string) => number {
+  return (text) => {
+    const value = positiveInteger(text)
+    if (value > max) throw new InvalidArgumentError(`It must be ${max} or less.`)
+    return value
+  }
+}
+
 export function portNumber(text: string): number {
   const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN
   if (!(port <= 65_535)) throw new InvalidArgumentError('It must be a whole number from 0 (any free port) to 65535.')

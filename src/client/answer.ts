@@ -1,4 +1,5 @@
-import { ClientError, networkError } from './errors.ts'
+import { orAborted, timerAfter } from './concurrency.ts'
+import { ClientError, networkError, quoted } from './errors.ts'
 
 /** One request under way: it ends with the caller's signal, and when nothing comes for too long. */
 export class Attempt {
@@ -20,13 +21,13 @@ export class Attempt {
     return this.#controller.signal
   }
 
-  /** Waits for one thing from the network, not longer than a stall may last and `extraMs`. Whatever it throws ends the attempt. */
+  /** Waits for one thing from the network, not longer than a stall may last and `extraMs`, whether it heeds the signal or not. Whatever it throws ends the attempt. */
   async within<T>(step: () => Promise<T>, extraMs: number = 0): Promise<T> {
     const limitMs = this.#stallTimeoutMs + extraMs
     const stalled = new ClientError('timed_out', `${this.what} brought nothing for ${Math.round(limitMs)} ms`, { retryable: true })
-    const timer = setTimeout(() => this.#controller.abort(stalled), limitMs)
+    const timer = timerAfter(limitMs, () => this.#controller.abort(stalled))
     try {
-      return await step()
+      return await orAborted(step(), this.signal)
     } catch (error) {
       const { signal } = this
       const cause: unknown = this.#caller?.aborted === true ? this.#caller.reason : signal.aborted ? signal.reason : networkError(this.what, error)
@@ -71,6 +72,7 @@ export class Answer {
       }
     } finally {
       this.cancel()
+      reader?.cancel().catch(() => undefined)
     }
   }
 
@@ -87,13 +89,28 @@ export class Answer {
     return text + decoder.decode()
   }
 
+  /** Whether the content type is this one, whatever its parameters are. */
+  hasType(type: string): boolean {
+    return this.headers.get('Content-Type')?.toLowerCase().startsWith(type) === true
+  }
+
+  /** Throws `invalid_answer` for another content type: what stands between client and service may answer with pages of its own, and success. */
+  checkType(type: string): void {
+    if (this.hasType(type)) return
+    this.cancel()
+    const given = this.headers.get('Content-Type')
+    throw new ClientError('invalid_answer', `${this.what} answered with ${given === null ? 'no content type' : `the content type ${quoted(given)}`} where ${type} was asked for`)
+  }
+
   /** The number in a header, `undefined` where there is none. */
   count(header: string): number | undefined {
     const value = this.headers.get(header)
     return value !== null && /^\d{1,15}$/.test(value) ? Number(value) : undefined
   }
 
+  /** Frees the connection. A body that does not heed the signal is told too. */
   cancel(): void {
     this.#attempt.end()
+    if (this.#body?.locked === false) this.#body.cancel().catch(() => undefined)
   }
 }

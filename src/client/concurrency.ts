@@ -12,6 +12,29 @@ export function linkedAbort(signal: AbortSignal | undefined): LinkedAbort {
   return { controller, unlink: () => signal?.removeEventListener('abort', onAbort) }
 }
 
+/** The longest time that a timer can be set to; one that is longer fires at once. */
+const TIMER_MS_MAX = 2_147_483_647
+
+/** A timer for a time of any length, `Infinity` too. */
+export function timerAfter(waitMs: number, act: () => void): ReturnType<typeof setTimeout> {
+  return setTimeout(act, Math.min(waitMs, TIMER_MS_MAX))
+}
+
+/** What the step brings, or the signal's reason, whichever is first: not every step heeds a signal. */
+export async function orAborted<T>(step: Promise<T>, signal: AbortSignal): Promise<T> {
+  let onAbort = (): void => undefined
+  const aborted = new Promise<never>((_, reject) => {
+    onAbort = () => reject(signal.reason as Error)
+    signal.addEventListener('abort', onAbort, { once: true })
+  })
+  try {
+    if (signal.aborted) onAbort()
+    return await Promise.race([step, aborted])
+  } finally {
+    signal.removeEventListener('abort', onAbort)
+  }
+}
+
 /** Runs `count` workers until all are done. The first failure, or the signal, ends the others at once and is what it rejects with. */
 export async function runWorkers(count: number, signal: AbortSignal | undefined, worker: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const { controller, unlink } = linkedAbort(signal)
@@ -27,32 +50,38 @@ export async function runWorkers(count: number, signal: AbortSignal | undefined,
   }
 }
 
-/** What several iterables yield, up to `count` of them at a time, in the order in which it comes. Returning early ends those that are under way. */
+/** One of the iterables went on, or the next of them is there. */
+type Step<T> = { readonly iterator: AsyncIterator<T>; readonly result: IteratorResult<T> } | { readonly iterator: undefined; readonly source: IteratorResult<AsyncIterable<T>> }
+
+/**
+ * What several iterables yield, up to `count` of them at a time, in the order in which it comes; none waits for the next one to be there. Returning early
+ * ends those that are under way.
+ */
 export async function* merge<T>(sources: AsyncIterator<AsyncIterable<T>>, count: number): AsyncGenerator<T> {
-  const running = new Map<AsyncIterator<T>, Promise<{ readonly iterator: AsyncIterator<T>; readonly result: IteratorResult<T> }>>()
-  const advance = (iterator: AsyncIterator<T>): void => {
-    const step = iterator.next().then((result) => ({ iterator, result }))
+  const running = new Map<AsyncIterator<T> | 'sources', Promise<Step<T>>>()
+  const run = (key: AsyncIterator<T> | 'sources', step: Promise<Step<T>>): void => {
     step.catch(() => undefined)
-    running.set(iterator, step)
+    running.set(key, step)
   }
+  const advance = (iterator: AsyncIterator<T>): void => run(iterator, iterator.next().then((result) => ({ iterator, result })))
   try {
     for (let exhausted = false; ; ) {
-      while (!exhausted && running.size < count) {
-        const next = await sources.next()
-        if (next.done === true) exhausted = true
-        else advance(next.value[Symbol.asyncIterator]())
-      }
+      if (!exhausted && !running.has('sources') && running.size < count) run('sources', sources.next().then((source) => ({ iterator: undefined, source })))
       if (running.size === 0) return
-      const { iterator, result } = await Promise.race(running.values())
-      if (result.done === true) {
-        running.delete(iterator)
+      const step = await Promise.race(running.values())
+      if (step.iterator === undefined) {
+        running.delete('sources')
+        if (step.source.done === true) exhausted = true
+        else advance(step.source.value[Symbol.asyncIterator]())
+      } else if (step.result.done === true) {
+        running.delete(step.iterator)
       } else {
-        advance(iterator)
-        yield result.value
+        advance(step.iterator)
+        yield step.result.value
       }
     }
   } finally {
-    for (const iterator of running.keys()) iterator.return?.().catch(() => undefined)
+    for (const key of running.keys()) if (key !== 'sources') key.return?.().catch(() => undefined)
     sources.return?.().catch(() => undefined)
   }
 }
@@ -69,8 +98,11 @@ export async function* inGroups<T>(items: Iterable<T> | AsyncIterable<T>, countM
   if (group.length > 0) yield group
 }
 
-/** Throws `RangeError` unless it is an integer of 1 or more. */
-export function checkCount(name: string, value: number): number {
-  if (!Number.isSafeInteger(value) || value < 1) throw new RangeError(`${name} is ${value}; it must be an integer of 1 or more`)
+/** The most requests at a time. */
+export const CONCURRENCY_MAX = 1_000
+
+/** Throws `RangeError` unless it is an integer from 1 to `max`. */
+export function checkCount(name: string, value: number, max: number): number {
+  if (!Number.isSafeInteger(value) || value < 1 || value > max) throw new RangeError(`${name} is ${value}; it must be an integer from 1 to ${max}`)
   return value
 }

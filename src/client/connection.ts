@@ -1,5 +1,6 @@
 import { Answer, Attempt } from './answer.ts'
-import { answerError } from './errors.ts'
+import { orAborted } from './concurrency.ts'
+import { answerError, ClientError, quoted } from './errors.ts'
 import type { Fetch } from './types.ts'
 
 /** A bearer token, or what gives the one of the moment: it is asked before every request. `undefined` for a service that is open to everybody. */
@@ -26,6 +27,10 @@ export interface ConnectionOptions {
 }
 
 const STALL_TIMEOUT_MS = 60_000
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+/** What a header may hold (RFC 9110 section 5.5). */
+const SENDABLE = /^[\u0020-\u007e\u0080-\u00ff]*$/
+const LOCATION_CHARACTERS_MAX = 200
 const ERROR_BYTES_MAX = 65_536
 /** The slowest line on which an upload is still waited for. */
 const SENT_BYTES_PER_MS_MIN = 8
@@ -55,24 +60,48 @@ export class Connection {
     const search = query.length === 0 ? '' : `?${query.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')}`
     const headers = await this.#headers(call)
     const attempt = new Attempt(`${method} ${location}`, signal, this.#stallTimeoutMs)
-    const response = await attempt.within(
-      () => this.#fetch(this.url + location + search, { method, headers, signal: attempt.signal, ...(body === undefined ? {} : bodyInit(body)) }),
-      bodyBytes / SENT_BYTES_PER_MS_MIN,
-    )
+    const init: RequestInit = { method, headers, signal: attempt.signal, redirect: method === 'POST' ? 'manual' : 'follow', ...(body === undefined ? {} : bodyInit(body)) }
+    const response = await attempt.within(() => this.#fetched(this.url + location + search, init), bodyBytes / SENT_BYTES_PER_MS_MIN)
     const answer = new Answer(response, attempt)
     if (response.ok) return answer
+    if (response.type === 'opaqueredirect' || REDIRECTS.has(response.status)) {
+      answer.cancel()
+      throw redirectError(response, attempt.what)
+    }
     const text = await answer.text(ERROR_BYTES_MAX).catch(() => '')
     signal?.throwIfAborted()
     throw answerError(response, attempt.what, text)
   }
 
+  /** An answer that comes when nobody waits for it any more is not left open. */
+  async #fetched(url: string, init: RequestInit): Promise<Response> {
+    const response = await this.#fetch(url, init)
+    if (init.signal?.aborted === true) response.body?.cancel().catch(() => undefined)
+    return response
+  }
+
   async #headers({ headers, signal }: Call): Promise<Headers> {
     const all = new Headers(headers)
-    const token = typeof this.#token === 'function' ? await this.#token() : this.#token
-    if (token !== undefined) all.set('Authorization', `Bearer ${token}`)
+    const asked = typeof this.#token === 'function' ? Promise.resolve(this.#token()) : this.#token
+    const token = await (signal === undefined || !(asked instanceof Promise) ? asked : orAborted(asked, signal))
+    if (token !== undefined) all.set('Authorization', `Bearer ${checkedToken(token)}`)
     signal?.throwIfAborted()
     return all
   }
+}
+
+/** Without the token in the message, as whoever refuses the header would have it. */
+function checkedToken(token: string): string {
+  const text = token.trim()
+  if (SENDABLE.test(text)) return text
+  throw new ClientError('unauthenticated', 'the token cannot be sent: it holds line ends, control characters or characters beyond Latin-1')
+}
+
+/** Elsewhere an upload would become a question, or its body would go to a host that nobody named. */
+function redirectError({ status, headers }: Response, what: string): ClientError {
+  const location = headers.get('Location')
+  const target = location === null ? 'another address' : quoted(location, LOCATION_CHARACTERS_MAX)
+  return new ClientError('http_error', `${what} was redirected to ${target}; give the client the url of the service itself`, { status })
 }
 
 /** A stream is sent while the answer has not begun (the Fetch standard, `RequestDuplex`). */
@@ -82,7 +111,7 @@ function bodyInit(body: NonNullable<Call['body']>): RequestInit {
 
 function checkedUrl(given: string | URL): string {
   const url = new URL(given)
-  if (url.search !== '' || url.hash !== '' || url.username !== '' || !/^https?:$/.test(url.protocol)) {
+  if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '' || !/^https?:$/.test(url.protocol)) {
     throw new TypeError('url must be the http or https address of the service, without a query, a fragment and credentials')
   }
   return url.href.replace(/\/+$/, '')

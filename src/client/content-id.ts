@@ -1,8 +1,10 @@
 import { ClientError, quoted } from './errors.ts'
-import type { ObjectText } from './types.ts'
+import type { BasedText, ObjectText } from './types.ts'
 
 const HEX_DIGITS = 32
 const encoder = new TextEncoder()
+/** A member `id`, of this object or of one inside it, also where its name is spelled with escapes: of two the last one counts. */
+const MAY_NAME_ID = /"(?:i|\\u0069)(?:d|\\u0064)"\s*:/i
 /** Line ends for other languages; the server writes them as escapes, and takes its hash of that. */
 const UNSAFE_IN_LINES = /[\u0085\u2028\u2029]/g
 
@@ -14,17 +16,28 @@ export async function contentId(textWithoutId: string): Promise<string> {
   return hex
 }
 
-/** Whether the object's id stands first in its text and is the hash of the rest. */
+/** Whether the object's id stands first in its text, and nowhere else, and is the hash of the rest. */
 export async function hasContentId({ id, json }: ObjectText): Promise<boolean> {
   const member = `{"id":"${id}"`
   if (!json.startsWith(member)) return false
   const rest = json.startsWith(',', member.length) ? json.slice(member.length + 1) : json.slice(member.length)
-  return (await contentId(`{${rest}`)) === id
+  return (await contentId(`{${rest}`)) === id && (!MAY_NAME_ID.test(rest) || parsedId(json) === id)
+}
+
+/** Throws `integrity_failed` for an object whose id is not the hash of its text. */
+export async function checkContentIds(objects: readonly ObjectText[]): Promise<void> {
+  const verdicts = await Promise.all(objects.map(hasContentId))
+  const wrong = verdicts.indexOf(false)
+  if (wrong !== -1) throw new ClientError('integrity_failed', `the id ${quoted(objects[wrong].id)} is not the hash of the text that came with it`)
 }
 
 /** A value as JSON in one line, whatever splits lines. */
 export function lineText(value: unknown): string {
-  return JSON.stringify(value).replace(UNSAFE_IN_LINES, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return inOneLine(JSON.stringify(value))
+}
+
+function inOneLine(json: string): string {
+  return json.replace(UNSAFE_IN_LINES, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }
 
 /** The text of an object with the id as its first member. `text` has none. */
@@ -33,27 +46,43 @@ export function withId(id: string, text: string): ObjectText {
 }
 
 /** An object on its way: with its id, or before it is known. */
-export type DraftText = { readonly id: string | undefined; readonly json: string }
+export type DraftText = { readonly id: string | undefined; readonly json: string; readonly base?: ObjectText }
 
 /**
- * What is to be uploaded, an object or `{ id, json }`, as text. A value with exactly these two members, both strings, is the latter. Throws
- * `invalid_value`, `invalid_id`.
+ * What is to be uploaded, an object, `{ id, json }` or `{ id, json, base }`, as text. A value with exactly these members, two of them strings and `base` such
+ * a pair, is one of the latter. Throws `invalid_value`, `invalid_id`.
  */
 export function draftText(value: object): DraftText {
-  if (isObjectText(value)) {
+  if (isObjectText(value) || isBasedText(value)) {
     checkTextHasId(value)
     return value
   }
-  const json = lineText(value) as string | undefined
+  const json = jsonText(value)
   if (json === undefined || !json.startsWith('{')) throw new ClientError('invalid_value', `an object to upload must be a JSON object; this one is ${quoted(json ?? typeof value)}`)
-  const { id } = value as { readonly id?: unknown }
+  const id = hasOwnText(value) ? (JSON.parse(json) as { readonly id?: unknown }).id : (value as { readonly id?: unknown }).id
   if (id !== undefined && typeof id !== 'string') throw new ClientError('invalid_value', `an object's id must be a string; this one is ${quoted(lineText(id))}`)
   return { id, json }
 }
 
 /** With the id that belongs to the text, where it has none yet. */
-export async function completeText({ id, json }: DraftText): Promise<ObjectText> {
-  return id === undefined ? withId(await contentId(json), json) : { id, json }
+export async function completeText({ id, json, base }: DraftText): Promise<ObjectText & Partial<BasedText>> {
+  return id === undefined ? withId(await contentId(json), json) : { id, json, base }
+}
+
+/** Whether the text may have other members than the value shows. */
+function hasOwnText(value: object): boolean {
+  return 'toJSON' in value || ('id' in value && !Object.prototype.propertyIsEnumerable.call(value, 'id'))
+}
+
+/** Throws `invalid_value` for what JSON cannot hold, such as `bigint` and cycles. */
+function jsonText(value: object): string | undefined {
+  try {
+    const json = JSON.stringify(value) as string | undefined
+    return json === undefined ? undefined : inOneLine(json)
+  } catch (cause) {
+    if (!(cause instanceof TypeError) && !(cause instanceof RangeError)) throw cause
+    throw new ClientError('invalid_value', `an object to upload cannot be written as JSON: ${cause.message.split('\n', 1)[0]}`, { cause })
+  }
 }
 
 function isObjectText(value: object): value is ObjectText {
@@ -61,10 +90,29 @@ function isObjectText(value: object): value is ObjectText {
   return typeof id === 'string' && typeof json === 'string' && Object.keys(value).length === 2
 }
 
+function isBasedText(value: object): value is BasedText {
+  const { base, ...text } = value as { readonly base?: unknown }
+  return typeof base === 'object' && base !== null && isObjectText(base) && isObjectText(text)
+}
+
+/** Whether this is the text of an object with this id; whether all of it is JSON, only where the id stands neither first nor last. */
+export function isTextOf(object: ObjectText): boolean {
+  if (showsId(object)) return true
+  try {
+    return parsedId(object.json) === object.id
+  } catch {
+    return false
+  }
+}
+
 /** The server goes by the member in the text. It stands first or last in most; only elsewhere the text has to be parsed. */
-function checkTextHasId({ id, json }: ObjectText): void {
+function showsId({ id, json }: ObjectText): boolean {
   const member = `"id":${JSON.stringify(id)}`
-  if (json.startsWith(`{${member}`) || json.endsWith(`,${member}}`)) return
+  return json.startsWith(`{${member}`) ? json.endsWith('}') : json.startsWith('{') && json.endsWith(`,${member}}`)
+}
+
+function checkTextHasId({ id, json }: ObjectText): void {
+  if (showsId({ id, json })) return
   const found = parsedId(json)
   if (found !== id) throw new ClientError('invalid_id', `the text of object ${quoted(id)} has the id ${found === undefined ? 'nowhere' : quoted(JSON.stringify(found))}`)
 }

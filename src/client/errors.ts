@@ -44,6 +44,8 @@ export class ClientError extends Error {
 }
 
 const ERROR_TEXT_CHARACTERS_MAX = 200
+/** No message of ours is longer. */
+const MESSAGE_CHARACTERS_MAX = 2_000
 const IDS_MAX = 100
 /** Of the failures inside a server these stay as they are, however often one asks. */
 const LASTING_CODES: ReadonlySet<ClientErrorCode> = new Set(['body_consumed', 'corrupt_data', 'not_supported', 'storage_full'])
@@ -54,7 +56,7 @@ export function answerError(response: Response, what: string, text: string): Cli
   const { status, headers } = response
   const body = parsedBody(text)
   const code = typeof body.code === 'string' && Object.hasOwn(ERROR_STATUS, body.code) ? (body.code as StowageErrorCode) : 'http_error'
-  const message = typeof body.message === 'string' ? body.message : quoted(text.trim() || response.statusText, ERROR_TEXT_CHARACTERS_MAX)
+  const message = typeof body.message === 'string' ? body.message.slice(0, MESSAGE_CHARACTERS_MAX) : quoted(text.trim() || response.statusText, ERROR_TEXT_CHARACTERS_MAX)
   const isPassing = status === 408 || status === 429 || (status >= 500 && !LASTING_STATUSES.has(status) && !LASTING_CODES.has(code))
   return new ClientError(code, `${what} answered ${status}: ${message}`, {
     status,

@@ -16,11 +16,12 @@ export interface GraphInfo {
 }
 
 /** What the server says about a graph, without the graph; `undefined` when its root is not held. */
-export function fetchInfo({ connection, retry, projectId }: Remote, root: string, { signal }: CallOptions): Promise<GraphInfo | undefined> {
+export async function fetchInfo({ connection, retry, projectId }: Remote, root: string, { signal }: CallOptions): Promise<GraphInfo | undefined> {
   checkPathId(root)
   return retry.run(signal, async () => {
     try {
       const answer = await connection.request({ method: 'HEAD', path: ['objects', projectId, root], headers: { Accept: 'text/plain' }, signal })
+      answer.checkType('text/plain')
       answer.cancel()
       return infoOf(answer)
     } catch (error) {
@@ -43,6 +44,15 @@ function parseHave(header: string | null): ReadonlyMap<string, string> {
   const entries = (header ?? '').split(', ').filter((entry) => entry.includes(';'))
   return new Map(entries.map((entry): [string, string] => {
     const at = entry.lastIndexOf(';')
-    return [decodeURIComponent(entry.slice(0, at)), entry.slice(at + 1)]
+    return [decoded(entry.slice(0, at)), entry.slice(at + 1)]
   }))
+}
+
+/** What nobody encoded stays as it is. */
+function decoded(id: string): string {
+  try {
+    return decodeURIComponent(id)
+  } catch {
+    return id
+  }
 }

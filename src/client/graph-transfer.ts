@@ -1,12 +1,13 @@
 import type { Answer } from './answer.ts'
-import { hasContentId } from './content-id.ts'
-import { ClientError, quoted } from './errors.ts'
+import { checkContentIds } from './content-id.ts'
+import { ClientError } from './errors.ts'
 import { type GraphInfo, infoOf } from './graph-info.ts'
 import { inflate } from './gzip.ts'
 import type { DownloadJournal, KeptDownload } from './journal.ts'
 import { IdLedger } from './id-ledger.ts'
+import { type ObjectTexts, undoDeltas } from './deltas.ts'
 import { decodeLines } from './lines.ts'
-import { checkPathId, type Remote } from './remote.ts'
+import { checkPathId, checkWellFormed, type Remote } from './remote.ts'
 import type { Attempts } from './retry.ts'
 import type { CallOptions, ObjectText } from './types.ts'
 
@@ -31,13 +32,18 @@ export interface GraphProgress {
 export interface TransferOptions extends CallOptions {
   /** Roots that the client has: `<id>`, or `<id>@<closure>`. Their objects are left out. */
   readonly have?: readonly string[]
+  /** Where the texts of what `have` names can be read. With it, what changed may come as what makes it of them, which is far less. */
+  readonly bases?: ObjectTexts
   /** Fail with `objects_missing` when anything below the root is not held. */
   readonly strict?: boolean
-  /** Take the hash of each object; for graphs whose ids are hashes. Throws `integrity_failed`. */
+  /** Take the hash of each object, also of those from a cache; for graphs whose ids are hashes. Throws `integrity_failed`. */
   readonly verifyIds?: boolean
   /** Keeps what comes, so that a later call can go on where this one ended, also in another process. */
   readonly journal?: DownloadJournal
-  /** Told what the server says of the answer, before the first object; again when a download starts anew. */
+  /**
+   * Told what the server says of the answer, before the first object; again when a download starts anew. Where a cache has so much of the graph that there is
+   * no such answer, told in the end what there was.
+   */
   readonly onInfo?: (info: GraphInfo) => void
   /** Told after each batch of objects. */
   readonly onProgress?: (progress: GraphProgress) => void
@@ -66,16 +72,20 @@ export class GraphTransfer {
   readonly #seen = new IdLedger()
   readonly #progress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined as number | undefined, keptBytes: 0, resumes: 0, restarts: 0 }
   readonly #journal: DownloadJournal | undefined
+  /** Until something breaks: an answer with deltas cannot be continued, so the next one is to be without. */
+  #takesDeltas: boolean
   #kept: KeptDownload | undefined
   #answer: Answer | undefined
 
   /** Throws `invalid_id`. */
   constructor(remote: Remote, root: string, options: TransferOptions) {
     checkPathId(root)
+    for (const known of options.have ?? []) checkWellFormed(known)
     this.#remote = remote
     this.#root = root
     this.#options = options
     this.#journal = options.journal
+    this.#takesDeltas = options.bases !== undefined && (options.have ?? []).length > 0
     this.#attempts = remote.retry.begin(options.signal)
   }
 
@@ -98,13 +108,24 @@ export class GraphTransfer {
   async #first(): Promise<Answer> {
     const kept = await this.#journal?.kept()
     if (kept === undefined || kept.bytes < 2) return this.#ask()
+    this.#takesDeltas = false
     // The last byte is asked for again: a range behind the end would be an error.
     const at = kept.bytes - 1
-    const answer = await this.#ask({ Range: `bytes=${at}-`, 'If-Range': kept.etag })
+    const answer = await this.#askFrom(at, kept.etag)
     const range = rangeOf(answer)
     if (range?.start !== at || strongTag(answer) !== kept.etag || !isArchive(answer)) return this.#whole(answer)
     this.#kept = kept
     return answer
+  }
+
+  /** From that byte on, or, where there is no such byte, from the start: then more was kept than there is. */
+  async #askFrom(at: number, etag: string): Promise<Answer> {
+    try {
+      return await this.#ask({ Range: `bytes=${at}-`, 'If-Range': etag })
+    } catch (error) {
+      if (error instanceof ClientError && error.code === 'range_not_satisfiable') return this.#ask()
+      throw error
+    }
   }
 
   /** Everything of one answer that was not handed on before. */
@@ -112,28 +133,37 @@ export class GraphTransfer {
     this.#options.onInfo?.(infoOf(answer))
     let count = 0
     try {
-      for await (const batch of decodeLines(isArchive(answer) ? inflate(this.#resumedChunks(answer)) : this.#chunks(answer), answer.what)) {
+      for await (const lines of decodeLines(isArchive(answer) ? inflate(this.#resumedChunks(answer)) : this.#chunks(answer), answer.what)) {
         this.#options.signal?.throwIfAborted()
-        count += batch.length
-        await this.#verify(batch)
-        const fresh = batch.filter(({ id }) => this.#seen.add(id))
-        if (fresh.length === 0) continue
-        this.#attempts.progressed()
-        this.#progress.objects += fresh.length
-        this.#options.onProgress?.({ ...this.#progress })
-        yield fresh
+        count += lines.length
+        for await (const batch of this.#undone(lines)) {
+          if (this.#options.verifyIds === true) await checkContentIds(batch)
+          const fresh = batch.filter(({ id }) => this.#seen.add(id))
+          if (fresh.length === 0) continue
+          this.#attempts.progressed()
+          this.#progress.objects += fresh.length
+          this.#options.onProgress?.({ ...this.#progress })
+          yield fresh
+        }
       }
       checkCounts(answer, count)
       return undefined
     } catch (error) {
       if (error instanceof Restart) return error
-      if (isArchive(answer)) throw error
+      if (isArchive(answer)) throw this.#blamed(error)
       return this.#again(error)
     }
   }
 
+  /** What cannot be read of a file that began with what was kept is the fault of that. */
+  #blamed(error: unknown): unknown {
+    if (this.#progress.keptBytes === 0 || !(error instanceof ClientError) || error.code !== 'invalid_answer') return error
+    return new ClientError('integrity_failed', `${error.message}; what was kept of an earlier download is damaged`, { cause: error, retryable: true })
+  }
+
   /** A text that broke: there is nothing to continue. */
   async #again(error: unknown): Promise<Restart> {
+    this.#takesDeltas = false
     await this.#attempts.failed(error)
     return new Restart(await this.#ask())
   }
@@ -157,6 +187,7 @@ export class GraphTransfer {
         throw new ClientError('network_failed', `${first.what} ended after ${at} of ${length} bytes`, { retryable: true })
       } catch (error) {
         if (at === length) return
+        this.#takesDeltas = false
         await this.#attempts.failed(error)
       }
       const isResumable = etag !== undefined && length !== undefined
@@ -201,7 +232,7 @@ export class GraphTransfer {
 
   async #ask(headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     const { signal, have = [], strict = false } = this.#options
-    const query: [string, string][] = [['archive', 'gzip'], ...have.map((root): [string, string] => ['have', root]), ...(strict ? [['strict', ''] as [string, string]] : [])]
+    const query: [string, string][] = [['archive', 'gzip'], ...have.map((root): [string, string] => ['have', root]), ...(strict ? [['strict', ''] as [string, string]] : []), ...(this.#takesDeltas ? [['delta', ''] as [string, string]] : [])]
     for (;;) {
       try {
         this.#answer = await this.#remote.connection.request({
@@ -214,19 +245,17 @@ export class GraphTransfer {
     }
   }
 
-  async #verify(batch: readonly ObjectText[]): Promise<void> {
-    if (this.#options.verifyIds !== true) return
-    const verdicts = await Promise.all(batch.map(hasContentId))
-    const wrong = verdicts.indexOf(false)
-    if (wrong !== -1) throw new ClientError('integrity_failed', `the id ${quoted(batch[wrong].id)} is not the hash of the text that came with it`)
+  async *#undone(lines: readonly ObjectText[]): AsyncGenerator<readonly ObjectText[]> {
+    const { bases, signal } = this.#options
+    if (bases === undefined) yield lines
+    else yield* undoDeltas(lines, bases, this.#remote, signal)
   }
 }
 
 function isArchive(answer: Answer): boolean {
-  const type = answer.headers.get('Content-Type') ?? ''
-  if (type.startsWith('application/gzip')) return true
-  if (type.startsWith('text/plain')) return false
-  throw new ClientError('invalid_answer', `${answer.what} answered with the content type ${quoted(type)} where lines of text were asked for`)
+  if (answer.hasType('application/gzip')) return true
+  answer.checkType('text/plain')
+  return false
 }
 
 function strongTag(answer: Answer): string | undefined {

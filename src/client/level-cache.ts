@@ -1,7 +1,9 @@
 /// <reference types="node" preserve="true" />
 
+import { crc32 } from 'node:zlib'
 import { Level } from 'level'
 import { type CachedRoot, type ObjectCache, withRoot } from './cache.ts'
+import { ClientError, quoted } from './errors.ts'
 import type { ObjectText } from './types.ts'
 
 /** Where `levelCache` keeps what was downloaded. */
@@ -10,7 +12,7 @@ export interface LevelCacheOptions {
   readonly path: string
 }
 
-/** A cache on the disk, without a bound of its own. */
+/** A cache on the disk, without a bound of its own. Its calls reject with a `ClientError` (`storage_unavailable`) while the folder cannot be used. */
 export interface LevelCache extends ObjectCache, AsyncDisposable {
   /** Forgets everything. */
   clear(): Promise<void>
@@ -18,50 +20,101 @@ export interface LevelCache extends ObjectCache, AsyncDisposable {
   close(): Promise<void>
 }
 
-/** A cache in a LevelDB of its own, which opens itself. Nothing is synced: what a crash takes is downloaded again. */
+/** A cache in a LevelDB of its own, which opens itself. Nothing is synced: what a crash takes, or a failing disk changes, is downloaded again. */
 export function levelCache({ path }: LevelCacheOptions): LevelCache {
   return new Cache(path)
 }
 
+/** Digits of the CRC-32 before each value: LevelDB itself compares no checksums. */
+const CRC_DIGITS = 8
+
 class Cache implements LevelCache {
+  readonly #path: string
   readonly #database: Level
+  #isClosed = false
+  /** Roots are read and written again, one after the other. */
+  #rooted: Promise<void> = Promise.resolve()
 
   constructor(path: string) {
+    this.#path = path
     this.#database = new Level(path, { keyEncoding: 'utf8', valueEncoding: 'utf8' })
   }
 
   getMany(scope: string, ids: readonly string[]): Promise<readonly (string | undefined)[]> {
-    return this.#database.getMany(ids.map((id) => objectKey(scope, id)))
+    const keys = ids.map((id) => objectKey(scope, id))
+    return this.#use(async (database) => (await database.getMany(keys)).map((value, at) => unsealed(keys[at], value)))
   }
 
   hasMany(scope: string, ids: readonly string[]): Promise<readonly boolean[]> {
-    return this.#database.hasMany(ids.map((id) => objectKey(scope, id)))
+    return this.#use((database) => database.hasMany(ids.map((id) => objectKey(scope, id))))
   }
 
   putMany(scope: string, objects: readonly ObjectText[]): Promise<void> {
-    return this.#database.batch(objects.map(({ id, json }) => ({ type: 'put', key: objectKey(scope, id), value: json })))
+    return this.#use((database) => database.batch(objects.map(({ id, json }) => ({ type: 'put', key: objectKey(scope, id), value: sealed(objectKey(scope, id), json) }))))
   }
 
   async roots(scope: string): Promise<readonly CachedRoot[]> {
-    const text = await this.#database.get(rootsKey(scope))
+    const key = rootsKey(scope)
+    const text = unsealed(key, await this.#use((database) => database.get(key)))
     return text === undefined ? [] : (JSON.parse(text) as CachedRoot[])
   }
 
-  async putRoot(scope: string, root: CachedRoot): Promise<void> {
-    await this.#database.put(rootsKey(scope), JSON.stringify(withRoot(await this.roots(scope), root)))
+  putRoot(scope: string, root: CachedRoot): Promise<void> {
+    const key = rootsKey(scope)
+    const put = this.#rooted.then(async () => {
+      const text = JSON.stringify(withRoot(await this.roots(scope), root))
+      await this.#use((database) => database.put(key, sealed(key, text)))
+    })
+    this.#rooted = put.catch(() => undefined)
+    return put
   }
 
   clear(): Promise<void> {
-    return this.#database.clear()
+    return this.#use((database) => database.clear())
   }
 
   close(): Promise<void> {
+    this.#isClosed = true
     return this.#database.close()
   }
 
   [Symbol.asyncDispose](): Promise<void> {
     return this.close()
   }
+
+  async #use<T>(work: (database: Level) => Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new ClientError('storage_unavailable', `the cache in ${quoted(this.#path, PATH_CHARACTERS_MAX)} is closed`)
+    try {
+      await this.#database.open()
+      return await work(this.#database)
+    } catch (cause) {
+      throw new ClientError('storage_unavailable', `the cache in ${quoted(this.#path, PATH_CHARACTERS_MAX)} cannot be used: ${reasonOf(cause)}`, { cause })
+    }
+  }
+}
+
+const PATH_CHARACTERS_MAX = 200
+
+/** What LevelDB says itself stands in the cause of what its binding throws. */
+function reasonOf(error: unknown): string {
+  const inner: unknown = error instanceof Error && error.cause instanceof Error ? error.cause : error
+  if ((inner as { readonly code?: unknown }).code === 'LEVEL_LOCKED') return 'another process, or another cache of this one, has it open'
+  return `${inner instanceof Error ? inner.message : String(inner)}; a cache can be removed, what it held is downloaded again`
+}
+
+/** The text after its CRC-32, which is also over the key. */
+function sealed(key: string, text: string): string {
+  return crcOf(key, text) + text
+}
+
+/** `undefined` for what is not there, and for what is not what was put there. */
+function unsealed(key: string, value: string | undefined): string | undefined {
+  const text = value?.slice(CRC_DIGITS)
+  return text !== undefined && value?.slice(0, CRC_DIGITS) === crcOf(key, text) ? text : undefined
+}
+
+function crcOf(key: string, text: string): string {
+  return crc32(text, crc32(key)).toString(16).padStart(CRC_DIGITS, '0')
 }
 
 function objectKey(scope: string, id: string): string {

@@ -1,4 +1,4 @@
-import { checkCount, inGroups, linkedAbort, merge } from './concurrency.ts'
+import { checkCount, CONCURRENCY_MAX, inGroups, linkedAbort, merge, orAborted } from './concurrency.ts'
 import { ClientError, quoted } from './errors.ts'
 import { IdLedger } from './id-ledger.ts'
 import { decodeLines } from './lines.ts'
@@ -7,7 +7,7 @@ import type { CallOptions, Ids, ObjectText } from './types.ts'
 
 /** How a list of objects is downloaded. */
 export interface ListOptions extends CallOptions {
-  /** Requests at a time, of a thousand ids each. 4 by default. */
+  /** Requests at a time, of a thousand ids each. 4 by default, 1,000 at most. */
   readonly concurrency?: number
   /** Told of ids that the server does not hold, as soon as it is known. */
   readonly onMissing?: (ids: readonly string[]) => void
@@ -19,17 +19,17 @@ const CONCURRENCY = 4
 
 /** The objects of a list, each once, in the order in which they come. What broke off is asked for again, without what had come. */
 export async function* listTexts(remote: Remote, ids: Ids, options: ListOptions): AsyncGenerator<readonly ObjectText[]> {
-  const concurrency = checkCount('concurrency', options.concurrency ?? CONCURRENCY)
+  const concurrency = checkCount('concurrency', options.concurrency ?? CONCURRENCY, CONCURRENCY_MAX)
   const { controller, unlink } = linkedAbort(options.signal)
+  const { signal } = controller
+  const batches = merge(parts(remote, ids, { ...options, signal }), concurrency)
   try {
-    controller.signal.throwIfAborted()
-    for await (const batch of merge(parts(remote, ids, { ...options, signal: controller.signal }), concurrency)) {
-      controller.signal.throwIfAborted()
-      yield batch
-    }
+    signal.throwIfAborted()
+    for (let next = await orAborted(batches.next(), signal); next.done !== true; next = await orAborted(batches.next(), signal)) yield next.value
   } finally {
     unlink()
     controller.abort(new ClientError('network_failed', 'the list is not read any further'))
+    batches.return(undefined).catch(() => undefined)
   }
 }
 
@@ -69,6 +69,7 @@ async function* request(remote: Remote, left: Set<string>, signal: AbortSignal):
   const answer = await remote.connection.request({
     method: 'POST', path: ['api', 'getobjects', remote.projectId], headers: { ...headers, Accept: 'text/plain' }, body, signal,
   })
+  answer.checkType('text/plain')
   for await (const batch of decodeLines(answer.chunks(), answer.what)) {
     const wanted = batch.filter(({ id }) => left.delete(id))
     if (wanted.length > 0) yield wanted

@@ -1,14 +1,14 @@
-import type { ObjectCache } from './cache.ts'
-import { CachedGraph, knownRoots, scopeOf } from './cached-graph.ts'
-import { checkCount, inGroups, runWorkers } from './concurrency.ts'
+import { cachedTexts, type ObjectCache } from './cache.ts'
+import { CachedGraph, cacheAsBases, knownRoots, scopeOf } from './cached-graph.ts'
+import { checkCount, CONCURRENCY_MAX, inGroups, runWorkers } from './concurrency.ts'
 import { ClientError } from './errors.ts'
 import { fetchInfo, type GraphInfo } from './graph-info.ts'
 import { GraphTransfer, type TransferOptions } from './graph-transfer.ts'
 import { type ListOptions, listTexts } from './list.ts'
-import { fetchHeld, fetchSingle, IDS_PER_REQUEST, type Remote } from './remote.ts'
+import { checkPathId, fetchHeld, fetchSingle, IDS_PER_REQUEST, type Remote } from './remote.ts'
 import { deserialize, type DeserializeOptions } from './serializer/deserialize.ts'
 import type { Origins } from './serializer/origins.ts'
-import { serialize, type SerializeOptions } from './serializer/serialize.ts'
+import { serialize, serializeBased, type SerializeOptions } from './serializer/serialize.ts'
 import type { CallOptions, DagObject, Ids, ObjectText } from './types.ts'
 import { upload, type UploadOptions, type UploadResult } from './upload.ts'
 import type { UploadSource } from './upload-source.ts'
@@ -21,7 +21,7 @@ export interface GraphOptions extends TransferOptions {
 
 /** How a list of ids is asked about. */
 export interface DiffOptions extends CallOptions {
-  /** Requests at a time, of a thousand ids each. 4 by default. */
+  /** Requests at a time, of a thousand ids each. 4 by default, 1,000 at most. */
   readonly concurrency?: number
 }
 
@@ -45,8 +45,8 @@ export interface SendResult extends UploadResult {
 export interface ReceiveOptions extends Omit<GraphOptions, 'have'>, Omit<DeserializeOptions, 'origins'> {}
 
 /**
- * The objects of one project. Every call rejects with `ClientError`, or with the reason of its signal. Iterables ask the server when they are iterated,
- * and free everything when that ends early.
+ * The objects of one project. Every call rejects with `ClientError`, or with the reason of its signal; what a source, a callback, a cache, a journal or the
+ * function that gives the token throws comes out as it is. Iterables ask the server when they are iterated, and free everything when that ends early.
  */
 export interface Project {
   readonly id: string
@@ -104,8 +104,10 @@ export function createProject(parts: ProjectParts): Project {
 }
 
 async function single(remote: Remote, cache: ObjectCache | undefined, id: string, { signal }: CallOptions): Promise<ObjectText | undefined> {
+  signal?.throwIfAborted()
+  checkPathId(id)
   if (cache === undefined) return fetchSingle(remote, id, signal)
-  const [json] = await cache.getMany(scopeOf(remote), [id])
+  const [json] = await cachedTexts(cache, scopeOf(remote), [id])
   if (json !== undefined) return { id, json }
   const object = await fetchSingle(remote, id, signal)
   if (object !== undefined) await cache.putMany(scopeOf(remote), [object])
@@ -116,11 +118,15 @@ async function diff(remote: Remote, ids: Ids, options: DiffOptions): Promise<Dif
   const asked = new Set<string>()
   const held = new Set<string>()
   const groups = inGroups(noted(ids, asked), IDS_PER_REQUEST)
-  await runWorkers(checkCount('concurrency', options.concurrency ?? CONCURRENCY), options.signal, async (signal) => {
-    for (let next = await groups.next(); next.done !== true; next = await groups.next()) {
-      for (const id of await fetchHeld(remote, next.value, signal)) held.add(id)
-    }
-  })
+  try {
+    await runWorkers(checkCount('concurrency', options.concurrency ?? CONCURRENCY, CONCURRENCY_MAX), options.signal, async (signal) => {
+      for (let next = await groups.next(); next.done !== true; next = await groups.next()) {
+        for (const id of await fetchHeld(remote, next.value, signal)) held.add(id)
+      }
+    })
+  } finally {
+    groups.return(undefined).catch(() => undefined)
+  }
   return { held, missing: [...asked].filter((id) => !held.has(id)) }
 }
 
@@ -139,7 +145,7 @@ async function* graphTexts({ remote, cache }: ProjectParts, root: string, option
     yield* new CachedGraph(remote, cache, root, options).batches()
   } else {
     const scope = scopeOf(remote)
-    const transfer = new GraphTransfer(remote, root, { ...options, have: await knownRoots(cache, scope, options.have) })
+    const transfer = new GraphTransfer(remote, root, { bases: cacheAsBases(cache, scope), ...options, have: await knownRoots(cache, scope, options.have) })
     for await (const batch of transfer.batches()) {
       await cache.putMany(scope, batch)
       yield batch
@@ -147,8 +153,11 @@ async function* graphTexts({ remote, cache }: ProjectParts, root: string, option
   }
 }
 
-async function send({ remote, origins }: ProjectParts, value: object, options: SendOptions): Promise<SendResult> {
-  const result = await upload(remote, serialize(value, { ...options, origins }), options)
+/** With a cache, what was received and changed goes as what makes it of what it was. */
+async function send({ remote, cache, origins }: ProjectParts, value: object, options: SendOptions): Promise<SendResult> {
+  const settings = { ...options, origins }
+  const objects = cache === undefined ? serialize(value, settings) : serializeBased(value, settings, cacheAsBases(cache, scopeOf(remote)))
+  const result = await upload(remote, objects, options)
   return { ...result, root: result.lastId as string }
 }
 

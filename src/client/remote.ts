@@ -1,5 +1,6 @@
 import type { Connection } from './connection.ts'
-import { ClientError } from './errors.ts'
+import { isTextOf } from './content-id.ts'
+import { ClientError, quoted } from './errors.ts'
 import type { RetryPolicy } from './retry.ts'
 import type { ObjectText } from './types.ts'
 
@@ -13,6 +14,7 @@ export interface Remote {
 /** The most ids that the interface recommends for one request. */
 export const IDS_PER_REQUEST = 1_000
 
+const LONE_SURROGATE = /\p{Surrogate}/u
 const SINGLE_BYTES_MAX = 256 * 1_048_576
 const DIFF_BYTES_MAX = 16 * 1_048_576
 
@@ -26,9 +28,12 @@ export function fetchSingle({ connection, retry, projectId }: Remote, id: string
   return retry.run(signal, async () => {
     try {
       const answer = await connection.request({ method: 'GET', path: ['objects', projectId, id, 'single'], headers: { Accept: 'application/json' }, signal })
-      return { id, json: await answer.text(SINGLE_BYTES_MAX) }
+      answer.checkType('application/json')
+      const object = { id, json: await answer.text(SINGLE_BYTES_MAX) }
+      if (isTextOf(object)) return object
+      throw new ClientError('invalid_answer', `${answer.what} answered what is not the object ${quoted(id)}`)
     } catch (error) {
-      if (error instanceof ClientError && error.status === 404 && error.code !== 'route_not_found') return undefined
+      if (error instanceof ClientError && error.code === 'not_found') return undefined
       throw error
     }
   })
@@ -54,7 +59,13 @@ export function parseJson(text: string, what: string): Readonly<Record<string, u
   throw new ClientError('invalid_answer', `${what} answered what is not a JSON object`)
 }
 
-/** Whatever builds URLs takes these two for steps in the path, encoded or not. */
+/** Whatever builds URLs takes dots for steps in the path, encoded or not. Throws `invalid_id`. */
 export function checkPathId(id: string): void {
-  if (id === '' || id === '.' || id === '..') throw new ClientError('invalid_id', `the id ${JSON.stringify(id)} cannot stand in a URL; ask for it with list`)
+  checkWellFormed(id)
+  if (id === '' || id === '.' || id === '..') throw new ClientError('invalid_id', `the id ${JSON.stringify(id)} cannot stand in a URL; only objects can have it, to be asked for with list`)
+}
+
+/** Half a character has no UTF-8, so nothing can be named by it. Throws `invalid_id`. */
+export function checkWellFormed(id: string): void {
+  if (LONE_SURROGATE.test(id)) throw new ClientError('invalid_id', `the id ${quoted(id)} holds a lone surrogate; it must be well-formed Unicode`)
 }

@@ -1,3 +1,4 @@
+import { orAborted, timerAfter } from './concurrency.ts'
 import { ClientError } from './errors.ts'
 
 /** How patiently a failed request is tried again. All times are in milliseconds. */
@@ -24,7 +25,7 @@ export class RetryPolicy {
 
   /** `false` tries once. Throws `RangeError`. */
   constructor(options: RetryOptions | false = {}) {
-    this.#options = { ...DEFAULTS, ...(options === false ? { attemptsMax: 1 } : options) }
+    this.#options = settled(options === false ? { attemptsMax: 1 } : options)
     const { attemptsMax, delayMs, delayMsMax, retryAfterMsMax } = this.#options
     if (!Number.isSafeInteger(attemptsMax) || attemptsMax < 1) throw new RangeError(`retry.attemptsMax is ${attemptsMax}; it must be an integer of 1 or more`)
     for (const [name, value] of Object.entries({ delayMs, delayMsMax, retryAfterMsMax })) {
@@ -79,16 +80,17 @@ export class Attempts {
   }
 }
 
-function wait(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => {
-      clearTimeout(timer)
-      reject(signal?.reason as Error)
-    }
-    const timer = setTimeout(() => {
-      signal?.removeEventListener('abort', onAbort)
-      resolve()
-    }, waitMs)
-    signal?.addEventListener('abort', onAbort, { once: true })
-  })
+/** What is `undefined` counts as not given. */
+function settled({ attemptsMax = DEFAULTS.attemptsMax, delayMs = DEFAULTS.delayMs, delayMsMax = DEFAULTS.delayMsMax, retryAfterMsMax = DEFAULTS.retryAfterMsMax, onRetry }: RetryOptions): Settled {
+  return { attemptsMax, delayMs, delayMsMax, retryAfterMsMax, onRetry }
+}
+
+async function wait(waitMs: number, signal: AbortSignal | undefined): Promise<void> {
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const waited = new Promise<void>((resolve) => (timer = timerAfter(waitMs, resolve)))
+  try {
+    await (signal === undefined ? waited : orAborted(waited, signal))
+  } finally {
+    clearTimeout(timer)
+  }
 }

@@ -73,6 +73,10 @@ test('what is no file of objects is refused with its place', async (t) => {
     ['[{"id":"a"}', 'invalid_json', /^object 2 .*the file ends before the array is closed/],
     ['[{"id":"a"},{"id":', 'invalid_json', /^object 2 .*the file ends in the middle of it/],
     ['[{"id":"a"}]]', 'invalid_json', /not JSON/],
+    ['[{"id":"a"},{"id":"b","n":1', 'invalid_json', /^object 2 .*the file ends in the middle of it/],
+    ['[{"id":"a"},{"id":"b","t":"line\nline"}]', 'invalid_json', /^object 2 .*not JSON: Bad control character/],
+    ['{"id":"a"}\n5', 'invalid_json', /^object 2 .*each must be an object/],
+    [`{"id":"a","deep":${'['.repeat(200_000)}`, 'invalid_json', /nests deeper than/],
     ['[1]', 'invalid_json', /each must be an object/],
     ['[[{"id":"a"}]]', 'invalid_json', /it is an array/],
     ['[{"id":7}]', 'invalid_json', /its id is not a string/],
@@ -83,6 +87,7 @@ test('what is no file of objects is refused with its place', async (t) => {
     [gzipSync('[{"id":"a"}]').subarray(0, 20), 'invalid_gzip', /no whole one/],
   ]
   for (const [content, code, message] of refused) await assert.rejects(readAll(t, content), { code, message }, String(content))
+  await assert.rejects(readAll(t, `${' '.repeat(600_000)}x`), { code: 'invalid_json' })
   await assert.rejects(openObjectFile(join(newDataFolder(t), 'none'), new AbortController().signal), { code: 'invalid_request', message: /there is no file/ })
 })
 

@@ -83,6 +83,17 @@ test('hashes are taken where that is wished: one changed byte is noticed', async
   await assert.rejects(collect(project.graph(id, { verifyIds: true })), { code: 'integrity_failed', retryable: false })
 })
 
+test('a hash over a text that names another id further on is none', async () => {
+  const line = async (rest: string): Promise<string> => `${await contentId(`{${rest}`)}\t{"id":"${await contentId(`{${rest}`)}",${rest}\n`
+  const comes = async (rest: string): Promise<number> => {
+    const body = await line(rest)
+    const project = createClient({ url: 'http://in.process', token: undefined, fetch: async () => new Response(body, { headers: { 'Content-Type': 'text/plain' } }) }).project('demo')
+    return (await collect(project.graph('a', { verifyIds: true }))).length
+  }
+  for (const rest of ['"n":1}', '"at":{"id":"inside"}}', '"text":"\\"id\\":1"}']) assert.equal(await comes(rest), 1, rest)
+  for (const rest of ['"n":1,"id":"another"}', '"n":1,"\\u0069d" : "another"}']) await assert.rejects(comes(rest), { code: 'integrity_failed' }, rest)
+})
+
 test('a consumer that stops, and one that aborts, free the connection', async (t) => {
   const { project, withOptions } = await serviceAndClient(t)
   const model = buildModel({ objects: 1_000 })

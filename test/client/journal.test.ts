@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
-import { createHash } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
+import { gzipSync } from 'node:zlib'
 import { IdLedger } from '../../src/client/id-ledger.ts'
 import type { DownloadJournal, GraphProgress, ObjectText } from '../../src/client/index.ts'
 import { buildModel, type Model } from '../support/model.ts'
@@ -60,6 +61,22 @@ test('a download goes on where another one was left, also when that was at its v
   await planned({ url }, MODEL.rootId)
   assert.deepEqual(byId(await collect(project.graphTexts(MODEL.rootId, { journal, onProgress }))), MODEL.byId)
   assert.equal(progress?.receivedBytes, progress?.totalBytes, 'the graph has another tag now')
+})
+
+test('a journal that has more than there is starts anew; one that is damaged is to blame, not the answer', async (t) => {
+  const { project } = await serviceAndClient(t)
+  await project.upload(MODEL.objects)
+  const journal = memoryJournal()
+  await collect(project.graphTexts(MODEL.rootId, { journal }))
+  const whole = journal.bytes()
+  await journal.write(whole, Buffer.alloc(100))
+  assert.deepEqual(byId(await collect(project.graphTexts(MODEL.rootId, { journal }))), MODEL.byId)
+  assert.equal(journal.bytes(), whole)
+
+  // As after a loss of power: well-formed DEFLATE, and text that is none.
+  const damaged = gzipSync(randomBytes(whole).toString('hex').replace(/.{64}/g, '$&\n'))
+  await journal.write(0, damaged.subarray(0, whole - 10))
+  await assert.rejects(collect(project.graphTexts(MODEL.rootId, { journal })), { code: 'integrity_failed', message: /what was kept .* is damaged/ })
 })
 
 test('what a graph is can be asked without the graph', async (t) => {

@@ -87,6 +87,37 @@ test('cycles and what JSON cannot hold are errors that name the place', async ()
   for (const value of [[], { speckle_type: 'reference', referencedId: 'x' }]) await assert.rejects(collect(serialize(value)), { code: 'invalid_value' })
 })
 
+test('what JSON would make nothing of is refused; what holds a primitive value is one; toJSON counts at the root too', async () => {
+  for (const [value, message] of [
+    [new Date(Number.NaN), /an invalid date/], [/x/, /a RegExp/], [new TypeError('x'), /an? TypeError/], [new WeakSet(), /a WeakSet/], [new Blob([]), /a Blob/],
+    [new DataView(new ArrayBuffer(1)), /a DataView/], [{ speckle_type: 'reference', referencedId: 'x', n: 1n }, /"at\.n" is of type bigint/], [Object(1n), /of type bigint/],
+  ] as [unknown, RegExp][]) {
+    await assert.rejects(collect(serialize({ at: value })), (error: Error & { code?: string }) => error.code === 'invalid_value' && message.test(error.message), String(message))
+  }
+  const boxed = { a: Object(5) as unknown, b: Object('text') as unknown, c: [Object(true) as unknown] }
+  assert.deepEqual(await roundTrip(boxed), { a: 5, b: 'text', c: [true] })
+  class Wall {
+    readonly height = 3
+    toJSON(): object {
+      return { kind: 'wall', height: this.height }
+    }
+  }
+  assert.deepEqual(await roundTrip(new Wall()), { kind: 'wall', height: 3 })
+  await assert.rejects(collect(serialize(new Date())), { code: 'invalid_value' })
+})
+
+test('pieces inside pieces stay what they are, however deep, and arrays of one piece again and again have an end', async () => {
+  const piece = (id: string, data: readonly unknown[]): ObjectText => ({ id, json: JSON.stringify({ id, speckle_type: 'Speckle.Core.Models.DataChunk', data }) })
+  const reference = (referencedId: string): object => ({ speckle_type: 'reference', referencedId })
+  const root = { id: 'root', json: JSON.stringify({ id: 'root', list: Array.from({ length: 10 }, () => reference('p-20000')) }) }
+  const pieces = Array.from({ length: 20_001 }, (_, n) => piece(`p-${n}`, n === 0 ? [1, 2] : Array.from({ length: n < 30 ? 10 : 1 }, () => reference(`p-${n - 1}`))))
+  const value = await deserialize<{ list: { id: string }[] }>([[root, ...pieces]], 'root')
+  assert.deepEqual(value.list.map(({ id }) => id), Array.from({ length: 10 }, () => 'p-19999'))
+  const long = [{ ...root, json: root.json.replaceAll('p-20000', 'p-0') }, pieces[0]]
+  assert.equal((await deserialize<{ list: number[] }>([long], 'root', { joinedItemsMax: 20 })).list.length, 20)
+  await assert.rejects(deserialize([long], 'root', { joinedItemsMax: 19 }), { code: 'invalid_answer', message: /more than 19 items/ })
+})
+
 test('graphs are deeper than calls, and closures have a limit', async () => {
   let chain: Members = { n: 0 }
   for (let n = 1; n < 1_100; n++) chain = { n, '@next': chain }

@@ -33,7 +33,7 @@ test('objects, texts, arrays of them and asynchronous sources; as gzip files and
   assert.equal(created, 4)
   assert.deepEqual(await project.single('a'), { id: 'a', value: 'é\u2028' })
   assert.equal((await project.singleText('d'))?.json, '{ "a" : {"id":"other"}, "id":"d", "z":0}')
-  assert.deepEqual(await project.upload([]), { objects: 0, held: 0, sent: 0, requests: 0, jsonBytes: 0, wireBytes: 0, retries: 0, created: 0, differing: 0, lastId: undefined })
+  assert.deepEqual(await project.upload([]), { objects: 0, held: 0, sent: 0, requests: 0, deltas: 0, jsonBytes: 0, wireBytes: 0, retries: 0, created: 0, differing: 0, lastId: undefined })
   assert.equal((await project.upload([{ id: 'a', value: 'another' }], { diff: false })).differing, 1)
 })
 
@@ -149,7 +149,26 @@ test('what cannot be an object is refused, and says why', async (t) => {
     [{ id: 'a', json: '{"id":' }, 'invalid_value'], [new Date(), 'invalid_value']] as const) {
     await assert.rejects(project.upload([item]), { name: 'ClientError', code })
   }
-  await assert.rejects(project.upload([{ id: 'a' }], { concurrency: 0 }), RangeError)
+  const circle: Record<string, unknown> = {}
+  circle.self = circle
+  for (const item of [{ n: 1n }, circle, { toJSON: () => undefined }, { toJSON: () => [1] }]) await assert.rejects(project.upload([item]), { name: 'ClientError', code: 'invalid_value' })
+  for (const options of [{ concurrency: 0 }, { concurrency: 1e9 }, { batchBytes: 2 ** 31 }]) await assert.rejects(project.upload([{ id: 'a' }], options), RangeError)
+})
+
+test('the id is the one that the text has, not one that only the value shows', async (t) => {
+  const { project } = await serviceAndClient(t)
+  class Wall {
+    readonly n = 1
+    get id(): string {
+      return 'not in the text'
+    }
+  }
+  const shown = [new Wall(), { id: 'dropped', toJSON: () => ({ n: 2 }) }, { id: 'another', toJSON: () => ({ id: 'written', n: 3 }) }]
+  for (const item of shown) {
+    const { lastId = '' } = await project.upload([item])
+    assert.equal((await project.single(lastId))?.id, lastId)
+  }
+  assert.deepEqual((await project.diff(['not in the text', 'dropped', 'another', 'written'])).missing, ['not in the text', 'dropped', 'another'])
 })
 
 test('no more is read from a source than a few groups ahead of what is acknowledged', async (t) => {

@@ -41,7 +41,7 @@ export function addConnectOptions(command: Command): Command {
 }
 
 /**
- * Runs the command with its project, and a signal that ends with Ctrl-C. What the client throws comes out with what can be done about it. `clientOptions`
+ * Runs the command with its project, and a signal that ends with Ctrl-C, and with the command: nothing is waited for any more. What the client throws comes out with what can be done about it. `clientOptions`
  * go to the client.
  */
 export async function withProject(
@@ -62,6 +62,8 @@ export async function withProject(
   } catch (error) {
     stop.signal.throwIfAborted()
     throw advised(error, options)
+  } finally {
+    stop.abort()
   }
 }
 
@@ -79,17 +81,30 @@ async function withFolder(folder: string, use: (where: ClientOptions) => Promise
 }
 
 function checkedUrl(url: string): string {
-  if (/^https?:\/\//i.test(url) && URL.canParse(url)) return url
-  throw new StowageError('invalid_request', `${quoted(url)} is no address of a service; it must be like https://models.example/stowage`)
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw new StowageError('invalid_request', `${quoted(url)} is no address of a service; it must be like https://models.example/stowage`)
+  const { search, hash, username, password } = new URL(url)
+  if (search + hash + username + password === '') return url
+  throw new StowageError('invalid_request', 'the address of a service has no query, no fragment and no credentials; it must be like https://models.example/stowage, the token goes into STOWAGE_TOKEN or a file')
 }
 
 function tokenOf({ token, tokenFile }: ConnectOptions): ClientOptions['token'] {
-  if (tokenFile === undefined) return token === undefined ? undefined : token.trim()
-  return async () => (await readFile(tokenFile, 'utf8')).trim()
+  if (tokenFile !== undefined) return () => tokenIn(tokenFile)
+  // A variable that is empty is one that is not set.
+  return token === undefined || token.trim() === '' ? undefined : token.trim()
+}
+
+async function tokenIn(path: string): Promise<string> {
+  try {
+    return (await readFile(path, 'utf8')).trim()
+  } catch (cause) {
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw new Error(`the token file ${quoted(path)} cannot be read`, { cause })
+    throw new StowageError('invalid_request', `there is no token file ${quoted(path)}`)
+  }
 }
 
 function advised(error: unknown, options: ConnectOptions): unknown {
   if (!(error instanceof ClientError)) return error
+  if (error.code === 'invalid_id' && error.status === undefined) return new StowageError('invalid_id', error.message)
   const advice = adviceFor(error, options)
   return new Error(advice === undefined ? error.message : `${error.message}; ${advice}`)
 }
@@ -97,7 +112,7 @@ function advised(error: unknown, options: ConnectOptions): unknown {
 function adviceFor({ code, status }: ClientError, { url, token, tokenFile }: ConnectOptions): string | undefined {
   if (code === 'network_failed') return `is a server running at ${url ?? 'that address'}? Running the command again continues what was begun`
   if (code === 'timed_out') return 'running the command again continues what was begun'
-  if (status === 401) return token === undefined && tokenFile === undefined ? 'give a token with --token-file or STOWAGE_TOKEN' : 'the token may have expired or be one of another server; "stowage token" makes a new one'
+  if (status === 401) return (token ?? '').trim() === '' && tokenFile === undefined ? 'give a token with --token-file or STOWAGE_TOKEN' : 'the token may have expired or be one of another server; "stowage token" makes a new one'
   if (status === 403) return 'ask for a token that may do this in this project ("stowage token --help")'
   if (code === 'route_not_found' || code === 'http_error') return 'does --url name the service, with the prefix that it may have?'
   return undefined

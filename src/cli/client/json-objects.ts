@@ -19,6 +19,9 @@ export interface ObjectReader {
 }
 
 const OBJECT_CHARACTERS_MAX = 256 * 1_048_576
+const BEFORE_OBJECT = /^[\s,[]+/
+/** More than any service takes. */
+const DEPTH_MAX = 100_000
 /** Of an object that cannot be read, what a person can look for. */
 const SHOWN_CHARACTERS = 48
 
@@ -61,7 +64,8 @@ export class JsonObjects implements ObjectReader {
   end(): readonly FoundObject[] {
     const rest = this.#pieces.join('').trim()
     if (this.#depth === 0 && (rest === '' || rest === ']' || /^\[\s*\]$/.test(rest))) return []
-    throw this.#fault(this.#depth > this.#outside ? 'the file ends in the middle of it' : 'the file ends before the array is closed with "]"')
+    if (this.#depth > this.#outside) throw this.#fault(problemOf(rest, 'the file ends in the middle of it'))
+    throw this.#fault(this.#outside === 0 ? 'each must be an object' : 'the file ends before the array is closed with "]"')
   }
 
   #read(piece: string): void {
@@ -72,7 +76,8 @@ export class JsonObjects implements ObjectReader {
     try {
       tokens = this.#parse(piece)
     } catch (error) {
-      throw this.#fault(`it is not JSON: ${error instanceof Error ? error.message : 'it cannot be parsed'}`)
+      const otherwise = `it is not JSON: ${error instanceof Error ? error.message : 'it cannot be parsed'}`
+      throw this.#fault(problemOf(this.#pieces.join(''), otherwise))
     }
     for (const token of tokens) this.#follow(token)
   }
@@ -83,6 +88,7 @@ export class JsonObjects implements ObjectReader {
       if (this.#depth === this.#outside && token.name === 'startArray') throw this.#fault('it is an array; each must be an object')
       if (inObject && this.#isIdNext) throw this.#fault('its id is not a string')
       this.#depth += 1
+      if (this.#depth > DEPTH_MAX) throw this.#fault(`it nests deeper than ${DEPTH_MAX} levels`)
     } else if (token.name === 'endObject' || token.name === 'endArray') {
       this.#depth -= 1
       this.#hasEnded = token.name === 'endObject' && this.#depth === this.#outside
@@ -113,9 +119,27 @@ export class JsonObjects implements ObjectReader {
   }
 
   #fault(problem: string): StowageError {
-    const start = this.#pieces.join('').slice(0, 1_024).replace(/^[\s,[]+/, '').slice(0, SHOWN_CHARACTERS)
+    const start = this.#pieces.join('').slice(0, 1_024).replace(BEFORE_OBJECT, '').slice(0, SHOWN_CHARACTERS)
     return new StowageError('invalid_json', `object ${this.#found + 1} of the file${start === '' ? '' : `, which starts with ${quoted(start)},`} cannot be read: ${problem}`)
   }
+}
+
+/**
+ * What is wrong with an object, as exactly as can be told. The parser looks at pieces, and waits for more where a text cannot go on, such as after a line end
+ * inside a string.
+ */
+function problemOf(text: string, otherwise: string): string {
+  const object = text.replace(BEFORE_OBJECT, '')
+  if (!object.startsWith('{')) return otherwise
+  try {
+    JSON.parse(object)
+  } catch (error) {
+    const { message } = error as SyntaxError
+    const [, position] = /at position (\d+)/.exec(message) ?? []
+    const isAtEnd = /unexpected end|unterminated string/i.test(message) || Number(position) >= object.length
+    if (!isAtEnd) return `it is not JSON: ${message}`
+  }
+  return otherwise
 }
 
 function tokensOf(result: unknown): readonly Token[] {

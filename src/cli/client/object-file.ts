@@ -10,7 +10,8 @@ import { inspectBatches } from '../../object/inspect.ts'
 import { type FoundObject, JsonObjects, type ObjectReader } from './json-objects.ts'
 import { LineObjects } from './line-objects.ts'
 
-const STDIN = '-'
+/** Names standard input where a file could be named. */
+export const STDIN = '-'
 const READ_BYTES = 262_144
 
 export interface ObjectFile {
@@ -30,6 +31,8 @@ export interface ObjectFile {
 export async function openObjectFile(path: string, signal: AbortSignal): Promise<ObjectFile> {
   const bytesTotal = path === STDIN ? undefined : await sizeOf(path)
   const source: Readable = path === STDIN ? process.stdin : createReadStream(path, { highWaterMark: READ_BYTES })
+  // Whoever reads it is told what fails, be it before the first piece is asked for.
+  source.on('error', () => undefined)
   signal.addEventListener('abort', () => source.destroy(signal.reason as Error), { once: true })
   let bytesRead = 0
   async function* counted(): AsyncGenerator<Buffer> {
@@ -100,12 +103,8 @@ async function* decoded(chunks: AsyncIterable<Uint8Array>): AsyncGenerator<strin
 
 async function* found(texts: AsyncIterable<string>): AsyncGenerator<readonly FoundObject[]> {
   let reader: ObjectReader | undefined
-  let blank = ''
   for await (const text of texts) {
-    if (reader === undefined && (blank + text).trim() === '') {
-      blank += text
-      continue
-    }
+    if (reader === undefined && text.trim() === '') continue
     reader ??= readerOf(text.trimStart()[0])
     const objects = reader.push(text)
     if (objects.length > 0) yield objects

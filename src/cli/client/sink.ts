@@ -1,7 +1,12 @@
 import { once } from 'node:events'
-import { open, rename, rm } from 'node:fs/promises'
+import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname } from 'node:path'
+import { StowageError } from '../../errors.ts'
+import { quoted } from '../../object/id.ts'
 import { syncFolder } from '../../storage/durable-files.ts'
+
+/** As a file's name. */
+export const STDOUT = '-'
 
 /** Where a text goes: to standard output as it comes, or to a file that is there once it is whole. */
 export interface Sink {
@@ -12,20 +17,48 @@ export interface Sink {
   close(): Promise<void>
 }
 
-export function stdoutSink(): Sink {
+export interface FileSink extends Sink {
+  /** Whether it is a file on a disk, beside which others can be made. */
+  readonly isRegular: boolean
+}
+
+/** The signal ends the wait for a reader who has stopped to read. */
+export function stdoutSink(signal: AbortSignal): Sink {
   return {
     write: async (text) => {
-      if (!process.stdout.write(text)) await once(process.stdout, 'drain')
+      if (!process.stdout.write(text)) await once(process.stdout, 'drain', { signal })
     },
     finish: () => Promise.resolve(),
     close: () => Promise.resolve(),
   }
 }
 
-/** Writes beside the file and renames in the end, so that the file is never there in part. A file of that name gives way. */
-export async function fileSink(path: string): Promise<Sink> {
-  const temporary = `${path}.unfinished`
-  const handle = await open(temporary, 'w')
+/**
+ * Writes beside the file and renames in the end, so that the file is never there in part. A file of that name gives way; where the name is a link, what it
+ * leads to does. A device or a pipe is written to as it is. Throws for a folder, and where there is none.
+ */
+export async function fileSink(path: string): Promise<FileSink> {
+  const info = await stat(path).catch(() => undefined)
+  if (info?.isDirectory() === true) throw new StowageError('invalid_request', `${quoted(path)} is a folder; name the file to write`)
+  if (info?.isFile() === false) return { ...plainSink(await open(path, 'w')), isRegular: false }
+  const target = info === undefined ? path : await realpath(path)
+  return { ...renamingSink(await openNew(`${target}.unfinished`, path), `${target}.unfinished`, target), isRegular: true }
+}
+
+async function openNew(temporary: string, path: string): Promise<FileHandle> {
+  try {
+    return await open(temporary, 'w')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    throw new StowageError('invalid_request', `there is no folder ${quoted(dirname(path))} for the file to write`)
+  }
+}
+
+function plainSink(handle: FileHandle): Sink {
+  return { write: (text) => handle.writeFile(text), finish: () => Promise.resolve(), close: () => handle.close() }
+}
+
+function renamingSink(handle: FileHandle, temporary: string, path: string): Sink {
   let isOpen = true
   return {
     write: (text) => handle.writeFile(text),

@@ -13,3 +13,11 @@ export function bytesText(bytes: number): string {
 export function countText(count: number, singular: string, plural: string = `${singular}s`): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? singular : plural}`
 }
+
+// oxlint-disable-next-line no-control-regex -- they are what is looked for
+const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g
+
+/** Foreign text in one line, without what a terminal would take for commands. */
+export function printable(text: string): string {
+  return text.replace(CONTROLS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+}

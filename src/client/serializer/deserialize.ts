@@ -14,7 +14,14 @@ export interface DeserializeOptions extends GraphShape, CallOptions {
   readonly keepIds?: boolean
   /** What becomes of a reference to an object that did not come: an error (`objects_missing`), or the reference stays. */
   readonly missing?: 'error' | 'keep'
+  /**
+   * The most items that the arrays that came in pieces may have together. 134,217,728 by default: a small object that refers to one piece again and again
+   * makes an array that no memory holds.
+   */
+  readonly joinedItemsMax?: number
 }
+
+const JOINED_ITEMS_MAX = 134_217_728
 
 type Members = Record<string, unknown>
 
@@ -30,7 +37,7 @@ interface Loaded {
  * The value that the objects make, from the root on: references become the objects that they name, the same object wherever it is referred to, and pieces
  * of arrays become arrays again. `__closure` goes. Everything is in memory at once.
  *
- * Throws `not_found` when the root did not come, `objects_missing`, and `invalid_answer` for a text that is not a JSON object.
+ * Throws `not_found` when the root did not come, `objects_missing`, and `invalid_answer` for a text that is not a JSON object, and for arrays that are too long.
  */
 export async function deserialize<T extends object = DagObject>(
   objects: Iterable<readonly ObjectText[]> | AsyncIterable<readonly ObjectText[]>, root: string, options: DeserializeOptions = {},
@@ -51,6 +58,7 @@ class LoadedGraph {
   readonly #resolved = new Set<Loaded>()
   readonly #missing = new Set<string>()
   #open: Loaded[] = []
+  #joinedItems = 0
 
   constructor(options: DeserializeOptions) {
     this.#options = options
@@ -86,7 +94,8 @@ class LoadedGraph {
     if (this.#resolved.has(object)) return
     this.#resolved.add(object)
     const chunked = new Map<string, number>()
-    for (const { holder, key, ids } of object.links.arrays) {
+    // Pieces do not come in pieces themselves: what is nested like that grows with each level.
+    for (const { holder, key, ids } of this.#isChunk(object) ? [] : object.links.arrays) {
       const pieces = ids.map((id) => this.#objects.get(id)).filter((piece) => piece !== undefined)
       if (pieces.length < ids.length || !pieces.every((piece) => this.#isChunk(piece))) continue
       setMember(holder, String(key), this.#joined(pieces))
@@ -115,11 +124,18 @@ class LoadedGraph {
     for (const piece of pieces) {
       this.#resolveLinks(piece)
       const data = piece.value.data as readonly unknown[]
+      this.#countJoined(data.length)
       for (const item of data) whole.push(item)
       if (piece.origin !== undefined) chunks.push({ ...piece.origin, items: data.length, template: { ...withoutIds(piece.value), data: [] } })
     }
     if (chunks.length > 0) this.#options.origins?.setArray(whole, chunks)
     return whole
+  }
+
+  #countJoined(items: number): void {
+    const { joinedItemsMax = JOINED_ITEMS_MAX } = this.#options
+    this.#joinedItems += items
+    if (this.#joinedItems > joinedItemsMax) throw new ClientError('invalid_answer', `the arrays in pieces have more than ${joinedItemsMax} items together; joinedItemsMax allows more`)
   }
 }
 

@@ -29,6 +29,9 @@ export interface PrepareOptions {
   readonly origins: Origins | undefined
 }
 
+const BOXES: ReadonlySet<string> = new Set(['Number', 'String', 'Boolean', 'BigInt'].map((name) => `[object ${name}]`))
+const OPAQUE: readonly (abstract new (...args: never[]) => object)[] = [Map, Set, WeakMap, WeakSet, WeakRef, Promise, ArrayBuffer, RegExp, Error, Blob]
+
 /** They belong to the serializer. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'totalChildrenCount', '__closure'])
 
@@ -77,7 +80,8 @@ class Preparation {
   }
 
   #plain(given: unknown, detach: boolean): unknown {
-    const value = hasToJson(given) ? given.toJSON(String(this.#trail.at(-1) ?? '')) : given
+    if (given instanceof Date && Number.isNaN(given.getTime())) throw this.#refusal('is an invalid date')
+    const value = unboxed(hasToJson(given) ? given.toJSON(String(this.#trail.at(-1) ?? '')) : given)
     if (typeof value === 'number' && !Number.isFinite(value)) throw this.#refusal(`is ${value}, which JSON cannot hold`)
     if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
     if (typeof value !== 'object') throw this.#refusal(`is of type ${typeof value}, which JSON cannot hold`)
@@ -85,7 +89,7 @@ class Preparation {
     if (array !== undefined) return this.#array(array, detach)
     if (isReference(value, this.#options.typeField)) {
       this.#references.push(value)
-      return { ...value }
+      return this.#members(value, () => true)
     }
     if (isOpaque(value)) throw this.#refusal(`is a ${value.constructor.name}, which JSON cannot hold; make an object or an array of it`)
     const origin = this.#options.origins?.ofObject(value)
@@ -160,11 +164,16 @@ function asArray(value: unknown): readonly unknown[] | undefined {
   return ArrayBuffer.isView(value) && !(value instanceof DataView) ? Array.from(value as unknown as ArrayLike<unknown>) : undefined
 }
 
-function hasToJson(value: unknown): value is { toJSON(key: string): unknown } {
+/** What JSON takes for the primitive value that it holds. */
+function unboxed(value: unknown): unknown {
+  return typeof value === 'object' && value !== null && BOXES.has(Object.prototype.toString.call(value)) ? value.valueOf() : value
+}
+
+export function hasToJson(value: unknown): value is { toJSON(key: string): unknown } {
   return typeof value === 'object' && value !== null && typeof (value as { readonly toJSON?: unknown }).toJSON === 'function'
 }
 
 /** What JSON would take for an object without members. */
 function isOpaque(value: object): boolean {
-  return value instanceof Map || value instanceof Set || value instanceof WeakMap || value instanceof Promise || value instanceof ArrayBuffer || value instanceof DataView
+  return OPAQUE.some((type) => value instanceof type) || ArrayBuffer.isView(value)
 }

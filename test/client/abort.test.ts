@@ -1,0 +1,133 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type ClientOptions, createClient, type Fetch, type Project } from '../../src/client/index.ts'
+import { collect, QUICK } from './support.ts'
+
+function projectOver(fetchOne: Fetch, options: Partial<ClientOptions> = {}): Project {
+  return createClient({ url: 'http://in.process', token: undefined, retry: QUICK, fetch: fetchOne, ...options }).project('demo')
+}
+
+/** Never settles, whatever is aborted. */
+const never = <T>(): Promise<T> => new Promise(() => undefined)
+
+/** A body that never brings anything and does not know of signals. */
+function silentBody(onCancel: () => void): Response {
+  return new Response(new ReadableStream({ pull: () => never(), cancel: onCancel }, { highWaterMark: 0 }), { headers: { 'Content-Type': 'text/plain' } })
+}
+
+test('a fetch that does not heed signals is left behind, and its body told, when nothing comes and when the caller aborts', async () => {
+  let cancelled = 0
+  const bodies = async (): Promise<Response> => silentBody(() => (cancelled += 1))
+  for (const fetchOne of [() => never<Response>(), bodies]) {
+    await assert.rejects(collect(projectOver(fetchOne, { stallTimeoutMs: 20, retry: false }).graph('a')), { code: 'timed_out' })
+    const reason = new Error('enough')
+    const controller = new AbortController()
+    setTimeout(() => controller.abort(reason), 10)
+    await assert.rejects(collect(projectOver(fetchOne).graph('a', { signal: controller.signal })), (error) => error === reason)
+  }
+  assert.equal(cancelled, 2)
+})
+
+test('an answer that comes when nobody waits for it any more is closed', async () => {
+  const closed = deferred()
+  const late = deferred<Response>()
+  const project = projectOver(() => late.promise, { stallTimeoutMs: 10, retry: false })
+  await assert.rejects(project.single('a'), { code: 'timed_out' })
+  late.resolve(silentBody(() => closed.resolve()))
+  await closed.promise
+})
+
+test('who leaves the loop closes a body that does not heed signals', async () => {
+  const closed = deferred()
+  let sent = 0
+  const endless = async (): Promise<Response> => new Response(new ReadableStream({
+    pull: (controller) => controller.enqueue(new TextEncoder().encode(`${sent++}\t{"text":"${'x'.repeat(300_000)}"}\n`)),
+    cancel: () => closed.resolve(),
+  }), { headers: { 'Content-Type': 'text/plain' } })
+  for await (const _ of projectOver(endless).graphTexts('a')) break
+  await closed.promise
+})
+
+test('an abort ends a call while it waits for a token, for ids, and for another try', async () => {
+  const reason = new Error('enough')
+  const aborting = (call: (signal: AbortSignal) => Promise<unknown>): Promise<unknown> => {
+    const controller = new AbortController()
+    setTimeout(() => controller.abort(reason), 10)
+    return call(controller.signal)
+  }
+  async function* ids(): AsyncGenerator<string> {
+    yield 'a'
+    await never()
+  }
+  const project = projectOver(never)
+  const calls: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>> = {
+    'for a token': (signal) => projectOver(never, { token: never }).single('a', { signal }),
+    'for ids of a list': (signal) => collect(project.list(ids(), { signal })),
+    'for ids of a diff': (signal) => project.diff(ids(), { signal }),
+  }
+  for (const [what, call] of Object.entries(calls)) await assert.rejects(aborting(call), (error) => error === reason, what)
+  const controller = new AbortController()
+  const retry = { delayMs: 60_000, delayMsMax: 60_000, onRetry: () => controller.abort(reason) }
+  const failing = projectOver(() => Promise.reject(new TypeError('no')), { retry })
+  await assert.rejects(failing.single('a', { signal: controller.signal }), (error) => error === reason)
+})
+
+test('a diff that fails closes where its ids come from', async () => {
+  const closed = deferred()
+  async function* ids(): AsyncGenerator<string> {
+    try {
+      for (let n = 0; ; n++) yield `id-${n}`
+    } finally {
+      closed.resolve()
+    }
+  }
+  await assert.rejects(projectOver(async () => new Response('', { status: 403 })).diff(ids()), { status: 403 })
+  await closed.promise
+})
+
+test('what came of a list is handed on while its next ids are waited for', async () => {
+  const first = deferred()
+  async function* ids(): AsyncGenerator<string> {
+    for (let n = 0; n < 1_000; n++) yield `id-${n}`
+    await first.promise
+    yield 'last'
+  }
+  const echo: Fetch = async (_, init) => {
+    const asked = JSON.parse((JSON.parse(init.body as string) as { objects: string }).objects) as string[]
+    return new Response(asked.map((id) => `${id}\t{"id":"${id}"}\n`).join(''), { headers: { 'Content-Type': 'text/plain' } })
+  }
+  let count = 0
+  for await (const batch of projectOver(echo).list(ids())) {
+    count += batch.length
+    first.resolve()
+  }
+  assert.equal(count, 1_001)
+})
+
+test('times beyond what a timer can be set to are long, not none; what is undefined counts as not given', async () => {
+  const object = async (): Promise<Response> => {
+    await new Promise((resolve) => setTimeout(resolve, 20))
+    return new Response('{"id":"a"}', { headers: { 'Content-Type': 'application/json' } })
+  }
+  for (const stallTimeoutMs of [Infinity, 2 ** 31]) assert.deepEqual(await projectOver(object, { stallTimeoutMs, retry: false }).single('a'), { id: 'a' })
+  let asked = 0
+  const controller = new AbortController()
+  const patient = { ...QUICK, retryAfterMsMax: Infinity, onRetry: () => setTimeout(() => controller.abort(new Error('it waits')), 50) }
+  const busy = projectOver(async () => (asked++, new Response('', { status: 503, headers: { 'Retry-After': '99999999' } })), { retry: patient })
+  await assert.rejects(busy.single('a', { signal: controller.signal }), { message: 'it waits' })
+  assert.equal(asked, 1)
+  const failing = projectOver(async () => (asked++, new Response('', { status: 503 })), { retry: { ...QUICK, attemptsMax: undefined } })
+  await assert.rejects(failing.single('a'), { status: 503 })
+  assert.equal(asked, 7)
+})
+
+interface Deferred<T> {
+  readonly promise: Promise<T>
+  resolve(value: T): void
+}
+
+function deferred<T = void>(): Deferred<T> {
+  let resolve: (value: T) => void = () => undefined
+  const promise = new Promise<T>((done) => (resolve = done))
+  return { promise, resolve }
+}

@@ -1,0 +1,105 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { type TestContext, test } from 'node:test'
+import { type ClientOptions, createClient, type Fetch, memoryCache, type Project } from '../../src/client/index.ts'
+import { openService } from '../http/served.ts'
+import { collect, QUICK } from './support.ts'
+
+/* What stands between a client and its service: pages that ask to sign in, redirects, and addresses, tokens and ids that cannot be sent. */
+
+const PAGE = '<!doctype html>\n<title>\tSign in</title>\n'
+
+function projectOver(fetchOne: Fetch, options: Partial<ClientOptions> = {}): Project {
+  return createClient({ url: 'http://in.process', token: undefined, retry: QUICK, fetch: fetchOne, ...options }).project('demo')
+}
+
+async function addressOf(t: TestContext, listener: RequestListener): Promise<string> {
+  const server = createServer(listener).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+test('a page with the status of success is no answer: nothing counts as held, as missing, as sent or as an object', async (t) => {
+  const cache = memoryCache()
+  const project = projectOver(async () => new Response(PAGE, { headers: { 'Content-Type': 'text/html; charset=utf-8' } }), { cache })
+  const calls: Readonly<Record<string, () => Promise<unknown>>> = {
+    single: () => project.single('a'),
+    singleText: () => project.singleText('a'),
+    list: () => collect(project.list(['a', 'b'])),
+    graph: () => collect(project.graph('a')),
+    graphInfo: () => project.graphInfo('a'),
+    diff: () => project.diff(['a']),
+    upload: () => project.upload([{ id: 'a' }], { diff: false }),
+  }
+  for (const [name, call] of Object.entries(calls)) await assert.rejects(call(), { name: 'ClientError', code: 'invalid_answer', retryable: false }, name)
+  const service = openService()
+  t.after(() => service.close())
+  const later = projectOver((url, init) => service.fetch(new Request(url, init)), { cache })
+  await later.upload([{ id: 'a', n: 1 }])
+  assert.deepEqual(await later.single('a'), { id: 'a', n: 1 }, 'the cache did not keep the page')
+})
+
+test('only the service says that an object is not held, and what it sends is that object', async () => {
+  const elsewhere = projectOver(async () => new Response(PAGE, { status: 404 }))
+  await assert.rejects(elsewhere.single('a'), { code: 'http_error', status: 404 })
+  const json = { 'Content-Type': 'application/json' }
+  for (const text of ['{"id":"b"}', '{}', 'null', '{"id":"a"', '[{"id":"a"}]']) {
+    await assert.rejects(projectOver(async () => new Response(text, { headers: json })).singleText('a'), { code: 'invalid_answer' }, text)
+  }
+  for (const text of ['{"id":"a","n":1}', '{"n":{"id":"b"},"id":"a"}', ' {"n":1, "id" : "a", "m":2}']) {
+    assert.equal((await projectOver(async () => new Response(text, { headers: json })).singleText('a'))?.json, text)
+  }
+})
+
+test('nothing is posted to where it is redirected, and no token goes to another host', async (t) => {
+  const seen: (string | undefined)[] = []
+  const elsewhere = await addressOf(t, (req, res) => {
+    seen.push(`${req.method} ${req.headers.authorization ?? 'no token'}`)
+    res.writeHead(200, { 'Content-Type': 'application/json' }).end('{"id":"a"}')
+  })
+  for (const status of [301, 302, 303, 307, 308]) {
+    const url = await addressOf(t, (req, res) => {
+      req.resume()
+      res.writeHead(status, { Location: `${elsewhere.replace('127.0.0.1', 'localhost')}/login` }).end()
+    })
+    const project = createClient({ url, token: 'secret', retry: false }).project('demo')
+    await assert.rejects(project.upload([{ id: 'a' }], { diff: false }), (error: Error) => /redirected to "http:.*\/login"; give the client the url/.test(error.message))
+    await assert.rejects(project.diff(['a']), { code: 'http_error', status, retryable: false })
+    assert.deepEqual(seen.splice(0), [])
+    assert.deepEqual(await project.single('a'), { id: 'a' })
+    assert.deepEqual(seen.splice(0), ['GET no token'])
+  }
+})
+
+test('ids, tokens and addresses that cannot be sent are refused before anything is, and no message shows a token', async () => {
+  const asked: string[] = []
+  const project = projectOver(async (url) => (asked.push(url), new Response('')))
+  for (const call of [
+    () => project.single('\ud800'), () => project.graphInfo('a\udfff'), () => collect(project.graph('\ud800')), () => collect(project.graph('a', { have: ['\ud800'] })),
+    async () => createClient({ url: 'http://in.process', token: undefined }).project('\ud800'),
+  ]) {
+    await assert.rejects(call(), { name: 'ClientError', code: 'invalid_id' })
+  }
+  for (const token of ['top\nsecret', 'top\u0000secret', 'top-secret”']) {
+    await assert.rejects(projectOver(async () => new Response(''), { token }).single('a'), (error: Error & { code?: string }) => error.code === 'unauthenticated' && !error.message.includes('secret'))
+  }
+  assert.throws(() => createClient({ url: 'http://:password@a.example', token: undefined }), (error) => error instanceof TypeError && !error.message.includes('password'))
+  assert.deepEqual(asked, [])
+  const noted: (string | null)[] = []
+  const fine = projectOver(async (_, init) => (noted.push(new Headers(init.headers).get('authorization')), new Response('{"id":"a"}', { headers: { 'Content-Type': 'application/json' } })), { token: ' token\r\n' })
+  await fine.single('a')
+  assert.deepEqual(noted, ['Bearer token'], 'as it comes out of a file')
+})
+
+test('what a proxy made of the headers about roots that were left out does not end a download', async () => {
+  const headers = { 'Content-Type': 'text/plain', 'Stowage-Have': 'old;subtracted, %E0%A4;unknown' }
+  let have: readonly (readonly [string, string])[] = []
+  await collect(projectOver(async () => new Response('a\t{"id":"a"}\n', { headers })).graph('a', { have: ['old'], onInfo: (info) => (have = [...info.have]) }))
+  assert.deepEqual(have, [['old', 'subtracted'], ['%E0%A4', 'unknown']])
+})
