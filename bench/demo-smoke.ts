@@ -9,7 +9,7 @@ import type { Target } from './upload.ts'
 
 /* What `npm start -- --smoke` tries of automation: the link signs a browser in, and each function runs to its end over HTTP and did what it is for. */
 
-const RUN_MS_MAX = 60_000
+const RUN_MS_MAX = 180_000
 const POLL_MS = 100
 const FINAL: ReadonlySet<Run['status']> = new Set(['succeeded', 'failed', 'canceled', 'exception', 'timeout'])
 

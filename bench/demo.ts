@@ -18,7 +18,7 @@ import { type Target, uploadModel } from './upload.ts'
 
 const PROJECT = 'demo'
 const MODEL_OBJECTS = 3_000
-const LINE_TIMEOUT_MS = 20_000
+const LINE_TIMEOUT_MS = 60_000
 /** Whoever ends npm ends its shell, which does not pass the signal on. */
 const PARENT_CHECK_MS = 500
 const run = promisify(execFile)

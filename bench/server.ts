@@ -10,7 +10,7 @@ export const REPOSITORY: string = join(import.meta.dirname, '..')
 
 const COMMAND = join(REPOSITORY, 'dist', 'src', 'cli', 'stowage.cjs')
 const COMPILER = join(REPOSITORY, 'node_modules', 'typescript', 'bin', 'tsc')
-const START_TIMEOUT_MS = 30_000
+const START_TIMEOUT_MS = 120_000
 /** What `/proc/<pid>/stat` counts in, on every Linux that Node runs on. */
 const CLOCK_TICKS_PER_SECOND = 100
 const run = promisify(execFile)

@@ -2,9 +2,10 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { MemoryBudget } from '../src/memory-budget.ts'
+import { PATIENCE_MS } from './support/patience.ts'
 
 const live = (): AbortSignal => new AbortController().signal
-const patient = (): { signal: AbortSignal; waitMs: number } => ({ signal: live(), waitMs: 5_000 })
+const patient = (): { signal: AbortSignal; waitMs: number } => ({ signal: live(), waitMs: PATIENCE_MS })
 
 /** Whether the promise is still open after everything that can happen at once has happened. */
 async function isPending(promise: Promise<unknown>): Promise<boolean> {
@@ -76,13 +77,13 @@ test('who aborts leaves the line', async () => {
   const budget = new MemoryBudget(1_000)
   const lease = await budget.acquire(500, patient())
   const controller = new AbortController()
-  const waiting = budget.acquire(600, { signal: controller.signal, waitMs: 5_000 })
+  const waiting = budget.acquire(600, { signal: controller.signal, waitMs: PATIENCE_MS })
   const behind = budget.acquire(100, patient())
   assert.ok(await isPending(behind))
   controller.abort(new Error('gone'))
   await assert.rejects(waiting, /gone/)
   ;(await behind).release()
-  await assert.rejects(budget.acquire(1, { signal: controller.signal, waitMs: 5_000 }), /gone/)
+  await assert.rejects(budget.acquire(1, { signal: controller.signal, waitMs: PATIENCE_MS }), /gone/)
   lease.release()
   assert.equal(budget.heldBytes, 0)
 })
@@ -151,7 +152,7 @@ test('giving back while waiting to grow ends the wait and leaks nothing', async 
 test('growing can be aborted', async () => {
   const budget = new MemoryBudget(1_000)
   const controller = new AbortController()
-  const a = await budget.acquire(400, { signal: controller.signal, waitMs: 5_000 })
+  const a = await budget.acquire(400, { signal: controller.signal, waitMs: PATIENCE_MS })
   const b = await budget.acquire(300, patient())
   const growing = a.resize(900)
   controller.abort(new Error('gone'))

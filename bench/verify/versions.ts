@@ -4,7 +4,7 @@ import type { ModelObject } from '../model/building.ts'
 import type { Random } from '../model/random.ts'
 import { type Ask, assertSame, downloadGraph, type SentModel } from './downloads.ts'
 
-const PLAN_WAIT_MS = 10_000
+const PLAN_WAIT_MS = 60_000
 const PLAN_LOOK_MS = 50
 
 export function sentModel(objects: readonly ModelObject[]): SentModel {

@@ -1,4 +1,5 @@
 import { StowageError } from '../errors.ts'
+import { whenLate } from './progress.ts'
 
 export interface PulledStreamOptions {
   readonly signal: AbortSignal
@@ -19,7 +20,7 @@ export function pulledStream(chunks: AsyncIterable<Uint8Array>, options: PulledS
 class PulledSource {
   readonly #iterator: AsyncIterator<Uint8Array>
   readonly #options: PulledStreamOptions
-  #stall: NodeJS.Timeout | undefined
+  #notStalled: () => void = () => undefined
   #over = false
   #onAbort: () => void = () => undefined
 
@@ -39,7 +40,7 @@ class PulledSource {
   }
 
   async pull(controller: ReadableStreamDefaultController<Uint8Array>): Promise<void> {
-    clearTimeout(this.#stall)
+    this.#notStalled()
     try {
       const next = await this.#iterator.next()
       if (this.#over) return
@@ -64,13 +65,13 @@ class PulledSource {
 
   #watch(): void {
     const { abort, stallTimeoutMs } = this.#options
-    this.#stall = setTimeout(() => abort(new StowageError('request_aborted', `nothing was read for ${stallTimeoutMs} ms`)), stallTimeoutMs)
+    this.#notStalled = whenLate(stallTimeoutMs, () => abort(new StowageError('request_aborted', `nothing was read for ${stallTimeoutMs} ms`)))
   }
 
   #finish(): void {
     if (this.#over) return
     this.#over = true
-    clearTimeout(this.#stall)
+    this.#notStalled()
     const { signal, failed, free } = this.#options
     signal.removeEventListener('abort', this.#onAbort)
     Promise.resolve(this.#iterator.return?.()).catch(failed).finally(free)

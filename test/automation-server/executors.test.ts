@@ -14,7 +14,9 @@ import { defineFunction, defineInputs, integer, type LogLine, secret, text } fro
 import type { StorageBackend } from '../../src/index.ts'
 import { memoryBackend } from '../../adapters/memory.ts'
 import { hooked } from '../store/failures.ts'
-import { automated, definition, eventually, uploadObjects, waiting, withVersion } from './support.ts'
+import { eventually } from '../support/patience.ts'
+import { processorMs } from '../support/processor.ts'
+import { automated, definition, uploadObjects, waiting, withVersion } from './support.ts'
 
 /** What a log keeps of these chunks. */
 async function logged(chunks: readonly string[], options: { readonly outputBytesMax?: number; readonly secretTexts?: readonly string[] } = {}) {
@@ -162,10 +164,10 @@ test('a version that a function made does not start its automation again, and tw
 
 test('a catastrophic pattern holds up nobody', async (t) => {
   const { ask, project, modelId, automationId, extension } = await ranHere(t, (context) => context.markRunSuccess('taken'))
-  const began = performance.now()
+  const beganMs = processorMs()
   const { status, json } = await ask('POST', 'p/automations', { name: 'c', functionId: 'here', modelId, inputs: { code: `${'a'.repeat(50)}!` }, trigger: 'manual' })
   assert.deepEqual([status, json.code], [400, 'invalid_inputs'])
-  assert.ok(performance.now() - began < 1_000)
+  assert.ok(processorMs() - beganMs < 10_000)
   await project.automations.change(automationId, { inputs: { count: 4711, code: 'a'.repeat(50) } })
   const { id } = await project.runs.start(automationId)
   await extension.idle()
@@ -199,7 +201,7 @@ test('an in-process function that heeds nothing is left behind when its run is c
     context.markRunSuccess('late')
   }, { graceMs: 20 })
   const { id } = await project.runs.start(automationId)
-  await eventually(async () => (await project.runs.get(id)).progress !== null)
+  await eventually(async () => (await project.runs.get(id)).progress !== null, 'it has begun')
   await project.runs.cancel(id)
   await extension.idle()
   late?.()
@@ -230,11 +232,11 @@ test('an attempt that was given up is not listened to any more, and does not end
   const project = first.extension.project('p')
   const automationMade = await project.automations.create({ name: 'a', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
   const { id } = await project.runs.start(automationMade.id)
-  await eventually(async () => begun.length === 1)
+  await eventually(async () => begun.length === 1, 'the first server takes it up')
   nowMs += 61_000
   const second = automated(t, { backend: sharing(backend), functions: [definition(executor('second', new Promise(() => undefined)))], attemptsMax: 2, service: { clock } })
   await second.service.ready()
-  await eventually(async () => begun.length === 2)
+  await eventually(async () => begun.length === 2, 'the second server takes it up')
   const [lost, held] = starts.map(({ backend: its }) => its)
   const artifact = { name: 'a', sizeBytes: 1, idempotencyKey: 'a', content: Readable.from([Buffer.from('a')]) }
   await assert.rejects(lost.report({ sequence: 1, status: 'succeeded', message: 'late' }), { code: 'conflict', message: /taken up anew/ })
@@ -260,7 +262,7 @@ test('a service that closes without a limit waits for what runs', async (t) => {
   const project = first.extension.project('p')
   const { id: automationId } = await project.automations.create({ name: 'a', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
   const { id } = await project.runs.start(automationId)
-  await eventually(async () => (await project.runs.get(id)).progress !== null)
+  await eventually(async () => (await project.runs.get(id)).progress !== null, 'the run is under way')
   await first.service.close({ graceMs: Infinity })
   assert.equal((await automated(t, { backend: sharing(backend) }).extension.project('p').runs.get(id)).message, 'in time')
 })
@@ -273,7 +275,7 @@ test('what never ends is left behind when the service closes, and its run says s
   const project = first.extension.project('p')
   const { id: automationId } = await project.automations.create({ name: 'a', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
   const { id } = await project.runs.start(automationId)
-  await eventually(async () => (await project.runs.get(id)).startedAt !== null)
+  await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
   await first.service.close({ graceMs: 20 })
   const { status, message } = await automated(t, { backend: sharing(backend) }).extension.project('p').runs.get(id)
   assert.deepEqual([status, message], ['exception', 'the service closed before the function had ended'])
@@ -286,7 +288,7 @@ test('a server that was held up does not take its own runs for lost, and the run
   const project = extension.project('p')
   const { id: automationId } = await project.automations.create({ name: 'a', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
   const { id } = await project.runs.start(automationId)
-  await eventually(async () => (await project.runs.get(id)).startedAt !== null)
+  await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
   nowMs += 61_000
   await wait(50)
   assert.equal((await project.runs.get(id)).status, 'pending')

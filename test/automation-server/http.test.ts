@@ -8,7 +8,8 @@ import { claimAuthorize, createObjectService, openAccess, type Principal } from 
 import { PlainObjectStore } from '../http/plain-object-store.ts'
 import { behindPort } from '../http/served.ts'
 import { hooked } from '../store/failures.ts'
-import { automated, type Asked, definition, eventually, inProcess, reporting, SECRET_KEY, uploadObjects, waiting, withVersion } from './support.ts'
+import { eventually } from '../support/patience.ts'
+import { automated, type Asked, definition, inProcess, reporting, SECRET_KEY, uploadObjects, waiting, withVersion } from './support.ts'
 
 const NOBODY = '0'.repeat(32)
 
@@ -194,7 +195,7 @@ test('artifacts are files to save, whole or in part, and once for each key', asy
   const project = extension.project('p')
   const automation = await project.automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
   const { id } = await project.runs.start(automation.id)
-  await eventually(async () => token !== '')
+  await eventually(async () => token !== '', 'the run has its token')
   const { url } = await behindPort(t, service)
   const send = (name: string, body: string | Uint8Array<ArrayBuffer>, headers: Record<string, string> = {}) =>
     fetch(`${url}/api/v1/projects/p/runs/${id}/artifacts?name=${encodeURIComponent(name)}`, { method: 'POST', body, headers: { Authorization: `Bearer ${token}`, ...headers } })

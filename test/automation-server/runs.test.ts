@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
 import { hooked } from '../store/failures.ts'
-import { automated, definition, eventually, type FixtureOptions, inProcess, reporting, uploadObjects, waiting, withVersion } from './support.ts'
+import { eventually } from '../support/patience.ts'
+import { automated, definition, type FixtureOptions, inProcess, reporting, uploadObjects, waiting, withVersion } from './support.ts'
 import type { TestContext } from 'node:test'
 import type { AutomationTrigger, Run, RunExecutor, RunStart } from '../../src/automation-server/index.ts'
 
@@ -68,7 +69,7 @@ test('a canceled run is told to stop, keeps its status, and can be run again', a
   })
   const { project, automation, extension } = await prepared(t, executor)
   const { id } = await project.runs.start(automation.id)
-  await eventually(async () => (await project.runs.get(id)).status === 'running')
+  await eventually(async () => (await project.runs.get(id)).status === 'running', 'it runs')
   await assert.rejects(project.runs.rerun(id), { code: 'conflict' })
   assert.equal((await project.runs.cancel(id)).status, 'canceled')
   assert.equal((await project.runs.cancel(id)).status, 'canceled')
@@ -96,7 +97,7 @@ test('a run that is canceled between its taking up and its start is stopped at o
   const { project, automation, extension } = await prepared(t, executor, { backend, leaseMs: 600_000 })
   cancel = async () => project.runs.cancel((await project.runs.list()).items[0].id)
   await project.runs.start(automation.id)
-  await eventually(async () => reasons.length > 0)
+  await eventually(async () => reasons.length > 0, 'it is told to stop')
   await extension.idle()
   assert.deepEqual(reasons, ['canceled'])
 })
@@ -105,7 +106,7 @@ test('only so many run at a time, the oldest first, and those that wait stay pen
   const { project, automation, extension } = await prepared(t, waiting, { concurrency: 2 })
   const started: Run[] = []
   for (let count = 0; count < 4; count++) started.push(await project.runs.start(automation.id))
-  await eventually(async () => (await project.runs.list()).items.filter(({ startedAt }) => startedAt !== null).length === 2)
+  await eventually(async () => (await project.runs.list()).items.filter(({ startedAt }) => startedAt !== null).length === 2, 'two have started')
   const waitingRuns = (await project.runs.list({ status: 'pending' })).items.filter(({ startedAt }) => startedAt === null)
   assert.equal(waitingRuns.length, 2)
   for (const { id } of started) await project.runs.cancel(id)
@@ -122,12 +123,12 @@ test('a lost run becomes a time-out when its lease runs out, and a late report o
   })
   const { project, automation, backend, service } = await prepared(t, executor, { leaseMs: 60_000, service: { clock: { now: () => nowMs } } })
   const { id } = await project.runs.start(automation.id)
-  await eventually(async () => (await project.runs.get(id)).status === 'running')
+  await eventually(async () => (await project.runs.get(id)).status === 'running', 'it runs')
   // Another server on the same storage, which opens after the lease has run out.
   nowMs += 61_000
   const other = automated(t, { backend: hooked(backend, (_call, _detail, work) => work()), service: { clock: { now: () => nowMs } } })
   await other.service.ready()
-  await eventually(async () => (await other.extension.project('p').runs.get(id)).status === 'timeout')
+  await eventually(async () => (await other.extension.project('p').runs.get(id)).status === 'timeout', 'it is a time-out')
   assert.match((await project.runs.get(id)).message ?? '', /nothing was heard/)
   await assert.rejects(async () => lost?.backend.report({ sequence: 2, status: 'succeeded', message: 'late' }), { code: 'conflict' })
   await service.close({ graceMs: 100 })
@@ -138,7 +139,7 @@ test('reports renew the lease, and a run that takes too long is ended', async (t
   const executor = inProcess(async (_start, stopped) => void reasons.push(await stopped))
   const { project, automation, extension } = await prepared(t, executor, { runMsMax: 50 })
   const { id } = await project.runs.start(automation.id)
-  await eventually(async () => (await project.runs.get(id)).status === 'timeout')
+  await eventually(async () => (await project.runs.get(id)).status === 'timeout', 'it is a time-out')
   await extension.idle()
   assert.deepEqual(reasons, ['timeout'])
 })
@@ -155,7 +156,7 @@ test('after a restart pending runs are taken up, and those of a function that no
   await without.service.close({ graceMs: 0 })
   const second = automated(t, { backend: hooked(backend, (_call, _detail, work) => work()), functions: [definition(reporting({ status: 'succeeded', message: 'done' }))] })
   await second.service.ready()
-  await eventually(async () => (await second.extension.project('p').runs.get(two.id)).status === 'succeeded')
+  await eventually(async () => (await second.extension.project('p').runs.get(two.id)).status === 'succeeded', 'the second server ends it')
   assert.equal((await second.extension.project('p').runs.get(one.id)).message, 'the service closed before the function had ended')
 })
 

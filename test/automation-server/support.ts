@@ -111,11 +111,3 @@ export async function running(t: TestContext, options: FixtureOptions = {}): Pro
   const token = { Authorization: `Bearer ${start.runFile.speckleToken}` }
   return { ...fixture, project, automation, id, start, token, report: (report: RunReport) => start.backend.report(report) }
 }
-
-/** Waits until something is so. */
-export async function eventually(isSo: () => Promise<boolean>): Promise<void> {
-  for (let tries = 0; !(await isSo()); tries++) {
-    if (tries > 500) throw new Error('it did not come to pass')
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-}

@@ -7,7 +7,8 @@ import { checkStore } from '../../src/store/upkeep/check.ts'
 import type { Finding } from '../../src/store/upkeep/finding.ts'
 import { reindexStore } from '../../src/store/upkeep/reindex.ts'
 import { hooked, imageOf, putBlob, putRecord } from '../store/failures.ts'
-import { automated, definition, eventually, type Fixture, inProcess, uploadObjects, withVersion } from './support.ts'
+import { eventually } from '../support/patience.ts'
+import { automated, definition, type Fixture, inProcess, uploadObjects, withVersion } from './support.ts'
 
 const DAY_MS = 86_400_000
 
@@ -55,9 +56,9 @@ test('a removed project is unreadable at once, its space comes back, and it can 
   await service.project('p').remove()
   for (const path of [`p/runs/${runId}`, `p/artifacts/${artifactId}`]) assert.equal((await ask('GET', path)).status, 404)
   assert.deepEqual((await extension.project('p').models.list()).items, [])
-  await eventually(async () => (await ownBlobs(backend)).length === 0)
+  await eventually(async () => (await ownBlobs(backend)).length === 0, 'the blobs are gone')
   // What is left: the heads of both projects, the other's model, and the key of tokens.
-  await eventually(async () => (await ownRecords(backend)) === 4)
+  await eventually(async () => (await ownRecords(backend)) === 4, 'the records are gone')
   assert.deepEqual((await extension.project('q').models.list()).items, [other])
   await withVersion({ service, extension })
   assert.equal((await extension.project('p').runs.list()).items.length, 0)
@@ -83,7 +84,7 @@ test('a run in a project that is removed is told to stop', async (t) => {
   const project = extension.project('p')
   const automation = await project.automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
   const { id } = await project.runs.start(automation.id)
-  await eventually(async () => (await project.runs.get(id)).startedAt !== null)
+  await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
   await service.project('p').remove()
   await extension.idle()
   assert.deepEqual(reasons, ['lost'])
@@ -141,7 +142,7 @@ test('blobs that no record names are removed after a grace, those of records sta
   assert.equal((await ownBlobs(backend)).length, named.length + 2)
   const late = automated(t, { backend: shared(backend), service: { clock: { now: () => Date.now() + DAY_MS } } })
   await late.service.ready()
-  await eventually(async () => (await ownBlobs(backend)).length === named.length + 1)
+  await eventually(async () => (await ownBlobs(backend)).length === named.length + 1, 'what nothing names is gone')
   assert.deepEqual((await ownBlobs(backend)).filter((name) => named.includes(name)), named)
 })
 
@@ -155,10 +156,10 @@ test('runs are kept for their time, and then go with all that they left', async 
   await inTime.service.close()
   const late = automated(t, { backend: shared(backend), keptMs: 10 * DAY_MS, service: { clock: { now: () => Date.now() + 11 * DAY_MS } } })
   await late.service.ready()
-  await eventually(async () => (await ownBlobs(backend)).length === 0)
+  await eventually(async () => (await ownBlobs(backend)).length === 0, 'the blobs are gone')
   for (const path of [`p/runs/${runId}`, `p/artifacts/${artifactId}`, `p/runs/${runId}/logs`]) assert.equal((await late.ask('GET', path)).status, 404)
   // The run, its inputs, its place among its automation's, a batch, lines, what it handed over, the artifact and its key.
-  await eventually(async () => (await ownRecords(backend)) === before - 8)
+  await eventually(async () => (await ownRecords(backend)) === before - 8, 'the records are gone')
   assert.equal((await late.extension.project('p').models.list()).items.length, 1)
   assert.deepEqual(await all(checkAutomation(backend)), [])
 })

@@ -5,7 +5,8 @@ import type { AutomationTrigger, FunctionDefinition } from '../../src/automation
 import { ActiveRuns } from '../../src/automation-server/domain/active-runs.ts'
 import { AutomationStore } from '../../src/automation-server/records/store.ts'
 import { hooked, imageOf, putRecord } from '../store/failures.ts'
-import { automated, definition, eventually, type FixtureOptions, reporting, waiting, withVersion } from './support.ts'
+import { eventually } from '../support/patience.ts'
+import { automated, definition, type FixtureOptions, reporting, waiting, withVersion } from './support.ts'
 
 const HOUR_MS = 3_600_000
 const SUCCEEDING: FunctionDefinition = definition(reporting({ status: 'succeeded', message: 'done' }))
@@ -44,7 +45,7 @@ test('of one automation only so many runs wait that were asked for, also when th
 test('a run that was taken up waits no more, whatever becomes of it', async (t) => {
   const fixture = await prepared(t, { concurrency: 1, limits: { pendingRunsMax: 1 } })
   const { project, automation, extension } = fixture
-  const isTakenUp = (id: string) => eventually(async () => (await project.runs.get(id)).startedAt !== null)
+  const isTakenUp = (id: string) => eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it is taken up')
   const first = await project.runs.start(automation.id)
   await isTakenUp(first.id)
   const second = await project.runs.start(automation.id)
@@ -98,7 +99,7 @@ test('a run that nobody took up in time becomes a time-out that says why, and is
   nowMs += HOUR_MS
   const young = await project.runs.start(automation.id)
   nowMs += HOUR_MS
-  await eventually(async () => (await project.runs.get(old.id)).status === 'timeout')
+  await eventually(async () => (await project.runs.get(old.id)).status === 'timeout', 'the old one is a time-out')
   assert.match((await project.runs.get(old.id)).message ?? '', /^the run waited for 2 h, and no server took it up: there was none with the function "checker", or other runs had all its places \(2 at a time here\); run it again$/)
   assert.equal((await project.runs.get(young.id)).status, 'pending')
   await service.close({ graceMs: 0 })
@@ -106,7 +107,7 @@ test('a run that nobody took up in time becomes a time-out that says why, and is
   // Its sweep and its queue look at the same time, and both say that it is too late.
   const late = automated(t, shared({ functions: [SUCCEEDING] }))
   await late.service.ready()
-  await eventually(async () => (await late.extension.project('p').runs.get(young.id)).endedAt !== null)
+  await eventually(async () => (await late.extension.project('p').runs.get(young.id)).endedAt !== null, 'the young one has ended')
   assert.equal((await late.extension.project('p').runs.get(young.id)).status, 'timeout')
   assert.equal(await waitingMarks({ backend }), 0)
 })
@@ -118,7 +119,7 @@ test('a run of a function that no server has any more ends with words that name 
   await first.service.close({ graceMs: 0 })
   const without = automated(t, { backend: hooked(backend, (_call, _detail, work) => work()), service: { clock: { now: () => Date.now() + 24 * HOUR_MS } } })
   await without.service.ready()
-  await eventually(async () => (await without.extension.project('p').runs.get(id)).status === 'timeout')
+  await eventually(async () => (await without.extension.project('p').runs.get(id)).status === 'timeout', 'it is a time-out')
   const { message, startedAt, endedAt } = await without.extension.project('p').runs.get(id)
   assert.equal(message, 'the run waited for 24 h, and no server took it up: its function "checker" is registered at none that was there; register it, then run it again')
   assert.equal(startedAt, null)
@@ -149,5 +150,5 @@ test('runs that wait are found with few reads, and a damaged one is told and kee
   assert.ok(reads <= 4, `${reads} reads`)
   const after = automated(t, { backend: hooked(backend, (_call, _detail, work) => work()), functions: [SUCCEEDING], service: { logger: { error: () => undefined } } })
   await after.service.ready()
-  await eventually(async () => (await after.extension.project('p').runs.get(ids[9])).status === 'succeeded')
+  await eventually(async () => (await after.extension.project('p').runs.get(ids[9])).status === 'succeeded', 'it is run')
 })

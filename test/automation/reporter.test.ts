@@ -3,13 +3,14 @@ import { suite, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import { type AutomationContext, defineFunction, defineInputs, runFunction, type RunBackend, RunFailed, type RunOptions, RunInterrupted, type RunOutcome, type RunReport, secret } from '../../src/automation/index.ts'
 import { StowageError } from '../../src/index.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import { memoryRun } from './memory-run.ts'
 
 class Inputs extends defineInputs({ key: secret({ required: false }) }) {}
 
 type Body = (context: AutomationContext<Inputs>, inputs: Inputs) => void | Promise<void>
 
-const QUICK: Pick<RunOptions, 'flushMs' | 'deliverMs' | 'leaseIntervalMs' | 'retry'> = { flushMs: 5, deliverMs: 2_000, leaseIntervalMs: 20, retry: { delayMs: 1, delayMsMax: 5 } }
+const QUICK: Pick<RunOptions, 'flushMs' | 'deliverMs' | 'leaseIntervalMs' | 'retry'> = { flushMs: 5, deliverMs: PATIENCE_MS, leaseIntervalMs: 20, retry: { delayMs: 1, delayMsMax: 5 } }
 
 interface Ran {
   readonly outcome: RunOutcome
@@ -105,14 +106,19 @@ suite('delivery', () => {
   })
 
   test('a report that is refused for what it holds makes the run an exception; the rest arrives', async () => {
+    let refuse = (): void => undefined
+    const refused = new Promise<void>((resolve) => (refuse = resolve))
     const { outcome, reported } = await ran(async (context) => {
       context.attachInfoToObjects('wrong', ['object'], 'refused')
-      await wait(30)
+      await refused
       context.attachInfoToObjects('right', ['object'], 'taken')
       context.markRunSuccess('done')
     }, ({ report }) => ({
       report: async (sent) => {
-        if (sent.results?.some(({ category }) => category === 'wrong') === true) throw new StowageError('invalid_request', 'no such category')
+        if (sent.results?.some(({ category }) => category === 'wrong') === true) {
+          refuse()
+          throw new StowageError('invalid_request', 'no such category')
+        }
         await report(sent)
       },
     }))
@@ -150,14 +156,14 @@ suite('delivery', () => {
   test('a run that was ended on the other side stops, and says nothing more', async () => {
     const { outcome, reported } = await ran(async (context) => {
       context.progress(0.5)
-      await wait(5_000, undefined, { signal: context.signal })
+      await wait(PATIENCE_MS, undefined, { signal: context.signal })
     }, () => ({ report: async ({ sequence }) => { if (sequence > 1) throw new StowageError('conflict', 'the run is canceled') } }))
     assert.deepEqual([outcome.status, outcome.isDelivered, reported.status], ['canceled', false, 'pending'])
   })
 
   test('the lease tells of a cancellation; a beat that fails is no reason to stop', async () => {
     let beats = 0
-    const { outcome } = await ran(async (context) => { await wait(5_000, undefined, { signal: context.signal }) }, () => ({
+    const { outcome } = await ran(async (context) => { await wait(PATIENCE_MS, undefined, { signal: context.signal }) }, () => ({
       renewLease: async () => {
         beats += 1
         if (beats < 3) throw unavailable()

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
 import { Scrubber } from '../../src/automation/index.ts'
+import { processorMs } from '../support/processor.ts'
 
 const SECRET = 'pä$$ "w/ord\\+1\n'
 const scrubber = new Scrubber([SECRET, 'abc', 'plainkey'])
@@ -58,10 +59,10 @@ test('half of a long secret is removed too, as it is and spelled otherwise', () 
 })
 
 test('long texts and secrets take no long time', () => {
-  const startedMs = performance.now()
+  const beganMs = processorMs()
   const long = new Scrubber(['%'.repeat(2_000), 'a'.repeat(10_000), '\\'.repeat(2_000)])
   for (const text of ['%'.repeat(100_000), 'a'.repeat(9_999), '%25'.repeat(30_000), '\\'.repeat(50_000)]) long.text(text)
-  assert.ok(performance.now() - startedMs < 3_000)
+  assert.ok(processorMs() - beganMs < 5_000)
 })
 
 test('texts that nearly hold a long secret take no long time either', () => {

@@ -2,12 +2,14 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
-import { createReadStream, existsSync, readFileSync } from 'node:fs'
+import { createReadStream, existsSync, readFileSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { IdLedger } from '../../src/client/id-ledger.ts'
+import { authorization } from '../contract/sides.ts'
+import { eventually } from '../support/patience.ts'
 import { countingProxy } from './proxy.ts'
 import { fingerprint, writeModel } from './model-file.ts'
 
@@ -58,9 +60,9 @@ export async function moveModels(t: TestContext, options: MoveOptions): Promise<
   const whole = await fingerprint([firstFile], sha)
   const proxy = await countingProxy(t, url)
   const moves: Moved[] = []
-  const move = async (what: string, line: 'calm' | 'rough', project: string, args: readonly string[], killAfterBytes?: number): Promise<Moved> => {
+  const move = async (what: string, line: 'calm' | 'rough', project: string, args: readonly string[], killAfterBytes?: number, beforeKill?: () => Promise<void>): Promise<Moved> => {
     proxy.reset(line === 'rough' ? breakEveryBytes : Infinity)
-    const kill = killAfterBytes === undefined ? undefined : proxy.holdAfter(killAfterBytes)
+    const kill = killAfterBytes === undefined ? undefined : proxy.holdAfter(killAfterBytes).then(beforeKill)
     const run = await runCommand(options, [...args, '--url', proxy.url, '--project', project, '--json', '--quiet'], kill)
     const moved = { what, ...run, up: proxy.up(), down: proxy.down(), breaks: proxy.breaks() }
     moves.push(moved)
@@ -86,7 +88,10 @@ export async function moveModels(t: TestContext, options: MoveOptions): Promise<
     assert.ok(report.resumes > 1, `${report.resumes} resumes`)
     assert.deepEqual(await fingerprint([downFile], sha), whole)
   }
-  await move('download, killed', 'calm', 'calm', download, objects * KILL_AFTER_BYTES_PER_OBJECT)
+  const head = { method: 'HEAD', headers: { accept: 'text/plain', 'accept-encoding': 'gzip', ...authorization(options.token) } }
+  await eventually(async () => (await fetch(`${url}/objects/calm/${first}`, head)).headers.has('etag'), 'the graph has a plan, without which no download can be continued')
+  const killAfterBytes = objects * KILL_AFTER_BYTES_PER_OBJECT
+  await move('download, killed', 'calm', 'calm', download, killAfterBytes, () => eventually(() => bytesOf(`${downFile}.partial`) > killAfterBytes / 2, 'what has come is written'))
   const { report: resumed } = await move('download, continued over breaking connections', 'rough', 'calm', download)
   const downloadBytes = resumed.keptBytes + resumed.receivedBytes
   assert.ok(resumed.keptBytes > downloadBytes / 10, `${resumed.keptBytes} bytes were kept`)
@@ -119,6 +124,10 @@ async function runCommand({ token, command }: MoveOptions, args: readonly string
   clearInterval(watch)
   assert.equal(code, kill === undefined ? 0 : null, stderr)
   return { seconds: (performance.now() - started) / 1_000, peakMb, report: kill === undefined ? (JSON.parse(stdout) as Record<string, number>) : {} }
+}
+
+function bytesOf(path: string): number {
+  return statSync(path, { throwIfNoEntry: false })?.size ?? 0
 }
 
 function peakOf({ pid }: ChildProcess): number {

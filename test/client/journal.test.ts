@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { IdLedger } from '../../src/client/id-ledger.ts'
 import type { DownloadJournal, GraphProgress, ObjectText } from '../../src/client/index.ts'
 import { buildModel, type Model } from '../support/model.ts'
-import { byId, collect, serviceAndClient } from './support.ts'
+import { byId, collect, planned, serviceAndClient } from './support.ts'
 
 const MODEL: Model = buildModel({ objects: 1_000 })
 
@@ -41,9 +41,10 @@ async function firstBatch(batches: AsyncIterable<readonly ObjectText[]>): Promis
 }
 
 test('a download goes on where another one was left, also when that was at its very end; a change starts it anew', async (t) => {
-  const { project } = await serviceAndClient(t)
+  const { project, url } = await serviceAndClient(t)
   const [last, ...others] = [...MODEL.objects].filter(({ id }) => id !== MODEL.rootId)
   await project.upload([...others, { id: MODEL.rootId, json: MODEL.byId.get(MODEL.rootId) ?? '' }], { diff: false })
+  await planned({ url }, MODEL.rootId)
   const journal = memoryJournal()
   let progress: GraphProgress | undefined
   const onProgress = (told: GraphProgress): void => void (progress = told)
@@ -57,6 +58,7 @@ test('a download goes on where another one was left, also when that was at its v
     assert.deepEqual([progress?.keptBytes, progress?.receivedBytes], [kept - 1, (progress?.totalBytes ?? 0) - kept + 1], again)
   }
   await project.upload([last])
+  await planned({ url }, MODEL.rootId)
   assert.deepEqual(byId(await collect(project.graphTexts(MODEL.rootId, { journal, onProgress }))), MODEL.byId)
   assert.equal(progress?.receivedBytes, progress?.totalBytes, 'the graph has another tag now')
 })

@@ -2,13 +2,14 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type Fetch, type GraphProgress } from '../../src/client/index.ts'
 import { buildModel, type Model } from '../support/model.ts'
-import { breakingProxy, byId, collect, QUICK, serviceAndClient } from './support.ts'
+import { breakingProxy, byId, collect, planned, QUICK, serviceAndClient } from './support.ts'
 
 const MODEL: Model = buildModel({ objects: 1_500 })
 
 test('over a line that breaks again and again a graph comes whole: each byte is asked for once', async (t) => {
-  const { project, port, withOptions } = await serviceAndClient(t)
+  const { project, port, url, withOptions } = await serviceAndClient(t)
   await project.upload(MODEL.objects)
+  await planned({ url }, MODEL.rootId)
   const proxy = await breakingProxy(t, port, 20_000)
   let last: GraphProgress | undefined
   const texts = await collect(withOptions({ url: proxy.url, retry: { ...QUICK, attemptsMax: 3 } }).graphTexts(MODEL.rootId, { onProgress: (progress) => (last = progress), verifyIds: true }))
@@ -20,12 +21,14 @@ test('over a line that breaks again and again a graph comes whole: each byte is 
 })
 
 test('when the answer has changed by the time the line is back, it starts anew, and nothing comes twice', async (t) => {
-  const { project, port, withOptions } = await serviceAndClient(t)
+  const { project, port, url, withOptions } = await serviceAndClient(t)
   const [last, ...others] = [...MODEL.objects].filter(({ id }) => id !== MODEL.rootId)
   await project.upload([...others, { id: MODEL.rootId, json: MODEL.byId.get(MODEL.rootId) ?? '' }], { diff: false })
-  await collect(project.graphTexts(MODEL.rootId))
+  await planned({ url }, MODEL.rootId)
   const proxy = await breakingProxy(t, port, 100_000, async (count) => {
-    if (count === 1) await project.upload([last])
+    if (count > 1) return
+    await project.upload([last])
+    await planned({ url }, MODEL.rootId)
   })
   let progress: GraphProgress | undefined
   const texts = await collect(withOptions({ url: proxy.url }).graphTexts(MODEL.rootId, { onProgress: (told) => (progress = told) }))

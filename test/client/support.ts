@@ -4,6 +4,7 @@ import type { TestContext } from 'node:test'
 import { type ClientOptions, createClient, type ObjectText, type Project } from '../../src/client/index.ts'
 import type { ObjectService } from '../../src/index.ts'
 import { served, type ServedOptions } from '../http/served.ts'
+import { eventually } from '../support/patience.ts'
 
 export interface Fixture {
   readonly service: ObjectService
@@ -22,6 +23,11 @@ export async function serviceAndClient(t: TestContext, options: ServedOptions = 
   const { url, port, service } = await served(t, options)
   const withOptions = (more: Partial<ClientOptions>): Project => createClient({ url, token: undefined, retry: QUICK, ...more }).project('demo')
   return { url, port, service, project: withOptions({}), withOptions }
+}
+
+/** Waits until a graph has its plan, without which no answer can be continued. */
+export function planned({ url }: Pick<Fixture, 'url'>, rootId: string): Promise<void> {
+  return eventually(async () => (await fetch(`${url}/objects/demo/${rootId}?archive=gzip`, { method: 'HEAD' })).headers.has('etag'), `the graph of ${rootId} has a plan`)
 }
 
 export async function collect<T>(batches: AsyncIterable<readonly T[]>): Promise<T[]> {

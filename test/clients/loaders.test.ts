@@ -12,8 +12,8 @@ import { assertSameObjects, serveFor201, startServer } from './support.ts'
 const LOADERS: readonly Loader[] = ['objectloader2', 'objectloader']
 const OBJECTS = 20_000
 const TIME_LIMIT = { timeout: 600_000 }
-/** How long a loader that is known to wait for ever is watched. Its requests take much less. */
-const WATCHED_MS = 8_000
+/** How long a loader that is known to wait for ever is watched, once it has complained. */
+const WATCHED_MS = 3_000
 
 async function loadsWhole(context: Parameters<typeof load>[0], loader: Loader, target: Target, model: Model): Promise<void> {
   const { received, given, end, complaints } = await load(context, loader, target, model.rootId)

@@ -23,19 +23,19 @@ export interface Loaded {
 const ITERATORS: Readonly<Record<Loader, string>> = {
   objectloader2: `
 import { ObjectLoader2Factory } from '@speckle/objectloader2'
-const open = () => ObjectLoader2Factory.createFromUrl({ serverUrl, streamId, objectId, token, options: { useCache: false, fetch: watched } })`,
+const open = () => ObjectLoader2Factory.createFromUrl({ serverUrl, streamId, objectId, token, options: { useCache: false, fetch: noted } })`,
   objectloader: `
 import ObjectLoader from '@speckle/objectloader'
-const open = () => new ObjectLoader({ serverUrl, streamId, objectId, token, options: { enableCaching: false, fetch: watched, customLogger: () => undefined } })`,
+const open = () => new ObjectLoader({ serverUrl, streamId, objectId, token, options: { enableCaching: false, fetch: noted, customLogger: () => undefined } })`,
 }
 
 /** Its \`fetch\` is the real one and only keeps a copy of what came. */
 const LOAD = `
 import { writeFileSync } from 'node:fs'
-const { SERVER: serverUrl, PROJECT: streamId, ROOT: objectId, TOKEN: token, OUT: out, LIMIT: limit } = process.env
+const { SERVER: serverUrl, PROJECT: streamId, ROOT: objectId, TOKEN: token, OUT: out, LIMIT: limit, WATCHED: watched } = process.env
 const texts = [], missing = [], given = [], complaints = []
 console.error = (...words) => complaints.push(words.join(' '))
-async function watched(url, init) {
+async function noted(url, init) {
   const response = await fetch(url, init)
   if (response.headers.has('stowage-missing-objects')) missing.push(response.headers.get('stowage-missing-objects'))
   const copy = response.clone()
@@ -46,7 +46,11 @@ async function load() {
   for await (const object of open().getObjectIterator()) given.push(object.id + '\\t' + JSON.stringify(object))
   return 'done'
 }
-const late = new Promise((resolve) => setTimeout(resolve, Number(limit), 'still waiting'))
+const late = new Promise((resolve) => {
+  const wait = () => resolve('still waiting')
+  setTimeout(wait, Number(limit))
+  if (watched !== '') console.error = (...words) => setTimeout(wait, Number(watched), complaints.push(words.join(' ')))
+})
 const end = await Promise.race([load().catch((error) => String(error.message)), late])
 writeFileSync(out + '/received', (await Promise.all(texts)).join(''))
 writeFileSync(out + '/given', given.join('\\n'))
@@ -54,14 +58,19 @@ writeFileSync(out + '/end', JSON.stringify({ end, missing, complaints: complaint
 process.exit(0)
 `
 
-/** Loads a root with everything below it. The loaders sleep between batches: this is no measure of speed. */
-export async function load(context: TestContext, loader: Loader, { url, token, projectId }: Target, rootId: string, limitMs: number = 180_000): Promise<Loaded> {
+const LIMIT_MS = 480_000
+
+/**
+ * Loads a root with everything below it. The loaders sleep between batches: this is no measure of speed. One that is known to complain and then to wait for
+ * ever is watched for `watchedMs` after that.
+ */
+export async function load(context: TestContext, loader: Loader, { url, token, projectId }: Target, rootId: string, watchedMs?: number): Promise<Loaded> {
   const folder = await temporaryFolder(context)
   await symlink(required('STOWAGE_TEST_LOADERS', 'the node_modules folder with the loaders'), join(folder, 'node_modules'))
   const out = join(folder, 'out')
   await mkdir(out)
   await writeFile(join(folder, 'load.mjs'), `${ITERATORS[loader]}\n${LOAD}`)
-  await runClient(process.execPath, [join(folder, 'load.mjs')], { SERVER: url, PROJECT: projectId, ROOT: rootId, TOKEN: token, OUT: out, LIMIT: String(limitMs) })
+  await runClient(process.execPath, [join(folder, 'load.mjs')], { SERVER: url, PROJECT: projectId, ROOT: rootId, TOKEN: token, OUT: out, LIMIT: String(LIMIT_MS), WATCHED: String(watchedMs ?? '') })
   const [received, given, end] = await Promise.all(['received', 'given', 'end'].map((name) => readFile(join(out, name), 'utf8')))
   return { received: linesById(received), given: linesById(given), ...(JSON.parse(end) as Pick<Loaded, 'end' | 'missing' | 'complaints'>) }
 }

@@ -14,7 +14,7 @@ import { startServer as startCommand, newDataFolder, stowage } from '../cli/comm
 import { openService, type ServedOptions } from '../http/served.ts'
 
 const run = promisify(execFile)
-const CLIENT_TIMEOUT_MS = 240_000
+const CLIENT_TIMEOUT_MS = 540_000
 
 export interface TestServer extends AsyncDisposable {
   readonly url: string

@@ -7,7 +7,6 @@ import type { AddressInfo } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { SignJWT } from 'jose'
 import { filesystemBackend } from '../../adapters/filesystem.ts'
 import { memoryBackend } from '../../adapters/memory.ts'
@@ -15,6 +14,7 @@ import {
   type Access, type CommonServiceOptions, continueOnExpect, createObjectService, jwtAccess, type ObjectService, type Right, type StorageBackend,
 } from '../../src/index.ts'
 import { jsonUpload } from '../http/served.ts'
+import { eventually } from '../support/patience.ts'
 
 const ISSUER = 'https://issuer.example'
 const AUDIENCE = 'stowage-tests'
@@ -139,13 +139,14 @@ export async function storeText({ ask, project }: Side, text: string): Promise<u
 
 /** The answer for a graph once its plan is there: the first one does not wait for a plan that takes long. */
 export async function planned({ ask }: Side, path: string, init: RequestInit = {}): Promise<Response> {
-  for (let round = 0; round < 100; round++) {
-    const answer = await ask(path, init)
-    if (answer.headers.has('etag')) return answer
+  let answer = await ask(path, init)
+  await eventually(async () => {
+    if (answer.headers.has('etag')) return true
     await answer.arrayBuffer()
-    await sleep(50)
-  }
-  throw new Error(`${path} gets no plan`)
+    answer = await ask(path, init)
+    return false
+  }, `${path} gets a plan`)
+  return answer
 }
 
 /** A list of ids as the contract has it: a string that holds a JSON array. */

@@ -9,6 +9,7 @@ import { memoryBackend } from '../../adapters/memory.ts'
 import { type CommonServiceOptions, createObjectService, MB, type ObjectService, openAccess, StowageError, type StoredObject } from '../../src/index.ts'
 import { PlainObjectStore } from '../http/plain-object-store.ts'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import { contractList, filePart, linesOf, multipartUpload, onEverySide, store } from './sides.ts'
 
 /* What is offered beside the contract because real clients need it, one test for each entry. The clients themselves are in real-clients.test.ts. */
@@ -211,7 +212,7 @@ async function parsingHost(t: TestContext, parse: (bytes: Buffer) => unknown): P
 
 test('"a body that the host\'s own parser already consumed is a clear error or is used as parsed; it never hangs"', async (t) => {
   const ask = async (url: string, path: string, init: RequestInit): Promise<readonly [number, unknown]> => {
-    const answer = await Promise.race([fetch(`${url}${path}`, init), sleep(5_000, undefined, { ref: false })])
+    const answer = await Promise.race([fetch(`${url}${path}`, init), sleep(PATIENCE_MS, undefined, { ref: false })])
     assert.ok(answer, `${path} hangs`)
     return [answer.status, await answer.json()]
   }

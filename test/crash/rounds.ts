@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import type { Random } from '../../bench/model/random.ts'
 import { issueToken } from '../../src/access/token-store.ts'
+import { eventually } from '../support/patience.ts'
 import { Client } from './client.ts'
 import { Oracle } from './oracle.ts'
 import { PowerLoss } from './power-loss.ts'
@@ -91,7 +92,7 @@ class CrashedFolder {
 
   /** One life of the server, from its start to its violent end. */
   async round(round: number): Promise<readonly string[]> {
-    const { random } = this.#options
+    const { random, unsynced = false } = this.#options
     if (round > 0 && random.oneIn(CRASH_IN_START_ONCE_IN)) await this.#crashInStart()
     if (round > 0 && random.oneIn(CHECKED_ONCE_IN)) {
       const found = await this.#check()
@@ -102,7 +103,10 @@ class CrashedFolder {
       this.#waiting.push(...(await first))
       const loading = { isOn: true }
       const workers = Array.from({ length: 4 + random.below(3) }, () => this.#load(client, loading))
+      const acknowledgedBefore = this.oracle.acknowledgedUploads
       await sleep(random.below(LOAD_MS))
+      // The control must have something to lose, however slow the machine is.
+      if (unsynced) await eventually(() => this.oracle.acknowledgedUploads > acknowledgedBefore, 'an upload is acknowledged')
       await server.end('SIGKILL')
       loading.isOn = false
       await Promise.all(workers)

@@ -8,7 +8,7 @@ import { REPOSITORY } from '../../bench/server.ts'
 /** The built command; `npm run build` makes it. */
 const COMMAND: readonly string[] = [join(REPOSITORY, 'dist', 'src', 'cli', 'stowage.cjs')]
 const UNSYNCED_SERVER: readonly string[] = ['--import', 'tsx', new URL('./unsynced-server.ts', import.meta.url).pathname]
-const START_TIMEOUT_MS = 60_000
+const START_TIMEOUT_MS = 180_000
 
 export type Storage = 'filesystem' | 'level'
 

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import { Breather } from '../../src/decode/breather.ts'
 import { gunzip } from '../../src/decode/gunzip.ts'
+import { processorMs } from '../support/processor.ts'
 import { codeOf, errorOf, inChunks, randomFrom } from './support.ts'
 
 async function inflate(bytes: Uint8Array, { chunk = 65_536, bytesMax = 100_000_000 } = {}): Promise<Buffer> {
@@ -96,10 +97,10 @@ test('takes thousands of members, and refuses 100,000 quickly', async () => {
   const member = gzipSync('{},')
   const many = (count: number): Buffer => Buffer.concat(Array.from({ length: count }, () => member))
   assert.equal((await inflate(many(5_000))).length, 15_000)
-  const startedMs = performance.now()
+  const beganMs = processorMs()
   assert.equal(await codeOf(inflate(many(100_000))), 'invalid_gzip')
   for (const chunk of [7, 1_000]) assert.equal(await codeOf(inflate(many(10_001), { chunk })), 'invalid_gzip')
-  assert.ok(performance.now() - startedMs < 3_000)
+  assert.ok(processorMs() - beganMs < 10_000)
 })
 
 test('a consumer that leaves early ends the source', async () => {

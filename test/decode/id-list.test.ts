@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { type ObjectStreamRequest, decodeIdList, decodeObjectStreamRequest } from '../../src/decode/id-list.ts'
 import { type Limits, DEFAULT_LIMITS } from '../../src/limits.ts'
 import type { IdSet } from '../../src/object/id-set.ts'
+import { processorMs } from '../support/processor.ts'
 import { type Sent, codeOf, randomFrom, source } from './support.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
@@ -172,9 +173,9 @@ test('an aborted request ends', async () => {
 test('a list of 100,000 ids is read quickly', async () => {
   const list = Array.from({ length: 100_000 }, (_, i) => i.toString(16).padStart(32, '0'))
   const body = JSON.stringify({ objects: JSON.stringify(list) })
-  const startedMs = performance.now()
+  const beganMs = processorMs()
   assert.equal((await decodeIdList(source(body), DEFAULT_LIMITS, { signal })).size, list.length)
-  assert.ok(performance.now() - startedMs < 1_000)
+  assert.ok(processorMs() - beganMs < 5_000)
 })
 
 test('reads an object-stream request with and without a mask', async () => {

@@ -11,24 +11,27 @@ import { BOMB_INFLATED_MB } from './support.ts'
 interface Bound {
   readonly code: StowageErrorCode
   readonly grownMb: number
+  /** Processor time: hundreds of times what is measured, and a fraction of what work that grows with the square of the body would take. */
   readonly tookMs: number
 }
 
-const PARTS: Omit<Bound, 'code'> = { grownMb: 32, tookMs: 2_000 }
-const DEEP: Bound = { code: 'nesting_too_deep', grownMb: 8, tookMs: 100 }
+/** Of bodies of 50 MB, of 2 MB of empty gzip members, or of bombs of 1 MB that inflate to 1 GB. */
+const READ_BYTES_MAX = 500_000
+
+const EARLY: Omit<Bound, 'code'> = { grownMb: 32, tookMs: 10_000 }
 /**
  * What is inflated is garbage as soon as it is scanned, and V8 lets 64 MB of external memory come together before it collects any: a third of
  * what the bombs inflate to shows that none is kept.
  */
-const GZIP: Omit<Bound, 'code'> = { grownMb: BOMB_INFLATED_MB / 3, tookMs: 10_000 }
+const GZIP: Omit<Bound, 'code'> = { grownMb: BOMB_INFLATED_MB / 3, tookMs: 60_000 }
 
 const BOUNDS: Record<string, Bound> = {
-  'empty parts': { code: 'invalid_multipart', ...PARTS },
-  'tiny files': { code: 'too_many_parts', ...PARTS },
-  'large headers': { code: 'part_header_too_large', ...PARTS },
-  'endless header': { code: 'part_header_too_large', ...PARTS },
-  brackets: DEEP,
-  nesting: DEEP,
+  'empty parts': { code: 'invalid_multipart', ...EARLY },
+  'tiny files': { code: 'too_many_parts', ...EARLY },
+  'large headers': { code: 'part_header_too_large', ...EARLY },
+  'endless header': { code: 'part_header_too_large', ...EARLY },
+  brackets: { code: 'nesting_too_deep', ...EARLY },
+  nesting: { code: 'nesting_too_deep', ...EARLY },
   members: { code: 'invalid_gzip', ...GZIP },
   'nested gzip': { code: 'invalid_gzip', ...GZIP },
   'bomb of spaces': { code: 'inflated_too_large', ...GZIP },
@@ -36,9 +39,8 @@ const BOUNDS: Record<string, Bound> = {
   'bomb of one object': { code: 'object_too_large', ...GZIP },
 }
 
-/** Times have slack for a machine that does other things as well. */
-const SLACK = 3
-const HELD_MS_MAX = 20 * SLACK
+/** Of the time of an upload that takes long. Whatever the machine is, one that let nobody else go on would hold the loop for all of it. */
+const HELD_SHARE_MAX = 1 / 4
 
 test('hostile uploads end early, in little memory, and leave the event loop to others', async () => {
   const child = fileURLToPath(new URL('./hostile-uploads.ts', import.meta.url))
@@ -52,11 +54,12 @@ test('hostile uploads end early, in little memory, and leave the event loop to o
     outcomes.map(({ name }) => name),
     Object.keys(BOUNDS),
   )
-  for (const { name, code, grownBytes, tookMs, heldMs } of outcomes) {
+  for (const { name, code, readBytes, grownBytes, tookMs, heldMs } of outcomes) {
     const bound = BOUNDS[name]
     assert.equal(code, bound.code, name)
+    assert.ok(readBytes <= READ_BYTES_MAX, `${name}: read ${readBytes} bytes`)
     assert.ok(grownBytes <= bound.grownMb * MB, `${name}: memory grew by ${grownBytes} bytes`)
-    assert.ok(tookMs <= bound.tookMs * SLACK, `${name}: took ${tookMs} ms`)
-    assert.ok(heldMs <= HELD_MS_MAX, `${name}: held the loop for ${heldMs} ms`)
+    assert.ok(tookMs <= bound.tookMs, `${name}: took ${tookMs} ms`)
+    if (code === 'inflated_too_large') assert.ok(heldMs <= tookMs * HELD_SHARE_MAX, `${name}: held the loop for ${heldMs} of ${tookMs} ms`)
   }
 })

@@ -1,24 +1,49 @@
 import assert from 'node:assert/strict'
+import { PassThrough } from 'node:stream'
+import { finished } from 'node:stream/promises'
 import { test } from 'node:test'
 import { createGunzip, gunzipSync } from 'node:zlib'
 import { emit, type EmitOptions } from '../../src/emit/emit.ts'
+import { eventually } from '../support/patience.ts'
 import { collected, madeObjects, madeSelection } from './made-selection.ts'
 
 const signal = new AbortController().signal
 const LINE = ':heartbeat\n'
-const heartbeat = { intervalMs: 20, line: Buffer.from(LINE) }
+const heartbeat = { intervalMs: 5, line: Buffer.from(LINE) }
 
 function textOptions(coding: 'gzip' | 'identity'): EmitOptions {
   return { format: 'text', coding, heartbeat }
 }
 
+/** As a source that is slow: it goes on when the reader has got two more. */
+async function twoMoreHeartbeats(told: { readonly text: string }): Promise<void> {
+  const heartbeats = (): number => told.text.split(LINE).length
+  const enough = heartbeats() + 2
+  await eventually(() => heartbeats() >= enough, 'heartbeats come while nothing else does')
+}
+
+/** What a reader can make of each piece as it comes. */
+async function* textsOf(sent: AsyncIterable<Uint8Array>, coding: 'gzip' | 'identity'): AsyncGenerator<string> {
+  const reader = coding === 'gzip' ? createGunzip() : new PassThrough()
+  let text = ''
+  reader.on('data', (bytes: Buffer) => (text += bytes.toString()))
+  for await (const buffer of sent) {
+    await new Promise((resolve) => reader.write(buffer, resolve))
+    yield text
+    text = ''
+  }
+  await finished(reader.end())
+  yield text
+}
+
 test('a slow source gets heartbeats between its lines, in both codings, with and without a plan', async () => {
   for (const shape of [{ linesEach: 2 }, { planned: true }]) {
     for (const coding of ['gzip', 'identity'] as const) {
-      const made = await madeSelection(madeObjects(40), { ...shape, delayMs: 70, blockBytes: 1_500 })
-      const sent = await collected(emit(made.selection, textOptions(coding), { signal }))
-      const parts = (coding === 'gzip' ? gunzipSync(sent) : sent).toString().split(LINE)
-      assert.ok(parts.length >= 3, `${parts.length - 1} heartbeats`)
+      const told = { text: '' }
+      const made = await madeSelection(madeObjects(40), { ...shape, before: () => twoMoreHeartbeats(told), blockBytes: 1_500 })
+      for await (const text of textsOf(emit(made.selection, textOptions(coding), { signal }), coding)) told.text += text
+      const parts = told.text.split(LINE)
+      assert.ok(parts.length > 2, `${parts.length - 1} heartbeats`)
       assert.equal(parts.join(''), made.text.toString())
       for (const part of parts) assert.ok(part === '' || part.endsWith('\n'))
     }
@@ -34,14 +59,12 @@ test('a quick source gets none', async () => {
 })
 
 test('in gzip a heartbeat brings everything that was held back', async () => {
-  const made = await madeSelection(madeObjects(30), { delayMs: 60, blockBytes: 300, linesEach: 2 })
-  const gunzip = createGunzip()
-  let seen = ''
-  gunzip.on('data', (bytes: Buffer) => (seen += bytes.toString()))
+  const told = { text: '' }
+  const made = await madeSelection(madeObjects(30), { before: () => twoMoreHeartbeats(told), blockBytes: 300, linesEach: 2 })
   let objectsBeforeTheEnd = 0
-  for await (const buffer of emit(made.selection, textOptions('gzip'), { signal })) {
-    await new Promise((resolve) => gunzip.write(buffer, resolve))
-    if (made.open > 0) objectsBeforeTheEnd = seen.replaceAll(LINE, '').split('\n').length
+  for await (const text of textsOf(emit(made.selection, textOptions('gzip'), { signal }), 'gzip')) {
+    told.text += text
+    if (made.open > 0) objectsBeforeTheEnd = told.text.replaceAll(LINE, '').split('\n').length
   }
   assert.ok(objectsBeforeTheEnd > 3, `${objectsBeforeTheEnd} objects`)
 })

@@ -20,6 +20,8 @@ export interface MadeOptions {
   readonly failAt?: number
   /** Milliseconds before each batch or buffer. */
   readonly delayMs?: number
+  /** What each batch or buffer waits for. */
+  readonly before?: () => Promise<void>
 }
 
 /** A selection over objects in memory, and what was done with it. */
@@ -141,6 +143,7 @@ async function* followed<T>(made: Omit<Made, 'selection'>, values: readonly T[],
     for (const [i, value] of values.entries()) {
       made.pulls++
       if (options.delayMs !== undefined) await aborted(options.delayMs, signal)
+      await options.before?.()
       signal.throwIfAborted()
       if (i === options.failAt) throw new Error('the disk is gone')
       yield value

@@ -5,6 +5,7 @@ import { test, type TestContext } from 'node:test'
 import pino from 'pino'
 import { memoryBackend } from '../../adapters/memory.ts'
 import { EVENT_CHANNELS, type Logger, type ServiceEvent, StowageError } from '../../src/index.ts'
+import { eventually } from '../support/patience.ts'
 import { bothCores, idList, jsonUpload, openService, served, type ServedOptions } from '../http/served.ts'
 
 const SECRET = 'secret-text-of-an-object'
@@ -18,9 +19,8 @@ async function told(t: TestContext, options: ServedOptions = {}): Promise<{ url:
 }
 
 /** An answer may reach its client a moment before the server notes that it is over. */
-async function until(isThere: () => boolean): Promise<void> {
-  for (let round = 0; round < 500 && !isThere(); round++) await new Promise((resolve) => setTimeout(resolve, 2))
-  assert.ok(isThere(), 'it was not told')
+function until(isThere: () => boolean): Promise<void> {
+  return eventually(isThere, 'it is told')
 }
 
 test('an upload and a download are told with their counts, bytes and request, and no text of an object', async (t) => {

@@ -15,19 +15,28 @@ const ABORTED = Number(process.env.STOWAGE_ABORTED_UPLOADS ?? 500)
 const ABORTED_AT_ONCE = 25
 const WARM_ABORTED = 300
 const ABORTED_GROWTH_BYTES_MAX = 8_000_000
-const SLOW_CLIENTS = 500
+/** Of each host, all of them at once: 500, or as many as this process may have open files for. */
+const SLOW_CLIENTS = Math.min(500, Math.floor((openFilesMax() - 200) / HOSTS.length))
 const SLOW_GROWTH_BYTES_MAX = 64 * MB
 const STALL_TIMEOUT_MS = 3_000
 const HEADERS_TIMEOUT_MS = 2_000
-/** Each time limit above, and what a machine takes that has other work. */
-const CLOSED_WITHIN_MS = 45_000
-const LOAD_MEMORY_BYTES_MAX = 400 * MB
+/** Node looks for headers that are late every 30 s; what is never cut off takes longer. */
+const CLOSED_WITHIN_MS = 150_000
+/** A third more than 400 MB, since V8 lets 64 MB of garbage outside the heap come together, and each core has a thread that compresses. */
+const LOAD_MEMORY_BYTES_MAX = 600 * MB
+/** When all is over and garbage was collected: caches, and no more than that. */
+const LOAD_HELD_BYTES_MAX = 128 * MB
 /** 100 ms, with the slack of three times that times have in tests. */
 const LOOP_P99_MS_MAX = 300
 
 const head = (method: string, path: string, headers: string): string => `${method} ${PREFIX}${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
 const UPLOAD_HEAD = head('POST', '/objects/p', 'Content-Type: application/json\r\nContent-Length: 1000000\r\n')
 const SENT = Buffer.from(`${UPLOAD_HEAD}[{"id":"a","text":"${'x'.repeat(64_000)}`)
+
+function openFilesMax(): number {
+  const { userLimits } = process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: number | 'unlimited' } } }
+  return Number(userLimits?.open_files?.soft ?? Infinity) || Infinity
+}
 
 async function connected(port: number): Promise<Socket> {
   const socket = connect(port, '127.0.0.1').on('error', () => undefined)
@@ -97,6 +106,7 @@ test(`case 19: ${SLOW_CLIENTS} slow clients of each kind at once are cut off in 
       for (const { got } of ended) assert.match(got(), answer, kind)
     }
     const after = await host.holdings()
+    t.diagnostic(`${after.heldBytes - before.heldBytes} bytes`)
     assert.ok(after.heldBytes - before.heldBytes < SLOW_GROWTH_BYTES_MAX, `${after.heldBytes - before.heldBytes} bytes more are held`)
     // The server of Hono prints that an answer broke off.
     await host.end(style === 'fetch' ? /nothing was read for/ : undefined)
@@ -107,10 +117,12 @@ for (const { name } of HOSTS) {
   test(`case 27: ${name}: 32 uploads and 32 downloads for ${LOAD_MS / 1_000} s in bounded memory, with a responsive event loop`, async (t) => {
     const host = await hostProcess(t, name)
     const load = await loadFor(host, LOAD_MS)
-    const { rssBytesMax, loopP99Ms } = await host.holdings()
-    t.diagnostic(`${load.uploads} uploads, ${load.downloads} downloads; ${(rssBytesMax / MB).toFixed(0)} MB at most; event loop p99 ${loopP99Ms.toFixed(0)} ms`)
+    const { heldBytes, rssBytesMax, loopP99Ms } = await host.holdings()
+    const megabytes = [rssBytesMax, heldBytes].map((bytes) => `${(bytes / MB).toFixed(0)} MB`)
+    t.diagnostic(`${load.uploads} uploads, ${load.downloads} downloads; ${megabytes[0]} at most, ${megabytes[1]} held afterwards; event loop p99 ${loopP99Ms.toFixed(0)} ms`)
     assert.ok(load.uploads >= 32 && load.downloads >= 32, JSON.stringify(load))
     assert.ok(rssBytesMax < LOAD_MEMORY_BYTES_MAX, `${rssBytesMax} bytes at most`)
+    assert.ok(heldBytes < LOAD_HELD_BYTES_MAX, `${heldBytes} bytes are held afterwards`)
     assert.ok(loopP99Ms < LOOP_P99_MS_MAX, `event loop p99 ${loopP99Ms} ms`)
     await host.end()
   })

@@ -1,10 +1,11 @@
 import { readFileSync } from 'node:fs'
+import { processorMs } from '../support/processor.ts'
 
 const TICK_MS = 5
 
 /**
- * How late the event loop is, less the time for which its thread was ready to run and had no processor: that is other processes' doing. Where the
- * system does not tell that time, all of it counts.
+ * How late the event loop is, as far as that is the process's own doing: less the time for which its thread was ready to run and had no processor,
+ * where the system tells that, and never more than the processor time that the process used meanwhile.
  */
 export class LoopWatch {
   #lateMs: number[] = []
@@ -13,12 +14,13 @@ export class LoopWatch {
   start(): void {
     clearInterval(this.#timer)
     this.#lateMs = []
-    let [atMs, waitedMs] = [performance.now(), queuedMs()]
+    let [atMs, waitedMs, usedMs] = [performance.now(), queuedMs(), processorMs()]
     this.#timer = setInterval(() => {
-      const [nowMs, nowWaitedMs] = [performance.now(), queuedMs()]
-      this.#lateMs.push(Math.max(0, nowMs - atMs - TICK_MS - (nowWaitedMs - waitedMs)))
+      const [nowMs, nowWaitedMs, nowUsedMs] = [performance.now(), queuedMs(), processorMs()]
+      this.#lateMs.push(Math.max(0, Math.min(nowMs - atMs - TICK_MS - (nowWaitedMs - waitedMs), nowUsedMs - usedMs)))
       atMs = nowMs
       waitedMs = nowWaitedMs
+      usedMs = nowUsedMs
     }, TICK_MS)
   }
 

@@ -5,18 +5,16 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { promisify } from 'node:util'
-
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
 import { HOSTS } from '../mounts/hosts.ts'
+import { eventually } from '../support/patience.ts'
 import { hostProcess, type HostProcess, temporaryFolder } from './process.ts'
 
 /* Case 23 through every mount: a machine that has no room, no open files, or no working disk any more. */
 
 const run = promisify(execFile)
 const DISK_MB = 32
-const ROOM_IS_SEEN_WITHIN_MS = 5_000
 /** So large that a batch becomes a file of its own, and is not put beside the records. */
 const OBJECT_BYTES = 400_000
 const OBJECTS_A_BATCH = 3
@@ -58,9 +56,15 @@ async function readable({ url }: HostProcess, acknowledged: readonly Held[], ref
   assert.deepEqual(Object.values(held).filter((isHeld) => isHeld), [])
 }
 
-async function smallDisk(t: TestContext): Promise<string> {
+/** A file system of its own, small enough to fill; only the superuser of a Linux may have one. */
+async function smallDisk(t: TestContext): Promise<string | undefined> {
   const path = await mkdtemp(join(tmpdir(), 'stowage-disk-'))
-  await run('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MB}m`, 'tmpfs', path])
+  try {
+    await run('mount', ['-t', 'tmpfs', '-o', `size=${DISK_MB}m`, 'tmpfs', path])
+  } catch {
+    await rm(path, { recursive: true })
+    return undefined
+  }
   t.after(async () => {
     await run('umount', ['-l', path])
     await rm(path, { recursive: true })
@@ -71,6 +75,7 @@ async function smallDisk(t: TestContext): Promise<string> {
 for (const { name } of HOSTS) {
   test(`case 23: ${name}: a full disk is 507, what was acknowledged is readable, and it goes on once there is room`, async (t) => {
     const disk = await smallDisk(t)
+    if (disk === undefined) return t.skip('needs the right to mount a tmpfs')
     const host = await hostProcess(t, name, { path: `${disk}/data` })
     const acknowledged: Held[] = []
     const { status, code, refused } = await uploadUntilRefused(host, acknowledged)
@@ -78,14 +83,11 @@ for (const { name } of HOSTS) {
     assert.ok(acknowledged.length >= 2 * OBJECTS_A_BATCH, `${acknowledged.length} objects fitted`)
     await readable(host, acknowledged, refused)
     await run('mount', ['-o', `remount,size=${2 * DISK_MB}m`, disk])
-    const startedAtMs = performance.now()
-    for (;;) {
+    await eventually(async () => {
       const again = await upload(host, refused)
       await again.arrayBuffer()
-      if (again.status === 200) break
-      assert.ok(performance.now() - startedAtMs < ROOM_IS_SEEN_WITHIN_MS, `still ${again.status}`)
-      await sleep(50)
-    }
+      return again.status === 200
+    }, 'the room is seen')
     await readable(host, [...acknowledged, ...refused])
     await host.end()
   })

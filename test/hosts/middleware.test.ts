@@ -17,6 +17,7 @@ import { fastifyMount } from '../../src/mounts/fastify.ts'
 import { koaMount } from '../../src/mounts/koa.ts'
 import { ask, type Sent } from '../mounts/ask.ts'
 import { listen } from '../mounts/hosts.ts'
+import { eventually } from '../support/patience.ts'
 
 const ORIGIN = 'https://viewer.example'
 const USERS: Readonly<Record<string, Principal>> = { ada: { subject: 'ada', projects: { p: 'write' } }, bob: { subject: 'bob', projects: { q: 'read' } } }
@@ -137,7 +138,7 @@ for (const [name, open] of HOSTED) {
     // Hosts that strip their mount's path from a Request leave nothing of it.
     const seen = name === 'hono' ? PATH : `/models${PATH}`
     assert.deepEqual(paths.slice(0, 3), [seen, seen, seen])
-    for (let round = 0; round < 100 && lines.length < 6; round++) await new Promise((resolve) => setTimeout(resolve, 5))
+    await eventually(() => lines.length >= 6, 'the host has logged all of them')
     assert.deepEqual([lines[0], lines[2], lines[5]], [`GET /models${PATH} 200`, `GET /models${PATH} 401`, 'POST /models/objects/p 200'])
   })
 

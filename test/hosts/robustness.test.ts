@@ -15,10 +15,10 @@ import { errorOf, idList, jsonUpload, openService, rawExchange, type ServedOptio
 import { WatchedStore } from '../http/watched-store.ts'
 import { ask } from '../mounts/ask.ts'
 import { errorText, type Host, HOSTS, listen } from '../mounts/hosts.ts'
+import { closesByItself, eventually } from '../support/patience.ts'
 
 const PREFIX = '/models'
 const LIMITS = { requestBytesMax: 1_000_000, objectBytesMax: 600_000 }
-const FREED_WITHIN_MS = 5_000
 const OBJECT_BYTES = 500_000
 const LARGE = Array.from({ length: 24 }, (_, n) => ({ id: `o${n}`, text: 'x'.repeat(OBJECT_BYTES) }))
 
@@ -39,21 +39,6 @@ async function opened(t: TestContext, host: Host, options: ServedOptions): Promi
 /** A test for each host, with a service of its own. */
 function onEachHost(name: string, options: ServedOptions, check: (open: Open) => Promise<void>): void {
   for (const host of HOSTS) void test(`${host.name}: ${name}`, async (t) => check(await opened(t, host, options)))
-}
-
-async function eventually(condition: () => boolean, what: string): Promise<void> {
-  const startedAtMs = performance.now()
-  while (!condition()) {
-    assert.ok(performance.now() - startedAtMs < FREED_WITHIN_MS, what)
-    await new Promise((resolve) => setTimeout(resolve, 5))
-  }
-}
-
-/** Closing waits for whatever is under way, so that it shows what was not freed. */
-async function nothingUnderWay(service: ObjectService<never>): Promise<void> {
-  const startedAtMs = performance.now()
-  await service.close({ graceMs: 20_000 })
-  assert.ok(performance.now() - startedAtMs < FREED_WITHIN_MS, 'something is still under way')
 }
 
 async function sending(port: number, text: string): Promise<Socket> {
@@ -103,7 +88,7 @@ for (const errors of ['answer', 'next'] as const) {
     const answer = await rawExchange(port, [UPLOAD_HEAD.replace('Host: x', 'Host: x\r\nConnection: close'), ...Array.from({ length: 28 }, () => piece), '0\r\n\r\n'])
     assert.match(answer, /^HTTP\/1\.1 413 /, host.name)
     assert.ok(answer.includes(expected), answer)
-    await nothingUnderWay(service)
+    await closesByItself(service)
   })
 }
 
@@ -130,7 +115,7 @@ void test('hono by a route, not by mount(), leaves the body alone', async (t) =>
   const port = await listen(t, createAdaptorServer({ fetch: hono.fetch }) as Server, service)
   assert.deepEqual(await expecting(port, 3_000_000, ' '.repeat(3_000_000)), { continued: false, status: 413 })
   assert.deepEqual(await expecting(port, 12, '[{"id":"a"}]'), { continued: true, status: 200 })
-  await nothingUnderWay(service)
+  await closesByItself(service)
 })
 
 onEachHost('a client that goes away, up or down, frees everything', { store: full, limits: LIMITS }, async ({ port, service }) => {
@@ -143,7 +128,7 @@ onEachHost('a client that goes away, up or down, frees everything', { store: ful
   assert.equal(full.gets, 1, 'the answer is under way')
   reading.destroy()
   await eventually(() => full.gets === 0, 'sending ends')
-  await nothingUnderWay(service)
+  await closesByItself(service)
   assert.equal((await ask(port, { path: `${PREFIX}/objects/p/a` })).status, 503)
 })
 
@@ -158,7 +143,7 @@ async function slowClients({ port, url, service }: Open): Promise<void> {
   const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await fetch(`${url}/objects/p/o1/single`, { method: 'HEAD' })).status))
   assert.deepEqual(new Set(statuses), new Set([200]))
   await eventually(() => full.gets === 0, 'slow readers are given up')
-  await nothingUnderWay(service)
+  await closesByItself(service)
   for (const reader of readers) reader.resume()
   await Promise.all(closed)
 }
@@ -218,5 +203,5 @@ void test('a client that was gone before the mount had its turn holds nothing up
     socket.destroy()
   }
   await eventually(() => passed === 1, 'the middleware before the mount goes on')
-  await nothingUnderWay(service)
+  await closesByItself(service)
 })

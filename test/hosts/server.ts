@@ -8,9 +8,11 @@ import { filesystemBackend } from '../../adapters/filesystem.ts'
 import { continueOnExpect, createObjectService, openAccess } from '../../src/index.ts'
 import { HOSTS } from '../mounts/hosts.ts'
 import { LoopWatch } from './loop-watch.ts'
-import type { Command, Holdings, ServerSettings } from './settings.ts'
+import type { Command, Holdings, ServerSettings, Told } from './settings.ts'
 
 /* A process of its own, started by `process.ts`: one mount over a data folder. It tells what it holds, and can be made to fail as a machine fails. */
+
+const KEEP_ALIVE_MS = 300_000
 
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
@@ -25,6 +27,8 @@ const service = createObjectService({
 await service.ready()
 const server = await host.open(service, prefix)
 continueOnExpect(server, service)
+// A test that takes all files has only the connection that is open already, however long it takes to use it.
+server.keepAliveTimeout = KEEP_ALIVE_MS
 if (headersTimeoutMs !== undefined) server.headersTimeout = headersTimeoutMs
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
@@ -54,18 +58,18 @@ async function holdings(): Promise<Holdings> {
   return { heldBytes: heapUsed + external, rssBytes: rss, rssBytesMax: process.resourceUsage().maxRSS * 1_024, loopP99Ms: loop.p99Ms(), connections }
 }
 
-const COMMANDS: Readonly<Record<Command, () => unknown>> = {
+const COMMANDS: Readonly<Record<Told, () => unknown>> = {
   holdings,
   'watch loop': () => loop.start(),
   'take all files': takeAllFiles,
   'give files back': () => taken.splice(0).forEach((file) => closeSync(file)),
   'fail syncs': () => (fileMethods.sync = () => Promise.reject(Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' }))),
   'let syncs be': () => (fileMethods.sync = realSync),
-  close: () => service.close({ graceMs: 20_000 }),
 }
 
 process.on('message', (command: Command) => {
-  void Promise.resolve(COMMANDS[command]()).then((answer) => process.send?.({ answer: command === 'holdings' ? answer : null }))
+  const done = typeof command === 'string' ? COMMANDS[command]() : service.close(command.close)
+  void Promise.resolve(done).then((answer) => process.send?.({ answer: command === 'holdings' ? answer : null }))
 })
 process.once('disconnect', () => process.exit())
 process.send?.({ port: (server.address() as AddressInfo).port })

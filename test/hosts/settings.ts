@@ -22,4 +22,5 @@ export interface Holdings {
   readonly connections: number
 }
 
-export type Command = 'holdings' | 'watch loop' | 'take all files' | 'give files back' | 'fail syncs' | 'let syncs be' | 'close'
+export type Told = 'holdings' | 'watch loop' | 'take all files' | 'give files back' | 'fail syncs' | 'let syncs be'
+export type Command = Told | { readonly close: { readonly graceMs: number } }

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { isUnmodified, requestedRange } from '../../src/http/conditional.ts'
 import { StowageError } from '../../src/index.ts'
+import { eventually } from '../support/patience.ts'
 import { type Ask, bothCores, errorOf, jsonUpload } from './served.ts'
 
 const ETAG = '"digest-text-gzip"'
@@ -40,12 +41,7 @@ const MODEL = [{ id: 'root', children: [1, 2, 3].map((n) => ({ referencedId: `c$
 /** Uploads the model and asks once more until its plan is there, which fixes every byte. */
 async function plannedModel(ask: Ask): Promise<void> {
   await (await ask('/objects/p', jsonUpload(MODEL))).arrayBuffer()
-  for (let round = 0; round < 200; round++) {
-    const answer = await ask('/objects/p/root', { method: 'HEAD' })
-    if (answer.headers.has('etag')) return
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  assert.fail('no plan was made')
+  await eventually(async () => (await ask('/objects/p/root', { method: 'HEAD' })).headers.has('etag'), 'the graph has a plan')
 }
 
 const VARIANTS: readonly { readonly path: string; readonly headers: Readonly<Record<string, string>> }[] = [

@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
-import { spawn } from 'node:child_process'
+import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
 import { request } from 'node:http'
-import { connect } from 'node:net'
+import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
+import { eventually } from '../support/patience.ts'
 import { errorOf, openService, rawExchange, served } from './served.ts'
 
 const MB = 1_048_576
@@ -52,10 +53,10 @@ test('fetch sees the 413 while it still sends, whether or not it told the length
   }
 })
 
-test('curl sees the 413 while it still sends', async (t) => {
+test('curl sees the 413 while it still sends', { skip: spawnSync('curl', ['--version']).status !== 0 && 'there is no curl here' }, async (t) => {
   const { url } = await served(t, limited)
   for (const headers of [[], ['-H', 'Transfer-Encoding: chunked'], ['-H', 'Expect:'], ['-H', 'Expect:', '-H', 'Transfer-Encoding: chunked']]) {
-    const curl = spawn('curl', ['-sS', '-o', '-', '-w', '%{http_code}', '-H', 'Content-Type: application/json', ...headers, '--data-binary', '@-', `${url}/objects/p`])
+    const curl = spawn('curl', ['-sS', '--noproxy', '*', '-o', '-', '-w', '%{http_code}', '-H', 'Content-Type: application/json', ...headers, '--data-binary', '@-', `${url}/objects/p`])
     curl.stdin.on('error', () => undefined)
     let output = ''
     curl.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
@@ -78,7 +79,8 @@ test('a client that blocks until its whole body is out reads the 413, up to twic
 })
 
 test('an endless body is cut off: not much more than twice the limit is read', async (t) => {
-  const { port } = await served(t, limited)
+  const { port, server } = await served(t, limited)
+  const accepted = once(server, 'connection') as Promise<[Socket]>
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => undefined).resume()
   socket.write('POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n')
@@ -88,12 +90,11 @@ test('an endless body is cut off: not much more than twice the limit is read', a
     while (!socket.destroyed && socket.write(chunk));
   }
   socket.on('drain', send)
-  const startedAtMs = performance.now()
   send()
   await closed
-  assert.ok(performance.now() - startedAtMs < 10_000)
-  // What the system buffers on both sides comes on top of what was read.
-  assert.ok(socket.bytesWritten < 2 * LIMITS.requestBytesMax + 16 * MB, `${socket.bytesWritten} bytes were taken`)
+  const [{ bytesRead }] = await accepted
+  // Framing, and what has been read when it turns out to be enough, come on top.
+  assert.ok(bytesRead < 2 * LIMITS.requestBytesMax + MB, `${bytesRead} bytes were read`)
 })
 
 test('a refusal of any kind arrives while the client sends', async (t) => {
@@ -129,6 +130,5 @@ test('the fetch core answers 413 and lets go of the body', async (t) => {
   const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body, duplex: 'half' } as RequestInit
   const answer = await service.fetch(new Request('http://x/objects/p', init))
   assert.equal((await errorOf(answer)).status, 413)
-  for (let round = 0; round < 100 && !cancelled; round++) await new Promise((resolve) => setTimeout(resolve, 10))
-  assert.ok(cancelled)
+  await eventually(() => cancelled, 'the body is let go')
 })

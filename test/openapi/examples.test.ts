@@ -4,6 +4,7 @@ import { openApiDocument } from '../../src/openapi/document.ts'
 import { DOOR, PROJECT_ID, ROOT, ROOT_ID, WALL } from '../../src/openapi/objects/examples.ts'
 import { jsonUpload, served } from '../http/served.ts'
 import { ask, type Answered, type Sent } from '../mounts/ask.ts'
+import { eventually } from '../support/patience.ts'
 import { Conformance } from './conformance.ts'
 import { exampleAnswer, exampleRequests } from './requests.ts'
 
@@ -12,12 +13,8 @@ const conformance = new Conformance(openApiDocument({ prefix: '' }))
 async function withModel(t: TestContext, cors: boolean): Promise<(sent: Sent) => Promise<Answered>> {
   const { port, service } = await served(t, cors ? { cors: { origins: ['https://viewer.example'], credentials: true } } : {})
   await service.fetch(new Request(`http://in.process/objects/${PROJECT_ID}`, jsonUpload([ROOT, WALL, DOOR])))
-  for (let round = 0; round < 200; round++) {
-    const { headers } = await ask(port, { method: 'HEAD', path: `/objects/${PROJECT_ID}/${ROOT_ID}` })
-    if ('etag' in headers) return (sent) => ask(port, sent)
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
-  throw new Error('no plan was made')
+  await eventually(async () => 'etag' in (await ask(port, { method: 'HEAD', path: `/objects/${PROJECT_ID}/${ROOT_ID}` })).headers, 'the graph has a plan')
+  return (sent) => ask(port, sent)
 }
 
 for (const cors of [false, true]) {

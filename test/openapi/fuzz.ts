@@ -6,6 +6,7 @@ import { openApiDocument } from '../../src/openapi/document.ts'
 import type { StowageError } from '../../src/index.ts'
 import { behindPort, jsonUpload, rawExchange, type Served } from '../http/served.ts'
 import { type Answered, ask, type Sent } from '../mounts/ask.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import { hostileRequests, validRequests } from './arbitrary-requests.ts'
 import { Conformance } from './conformance.ts'
 import { FuzzedAutomation } from './fuzzed-automation.ts'
@@ -19,7 +20,7 @@ export interface FuzzOptions {
 }
 
 /** Far more than any of these small requests needs, also on a machine that is busy. */
-const ANSWER_MS_MAX = 10_000
+const ANSWER_MS_MAX: number = PATIENCE_MS
 const STALL_TIMEOUT_MS = 500
 const BROKEN_SHARE = 0.1
 /** What a request that follows the document may be answered with, as ids and versions are made up. */

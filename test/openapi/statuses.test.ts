@@ -6,6 +6,7 @@ import { DOOR, PROJECT_ID, ROOT, ROOT_ID, UNKNOWN_ID, WALL } from '../../src/ope
 import { PlainObjectStore } from '../http/plain-object-store.ts'
 import { idList, jsonUpload, type Served, served, type ServedOptions } from '../http/served.ts'
 import { ask, type Sent } from '../mounts/ask.ts'
+import { eventually } from '../support/patience.ts'
 import { Conformance, type Found } from './conformance.ts'
 import { exampleRequests } from './requests.ts'
 
@@ -76,12 +77,13 @@ async function provoke(t: TestContext, found: Found, provocation: Provocation): 
   await service.fetch(new Request(`http://in.process/objects/${PROJECT_ID}`, jsonUpload(model)))
   await before?.(running)
   const sent = change(exampleRequests(conformance, found)[0].sent)
-  for (let round = 0; ; round++) {
-    const answered = await ask(port, sent)
-    const waitsForPlan = found.template === '/objects/{projectId}/{objectId}' && answered.status === 200 && !('etag' in answered.headers) && round < 200
-    if (!waitsForPlan) return answered
-    await new Promise((resolve) => setTimeout(resolve, 10))
-  }
+  let answered = await ask(port, sent)
+  await eventually(async () => {
+    const waitsForPlan = found.template === '/objects/{projectId}/{objectId}' && answered.status === 200 && !('etag' in answered.headers)
+    if (waitsForPlan) answered = await ask(port, sent)
+    return !waitsForPlan
+  }, 'the graph has a plan')
+  return answered
 }
 
 for (const found of conformance.operations()) {

@@ -6,7 +6,8 @@ import { test, type TestContext } from 'node:test'
 import { automation } from '../../src/automation-server/index.ts'
 import { type Access, openAccess } from '../../src/index.ts'
 import { pages, sessionKeyFromFolder } from '../../src/pages/index.ts'
-import { definition, eventually, inProcess, waiting } from '../automation-server/support.ts'
+import { eventually } from '../support/patience.ts'
+import { definition, inProcess, waiting } from '../automation-server/support.ts'
 import { paged, signedIn, textOf, tokenFor, Visitor, withVersion } from './support.ts'
 
 const HOURS_12_MS = 12 * 3_600_000
@@ -70,7 +71,7 @@ test('the token of a run opens no page', async (t) => {
   const { automations, runs } = parts.extension.project('p')
   const { id } = await automations.create({ name: 'a', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
   await runs.start(id)
-  await eventually(async () => runToken !== '')
+  await eventually(async () => runToken !== '', 'the run has its token')
   const visitor = new Visitor(parts.service)
   assert.equal((await visitor.post('/web/sign-in', { token: runToken })).status, 422)
   assert.equal((await visitor.get('/web', { authorization: `Bearer ${runToken}` })).status, 403)
@@ -120,7 +121,7 @@ test('the cookie is worth nothing to the API, but for the events of a run and fo
   const { automations, runs } = parts.extension.project('p')
   const { id } = await automations.create({ name: 'a', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
   const run = await runs.start(id)
-  await eventually(async () => (await runs.get(run.id)).artifacts.length === 1)
+  await eventually(async () => (await runs.get(run.id)).artifacts.length === 1, 'its file is there')
   const visitor = await signedIn(parts.service)
   const api = '/api/v1/projects/p'
   for (const path of [`${api}/models`, `${api}/runs/${run.id}`, `${api}/runs/${run.id}/results`, '/objects/p/root/single', '/objects/p/root']) assert.equal((await visitor.get(path)).status, 401, path)

@@ -6,7 +6,8 @@ import type { RunExecutor } from '../../src/automation-server/index.ts'
 import { memoryBackend } from '../../adapters/memory.ts'
 import type { StorageBackend } from '../../src/index.ts'
 import { hooked } from '../store/failures.ts'
-import { definition, eventually, inProcess, reporting, waiting } from '../automation-server/support.ts'
+import { eventually } from '../support/patience.ts'
+import { definition, inProcess, reporting, waiting } from '../automation-server/support.ts'
 import { type Paged, paged, type PagedOptions, type Shown, signedIn, textOf, tokenFor, uploadObjects, Visitor, withVersion } from './support.ts'
 
 const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
@@ -82,7 +83,7 @@ function assertPage(path: string, { status, headers, html }: Shown): void {
 
 test('every page that a link leads to is there, whatever it is about is called', async (t) => {
   const { service, extension, runId, automationId, modelId } = await ran(t, HOSTILE_ID, HOSTILE, hostile, { service: { prefix: '/m' } })
-  await eventually(async () => (await extension.project(HOSTILE_ID).runs.get(runId)).status === 'failed')
+  await eventually(async () => (await extension.project(HOSTILE_ID).runs.get(runId)).status === 'failed', 'it has failed')
   const visitor = new Visitor(service)
   await visitor.signIn(await tokenFor({ [HOSTILE_ID]: 'write' }, HOSTILE), '/m/web')
   const seen = await crawl(visitor, '/m/web', (path, shown) => {

@@ -24,7 +24,7 @@ server.listen(port, '127.0.0.1', () => {
   void service.ready().then(() => process.stdout.write(`${serverUrl}\n`))
 })
 process.once('SIGTERM', () => {
-  void service.close({ graceMs: 5_000 }).then(() => {
+  void service.close({ graceMs: 30_000 }).then(() => {
     server.closeAllConnections()
     server.close()
   })

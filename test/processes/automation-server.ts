@@ -109,12 +109,3 @@ export async function isAlive(pid: number): Promise<boolean> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
   return stat === '' ? process.platform !== 'linux' : !/\) [ZX] /.test(stat)
 }
-
-/** Waits until something is so. */
-export async function eventually(isSo: () => Promise<boolean>, what: string, withinMs = 10_000): Promise<void> {
-  const began = performance.now()
-  while (!(await isSo())) {
-    if (performance.now() - began > withinMs) throw new Error(`within ${withinMs} ms it did not come to pass that ${what}`)
-    await wait(30)
-  }
-}

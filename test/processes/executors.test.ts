@@ -5,7 +5,8 @@ import { after, before, suite, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import type { RunStatus } from '../../src/automation/index.ts'
 import type { Page, Run } from '../../src/automation-server/index.ts'
-import { type AutomationServer, automationServer, dataFolder, eventually, isAlive } from './automation-server.ts'
+import { eventually } from '../support/patience.ts'
+import { type AutomationServer, automationServer, dataFolder, isAlive } from './automation-server.ts'
 
 const KEY = 'swordfish/4711+ü'
 
@@ -131,7 +132,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     await server.ask('POST', `models/${modelId}/versions`, { rootObjectId: versionOf.rootObjectId, message: 'by a person' })
     const runs = async (): Promise<readonly Run[]> => (await server.ask<Page<Run>>('GET', `runs?modelId=${modelId}`)).items
     // Each on the person's version, and each on the version that came of the other.
-    await eventually(async () => (await runs()).filter(({ endedAt }) => endedAt !== null).length === 4, 'four runs have ended', 30_000)
+    await eventually(async () => (await runs()).filter(({ endedAt }) => endedAt !== null).length === 4, 'four runs have ended')
     await wait(300)
     assert.deepEqual((await runs()).map(({ functionId, status }) => `${functionId} ${status}`).sort(), ['here succeeded', 'here succeeded', 'there succeeded', 'there succeeded'])
   })
@@ -141,7 +142,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     await eventually(async () => (await server.logs(id)).length > 0, 'it has printed its pid')
     const [pid] = pidsOf((await server.logs(id))[0].message)
     await server.ended(id)
-    await eventually(async () => !(await isAlive(pid)), 'the process is gone', 20_000)
+    await eventually(async () => !(await isAlive(pid)), 'the process is gone')
     const { status, message } = await server.run(id)
     assert.deepEqual([status, message], ['succeeded', 'done'])
   })

@@ -5,7 +5,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import type { RunFile } from '../../src/automation/index.ts'
-import { type AutomationServer, automationServer, dataFolder, eventually, isAlive } from './automation-server.ts'
+import { eventually } from '../support/patience.ts'
+import { type AutomationServer, automationServer, dataFolder, isAlive } from './automation-server.ts'
 
 const SOON = { leaseMs: 1_500, sweepIntervalMs: 200 }
 

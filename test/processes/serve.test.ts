@@ -38,7 +38,7 @@ async function beginUpload(url: string, token: string): Promise<{ finish(): Prom
 }
 
 async function newToken(folder: string): Promise<{ token: string; jti: string }> {
-  const { token, record } = await issueToken(folder, { projects: new Map([['demo', 'write']]), subject: 'test', ttlSeconds: 60 })
+  const { token, record } = await issueToken(folder, { projects: new Map([['demo', 'write']]), subject: 'test', ttlSeconds: 600 })
   return { token, jti: record.jti }
 }
 

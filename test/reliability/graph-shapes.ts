@@ -3,6 +3,7 @@ import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
 import { memoryBackend } from '../../adapters/memory.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
+import { processorMs } from '../support/processor.ts'
 
 interface Shape {
   readonly name: string
@@ -52,11 +53,6 @@ async function idsOf(answer: Response): Promise<{ readonly lines: number; readon
   const text = await answer.text()
   const ids = text.split('\n').slice(0, -1).map((line) => line.slice(0, line.indexOf('\t')))
   return { lines: ids.length, distinct: new Set(ids).size, first: ids[0] }
-}
-
-function processorMs(): number {
-  const { user, system } = process.cpuUsage()
-  return (user + system) / 1_000
 }
 
 async function outcomeOf(shape: Shape, url: string): Promise<Outcome> {

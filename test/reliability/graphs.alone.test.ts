@@ -6,11 +6,16 @@ import { promisify } from 'node:util'
 import { MB } from '../../src/index.ts'
 import { linesOf } from '../contract/sides.ts'
 import { errorOf, jsonUpload, openService } from '../http/served.ts'
+import { processorMs } from '../support/processor.ts'
 import type { Outcome } from './graph-shapes.ts'
 
-/** What a graph of 100,000 objects without a plan may take to its first byte, in processor time, with slack. */
-const FIRST_BYTE_MS = 400 * 3
-const GROWN_BYTES_MAX = 64 * MB
+/**
+ * Processor time up to the first byte of a graph of 100,000 objects without a plan. Half a second is usual; work that grows with the square of the
+ * objects would take minutes.
+ */
+const FIRST_BYTE_MS = 10_000
+/** V8 lets 64 MB of external memory come together before it collects any, and the text of the answer is read in the same process. */
+const GROWN_BYTES_MAX = 192 * MB
 
 type Expected = Pick<Outcome, 'lines' | 'missing' | 'strictStatus'>
 const COMPLETE: Expected = { lines: 100_000, missing: '0', strictStatus: 200 }
@@ -48,10 +53,9 @@ test('case 28: a chain that goes from pack to pack 20,000 times, in little memor
     const objects = Array.from({ length: 100 }, (_, k) => k * 200 + pack).map((n) => ({ id: `o${n}`, to: { referencedId: `o${(n + 1) % 20_000}` } }))
     await (await ask('/objects/p', jsonUpload(objects))).arrayBuffer()
   }
-  const before = process.cpuUsage()
+  const beganMs = processorMs()
   const answer = await ask('/objects/p/o0?strict', { headers: { Accept: 'text/plain' } })
-  const { user, system } = process.cpuUsage(before)
-  assert.ok((user + system) / 1_000 < FIRST_BYTE_MS)
+  assert.ok(processorMs() - beganMs < FIRST_BYTE_MS)
   assert.equal((await linesOf(answer)).size, 20_000)
 })
 

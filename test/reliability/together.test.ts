@@ -3,6 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
+import { MB } from '../../src/index.ts'
 import { jsonUpload, type Served, served } from '../http/served.ts'
 import { servedFromFolder } from './hosts.ts'
 
@@ -14,8 +15,12 @@ interface Summary {
 
 const STORAGES = ['memory', 'files'] as const
 
+/** Enough for all that upload at once: who waited too long for memory would be refused, and how long it takes is the disk's affair. */
+const MEMORY_BYTES_MAX = 1_024 * MB
+
 function openHost(t: TestContext, storage: (typeof STORAGES)[number]): Promise<Served> {
-  return storage === 'memory' ? served(t) : servedFromFolder(t)
+  const service = { memoryBytesMax: MEMORY_BYTES_MAX }
+  return storage === 'memory' ? served(t, service) : servedFromFolder(t, { service })
 }
 
 /** One request on a connection of its own. */

@@ -95,6 +95,8 @@ test('a digest stays for the same bytes and changes with them', async () => {
   await put(opened.store, 'demo', [{ id: 'a', children: referTo(['b']) }])
   await put(opened.store, 'other', [{ id: 'a', children: referTo(['b']) }])
   const digestOf = async (project: string): Promise<string | undefined> => {
+    await download(opened.store, project, 'a')
+    await opened.store.idle()
     const selection = await opened.store.closure(project, 'a', { signal: never })
     selection?.release()
     return selection?.plan?.digest

@@ -195,7 +195,7 @@ test('who reads a project while it is removed gets all of it or an error', async
     await remover.store.remove('demo')
     await remover.store.idle()
     removing.open()
-    const got = await within(5_000, 'a download', reading).catch((error: unknown) => (error as { code: string }).code)
+    const got = await within('a download', reading).catch((error: unknown) => (error as { code: string }).code)
     if (typeof got === 'object') assert.ok(got.ids.size > 1)
     else assert.ok(got === undefined || got === 'not_found', got)
     await reader.store.close()

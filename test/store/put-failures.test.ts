@@ -4,9 +4,10 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { memoryBackend } from '../../adapters/memory.ts'
 import { StowageError } from '../../src/errors.ts'
 import type { ObjectBatch } from '../../src/object/batch.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import { referTo } from './graphs.ts'
-import { faulty, noFault } from './failures.ts'
-import { assertSound, batchesOf, collected, download, heldOf, listed, lineOf, type Made, measureStorage, never, openStore, put, within } from './support.ts'
+import { faulty, gate, noFault } from './failures.ts'
+import { assertSound, batchesOf, collected, download, heldOf, listed, lineOf, type Made, measureStorage, never, openStore, put, until, within } from './support.ts'
 
 const noise = (i: number): string => Array.from({ length: 90 }, (_, k) => ((i * 31 + k) * 2_654_435_761 >>> 0).toString(16)).join('')
 /** More than fits into a record, so that there is a blob. */
@@ -62,7 +63,7 @@ test('an abort at any point leaves nothing, ends at once and closes the source, 
         await delay(2)
         yield* batches.slice(at)
       }
-      await within(5_000, 'an abort', assert.rejects(store.put('demo', source(), { signal: controller.signal }), (error) => error === reason))
+      await within('an abort', assert.rejects(store.put('demo', source(), { signal: controller.signal }), (error) => error === reason))
       assert.deepEqual(await measureStorage(backend), { bytes: 0, blobs: [], records: {} })
       assert.deepEqual(await put(store, 'demo', SMALL), { objects: SMALL.length, inserted: SMALL.length, differing: 0, differingIds: [] })
       await store.close()
@@ -114,7 +115,7 @@ test('a storage that fails at any call: nothing acknowledged is lost, nothing is
         Object.assign(fault, { calls: 0, at, isDone })
         let failure: unknown
         try {
-          await within(10_000, 'an upload', put(opened.store, 'demo', objects, 30))
+          await within('an upload', put(opened.store, 'demo', objects, 30))
         } catch (error) {
           failure = error
         }
@@ -189,7 +190,7 @@ test('a repeat after a lost answer counts nothing twice', async () => {
 test('memory for uploads is given back, whatever becomes of them', async () => {
   const inner = memoryBackend()
   const fault = noFault()
-  const { store } = await openStore(inner, { backend: faulty(inner, fault), memoryBytesMax: 8 * 1_048_576, uploadWaitMs: 200 })
+  const { store } = await openStore(inner, { backend: faulty(inner, fault), memoryBytesMax: 8 * 1_048_576, uploadWaitMs: PATIENCE_MS })
   const broken = async function* (): AsyncGenerator<ObjectBatch> {
     yield* batchesOf(SMALL)
     throw new Error('broken')
@@ -206,20 +207,27 @@ test('memory for uploads is given back, whatever becomes of them', async () => {
 })
 
 test('uploads beyond the memory wait, and are refused in the end', async () => {
-  const { store } = await openStore(memoryBackend(), { memoryBytesMax: 8 * 1_048_576, uploadWaitMs: 300 })
-  const gates: (() => void)[] = []
-  const slow = async function* (i: number): AsyncGenerator<ObjectBatch> {
-    yield* batchesOf([{ id: `slow${i}` }])
-    await new Promise<void>((resolve) => gates.push(resolve))
+  for (const [uploadWaitMs, outcome] of [[50, 'overloaded'], [PATIENCE_MS, 'stored']] as const) {
+    const { store } = await openStore(memoryBackend(), { memoryBytesMax: 8 * 1_048_576, uploadWaitMs })
+    const held = gate()
+    let isRunning = false
+    const slow = async function* (): AsyncGenerator<ObjectBatch> {
+      yield* batchesOf([{ id: 'slow' }])
+      isRunning = true
+      await held.opened
+    }
+    const running = store.put('demo', slow(), { signal: never })
+    await until(() => isRunning)
+    let got: string | undefined
+    const waiting = put(store, 'demo', SMALL).then(() => 'stored', (error: StowageError) => error.code).then((text) => (got = text))
+    if (outcome === 'overloaded') await waiting
+    await delay(10)
+    assert.equal(got, outcome === 'overloaded' ? outcome : undefined, 'while the other one is there')
+    held.open()
+    assert.equal((await running).inserted, 1)
+    assert.equal(await waiting, outcome)
+    await store.close()
   }
-  const running = Array.from({ length: 2 }, (_, i) => store.put('demo', slow(i), { signal: never }))
-  await assert.rejects(Promise.all(running.concat(put(store, 'demo', SMALL))), { code: 'overloaded', statusCode: 503 })
-  const waiting = put(store, 'demo', SMALL)
-  await delay(10)
-  for (const open of gates) open()
-  const results = await Promise.allSettled([...running, waiting])
-  assert.equal(results.at(-1)?.status, 'fulfilled')
-  await store.close()
 })
 
 test('an upload whose tables need more than the whole budget is refused as too large', async () => {

@@ -82,14 +82,14 @@ test('a storage that fails or crashes while it is opened: an error, and the next
         const inner = await restore(memoryBackend(), image)
         const fault: Fault = Object.assign(noFault(), { at, isDone, mode })
         const store = createPackStore({ backend: undying(faulty(inner, fault)), onBackgroundError: () => undefined })
-        const opening = within(5_000, 'opening', store.ready())
+        const opening = within('opening', store.ready())
         const isOpen = await opening.then(() => true, () => false)
         await store.idle()
         const wasHit = fault.calls > at
         if (mode === 'once') fault.at = undefined
         if (!isOpen) await assert.rejects(opening, { code: 'storage_unavailable' })
         else if (mode === 'once') assert.deepEqual(await heldOf(store, 'demo', ['a', 'b']), new Set(['a', 'b']))
-        await within(5_000, 'closing', store.close())
+        await within('closing', store.close())
         const reopened = await openStore(inner)
         assert.deepEqual(await heldOf(reopened.store, 'demo', ['a', 'b']), new Set(['a', 'b']), `call ${at}`)
         assert.equal((await heldOf(reopened.store, 'big', BIG.slice(0, 50).map(({ id }) => id))).size, 50)

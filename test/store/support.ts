@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { setMaxListeners } from 'node:events'
-import { setTimeout as delay } from 'node:timers/promises'
 import { gunzipSync } from 'node:zlib'
 import { memoryBackend } from '../../adapters/memory.ts'
 import { DeflatePool } from '../../src/compression/deflate-pool.ts'
@@ -15,6 +14,7 @@ import type { StorageBackend } from '../../src/storage/backend.ts'
 import { checkStore } from '../../src/store/upkeep/check.ts'
 import type { Finding } from '../../src/store/upkeep/finding.ts'
 import { createPackStore, type PackStore, type PackStoreOptions } from '../../src/store/pack-store.ts'
+import { eventually, PATIENCE_MS } from '../support/patience.ts'
 
 export const never: AbortSignal = new AbortController().signal
 setMaxListeners(0, never)
@@ -193,11 +193,11 @@ export async function assertSound(backend: StorageBackend): Promise<void> {
   assert.deepEqual((await findingsOf(backend)).damages, [])
 }
 
-/** The promise, or a failure naming what took too long. */
-export async function within<T>(ms: number, what: string, promise: Promise<T>): Promise<T> {
+/** The promise, or a failure naming what does not end. */
+export async function within<T>(what: string, promise: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(new Error(`${what} took longer than ${ms} ms`)), ms)
+    timer = setTimeout(() => reject(new Error(`${what} took longer than ${PATIENCE_MS} ms`)), PATIENCE_MS)
   })
   try {
     return await Promise.race([promise, late])
@@ -207,9 +207,6 @@ export async function within<T>(ms: number, what: string, promise: Promise<T>): 
 }
 
 /** Waits for what is about to happen, however busy the machine is. */
-export async function until(isSo: () => boolean): Promise<void> {
-  for (const deadline = Date.now() + 10_000; !isSo();) {
-    assert.ok(Date.now() < deadline, 'what was waited for did not happen')
-    await delay(1)
-  }
+export function until(isSo: () => boolean): Promise<void> {
+  return eventually(isSo, 'what was waited for happens')
 }

@@ -174,7 +174,7 @@ export const BLOB_CLOSING_RULES: readonly Rule<BlobContext>[] = [
       const { store } = context
       await context.put('a', noise(100))
       const calls = [store.put(context.name('b'), contentOf(noise(1_000_000))), store.read(context.name('a'), 0, 100)]
-      await within(5_000, 'close', Promise.all([store.close(), store.close()]))
+      await within(30_000, 'close', Promise.all([store.close(), store.close()]))
       await Promise.all(calls)
       await assert.rejects(store.read(context.name('a'), 0, 1), StorageClosedError)
       await assert.rejects(store.put(context.name('c'), contentOf(noise(1))), StorageClosedError)

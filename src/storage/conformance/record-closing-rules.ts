@@ -29,7 +29,7 @@ export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
       const range = store.range(context.all)[Symbol.asyncIterator]()
       await range.next()
       const calls = [store.insertMany([context.entry('x')]), store.commit({ put: [context.entry('y')] }), store.getMany([context.key('000001')])]
-      await within(5_000, 'close', store.close())
+      await within(30_000, 'close', store.close())
       await Promise.all(calls)
       await assert.rejects(batchesOf({ [Symbol.asyncIterator]: () => range }), StorageClosedError)
     },

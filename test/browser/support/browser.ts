@@ -4,12 +4,13 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, test, type TestContext } from 'node:test'
 import { type Browser, type BrowserContextOptions, chromium, type Page } from 'playwright-core'
+import { PATIENCE_MS } from '../../support/patience.ts'
 
 /** Debian's, or what this variable names. */
 const EXECUTABLE = process.env.STOWAGE_TEST_CHROMIUM ?? '/usr/bin/chromium'
 /** Where the pictures of tests that failed are put. */
 const SCREENSHOTS = process.env.STOWAGE_TEST_SCREENSHOTS ?? join(tmpdir(), 'stowage-screenshots')
-const ACTION_TIMEOUT_MS = 15_000
+const ACTION_TIMEOUT_MS: number = PATIENCE_MS
 const VIEWPORT = { width: 1_000, height: 700 }
 
 const launched = new Map<string, Promise<Browser>>()

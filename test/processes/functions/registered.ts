@@ -22,7 +22,7 @@ export const FUNCTIONS: readonly RegisteredAs[] = [
   { id: 'here', release: '1', function: misbehaving },
   {
     id: 'there', name: 'misbehaving', release: '1', inputs: misbehaving.inputs.toJSONSchema(), command: [process.execPath, ...process.execArgv, FILE],
-    env: { OPERATORS_TOKEN: 'of-the-operator-4711', MODE: 'test' }, memoryBytesMax: 256 * MB, outputBytesMax: 100_000, killAfterMs: 2_000,
+    env: { OPERATORS_TOKEN: 'of-the-operator-4711', MODE: 'test' }, memoryBytesMax: 256 * MB, outputBytesMax: 100_000, killAfterMs: 30_000,
   },
   { id: 'missing', name: 'missing', release: '1', inputs: NO_INPUTS, command: ['no-such-program-anywhere'] },
   { id: 'deaf', name: 'deaf', release: '1', inputs: NO_INPUTS, command: [SHELL, '-c', 'trap "" TERM; echo pid $$; while :; do sleep 1; done'], killAfterMs: 300 },
