@@ -76,17 +76,24 @@ export class Answer {
     }
   }
 
-  /** The whole body. Throws `invalid_answer` when it is longer. */
+  /** The whole body. Throws `invalid_answer` when it is longer, or not UTF-8. */
   async text(bytesMax: number): Promise<string> {
-    const decoder = new TextDecoder()
+    const decoder = new TextDecoder('utf-8', { fatal: true })
+    const decoded = (chunk?: Uint8Array): string => {
+      try {
+        return chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true })
+      } catch (cause) {
+        throw new ClientError('invalid_answer', `${this.what} answered with what is not UTF-8`, { cause })
+      }
+    }
     let text = ''
     let bytes = 0
     for await (const chunk of this.chunks()) {
       bytes += chunk.length
       if (bytes > bytesMax) throw new ClientError('invalid_answer', `${this.what} answered with more than ${bytesMax} bytes`)
-      text += decoder.decode(chunk, { stream: true })
+      text += decoded(chunk)
     }
-    return text + decoder.decode()
+    return text + decoded()
   }
 
   /** Whether the content type is this one, whatever its parameters are. */

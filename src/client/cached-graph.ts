@@ -1,5 +1,5 @@
-import { type CachedRoot, cachedTexts, type ObjectCache } from './cache.ts'
-import { checkContentIds, hasContentId } from './content-id.ts'
+import type { CachedRoot, ObjectCache } from './cache.ts'
+import { checkContentIds, hasContentId, isTextOf } from './content-id.ts'
 import { ClientError, quoted } from './errors.ts'
 import type { GraphInfo } from './graph-info.ts'
 import { type GraphProgress, GraphTransfer, type TransferOptions } from './graph-transfer.ts'
@@ -149,11 +149,11 @@ export class CachedGraph {
 
   /** What the cache has, as far as it is what it should be. */
   async #cached(ids: readonly string[]): Promise<readonly (Followed | undefined)[]> {
-    const texts = await cachedTexts(this.#cache, this.#scope, ids)
+    const texts = ids.length === 0 ? [] : await this.#cache.getMany(this.#scope, ids)
     return Promise.all(ids.map(async (id, at) => {
       const json = texts[at]
       const below = json === undefined ? undefined : readableBelow({ id, json })
-      if (json === undefined || below === undefined || (this.#options.verifyIds === true && !(await hasContentId({ id, json })))) return undefined
+      if (json === undefined || below === undefined || !isTextOf({ id, json }) || (this.#options.verifyIds === true && !(await hasContentId({ id, json })))) return undefined
       return { id, json, below }
     }))
   }

@@ -53,6 +53,8 @@ test('a command line that makes no sense: one line that says what would, and the
     [['serve', '--upload-status', '204'], /200, 201/],
     [['check', '--sample', '0'], /whole number of 1 or more/],
     [['project', 'remove'], /missing required argument 'project'/],
+    [['token', 'list', '--data', ''], /must be the name of a folder/],
+    [['ls', '--data', ''], /must be the name of a folder/],
   ]
   for (const [args, expected] of cases) {
     const printed = await parse([...args, ...(args[0] === 'token' || args[0] === 'tokn' ? [] : ['--data', folder])])

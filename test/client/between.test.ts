@@ -49,8 +49,8 @@ test('only the service says that an object is not held, and what it sends is tha
   const elsewhere = projectOver(async () => new Response(PAGE, { status: 404 }))
   await assert.rejects(elsewhere.single('a'), { code: 'http_error', status: 404 })
   const json = { 'Content-Type': 'application/json' }
-  for (const text of ['{"id":"b"}', '{}', 'null', '{"id":"a"', '[{"id":"a"}]']) {
-    await assert.rejects(projectOver(async () => new Response(text, { headers: json })).singleText('a'), { code: 'invalid_answer' }, text)
+  for (const text of ['{"id":"b"}', '{}', 'null', '{"id":"a"', '{"id":"a","cut":{"n":1}', '[{"id":"a"}]', Uint8Array.from(Buffer.from('{"id":"a","text":"\xff"}', 'latin1'))]) {
+    await assert.rejects(projectOver(async () => new Response(text, { headers: json })).singleText('a'), { code: 'invalid_answer' }, String(text))
   }
   for (const text of ['{"id":"a","n":1}', '{"n":{"id":"b"},"id":"a"}', ' {"n":1, "id" : "a", "m":2}']) {
     assert.equal((await projectOver(async () => new Response(text, { headers: json })).singleText('a'))?.json, text)
