@@ -1,4 +1,4 @@
-import { orAborted, timerAfter } from './concurrency.ts'
+import { onAbort, orAborted, timerAfter } from './concurrency.ts'
 import { ClientError, networkError, quoted } from './errors.ts'
 
 /** One request under way: it ends with the caller's signal, and when nothing comes for too long. */
@@ -7,14 +7,13 @@ export class Attempt {
   readonly #controller = new AbortController()
   readonly #caller: AbortSignal | undefined
   readonly #stallTimeoutMs: number
-  readonly #onAbort: () => void
+  readonly #unlink: () => void
 
   constructor(what: string, caller: AbortSignal | undefined, stallTimeoutMs: number) {
     this.what = what
     this.#caller = caller
     this.#stallTimeoutMs = stallTimeoutMs
-    this.#onAbort = () => this.#controller.abort(caller?.reason)
-    caller?.addEventListener('abort', this.#onAbort, { once: true })
+    this.#unlink = caller === undefined ? () => undefined : onAbort(caller, () => this.#controller.abort(caller.reason))
   }
 
   get signal(): AbortSignal {
@@ -40,7 +39,7 @@ export class Attempt {
 
   /** Frees the connection, if it is still in use. */
   end(): void {
-    this.#caller?.removeEventListener('abort', this.#onAbort)
+    this.#unlink()
     if (!this.signal.aborted) this.#controller.abort(new ClientError('network_failed', `${this.what} was given up`))
   }
 }

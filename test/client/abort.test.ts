@@ -104,6 +104,25 @@ test('what came of a list is handed on while its next ids are waited for', async
   assert.equal(count, 1_001)
 })
 
+test('many requests at a time are no leak of listeners', async (t) => {
+  const warnings: Error[] = []
+  const note = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', note)
+  t.after(() => process.off('warning', note))
+  const controller = new AbortController()
+  let open = 0
+  const all = deferred()
+  const together: Fetch = async () => {
+    if (++open === 12) all.resolve()
+    await all.promise
+    return new Response('{}', { headers: { 'Content-Type': 'application/json' } })
+  }
+  const ids = Array.from({ length: 12_000 }, (_, n) => `id-${n}`)
+  assert.equal((await projectOver(together).diff(ids, { concurrency: 12, signal: controller.signal })).missing.length, 12_000)
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(warnings, [])
+})
+
 test('times beyond what a timer can be set to are long, not none; what is undefined counts as not given', async () => {
   const object = async (): Promise<Response> => {
     await new Promise((resolve) => setTimeout(resolve, 20))

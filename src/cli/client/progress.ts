@@ -55,7 +55,7 @@ function openLines(): Progress {
     update: (done, total, text) => {
       if (performance.now() < nextAtMs) return
       nextAtMs = performance.now() + LINE_EVERY_MS
-      printNote(total === undefined || total === 0 ? text : `${Math.floor((done / total) * 100)} %: ${text}`)
+      printNote(total === undefined || total === 0 ? text : `${Math.floor((Math.min(done, total) / total) * 100)} %: ${text}`)
     },
     stop: () => undefined,
   }
