@@ -44,7 +44,9 @@ export function fetchHeld({ connection, retry, projectId }: Remote, ids: readonl
   return retry.run(signal, async () => {
     const answer = await connection.request({ method: 'POST', path: ['api', 'diff', projectId], ...idsBody(ids), signal })
     const held = parseJson(await answer.text(DIFF_BYTES_MAX), answer.what)
-    return new Set(ids.filter((id) => Object.hasOwn(held, id) && held[id] === true))
+    const silent = ids.find((id) => !Object.hasOwn(held, id) || typeof held[id] !== 'boolean')
+    if (silent !== undefined) throw new ClientError('invalid_answer', `${answer.what} does not say whether ${quoted(silent)} is held`)
+    return new Set(ids.filter((id) => held[id] === true))
   })
 }
 

@@ -45,6 +45,14 @@ test('a page with the status of success is no answer: nothing counts as held, as
   assert.deepEqual(await later.single('a'), { id: 'a', n: 1 }, 'the cache did not keep the page')
 })
 
+test('a question that is not answered for each id is no answer', async () => {
+  for (const text of ['{}', '[]', '{"error":"sign in"}', '{"a":true}', '{"a":true,"b":"no"}', '{"a":true,"b":null}']) {
+    await assert.rejects(projectOver(async () => Response.json(JSON.parse(text))).diff(['a', 'b']), { code: 'invalid_answer' }, text)
+  }
+  const fine = projectOver(async () => new Response('{"a":true,"__proto__":false,"b":true}'))
+  assert.deepEqual((await fine.diff(['a', '__proto__', 'b'])).missing, ['__proto__'])
+})
+
 test('only the service says that an object is not held, and what it sends is that object', async () => {
   const elsewhere = projectOver(async () => new Response(PAGE, { status: 404 }))
   await assert.rejects(elsewhere.single('a'), { code: 'http_error', status: 404 })
