@@ -10,6 +10,7 @@ import type { ModelObject } from './model/building.ts'
 import { createRandom } from './model/random.ts'
 import { build, exitOnSignals, issueToken, type RunningServer, startServer } from './server.ts'
 import { type Target, type UploadReport, uploadModel } from './upload.ts'
+import { verifyDeltas } from './verify/deltas.ts'
 import { type Ask, type SentModel, verifyDownloads } from './verify/downloads.ts'
 import { laterVersion, sentModel, untilPlanned, verifyHave } from './verify/versions.ts'
 
@@ -21,6 +22,8 @@ import { laterVersion, sentModel, untilPlanned, verifyHave } from './verify/vers
 
 const PROJECT = 'verified'
 const CHANGED_ONE_IN = 20
+/** Of the version that comes as deltas. */
+const FEW_CHANGED_ONE_IN = 100
 
 const { values: chosen, positionals } = parseArgs({
   allowPositionals: true,
@@ -49,7 +52,8 @@ async function verify(): Promise<void> {
   const target = (): Target => ({ url: server.url, token, projectId: PROJECT })
   const ask: Ask = (path, options) => askServer(target(), path, options)
   try {
-    say(`uploaded: ${describe(await upload(target(), objects))}`)
+    const uploaded = await upload(target(), objects)
+    say(`uploaded: ${describe(uploaded)}`)
     say(`uploaded again: ${describe(await upload(target(), objects))}`)
     await verifyBothWays(ask, older, 'the model')
     server = await crash(server, data)
@@ -59,6 +63,8 @@ async function verify(): Promise<void> {
     say('the later version less the older one, at once: the same bytes')
     await verifyBothWays(ask, newer, 'the later version')
     await verifyHave(ask, PROJECT, older, newer)
+    const { up, down } = await verifyDeltas(ask, target(), objects, laterVersion(objects, FEW_CHANGED_ONE_IN, createRandom(2)), uploaded.gzipBytes)
+    say(`a version in which 1 in ${FEW_CHANGED_ONE_IN} differs, as deltas: the same bytes, for ${percent(up)} of an upload and ${percent(down)} of a download`)
     server = await crash(server, data)
     if (chosen.storage !== 'memory') await verifyHave(ask, PROJECT, older, newer)
     say(`the later version less the older one, with plans${chosen.storage === 'memory' ? '' : ' and after kill -9'}: the same bytes`)
@@ -108,6 +114,10 @@ async function askServer({ url, token }: Target, path: string, { headers = {}, b
 
 function describe({ objects, sentObjects, requests, gzipBytes }: UploadReport): string {
   return `${sentObjects} of ${objects} objects in ${requests} requests, ${gzipBytes} bytes`
+}
+
+function percent(share: number): string {
+  return `${(share * 100).toFixed(2)} %`
 }
 
 function say(what: string): void {

@@ -1,9 +1,10 @@
 import type { Account } from './events/account.ts'
-import { decodeUpload } from './decode/upload.ts'
+import { decodeUpload, isDeltaUpload } from './decode/upload.ts'
 import type { UploadSource } from './decode/wire.ts'
 import type { Limits } from './limits.ts'
-import type { ObjectWriter } from './object/graph-store.ts'
+import type { ObjectSelector, ObjectWriter } from './object/graph-store.ts'
 import { type AssignedId, inspectBatches } from './object/inspect.ts'
+import { undoDeltas } from './undo-deltas.ts'
 
 /** What became of an upload. */
 export interface UploadSummary {
@@ -17,16 +18,17 @@ export interface UploadSummary {
   readonly assigned: readonly AssignedId[]
 }
 
-/** The way in: decode, inspect, store. All or nothing; durable when it resolves. */
+/** The way in: decode, undo deltas, inspect, store. All or nothing; durable when it resolves. */
 export async function uploadObjects(
-  to: { readonly store: ObjectWriter; readonly limits: Limits; readonly projectId: string; readonly account: Account },
+  to: { readonly store: ObjectWriter & ObjectSelector; readonly limits: Limits; readonly projectId: string; readonly account: Account },
   source: UploadSource,
   signal: AbortSignal,
 ): Promise<UploadSummary> {
   const { store, limits, projectId, account } = to
   const assigned: AssignedId[] = []
   account.storing()
-  const elements = decodeUpload({ ...source, body: account.receiving(source.body) }, limits, { signal })
+  const decoded = decodeUpload({ ...source, body: account.receiving(source.body) }, limits, { signal })
+  const elements = isDeltaUpload(source) ? undoDeltas(decoded, { store, projectId, limits, signal }) : decoded
   const batches = inspectBatches(elements, limits, { signal, onAssigned: (one) => assigned.push(one) })
   const stored = await store.put(projectId, batches, { signal })
   account.stored(stored)

@@ -30,6 +30,7 @@ const DIRECTIONS: readonly Direction[] = [
   { from: ['src/emit/'], mayNotImport: ['src/decode/', 'src/store/'] },
   { from: ['src/object/', 'src/errors.ts', 'src/limits.ts'], mayNotImport: STAGES },
   { from: ['src/access/', 'src/decode/', 'src/store/', 'src/emit/', 'src/storage/', 'adapters/'], mayNotImport: ['src/http/', 'src/cli/', 'src/index.ts', 'src/service.ts'] },
+  { from: ['src/delta/'], mayNotImport: ['adapters/', ...STAGES, 'src/client/', 'src/object/', 'src/storage/', 'src/errors.ts'] },
   { from: ['src/http/'], mayNotImport: ['src/cli/', 'src/index.ts'] },
   { from: ['src/'], mayNotImport: ['src/mounts/'] },
   { from: ['src/events/'], mayNotImport: STAGES },
@@ -71,10 +72,10 @@ test('a mount is thin: it has nothing of the core but its types', () => {
   assertNone(sizes.filter(({ size }) => size > MOUNT_LINES_MAX).map(({ path, size }) => `${path} has ${size} lines of code`))
 })
 
-test('the client runs in browsers: it imports nothing of Node, nothing of a package, and of the server its table of errors', () => {
-  const client = product.filter(({ path }) => path.startsWith('src/client/') && path !== 'src/client/level-cache.ts')
+test('the client runs in browsers: it imports nothing of Node, nothing of a package, and what it shares with the server is deltas and the table of errors', () => {
+  const client = product.filter(({ path }) => /^src\/(?:client|delta)\//.test(path) && path !== 'src/client/level-cache.ts')
   assert.ok(client.length > 10)
-  const foreign = client.flatMap(({ path, imports }) => imports.filter((target) => !/^src\/(?:client\/|errors\.ts$)/.test(target)).map((target) => `${path} imports ${target}`))
+  const foreign = client.flatMap(({ path, imports }) => imports.filter((target) => !/^src\/(?:client\/|delta\/|errors\.ts$)/.test(target)).map((target) => `${path} imports ${target}`))
   assertNone([...foreign, ...findLines(client, /\bfrom '(?!\.)|\bimport\('|reference types/)])
 })
 

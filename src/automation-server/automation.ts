@@ -80,12 +80,12 @@ class Automation<H> implements AutomationExtension<H> {
   #storageSweptAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: AutomationOptions) {
-    const { leaseMs, runMsMax, sweepIntervalMs, keptMs } = { ...DEFAULT_RUN_TIMES, ...options }
+    const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, keptMs } = { ...DEFAULT_RUN_TIMES, ...options }
     this.#options = options
     this.#secrets = new SecretBox(typeof options.secretKeys === 'function' ? [] : options.secretKeys ?? [])
     this.#limits = resolveAutomationLimits(options.limits)
     this.#times = {
-      leaseMs: positive('leaseMs', leaseMs, TIMER_MS_MAX), runMsMax: positive('runMsMax', runMsMax, TIMER_MS_MAX),
+      leaseMs: positive('leaseMs', leaseMs, TIMER_MS_MAX), pendingMsMax: positive('pendingMsMax', pendingMsMax), runMsMax: positive('runMsMax', runMsMax, TIMER_MS_MAX),
       sweepIntervalMs: positive('sweepIntervalMs', sweepIntervalMs, TIMER_MS_MAX), keptMs: positive('keptMs', keptMs),
     }
     this.#sweeps = new BackgroundLoop(() => this.#sweep(), sweepIntervalMs)
@@ -185,7 +185,7 @@ class Automation<H> implements AutomationExtension<H> {
     const { signal } = this.#closing
     const steps = [
       () => domain.triggers.run(signal),
-      () => endLostRuns({ domain, active, attemptsMax: this.#attemptsMax, isHeldHere: (runId) => queue.holds(runId) }, signal),
+      () => endLostRuns({ domain, active, attemptsMax: this.#attemptsMax, concurrency: this.#options.concurrency ?? CONCURRENCY, isHeldHere: (runId) => queue.holds(runId) }, signal),
       async () => queue.wake(),
       () => this.#sweepStorage(domain, signal),
     ]

@@ -19,6 +19,8 @@ export interface AutomationLimits {
   readonly createdVersionsMax: number
   /** Automations of one project. */
   readonly automationsMax: number
+  /** Runs of one automation that wait to be taken up. Beyond that none is started by hand, and for a new version's run the oldest one is canceled. */
+  readonly pendingRunsMax: number
   /** Automations that may start each other in a row. */
   readonly chainMax: number
   /** Streams of events at a time. */
@@ -36,12 +38,13 @@ export const DEFAULT_AUTOMATION_LIMITS: AutomationLimits = {
   artifactsMax: 50,
   createdVersionsMax: 100,
   automationsMax: 1_000,
+  pendingRunsMax: 100,
   chainMax: 8,
   eventStreamsMax: 200,
 }
 
 /** What a run's record can hold, and what a chain of automations may be, whatever a host asks for. */
-const CEILINGS: Partial<Record<keyof AutomationLimits, number>> = { artifactsMax: 64, createdVersionsMax: 128, automationsMax: 10_000, chainMax: 32 }
+const CEILINGS: Partial<Record<keyof AutomationLimits, number>> = { artifactsMax: 64, createdVersionsMax: 128, automationsMax: 10_000, pendingRunsMax: 10_000, chainMax: 32 }
 
 /** The defaults with a host's choices on top. Throws `RangeError` for a value that is not a positive integer, and for a limit that is not one. */
 export function resolveAutomationLimits(chosen: Partial<AutomationLimits> = {}): AutomationLimits {
@@ -63,10 +66,12 @@ export function positive(name: string, value: number, max: number = Number.MAX_S
 /** A timer of Node that is set to more fires at once. 24 days. */
 export const TIMER_MS_MAX: number = 2 ** 31 - 1
 
-/** Times of runs, in milliseconds; all but `keptMs` are 24 days at most. */
+/** Times of runs, in milliseconds; all but `pendingMsMax` and `keptMs` are 24 days at most. */
 export interface RunTimes {
   /** How long a run may be silent: whoever runs it renews its lease, or it becomes a time-out. */
   readonly leaseMs: number
+  /** How long a run may wait to be taken up, from its making; then it becomes a time-out. */
+  readonly pendingMsMax: number
   /** How long a run may take from its start. */
   readonly runMsMax: number
   /** How often lost runs are looked for. */
@@ -75,5 +80,5 @@ export interface RunTimes {
   readonly keptMs: number
 }
 
-/** The times where a host chooses none: a lease of a minute, an hour for a run, a look for lost ones every ten seconds, runs kept for a year. */
-export const DEFAULT_RUN_TIMES: RunTimes = { leaseMs: 60_000, runMsMax: 3_600_000, sweepIntervalMs: 10_000, keptMs: 365 * 86_400_000 }
+/** The times where a host chooses none: a lease of a minute, a day for a run to be taken up and an hour to end, a look for lost ones every ten seconds, runs kept for a year. */
+export const DEFAULT_RUN_TIMES: RunTimes = { leaseMs: 60_000, pendingMsMax: 86_400_000, runMsMax: 3_600_000, sweepIntervalMs: 10_000, keptMs: 365 * 86_400_000 }

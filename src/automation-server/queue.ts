@@ -4,9 +4,10 @@ import { outsideRun } from '../automation/run/failures.ts'
 import type { ServiceContext } from '../extension.ts'
 import { StowageError } from '../errors.ts'
 import type { Domain } from './domain/domain.ts'
-import { isFinal, type RunRecord, runView } from './domain/run-record.ts'
+import { isFinal, isWaiting, type RunRecord, runView } from './domain/run-record.ts'
 import { embeddedRunBackend } from './embedded-backend.ts'
 import type { RunHandle, RunStart, StopReason } from './executor.ts'
+import type { RunTimes } from './options.ts'
 import { isGone, RunWatch } from './run-watch.ts'
 import type { ActiveRuns, ActiveRun } from './domain/active-runs.ts'
 
@@ -120,10 +121,13 @@ export class RunQueue {
     }
   }
 
-  /** Pending, and not in the hands of somebody who is alive; and its function is one that this process has. */
-  #isFree({ status, leaseUntilMs, functionId, attempt }: RunRecord): boolean {
+  /** Pending, and not in the hands of somebody who is alive, nor too old; and its function is one that this process has. */
+  #isFree(run: RunRecord): boolean {
     const { domain, attemptsMax } = this.#options
-    return status === 'pending' && (leaseUntilMs === null || leaseUntilMs <= domain.store.clock.now()) && attempt < attemptsMax && domain.options.functions.find(functionId) !== undefined
+    const { status, leaseUntilMs, functionId, attempt } = run
+    const nowMs = domain.store.clock.now()
+    const isLeft = status === 'pending' && (leaseUntilMs === null || leaseUntilMs <= nowMs) && attempt < attemptsMax
+    return isLeft && isOverdue(run, nowMs, domain.options.times) !== 'age' && domain.options.functions.find(functionId) !== undefined
   }
 
   async #takeUp({ projectId, run: { id } }: ActiveRun, url: string): Promise<void> {
@@ -205,9 +209,11 @@ export class RunQueue {
   }
 }
 
-/** Whether a run that was taken up may have been lost: nobody renewed its lease, or it goes on after it must have ended. */
-export function isOverdue({ status, leaseUntilMs, deadlineMs }: RunRecord, nowMs: number): 'lease' | 'deadline' | undefined {
+/** Whether a run may have been lost: nobody took it up in time, nobody renewed its lease, or it goes on after it must have ended. */
+export function isOverdue(run: RunRecord, nowMs: number, { pendingMsMax }: Pick<RunTimes, 'pendingMsMax'>): 'age' | 'lease' | 'deadline' | undefined {
+  const { status, leaseUntilMs, deadlineMs, createdAt } = run
   if (isFinal(status)) return undefined
+  if (isWaiting(run)) return Date.parse(createdAt) + pendingMsMax <= nowMs ? 'age' : undefined
   if (deadlineMs !== null && deadlineMs <= nowMs) return 'deadline'
   return leaseUntilMs !== null && leaseUntilMs <= nowMs ? 'lease' : undefined
 }

@@ -34,6 +34,8 @@ export class RunWatch {
       handle.cancel('timeout')
     }, runMsMax)
     this.#unlisten = domain.signals.listen(run.id, () => void this.#look())
+    // What happened since it was taken up, nobody has told.
+    void this.#look()
   }
 
   end(): void {

@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
 import { ClientError, type ClientOptions, type GraphInfo, type GraphOptions, type GraphProgress } from '../client/index.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, type Connected, withProject } from './client/connect.ts'
+import { BaseFile } from './client/base-file.ts'
 import { type Format, formatOption, FormatWriter } from './client/formats.ts'
 import { PartialFile } from './client/partial-file.ts'
 import { openProgress } from './client/progress.ts'
@@ -16,6 +17,7 @@ Examples:
   stowage download $ROOT --format json -o model.json        one JSON array
   stowage download $ROOT --format ndjson | jq -r .name      to a pipe, one object a line
   stowage download $NEW --have $OLD -o changes.txt          only what the older version lacks
+  stowage download $NEW --have $OLD --base old.txt          the same, with old.txt at hand: of what changed, only the differences cross the network
   stowage download $NEW --cache ~/.cache/stowage -o new.txt what earlier downloads brought comes from the cache
   stowage download $ROOT -o model.txt --json                prints {"objects", "missing", "closure", ...}
 
@@ -28,6 +30,7 @@ interface DownloadCommandOptions extends ConnectOptions {
   readonly output?: string
   readonly format: Format
   readonly have?: readonly string[]
+  readonly base?: string
   readonly cache?: string
   readonly resume: boolean
   readonly verifyIds?: boolean
@@ -39,6 +42,7 @@ export function downloadCommand(): Command {
   return addConnectOptions(command)
     .addOption(new Option('-o, --output <file>', 'the file to write; a file of that name gives way once the new one is whole; - is standard output')).addOption(formatOption('lines'))
     .addOption(new Option('--have <root>', 'leave out what lies below this root, which you have: <id> or <id>@<closure>; may be repeated').argParser(collected))
+    .addOption(new Option('--base <file>', 'lines that an earlier download wrote, of a root that --have names: what changed is made of them'))
     .addOption(new Option('--cache <folder>', 'keep what comes in this folder, and look there first'))
     .addOption(new Option('--resume', 'go on with what an earlier run left in "<file>.partial"').default(true))
     .addOption(new Option('--no-resume', 'start anew, and keep nothing'))
@@ -52,8 +56,9 @@ interface Summary {
 }
 
 async function download(root: string, options: DownloadCommandOptions, command: Command): Promise<void> {
-  const { cache, json } = options
+  const { cache, json, base, have = [] } = options
   const output = options.output === STDOUT ? undefined : options.output
+  if (base !== undefined && have.length === 0) return command.error('--base needs --have: the root whose objects the file holds')
   if (json === true && output === undefined) return command.error('--json needs --output: standard output holds the objects otherwise')
   const clientOptions: Partial<ClientOptions> = cache === undefined ? {} : { cache: await openCache(cache) }
   try {
@@ -93,9 +98,10 @@ async function toFile(root: string, connected: Connected, options: DownloadComma
 
 async function transfer(root: string, { project, signal }: Connected, options: DownloadCommandOptions, summary: Summary, sink: Sink, journal: PartialFile | undefined): Promise<void> {
   const { have = [], verifyIds = false, format, quiet = false } = options
+  await using bases = options.base === undefined ? undefined : await BaseFile.open(options.base, signal)
   const progress = await openProgress(quiet)
   const graphOptions: GraphOptions = {
-    signal, have, verifyIds, journal,
+    signal, have, verifyIds, journal, ...(bases === undefined ? {} : { bases }),
     onInfo: (info) => (summary.info = info),
     onProgress: (at) => {
       summary.progress = at

@@ -8,6 +8,7 @@ import { DEFAULT_LIMITS, type Limits } from '../limits.ts'
 import { continueOnExpect, createObjectService, type ObjectService } from '../service.ts'
 import type { CommonServiceOptions, ObjectServiceOptions } from '../service-options.ts'
 import { describeFailure } from './exit.ts'
+import { automationOptionsOf, functionProcessOf, type FunctionServeOptions } from './function-options.ts'
 import { commandLogger, type LogFormat, type LogLevel } from './log.ts'
 import { metricsServer, withHealth } from './operations.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
@@ -18,7 +19,7 @@ import { type PagesLine, pagesLine, pagesOf, type PagesServeOptions, withHome } 
 import { type StorageKind, storageOf } from './storage.ts'
 
 /** The options of `stowage serve` as the parser hands them over. */
-export interface ServeOptions extends Partial<Limits>, PagesServeOptions {
+export interface ServeOptions extends Partial<Limits>, PagesServeOptions, FunctionServeOptions {
   readonly storage?: StorageKind
   readonly port: number
   readonly prefix?: string
@@ -32,8 +33,6 @@ export interface ServeOptions extends Partial<Limits>, PagesServeOptions {
   /** `true` for the default port. */
   readonly metrics?: number | true
   readonly metricsHost: string
-  /** Files of automation functions. */
-  readonly function?: readonly string[]
   readonly json?: boolean
 }
 
@@ -42,17 +41,18 @@ const METRICS_PORT = 9_464
 
 /** Serves until a signal tells it to stop. */
 export async function runServer(options: ServeOptions, command: Command): Promise<void> {
+  const functionProcess = functionProcessOf(options)
   const stop = signalToStop()
   const { backend, kind } = await storageOf(options.data, options.storage)
   let announce: (url: string) => void = () => undefined
   const announced = new Promise<string>((resolve) => (announce = resolve))
-  const auto = automation({ secretKeys: async () => [await secretKeyFromFolder(options.data)], serverUrl: () => announced })
+  const auto = automation({ secretKeys: async () => [await secretKeyFromFolder(options.data)], serverUrl: () => announced, ...automationOptionsOf(options) })
   const web = pagesOf(options, auto)
   const extensions = [auto, ...(web === undefined ? [] : [web])]
   const service = createService({ backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) }, command)
   let metrics: Server | undefined
   try {
-    await registerFiles(auto, options.function ?? [])
+    await registerFiles(auto, options.function ?? [], functionProcess)
     await service.ready()
     if (options.metrics !== undefined) metrics = metricsServer(service)
     const metricsUrl = metrics === undefined ? undefined : await listenForMetrics(metrics, options)

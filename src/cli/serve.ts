@@ -1,6 +1,7 @@
 import { Command, Option } from 'commander'
 import { DEFAULT_LIMITS, type Limits } from '../limits.ts'
 import { EXIT_HELP } from './exit.ts'
+import { addFunctions } from './function-options.ts'
 import { collected, dataOption, jsonOption, portNumber, positiveInteger } from './options.ts'
 import { LOG_FORMATS, LOG_LEVELS } from './log.ts'
 import type { ServeOptions } from './run-server.ts'
@@ -16,6 +17,7 @@ Examples:
   stowage serve --upload-status 201 --cors '*'              for clients that expect 201, and for browsers
   stowage serve --metrics --log-level info                  metrics on http://127.0.0.1:9464/metrics, a line for each request
   stowage serve --function checker.js --function take-off.js   automation functions, each in a process of its own
+  stowage serve --function checker.js --function-env API_URL --function-timeout 15m   with a variable of this environment
   stowage serve --request-bytes-max 104857600               requests of up to 100 MB
 
 GET /healthz answers 200 while the server takes requests, else 503; /healthz/live while the process lives.
@@ -36,7 +38,7 @@ export function serveCommand(): Command {
     .addOption(new Option('--grace-ms <n>', 'how long requests may take to finish after SIGTERM').argParser(positiveInteger).default(10_000))
   addPages(command)
   addOperations(command)
-  command.addOption(new Option('--function <file>', 'a file that ends with executeFunction: it can be run by automations; may be repeated').argParser(collected))
+  addFunctions(command)
   for (const name of limitNames()) {
     command.addOption(new Option(`--${dashed(name)} <n>`, LIMIT_HELP[name]).argParser(positiveInteger).default(DEFAULT_LIMITS[name]))
   }

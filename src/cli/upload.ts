@@ -20,13 +20,14 @@ Examples:
   stowage upload model.ndjson.gz                            with STOWAGE_URL, STOWAGE_PROJECT and STOWAGE_TOKEN set
   make-model | stowage upload -                             from a pipe, of any length
   stowage download $ROOT --url $OTHER | stowage upload -    from one server to another
-  stowage upload v2.json --have v1.json                     after v1.json went up: asks only about what is new in v2.json
+  stowage upload v2.json --have v1.json                     after v1.json went up: sends only what changed, as differences
   ROOT=$(stowage upload model.json)                         stdout holds the ids of the roots alone
   stowage upload model.json --json | jq .sent
 
 A file holds a JSON array of objects, or objects one after the other (NDJSON), or lines "<id> TAB <json>" as "stowage download" writes them; each of them
 also gzipped. Objects go up as they stand in the file; one without an "id" gets one. What the server holds already is not sent, so an upload that broke off
-is continued by running it again. With --have, the server is asked once whether all of the older file is there; if not, that file makes no difference. The roots are the objects to which no other one in the file refers.
+is continued by running it again. With --have, the server is asked once whether all of the older file is there; if not, that file
+makes no difference. Of objects that stand where the older file has another one, only what makes the one of the other is sent, where that is less. The roots are the objects to which no other one in the file refers.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 
@@ -63,6 +64,7 @@ async function upload(path: string, options: UploadCommandOptions, command: Comm
       report(withKnown(result, known), finder, options)
     } finally {
       progress.stop()
+      await known.close()
     }
   })
 }
@@ -78,7 +80,7 @@ function send(
 async function* noted(batches: AsyncIterable<readonly ObjectText[]>, finder: RootFinder | undefined, known: KnownObjects): AsyncGenerator<readonly ObjectText[]> {
   for await (const batch of batches) {
     if (finder !== undefined) for (const object of batch) finder.add(object)
-    const rest = known.leaveOut(batch)
+    const rest = await known.leaveOut(batch)
     if (rest.length > 0) yield rest
   }
 }
@@ -87,8 +89,8 @@ function withKnown(result: UploadResult, { leftOut }: KnownObjects): UploadResul
   return { ...result, objects: result.objects + leftOut, held: result.held + leftOut }
 }
 
-function transferText({ sent, held, wireBytes, retries }: UploadProgress): string {
-  return `${countText(sent, 'object')} sent, ${held.toLocaleString('en-US')} held already, ${bytesText(wireBytes)} on the wire${retries === 0 ? '' : `, ${countText(retries, 'retry', 'retries')}`}`
+function transferText({ sent, deltas, held, wireBytes, retries }: UploadProgress): string {
+  return `${countText(sent, 'object')} sent${deltas === 0 ? '' : ` (${deltas.toLocaleString('en-US')} as differences)`}, ${held.toLocaleString('en-US')} held already, ${bytesText(wireBytes)} on the wire${retries === 0 ? '' : `, ${countText(retries, 'retry', 'retries')}`}`
 }
 
 function report(result: UploadResult, finder: RootFinder | undefined, { json }: UploadCommandOptions): void {

@@ -1,3 +1,4 @@
+import { isTextOf } from './content-id.ts'
 import type { ObjectText } from './types.ts'
 
 /** A root below which the cache was given everything that the server held. */
@@ -100,6 +101,15 @@ class MemoryCache implements ObjectCache {
 /** The roots with this one as the newest. */
 export function withRoot(roots: readonly CachedRoot[], root: CachedRoot): readonly CachedRoot[] {
   return [root, ...roots.filter(({ id }) => id !== root.id)].slice(0, CACHED_ROOTS_MAX)
+}
+
+/** The texts in the order of `ids`. What cannot be the text of its object counts as forgotten. */
+export async function cachedTexts(cache: ObjectCache, scope: string, ids: readonly string[]): Promise<readonly (string | undefined)[]> {
+  const texts = ids.length === 0 ? [] : await cache.getMany(scope, ids)
+  return ids.map((id, at) => {
+    const json = texts[at]
+    return json !== undefined && isTextOf({ id, json }) ? json : undefined
+  })
 }
 
 function keyOf(scope: string, id: string): string {

@@ -1,5 +1,6 @@
-import type { CachedRoot, ObjectCache } from './cache.ts'
-import { checkContentIds, hasContentId, isTextOf } from './content-id.ts'
+import { type CachedRoot, cachedTexts, type ObjectCache } from './cache.ts'
+import { checkContentIds, hasContentId } from './content-id.ts'
+import type { ObjectTexts } from './deltas.ts'
 import { ClientError, quoted } from './errors.ts'
 import type { GraphInfo } from './graph-info.ts'
 import { type GraphProgress, GraphTransfer, type TransferOptions } from './graph-transfer.ts'
@@ -24,15 +25,23 @@ export function scopeOf({ connection, projectId }: Remote): string {
   return `${connection.url}\0${projectId}`
 }
 
+/** What the cache has, as what deltas are based on. */
+export function cacheAsBases(cache: ObjectCache, scope: string): ObjectTexts {
+  return { getMany: (ids) => cachedTexts(cache, scope, ids) }
+}
+
 /** Roots as `have` takes them, with the closure that the cache remembers. */
 export async function knownRoots(cache: ObjectCache, scope: string, have: readonly string[]): Promise<readonly string[]> {
   const known = new Map((await cache.roots(scope)).map((root) => [root.id, root]))
   return have.map((id) => haveValue(known.get(id) ?? { id }))
 }
 
+/** The server knows none of the roots that the cache has. */
+class NothingSubtracted extends Error {}
+
 /**
- * One root with everything below it, from the cache as far as it is there. What is missing comes by id where the root's `__closure` shows that it is
- * little, else as the difference to roots that the cache has whole, else as a whole; all that comes is kept.
+ * One root with everything below it, from the cache as far as it is there. What is missing comes as the difference to roots that the cache has whole, else by
+ * id where the root's `__closure` shows that it is little, else as a whole; all that comes is kept.
  */
 export class CachedGraph {
   readonly #remote: Remote
@@ -66,7 +75,7 @@ export class CachedGraph {
   async *batches(): AsyncGenerator<readonly ObjectText[]> {
     const roots = await this.#cache.roots(this.#scope)
     const known = roots.find(({ id }) => id === this.#root)
-    if (known === undefined && !(await this.#isMostlyCached(roots))) yield* this.#download(roots)
+    if (known === undefined) yield* this.#lacking(roots)
     this.#refer(this.#root)
     yield* this.#walk()
     if (!this.#given.has(this.#root)) throw this.#notFound()
@@ -78,11 +87,26 @@ export class CachedGraph {
     await this.#cache.putRoot(this.#scope, { id: this.#root, ...(closure === undefined ? {} : { closure }) })
   }
 
-  /** Whether the root's closure says that only a few objects have to be asked for. */
-  async #isMostlyCached(roots: readonly CachedRoot[]): Promise<boolean> {
+  /** What the cache lacks, where that is better asked for at once than object by object. */
+  async *#lacking(roots: readonly CachedRoot[]): AsyncGenerator<readonly ObjectText[]> {
     const [cached] = await this.#cached([this.#root])
-    if (cached === undefined && roots.length === 0) return false
-    const { references, claims } = (cached ?? (await this.#fetchRoot())).below
+    if (cached !== undefined && (await this.#isMostlyCached(cached))) return
+    if (roots.length > 0) {
+      try {
+        yield* this.#download(roots)
+        return
+      } catch (error) {
+        if (!(error instanceof NothingSubtracted)) throw error
+        this.#info = undefined
+        this.#follows = true
+      }
+      if (cached === undefined && (await this.#isMostlyCached(await this.#fetchRoot()))) return
+    }
+    yield* this.#download([])
+  }
+
+  /** Whether the root's closure says that only a few objects have to be asked for. */
+  async #isMostlyCached({ below: { references, claims } }: Followed): Promise<boolean> {
     if (references.length === 0) return true
     let absent = 0
     for (let at = 0; at < claims.length; at += IDS_PER_REQUEST) {
@@ -108,9 +132,11 @@ export class CachedGraph {
       ...this.#options,
       journal: undefined,
       have: roots.slice(0, HAVE_ROOTS_MAX).map(haveValue),
+      bases: cacheAsBases(this.#cache, this.#scope),
       onInfo: (info) => {
         this.#info = info
         this.#follows = [...info.have.values()].includes('subtracted')
+        if (roots.length > 0 && !this.#follows && this.#objects === 0) throw new NothingSubtracted()
         this.#options.onInfo?.(info)
       },
       onProgress: (progress) => (this.#network = progress),
@@ -149,11 +175,11 @@ export class CachedGraph {
 
   /** What the cache has, as far as it is what it should be. */
   async #cached(ids: readonly string[]): Promise<readonly (Followed | undefined)[]> {
-    const texts = ids.length === 0 ? [] : await this.#cache.getMany(this.#scope, ids)
+    const texts = await cachedTexts(this.#cache, this.#scope, ids)
     return Promise.all(ids.map(async (id, at) => {
       const json = texts[at]
       const below = json === undefined ? undefined : readableBelow({ id, json })
-      if (json === undefined || below === undefined || !isTextOf({ id, json }) || (this.#options.verifyIds === true && !(await hasContentId({ id, json })))) return undefined
+      if (json === undefined || below === undefined || (this.#options.verifyIds === true && !(await hasContentId({ id, json })))) return undefined
       return { id, json, below }
     }))
   }

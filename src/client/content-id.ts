@@ -1,5 +1,5 @@
 import { ClientError, quoted } from './errors.ts'
-import type { ObjectText } from './types.ts'
+import type { BasedText, ObjectText } from './types.ts'
 
 const HEX_DIGITS = 32
 const encoder = new TextEncoder()
@@ -46,14 +46,14 @@ export function withId(id: string, text: string): ObjectText {
 }
 
 /** An object on its way: with its id, or before it is known. */
-export type DraftText = { readonly id: string | undefined; readonly json: string }
+export type DraftText = { readonly id: string | undefined; readonly json: string; readonly base?: ObjectText }
 
 /**
- * What is to be uploaded, an object or `{ id, json }`, as text. A value with exactly these two members, both strings, is the latter. Throws
- * `invalid_value`, `invalid_id`.
+ * What is to be uploaded, an object, `{ id, json }` or `{ id, json, base }`, as text. A value with exactly these members, two of them strings and `base` such
+ * a pair, is one of the latter. Throws `invalid_value`, `invalid_id`.
  */
 export function draftText(value: object): DraftText {
-  if (isObjectText(value)) {
+  if (isObjectText(value) || isBasedText(value)) {
     checkTextHasId(value)
     return value
   }
@@ -65,8 +65,8 @@ export function draftText(value: object): DraftText {
 }
 
 /** With the id that belongs to the text, where it has none yet. */
-export async function completeText({ id, json }: DraftText): Promise<ObjectText> {
-  return id === undefined ? withId(await contentId(json), json) : { id, json }
+export async function completeText({ id, json, base }: DraftText): Promise<ObjectText & Partial<BasedText>> {
+  return id === undefined ? withId(await contentId(json), json) : { id, json, base }
 }
 
 /** Whether the text may have other members than the value shows. */
@@ -88,6 +88,11 @@ function jsonText(value: object): string | undefined {
 function isObjectText(value: object): value is ObjectText {
   const { id, json } = value as { readonly id?: unknown; readonly json?: unknown }
   return typeof id === 'string' && typeof json === 'string' && Object.keys(value).length === 2
+}
+
+function isBasedText(value: object): value is BasedText {
+  const { base, ...text } = value as { readonly base?: unknown }
+  return typeof base === 'object' && base !== null && isObjectText(base) && isObjectText(text)
 }
 
 /** Whether this is the text of an object with this id; whether all of it is JSON, only where the id stands neither first nor last. */

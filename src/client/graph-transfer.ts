@@ -5,6 +5,7 @@ import { type GraphInfo, infoOf } from './graph-info.ts'
 import { inflate } from './gzip.ts'
 import type { DownloadJournal, KeptDownload } from './journal.ts'
 import { IdLedger } from './id-ledger.ts'
+import { type ObjectTexts, undoDeltas } from './deltas.ts'
 import { decodeLines } from './lines.ts'
 import { checkPathId, checkWellFormed, type Remote } from './remote.ts'
 import type { Attempts } from './retry.ts'
@@ -31,6 +32,8 @@ export interface GraphProgress {
 export interface TransferOptions extends CallOptions {
   /** Roots that the client has: `<id>`, or `<id>@<closure>`. Their objects are left out. */
   readonly have?: readonly string[]
+  /** Where the texts of what `have` names can be read. With it, what changed may come as what makes it of them, which is far less. */
+  readonly bases?: ObjectTexts
   /** Fail with `objects_missing` when anything below the root is not held. */
   readonly strict?: boolean
   /** Take the hash of each object, also of those from a cache; for graphs whose ids are hashes. Throws `integrity_failed`. */
@@ -69,6 +72,8 @@ export class GraphTransfer {
   readonly #seen = new IdLedger()
   readonly #progress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined as number | undefined, keptBytes: 0, resumes: 0, restarts: 0 }
   readonly #journal: DownloadJournal | undefined
+  /** Until something breaks: an answer with deltas cannot be continued, so the next one is to be without. */
+  #takesDeltas: boolean
   #kept: KeptDownload | undefined
   #answer: Answer | undefined
 
@@ -80,6 +85,7 @@ export class GraphTransfer {
     this.#root = root
     this.#options = options
     this.#journal = options.journal
+    this.#takesDeltas = options.bases !== undefined && (options.have ?? []).length > 0
     this.#attempts = remote.retry.begin(options.signal)
   }
 
@@ -102,6 +108,7 @@ export class GraphTransfer {
   async #first(): Promise<Answer> {
     const kept = await this.#journal?.kept()
     if (kept === undefined || kept.bytes < 2) return this.#ask()
+    this.#takesDeltas = false
     // The last byte is asked for again: a range behind the end would be an error.
     const at = kept.bytes - 1
     const answer = await this.#askFrom(at, kept.etag)
@@ -126,16 +133,18 @@ export class GraphTransfer {
     this.#options.onInfo?.(infoOf(answer))
     let count = 0
     try {
-      for await (const batch of decodeLines(isArchive(answer) ? inflate(this.#resumedChunks(answer)) : this.#chunks(answer), answer.what)) {
+      for await (const lines of decodeLines(isArchive(answer) ? inflate(this.#resumedChunks(answer)) : this.#chunks(answer), answer.what)) {
         this.#options.signal?.throwIfAborted()
-        count += batch.length
-        if (this.#options.verifyIds === true) await checkContentIds(batch)
-        const fresh = batch.filter(({ id }) => this.#seen.add(id))
-        if (fresh.length === 0) continue
-        this.#attempts.progressed()
-        this.#progress.objects += fresh.length
-        this.#options.onProgress?.({ ...this.#progress })
-        yield fresh
+        count += lines.length
+        for await (const batch of this.#undone(lines)) {
+          if (this.#options.verifyIds === true) await checkContentIds(batch)
+          const fresh = batch.filter(({ id }) => this.#seen.add(id))
+          if (fresh.length === 0) continue
+          this.#attempts.progressed()
+          this.#progress.objects += fresh.length
+          this.#options.onProgress?.({ ...this.#progress })
+          yield fresh
+        }
       }
       checkCounts(answer, count)
       return undefined
@@ -154,6 +163,7 @@ export class GraphTransfer {
 
   /** A text that broke: there is nothing to continue. */
   async #again(error: unknown): Promise<Restart> {
+    this.#takesDeltas = false
     await this.#attempts.failed(error)
     return new Restart(await this.#ask())
   }
@@ -177,6 +187,7 @@ export class GraphTransfer {
         throw new ClientError('network_failed', `${first.what} ended after ${at} of ${length} bytes`, { retryable: true })
       } catch (error) {
         if (at === length) return
+        this.#takesDeltas = false
         await this.#attempts.failed(error)
       }
       const isResumable = etag !== undefined && length !== undefined
@@ -221,7 +232,7 @@ export class GraphTransfer {
 
   async #ask(headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     const { signal, have = [], strict = false } = this.#options
-    const query: [string, string][] = [['archive', 'gzip'], ...have.map((root): [string, string] => ['have', root]), ...(strict ? [['strict', ''] as [string, string]] : [])]
+    const query: [string, string][] = [['archive', 'gzip'], ...have.map((root): [string, string] => ['have', root]), ...(strict ? [['strict', ''] as [string, string]] : []), ...(this.#takesDeltas ? [['delta', ''] as [string, string]] : [])]
     for (;;) {
       try {
         this.#answer = await this.#remote.connection.request({
@@ -232,6 +243,12 @@ export class GraphTransfer {
         await this.#attempts.failed(error)
       }
     }
+  }
+
+  async *#undone(lines: readonly ObjectText[]): AsyncGenerator<readonly ObjectText[]> {
+    const { bases, signal } = this.#options
+    if (bases === undefined) yield lines
+    else yield* undoDeltas(lines, bases, this.#remote, signal)
   }
 }
 

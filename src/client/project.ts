@@ -1,5 +1,5 @@
 import type { ObjectCache } from './cache.ts'
-import { CachedGraph, knownRoots, scopeOf } from './cached-graph.ts'
+import { CachedGraph, cacheAsBases, knownRoots, scopeOf } from './cached-graph.ts'
 import { checkCount, CONCURRENCY_MAX, inGroups, runWorkers } from './concurrency.ts'
 import { isWholeTextOf } from './content-id.ts'
 import { ClientError, quoted } from './errors.ts'
@@ -9,7 +9,7 @@ import { type ListOptions, listTexts } from './list.ts'
 import { checkPathId, fetchHeld, fetchSingle, IDS_PER_REQUEST, type Remote } from './remote.ts'
 import { deserialize, type DeserializeOptions } from './serializer/deserialize.ts'
 import type { Origins } from './serializer/origins.ts'
-import { serialize, type SerializeOptions } from './serializer/serialize.ts'
+import { serialize, serializeBased, type SerializeOptions } from './serializer/serialize.ts'
 import type { CallOptions, DagObject, Ids, ObjectText } from './types.ts'
 import { upload, type UploadOptions, type UploadResult } from './upload.ts'
 import type { UploadSource } from './upload-source.ts'
@@ -146,7 +146,7 @@ async function* graphTexts({ remote, cache }: ProjectParts, root: string, option
     yield* new CachedGraph(remote, cache, root, options).batches()
   } else {
     const scope = scopeOf(remote)
-    const transfer = new GraphTransfer(remote, root, { ...options, have: await knownRoots(cache, scope, options.have) })
+    const transfer = new GraphTransfer(remote, root, { bases: cacheAsBases(cache, scope), ...options, have: await knownRoots(cache, scope, options.have) })
     for await (const batch of transfer.batches()) {
       await cache.putMany(scope, batch)
       yield batch
@@ -154,8 +154,11 @@ async function* graphTexts({ remote, cache }: ProjectParts, root: string, option
   }
 }
 
-async function send({ remote, origins }: ProjectParts, value: object, options: SendOptions): Promise<SendResult> {
-  const result = await upload(remote, serialize(value, { ...options, origins }), options)
+/** With a cache, what was received and changed goes as what makes it of what it was. */
+async function send({ remote, cache, origins }: ProjectParts, value: object, options: SendOptions): Promise<SendResult> {
+  const settings = { ...options, origins }
+  const objects = cache === undefined ? serialize(value, settings) : serializeBased(value, settings, cacheAsBases(cache, scopeOf(remote)))
+  const result = await upload(remote, objects, options)
   return { ...result, root: result.lastId as string }
 }
 

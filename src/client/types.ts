@@ -10,6 +10,11 @@ export interface ObjectText {
   readonly json: string
 }
 
+/** An object to upload, with an older one that the server holds and that it resembles: where it saves something, only what makes the one of the other is sent. */
+export interface BasedText extends ObjectText {
+  readonly base: ObjectText
+}
+
 /** What every call of the client can be told. */
 export interface CallOptions {
   /** Ends the call, which then rejects with the signal's reason. */

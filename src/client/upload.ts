@@ -1,8 +1,11 @@
+import { DELTA_MEDIA_TYPE } from '../delta/delta.ts'
 import { checkCount, CONCURRENCY_MAX, runWorkers } from './concurrency.ts'
 import { completeText, type DraftText } from './content-id.ts'
+import { encodeDelta } from './deltas.ts'
+import { ClientError } from './errors.ts'
 import { gzip } from './gzip.ts'
 import { fetchHeld, parseJson, type Remote } from './remote.ts'
-import type { CallOptions, ObjectText } from './types.ts'
+import type { BasedText, CallOptions, ObjectText } from './types.ts'
 import { DraftGroups, type UploadSource } from './upload-source.ts'
 
 /** How far an upload is. */
@@ -14,7 +17,9 @@ export interface UploadProgress {
   /** Of these, those that were sent and acknowledged, and in how many requests. */
   readonly sent: number
   readonly requests: number
-  /** Bytes of JSON that were acknowledged, and what they were on the wire. */
+  /** Of those that were sent, those of which only what makes them of an older one was. */
+  readonly deltas: number
+  /** Bytes of JSON that were acknowledged, deltas counted as what they are, and what they were on the wire. */
   readonly jsonBytes: number
   readonly wireBytes: number
   /** Requests that had to be sent again. */
@@ -45,6 +50,13 @@ export interface UploadOptions extends CallOptions {
   readonly body?: 'gzip' | 'multipart'
 }
 
+/** An object on its way, as it will be sent. */
+interface Pending {
+  readonly object: ObjectText
+  /** Where the object goes as a delta, that; else its text. */
+  readonly sent: string
+}
+
 type Tally = { -readonly [K in Exclude<keyof UploadResult, 'lastId'>]: number }
 
 const CONCURRENCY = 4
@@ -52,6 +64,10 @@ const BATCH_BYTES = 1_048_576
 /** A batch is one text on its way, and no text has 512 MB. */
 export const BATCH_BYTES_MAX = 268_435_456
 const SUMMARY_BYTES_MAX = 67_108_864
+/** Characters of text that are kept for deltas, for each one that a batch may have. */
+const KEPT_PER_SENT = 16
+/** Of what refuses a delta, the status that says nothing about others. */
+const MISMATCH_STATUS = 409
 
 const encoder = new TextEncoder()
 
@@ -68,8 +84,9 @@ class Uploader {
   readonly #options: UploadOptions
   readonly #concurrency: number
   readonly #batchBytes: number
-  readonly #tally: Tally = { objects: 0, held: 0, sent: 0, requests: 0, jsonBytes: 0, wireBytes: 0, retries: 0, created: 0, differing: 0 }
-  #pending: ObjectText[] = []
+  readonly #tally: Tally = { objects: 0, held: 0, sent: 0, requests: 0, deltas: 0, jsonBytes: 0, wireBytes: 0, retries: 0, created: 0, differing: 0 }
+  #takesDeltas: boolean
+  #pending: Pending[] = []
   #pendingBytes = 0
 
   constructor(remote: Remote, options: UploadOptions) {
@@ -77,6 +94,7 @@ class Uploader {
     this.#options = options
     this.#concurrency = checkCount('concurrency', options.concurrency ?? CONCURRENCY, CONCURRENCY_MAX)
     this.#batchBytes = checkCount('batchBytes', options.batchBytes ?? BATCH_BYTES, BATCH_BYTES_MAX)
+    this.#takesDeltas = options.body !== 'multipart'
   }
 
   async run(source: UploadSource): Promise<UploadResult> {
@@ -96,13 +114,13 @@ class Uploader {
     for (let next = await groups.next(); next.done !== true; next = await groups.next()) {
       signal.throwIfAborted()
       await this.#addMissing(next.value, signal)
-      while (this.#pendingBytes >= this.#batchBytes) await this.#post(this.#takeBatch(), signal)
+      while (this.#pendingBytes >= this.#batchBytes) await this.#send(this.#takeBatch(), signal)
     }
   }
 
   async #sendRest(last: DraftText | undefined, signal: AbortSignal | undefined): Promise<string | undefined> {
     if (last === undefined) return undefined
-    const isAlone = this.#tally.requests > 0
+    const isAlone = this.#tally.requests > 0 || this.#pending.some(isDelta)
     if (isAlone) await this.#postPending(signal)
     const { id } = await this.#addMissing([last], signal)
     await this.#postPending(signal)
@@ -110,7 +128,7 @@ class Uploader {
   }
 
   async #postPending(signal: AbortSignal | undefined): Promise<void> {
-    while (this.#pending.length > 0) await this.#post(this.#takeBatch(), signal)
+    while (this.#pending.length > 0) await this.#send(this.#takeBatch(), signal)
   }
 
   /** Puts what the server lacks into the next batches. Returns the last of them. */
@@ -122,32 +140,58 @@ class Uploader {
       if (held.has(text.id)) {
         this.#tally.held += 1
       } else {
-        this.#pending.push(text)
-        this.#pendingBytes += text.json.length
+        this.#add({ object: { id: text.id, json: text.json }, sent: await this.#textToSend(text) })
       }
     }
     if (held.size > 0) this.#tell()
     return texts[texts.length - 1]
   }
 
-  #takeBatch(): readonly ObjectText[] {
+  async #textToSend({ json, base }: ObjectText & Partial<BasedText>): Promise<string> {
+    return base === undefined || !this.#takesDeltas ? json : ((await encodeDelta(base, json)) ?? json)
+  }
+
+  #add(pending: Pending): void {
+    this.#pending.push(pending)
+    this.#pendingBytes += weightOf(pending)
+  }
+
+  #takeBatch(): readonly Pending[] {
     let bytes = 0
     let count = 0
-    while (count < this.#pending.length && (count === 0 || bytes + this.#pending[count].json.length <= this.#batchBytes)) bytes += this.#pending[count++].json.length
+    while (count < this.#pending.length && (count === 0 || bytes + weightOf(this.#pending[count]) <= this.#batchBytes)) bytes += weightOf(this.#pending[count++])
     this.#pendingBytes -= bytes
     return this.#pending.splice(0, count)
   }
 
-  async #post(batch: readonly ObjectText[], signal: AbortSignal | undefined): Promise<void> {
-    const json = encoder.encode(`[${batch.map((object) => object.json).join(',')}]`)
+  /** What a server refuses as deltas it gets whole, and says then what it says. */
+  async #send(batch: readonly Pending[], signal: AbortSignal | undefined): Promise<void> {
+    const deltas = batch.filter(isDelta)
+    if (deltas.length > 0 && !this.#takesDeltas) return this.#addWhole(batch)
+    try {
+      await this.#post(batch, deltas.length, signal)
+    } catch (error) {
+      if (deltas.length === 0 || !isRefusal(error)) throw error
+      if (error.status !== MISMATCH_STATUS) this.#takesDeltas = false
+      this.#addWhole(batch)
+    }
+  }
+
+  #addWhole(batch: readonly Pending[]): void {
+    for (const { object } of batch) this.#add({ object, sent: object.json })
+  }
+
+  async #post(batch: readonly Pending[], deltas: number, signal: AbortSignal | undefined): Promise<void> {
+    const json = encoder.encode(`[${batch.map(({ sent }) => sent).join(',')}]`)
     const file = await gzip(json)
     const tally = this.#tally
     let tries = 0
     const { created, differing } = await this.#remote.retry.run(signal, () => {
       if (tries++ > 0) tally.retries += 1
-      return this.#postOnce(file, signal)
+      return this.#postOnce(deltas > 0 ? deltaBody(file) : bodyOf(file, this.#options.body), file.size, signal)
     })
     tally.requests += 1
+    tally.deltas += deltas
     tally.sent += batch.length
     tally.jsonBytes += json.length
     tally.wireBytes += file.size
@@ -156,9 +200,9 @@ class Uploader {
     this.#tell()
   }
 
-  async #postOnce(file: Blob, signal: AbortSignal | undefined): Promise<{ readonly created?: number; readonly differing?: number }> {
+  async #postOnce(body: UploadBody, bodyBytes: number, signal: AbortSignal | undefined): Promise<{ readonly created?: number; readonly differing?: number }> {
     const { connection, projectId } = this.#remote
-    const answer = await connection.request({ method: 'POST', path: ['objects', projectId], ...bodyOf(file, this.#options.body), bodyBytes: file.size, signal })
+    const answer = await connection.request({ method: 'POST', path: ['objects', projectId], ...body, bodyBytes, signal })
     // What a success holds is not said by every service; a page for people is of somebody else.
     if (answer.hasType('text/html')) answer.checkType('application/json')
     const text = await answer.text(SUMMARY_BYTES_MAX)
@@ -173,7 +217,30 @@ class Uploader {
   }
 }
 
-function bodyOf(file: Blob, body: UploadOptions['body']): { readonly headers?: Record<string, string>; readonly body: Blob | FormData } {
+/** What an object counts for in a batch: what is sent, and something for the text that is kept in case a delta is refused. */
+function weightOf({ object, sent }: Pending): number {
+  return sent === object.json ? sent.length : sent.length + Math.ceil(object.json.length / KEPT_PER_SENT)
+}
+
+interface UploadBody {
+  readonly headers?: Record<string, string>
+  readonly body: Blob | FormData
+}
+
+function isDelta({ object, sent }: Pending): boolean {
+  return sent !== object.json
+}
+
+/** Neither who asks nor the moment is at fault, but what was sent. */
+function isRefusal(error: unknown): error is ClientError {
+  return error instanceof ClientError && error.status !== undefined && error.status >= 400 && error.status < 500 && error.status !== 401 && !error.retryable
+}
+
+function deltaBody(file: Blob): UploadBody {
+  return { headers: { 'Content-Type': DELTA_MEDIA_TYPE, 'Content-Encoding': 'gzip' }, body: file }
+}
+
+function bodyOf(file: Blob, body: UploadOptions['body']): UploadBody {
   if (body !== 'multipart') return { headers: { 'Content-Type': 'application/gzip' }, body: file }
   const form = new FormData()
   form.append('file', new Blob([file], { type: 'application/gzip' }), 'batch.json.gz')

@@ -42,6 +42,8 @@ export interface SplitterOptions {
   readonly limits: Pick<Limits, 'objectBytesMax' | 'nestingMax' | 'objectsMax'>
   /** Counts over all parts of one request. */
   readonly tally: ObjectTally
+  /** Elements may be arrays as well, as deltas are. */
+  readonly takesArrays?: boolean
 }
 
 export interface ObjectTally {
@@ -62,6 +64,7 @@ export class ElementSplitter {
   readonly #tally: ObjectTally
   /** For each open bracket of the element the byte that closes it. */
   readonly #closers: Uint8Array
+  readonly #takesArrays: boolean
   readonly #gathered = new ByteGatherer()
   #place: Place = 'before-array'
   #depth = 0
@@ -74,6 +77,7 @@ export class ElementSplitter {
     this.#part = options.part
     this.#limits = options.limits
     this.#tally = options.tally
+    this.#takesArrays = options.takesArrays ?? false
     this.#closers = new Uint8Array(options.limits.nestingMax)
   }
 
@@ -198,7 +202,7 @@ export class ElementSplitter {
 
   #cut(lastPiece: Uint8Array): Element {
     const bytes = this.#gathered.length === 0 ? lastPiece : this.#gathered.take(lastPiece)
-    if (bytes[0] === ARRAY_OPEN) throw this.#notAnObject()
+    if (bytes[0] === ARRAY_OPEN && !this.#takesArrays) throw this.#notAnObject()
     this.#place = 'after-element'
     return { bytes, part: this.#part, index: this.#index }
   }

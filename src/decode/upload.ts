@@ -1,3 +1,4 @@
+import { DELTA_MEDIA_TYPE } from '../delta/delta.ts'
 import { StowageError } from '../errors.ts'
 import type { Limits } from '../limits.ts'
 import type { Element } from '../object/element.ts'
@@ -26,8 +27,8 @@ interface Request {
 
 /**
  * The elements of an upload, in the order in which they came, in batches of what about 256 KB held. A body of application/json, plain or
- * with Content-Encoding gzip, of application/gzip, or of multipart/form-data with files of these. Nothing may be kept before the iteration
- * has ended well: an error can stand behind the last element.
+ * with Content-Encoding gzip, of application/gzip, or of multipart/form-data with files of these; or of the media type of deltas, where elements that
+ * are arrays are yielded as they are. Nothing may be kept before the iteration has ended well: an error can stand behind the last element.
  *
  * Throws what its stages throw: `unsupported_media_type`, `request_too_large`, `request_aborted`, `invalid_multipart`, `too_many_parts`,
  * `part_header_too_large`, `invalid_gzip`, `inflated_too_large`, `invalid_json`, `invalid_object`, `nesting_too_deep`, `object_too_large`,
@@ -52,6 +53,10 @@ function acceptedReader(source: UploadSource, request: Request): Reader {
   const type = parseHeaderValue(source.contentType)
   if (type?.value === 'multipart/form-data' && !isGzipEncoded(source.contentEncoding, 'the body')) {
     return (body) => readParts(body, type.parameters.get('boundary'), request)
+  }
+  if (isDeltaUpload(source)) {
+    const promised = isGzipEncoded(source.contentEncoding, 'the body') ? 'gzip' : 'json'
+    return (body) => readContent(body, { part: 0, what: 'the body', promised, takesArrays: true }, request)
   }
   if (type?.value === 'application/json' || type?.value === 'application/gzip') {
     const promised = promisedFormat(source, 'the body')
@@ -80,6 +85,12 @@ interface Origin {
   readonly part: number
   readonly what: string
   readonly promised: PromisedFormat
+  readonly takesArrays?: boolean
+}
+
+/** Whether elements may be deltas. */
+export function isDeltaUpload({ contentType }: Pick<UploadSource, 'contentType'>): boolean {
+  return parseHeaderValue(contentType)?.value === DELTA_MEDIA_TYPE
 }
 
 async function* readContent(bytes: AsyncIterable<Uint8Array>, origin: Origin, request: Request): AsyncGenerator<readonly Element[]> {
@@ -88,7 +99,7 @@ async function* readContent(bytes: AsyncIterable<Uint8Array>, origin: Origin, re
   try {
     const gzip = isGzip(content.opening, origin.promised, origin.what)
     const inflate = { tally, code: 'inflated_too_large', bytesMax: limits.inflatedBytesMax, what: origin.what, breather } as const
-    const splitter = new ElementSplitter({ part: origin.part, limits, tally })
+    const splitter = new ElementSplitter({ part: origin.part, limits, tally, takesArrays: origin.takesArrays })
     for await (const text of gzip ? gunzip(content.whole, inflate) : content.whole) {
       const elements = splitter.push(text)
       if (elements.length > 0) yield elements

@@ -44,7 +44,13 @@ export interface ObjectSelector {
 
 export interface ClosureSelector {
   /** A root with everything below it; `undefined` when the root itself is not held. Throws `not_supported` for `have` where there are no plans. */
-  closure(projectId: string, rootId: string, options: SignalOptions & { readonly have?: readonly HaveRoot[] }): Promise<Selection | undefined>
+  closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined>
+}
+
+export interface ClosureOptions extends SignalOptions {
+  readonly have?: readonly HaveRoot[]
+  /** Objects may be sent as deltas on objects of the first root that is subtracted: lines `<id> TAB [base, ...] LF`. */
+  readonly deltas?: boolean
 }
 
 export interface ProjectCatalog {

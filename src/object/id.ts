@@ -7,7 +7,8 @@ export const PROJECT_ID_BYTES_MAX = 128
 const QUOTED_CHARACTERS_MAX = 64
 const DEL = 0x7f
 const LONE_SURROGATE = /\p{Surrogate}/u
-const UNPRINTABLE = /[\u007f-\u009f\u2028\u2029]/g
+/** Controls, ends of lines, and what turns the direction of the text around it: a message could seem to say something else. */
+const UNPRINTABLE = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 
 /**
  * Whether the bytes from `start` up to `end` can be an object's id: 1 to 512 bytes of UTF-8 without C0, DEL, C1, U+2028 and U+2029.

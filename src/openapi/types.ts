@@ -17,6 +17,7 @@ export interface Schema {
   readonly required?: readonly string[]
   readonly additionalProperties?: boolean | Schema
   readonly propertyNames?: Schema
+  readonly prefixItems?: readonly Schema[]
   readonly items?: Schema
   readonly minItems?: number
   readonly maxItems?: number

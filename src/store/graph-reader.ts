@@ -1,13 +1,14 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ClosureSelector, HaveRoot, ObjectPresence, ObjectSelector, SignalOptions } from '../object/graph-store.ts'
+import type { ClosureOptions, ClosureSelector, HaveRoot, ObjectPresence, ObjectSelector, SignalOptions } from '../object/graph-store.ts'
 import { IdSet } from '../object/id-set.ts'
 import type { HaveOutcome, Selection } from '../object/selection.ts'
 import { Semaphore } from '../semaphore.ts'
 import type { RecordStore } from '../storage/backend.ts'
 import { Bitmap } from './pack/bitmap.ts'
-import { closureDigest, isCompleteSinceRoot, withoutClosures, type Closure, type PackSelection } from './closure/closure.ts'
+import { closureDigest, countObjects, isCompleteSinceRoot, withoutClosures, type Closure, type PackSelection } from './closure/closure.ts'
 import { ClosureWalk } from './closure/closure-walk.ts'
+import { DeltaSelection } from './delta/delta-selection.ts'
 import { GraphSelection } from './graph-selection.ts'
 import { locate, LOOKUP_KEYS } from './records/locator.ts'
 import type { PackCatalog, ProjectView } from './pack/pack-catalog.ts'
@@ -20,6 +21,8 @@ import { SharedTasks } from './shared-task.ts'
 
 /** Each holds the tables of the packs that it walks through. */
 const WALKS_AT_ONCE = 2
+/** Where more of a graph is new, deltas are not worth what they cost: plans are made for that. */
+const DELTAS_SHARE_MAX = 0.8
 /** How long an answer waits for its plan, beyond the time that finding its objects took: a plan makes the answer better, but must not hold it up. */
 const PLAN_WAIT_MS = { min: 50, max: 500 }
 
@@ -76,12 +79,14 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return new GraphSelection(catalog, reader, project, { packs }, { missing })
   }
 
-  async closure(projectId: string, rootId: string, options: SignalOptions & { readonly have?: readonly HaveRoot[] }): Promise<Selection | undefined> {
+  async closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
     const { signal } = options
     const root = await this.#findRoot(projectId, rootId, signal)
     if (root === undefined) return undefined
     const { outcomes, closures } = await this.#subtractable(root.project, options.have ?? [], signal)
     const have = options.have === undefined ? undefined : outcomes
+    const deltas = options.deltas === true && closures.length > 0 ? await this.#deltas(root, closures, outcomes, signal) : undefined
+    if (deltas !== undefined) return deltas
     const variant = variantOf(closures)
     const plan = await this.#parts.plans.find(root.project, rootId, variant, signal)
     if (plan !== undefined && !plan.use.isRetired) return new PlanSelection(plan, this.#parts.catalog, this.#parts.reader, root.project, have)
@@ -119,6 +124,15 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     if (plan !== undefined && !plan.use.isRetired) return new PlanSelection(plan, catalog, reader, project, have)
     const facts = { missing: closure.missing, closureDigest: closureDigest(closure.packs), have }
     return new GraphSelection(catalog, reader, project, { packs, root: closure.root }, facts)
+  }
+
+  /** What is sent once to one client has no plan. `undefined` where little of the graph is held by the client. */
+  async #deltas(root: FoundRoot, subtracted: readonly Closure[], have: readonly HaveOutcome[], signal: AbortSignal): Promise<Selection | undefined> {
+    const closure = await this.#closureOf(root, signal)
+    const packs = withoutClosures(closure, subtracted.map((had) => had.packs))
+    if (countObjects(packs) > Math.max(1, countObjects(closure.packs) * DELTAS_SHARE_MAX)) return undefined
+    const facts = { missing: closure.missing, closureDigest: closureDigest(closure.packs), have }
+    return new DeltaSelection(this.#parts, { project: root.project, packs, newer: closure.root, older: subtracted[0].root }, facts)
   }
 
   /**

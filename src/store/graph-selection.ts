@@ -28,7 +28,7 @@ export async function* chosenSegments(catalog: PackCatalog, project: ProjectView
   }
 }
 
-async function* inBatches(packs: AsyncIterable<Iterable<Segment>>): AsyncGenerator<readonly Segment[]> {
+export async function* inBatches(packs: AsyncIterable<Iterable<Segment>>): AsyncGenerator<readonly Segment[]> {
   for await (const segments of packs) {
     let batch: Segment[] = []
     for (const segment of segments) {

@@ -6,7 +6,7 @@ import type { Clock } from '../clock.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
 import { MemoryBudget } from '../memory-budget.ts'
 import type { ObjectBatch } from '../object/batch.ts'
-import type { GraphStore, HaveRoot, MemoryInUse, PutResult, SignalOptions } from '../object/graph-store.ts'
+import type { ClosureOptions, GraphStore, MemoryInUse, PutResult, SignalOptions } from '../object/graph-store.ts'
 import type { IdSet } from '../object/id-set.ts'
 import type { Selection } from '../object/selection.ts'
 import type { StorageBackend } from '../storage/backend.ts'
@@ -121,7 +121,7 @@ export class PackStore implements GraphStore {
     return this.#reader.select(projectId, ids, options)
   }
 
-  closure(projectId: string, rootId: string, options: SignalOptions & { readonly have?: readonly HaveRoot[] }): Promise<Selection | undefined> {
+  closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
     return this.#reader.closure(projectId, rootId, options)
   }
 

@@ -32,6 +32,13 @@ test('output becomes lines, whatever its chunks are, without colors, empty lines
   assert.deepEqual((await logged(['of two\n', 'lines\n'], { secretTexts: ['of two\nlines'] })).lines, ['******', '******'])
 })
 
+test('of a stack that nobody caught the end of the output keeps what was thrown and the first place; the log keeps all of it', async () => {
+  const frames = Array.from({ length: 40 }, (_, at) => `    at deep (checker.js:${at})`)
+  const { lines, lastLines } = await logged([['checker.js:1', 'RangeError: too deep', ...frames, 'Node.js v24', ''].join('\n')])
+  assert.equal(lines.length, 43)
+  assert.equal(lastLines, 'checker.js:1\nRangeError: too deep\n    at deep (checker.js:0)\nNode.js v24')
+})
+
 test('of a flood the beginning is kept, the end is known, and no part of a secret stands at a cut', async () => {
   const secretText = 'swordfish-swordfish-swordfish'
   const flood = Array.from({ length: 60 }, (_, at) => `${secretText} ${at} ${'x'.repeat(1_000)}\n`)

@@ -33,6 +33,33 @@ test('bodies hold what is known and nothing else', async (t) => {
   for (const [method, path, body, status, code] of wrong) assert.deepEqual(refused(await ask(method, path, body)), [status, code], `${method} ${path} ${JSON.stringify(body)?.slice(0, 100)}`)
 })
 
+test('a body that cannot be read says where, and what would be right', async (t) => {
+  const { ask, ...fixture } = automated(t, { functions: [definition(waiting)] })
+  const { modelId } = await withVersion(fixture)
+  const automation = { name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' }
+  const cases: readonly (readonly [path: string, body: unknown, code: string, message: RegExp])[] = [
+    ['p/models', '{\n  "name": "House",\n  <script>\n}', 'invalid_json', /^the body is not JSON: expected a key in quotes, found "<" \(line 3, column 3, byte 23\)$/],
+    ['p/models', '{"name":"House"', 'invalid_json', /^the body is not JSON: the text ends before the object does \(line 1, column 16, byte 15\)$/],
+    ['p/models', '"House"', 'invalid_request', /^the body must be an object; it is a text$/],
+    ['p/models', [], 'invalid_request', /^the body must be an object; it is a list of 0$/],
+    ['p/models', {}, 'invalid_request', /^name must be a text; it is missing$/],
+    ['p/models', { name: 5 }, 'invalid_request', /^name must be a text; it is 5$/],
+    ['p/models', { name: 'House', '<b>\u202e': 1 }, 'invalid_request', /^the body has a member "<b>\\u202e", which is not known here; known are name$/],
+    ['p/automations', { ...automation, inputs: 'none' }, 'invalid_request', /^inputs must be an object; it is a text$/],
+    ['p/automations', { ...automation, enabled: 'yes' }, 'invalid_request', /^enabled must be true or false; it is a text$/],
+    ['p/automations', { ...automation, trigger: 'always' }, 'invalid_request', /^trigger must be one of "version", "manual"; it is "always"$/],
+    ['p/automations', { ...automation, inputs: { tolerance: 'much' } }, 'invalid_inputs', /"tolerance" must be a number/],
+  ]
+  for (const [path, body, code, message] of cases) {
+    const { json } = await ask('POST', path, body)
+    assert.equal(json.code, code, JSON.stringify(body))
+    assert.match(json.message, message)
+  }
+  const notUtf8 = new Request('http://in.process/api/v1/projects/p/models', { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: Buffer.from('{"name":"\xff"}', 'latin1') })
+  const { code, message } = await (await fixture.service.fetch(notUtf8)).json() as { readonly code: string; readonly message: string }
+  assert.deepEqual([code, message], ['invalid_utf8', 'the body is not UTF-8 (byte 9)'])
+})
+
 test('functions tell their inputs, and whether given ones fit', async (t) => {
   const { ask } = automated(t, { functions: [definition(waiting)] })
   const { json: listed } = await ask('GET', 'p/functions')
@@ -72,6 +99,23 @@ test('an automation is changed and removed; a secret that is given as it is show
   assert.equal((await ask('DELETE', path)).status, 204)
   assert.equal((await ask('GET', path)).status, 404)
   assert.equal((await ask('GET', `p/runs/${String(started.json.id)}`)).status, 200)
+})
+
+test('inputs that are too large together are refused as inputs, plain ones and secrets, when they are given and when they are changed', async (t) => {
+  const schema = { type: 'object', properties: { first: { type: 'string' }, second: { type: 'string' }, apiKey: { type: 'string', format: 'password', writeOnly: true } } }
+  const { ask, ...fixture } = automated(t, { functions: [definition(waiting, { inputs: schema })] })
+  const { modelId } = await withVersion(fixture)
+  const create = (inputs: object): Promise<Asked> => ask('POST', 'p/automations', { name: 'ä'.repeat(200), functionId: 'checker', modelId, inputs, trigger: 'manual' })
+  const made = await create({ first: 'x'.repeat(29_000), apiKey: 'k'.repeat(22_000) })
+  assert.equal(made.status, 201)
+  const path = `p/automations/${String(made.json.id)}`
+  assert.equal((await ask('POST', `${path}/runs`, {})).status, 201)
+  for (const inputs of [{ first: 'x'.repeat(30_000), second: 'x'.repeat(30_000) }, { apiKey: 'k'.repeat(50_000) }]) {
+    for (const answer of [await create(inputs), await ask('PATCH', path, { inputs })]) {
+      assert.deepEqual(refused(answer), [400, 'invalid_inputs'])
+      assert.match(answer.json.message, /^the inputs cannot be used: the inputs must have 60000 bytes at most together, with secrets sealed; these are \d{5}$/)
+    }
+  }
 })
 
 test('without a key secrets are refused, and with another one they are not opened', async (t) => {

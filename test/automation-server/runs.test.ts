@@ -77,6 +77,27 @@ test('a canceled run is told to stop, keeps its status, and can be run again', a
   await extension.idle()
 })
 
+test('a run that is canceled between its taking up and its start is stopped at once, and not at the next renewal of its lease', async (t) => {
+  const inner = memoryBackend()
+  let cancel: (() => Promise<unknown>) | undefined
+  const reasons: string[] = []
+  const executor = inProcess(async (_start, stopped) => void reasons.push(await stopped))
+  const backend = hooked(inner, async (call, detail, work) => {
+    const wanted = cancel
+    if (call === 'getMany' && wanted !== undefined && detail.includes('\0inputs\0')) {
+      cancel = undefined
+      await wanted()
+    }
+    return work()
+  })
+  const { project, automation, extension } = await prepared(t, executor, { backend, leaseMs: 600_000 })
+  cancel = async () => project.runs.cancel((await project.runs.list()).items[0].id)
+  await project.runs.start(automation.id)
+  await eventually(async () => reasons.length > 0)
+  await extension.idle()
+  assert.deepEqual(reasons, ['canceled'])
+})
+
 test('only so many run at a time, the oldest first, and those that wait stay pending', async (t) => {
   const { project, automation, extension } = await prepared(t, waiting, { concurrency: 2 })
   const started: Run[] = []

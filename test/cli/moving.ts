@@ -2,10 +2,12 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { hash } from 'node:crypto'
 import { once } from 'node:events'
-import { existsSync, readFileSync } from 'node:fs'
+import { createReadStream, existsSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
+import { IdLedger } from '../../src/client/id-ledger.ts'
 import { countingProxy } from './proxy.ts'
 import { fingerprint, writeModel } from './model-file.ts'
 
@@ -20,7 +22,7 @@ export interface MoveOptions {
   readonly batchBytes: number
   /** Connections break after so many bytes. */
   readonly breakEveryBytes: number
-  /** The most that the second version, in which 1 in 100 objects differs, all in one part of the building, may cost of the first one's bytes. */
+  /** The most that a second version, in which 1 in 100 objects differs, may cost of the first one's bytes: whether all of them are in one part of the building or not. */
   readonly shareMax: number
   /** Also moves the whole model at once over connections that break. */
   readonly isThorough: boolean
@@ -92,18 +94,18 @@ export async function moveModels(t: TestContext, options: MoveOptions): Promise<
   assert.equal(existsSync(`${downFile}.partial`), false)
   assert.deepEqual(await fingerprint([downFile], sha), whole)
 
-  const shares = async (what: string, root: string): Promise<readonly [number, number]> => {
+  const checkShares = async (what: string, root: string): Promise<void> => {
     const uploaded = await move(`upload of ${what}`, 'calm', 'calm', ['upload', secondFile, '--have', firstFile])
-    const downloaded = await move(`download of ${what}`, 'calm', 'calm', ['download', root, '--have', first, '-o', changesFile])
+    const downloaded = await move(`download of ${what}`, 'calm', 'calm', ['download', root, '--have', first, '--base', firstFile, '-o', changesFile])
+    assert.deepEqual(await fingerprint([changesFile], sha), await differenceOf(firstFile, secondFile))
     assert.equal((await fingerprint([changesFile], sha)).lines, uploaded.report.sent)
     const [up, down] = [(uploaded.up + uploaded.down) / uploadBytes, (downloaded.up + downloaded.down) / downloadBytes]
     t.diagnostic(`${what} costs ${(up * 100).toFixed(2)} % up and ${(down * 100).toFixed(2)} % down`)
-    return [up, down]
+    assert.ok(up < shareMax && down < shareMax, `${up} up, ${down} down`)
   }
-  const [up, down] = await shares('a second version', second)
-  assert.ok(up < shareMax && down < shareMax, `${up} up, ${down} down`)
-  // Where one object in 100 differs everywhere, most groups differ too, and each names all that is below it: ids do not compress.
-  if (isThorough) await shares('a version that differs everywhere', await writeModel(secondFile, { objects, revision: 2, changed: CHANGED }))
+  await checkShares('a second version', second)
+  // Where one object in 100 differs everywhere, most groups differ too, and each names all that is below it.
+  await checkShares('a version that differs everywhere', await writeModel(secondFile, { objects, revision: 2, changed: CHANGED }))
   return moves
 }
 
@@ -130,6 +132,20 @@ function peakOf({ pid }: ChildProcess): number {
 
 function describe({ what, seconds, peakMb, up, down, breaks, report }: Moved): string {
   return `${what}: ${seconds.toFixed(1)} s, ${peakMb.toFixed(0)} MB resident at most, ${(up / MB).toFixed(2)} MB up, ${(down / MB).toFixed(2)} MB down, ${breaks} breaks, ${JSON.stringify(report)}`
+}
+
+/** The fingerprint of the lines of one file that the other one lacks. */
+async function differenceOf(olderFile: string, newerFile: string): ReturnType<typeof fingerprint> {
+  const older = new IdLedger()
+  for await (const line of createInterface({ input: createReadStream(olderFile), crlfDelay: Infinity })) older.add(line.slice(0, line.indexOf('\t')))
+  let lines = 0
+  let sum = 0n
+  for await (const line of createInterface({ input: createReadStream(newerFile), crlfDelay: Infinity })) {
+    if (older.has(line.slice(0, line.indexOf('\t')))) continue
+    lines += 1
+    sum += BigInt(`0x${sha(line).slice(0, 16)}`)
+  }
+  return { lines, sum }
 }
 
 function sha(line: string): string {

@@ -2,9 +2,11 @@ import { once } from 'node:events'
 import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
 import { type ClientOptions, createClient, type ObjectText, type Project } from '../../src/client/index.ts'
+import type { ObjectService } from '../../src/index.ts'
 import { served, type ServedOptions } from '../http/served.ts'
 
 export interface Fixture {
+  readonly service: ObjectService
   readonly url: string
   readonly port: number
   readonly project: Project
@@ -17,9 +19,9 @@ export const QUICK: NonNullable<ClientOptions['retry']> = { delayMs: 1, delayMsM
 
 /** A service on a port of its own, and a client of it. */
 export async function serviceAndClient(t: TestContext, options: ServedOptions = {}): Promise<Fixture> {
-  const { url, port } = await served(t, options)
+  const { url, port, service } = await served(t, options)
   const withOptions = (more: Partial<ClientOptions>): Project => createClient({ url, token: undefined, retry: QUICK, ...more }).project('demo')
-  return { url, port, project: withOptions({}), withOptions }
+  return { url, port, service, project: withOptions({}), withOptions }
 }
 
 export async function collect<T>(batches: AsyncIterable<readonly T[]>): Promise<T[]> {

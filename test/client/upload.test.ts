@@ -32,7 +32,7 @@ test('objects, texts, arrays of them and asynchronous sources; as gzip files and
   assert.equal(created, 4)
   assert.deepEqual(await project.single('a'), { id: 'a', value: 'é\u2028' })
   assert.equal((await project.singleText('d'))?.json, '{ "a" : {"id":"other"}, "id":"d", "z":0}')
-  assert.deepEqual(await project.upload([]), { objects: 0, held: 0, sent: 0, requests: 0, jsonBytes: 0, wireBytes: 0, retries: 0, created: 0, differing: 0, lastId: undefined })
+  assert.deepEqual(await project.upload([]), { objects: 0, held: 0, sent: 0, requests: 0, deltas: 0, jsonBytes: 0, wireBytes: 0, retries: 0, created: 0, differing: 0, lastId: undefined })
   assert.equal((await project.upload([{ id: 'a', value: 'another' }], { diff: false })).differing, 1)
 })
 

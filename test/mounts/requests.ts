@@ -1,4 +1,5 @@
-import { gzipSync } from 'node:zlib'
+import { crc32, gzipSync } from 'node:zlib'
+import { DELTA_MEDIA_TYPE } from '../../src/delta/delta.ts'
 import { filePart, multipartUpload } from '../contract/sides.ts'
 import type { Sent } from './ask.ts'
 
@@ -19,6 +20,13 @@ export const HELD: readonly { readonly id: string; readonly [member: string]: un
 
 const multipart = multipartUpload([filePart('[{"id":"m1"}]', 'application/json'), filePart(gzipSync('[{"id":"m2"},{"n":1}]'), 'application/gzip')])
 
+const DELTA_TYPE = { 'content-type': DELTA_MEDIA_TYPE }
+
+/** What makes `{"id":"<id>","n":1.50}` of the object `a`. */
+function delta(id: string): string {
+  return JSON.stringify([['a', crc32(`{"id":"${id}","n":1.50}`), 0, 7, id, 1, 11, '']])
+}
+
 function upload(project: string, body: Uint8Array | string, headers: Readonly<Record<string, string>> = JSON_TYPE): Sent {
   return { method: 'POST', path: `/objects/${project}`, headers, body }
 }
@@ -31,6 +39,11 @@ export function uploads(project: string): readonly Sent[] {
     upload(project, gzipSync('[{"id":"c"}]'), { 'content-type': 'application/gzip' }),
     upload(project, gzipSync('[{"id":"d"}]'), { ...JSON_TYPE, 'content-encoding': 'gzip' }),
     upload(project, '[{"id":"e"}]', { ...JSON_TYPE, 'transfer-encoding': 'chunked' }),
+    upload(project, delta('j'), DELTA_TYPE),
+    upload(project, gzipSync(delta('k')), { ...DELTA_TYPE, 'content-encoding': 'gzip' }),
+    upload(project, delta('l').replace('"l"', '"m"'), DELTA_TYPE),
+    upload(project, delta('l').replace('"a"', '"nobody"'), DELTA_TYPE),
+    upload(project, delta('l')),
     upload(project, '[{"id":"f"}]', { 'content-type': 'text/plain; charset=utf-8' }),
     upload(project, '[{"id":"g"}]', { 'content-type': 'application/octet-stream' }),
     upload(project, '[{"id":"h"}]', { 'content-type': '' }),
@@ -52,7 +65,7 @@ export function uploads(project: string): readonly Sent[] {
     upload(project, ' '.repeat(LIMITS.requestBytesMax + 1)),
     upload(project, ' '.repeat(LIMITS.requestBytesMax + 1), { ...JSON_TYPE, 'transfer-encoding': 'chunked' }),
     upload(project, ' '.repeat(2 * LIMITS.requestBytesMax), { 'content-type': 'application/gzip' }),
-    { method: 'POST', path: `/api/diff/${project}`, headers: JSON_TYPE, body: JSON.stringify({ objects: JSON.stringify(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'z', 'm1', 'm2']) }) },
+    { method: 'POST', path: `/api/diff/${project}`, headers: JSON_TYPE, body: JSON.stringify({ objects: JSON.stringify(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'z', 'm1', 'm2']) }) },
   ]
 }
 
@@ -89,6 +102,7 @@ export function reads(project: string): readonly Sent[] {
     { path: `${root}?archive=zip` },
     { path: `${root}?strict` },
     { path: `${root}?have=child1&have=%ff` },
+    { path: `${root}?have=child1&delta`, headers: { accept: 'text/plain' } },
     { path: `${objects}/child3/single`, headers: { 'accept-encoding': 'gzip' } },
     { path: `${objects}/child3/single`, headers: { 'accept-encoding': 'identity;q=0, br' } },
     ...['/nobody', '/nobody/single', '/root?have=%00'].map((path) => ({ path: `${objects}${path}` })),

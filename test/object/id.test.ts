@@ -56,3 +56,8 @@ test('the message says which rule was broken and shows no raw foreign text', () 
     assert.throws(() => checkObjectId(id), (error: Error) => CONTROLS.every((value) => !error.message.includes(codePoint(value))))
   }
 })
+
+test('what is quoted cannot turn the text around it, nor break its line', () => {
+  assert.equal(quoted('a\u202eb\u2066c\u200f\ufeff\u061c\n\u2028"'), '"a\\u202eb\\u2066c\\u200f\\ufeff\\u061c\\n\\u2028\\""')
+  assert.equal(quoted('Größe 🏠 مبنى'), '"Größe 🏠 مبنى"')
+})

@@ -3,7 +3,7 @@ import type { TestContext } from 'node:test'
 import { SignJWT } from 'jose'
 import { memoryBackend } from '../../adapters/memory.ts'
 import { automation, type AutomationExtension, type AutomationOptions } from '../../src/automation-server/index.ts'
-import { type Access, type CommonServiceOptions, createObjectService, jwtAccess, type ObjectService, type Right } from '../../src/index.ts'
+import { type Access, type CommonServiceOptions, createObjectService, jwtAccess, type ObjectService, type Right, type StorageBackend } from '../../src/index.ts'
 import { pages, type PagesExtension, type PagesOptions } from '../../src/pages/index.ts'
 import { SECRET_KEY, uploadObjects, withVersion } from '../automation-server/support.ts'
 
@@ -26,15 +26,16 @@ export interface Paged {
 }
 
 export interface PagedOptions extends AutomationOptions {
+  readonly backend?: StorageBackend
   readonly service?: Partial<CommonServiceOptions<unknown>>
   readonly pages?: Partial<PagesOptions>
 }
 
 /** A service with automation and pages over a backend in memory; it ends with the test. */
-export function paged(t: TestContext, { service: serviceOptions = {}, pages: pagesOptions = {}, ...options }: PagedOptions = {}): Paged {
+export function paged(t: TestContext, { backend = memoryBackend(), service: serviceOptions = {}, pages: pagesOptions = {}, ...options }: PagedOptions = {}): Paged {
   const extension = automation({ secretKeys: [SECRET_KEY], ...options })
   const web = pages({ automation: extension, ...pagesOptions })
-  const service = createObjectService({ backend: memoryBackend(), access: TOKEN_ACCESS, ...serviceOptions, extensions: [extension, web] })
+  const service = createObjectService({ backend, access: TOKEN_ACCESS, ...serviceOptions, extensions: [extension, web] })
   t.after(() => service.close({ graceMs: 100 }))
   return { service, extension, web }
 }

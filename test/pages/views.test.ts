@@ -3,6 +3,9 @@ import { createServer } from 'node:http'
 import { test, type TestContext } from 'node:test'
 import type { ObjectResult } from '../../src/automation/index.ts'
 import type { RunExecutor } from '../../src/automation-server/index.ts'
+import { memoryBackend } from '../../adapters/memory.ts'
+import type { StorageBackend } from '../../src/index.ts'
+import { hooked } from '../store/failures.ts'
 import { definition, eventually, inProcess, reporting, waiting } from '../automation-server/support.ts'
 import { type Paged, paged, type PagedOptions, type Shown, signedIn, textOf, tokenFor, uploadObjects, Visitor, withVersion } from './support.ts'
 
@@ -206,12 +209,27 @@ test('long lists come in parts, and only what a person may read is listed', asyn
   assert.doesNotMatch((await visitor.get('/web/projects/p')).html, /<form(?![^>]*sign-out)/, 'who may only read gets no buttons')
 })
 
+test('the page of a run that waits says for what, and one too many is refused with words', async (t) => {
+  const backend = memoryBackend()
+  const shared = (): StorageBackend => hooked(backend, (_call, _detail, work) => work())
+  const first = await ran(t, 'p', 'Check', waiting, { backend: shared(), serverUrl: () => new Promise(() => undefined), limits: { pendingRunsMax: 1 } })
+  const path = `/web/projects/p/runs/${first.runId}`
+  const visitor = await signedIn(first.service)
+  assert.match(textOf((await visitor.get(path)).html), /Waiting It begins when other runs have ended\./)
+  const refused = await visitor.post(`/web/projects/p/automations/${first.automationId}/run`, {})
+  assert.equal(refused.status, 409)
+  assert.match(textOf(refused.html), /This cannot be done now As many runs of this automation wait to be taken up as may \(1\); try again when some have begun, or cancel some\./)
+  await first.service.close({ graceMs: 0 })
+  const without = paged(t, { backend: shared() })
+  assert.match(textOf((await (await signedIn(without.service)).get(path)).html), /Waiting It waits for a server that has its function checker ; this one has not\./)
+})
+
 test('what is said of some objects at a time is read once', async (t) => {
   const of = (message: string, ids: readonly string[]): ObjectResult => ({ category: 'Fire rating', level: 'ERROR', message, objectAppIds: Object.fromEntries(ids.map((id) => [id, null])), metadata: null })
   const { service, extension, runId } = await ran(t, 'p', 'Check', reporting({ status: 'failed', message: 'no', results: [of('none', ['a', 'b']), of('too low', ['c']), of('none', ['b', 'd'])] }))
   await extension.idle()
   const plain = textOf((await (await signedIn(service)).get(`/web/projects/p/runs/${runId}`)).html)
-  assert.match(plain, /3 Errors Fire rating Errors on 4 objects none 3 objects a b d too low 1 object c/)
+  assert.match(plain, /3 Errors Fire rating 3 Errors on 4 objects none 3 objects, in 2 annotations a b d too low 1 object c/)
 })
 
 test('many annotations come in parts, by level and by category', async (t) => {
@@ -226,11 +244,12 @@ test('many annotations come in parts, by level and by category', async (t) => {
   }
   const first = await found('')
   assert.equal(first.findings, 50)
-  assert.match(first.plain, /60 Errors 10 Notes/)
+  assert.match(first.plain, /60 Errors 10 Notes even 25 Errors on 25 objects in this part of the list/)
   const second = await found(first.next)
   assert.deepEqual([second.findings, second.next], [20, ''])
   assert.match(second.plain, /All annotations/)
   assert.equal((await found('?level=INFO')).findings, 10)
+  assert.match((await found('?level=INFO')).plain, /even 5 Notes on 5 objects finding 60\./)
   assert.equal((await found('?category=odd')).findings, 35)
   assert.match((await found('?category=none')).plain, /There is none here\./)
   assert.equal((await found('?objectId=o3')).findings, 1)

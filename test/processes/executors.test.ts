@@ -108,7 +108,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     assert.deepEqual([fileMode, folderMode, files.filter((name) => !name.startsWith('tsx-'))], [0o600, 0o700, ['run.json']])
     const names = new Set(['PATH', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'HOME', 'TMPDIR', 'TMP', 'TEMP', 'NODE_OPTIONS', 'STOWAGE_RUN_CAPTURED', 'OPERATORS_TOKEN', 'MODE'])
     assert.deepEqual(Object.keys(environment).filter((name) => !names.has(name)), [])
-    assert.deepEqual([environment.HOME, environment.MODE], [folder, 'test'])
+    assert.deepEqual([environment.HOME, environment.MODE, environment.OPERATORS_TOKEN], [folder, 'test', '******'], 'what is named like a secret is not told')
     const name = folder.slice(folder.lastIndexOf('/') + 1)
     await eventually(async () => !(await readdir(tmpdir())).includes(name), 'the folder is gone')
   })

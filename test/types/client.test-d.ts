@@ -10,7 +10,9 @@ import {
   type DiffResult,
   memoryCache,
   type ObjectCache,
+  type BasedText,
   type ObjectText,
+  type ObjectTexts,
   Origins,
   type Project,
   type SendResult,
@@ -45,6 +47,9 @@ expectError(project.upload(['a text']))
 expectError(project.upload(wall))
 expectError(project.upload(Promise.resolve([wall])))
 expectError(project.upload([wall], { body: 'zip' }))
+const based: BasedText = { id: 'b', json: '{"id":"b"}', base: { id: 'a', json: '{"id":"a"}' } }
+expectType<Promise<UploadResult>>(project.upload([based]))
+expectError<BasedText>({ id: 'b', json: '{"id":"b"}', base: 'a' })
 expectType<Promise<SendResult>>(project.send(wall, { typeField: 'type', concurrency: 2 }))
 expectError(project.send('a text'))
 
@@ -65,6 +70,9 @@ expectType<Promise<DagObject>>(project.receive('root'))
 expectType<Promise<{ name: string }>>(project.receive<{ name: string }>('root', { keepIds: false }))
 expectError(project.graph<{ height: number }>('root'))
 expectError(project.graph('root', { have: 'old' }))
+declare const texts: ObjectTexts
+expectType<AsyncIterable<readonly DagObject[]>>(project.graph('root', { have: ['old'], bases: texts }))
+expectError(project.graph('root', { have: ['old'], bases: new Map([['a', '{}']]) }))
 expectError(project.receive('root', { have: ['old'] }))
 expectError(project.list([1]))
 declare const object: DagObject

@@ -1,7 +1,13 @@
 import { StowageError } from '../../errors.ts'
-import { boundsOf, globalKey, parseGeneration, partsOf } from '../records/keys.ts'
-import type { AutomationStore } from '../records/store.ts'
+import type { Entry } from '../../storage/backend.ts'
+import { decodeRecord } from '../records/codec.ts'
+import { boundsOf, globalKey, parseGeneration, partsOf, projectKey } from '../records/keys.ts'
+import type { AutomationStore, ProjectScope } from '../records/store.ts'
 import type { RunRecord } from './run-record.ts'
+
+/** Records that are read together: some MB at most. */
+const READ_AT_ONCE = 64
+const TOLD_MAX = 1_000
 
 export interface ActiveRun {
   readonly projectId: string
@@ -12,6 +18,7 @@ export interface ActiveRun {
 export class ActiveRuns {
   readonly #store: AutomationStore
   readonly #onDamage: (error: unknown) => void
+  readonly #told = new Set<string>()
 
   constructor(store: AutomationStore, onDamage: (error: unknown) => void) {
     this.#store = store
@@ -20,28 +27,61 @@ export class ActiveRuns {
 
   /** The oldest first. Marks of what is gone with its project are removed on the way. */
   async *all(signal?: AbortSignal): AsyncGenerator<ActiveRun> {
-    const { records } = this.#store
-    for await (const entries of records.range(boundsOf(globalKey('active')), { signal })) {
-      for (const { key } of entries) {
-        const found = await this.#found(key)
-        if (found === 'gone') await records.commit({ remove: [key] })
-        else if (found !== undefined) yield found
-      }
+    for await (const entries of this.#store.records.range(boundsOf(globalKey('active')), { signal })) {
+      for (let at = 0; at < entries.length; at += READ_AT_ONCE) yield* this.#found(entries.slice(at, at + READ_AT_ONCE))
     }
   }
 
-  /** `gone` for a mark that stands for nothing any more: generations never come back. A damaged run is told, and keeps no other from being found. */
-  async #found(key: Uint8Array): Promise<ActiveRun | 'gone' | undefined> {
-    const [, , runId, projectId, generation] = partsOf(key)
+  /** Many at once, since most that wait may be such that nobody here can run them. */
+  async *#found(entries: readonly Entry[]): AsyncGenerator<ActiveRun> {
+    const { records } = this.#store
+    const marks = entries.map(({ key }) => markOf(key))
+    const scopes = await this.#scopes(new Set(marks.map(({ projectId }) => projectId)))
+    const gone = marks.filter(({ projectId, generation }) => scopes.has(projectId) && scopes.get(projectId)?.generation !== generation)
+    for (const { key } of gone) await records.commit({ remove: [key] })
+    const keys = marks.filter(({ projectId, generation }) => scopes.get(projectId)?.generation === generation).map((mark) => ({ mark, runKey: projectKey(mark, 'run', mark.runId) }))
+    const values = await records.getMany(keys.map(({ runKey }) => runKey))
+    for (const [at, value] of values.entries()) {
+      const { mark, runKey } = keys[at]
+      const run = value === undefined ? undefined : this.#decoded(runKey, value, mark.runId)
+      if (run !== undefined) yield { projectId: mark.projectId, run }
+    }
+  }
+
+  /** `undefined` for a project that is gone; one whose head is damaged is not among them. */
+  async #scopes(projectIds: ReadonlySet<string>): Promise<ReadonlyMap<string, ProjectScope | undefined>> {
+    const scopes = new Map<string, ProjectScope | undefined>()
+    for (const projectId of projectIds) {
+      try {
+        scopes.set(projectId, await this.#store.scope(projectId))
+      } catch (error) {
+        this.#tell(error, projectId)
+      }
+    }
+    return scopes
+  }
+
+  #decoded(key: Uint8Array, value: Uint8Array, runId: string): RunRecord | undefined {
     try {
-      const scope = await this.#store.scope(projectId)
-      if (scope?.generation !== parseGeneration(generation)) return 'gone'
-      const run = (await this.#store.get<RunRecord>(scope, 'run', runId))?.value
-      return run === undefined ? undefined : { projectId, run }
+      return decodeRecord<RunRecord>(key, value)
     } catch (error) {
-      if (error instanceof StowageError && error.retryable) throw error
-      this.#onDamage(error)
+      this.#tell(error, runId)
       return undefined
     }
   }
+
+  /** What is damaged keeps nothing else from being found. It is met again and again, and told once. */
+  #tell(error: unknown, id: string): void {
+    if (error instanceof StowageError && error.retryable) throw error
+    if (this.#told.has(id)) return
+    if (this.#told.size >= TOLD_MAX) this.#told.clear()
+    this.#told.add(id)
+    this.#onDamage(error)
+  }
+}
+
+/** Generations never come back, so a mark of another one stands for nothing any more. */
+function markOf(key: Uint8Array): { readonly key: Uint8Array; readonly runId: string; readonly projectId: string; readonly generation: number } {
+  const [, , runId, projectId, generation] = partsOf(key)
+  return { key, runId, projectId, generation: parseGeneration(generation) }
 }

@@ -1,3 +1,4 @@
+import { InputsError } from '../../automation/inputs/errors.ts'
 import { StowageError } from '../../errors.ts'
 import { projectKey } from '../records/keys.ts'
 import { expectAbsent, expectSame, PAGE_ITEMS_MAX, type ProjectScope, type Stored } from '../records/store.ts'
@@ -9,6 +10,9 @@ import type { SealedInputs } from './secrets.ts'
 
 /** An automation as it is kept. */
 export interface AutomationRecord extends Automation, SealedInputs {}
+
+/** Bytes of JSON of inputs with their sealed secrets: they share a record with the rest of an automation. */
+const KEPT_INPUTS_BYTES_MAX = 60_000
 
 type Parts = Pick<DomainParts, 'store' | 'functions' | 'secrets' | 'limits'> & { readonly models: Models }
 
@@ -33,7 +37,7 @@ export class Automations {
       if (await this.#count(scope) >= limits.automationsMax) throw new StowageError('conflict', `this project has ${limits.automationsMax} automations; that is the most`)
       const { name, functionId, modelId, trigger, enabled = true } = wanted
       const [id, now] = [store.newId(), store.nowText()]
-      const kept = secrets.seal(values, secretNames, { projectId, automationId: id })
+      const kept = fitting(secrets.seal(values, secretNames, { projectId, automationId: id }))
       const record: AutomationRecord = { id, name, functionId, modelId, trigger, enabled, ...kept, createdAt: now, updatedAt: now }
       const key = projectKey(scope, 'automation', id)
       return (await store.commit(scope, { put: [store.entry(key, record)], expect: [expectAbsent(key), expectSame(model)] })) ? record : undefined
@@ -103,7 +107,7 @@ export class Automations {
     const { parse, secretNames } = functions.get(record.functionId)
     const opened = Object.keys(record.sealed).length === 0 ? {} : secrets.open({ inputs: {}, sealed: record.sealed }, owner)
     const meant = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, value === record.inputs[name] && Object.hasOwn(opened, name) ? opened[name] : value]))
-    return secrets.seal(parse(meant), secretNames, owner)
+    return fitting(secrets.seal(parse(meant), secretNames, owner))
   }
 
   async #count(scope: ProjectScope): Promise<number> {
@@ -115,6 +119,12 @@ export class Automations {
     }
     return count
   }
+}
+
+function fitting(kept: SealedInputs): SealedInputs {
+  const bytes = Buffer.byteLength(JSON.stringify(kept))
+  if (bytes <= KEPT_INPUTS_BYTES_MAX) return kept
+  throw new InputsError('invalid_inputs', [{ path: '', message: `must have ${KEPT_INPUTS_BYTES_MAX} bytes at most together, with secrets sealed; these are ${bytes}` }])
 }
 
 export function automationView({ id, name, functionId, modelId, inputs, trigger, enabled, createdAt, updatedAt }: AutomationRecord): Automation {

@@ -18,6 +18,7 @@ import { Runs } from './runs.ts'
 import type { SecretBox } from './secrets.ts'
 import { Triggers } from './triggers.ts'
 import { Versions } from './versions.ts'
+import { WaitingRuns } from './waiting-runs.ts'
 
 export interface DomainOptions extends Pick<ServiceContext<never>, 'graphs' | 'clock' | 'newId' | 'logger'> {
   readonly backend: NonNullable<ServiceContext<never>['backend']>
@@ -56,7 +57,8 @@ export class Domain {
     this.versions = new Versions({ ...parts, models: this.models })
     this.automations = new Automations({ ...parts, models: this.models })
     this.changes = new RunChanges(parts)
-    this.runs = new Runs({ ...parts, models: this.models, versions: this.versions, automations: this.automations, changes: this.changes })
+    const waiting = new WaitingRuns({ ...parts, changes: this.changes })
+    this.runs = new Runs({ ...parts, models: this.models, versions: this.versions, automations: this.automations, changes: this.changes, waiting })
     this.results = new Results(store, options.limits)
     this.logs = new Logs(store, options.limits.logBytesMax)
     this.reports = new Reports({ ...parts, changes: this.changes, results: this.results, logs: this.logs })

@@ -14,6 +14,8 @@ const INLINE_BYTES_MAX = 48_000
 const BATCH_DIGITS = 8
 /** Read for one page, so that a rare annotation among many takes several pages and not one long wait. */
 const SCANNED_BYTES_MAX = 16 * 1_048_576
+/** What reading one record costs at least, counted among those bytes. */
+const BATCH_COST_BYTES = 8_192
 
 type Counts = { readonly [L in ResultLevel]: number }
 
@@ -82,6 +84,7 @@ export class Results {
     for (let scanned = 0; number < run.resultBatches; number++, item = 0) {
       if (scanned > SCANNED_BYTES_MAX) return { items, cursor: cursorText(number, 0) }
       const batch = await this.#batch(scope, run.id, number)
+      scanned += BATCH_COST_BYTES
       if (filter.level !== undefined && batch.counts[filter.level] === 0) continue
       const all = await this.#items(batch)
       scanned += batch.bytes

@@ -1,10 +1,10 @@
 import type { RunStatus } from '../../automation/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import type { Entry, Expectation } from '../../storage/backend.ts'
-import { generationText, globalKey } from '../records/keys.ts'
+import { generationText, globalKey, projectKey } from '../records/keys.ts'
 import { type AutomationStore, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
 import { checkResourceId, notHeld } from './checks.ts'
-import { isFinal, type RunRecord } from './run-record.ts'
+import { isFinal, isWaiting, type RunRecord } from './run-record.ts'
 import type { RunSignals } from './run-signals.ts'
 
 export interface RunChange {
@@ -45,7 +45,7 @@ export class RunChanges {
       if (change === undefined) return stored.value
       const record = this.#changed(stored.value, change.run)
       const put = [store.entry(stored.key, record), ...(change.put ?? [])]
-      const remove = isFinal(record.status) ? [activeKey(scope, runId)] : []
+      const remove = [...(isFinal(record.status) ? [activeKey(scope, runId)] : []), ...(isWaiting(stored.value) && !isWaiting(record) ? [waitingKey(scope, record)] : [])]
       return (await store.commit(scope, { put, remove, expect: [expectSame(stored), ...(change.expect ?? [])] })) ? record : undefined
     })
     this.#signals.changed(runId)
@@ -61,6 +61,11 @@ export class RunChanges {
 /** Marks a run that is not final, so that all of them are found without reading every run. */
 export function activeKey({ projectId, generation }: ProjectScope, runId: string): Uint8Array {
   return globalKey('active', runId, projectId, generationText(generation))
+}
+
+/** Marks a run that nobody has taken up yet, beside the others of its automation. */
+export function waitingKey(scope: ProjectScope, { automationId, id }: Pick<RunRecord, 'automationId' | 'id'>): Uint8Array {
+  return projectKey(scope, 'waiting', automationId, id)
 }
 
 /** Throws `conflict` for what an attempt says that was given up as lost: the run is in other hands since. */

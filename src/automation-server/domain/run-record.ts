@@ -30,6 +30,11 @@ export function isFinal(status: RunStatus): boolean {
   return RUN_STATUS_RANK[status] >= FINAL_RANK
 }
 
+/** Whether nobody has taken it up yet. One that was taken up and lost is pending, too, and waits no more: what it may still take is bounded by its deadline. */
+export function isWaiting({ status, attempt }: Pick<RunRecord, 'status' | 'attempt'>): boolean {
+  return status === 'pending' && attempt === 0
+}
+
 export const NO_ANNOTATIONS: { readonly [L in ResultLevel]: number } = { SUCCESS: 0, INFO: 0, WARNING: 0, ERROR: 0 }
 
 /** What everybody may see of a run. */

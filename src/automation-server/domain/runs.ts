@@ -7,10 +7,11 @@ import { checkPage, checkResourceId, notHeld } from './checks.ts'
 import { readFinalResult } from './final-result.ts'
 import type { Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
-import { activeKey, type RunChanges } from './run-changes.ts'
+import { activeKey, type RunChanges, waitingKey } from './run-changes.ts'
 import { isFinal, NO_ANNOTATIONS, type RunRecord, runView } from './run-record.ts'
 import type { SealedInputs } from './secrets.ts'
 import type { VersionRecord, Versions } from './versions.ts'
+import type { WaitingMark, WaitingRuns } from './waiting-runs.ts'
 
 /** Runs that are looked at for one page of a filtered list; a page may be short before the end. */
 const SCANNED_MAX = 2_000
@@ -20,6 +21,7 @@ export interface RunsParts extends Pick<DomainParts, 'store' | 'functions' | 'si
   readonly versions: Versions
   readonly automations: Automations
   readonly changes: RunChanges
+  readonly waiting: WaitingRuns
   /** There is something to do for whoever takes runs up. */
   readonly onPending: () => void
 }
@@ -39,33 +41,41 @@ export class Runs {
     this.#parts = parts
   }
 
-  /** By hand, on a version of the automation's model, the latest by default. Throws `not_found`, and `conflict` where the model has no version yet. */
+  /** By hand, on a version of the automation's model, the latest by default. Throws `not_found`, `conflict` where the model has no version yet, `too_many_runs`. */
   async start(projectId: string, automationId: string, versionId?: string): Promise<Run> {
-    const { automations, functions, models, versions, store } = this.#parts
+    const { automations, functions, models, versions } = this.#parts
     const { scope, stored: { value: automation } } = await automations.found(projectId, automationId)
     functions.get(automation.functionId)
     const { latestVersionId } = await models.get(projectId, automation.modelId)
     const wanted = versionId ?? latestVersionId
     if (wanted === null) throw new StowageError('conflict', 'the model has no version yet; create one, then run the automation on it')
     const version = await versions.record(projectId, automation.modelId, wanted)
-    return this.#create(scope, store.newId(), { automation, version, inputs: sealedOf(automation), triggeredBy: { kind: 'manual', runId: null } })
+    return this.#createAsked(scope, { automation, version, inputs: sealedOf(automation), triggeredBy: { kind: 'manual', runId: null } })
   }
 
-  /** The same function on the same version with the same inputs. Throws `not_found`, and `conflict` while the run has not ended. */
+  /** The same function on the same version with the same inputs. Throws `not_found`, `conflict` while the run has not ended, `too_many_runs`. */
   async rerun(projectId: string, runId: string): Promise<Run> {
-    const { changes, versions, store, functions } = this.#parts
+    const { changes, versions, functions } = this.#parts
     const { scope, stored: { value: run } } = await changes.found(projectId, runId)
     if (!isFinal(run.status)) throw new StowageError('conflict', `the run is ${run.status}; cancel it, or wait for its end, before it is run again`)
     functions.get(run.functionId)
     const version = await versions.record(projectId, run.modelId, run.versionId)
     const automation = { id: run.automationId, functionId: run.functionId }
-    return this.#create(scope, store.newId(), { automation, version, inputs: await this.inputs(scope, runId), triggeredBy: { kind: 'rerun', runId } })
+    return this.#createAsked(scope, { automation, version, inputs: await this.inputs(scope, runId), triggeredBy: { kind: 'rerun', runId } })
   }
 
-  /** Because of a new version. The same automation and version make one run, however often they are asked for one. */
+  /**
+   * Because of a new version. The same automation and version make one run, however often they are asked for one. It is made also where as many wait as may:
+   * the oldest one gives way.
+   */
   async trigger(scope: ProjectScope, runId: string, automation: AutomationRecord, version: VersionRecord): Promise<void> {
-    const before = await this.#parts.store.get<RunRecord>(scope, 'run', runId)
-    if (before === undefined) await this.#create(scope, runId, { automation, version, inputs: sealedOf(automation), triggeredBy: { kind: 'version', runId: null } })
+    const { store, waiting } = this.#parts
+    await waiting.inTurn(automation.id, async () => {
+      const before = await store.get<RunRecord>(scope, 'run', runId)
+      if (before === undefined) await this.#create(scope, runId, { automation, version, inputs: sealedOf(automation), triggeredBy: { kind: 'version', runId: null } })
+      await waiting.giveWay(scope, automation.id)
+    })
+    this.#parts.onPending()
   }
 
   /** Throws `not_found`. */
@@ -101,8 +111,18 @@ export class Runs {
     return stored.value
   }
 
+  async #createAsked(scope: ProjectScope, wanted: NewRun): Promise<Run> {
+    const { store, waiting, onPending } = this.#parts
+    const run = await waiting.inTurn(wanted.automation.id, async () => {
+      await waiting.checkRoom(scope, wanted.automation.id)
+      return this.#create(scope, store.newId(), wanted)
+    })
+    onPending()
+    return run
+  }
+
   async #create(scope: ProjectScope, id: string, { automation, version, inputs, triggeredBy }: NewRun): Promise<Run> {
-    const { store, functions, onPending } = this.#parts
+    const { store, functions } = this.#parts
     const record: RunRecord = {
       id, automationId: automation.id, functionId: automation.functionId, functionVersion: functions.find(automation.functionId)?.view.version ?? null,
       modelId: version.modelId, versionId: version.id, status: 'pending', message: null, progress: null, createdVersions: [], artifacts: [],
@@ -115,10 +135,10 @@ export class Runs {
     const put = [
       store.entry(key, record), store.entry(projectKey(scope, 'inputs', id), inputs),
       store.entry(projectKey(scope, 'of', automation.id, id), {}), store.entry(activeKey(scope, id), {}),
+      store.entry(waitingKey(scope, record), { kind: triggeredBy.kind } satisfies WaitingMark),
     ]
     const isNew = await store.commit(scope, { put, expect: [expectAbsent(key)] })
     if (!isNew && (await store.get(scope, 'run', id)) === undefined) throw new StowageError('conflict', 'the project was removed meanwhile')
-    onPending()
     return runView(record)
   }
 

@@ -9,6 +9,14 @@ import { type ProcessExit, ProcessGroup } from './process-group.ts'
 
 const SCHEMA_BYTES_MAX = 1_048_576
 const TIME_MS_MAX = 30_000
+/** How node ends when nothing is left to do and a top-level await has not settled. */
+const UNSETTLED = 13
+/** `RangeError: it is too long`, `Error [ERR_MODULE_NOT_FOUND]: Cannot find ...`. */
+const THROWN = /^(?:Uncaught )?(?:[A-Za-z_$][\w$.]*)?(?:Error|Exception)\b/
+const THROWN_LINES_MAX = 4
+const FRAME = /^\s+at /
+/** A file and a line of it, but for node's own. */
+const PLACE = /^(?!node:)\S.*:\d+$/
 
 /**
  * Asks a function's command for the JSON Schema of its inputs: `generate_schema FILE`. What it holds is not checked here. Rejects with
@@ -21,7 +29,11 @@ export async function readCommandSchema(options: CommandOptions): Promise<Readon
     const group = new ProcessGroup({ command: [...command, 'generate_schema', path], cwd, env: functionEnvironment({ folder, memoryBytesMax, env }) })
     const log = new OutputLog({ outputBytesMax, secretTexts: Object.values(env), addLogs: async () => undefined, clock: Date })
     const output = Promise.all([log.read(group.stdout, 'info'), log.read(group.stderr, 'warn')])
-    const timer = setTimeout(() => group.signal('SIGKILL'), TIME_MS_MAX)
+    let isLate = false
+    const timer = setTimeout(() => {
+      isLate = true
+      group.signal('SIGKILL')
+    }, TIME_MS_MAX)
     let exit: ProcessExit
     try {
       exit = await group.exited
@@ -30,10 +42,27 @@ export async function readCommandSchema(options: CommandOptions): Promise<Readon
       await group.cleanUp(output)
       await log.finish()
     }
-    const { code, signal } = exit
-    if (code !== 0) throw refused(command, `it ended with ${code === null ? signal : `exit code ${code}`}${log.lastLines === '' ? '' : `; the end of its output:\n${log.lastLines}`}`)
+    if (exit.code !== 0) throw refused(command, wordsOnEnd(exit, isLate, log.lastLines))
     return readSchema(path, command)
   })
+}
+
+function wordsOnEnd({ code, signal }: ProcessExit, isLate: boolean, lastLines: string): string {
+  const thrown = thrownWords(lastLines.split('\n'))
+  if (thrown !== undefined) return `it threw ${thrown}`
+  const [output, stuck] = [lastLines === '' ? ', and printed nothing' : `; the end of its output:\n${lastLines}`, code === UNSETTLED ? ', which is what node says of a top-level await that never settles' : '']
+  if (isLate) return `it did not end within ${TIME_MS_MAX / 1_000} seconds, so it was killed${output}`
+  return `it ended with ${code === null ? signal : `exit code ${code}${stuck}`}${output}`
+}
+
+/** An error that nobody caught, from what node prints of it: the place and its text, the error, the first line of the stack. */
+function thrownWords(lines: readonly string[]): string | undefined {
+  const first = lines.findIndex((line) => THROWN.test(line))
+  if (first < 0) return undefined
+  const stack = lines.findIndex((line, at) => at > first && FRAME.test(line))
+  const words = lines.slice(first, stack < 0 ? first + 1 : Math.min(stack, first + THROWN_LINES_MAX)).join('\n')
+  const place = lines.slice(0, first).find((line) => PLACE.test(line))
+  return place === undefined || words.includes(place) ? words : `${words} (${place})`
 }
 
 async function readSchema(path: string, command: readonly string[]): Promise<Readonly<Record<string, unknown>>> {

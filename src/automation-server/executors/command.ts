@@ -1,9 +1,10 @@
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { environmentSecrets } from '../../automation/run/environment-secrets.ts'
 import type { Clock } from '../../clock.ts'
 import type { RunExecutor, RunHandle, RunStart, StopReason } from '../executor.ts'
 import { positive, TIMER_MS_MAX } from '../options.ts'
-import { functionEnvironment, secretValues } from './environment.ts'
+import { functionEnvironment } from './environment.ts'
 import { OutputLog } from './output-log.ts'
 import { removeStaleFolders, withPrivateFolder } from './private-folder.ts'
 import { type ProcessExit, ProcessGroup } from './process-group.ts'
@@ -78,7 +79,7 @@ class CommandRun {
 
   constructor(options: ResolvedCommand, start: RunStart, clock: Clock) {
     const { addLogs } = start
-    const secretTexts = [...start.secretTexts, ...secretValues(options.env)]
+    const secretTexts = [...start.secretTexts, ...environmentSecrets(options.env)]
     this.#options = options
     this.#start = start
     this.#output = new OutputLog({ outputBytesMax: options.outputBytesMax, secretTexts, addLogs, clock })

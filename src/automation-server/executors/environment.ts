@@ -5,8 +5,6 @@ const PASSED: readonly string[] = [
 /** The part of a process's memory that JavaScript objects may take; the rest is for code, buffers and stacks. */
 const HEAP_SHARE = 0.75
 const MB = 1_048_576
-/** Names of variables whose values are not for logs. */
-const SECRET_NAME = /key|token|secret|password|passwd|credential|auth/i
 
 export interface EnvironmentOptions {
   /** Where the process keeps what is gone with it. */
@@ -14,11 +12,6 @@ export interface EnvironmentOptions {
   readonly memoryBytesMax: number
   /** Of the operator, on top. */
   readonly env: Readonly<Record<string, string>>
-}
-
-/** Values that an operator would not want to see in a log, by the names that they were given. */
-export function secretValues(env: Readonly<Record<string, string>>): readonly string[] {
-  return Object.entries(env).filter(([name]) => SECRET_NAME.test(name)).map(([, value]) => value)
 }
 
 export function functionEnvironment({ folder, memoryBytesMax, env }: EnvironmentOptions): Record<string, string> {

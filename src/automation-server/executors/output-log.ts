@@ -21,6 +21,8 @@ const HELD_BACK_LENGTH = 65_536
 const LAST_LINES = 10
 const LAST_LINES_LENGTH = 1_500
 const STORE_TRIES = 3
+/** A line of a stack trace. */
+const FRAME = /^\s+at /
 /** Between two reads of what is dropped: a process that prints without end is held back, and does not hold up this one. */
 const DROP_PAUSE_MS = 5
 /** The longest spelling of a UTF-16 unit that the scrubber knows: nine characters, for three bytes that are percent-encoded. */
@@ -117,7 +119,8 @@ export class OutputLog {
     const sureLength = line.length < this.#readLengthMax ? scrubbed.length : Math.max(0, scrubbed.length - this.#spellingLengthMax)
     const text = scrubbed.slice(0, Math.min(sureLength, LINE_LENGTH_MAX))
     if (text === '') return
-    this.#last.push(text)
+    // Of a stack the first line, so that what was thrown is not pushed out by where.
+    if (!FRAME.test(text) || !FRAME.test(this.#last.at(-1) ?? '')) this.#last.push(text)
     if (this.#last.length > LAST_LINES) this.#last.shift()
     if (this.#bytes <= this.#options.outputBytesMax) this.#wait(level, text)
   }

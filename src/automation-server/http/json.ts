@@ -3,6 +3,8 @@ import { StowageError } from '../../errors.ts'
 import type { Answer, Exchange, PathParams } from '../../http/exchange.ts'
 import { tooLarge } from '../../limits.ts'
 import { checkProjectId, quoted } from '../../object/id.ts'
+import { jsonFault } from '../../object/json-fault.ts'
+import { firstBrokenByte } from '../../object/utf8.ts'
 import { checkResourceId } from '../domain/checks.ts'
 import type { Reader } from '../shape.ts'
 import type { PageRequest } from '../types.ts'
@@ -30,12 +32,15 @@ async function jsonOf(body: Exchange<unknown>['body'], bytesMax: number): Promis
 }
 
 function parseJson(bytes: Buffer): unknown {
-  if (!isUtf8(bytes)) throw new StowageError('invalid_utf8', 'the body is not UTF-8')
+  if (!isUtf8(bytes)) throw new StowageError('invalid_utf8', `the body is not UTF-8 (byte ${firstBrokenByte(bytes)})`)
   if (bytes.length === 0) return {}
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch (cause) {
-    throw new StowageError('invalid_json', 'the body is not JSON', { cause })
+    // What the engine says is left out: it shows parts of the text, and not always where they stand.
+    const fault = jsonFault(bytes)
+    const where = fault === undefined ? '' : `: ${fault.rule} (line ${fault.line}, column ${fault.column}, byte ${fault.at})`
+    throw new StowageError('invalid_json', `the body is not JSON${where}`, { cause })
   }
 }
 

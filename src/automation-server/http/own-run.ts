@@ -6,9 +6,13 @@ import { readReport } from '../domain/report-shape.ts'
 import type { RunClaims } from '../domain/run-tokens.ts'
 import { ownRun } from '../run-access.ts'
 import { object, text } from '../shape.ts'
+import { AtOnce } from './at-once.ts'
 import type { HttpDeps } from './deps.ts'
 import { jsonAnswer, readJson } from './json.ts'
 import { resourceOf, RUNS } from './runs.ts'
+
+/** Reports are large, and a run sends one after the other: more than one comes after a connection broke. */
+const REPORTS_AT_ONCE_MAX = 4
 
 const readVersion = object({ modelId: text, rootObjectId: text, message: text })
 
@@ -16,10 +20,13 @@ const readVersion = object({ modelId: text, rootObjectId: text, message: text })
 export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
   const own = async (exchange: Exchange<H>): Promise<RunClaims> => ownRun(await guard(exchange, 'write'), exchange.params.projectId, exchange.params.runId)
   const clean = <T>({ headers, params: { projectId, runId } }: Exchange<H>, said: T): Promise<T> => domain.runSecrets.scrubbed(said, { projectId, runId, token: bearerToken(headers) })
+  const [reports, artifacts] = [new AtOnce(REPORTS_AT_ONCE_MAX, 'reports'), new AtOnce(limits.artifactsMax, 'artifacts')]
   return [
     resourceOf(`${RUNS}/:runId/report`, 'POST', async (exchange) => {
       const { projectId, runId, attempt } = await own(exchange)
-      await domain.reports.take(projectId, runId, await clean(exchange, await readJson(exchange, limits.reportBytesMax, readReport)), attempt)
+      await reports.run(runId, async () => {
+        await domain.reports.take(projectId, runId, await clean(exchange, await readJson(exchange, limits.reportBytesMax, readReport)), attempt)
+      })
       return jsonAnswer(200, {})
     }),
     resourceOf(`${RUNS}/:runId/lease`, 'POST', async (exchange) => {
@@ -39,7 +46,7 @@ export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpD
       const name = query.get('name')
       if (name === null) throw new StowageError('invalid_request', 'the parameter "name" is missing: the display name of the artifact')
       const file = { attempt, name: await clean(exchange, name), content: body.bytes(), idempotencyKey: headers.get('idempotency-key') ?? undefined, sizeHint: body.length }
-      return jsonAnswer(201, await domain.artifacts.store(projectId, runId, file, signal))
+      return jsonAnswer(201, await artifacts.run(runId, () => domain.artifacts.store(projectId, runId, file, signal)))
     }),
   ]
 }

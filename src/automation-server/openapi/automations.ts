@@ -67,10 +67,10 @@ const deleteAutomation = operationOf({
 
 const startRun = operationOf({
   operationId: 'startRun', tag: TAG, right: 'write',
-  summary: 'Run an automation by hand', description: 'On one version of its model. Works also where it is not enabled.',
+  summary: 'Run an automation by hand', description: 'On one version of its model. Works also where it is not enabled. While as many runs of the automation wait as may, it is refused with `too_many_runs`.',
   body: jsonBody('RunStart', 'On which version; without a body on the latest.', { latest: { value: {} }, version: { value: { versionId: VERSION_ID } } }, false),
   answers: { 201: jsonAnswer('Run', 'The run, which waits to be taken up.', { version: { value: PENDING_RUN } }) },
-  faults: ['not_found', 'conflict', ...WRITE_FAULTS], messages: { ...NO_AUTOMATION, 409: 'the model has no version yet; create one, then run the automation on it' },
+  faults: ['not_found', 'conflict', 'too_many_runs', ...WRITE_FAULTS], messages: { ...NO_AUTOMATION, 409: 'the model has no version yet; create one, then run the automation on it' },
 })
 
 export const AUTOMATION_TAG: Tag = { name: TAG, description: 'A function that runs on the versions of a model, with inputs: by itself on every new one, or by hand. A version that a run makes starts none of the automations that led to it.' }

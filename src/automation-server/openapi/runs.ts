@@ -89,7 +89,7 @@ const rerunRun = operationOf({
   operationId: 'rerunRun', tag: TAG, right: 'write',
   summary: 'Run again', description: 'The same function on the same version with the same inputs, as a new run.',
   answers: { 201: jsonAnswer('Run', 'The new run.', { one: { value: { ...PENDING_RUN, triggeredBy: { kind: 'rerun', runId: RUN_ID } } } }) },
-  faults: ['not_found', 'conflict', ...WRITE_FAULTS], messages: { ...NO_RUN, 409: 'the run is running; cancel it, or wait for its end, before it is run again' },
+  faults: ['not_found', 'conflict', 'too_many_runs', ...WRITE_FAULTS], messages: { ...NO_RUN, 409: 'the run is running; cancel it, or wait for its end, before it is run again' },
 })
 
 export const RUN_TAG: Tag = { name: TAG, description: 'One run is one function on one version. It ends in exactly one status, and leaves annotations, a log, versions and files.' }

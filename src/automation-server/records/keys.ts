@@ -4,7 +4,7 @@ import { createHash } from 'node:crypto'
  * Keys of automation's records: the kind `x`, then NUL-ended UTF-8 parts as in the object store. What belongs to a project lies below its id and its
  * generation, which goes up when the project is removed; what is found without knowing the project lies below an empty id, which no project has.
  */
-export type ProjectTable = 'model' | 'version' | 'automation' | 'run' | 'inputs' | 'of' | 'result' | 'log' | 'final' | 'artifact' | 'once'
+export type ProjectTable = 'model' | 'version' | 'automation' | 'run' | 'inputs' | 'of' | 'waiting' | 'result' | 'log' | 'final' | 'artifact' | 'once'
 export type GlobalTable = 'head' | 'active' | 'trigger' | 'garbage' | 'key'
 
 export interface Scope {

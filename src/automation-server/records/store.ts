@@ -26,6 +26,8 @@ interface Head {
 
 export const PAGE_ITEMS_DEFAULT = 100
 export const PAGE_ITEMS_MAX = 1_000
+/** A part of a list with more bytes than this is short. */
+const PAGE_BYTES_MAX = 4 * 1_048_576
 const ATTEMPTS_MAX = 50
 const TIME_DIGITS = 12
 const ID_DIGITS = 32
@@ -133,11 +135,15 @@ export class AutomationStore {
     const bounds = boundsOf(prefix)
     const from = cursor === undefined ? bounds : newestFirst ? { ...bounds, lt: keyBelow(prefix, cursor) } : { ...bounds, gte: keyAfter(prefix, cursor) }
     const items: { name: string; value: T }[] = []
+    let bytes = 0
     for await (const entries of this.records.range({ ...from, limit: limit + 1, reverse: newestFirst })) {
-      for (const { key, value } of entries) items.push({ name: lastPart(key), value: decodeRecord<T>(key, value) })
+      for (const { key, value } of entries) {
+        if (items.length === limit || bytes > PAGE_BYTES_MAX) return { items, cursor: items.at(-1)?.name ?? null }
+        items.push({ name: lastPart(key), value: decodeRecord<T>(key, value) })
+        bytes += value.length
+      }
     }
-    const shown = items.slice(0, limit)
-    return { items: shown, cursor: items.length > limit ? (shown.at(-1)?.name ?? null) : null }
+    return { items, cursor: null }
   }
 
   async #head(projectId: string): Promise<{ readonly head: Head | undefined; readonly expectation: Expectation }> {

@@ -2,6 +2,7 @@ import { fstatSync } from 'node:fs'
 import { constants } from 'node:os'
 import { type AutomationFunction, RunCanceled, RunInterrupted } from '../function.ts'
 import { httpRunBackend } from '../http/http-run-backend.ts'
+import { environmentSecrets } from '../run/environment-secrets.ts'
 import { type RunOutcome, type StartedRun, startRun } from '../run/run-function.ts'
 import type { LogLevel } from '../run-data.ts'
 import { readRunFile } from './run-file.ts'
@@ -31,7 +32,8 @@ export async function runInThisProcess(automationFunction: AutomationFunction, p
     backend: httpRunBackend(runFile),
     runData: runFile.automationRunData,
     inputs: runFile.functionInputs,
-    secrets: [runFile.speckleToken],
+    // A server gives a process little of an environment, and what its operator adds to that is not for those who read what a run says.
+    secrets: [runFile.speckleToken, ...(isCaptured() ? environmentSecrets(process.env) : [])],
     signal: watch.signal,
     ...(isCaptured() ? {} : { onLine: (level: LogLevel, line: string) => void process.stderr.write(`${level}: ${line}\n`) }),
   })

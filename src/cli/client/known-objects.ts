@@ -1,8 +1,9 @@
 import { IdLedger } from '../../client/id-ledger.ts'
-import type { ObjectText } from '../../client/index.ts'
+import type { BasedText, ObjectText } from '../../client/index.ts'
 import { printNote } from '../output.ts'
 import type { Connected } from './connect.ts'
-import { openObjectFile } from './object-file.ts'
+import { EarlierObjects } from './earlier-objects.ts'
+import { openObjectFile, STDIN } from './object-file.ts'
 import { RootFinder } from './roots.ts'
 
 /** More roots than this are no model, and each costs a request. */
@@ -11,21 +12,36 @@ const ROOTS_MAX = 16
 /** Objects of which the server has said that it holds them, without being asked about each. */
 export class KnownObjects {
   readonly #ids: readonly IdLedger[]
+  readonly #earlier: EarlierObjects | undefined
   #leftOut = 0
 
-  constructor(ids: readonly IdLedger[]) {
+  constructor(ids: readonly IdLedger[], earlier: EarlierObjects | undefined) {
     this.#ids = ids
+    this.#earlier = earlier
   }
 
   get leftOut(): number {
     return this.#leftOut
   }
 
-  leaveOut(objects: readonly ObjectText[]): readonly ObjectText[] {
+  /** The objects that are not known, each with the older one that it resembles, as far as that can be guessed. */
+  async leaveOut(objects: readonly ObjectText[]): Promise<readonly (ObjectText | BasedText)[]> {
     if (this.#ids.length === 0) return objects
-    const rest = objects.filter(({ id }) => !this.#ids.some((ids) => ids.has(id)))
-    this.#leftOut += objects.length - rest.length
+    const rest: (ObjectText | BasedText)[] = []
+    for (const object of objects) {
+      if (this.#ids.some((ids) => ids.has(object.id))) {
+        this.#leftOut += 1
+        await this.#earlier?.meet(object.id)
+      } else {
+        const base = await this.#earlier?.replaced()
+        rest.push(base === undefined ? object : { ...object, base })
+      }
+    }
     return rest
+  }
+
+  async close(): Promise<void> {
+    await this.#earlier?.close()
   }
 }
 
@@ -35,8 +51,14 @@ export class KnownObjects {
  */
 export async function openKnownObjects(paths: readonly string[], connected: Connected): Promise<KnownObjects> {
   const known: IdLedger[] = []
-  for (const path of paths) known.push(...(await heldIds(path, connected)))
-  return new KnownObjects(known)
+  let earlierPath: string | undefined
+  for (const path of paths) {
+    const held = await heldIds(path, connected)
+    known.push(...held)
+    if (held.length > 0 && path !== STDIN) earlierPath ??= path
+  }
+  const earlier = earlierPath === undefined ? undefined : await openObjectFile(earlierPath, connected.signal)
+  return new KnownObjects(known, earlier === undefined ? undefined : new EarlierObjects(earlier.objects))
 }
 
 /** The ids of a file, or nothing. */

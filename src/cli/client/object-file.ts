@@ -10,6 +10,7 @@ import { inspectBatches } from '../../object/inspect.ts'
 import { type FoundObject, JsonObjects, type ObjectReader } from './json-objects.ts'
 import { LineObjects } from './line-objects.ts'
 
+/** Names standard input where a file could be named. */
 export const STDIN = '-'
 const READ_BYTES = 262_144
 

@@ -1,6 +1,7 @@
 import { contentId, lineText, withId } from '../content-id.ts'
 import { ClientError, quoted } from '../errors.ts'
-import type { CallOptions, ObjectText } from '../types.ts'
+import type { ObjectTexts } from '../deltas.ts'
+import type { BasedText, CallOptions, ObjectText } from '../types.ts'
 import { Closures, type Descendants } from './closures.ts'
 import type { Origin, Origins } from './origins.ts'
 import { type Child, hasToJson, prepare, type PrepareOptions, type Prepared } from './prepare.ts'
@@ -41,6 +42,28 @@ const encoder = new TextEncoder()
  * Throws `invalid_value` for a cycle and for what JSON cannot hold, naming the place.
  */
 export async function* serialize(value: object, options: SerializeOptions = {}): AsyncGenerator<readonly ObjectText[]> {
+  for await (const batch of serialized(value, options)) yield batch.map(({ object }) => object)
+}
+
+/** The same, with what changed since it was received tied to what it was, as far as that text is at hand. */
+export async function* serializeBased(value: object, options: SerializeOptions, earlier: ObjectTexts): AsyncGenerator<readonly (ObjectText | BasedText)[]> {
+  for await (const batch of serialized(value, options)) {
+    const ids = batch.flatMap(({ earlierId }) => earlierId ?? [])
+    const texts = new Map((ids.length === 0 ? [] : await earlier.getMany(ids)).map((json, at) => [ids[at], json]))
+    yield batch.map(({ object, earlierId = '' }) => {
+      const json = texts.get(earlierId)
+      return json === undefined ? object : { ...object, base: { id: earlierId, json } }
+    })
+  }
+}
+
+/** An object, and the id under which it was received before it changed. */
+interface Serialized {
+  readonly object: ObjectText
+  readonly earlierId: string | undefined
+}
+
+async function* serialized(value: object, options: SerializeOptions): AsyncGenerator<readonly Serialized[]> {
   const settings: Settings = {
     ...options,
     typeField: options.typeField ?? TYPE_FIELD,
@@ -88,7 +111,7 @@ class Serializer {
   }
 
   /** Depth first with a stack of its own: graphs may be deeper than calls. */
-  async *run(value: object): AsyncGenerator<readonly ObjectText[]> {
+  async *run(value: object): AsyncGenerator<readonly Serialized[]> {
     const { origins } = this.#settings
     const root = this.#enter(value, origins?.ofObject(value), '')
     this.#nodes.set(value, root)
@@ -133,7 +156,7 @@ class Serializer {
   }
 
   /** Writes what is ready until less than `min` is; what is written may make its parents ready. */
-  async *#flush(min: number): AsyncGenerator<readonly ObjectText[]> {
+  async *#flush(min: number): AsyncGenerator<readonly Serialized[]> {
     while (this.#ready.length >= min) {
       this.#settings.signal?.throwIfAborted()
       const drafts: Draft[] = []
@@ -144,7 +167,7 @@ class Serializer {
         if (bytes >= BATCH_BYTES || drafts.length >= READY_MIN) break
       }
       const texts = await Promise.all(drafts.map((draft) => this.#identified(draft)))
-      const fresh = texts.filter((text, at) => this.#finish(drafts[at], text))
+      const fresh = texts.filter(({ object }, at) => this.#finish(drafts[at], object))
       if (fresh.length > 0) yield fresh
     }
   }
@@ -158,13 +181,15 @@ class Serializer {
     return { node, below, body, tail: `${body === '{}' ? '' : ','}"totalChildrenCount":${count}${closure}}` }
   }
 
-  async #identified({ node, body, tail }: Draft): Promise<ObjectText> {
+  async #identified({ node, body, tail }: Draft): Promise<Serialized> {
     const text = body.slice(0, -1) + tail
     const { origin } = node
     const isUnchanged = origin !== undefined && (await contentId(body)) === origin.fingerprint
     const object = withId(isUnchanged ? origin.id : await this.#settings.newId(text), text)
     const { objectBytesMax } = this.#settings
-    if (object.json.length * 3 <= objectBytesMax || encoder.encode(object.json).length <= objectBytesMax) return object
+    if (object.json.length * 3 <= objectBytesMax || encoder.encode(object.json).length <= objectBytesMax) {
+      return { object, earlierId: isUnchanged ? undefined : origin?.id }
+    }
     throw refusal(node.path, `makes an object of more than ${objectBytesMax} bytes; detach parts of it ("@name") or cut its arrays ("@(1000)name")`)
   }
 

@@ -16,7 +16,7 @@ export interface GraphDeps<H> {
   readonly compressor: DeflatePool
 }
 
-/** `GET /objects/{projectId}/{objectId}`: a root with everything below it, less what the client has (`?have=`). */
+/** `GET /objects/{projectId}/{objectId}`: a root with everything below it, less what the client has (`?have=`), or as deltas on it (`&delta`). */
 export function graphOperation<H>(deps: GraphDeps<H>): Operation<H> {
   const { store, guard, compressor } = deps
   return async (exchange) => {
@@ -26,7 +26,9 @@ export function graphOperation<H>(deps: GraphDeps<H>): Operation<H> {
     const encoding = graphEncoding(exchange)
     const have = query.getAll('have').map((value) => parseHaveRoot(value))
     if (have.length > HAVE_ROOTS_MAX) throw new StowageError('invalid_request', `have is given ${have.length} times; ${HAVE_ROOTS_MAX} are the most`)
-    const selection = await store.closure(projectId, objectId, { signal, ...(have.length === 0 ? {} : { have }) })
+    // A line says by its id which object a delta makes; an array of objects would not.
+    const deltas = query.has('delta') && encoding.format === 'text'
+    const selection = await store.closure(projectId, objectId, { signal, ...(have.length === 0 ? {} : { have, deltas }) })
     if (selection === undefined) throw new StowageError('not_found', `there is no object ${quoted(objectId)} in this project`)
     exchange.account.selected(selection)
     return releasing(selection, async () => {

@@ -1,13 +1,14 @@
+import { isDeltaUpload } from '../../decode/upload.ts'
 import type { Limits } from '../../limits.ts'
 import { tooLarge } from '../../limits.ts'
-import type { ObjectWriter } from '../../object/graph-store.ts'
+import type { ObjectSelector, ObjectWriter } from '../../object/graph-store.ts'
 import { uploadObjects } from '../../upload.ts'
 import type { Guard } from '../core.ts'
 import type { Operation } from '../exchange.ts'
 import { uploadSource } from '../sources.ts'
 
 export interface UploadDeps<H> {
-  readonly store: ObjectWriter
+  readonly store: ObjectWriter & ObjectSelector
   readonly guard: Guard<H>
   readonly limits: Limits
   /** 201 for clients that insist on it. */
@@ -19,9 +20,12 @@ export function uploadOperation<H>(deps: UploadDeps<H>): Operation<H> {
   const { store, guard, limits, status } = deps
   return async (exchange) => {
     const { signal, params, body, account } = exchange
+    const source = uploadSource(body)
     await guard(exchange, 'write')
+    // Who may not read must not learn from a delta's checksum what an object holds.
+    if (isDeltaUpload(source)) await guard(exchange, 'read')
     if ((body.length ?? 0) > limits.requestBytesMax) throw tooLarge('request_too_large', `the request's body (${body.length} bytes)`, limits.requestBytesMax)
-    const summary = await uploadObjects({ store, limits, projectId: params.projectId, account }, uploadSource(body), signal)
+    const summary = await uploadObjects({ store, limits, projectId: params.projectId, account }, source, signal)
     return {
       status,
       headers: { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' },

@@ -1,3 +1,5 @@
+import { crc32 } from '../../delta/crc32.ts'
+
 /** One small model, which all examples of the area are about. */
 
 export const PROJECT_ID = 'demo'
@@ -21,6 +23,17 @@ export const ROOT: ExampleObject = {
   elements: [{ referencedId: WALL_ID }, { referencedId: DOOR_ID }],
   __closure: { [WALL_ID]: 1, [DOOR_ID]: 1 },
 }
+
+const DOOR_TEXT: string = JSON.stringify(DOOR)
+const SECOND_DOOR_ID = '8fa14cdd754f91cc6554c9e71929cce7'
+/** Bytes before the door's id, and behind it. */
+const BEFORE_ID: number = DOOR_TEXT.indexOf(DOOR_ID)
+const BEHIND_ID: number = DOOR_TEXT.length - BEFORE_ID - DOOR_ID.length
+
+/** Another door, as what has to be done to the text of the first one: all is copied but the id. */
+export const SECOND_DOOR_DELTA: readonly (string | number)[] = [
+  DOOR_ID, crc32(new TextEncoder().encode(DOOR_TEXT.replace(DOOR_ID, SECOND_DOOR_ID))), 0, BEFORE_ID, SECOND_DOOR_ID, DOOR_ID.length, BEHIND_ID, '',
+]
 
 /** Objects as lines: id, tab, JSON text, line feed. */
 export function lines(objects: readonly ExampleObject[]): string {

@@ -40,6 +40,14 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
     schema: { type: 'array', maxItems: 100, items: { type: 'string', minLength: 1, pattern: NO_CONTROL_CHARACTERS } },
     examples: { door: { value: [DOOR_ID] } },
   },
+  Delta: {
+    name: 'delta',
+    in: 'query',
+    description: 'With it, and with `have`, objects may come as deltas on objects that the client has: as `<id> TAB <delta>`, where a delta is an array as in `DeltaBatch`. Only in lines; a JSON array never holds any. Such an answer has neither `Content-Length` nor `ETag`. Its value does not matter.',
+    allowEmptyValue: true,
+    schema: { type: 'string' },
+    examples: { delta: { value: '' } },
+  },
   Archive: {
     name: 'archive',
     in: 'query',

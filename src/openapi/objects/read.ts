@@ -46,7 +46,7 @@ const getObjectWithChildren: Operation = {
     'Objects that are referred to and not held are left out and counted; `strict` makes that a 409.',
   ].join('\n\n'),
   tags: [TAG],
-  parameters: parameters('Have', 'Strict', 'Archive', 'AcceptEncoding', 'IfMatch', 'IfNoneMatch', 'Range', 'IfRange'),
+  parameters: parameters('Have', 'Delta', 'Strict', 'Archive', 'AcceptEncoding', 'IfMatch', 'IfNoneMatch', 'Range', 'IfRange'),
   responses: {
     200: {
       description: 'The root and its descendants, less what the client has.',

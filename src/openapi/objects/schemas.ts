@@ -64,8 +64,8 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ObjectArray: { type: 'array', items: schemaRef('Object') },
   ObjectLines: {
     type: 'string',
-    pattern: '^([^\\t\\n]+\\t\\{[^\\n]*\\}\\n)*$',
-    description: 'One object a line: its id, a tab character, its JSON text, a line feed, also behind the last one.',
+    pattern: '^([^\\t\\n]+\\t(\\{[^\\n]*\\}|\\[[^\\n]*\\])\\n)*$',
+    description: 'One object a line: its id, a tab character, its JSON text, a line feed, also behind the last one. Only where `delta` asked for it, the text may be a delta.',
   },
   ObjectLinesWithHeartbeats: {
     type: 'string',
@@ -80,6 +80,21 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
       description: 'An object. One without an id is given one.',
     },
     description: 'Objects of at most 10 MB each.',
+  },
+  DeltaBatch: {
+    type: 'array',
+    items: { oneOf: [{ type: 'object', description: 'An object.' }, schemaRef('Delta')] },
+    description: 'Objects, and deltas of objects, of at most 10 MB each. What deltas make counts to the limit of what one request may inflate to, and so do their bases.',
+  },
+  Delta: {
+    type: 'array',
+    minItems: 2,
+    prefixItems: [
+      { type: 'string', description: 'The id of the base, which the project must hold.' },
+      { type: 'integer', minimum: 0, maximum: 4_294_967_295, description: 'The CRC-32 (RFC 1952) of the text of the object that the delta makes, in UTF-8.' },
+    ],
+    items: { oneOf: [{ type: 'integer' }, { type: 'string' }] },
+    description: 'An object as what has to be done to the text of another one that is held, its base: after the base and the checksum come steps of three, `skip`, `copy`, `insert`: move by `skip` bytes in the base from where the last copy ended (0 at first, and it may be negative), append the `copy` bytes from there, then append the text `insert`. At most 1,048,576 characters.',
   },
   UploadSummary: {
     type: 'object',

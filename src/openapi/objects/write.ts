@@ -1,7 +1,8 @@
 import { headersOf, optionsOf, schemaRef } from '../shared.ts'
 import type { Example, Operation, PathItem } from '../types.ts'
 import { BODY_FAULTS, faults } from './errors.ts'
-import { DOOR, DOOR_ID, ROOT, ROOT_ID, UNKNOWN_ID, WALL } from './examples.ts'
+import { DELTA_MEDIA_TYPE } from '../../delta/delta.ts'
+import { DOOR, DOOR_ID, ROOT, ROOT_ID, SECOND_DOOR_DELTA, UNKNOWN_ID, WALL } from './examples.ts'
 import { idListContent, parameters, pathParameters, TAG } from './parts.ts'
 
 /** The two endpoints that need the right to write. */
@@ -51,6 +52,7 @@ const uploadObjects: Operation = {
   description: [
     'Stores a batch of objects, all or nothing: after any error nothing of the request is there. An object that is held stays as it is.',
     'At most 50 MB in one request and 10 MB in one object; a server can set other limits. Larger uploads are several requests, which may run at the same time.',
+    `Objects of a newer version can go up as deltas on those of an older one (\`${DELTA_MEDIA_TYPE}\`), which costs a small part of their bytes and needs the right to read, too. Where a base is not held, or has another text, the answer is a 409 \`base_mismatch\`: send that batch whole.`,
     'Uploading writes objects that nothing refers to yet, so an upload that is given up leaves objects without use.',
   ].join('\n\n'),
   tags: [TAG],
@@ -73,13 +75,14 @@ const uploadObjects: Operation = {
         examples: { compressed: { summary: 'This array, compressed with gzip', value: [ROOT, WALL, DOOR] } },
       },
       'application/json': { schema: schemaRef('UploadBatch'), examples: { model: MODEL, nameless: WITHOUT_ID } },
+      [DELTA_MEDIA_TYPE]: { schema: schemaRef('DeltaBatch'), examples: { deltas: { summary: 'An object, and one as a delta on the door', value: [{ id: 'c0' }, SECOND_DOOR_DELTA] } } },
     },
   },
   responses: {
     200: UPLOADED,
     201: { ...UPLOADED, description: 'The same, from servers that were told to answer 201, for clients that insist on it.' },
     ...faults([
-      ...BODY_FAULTS, 'invalid_object', 'invalid_multipart', 'project_removed', 'request_too_large', 'object_too_large', 'inflated_too_large', 'too_many_objects', 'too_many_parts',
+      ...BODY_FAULTS, 'invalid_object', 'invalid_delta', 'invalid_multipart', 'project_removed', 'base_mismatch', 'request_too_large', 'object_too_large', 'inflated_too_large', 'too_many_objects', 'too_many_parts',
       'part_header_too_large', 'tables_too_large', 'storage_full',
     ], {
       ...FORBIDDEN,

@@ -52,7 +52,7 @@ export function runResources<H>(server: PageServer<H>): readonly Resource<H>[] {
   ]
 }
 
-async function show<H>({ frame, projectId, project, mayWrite, exchange: { params, query } }: ProjectVisit<H>): Promise<Answer> {
+async function show<H>({ frame, projectId, project, automation, mayWrite, exchange: { params, query } }: ProjectVisit<H>): Promise<Answer> {
   const run = await project.runs.get(params.runId)
   const filter = resultFilter(query)
   const [[row], model, createdVersions, results, logs] = await Promise.all([
@@ -61,6 +61,7 @@ async function show<H>({ frame, projectId, project, mayWrite, exchange: { params
   return pageAnswer(
     <RunPage
       {...row} frame={frame} projectId={projectId} model={model} createdVersions={createdVersions} results={results} filter={filter} logs={logs} mayWrite={mayWrite}
+      hasFunction={automation.functions().some(({ id }) => id === run.functionId)}
       refreshSeconds={query.get('refresh') === 'no' ? 0 : REFRESH_SECONDS}
     />,
   )

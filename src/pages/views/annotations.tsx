@@ -57,7 +57,8 @@ function Shown({ filter: { level, category, objectId } }: Pick<AnnotationsProps,
   return <span>{words.length === 0 ? 'Further annotations are shown.' : <>Shown: <bdi>{words.join(', ')}</bdi>.</>}</span>
 }
 
-function Groups({ urls, projectId, run, results }: AnnotationsProps): Html {
+function Groups({ urls, projectId, run, results, filter }: AnnotationsProps): Html {
+  const isPart = filter.cursor !== undefined || results.cursor !== null
   const categories = new Map<string, ObjectResult[]>()
   for (const result of results.items) categories.set(result.category, [...(categories.get(result.category) ?? []), result])
   return (
@@ -65,44 +66,60 @@ function Groups({ urls, projectId, run, results }: AnnotationsProps): Html {
       {[...categories].map(([category, items], at) => (
         <section class="category" aria-labelledby={`category-${at}`}>
           <h3 id={`category-${at}`}><a href={`${urls.run(projectId, run.id, { category })}#annotations`}><bdi>{category}</bdi></a></h3>
-          {LEVELS.map((level) => <Level level={level} items={items.filter((item) => item.level === level)} prefix={`objects-${at}-${level}`} />)}
+          {LEVELS.map((level) => <Level level={level} items={items.filter((item) => item.level === level)} isPart={isPart} prefix={`objects-${at}-${level}`} />)}
         </section>
       ))}
     </>
   )
 }
 
-function Level({ level, items, prefix }: { readonly level: ResultLevel; readonly items: readonly ObjectResult[]; readonly prefix: string }): Html | null {
+interface LevelProps {
+  readonly level: ResultLevel
+  readonly items: readonly ObjectResult[]
+  /** Whether there are others on other pages. */
+  readonly isPart: boolean
+  readonly prefix: string
+}
+
+/** It is annotations that are counted, as in the links to levels, and then the objects that they name. */
+function Level({ level, items, isPart, prefix }: LevelProps): Html | null {
   if (items.length === 0) return null
-  const together = sayingTheSame(items)
   const objects = new Set(items.flatMap(({ objectAppIds }) => Object.keys(objectAppIds)))
   return (
     <>
-      <h4 class={`level ${level.toLowerCase()}`}>{LEVEL_WORDS[level][together.length === 1 ? 0 : 1]}{objects.size === 0 ? null : <span class="quiet"> on {counted(objects.size, 'object')}</span>}</h4>
-      <ul class="annotations">{together.map((item, at) => <li class={level.toLowerCase()}><Annotation item={item} id={`${prefix}-${at}`} /></li>)}</ul>
+      <h4 class={`level ${level.toLowerCase()}`}>{counted(items.length, ...LEVEL_WORDS[level])}{objects.size === 0 && !isPart ? null : <span class="quiet">{objects.size === 0 ? '' : ` on ${counted(objects.size, 'object')}`}{isPart ? ' in this part of the list' : ''}</span>}</h4>
+      <ul class="annotations">{sayingTheSame(items).map(({ item, times }, at) => <li class={level.toLowerCase()}><Annotation item={item} times={times} id={`${prefix}-${at}`} /></li>)}</ul>
     </>
   )
 }
 
+interface Said {
+  readonly item: ObjectResult
+  /** How many annotations say it. */
+  readonly times: number
+}
+
 /** Functions that go through a model in parts say the same thing of some objects at a time: people read it once. */
-function sayingTheSame(items: readonly ObjectResult[]): readonly ObjectResult[] {
-  const byWords = new Map<string, ObjectResult>()
+function sayingTheSame(items: readonly ObjectResult[]): readonly Said[] {
+  const byWords = new Map<string, Said>()
   for (const item of items) {
     const words = JSON.stringify([item.message, item.metadata])
     const said = byWords.get(words)
-    byWords.set(words, said === undefined ? item : { ...item, objectAppIds: { ...said.objectAppIds, ...item.objectAppIds } })
+    byWords.set(words, said === undefined ? { item, times: 1 } : { item: { ...item, objectAppIds: { ...said.item.objectAppIds, ...item.objectAppIds } }, times: said.times + 1 })
   }
   return [...byWords.values()]
 }
 
-function Annotation({ item: { message, objectAppIds, metadata }, id }: { readonly item: ObjectResult; readonly id: string }): Html {
+function Annotation({ item: { message, objectAppIds, metadata }, times, id }: Said & { readonly id: string }): Html {
   const objects = Object.entries(objectAppIds)
+  const together = times === 1 ? '' : `, in ${counted(times, 'annotation')}`
   return (
     <>
       {message === null ? null : <p class="lines"><bdi>{message}</bdi></p>}
+      {objects.length === 0 && times > 1 ? <p class="quiet">{`In ${counted(times, 'annotation')}`}</p> : null}
       {objects.length === 0 ? null : (
         <details id={id}>
-          <summary>{counted(objects.length, 'object')}</summary>
+          <summary>{`${counted(objects.length, 'object')}${together}`}</summary>
           <ul class="ids">{objects.slice(0, IDS_SHOWN_MAX).map(([objectId, applicationId]) => <li><code><bdi>{objectId}</bdi></code>{applicationId === null ? null : <span class="quiet"> (<bdi>{applicationId}</bdi>)</span>}</li>)}</ul>
           {objects.length > IDS_SHOWN_MAX ? <p class="quiet">{`and ${counted(objects.length - IDS_SHOWN_MAX, 'more', 'more')}, which the API tells`}</p> : null}
         </details>

@@ -21,6 +21,8 @@ export interface RunPageProps extends RunRow {
   readonly filter: ResultFilter
   readonly logs: { readonly lines: readonly LogLine[]; readonly skipped: boolean }
   readonly mayWrite: boolean
+  /** Whether this server can run it. */
+  readonly hasFunction: boolean
   /** 0 for a page that stays as it is where there is no script. */
   readonly refreshSeconds: number
 }
@@ -45,7 +47,7 @@ export function RunPage(props: RunPageProps): Html {
       <h1><bdi>{title}</bdi></h1>
       <div id="live" data-events={ended ? undefined : urls.events(projectId, run.id)}>
         <p id="said" class="hidden" role="status">{ended ? '' : saying(run)}</p>
-        <div id="live-state" data-say={saying(run)}><State run={run} /></div>
+        <div id="live-state" data-say={saying(run)}><State run={run} hasFunction={props.hasFunction} /></div>
         {ended || refreshSeconds === 0 ? null : <noscript><p class="note">This page is loaded again every {refreshSeconds} seconds. <a href={urls.run(projectId, run.id, { refresh: 'no' })}>Leave it as it is</a></p></noscript>}
         <div id="live-actions">{props.mayWrite ? <Actions {...props} ended={ended} /> : null}</div>
         <div id="live-facts"><Facts {...props} /></div>
@@ -68,11 +70,11 @@ export function saying(run: Run): string {
   return run.progress === null || percent === 0 ? statusWord(run.status) : `${statusWord(run.status)}, ${percent} percent`
 }
 
-function State({ run }: { readonly run: Run }): Html {
+function State({ run, hasFunction }: Pick<RunPageProps, 'run' | 'hasFunction'>): Html {
   const { status, message, progress } = run
   return (
     <>
-      <p class="state"><StatusBadge status={status} /> {message === null ? null : <span class="lines"><bdi>{message}</bdi></span>}</p>
+      <p class="state"><StatusBadge status={status} /> {message === null ? <Waiting run={run} hasFunction={hasFunction} /> : <span class="lines"><bdi>{message}</bdi></span>}</p>
       {progress === null || hasEnded(status) ? null : (
         <p class="progress">
           <label for="progress">Progress</label>
@@ -82,6 +84,12 @@ function State({ run }: { readonly run: Run }): Html {
       )}
     </>
   )
+}
+
+/** What a run waits for that nobody has taken up. */
+function Waiting({ run: { status, startedAt, functionId }, hasFunction }: Pick<RunPageProps, 'run' | 'hasFunction'>): Html | null {
+  if (status !== 'pending' || startedAt !== null) return null
+  return <span class="quiet">{hasFunction ? 'It begins when other runs have ended.' : <>It waits for a server that has its function <bdi>{functionId}</bdi>; this one has not.</>}</span>
 }
 
 function Actions({ frame: { urls }, projectId, run, ended }: RunPageProps & { readonly ended: boolean }): Html {

@@ -7,7 +7,7 @@ import { Uint32List } from '../pack/growable.ts'
 import { LocationIndex } from './location-index.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import type { Pack, PackCatalog, ProjectView } from '../pack/pack-catalog.ts'
-import { type PackTables, type Rows, tableEntry } from '../pack/pack-format.ts'
+import { type PackTables, type Rows, targetId } from '../pack/pack-format.ts'
 import type { ObjectLocation } from '../records/records.ts'
 
 const SLICE_MS = 10
@@ -202,8 +202,4 @@ export class ClosureWalk {
     await nextTurn()
     this.#sliceEndsAtMs = performance.now() + SLICE_MS
   }
-}
-
-function targetId(tables: PackTables, target: number): Uint8Array {
-  return target < tables.objects ? tableEntry(tables.ids, target) : tableEntry(tables.externals, target - tables.objects)
 }

@@ -222,6 +222,11 @@ export function tableEntry(table: ByteTable, index: number): Uint8Array {
   return table.bytes.subarray(index === 0 ? 0 : table.ends[index - 1], table.ends[index])
 }
 
+/** The id that a target of `references` or `claims` stands for. A view. */
+export function targetId(tables: PackTables, target: number): Uint8Array {
+  return target < tables.objects ? tableEntry(tables.ids, target) : tableEntry(tables.externals, target - tables.objects)
+}
+
 function checkVersion(version: number, features: number): void {
   if (version !== FORMAT_VERSION) throw corrupt(`a pack has format version ${version}; this release reads version ${FORMAT_VERSION}`)
   if ((features & ~KNOWN_FEATURES) !== 0) throw corrupt(`a pack needs features 0x${features.toString(16)} that this release does not know`)

@@ -1,7 +1,7 @@
 import { StowageError } from '../../errors.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
-import type { GraphStore, HaveRoot, PutResult, SignalOptions } from '../../object/graph-store.ts'
+import type { ClosureOptions, GraphStore, PutResult, SignalOptions } from '../../object/graph-store.ts'
 import { IdSet } from '../../object/id-set.ts'
 import { type ObjectRecord, toObjectRecords } from '../../object/line.ts'
 import type { Selection } from '../../object/selection.ts'
@@ -63,7 +63,7 @@ class PlainGraphStore implements GraphStore {
     return new PlainSelection({ store: this.#store, projectId, ids, held, absent: absentOf(held), limits: this.#limits })
   }
 
-  async closure(projectId: string, rootId: string, options: SignalOptions & { readonly have?: readonly HaveRoot[] }): Promise<Selection | undefined> {
+  async closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
     if ((options.have ?? []).length > 0) throw notSupported('have')
     const walk = new PlainClosure(this.#store, { projectId, objectsMax: this.#closureObjectsMax, limits: this.#limits, signal: options.signal })
     const isHeld = await walk.from(rootId)

@@ -1,0 +1,57 @@
+import { type PackTables, targetId } from '../pack/pack-format.ts'
+
+/** How far the two lists are searched for where they meet again. */
+const LOOK_AHEAD = 16
+
+/** The ids that an object refers to, in the order in which they stand in its text. */
+export class Children {
+  readonly length: number
+  readonly #tables: PackTables
+  readonly #start: number
+
+  constructor(tables: PackTables, ordinal: number) {
+    const { ends } = tables.references
+    this.#tables = tables
+    this.#start = ordinal === 0 ? 0 : ends[ordinal - 1]
+    this.length = ends[ordinal] - this.#start
+  }
+
+  /** A view. */
+  idAt(index: number): Uint8Array {
+    return targetId(this.#tables, this.#tables.references.targets[this.#start + index])
+  }
+}
+
+/**
+ * Which child of an older object a child of the newer one stands for, where they differ: those that stand between the same neighbours, in their order.
+ * A guess, by which nothing can become wrong. Linear in the number of children.
+ */
+export function* changedChildren(older: Children, newer: Children): Generator<readonly [newerId: Uint8Array, olderId: Uint8Array]> {
+  let i = 0
+  let j = 0
+  while (i < older.length && j < newer.length) {
+    const { replaced, taken, put } = nextMeeting(older, i, newer, j)
+    for (let k = 0; k < replaced; k++) yield [newer.idAt(j + k), older.idAt(i + k)]
+    i += replaced + taken
+    j += replaced + put
+    if (replaced + taken + put > 0) continue
+    i++
+    j++
+  }
+}
+
+/** What lies before the next place where the lists go on alike. */
+function nextMeeting(older: Children, i: number, newer: Children, j: number): { readonly replaced: number; readonly taken: number; readonly put: number } {
+  for (let k = 0; k <= LOOK_AHEAD; k++) {
+    if (isSame(older, i + k, newer, j + k)) return { replaced: k, taken: 0, put: 0 }
+    if (isSame(older, i + k, newer, j)) return { replaced: 0, taken: k, put: 0 }
+    if (isSame(older, i, newer, j + k)) return { replaced: 0, taken: 0, put: k }
+  }
+  return { replaced: 1, taken: 0, put: 0 }
+}
+
+/** The ends of both lists count as the same. */
+function isSame(older: Children, i: number, newer: Children, j: number): boolean {
+  if (i >= older.length || j >= newer.length) return i === older.length && j === newer.length
+  return Buffer.compare(older.idAt(i), newer.idAt(j)) === 0
+}

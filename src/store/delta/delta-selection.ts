@@ -1,0 +1,65 @@
+import type { AnswerBuffers } from '../../answer-memory.ts'
+import type { IdSet } from '../../object/id-set.ts'
+import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../../object/selection.ts'
+import { countObjects } from '../closure/closure.ts'
+import { chosenSegments, firstIds, inBatches, type SelectionFacts } from '../graph-selection.ts'
+import type { SegmentBatches } from '../pack/segment-reader.ts'
+import { type DeltaParts, DeltaWalk, type VersionDifference } from './delta-walk.ts'
+
+/**
+ * What a client lacks of a newer version, as deltas (`<id> TAB [base, ...] LF`) on objects of an older version that it has, where these are shorter.
+ * What the walk through both does not meet is sent whole. There is no plan: an answer of this kind is for one client, and short.
+ */
+export class DeltaSelection implements Selection {
+  readonly objects: number
+  readonly missing: number
+  readonly closureDigest?: string
+  readonly have?: readonly HaveOutcome[]
+  readonly #parts: DeltaParts
+  readonly #difference: VersionDifference
+  readonly #missing: IdSet
+  readonly #buffers: AnswerBuffers
+
+  constructor(parts: DeltaParts, difference: VersionDifference, facts: SelectionFacts) {
+    this.objects = countObjects(difference.packs)
+    this.missing = facts.missing.size
+    this.closureDigest = facts.closureDigest
+    this.have = facts.have
+    this.#parts = parts
+    this.#difference = difference
+    this.#missing = facts.missing
+    this.#buffers = parts.reader.memory.open()
+  }
+
+  get roomBytes(): number {
+    return this.#buffers.roomBytes
+  }
+
+  missingIds(limit: number): Promise<readonly string[]> {
+    return Promise.resolve(firstIds(this.#missing, limit))
+  }
+
+  async *lines({ signal }: SelectionReadOptions): AsyncGenerator<Uint8Array> {
+    const walk = this.#walk()
+    yield* walk.lines(signal)
+    yield* this.#parts.reader.lines(this.#segmentsLeft(walk), { signal, buffers: this.#buffers })
+  }
+
+  async *fragments({ signal }: SelectionReadOptions): AsyncGenerator<readonly Fragment[]> {
+    const walk = this.#walk()
+    for await (const lines of walk.lines(signal)) yield [{ lines }]
+    yield* this.#parts.reader.fragments(this.#segmentsLeft(walk), { signal, buffers: this.#buffers })
+  }
+
+  release(): void {
+    this.#buffers.end()
+  }
+
+  #walk(): DeltaWalk {
+    return new DeltaWalk(this.#parts, this.#difference, this.#buffers)
+  }
+
+  #segmentsLeft(walk: DeltaWalk): SegmentBatches {
+    return inBatches(chosenSegments(this.#parts.catalog, this.#difference.project, { packs: walk.left() }))
+  }
+}

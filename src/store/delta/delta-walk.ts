@@ -1,0 +1,159 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { AnswerBuffers } from '../../answer-memory.ts'
+import { DeltaEncoder } from '../../delta/encode.ts'
+import type { RecordStore } from '../../storage/backend.ts'
+import type { Closure, PackSelection } from '../closure/closure.ts'
+import { Bitmap } from '../pack/bitmap.ts'
+import type { PackCatalog, ProjectView } from '../pack/pack-catalog.ts'
+import type { SegmentReader } from '../pack/segment-reader.ts'
+import { locate } from '../records/locator.ts'
+import type { ObjectLocation } from '../records/records.ts'
+import { changedChildren, Children } from './alignment.ts'
+import { idOf, lineBytesOf, type PlacedObject, placeObject, readTexts } from './object-texts.ts'
+
+/** Pairs that are looked up together. */
+const PAIRS_AT_ONCE = 64
+/** Pairs that wait; objects for which there is no room any more are sent whole. */
+const PAIRS_MAX = 65_536
+/** Texts that are held at a time, where there is room; one pair may be larger. */
+const TEXT_BYTES_MAX = 4_194_304
+const SLICE_BYTES = 65_536
+const SLICE_MS = 5
+const TAB = Buffer.from('\t')
+const LF = Buffer.from('\n')
+
+export interface DeltaParts {
+  readonly records: RecordStore
+  readonly catalog: PackCatalog
+  readonly reader: SegmentReader
+}
+
+/** What is to be sent of a newer version, and the roots of it and of the older version that the client has. */
+export interface VersionDifference {
+  readonly project: ProjectView
+  readonly packs: readonly PackSelection[]
+  readonly newer: Closure['root']
+  readonly older: Closure['root']
+}
+
+/** An object of the newer version by its id, and the one of the older that it may have come from. */
+type IdPair = readonly [newer: Uint8Array, older: Uint8Array]
+
+interface Pair {
+  readonly newer: PlacedObject
+  readonly older: PlacedObject
+}
+
+/** Follows two versions from their roots down: where an object changed, its children are compared, and those that changed are looked at in turn. */
+export class DeltaWalk {
+  readonly #parts: DeltaParts
+  readonly #difference: VersionDifference
+  readonly #buffers: AnswerBuffers
+  /** What is to be sent, less what was sent as one of a pair. */
+  readonly #left: ReadonlyMap<number, PackSelection>
+  readonly #waiting: IdPair[] = []
+  #sliceEndsAtMs = 0
+
+  constructor(parts: DeltaParts, difference: VersionDifference, buffers: AnswerBuffers) {
+    this.#parts = parts
+    this.#difference = difference
+    this.#buffers = buffers
+    this.#left = new Map(difference.packs.map((pack) => [pack.sequence, { ...pack, wanted: new Bitmap(Uint8Array.from(pack.wanted.bytes), pack.wanted.count) }]))
+  }
+
+  /** What was not met so far. */
+  left(): readonly PackSelection[] {
+    return [...this.#left.values()].filter(({ wanted }) => wanted.count > 0)
+  }
+
+  /** The lines of what is met, the root first: a delta where that is shorter. */
+  async *lines(signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    const { newer, older } = this.#difference
+    this.#left.get(newer.sequence)?.wanted.delete(newer.ordinal)
+    const roots = { newer: await this.#place(newer), older: await this.#place(older) }
+    for (let pairs: readonly Pair[] = [roots]; pairs.length > 0; pairs = await this.#nextPairs(signal)) {
+      for (const pair of pairs) this.#addChildren(pair)
+      for (const group of this.#inGroups(pairs)) yield await this.#encodeAll(group, signal)
+    }
+  }
+
+  /** Pairs whose newer object is still to be sent; these count as sent from now on. */
+  async #nextPairs(signal: AbortSignal): Promise<readonly Pair[]> {
+    const pairs: Pair[] = []
+    while (this.#waiting.length > 0 && pairs.length === 0) {
+      const ids = this.#waiting.splice(-PAIRS_AT_ONCE)
+      const locations = await locate(this.#parts.records, this.#difference.project, ids.flat(), signal)
+      for (let at = 0; at < locations.length; at += 2) {
+        const [newer, older] = [locations[at], locations[at + 1]]
+        if (newer === undefined || older === undefined) continue
+        const wanted = this.#left.get(newer.sequence)?.wanted
+        if (wanted?.has(newer.ordinal) !== true) continue
+        wanted.delete(newer.ordinal)
+        pairs.push({ newer: await this.#place(newer), older: await this.#place(older) })
+      }
+      await this.#breathe(signal)
+    }
+    return pairs
+  }
+
+  /** Pairs whose texts may be in memory at the same time. */
+  *#inGroups(pairs: readonly Pair[]): Generator<readonly Pair[]> {
+    let group: Pair[] = []
+    let bytes = 0
+    for (const pair of pairs) {
+      const pairBytes = lineBytesOf(pair.newer) + lineBytesOf(pair.older)
+      if (group.length > 0 && bytes + pairBytes > Math.min(TEXT_BYTES_MAX, this.#buffers.roomBytes)) {
+        yield group
+        group = []
+        bytes = 0
+      }
+      group.push(pair)
+      bytes += pairBytes
+    }
+    if (group.length > 0) yield group
+  }
+
+  async #encodeAll(pairs: readonly Pair[], signal: AbortSignal): Promise<Uint8Array> {
+    const buffers = this.#buffers
+    const bytes = pairs.reduce((sum, { newer, older }) => sum + lineBytesOf(newer) + lineBytesOf(older), 0)
+    buffers.hold(bytes)
+    const texts = await readTexts(this.#parts.reader, pairs.flatMap(({ newer, older }) => [newer, older]), { signal, buffers })
+    const lines: Uint8Array[] = []
+    for (const { newer, older } of pairs) {
+      const id = asBuffer(idOf(newer))
+      const baseId = asBuffer(idOf(older))
+      const text = texts.get(id.toString('latin1')) as Uint8Array
+      const encoder = new DeltaEncoder(baseId.toString(), texts.get(baseId.toString('latin1')) as Uint8Array, text)
+      while (!encoder.advance(SLICE_BYTES)) await this.#breathe(signal)
+      await this.#breathe(signal)
+      const delta = encoder.take(newer.tables.textCrc32[newer.ordinal])
+      lines.push(id, TAB, delta === undefined ? text : Buffer.from(delta), LF)
+    }
+    const joined = Buffer.concat(lines)
+    buffers.hold(joined.length - bytes)
+    buffers.passOn(joined.length)
+    return joined
+  }
+
+  async #breathe(signal: AbortSignal): Promise<void> {
+    signal.throwIfAborted()
+    if (performance.now() < this.#sliceEndsAtMs) return
+    await nextTurn()
+    this.#sliceEndsAtMs = performance.now() + SLICE_MS
+  }
+
+  #place(location: Pick<ObjectLocation, 'sequence' | 'ordinal'>): Promise<PlacedObject> {
+    return placeObject(this.#parts.catalog, this.#difference.project, location)
+  }
+
+  #addChildren({ newer, older }: Pair): void {
+    for (const [newerId, olderId] of changedChildren(new Children(older.tables, older.ordinal), new Children(newer.tables, newer.ordinal))) {
+      if (this.#waiting.length === PAIRS_MAX) return
+      this.#waiting.push([Uint8Array.from(newerId), Uint8Array.from(olderId)])
+    }
+  }
+}
+
+function asBuffer(bytes: Uint8Array): Buffer {
+  return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+}

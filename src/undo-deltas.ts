@@ -1,0 +1,128 @@
+import { crc32 } from 'node:zlib'
+import { applyDelta, type Delta, DeltaFault, parseDelta } from './delta/delta.ts'
+import { StowageError } from './errors.ts'
+import { type Limits, tooLarge } from './limits.ts'
+import type { Element } from './object/element.ts'
+import type { ObjectSelector } from './object/graph-store.ts'
+import { checkObjectId, quoted } from './object/id.ts'
+import { IdSet } from './object/id-set.ts'
+
+const ARRAY_OPEN = 0x5b
+const TAB = 0x09
+const LF = 0x0a
+/** Bases that are read together. */
+const BASES_AT_ONCE = 64
+
+export interface UndoOptions {
+  readonly store: ObjectSelector
+  readonly projectId: string
+  readonly limits: Pick<Limits, 'objectBytesMax' | 'inflatedBytesMax'>
+  readonly signal: AbortSignal
+}
+
+interface Waiting {
+  readonly element: Element
+  readonly delta: Delta
+}
+
+/**
+ * Elements of which some are deltas (see `Delta`), as elements of which none is: what a delta makes of its base, which the project must hold. Elements
+ * that are neither objects nor deltas stay, for the inspection to refuse. Of one batch the deltas come last.
+ *
+ * Throws `invalid_delta`; `base_mismatch` where a base is not held or has another text than the delta is for; `object_too_large`; and
+ * `inflated_too_large` where the bases that are read, or the objects that are made, have more bytes than one upload may inflate to.
+ */
+export async function* undoDeltas(batches: AsyncIterable<readonly Element[]>, options: UndoOptions): AsyncGenerator<readonly Element[]> {
+  const undoing = new Undoing(options)
+  for await (const batch of batches) {
+    const deltas = batch.filter(({ bytes }) => bytes[0] === ARRAY_OPEN)
+    if (deltas.length < batch.length) yield batch.filter(({ bytes }) => bytes[0] !== ARRAY_OPEN)
+    const waiting = new Map<string, Waiting[]>()
+    for (const element of deltas) {
+      const delta = parsed(element)
+      const others = waiting.get(delta.baseId)
+      if (others === undefined) waiting.set(delta.baseId, [{ element, delta }])
+      else others.push({ element, delta })
+      if (waiting.size === BASES_AT_ONCE) yield* undoing.all(waiting)
+    }
+    yield* undoing.all(waiting)
+  }
+}
+
+class Undoing {
+  readonly #options: UndoOptions
+  #baseBytes = 0
+  #madeBytes = 0
+
+  constructor(options: UndoOptions) {
+    this.#options = options
+  }
+
+  /** Empties the map. */
+  async *all(waiting: Map<string, readonly Waiting[]>): AsyncGenerator<readonly Element[]> {
+    if (waiting.size === 0) return
+    for await (const { id, json } of this.#bases(waiting)) {
+      this.#baseBytes = this.#counted(this.#baseBytes, json.length, 'what the deltas of the upload are based on')
+      for (const one of waiting.get(id) ?? []) yield [this.#made(one, json)]
+      waiting.delete(id)
+    }
+    for (const [{ element, delta }] of waiting.values()) {
+      throw new StowageError('base_mismatch', `the base ${quoted(delta.baseId)} of a delta is not held; send the object whole (${placeOf(element)})`)
+    }
+  }
+
+  async *#bases(waiting: ReadonlyMap<string, readonly Waiting[]>): AsyncGenerator<{ readonly id: string; readonly json: Uint8Array }> {
+    const { store, projectId, signal } = this.#options
+    const ids = new IdSet(waiting.size)
+    for (const id of waiting.keys()) ids.add(checkObjectId(id))
+    const selection = await store.select(projectId, ids, { signal })
+    try {
+      for await (const lines of selection.lines({ signal })) {
+        const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength)
+        for (let start = 0; start < bytes.length; ) {
+          const tab = bytes.indexOf(TAB, start)
+          const end = bytes.indexOf(LF, tab)
+          yield { id: bytes.toString('utf8', start, tab), json: bytes.subarray(tab + 1, end) }
+          start = end + 1
+        }
+      }
+    } finally {
+      selection.release()
+    }
+  }
+
+  #made({ element, delta }: Waiting, base: Uint8Array): Element {
+    const { objectBytesMax } = this.#options.limits
+    try {
+      const bytes = applyDelta(delta, base, objectBytesMax, crc32)
+      this.#madeBytes = this.#counted(this.#madeBytes, bytes.length, 'what the deltas of the upload make')
+      return { ...element, bytes }
+    } catch (error) {
+      throw refusal(error, element, objectBytesMax)
+    }
+  }
+
+  #counted(before: number, bytes: number, what: string): number {
+    const { inflatedBytesMax } = this.#options.limits
+    if (before + bytes > inflatedBytesMax) throw tooLarge('inflated_too_large', what, inflatedBytesMax)
+    return before + bytes
+  }
+}
+
+function parsed(element: Element): Delta {
+  try {
+    return parseDelta(Buffer.from(element.bytes.buffer, element.bytes.byteOffset, element.bytes.byteLength).toString('utf8'))
+  } catch (error) {
+    throw refusal(error, element, 0)
+  }
+}
+
+function refusal(error: unknown, element: Element, objectBytesMax: number): unknown {
+  if (!(error instanceof DeltaFault)) return error
+  if (error.kind === 'size') return tooLarge('object_too_large', `what a delta makes (${placeOf(element)})`, objectBytesMax)
+  return new StowageError(error.kind === 'base' ? 'base_mismatch' : 'invalid_delta', `${error.message}; send the object whole (${placeOf(element)})`)
+}
+
+function placeOf({ part, index }: Element): string {
+  return `part ${part}, element ${index}`
+}

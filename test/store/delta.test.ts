@@ -1,0 +1,150 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { applyDelta, parseDelta } from '../../src/delta/delta.ts'
+import type { Selection } from '../../src/object/selection.ts'
+import { type Made, never, openStore, type Opened, put, readLines, textOf } from './support.ts'
+import { Oracle, type Random, randomGraph, referTo, seeded } from './graphs.ts'
+
+const TEXT_BYTES_MAX = 10_485_760
+
+interface Received {
+  /** Lines as they would have come without deltas, in order of their ids. */
+  readonly lines: readonly string[]
+  readonly deltas: number
+  /** Characters that came, and that would have come. */
+  readonly came: number
+  readonly whole: number
+  readonly selection: Selection
+}
+
+/** Downloads what is new below a root as deltas, and undoes them. Every base must be an object that the client has. */
+async function received({ store }: Opened, oracle: Oracle, root: string, have: string): Promise<Received> {
+  const older = await store.closure('demo', have, { signal: never })
+  const digest = older?.closureDigest
+  older?.release()
+  const selection = await store.closure('demo', root, { signal: never, have: [{ id: have, digest }], deltas: true })
+  assert.ok(selection !== undefined)
+  const had = oracle.closure(have).ids
+  const came = await readLines(selection)
+  assert.ok(came[0].startsWith(`${root}\t`), 'the root comes first')
+  const lines = came.map((line) => wholeLine(line, (id) => {
+    assert.ok(had.has(id), `${id} is not below ${have}`)
+    return textOf(oracle.objects.get(id) as Made)
+  }))
+  selection.release()
+  const deltas = came.filter((line) => line.includes('\t[')).length
+  return { lines: lines.toSorted(), deltas, came: came.join().length, whole: lines.join().length, selection }
+}
+
+function wholeLine(line: string, baseOf: (id: string) => string): string {
+  const tab = line.indexOf('\t')
+  const text = line.slice(tab + 1)
+  if (!text.startsWith('[')) return line
+  const delta = parseDelta(text)
+  return `${line.slice(0, tab)}\t${Buffer.from(applyDelta(delta, Buffer.from(baseOf(delta.baseId)), TEXT_BYTES_MAX)).toString()}`
+}
+
+/** Some objects and all that stands above them with other texts and ids; some parents lose a child, or get one more. */
+function nextVersion(graph: readonly Made[], version: number, random: Random): Made[] {
+  const changed = new Set(Array.from({ length: Math.ceil(graph.length / 50) }, () => graph[random(graph.length)].id).concat(graph[0].id))
+  for (const object of graph.toReversed()) if (childrenOf(object).some((id) => changed.has(id))) changed.add(object.id)
+  const nameOf = (id: string): string => (changed.has(id) ? `${id.split('@')[0]}@${version}` : id)
+  const more: Made[] = []
+  const all = graph.map((object) => {
+    if (!changed.has(object.id)) return object
+    const children = childrenOf(object).map(nameOf)
+    if (children.length > 1 && random(4) === 0) children.splice(random(children.length), 1)
+    if (random(4) === 0) {
+      const id = `more${more.length}@${version}`
+      more.push({ id, name: `another one of version ${version}` })
+      children.splice(random(children.length + 1), 0, id)
+    }
+    return { ...object, id: nameOf(object.id), name: `${String(object.name)}, version ${version}`, children: referTo(children) }
+  })
+  return [...all, ...more]
+}
+
+function childrenOf(object: Made): string[] {
+  return ((object.children ?? []) as { referencedId: string }[]).map(({ referencedId }) => referencedId)
+}
+
+async function opened(...uploads: readonly (readonly Made[])[]): Promise<{ opened: Opened; oracle: Oracle }> {
+  const store = await openStore()
+  const oracle = new Oracle()
+  for (const objects of uploads) {
+    await put(store.store, 'demo', objects)
+    oracle.add(objects)
+  }
+  return { opened: store, oracle }
+}
+
+test('what changed between versions comes as deltas, and with them is exactly what would have come', async () => {
+  for (const options of [{ objects: 40 }, { objects: 500, paddingBytes: 2_000 }, { objects: 500, isCyclic: true, missingPercent: 5, claimPercent: 20 }]) {
+    const random = seeded(options.objects)
+    const first = randomGraph(random, { paddingBytes: 600, ...options })
+    const second = nextVersion(first, 1, random)
+    const made = await opened(first, second)
+    const have = made.oracle.closure(first[0].id)
+    const got = await received(made.opened, made.oracle, second[0].id, first[0].id)
+    const expected = [...made.oracle.closure(second[0].id).ids].filter((id) => id === second[0].id || !have.ids.has(id))
+    assert.deepEqual(got.lines, made.oracle.lines(expected))
+    assert.deepEqual(got.selection.have, [{ id: first[0].id, outcome: 'subtracted' }])
+    assert.ok(got.deltas > expected.length / 3, `${got.deltas} deltas of ${expected.length} objects`)
+    assert.ok(got.came < got.whole * 0.6, `${got.came} characters instead of ${got.whole}`)
+    await made.opened.store.close()
+  }
+})
+
+test('a closure of thousands costs no more than what is new in it', async () => {
+  const leaves = Array.from({ length: 3_000 }, (_, at): Made => ({ id: `leaf ${at}`, at }))
+  const rootOf = (version: number, all: readonly Made[]): Made => ({ id: `root ${version}`, __closure: Object.fromEntries(all.map(({ id }) => [id, 1])), children: referTo(all.map(({ id }) => id)) })
+  const changed = leaves.with(1_500, { id: 'leaf other', at: 1_500 })
+  const made = await opened([...leaves, rootOf(1, leaves)], [changed[1_500], rootOf(2, changed)])
+  const got = await received(made.opened, made.oracle, 'root 2', 'root 1')
+  assert.deepEqual(got.lines, made.oracle.lines(['root 2', 'leaf other']))
+  assert.ok(got.came < 300, `${got.came} characters`)
+  await made.opened.store.close()
+})
+
+test('where nearly all is new, all comes whole, by a plan', async () => {
+  const graph = (version: number): Made[] => [{ id: `root ${version}`, children: referTo([`a ${version}`, `b ${version}`]) }, { id: `a ${version}`, text: 'x'.repeat(500) }, { id: `b ${version}`, text: 'y'.repeat(500) }]
+  const made = await opened(graph(1), graph(2))
+  const got = await received(made.opened, made.oracle, 'root 2', 'root 1')
+  assert.deepEqual([got.deltas, got.selection.plan === undefined], [0, false])
+  assert.deepEqual(got.lines, made.oracle.lines(['root 2', 'a 2', 'b 2']))
+  await made.opened.store.close()
+})
+
+test('where nothing is known to be held, all comes whole', async () => {
+  const made = await opened([{ id: 'leaf', text: 'x'.repeat(500) }, { id: 'root', children: referTo(['leaf', 'late']) }], [{ id: 'newer', children: referTo(['leaf']) }])
+  for (const have of ['nowhere', 'root']) {
+    const selection = await made.opened.store.closure('demo', 'newer', { signal: never, have: [{ id: have }], deltas: true })
+    assert.ok(selection !== undefined)
+    assert.deepEqual((await readLines(selection)).toSorted(), made.oracle.lines(['leaf', 'newer']))
+    selection.release()
+  }
+  await made.opened.store.close()
+})
+
+test('a download that is left early, or aborted, ends at once and frees its memory', async () => {
+  const random = seeded(5)
+  const first = randomGraph(random, { objects: 400, paddingBytes: 4_000 })
+  const second = nextVersion(first, 1, random)
+  const made = await opened(first, second)
+  const { store } = made.opened
+  for (const way of ['return', 'abort'] as const) {
+    const stop = new AbortController()
+    const selection = (await store.closure('demo', second[0].id, { signal: stop.signal, have: [{ id: first[0].id }], deltas: true })) as Selection
+    const lines = selection.lines({ signal: stop.signal })[Symbol.asyncIterator]()
+    await lines.next()
+    if (way === 'abort') {
+      stop.abort(new Error('gone'))
+      await assert.rejects(async () => { for (;;) if ((await lines.next()).done === true) return }, /gone/)
+    } else {
+      await lines.return?.()
+    }
+    selection.release()
+    assert.equal(store.memory().answers.heldBytes, 0)
+  }
+  await store.close()
+})
