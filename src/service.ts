@@ -63,6 +63,8 @@ export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposabl
 }
 
 const GRACE_MS = 10_000
+/** 24 days: a timer of Node that is set to more fires at once. What is added to the grace has a minute. */
+const GRACE_MS_MAX = 2 ** 31 - 60_001
 const NAME_BYTES = 4
 const STALL_TIMEOUT_MS = 60_000
 /** Fastest, and on answers that are not stored compressed as small as higher levels within a few percent. */
@@ -144,7 +146,7 @@ class Service<H> implements ObjectService<H> {
 
   close(options: { readonly graceMs?: number } = {}): Promise<void> {
     if (this.#closing === undefined) {
-      this.#closing = this.#close(options.graceMs ?? GRACE_MS)
+      this.#closing = this.#close(Math.min(options.graceMs ?? GRACE_MS, GRACE_MS_MAX))
       this.#keeper.closing(this.#closing)
     }
     return this.#closing

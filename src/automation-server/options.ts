@@ -1,5 +1,7 @@
 import { MB } from '../limits.ts'
 
+export { TIMER_MS_MAX } from '../automation/run/timer.ts'
+
 /** Bounds on what automation keeps and takes. Each is the largest value that is still accepted. */
 export interface AutomationLimits {
   /** Bytes of a JSON body, apart from reports. */
@@ -62,9 +64,6 @@ export function positive(name: string, value: number, max: number = Number.MAX_S
   if (Number.isSafeInteger(value) && value >= 1 && value <= max) return value
   throw new RangeError(`${name} is ${value}; it must be an integer from 1 to ${max}`)
 }
-
-/** A timer of Node that is set to more fires at once. 24 days. */
-export const TIMER_MS_MAX: number = 2 ** 31 - 1
 
 /** Times of runs, in milliseconds; all but `pendingMsMax` and `keptMs` are 24 days at most. */
 export interface RunTimes {

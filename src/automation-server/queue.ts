@@ -1,6 +1,7 @@
 import { endedBy } from '../automation/run/abort.ts'
 import { Scrubber } from '../automation/run/scrubber.ts'
 import { outsideRun } from '../automation/run/failures.ts'
+import { describeThrown } from '../automation/run/texts.ts'
 import type { ServiceContext } from '../extension.ts'
 import { StowageError } from '../errors.ts'
 import type { Domain } from './domain/domain.ts'
@@ -167,7 +168,7 @@ export class RunQueue {
       secretTexts = start.secretTexts
       message = (await this.#untilEnd(start, run, stopping)) ?? message
     } catch (error) {
-      message = error instanceof Error ? error.message : String(error)
+      message = error instanceof Error && typeof error.message === 'string' ? error.message : describeThrown(error)
     }
     if (stopping.reason === 'closing') message = 'the service closed before the function had ended'
     await domain.reports.end(projectId, run, 'exception', clean(new Scrubber(secretTexts).text(message)))

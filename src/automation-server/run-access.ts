@@ -1,4 +1,4 @@
-import { type Access, type AccessRequest, claimAuthorize, type Principal, type Right } from '../access/access.ts'
+import type { Access, AccessRequest, Principal, Right } from '../access/access.ts'
 import { bearerToken } from '../access/bearer.ts'
 import { StowageError } from '../errors.ts'
 import { endsLike } from '../http/router.ts'
@@ -34,7 +34,8 @@ export function withRunTokens<H>(access: Access<H>, domain: () => Domain): Acces
       if (token === undefined || !domain().tokens.isOne(token)) return access.authenticate(request)
       return runPrincipal(domain(), token, request)
     },
-    authorize: (principal, projectId, right) => (principal instanceof RunPrincipal ? claimAuthorize(principal, projectId, right) : access.authorize(principal, projectId, right)),
+    // By the id itself: in claims `*` means every project, and a project may have that id.
+    authorize: (principal, projectId, right) => (principal instanceof RunPrincipal ? principal.projectId === projectId : access.authorize(principal, projectId, right)),
   }
 }
 

@@ -1,3 +1,4 @@
+import { isDeeper, JSON_DEPTH_MAX } from '../automation/run/json-depth.ts'
 import { StowageError } from '../errors.ts'
 import { quoted } from '../object/id.ts'
 
@@ -8,8 +9,6 @@ type Members = Readonly<Record<string, Reader<unknown>>>
 type Values<M extends Members> = { readonly [K in keyof M as undefined extends ReturnType<M[K]> ? never : K]: ReturnType<M[K]> } & {
   readonly [K in keyof M as undefined extends ReturnType<M[K]> ? K : never]?: Exclude<ReturnType<M[K]>, undefined>
 }
-
-const JSON_DEPTH_MAX = 32
 
 /** An object with these members and no others. */
 export function object<M extends Members>(members: M): Reader<Values<M>> {
@@ -90,11 +89,6 @@ export function jsonObject(bytesMax: number): Reader<Readonly<Record<string, nev
     if (bytes > bytesMax) throw wrong(at, `an object of ${bytesMax} bytes of JSON at most`, `one of ${bytes}`)
     return value as Readonly<Record<string, never>>
   }
-}
-
-function isDeeper(value: unknown, levels: number): boolean {
-  if (typeof value !== 'object' || value === null) return false
-  return levels === 0 || Object.values(value).some((member) => isDeeper(member, levels - 1))
 }
 
 function isObject(value: unknown): value is Readonly<Record<string, unknown>> {

@@ -47,7 +47,7 @@ export interface AutomationContext<Inputs = unknown> {
   receiveVersion(): Promise<DagObject>
   /** The same model in batches, the root first, each object once, with its references as they are stored: for models larger than memory. */
   objects(): AsyncIterable<readonly DagObject[]>
-  /** The function did what it should. Throws `conflict` for a second mark and `TypeError` for an empty message; so do the next two. */
+  /** The function did what it should. Throws `conflict` for a second mark, `TypeError` for an empty message and `invalid_request` for a result that is too large or too deep; so do the next two. */
   markRunSuccess(message: string, result?: JsonObject): void
   /** The model breaks the rules that the function checks. */
   markRunFailed(message: string, result?: JsonObject): void
@@ -55,7 +55,8 @@ export interface AutomationContext<Inputs = unknown> {
   markRunException(message: string | Error): void
   /**
    * Tells of objects: what is wrong with them, under a category that groups annotations. Throws `TypeError` for an empty category, message or list and for
-   * metadata that JSON cannot hold, `invalid_request` for what is too large and `overloaded` when more waits for delivery than may.
+   * metadata that JSON cannot hold, `invalid_request` for what is too large or too deep, `invalid_id` for what is no id, and `overloaded` when more waits for
+   * delivery than may.
    */
   attachErrorToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void
   /** What should be looked at. Throws as `attachErrorToObjects`. */
@@ -69,7 +70,7 @@ export interface AutomationContext<Inputs = unknown> {
    * Resolves to the version's id. Rejects with `ClientError`, and `StowageError` in process.
    */
   createNewVersionInProject(projectId: string, data: object, message: string, options?: NewVersionOptions): Promise<string>
-  /** Stores a file under a display name, streamed. Resolves to the artifact's id. Rejects with the error of the file system and `artifact_too_large`. */
+  /** Stores a file under a display name, streamed. Resolves to the artifact's id. Rejects with the error of the file system, `invalid_request` and `artifact_too_large`. */
   storeFileResult(filePath: string, fileName: string): Promise<string>
   /** How far the function is, between 0 and 1. Throws `RangeError`. */
   progress(fraction: number, message?: string): void

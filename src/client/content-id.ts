@@ -46,7 +46,12 @@ export function withId(id: string, text: string): ObjectText {
 }
 
 /** An object on its way: with its id, or before it is known. */
-export type DraftText = { readonly id: string | undefined; readonly json: string; readonly base?: ObjectText }
+export interface DraftText {
+  readonly id: string | undefined
+  readonly json: string
+  /** What makes it of an older object that the server holds, where that is shorter. */
+  readonly delta?: string
+}
 
 /**
  * What is to be uploaded, an object, `{ id, json }` or `{ id, json, base }`, as text. A value with exactly these members, two of them strings and `base` such
@@ -65,8 +70,8 @@ export function draftText(value: object): DraftText {
 }
 
 /** With the id that belongs to the text, where it has none yet. */
-export async function completeText({ id, json, base }: DraftText): Promise<ObjectText & Partial<BasedText>> {
-  return id === undefined ? withId(await contentId(json), json) : { id, json, base }
+export async function completeText({ id, json, delta }: DraftText): Promise<ObjectText & Pick<DraftText, 'delta'>> {
+  return id === undefined ? withId(await contentId(json), json) : { id, json, delta }
 }
 
 /** Whether the text may have other members than the value shows. */
@@ -90,7 +95,8 @@ function isObjectText(value: object): value is ObjectText {
   return typeof id === 'string' && typeof json === 'string' && Object.keys(value).length === 2
 }
 
-function isBasedText(value: object): value is BasedText {
+/** Whether what is to be uploaded comes with an older object that it resembles. */
+export function isBasedText(value: object): value is BasedText {
   const { base, ...text } = value as { readonly base?: unknown }
   return typeof base === 'object' && base !== null && isObjectText(base) && isObjectText(text)
 }

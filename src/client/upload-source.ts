@@ -1,6 +1,8 @@
-import { type DraftText, draftText } from './content-id.ts'
+import { type DraftText, draftText, isBasedText } from './content-id.ts'
+import { encodeDelta } from './deltas.ts'
 import { ClientError } from './errors.ts'
 import { IDS_PER_REQUEST } from './remote.ts'
+import type { BasedText } from './types.ts'
 
 /**
  * Objects, or their texts as `{ id, json }`, one by one or in arrays. An object without `id` gets one: the first 32 hex digits of the SHA-256 of its text.
@@ -19,8 +21,11 @@ export class DraftGroups {
   #group: DraftText[] = []
   #bytes = 0
 
-  constructor(source: UploadSource) {
+  readonly #takesDeltas: boolean
+
+  constructor(source: UploadSource, takesDeltas: boolean) {
     this.#source = source
+    this.#takesDeltas = takesDeltas
   }
 
   /** Throws `invalid_value`, `invalid_id` and what the source throws. */
@@ -28,10 +33,16 @@ export class DraftGroups {
     for await (const item of Symbol.asyncIterator in this.#source ? this.#source : inArrays(this.#source)) {
       for (const one of flat(item)) {
         if (this.#isFull()) yield this.#take()
-        this.#add(toDraft(one))
+        const draft = toDraft(one)
+        this.#add(isBased(one) ? await this.#based(draft, one) : draft)
       }
     }
     if (this.#group.length > 0) yield this.#take()
+  }
+
+  /** At once, so that nobody holds on to the text of the base. */
+  async #based({ id, json }: DraftText, { base }: BasedText): Promise<DraftText> {
+    return this.#takesDeltas ? { id, json, delta: await encodeDelta(base, json) } : { id, json }
   }
 
   #isFull(): boolean {
@@ -63,6 +74,10 @@ function* inArrays(items: Iterable<object>): Generator<readonly unknown[]> {
     array = []
   }
   yield array
+}
+
+function isBased(item: unknown): item is BasedText {
+  return typeof item === 'object' && item !== null && isBasedText(item)
 }
 
 function flat(item: unknown): readonly unknown[] {

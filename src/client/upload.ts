@@ -1,11 +1,10 @@
 import { DELTA_MEDIA_TYPE } from '../delta/delta.ts'
 import { checkCount, CONCURRENCY_MAX, runWorkers } from './concurrency.ts'
 import { completeText, type DraftText } from './content-id.ts'
-import { encodeDelta } from './deltas.ts'
 import { ClientError } from './errors.ts'
 import { gzip } from './gzip.ts'
 import { fetchHeld, parseJson, type Remote } from './remote.ts'
-import type { BasedText, CallOptions, ObjectText } from './types.ts'
+import type { CallOptions, ObjectText } from './types.ts'
 import { DraftGroups, type UploadSource } from './upload-source.ts'
 
 /** How far an upload is. */
@@ -65,7 +64,7 @@ const BATCH_BYTES = 1_048_576
 export const BATCH_BYTES_MAX = 268_435_456
 const SUMMARY_BYTES_MAX = 67_108_864
 /** Characters of text that are kept for deltas, for each one that a batch may have. */
-const KEPT_PER_SENT = 16
+const KEPT_PER_SENT = 4
 /** Of what refuses a delta, the status that says nothing about others. */
 const MISMATCH_STATUS = 409
 
@@ -98,7 +97,7 @@ class Uploader {
   }
 
   async run(source: UploadSource): Promise<UploadResult> {
-    const drafts = new DraftGroups(source)
+    const drafts = new DraftGroups(source, this.#takesDeltas)
     const groups = drafts.allButLast()
     const { signal } = this.#options
     try {
@@ -140,15 +139,11 @@ class Uploader {
       if (held.has(text.id)) {
         this.#tally.held += 1
       } else {
-        this.#add({ object: { id: text.id, json: text.json }, sent: await this.#textToSend(text) })
+        this.#add({ object: { id: text.id, json: text.json }, sent: (this.#takesDeltas ? text.delta : undefined) ?? text.json })
       }
     }
     if (held.size > 0) this.#tell()
     return texts[texts.length - 1]
-  }
-
-  async #textToSend({ json, base }: ObjectText & Partial<BasedText>): Promise<string> {
-    return base === undefined || !this.#takesDeltas ? json : ((await encodeDelta(base, json)) ?? json)
   }
 
   #add(pending: Pending): void {

@@ -51,13 +51,16 @@ export function labelOf({ title, name }: Pick<InputField, 'title' | 'name'>): st
 
 /** A new automation: the defaults. */
 export function newValues(description: InputsDescription, { name, modelId }: Pick<FormValues, 'name' | 'modelId'>): FormValues {
-  const defaults = description.fields.flatMap((field) => ('default' in field && field.default !== undefined ? [[field.name, field.default] satisfies [string, JsonValue]] : []))
-  return { name, modelId, trigger: 'version', enabled: true, inputs: textsOf(description, Object.fromEntries(defaults)) }
+  return { name, modelId, trigger: 'version', enabled: true, inputs: textsOf(description, defaultsOf(description)) }
 }
 
-/** An automation as it is. */
+/** An automation as it is. Inputs that its function has got since it was saved stand at their defaults, with which it runs. */
 export function valuesOf(description: InputsDescription, { name, modelId, trigger, enabled, inputs }: Automation): FormValues {
-  return { name, modelId, trigger, enabled, inputs: textsOf(description, inputs) }
+  return { name, modelId, trigger, enabled, inputs: textsOf(description, { ...defaultsOf(description), ...inputs }) }
+}
+
+function defaultsOf({ fields }: InputsDescription): JsonObject {
+  return Object.fromEntries(fields.flatMap((field) => ('default' in field && field.default !== undefined ? [[field.name, field.default] satisfies [string, JsonValue]] : [])))
 }
 
 /** What somebody has sent, to be shown again. */

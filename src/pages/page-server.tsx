@@ -14,7 +14,7 @@ import { Urls, WEB } from './urls.ts'
 import { ErrorPage } from './views/error.tsx'
 import type { Frame, Person } from './views/layout.tsx'
 import { SignInPage } from './views/sign-in.tsx'
-import { pageAnswer, type ProjectVisit, type Visit } from './visit.ts'
+import { pageAnswer, type ProjectVisit, seeOther, type Visit } from './visit.ts'
 
 export interface PageServerOptions<H> {
   readonly context: ServiceContext<H>
@@ -90,7 +90,7 @@ export class PageServer<H> {
       }
     }
     const given = Object.entries(handlers).map(([method, handler]) => [method, operation(handler)])
-    return { path, operations: Object.fromEntries(given), slashAtEnd: path === WEB }
+    return { path, operations: { GET: async (exchange: Exchange<H>) => seeOther(pageAbove(exchange, Urls.of(exchange.path, path))), ...Object.fromEntries(given) }, slashAtEnd: true }
   }
 
   #isFromOurs({ method, headers }: Exchange<H>): boolean {
@@ -149,6 +149,12 @@ function personOf({ principal: { subject }, isSession }: Known): Person {
 function noRun(principal: Principal): Principal {
   if (principal instanceof RunPrincipal) throw new StowageError('forbidden', 'the token of a run does not open pages')
   return principal
+}
+
+/** The page with the form whose address somebody asks for, such as by reloading what it answered. */
+function pageAbove({ path }: Pick<Exchange<unknown>, 'path'>, urls: Urls): string {
+  const above = path.replace(/\/+$/, '').split('/').slice(0, -1).join('/')
+  return urls.isPage(above) ? above : urls.home
 }
 
 /** Where signing in leads: to the page that took it. */

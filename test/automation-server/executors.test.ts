@@ -50,6 +50,10 @@ test('of a flood the beginning is kept, the end is known, and no part of a secre
   const long = await logged([`${'y'.repeat(8_000 - 10)}${secretText}${'z'.repeat(50_000)}`], { outputBytesMax: 1_000_000, secretTexts: [secretText] })
   assert.doesNotMatch(long.lines.join('\n'), /sword|fish/)
   assert.ok(long.lines[0].length <= 8_000)
+  const spellingLengthMax = secretText.length * 9
+  const tail = secretText.slice(-8) + secretText.repeat(Math.floor(8_000 / secretText.length)) + 'z'.repeat(2 * (8_000 + spellingLengthMax))
+  const oneLine = await logged(['x'.repeat(10), secretText.slice(0, -8), tail.slice(0, 2 * (8_000 + spellingLengthMax))], { outputBytesMax: 1, secretTexts: [secretText] })
+  assert.doesNotMatch(oneLine.lines.join('\n') + oneLine.lastLines, /sword|fish/)
 })
 
 test('a process that prints without end is held back: what is dropped is read at leisure', async () => {
@@ -241,6 +245,24 @@ test('an attempt that was given up is not listened to any more, and does not end
   assert.equal((await project.runs.get(id)).status, 'pending')
   await held.report({ sequence: 1, status: 'succeeded', message: 'done' })
   assert.equal((await project.runs.get(id)).message, 'done')
+})
+
+test('a service that closes without a limit waits for what runs', async (t) => {
+  const backend = memoryBackend()
+  const slow = defineFunction(async (context) => {
+    context.progress(0.5, 'under way')
+    await new Promise((resolve) => context.signal.addEventListener('abort', resolve))
+    await wait(50)
+    context.markRunSuccess('in time')
+  }, defineInputs({}))
+  const first = automated(t, { backend: sharing(backend), functions: [{ id: 'checker', release: '1', function: slow }] })
+  const { modelId } = await withVersion(first)
+  const project = first.extension.project('p')
+  const { id: automationId } = await project.automations.create({ name: 'a', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
+  const { id } = await project.runs.start(automationId)
+  await eventually(async () => (await project.runs.get(id)).progress !== null)
+  await first.service.close({ graceMs: Infinity })
+  assert.equal((await automated(t, { backend: sharing(backend) }).extension.project('p').runs.get(id)).message, 'in time')
 })
 
 test('what never ends is left behind when the service closes, and its run says so', async (t) => {

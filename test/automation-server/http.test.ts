@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
+import { contentDisposition } from '../../src/automation-server/http/artifacts.ts'
 import { SecretBox } from '../../src/automation-server/domain/secrets.ts'
 import { automation } from '../../src/automation-server/index.ts'
 import { claimAuthorize, createObjectService, openAccess, type Principal } from '../../src/index.ts'
 import { PlainObjectStore } from '../http/plain-object-store.ts'
 import { behindPort } from '../http/served.ts'
+import { hooked } from '../store/failures.ts'
 import { automated, type Asked, definition, eventually, inProcess, reporting, SECRET_KEY, uploadObjects, waiting, withVersion } from './support.ts'
 
 const NOBODY = '0'.repeat(32)
@@ -101,6 +103,29 @@ test('an automation is changed and removed; a secret that is given as it is show
   assert.equal((await ask('GET', `p/runs/${String(started.json.id)}`)).status, 200)
 })
 
+test('a function makes a text of a secret, or a secret of a text: no secret becomes a text, and what is stored stays', async (t) => {
+  const kept = memoryBackend()
+  const inputs: unknown[] = []
+  const executor = inProcess(async ({ runFile }) => void inputs.push(runFile.functionInputs))
+  const text = { type: 'string' }
+  const secret = { type: 'string', format: 'password', writeOnly: true }
+  const served = (apiKey: object): ReturnType<typeof automated> =>
+    automated(t, { backend: hooked(kept, (_call, _detail, work) => work()), functions: [definition(executor, { inputs: { type: 'object', properties: { apiKey } } })] })
+  const first = served(secret)
+  const { modelId } = await withVersion(first)
+  const { id } = await first.extension.project('p').automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: { apiKey: 'hush-hush' }, trigger: 'manual' })
+  await first.service.close()
+  const second = served(text)
+  assert.equal((await second.ask('PATCH', `p/automations/${id}`, { inputs: { apiKey: '******' } })).json.inputs['apiKey'], '******')
+  assert.equal((await second.ask('PATCH', `p/automations/${id}`, { inputs: { apiKey: 'plain' } })).json.inputs['apiKey'], 'plain')
+  await second.service.close()
+  const third = served(secret)
+  assert.equal((await third.ask('PATCH', `p/automations/${id}`, { inputs: { apiKey: '******' } })).json.inputs['apiKey'], '******')
+  await third.ask('POST', `p/automations/${id}/runs`, {})
+  await third.extension.idle()
+  assert.deepEqual(inputs, [{ apiKey: 'plain' }])
+})
+
 test('inputs that are too large together are refused as inputs, plain ones and secrets, when they are given and when they are changed', async (t) => {
   const schema = { type: 'object', properties: { first: { type: 'string' }, second: { type: 'string' }, apiKey: { type: 'string', format: 'password', writeOnly: true } } }
   const { ask, ...fixture } = automated(t, { functions: [definition(waiting, { inputs: schema })] })
@@ -193,10 +218,19 @@ test('artifacts are files to save, whole or in part, and once for each key', asy
   const large = await send('large', new Uint8Array(100_001))
   assert.deepEqual([large.status, ((await large.json()) as { code: string }).code], [413, 'artifact_too_large'])
   assert.equal((await send('', 'x')).status, 400)
+  assert.equal((await send('packed', 'x', { 'Content-Encoding': 'gzip' })).status, 415)
   assert.equal((await send('../up\n', 'x')).status, 400)
   assert.equal((await send('second', 'x')).status, 201)
   assert.equal((await send('third', 'x')).status, 409)
   assert.equal((await ask('GET', `p/runs/${id}`)).json.artifacts[0]['id'], artifact.id)
+})
+
+test('the name of a file is one header, and shows what kind it is', () => {
+  const names: readonly (readonly [string, string])[] = [
+    ['a";x="b\\c/d', `attachment; filename="a_;x=_b_c_d"; filename*=UTF-8''a%22%3Bx%3D%22b%5Cc%2Fd`], ["it's (1)*.csv", `attachment; filename="it's (1)*.csv"; filename*=UTF-8''it%27s%20%281%29%2A.csv`],
+    ['plan\u202Efdp.exe', `attachment; filename="planfdp.exe"; filename*=UTF-8''planfdp.exe`],
+  ]
+  for (const [name, header] of names) assert.equal(contentDisposition(name), header)
 })
 
 test('automation needs a backend, and belongs to one service', async (t) => {

@@ -128,13 +128,20 @@ test('a program that is not of the SDK, and tells its secrets: they are kept out
   const results = [result({ category: 'hush', objectAppIds: { a: told }, message: told, metadata: { hush: ['hush'] } })]
   const made = await ask('POST', `p/runs/${id}/versions`, { modelId: start.run.modelId, rootObjectId: 'root', message: told }, token)
   assert.equal(made.status, 201)
+  const { modelId } = start.run
+  assert.equal((await ask('POST', 'p/models', { name: 'hush' }, token)).status, 201)
+  assert.equal((await ask('POST', `p/models/${modelId}/versions`, { rootObjectId: 'root', message: 'hush', source: 'hush' }, token)).status, 201)
   const sent = await service.fetch(new Request(`http://in.process/api/v1/projects/p/runs/${id}/artifacts?name=hush.csv`, { method: 'POST', body: 'a', headers: token }))
   assert.equal(sent.status, 201)
-  const report = { sequence: 1, status: 'failed', message: told, result: { key: 'hush' }, progress: { fraction: 1, message: 'hush' }, results, logs: [{ atMs: 1, level: 'info', message: told }] }
+  const { speckleToken } = start.runFile
+  const encoded = ['%68us%68', '\\u0068ush', Buffer.from(`x:${speckleToken}`).toString('base64'), Buffer.from(speckleToken).toString('hex')]
+  const logs = [told, ...encoded].map((message) => ({ atMs: 1, level: 'info', message }))
+  const report = { sequence: 1, status: 'failed', message: told, result: { key: 'hush' }, progress: { fraction: 1, message: 'hush' }, results, logs }
   for (let times = 0; times < 2; times++) assert.equal((await ask('POST', `p/runs/${id}/report`, report, token)).status, 200)
-  const { modelId } = start.run
-  const seen = JSON.stringify([await project.runs.get(id), await project.runs.results(id), await project.runs.logs(id), await project.versions.list(modelId)])
-  assert.doesNotMatch(seen, /hush|eyJ/)
+  const lines = await project.runs.logs(id)
+  const seen = JSON.stringify([await project.runs.get(id), await project.runs.results(id), lines, await project.versions.list(modelId), await project.models.list()])
+  assert.doesNotMatch(seen, /hush|eyJ|%68|0068/)
+  assert.deepEqual(lines.items.slice(1).map(({ message }) => message.length < 20), [true, true, true, true])
   assert.match(seen, /the key is \*{6}, the token \*{6}/)
 })
 

@@ -50,10 +50,13 @@ test('a run that ends without a final status is an exception that says so, and s
   const { status, message, endedAt } = await silent.project.runs.get(id)
   assert.deepEqual([status, message], ['exception', 'the function ended without reporting a status'])
   assert.ok(endedAt !== null)
-  const failing = await prepared(t, inProcess(() => Promise.reject(new Error('the process could not be started'))))
-  const run = await failing.project.runs.start(failing.automation.id)
-  await failing.extension.idle()
-  assert.equal((await failing.project.runs.get(run.id)).message, 'the process could not be started')
+  const odd = Object.assign(new Error('x'), { message: { status: 503 } })
+  for (const [error, words] of [[new Error('the process could not be started'), /^the process could not be started$/], [odd, /status: 503/]] as const) {
+    const failing = await prepared(t, inProcess(() => Promise.reject(error)))
+    const run = await failing.project.runs.start(failing.automation.id)
+    await failing.extension.idle()
+    assert.match((await failing.project.runs.get(run.id)).message ?? '', words)
+  }
 })
 
 test('a canceled run is told to stop, keeps its status, and can be run again', async (t) => {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { attributeFailure, type AutomationContext, type DagObject, defineInputs, RunCanceled, RunInterrupted, testFunction, type TestedRun, type TestFunctionOptions } from '../../src/automation/index.ts'
+import { attributeFailure, type AutomationContext, type DagObject, defineInputs, type JsonObject, RunCanceled, RunInterrupted, testFunction, type TestedRun, type TestFunctionOptions } from '../../src/automation/index.ts'
 
 class Inputs extends defineInputs({}) {}
 
@@ -26,6 +26,11 @@ async function fileOf(t: TestContext, content: string): Promise<string> {
   const path = join(folder, 'local-name.csv')
   await writeFile(path, content)
   return path
+}
+
+/** An object of so many levels. */
+function levels(count: number): JsonObject {
+  return count === 1 ? {} : { in: levels(count - 1) }
 }
 
 function succeeded(run: TestedRun): void {
@@ -97,6 +102,10 @@ suite('annotations', () => {
         [() => context.attachErrorToObjects('category', ['id'], ' '), TypeError],
         [() => context.attachErrorToObjects('category', ['id'], 'message', cyclic), TypeError],
         [() => context.attachErrorToObjects('category', ['id'], 'message', { long: 'x'.repeat(40_000) }), { code: 'invalid_request' }],
+        [() => context.attachErrorToObjects('category', ['id'], 'message', levels(33)), { code: 'invalid_request' }],
+        [() => context.attachErrorToObjects('category', ['two\nlines'], 'message'), { code: 'invalid_id' }],
+        [() => context.attachErrorToObjects('category', [{ id: 'ä'.repeat(257) }], 'message'), { code: 'invalid_id' }],
+        [() => context.markRunSuccess('message', levels(33)), { code: 'invalid_request' }],
         [() => context.progress(1.1), RangeError],
         [() => context.progress(Number.NaN), RangeError],
       ]
@@ -121,10 +130,14 @@ suite('annotations', () => {
       context.log.debug('one', { count: 3n, nested: { deep: [1] } })
       context.log.error('two', { error: new Error('cause') })
       context.log.info('x'.repeat(20_000))
+      context.log.warn(undefined as unknown as string, { long: 'y'.repeat(3_000) })
+      context.log.warn(new Error('no text') as unknown as string)
     })
     assert.match(run.logs[0].message, /^one \{ count: 3n, nested: \{ deep: \[ 1 \] \} \}$/)
     assert.match(run.logs[1].message, /^two [^]*Error: cause/)
     assert.equal(run.logs[2].message.length, 16_384)
+    assert.match(run.logs[3].message, /^undefined \{ long: 'y{2000}'\.\.\. 1000 more characters \}$/)
+    assert.match(run.logs[4].message, /^Error: no text\n/)
   })
 })
 
@@ -171,6 +184,7 @@ suite('versions and files', () => {
       await assert.rejects(context.storeFileResult(tmpdir(), 'folder'), { code: 'invalid_request' })
       await assert.rejects(context.storeFileResult(`${path}.nothing`, 'nothing'), { code: 'ENOENT' })
       for (const name of ['', 'two\nlines', 'n'.repeat(201)]) await assert.rejects(context.storeFileResult(path, name), TypeError)
+      await assert.rejects(context.storeFileResult(path, '名'.repeat(86)), { code: 'invalid_request' })
     }, { artifactBytesMax: 1_000 })
     succeeded(run)
     assert.deepEqual(run.artifacts, [])

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { defineInputs, number, RunFailed, testFunction } from '../../src/automation/index.ts'
+import { defineInputs, number, RunFailed, testFunction, type TestedRun } from '../../src/automation/index.ts'
 
 class Inputs extends defineInputs({ tolerance: number({ default: 10, gt: 0, lt: 100 }) }) {}
 
@@ -88,6 +88,33 @@ suite('how a run ends', () => {
       assert.equal(odd.status, 'exception')
       assert.match(odd.message, shown)
     }
+  })
+
+  test('what is thrown may fail when it is looked at, and may have words that are no text: the run ends all the same, and what was said before is kept', async () => {
+    const failing = (): never => {
+      throw new Error('looked at')
+    }
+    const odd: readonly (readonly [unknown, TestedRun['status'], RegExp])[] = [
+      [Object.assign(new Error('x'), { message: { status: 503 } }), 'exception', /status: 503/],
+      [Object.assign(new Error('words'), { name: Symbol('name') }), 'exception', /^words$/],
+      [Object.defineProperty(new Error('x'), 'message', { get: failing }), 'exception', /cannot be shown/],
+      [new Proxy({}, { get: failing, getPrototypeOf: failing }), 'exception', /cannot be shown/],
+      [Object.assign(new RunFailed('x'), { message: 5 }), 'failed', /^5$/],
+    ]
+    for (const [thrown, status, words] of odd) {
+      const run = await testFunction((context) => {
+        context.log.info('before')
+        // oxlint-disable-next-line typescript/only-throw-error -- functions do
+        throw thrown
+      }, Inputs, { object: WALL })
+      assert.deepEqual([run.status, run.logs[0].message], [status, 'before'])
+      assert.match(run.message, words)
+    }
+  })
+
+  test('an exception can be marked with an error that says nothing', async () => {
+    const run = await testFunction((context) => context.markRunException(new Error(' ')), Inputs, { object: WALL })
+    assert.deepEqual([run.status, run.message], ['exception', 'an error without a message was thrown'])
   })
 
   test('inputs that are not valid are an exception that names the fields and shows no value', async () => {

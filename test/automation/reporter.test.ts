@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type AutomationContext, defineFunction, defineInputs, runFunction, type RunBackend, type RunOptions, type RunOutcome, type RunReport, secret } from '../../src/automation/index.ts'
+import { type AutomationContext, defineFunction, defineInputs, runFunction, type RunBackend, RunFailed, type RunOptions, RunInterrupted, type RunOutcome, type RunReport, secret } from '../../src/automation/index.ts'
 import { StowageError } from '../../src/index.ts'
 import { memoryRun } from './memory-run.ts'
 
@@ -126,6 +126,27 @@ suite('delivery', () => {
     assert.deepEqual([outcome.status, outcome.message, outcome.isDelivered], ['exception', 'the final report (succeeded) could not be delivered: it was given up after 50 ms', false])
   })
 
+  test('times without an end are long, and not over at once', async () => {
+    const { outcome } = await ran(async (context) => {
+      context.markRunSuccess('in time')
+      await wait(20)
+    }, (recorded) => ({
+      report: async (report) => {
+        await wait(20)
+        return recorded.report(report)
+      },
+      renewLease: () => Promise.reject(new StowageError('conflict', 'asked at once')),
+    }), { deliverMs: Infinity, leaseIntervalMs: Infinity, flushMs: 2 ** 31 })
+    assert.deepEqual([outcome.status, outcome.isDelivered, outcome.message], ['succeeded', true, 'in time'])
+    const stopping = new AbortController()
+    const { status, message } = await runFunction(defineFunction(async (context) => {
+      stopping.abort(new RunInterrupted('stopped'))
+      await wait(20)
+      context.markRunSuccess('in time')
+    }, Inputs, { graceMs: Infinity }), { ...QUICK, ...(await memoryRun()), inputs: null, signal: stopping.signal, deliverMs: Infinity, leaseIntervalMs: Infinity })
+    assert.deepEqual([status, message], ['succeeded', 'in time'])
+  })
+
   test('a run that was ended on the other side stops, and says nothing more', async () => {
     const { outcome, reported } = await ran(async (context) => {
       context.progress(0.5)
@@ -172,5 +193,27 @@ suite('delivery', () => {
     assert.equal(reported.message, 'no access with ****** and ******')
     assert.equal(reported.versions[0].message, 'version of ******')
     for (const trace of ['4711', '0815', Buffer.from(key).toString('base64').slice(2, 12)]) assert.ok(!said.includes(trace), trace)
+  })
+  test('no part of a secret is left where a text is cut, and no text grows beyond what a server takes', async () => {
+    const key = 'Sword-fish-4711'
+    const { reported } = await ran((context) => {
+      const at = (length: number): string => `${'x'.repeat(length - 6)} ${key}`
+      context.attachErrorToObjects('category', [{ id: 'object', applicationId: at(512) }], at(4_000), { key })
+      context.log.info('fields', { text: at(2_000), error: Object.assign(new Error('cause'), { text: at(2_000) }) })
+      context.markRunException(Object.assign(new Error(at(4_000)), { text: at(2_000) }))
+    }, () => ({}), { inputs: { key } })
+    assert.equal(reported.annotations.length, 1)
+    assert.doesNotMatch(JSON.stringify(reported), /Sword/)
+    const message = { text: `${'x'.repeat(1_994)} ${key}` }
+    for (const thrown of [message, Object.assign(new Error('x'), { message }), Object.assign(new RunFailed('x'), { message })]) {
+      // oxlint-disable-next-line typescript/only-throw-error -- functions do
+      const { outcome } = await ran(() => { throw thrown }, () => ({}), { inputs: { key } })
+      assert.doesNotMatch(outcome.message, /Sword/)
+    }
+    const { reported: grown } = await ran((context) => {
+      context.attachErrorToObjects('4711 '.repeat(40), ['object'], '4711 '.repeat(790))
+      context.markRunFailed('4711')
+    }, () => ({}), { inputs: { key: '4711' } })
+    assert.deepEqual([grown.annotations[0].category.length, grown.annotations[0].message?.length], [200, 4_000])
   })
 })

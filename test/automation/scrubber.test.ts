@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inspect } from 'node:util'
 import { Scrubber } from '../../src/automation/index.ts'
 
 const SECRET = 'pä$$ "w/ord\\+1\n'
@@ -22,6 +23,14 @@ test('removes a secret however it is spelled', () => {
   }
 })
 
+test('removes a secret from what node shows of a value', () => {
+  for (const secret of [`it's "all" \`here\``, 'a\u001b[1mb\u007fc', "back\\slash's"]) {
+    const shown = inspect({ secret, list: [secret], error: Object.assign(new Error('x'), { secret }) }, { breakLength: Infinity })
+    const clean = new Scrubber([secret]).text(shown)
+    assert.equal(clean.match(/\*{6}/g)?.length, 3, clean)
+  }
+})
+
 test('leaves the rest, and what is too short to be a secret', () => {
   for (const text of ['', 'abc', 'plainke', 'Plainkey', 'a level of 3 % and "quotes"', 'cGxhaW4=']) assert.equal(scrubber.text(text), text)
   assert.equal(new Scrubber([]).text('plainkey'), 'plainkey')
@@ -30,6 +39,13 @@ test('leaves the rest, and what is too short to be a secret', () => {
 test('reaches every text of a value, names included', () => {
   const value = { plainkey: ['plainkey', 7, null, true, { deep: 'a plainkey here' }] }
   assert.deepEqual(scrubber.json(value), { '******': ['******', 7, null, true, { deep: 'a ****** here' }] })
+})
+
+test('a line of a key of several lines is removed by itself', () => {
+  const lines = Array.from({ length: 12 }, (_, n) => Buffer.from(`line ${n} of a key, which is long`).toString('base64'))
+  const key = new Scrubber([['-----BEGIN KEY-----', ...lines, '{', '-----END KEY-----'].join('\n')])
+  for (const line of [lines[0], lines[11], Buffer.from(lines[5]).toString('hex')]) assert.equal(key.text(`it is ${line}.`), 'it is ******.')
+  assert.equal(key.text('{ a: 1 }'), '{ a: 1 }')
 })
 
 test('half of a long secret is removed too, as it is and spelled otherwise', () => {
@@ -46,4 +62,11 @@ test('long texts and secrets take no long time', () => {
   const long = new Scrubber(['%'.repeat(2_000), 'a'.repeat(10_000), '\\'.repeat(2_000)])
   for (const text of ['%'.repeat(100_000), 'a'.repeat(9_999), '%25'.repeat(30_000), '\\'.repeat(50_000)]) long.text(text)
   assert.ok(performance.now() - startedMs < 3_000)
+})
+
+test('texts that nearly hold a long secret take no long time either', () => {
+  const long = new Scrubber(['0123456789abcdef'.repeat(1_000), 'Zm9v+YmFy/'.repeat(300)])
+  const startedMs = performance.now()
+  for (const word of ['a'.repeat(390), 'Zm9v+YmFy/'.repeat(19), '%41', '\\u0041']) long.text(`${word} `.repeat(Math.ceil(200_000 / word.length)))
+  assert.ok(performance.now() - startedMs < 5_000)
 })

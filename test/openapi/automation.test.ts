@@ -123,6 +123,7 @@ const OTHERWISE: Readonly<Record<string, Provocation>> = {
   'createRunVersion 404': withBody({ modelId: NOBODY, rootObjectId: ROOT_ID, message: '' }),
   'createRunVersion 409': withBody({ modelId: MODEL_ID, rootObjectId: UNKNOWN_ID, message: '' }),
   'storeArtifact 404': goneMeanwhile,
+  'storeArtifact 415': withHeader('content-encoding', 'gzip'),
   'storeArtifact 409': async (sent, server) => {
     assert.equal((await server.ask(sent, '/api/v1/projects/{projectId}/runs/{runId}/artifacts')).status, 201)
     return sent

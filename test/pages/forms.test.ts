@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
+import { memoryBackend } from '../../adapters/memory.ts'
+import type { StorageBackend } from '../../src/index.ts'
 import { waiting } from '../automation-server/support.ts'
+import { hooked } from '../store/failures.ts'
 import { everyKind, RIGHT_FORM } from './kinds.ts'
 import { type Paged, paged, type Shown, signedIn, textOf, type Visitor, withVersion } from './support.ts'
 
@@ -56,7 +59,8 @@ const INVALID: readonly (readonly [name: string, value: string, message: string]
   ['input.remark', 'x'.repeat(1_001), 'Remark must have at most 1000 characters.'],
   ['input.tolerance', 'abc', 'Tolerance must be a number.'], ['input.tolerance', '1e999', 'Tolerance must be a number.'], ['input.tolerance', '0x10', 'Tolerance must be a number.'],
   ['input.tolerance', '0', 'Tolerance must be greater than 0.'], ['input.tolerance', '100', 'Tolerance must be less than 100.'],
-  ['input.floors', '2.5', 'Floors must be a whole number.'], ['input.floors', 'two', 'Floors must be a whole number.'], ['input.floors', '0', 'Floors must be 1 or more.'], ['input.floors', '6', 'Floors must be 5 or less.'],
+  ['input.floors', '2.5', 'Floors must be a whole number.'], ['input.floors', 'two', 'Floors must be a whole number.'],
+  ['input.floors', '9007199254740993', 'Floors must be from -9007199254740991 to 9007199254740991, where whole numbers are exact.'], ['input.floors', '0', 'Floors must be 1 or more.'], ['input.floors', '6', 'Floors must be 5 or less.'],
   ['input.strict', 'maybe', 'Be strict must be true or false.'], ['input.rounding', 'maybe', 'Round lengths must be true or false.'],
   ['input.analysis', '', 'Analysis is required.'], ['input.analysis', 'magic', 'Analysis must be one of the choices.'], ['input.unit', 'ft', 'Unit must be one of the choices.'],
   ['input.apiKey', '', 'API key is required.'], ['input.apiKey', 'short', 'API key must have at least 8 characters.'],
@@ -130,6 +134,20 @@ test('what is right becomes an automation, is changed, started and deleted', asy
   assert.equal(started.headers.get('location'), `/web/projects/p/runs/${run.id}`)
   const deleted = await visitor.post(`${location}/delete`)
   assert.deepEqual([deleted.status, deleted.headers.get('location'), (await automations.list()).items.length], [303, '/web/projects/p', 0])
+})
+
+test('what a function asks for since the automation was saved stands at its default, and so does a choice that is gone', async (t) => {
+  const kept = memoryBackend()
+  const backend = (): StorageBackend => hooked(kept, (_call, _detail, work) => work())
+  const before = paged(t, { backend: backend(), functions: [everyKind(waiting, { inputs: { type: 'object', properties: { unit: { type: 'string', enum: ['ft', 'm'] } } } })] })
+  const { modelId } = await withVersion(before)
+  const { id } = await before.extension.project('p').automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: { unit: 'ft' }, trigger: 'manual' })
+  await before.service.close()
+  const { service } = paged(t, { backend: backend(), functions: [everyKind(waiting)] })
+  const { html } = await (await signedIn(service)).get(`/web/projects/p/automations/${id}/edit`)
+  assert.match(control(html, 'input.strict'), / checked/)
+  assert.match(control(html, 'input.tolerance'), / value="10"/)
+  assert.match(html, /<option dir="auto" value="mm" selected[^>]*>mm<\/option>/)
 })
 
 test('a form is bounded, must be a form, and takes the right to write', async (t) => {

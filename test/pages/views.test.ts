@@ -162,8 +162,19 @@ test('what is not there, and what may not be seen, is told by pages to browsers 
   assert.match(textOf((await visitor.get('/web/projects?id=')).html), /Give the id of a project\./)
   const json = await visitor.get(`/web/projects/p/runs/${none}`, { accept: 'application/json' })
   assert.deepEqual([json.status, JSON.parse(json.html).statusCode], [404, 404])
-  assert.equal((await visitor.get(`/web/projects/p/automations/${automationId}/run`)).status, 405)
-  assert.equal((await visitor.get('/web/')).status, 200)
+  for (const path of ['/web/', '/web/projects/p/', `/web/projects/p/automations/${automationId}/`]) assert.equal((await visitor.get(path)).status, 200, path)
+})
+
+test('the address of a button leads to the page that has it', async (t) => {
+  const { service, automationId, runId } = await ran(t, 'p', 'Check', waiting)
+  const visitor = await signedIn(service)
+  const [automation, run] = [`/web/projects/p/automations/${automationId}`, `/web/projects/p/runs/${runId}`]
+  for (const [path, page] of [[`${automation}/run`, automation], [`${automation}/delete`, automation], [`${run}/cancel`, run], [`${run}/rerun/`, run], ['/web/sign-out', '/web']]) {
+    const { status, headers } = await visitor.get(path)
+    assert.deepEqual([status, headers.get('location')], [303, page])
+  }
+  assert.equal((await visitor.get(automation)).status, 200, 'and nothing was done')
+  assert.equal((await visitor.get('/web')).status, 200)
 })
 
 test('the page of a run that goes on is loaded again without a script, unless that is not wanted', async (t) => {

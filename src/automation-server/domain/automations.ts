@@ -6,7 +6,7 @@ import type { Automation, AutomationChange, NewAutomation, Page, PageRequest } f
 import { checkName, checkPage, checkResourceId, notHeld } from './checks.ts'
 import type { Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
-import type { SealedInputs } from './secrets.ts'
+import { REDACTED, type SealedInputs } from './secrets.ts'
 
 /** An automation as it is kept. */
 export interface AutomationRecord extends Automation, SealedInputs {}
@@ -105,8 +105,10 @@ export class Automations {
   #newInputs(projectId: string, record: AutomationRecord, inputs: NewAutomation['inputs'], { functions, secrets }: Pick<Parts, 'functions' | 'secrets'>): SealedInputs {
     const owner = { projectId, automationId: record.id }
     const { parse, secretNames } = functions.get(record.functionId)
-    const opened = Object.keys(record.sealed).length === 0 ? {} : secrets.open({ inputs: {}, sealed: record.sealed }, owner)
-    const meant = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, value === record.inputs[name] && Object.hasOwn(opened, name) ? opened[name] : value]))
+    const stored = Object.keys(record.sealed).length === 0 ? record.inputs : secrets.open(record, owner)
+    // What the function of today takes as a text is shown to everybody: a secret of before is never put there.
+    const stays = (name: string): boolean => secretNames.includes(name) && Object.hasOwn(stored, name)
+    const meant = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, value === REDACTED && stays(name) ? stored[name] : value]))
     return fitting(secrets.seal(parse(meant), secretNames, owner))
   }
 

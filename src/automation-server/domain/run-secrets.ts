@@ -10,9 +10,6 @@ interface Parts {
   readonly secrets: SecretBox
 }
 
-/** Shorter ones are not taken out of words. */
-const SECRET_LENGTH_MIN = 4
-
 /** Keeps the secrets of a run out of what it says over the network: the SDK does so itself, and a function need not be made with it. */
 export class RunSecrets {
   readonly #parts: Parts
@@ -21,12 +18,9 @@ export class RunSecrets {
     this.#parts = parts
   }
 
-  /** The same, which is what JSON can hold, without the run's token and the secrets among its inputs. It is looked through once, as text; most of what runs say holds none. */
+  /** The same, which is what JSON can hold, without the run's token and the secrets among its inputs, however these are spelled. */
   async scrubbed<T>(said: T, { projectId, runId, token }: { readonly projectId: string; readonly runId: string; readonly token: string | undefined }): Promise<T> {
-    const json = JSON.stringify(said)
-    const secrets = [...(await this.#textsOf(projectId, runId)), token ?? '']
-    const found = secrets.filter((text) => text.length >= SECRET_LENGTH_MIN && json.includes(JSON.stringify(text).slice(1, -1)))
-    return found.length === 0 ? said : (new Scrubber(found).json(said as JsonValue) as T)
+    return new Scrubber([...(await this.#textsOf(projectId, runId)), token ?? '']).json(said as JsonValue) as T
   }
 
   async #textsOf(projectId: string, runId: string): Promise<readonly string[]> {

@@ -68,8 +68,8 @@ export class OutputLog {
       // A pipe that was torn down is an end like any other.
       if ((error as NodeJS.ErrnoException).code === undefined) throw error
     }
-    // The end of what was dropped begins in the middle of a line, which may begin in the middle of a secret.
-    if (tail !== undefined) line = this.#addLines(level, '', tail.slice(tail.indexOf('\n') + 1))
+    // The end of what was dropped begins in the middle of a line, which may begin in the middle of a secret: that line is left out, also where it is all there is.
+    if (tail !== undefined) line = tail.includes('\n') ? this.#addLines(level, '', tail.slice(tail.indexOf('\n') + 1)) : ''
     if (line !== '') this.#add(level, line)
   }
 

@@ -42,8 +42,9 @@ function artifactAnswer(artifacts: Artifacts, record: ArtifactRecord, { method, 
   }
 }
 
-/** RFC 6266 section 4, with the extended name of RFC 8187 for all that ASCII cannot say. */
-export function contentDisposition(name: string): string {
+/** RFC 6266 section 4, with the extended name of RFC 8187 for all that ASCII cannot say. Nothing turns the end of a name around, by which people know what it is. */
+export function contentDisposition(displayName: string): string {
+  const name = displayName.replace(/\p{Bidi_Control}/gu, '')
   const plain = name.replace(/[^\x20-\x7e]|["\\%/]/g, '_')
   const extended = encodeURIComponent(name).replace(NO_ATTR_CHARACTERS, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
   return `attachment; filename="${plain}"; filename*=UTF-8''${extended}`

@@ -1,3 +1,6 @@
+import { bearerToken } from '../../access/bearer.ts'
+import type { Principal } from '../../access/access.ts'
+import type { Exchange } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
 import { RunPrincipal } from '../run-access.ts'
 import { nullable, object, optional, text } from '../shape.ts'
@@ -10,6 +13,9 @@ const readVersion = object({ rootObjectId: text, message: text, source: optional
 
 /** Models and their versions. */
 export function modelResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
+  /** Whichever path a run takes, it tells no secrets. */
+  const clean = async <T>(principal: Principal, { headers }: Exchange<H>, said: T): Promise<T> =>
+    principal instanceof RunPrincipal ? domain.runSecrets.scrubbed(said, { projectId: principal.projectId, runId: principal.runId, token: bearerToken(headers) }) : said
   return [
     {
       path: MODELS,
@@ -20,8 +26,9 @@ export function modelResources<H>({ domain, context: { guard }, limits }: HttpDe
           return jsonAnswer(200, await domain.models.list(exchange.params.projectId, readQuery(exchange)))
         },
         POST: async (exchange) => {
-          await guard(exchange, 'write')
-          return jsonAnswer(201, await domain.models.create(exchange.params.projectId, await readJson(exchange, limits.bodyBytesMax, readModel)))
+          const principal = await guard(exchange, 'write')
+          const wanted = await clean(principal, exchange, await readJson(exchange, limits.bodyBytesMax, readModel))
+          return jsonAnswer(201, await domain.models.create(exchange.params.projectId, wanted))
         },
       },
     },
@@ -47,8 +54,8 @@ export function modelResources<H>({ domain, context: { guard }, limits }: HttpDe
         POST: async (exchange) => {
           const principal = await guard(exchange, 'write')
           const { signal, params: { projectId, modelId } } = exchange
-          const wanted = await readJson(exchange, limits.bodyBytesMax, readVersion)
-          // Whichever path a run takes, the version is known as its own: that is how loops are refused.
+          const wanted = await clean(principal, exchange, await readJson(exchange, limits.bodyBytesMax, readVersion))
+          // The version is known as the run's own, too: that is how loops are refused.
           const run = principal instanceof RunPrincipal ? { runId: principal.runId, attempt: principal.attempt, idempotencyKey: exchange.headers.get('idempotency-key') ?? undefined } : undefined
           return jsonAnswer(201, await domain.createVersion(projectId, modelId, wanted, { signal, ...(run === undefined ? {} : { run }) }))
         },

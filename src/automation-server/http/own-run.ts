@@ -2,6 +2,7 @@ import { bearerToken } from '../../access/bearer.ts'
 import { StowageError } from '../../errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
+import { quoted } from '../../object/id.ts'
 import { readReport } from '../domain/report-shape.ts'
 import type { RunClaims } from '../domain/run-tokens.ts'
 import { ownRun } from '../run-access.ts'
@@ -15,6 +16,12 @@ import { resourceOf, RUNS } from './runs.ts'
 const REPORTS_AT_ONCE_MAX = 4
 
 const readVersion = object({ modelId: text, rootObjectId: text, message: text })
+
+/** A file is kept as it is sent, and sent so: of an encoding, nobody would know later. Throws `unsupported_media_type`. */
+function checkPlain({ encoding }: Pick<Exchange<unknown>['body'], 'encoding'>): void {
+  if (encoding === undefined || encoding.toLowerCase() === 'identity') return
+  throw new StowageError('unsupported_media_type', `the body's Content-Encoding is ${quoted(encoding)}; a file is sent as it is to be kept, without one`)
+}
 
 /** What a run itself asks for, with its own token. */
 export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
@@ -43,6 +50,7 @@ export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpD
     resourceOf(`${RUNS}/:runId/artifacts`, 'POST', async (exchange) => {
       const { projectId, runId, attempt } = await own(exchange)
       const { body, query, headers, signal } = exchange
+      checkPlain(body)
       const name = query.get('name')
       if (name === null) throw new StowageError('invalid_request', 'the parameter "name" is missing: the display name of the artifact')
       const file = { attempt, name: await clean(exchange, name), content: body.bytes(), idempotencyKey: headers.get('idempotency-key') ?? undefined, sizeHint: body.length }

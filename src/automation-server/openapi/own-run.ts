@@ -44,8 +44,8 @@ const storeArtifact = operationOf({
   parameters: ['IdempotencyKey'], ownParameters: [NAME],
   body: { description: 'The bytes of the file.', required: true, content: { 'application/octet-stream': { schema: { type: 'string', contentMediaType: 'application/octet-stream' }, examples: { file: { value: ARTIFACT_TEXT } } } } },
   answers: { 201: jsonAnswer('Artifact', 'The file as it is kept.', { file: { value: ARTIFACT } }) },
-  faults: ['not_found', 'request_aborted', 'body_consumed', 'conflict', 'artifact_too_large', ...WRITE_FAULTS],
-  messages: { ...NO_RUN, 400: 'the parameter "name" is missing: the display name of the artifact', 409: 'the run has stored 50 artifacts; that is the most', 413: 'the artifact is larger than the limit of 268435456 bytes' },
+  faults: ['not_found', 'request_aborted', 'body_consumed', 'conflict', 'artifact_too_large', 'unsupported_media_type', ...WRITE_FAULTS],
+  messages: { ...NO_RUN, 400: 'the parameter "name" is missing: the display name of the artifact', 409: 'the run has stored 50 artifacts; that is the most', 413: 'the artifact is larger than the limit of 268435456 bytes', 415: 'the body\'s Content-Encoding is "gzip"; a file is sent as it is to be kept, without one' },
 })
 
 const FILE_HEADERS: Headers = headersOf(['Cache-Control', 'Content-Security-Policy'], {

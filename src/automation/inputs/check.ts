@@ -11,6 +11,9 @@ export interface Fault {
 
 type Found = Fault | undefined
 
+/** What forms change on the way: carriage returns become line feeds, and what cannot be shown another character. */
+const UNSENDABLE = /(?![\t\n])\p{Cc}|\p{Surrogate}/u
+
 /** What a form as a whole may be. */
 export function formFault({ title, description, fields }: InputsDescription): Found {
   if (fields.length > INPUTS_LIMITS.fieldsMax) return { option: '', message: `has ${fields.length} fields; the most is ${INPUTS_LIMITS.fieldsMax}` }
@@ -103,6 +106,7 @@ function selectFault({ options }: SelectField): Found {
   const words = options.flatMap(({ value, label }) => (label === undefined ? [value] : [value, label]))
   if (words.some((word) => typeof word !== 'string')) return fault('must be texts, and their labels too')
   if (options.some(({ value }) => value === '')) return fault('must not be empty: a form sends an empty text for no choice')
+  if (options.some(({ value }) => UNSENDABLE.test(value))) return fault('must be without control characters but tabs and line feeds, and without halves of characters: no form sends them as they are')
   if (words.some((word) => word.length > choiceLengthMax)) return fault(`must have at most ${choiceLengthMax} characters each`)
   if (new Set(options.map(({ value }) => value)).size < options.length) return fault('must differ from each other')
   const labelled = options.filter(({ label }) => label !== undefined).length

@@ -49,7 +49,7 @@ export interface InputsWords {
  */
 export function defineInputs<F extends InputFields>(fields: F, words: InputsWords = {}): InputsClass<ValuesOf<F>, GivenValuesOf<F>> {
   const { title, description: text } = words
-  const description: InputsDescription = { ...present({ title, description: text }), fields: Object.entries(fields).map(([name, { field }]) => nameField(name, field)) }
+  const description: InputsDescription = { ...present({ title, description: text }), fields: Object.entries(fields).map(([name, input]) => nameField(name, (input as Partial<Input<unknown, unknown>> | undefined)?.field)) }
   const fault = formFault(description)
   if (fault !== undefined) throw new TypeError(`the inputs: ${fault.option} ${fault.message}`)
   const parse = inputsParser(description)
@@ -92,8 +92,9 @@ const OPTIONS: Readonly<Record<InputField['kind'], readonly string[]>> = {
   secret: ['minLength', 'maxLength', 'pattern'],
 }
 
-function nameField(name: string, options: FieldOptions): InputField {
+function nameField(name: string, options: FieldOptions | undefined): InputField {
   const where = `input ${quote(name)}`
+  if (options === undefined || !Object.hasOwn(OPTIONS, options.kind)) throw new TypeError(`${where} must be made by text, number, integer, boolean, select or secret; a schema of another library is given as a whole, instead of a class`)
   const known = [...COMMON_OPTIONS, ...OPTIONS[options.kind]]
   const unknown = Object.keys(options).find((option) => !known.includes(option))
   if (unknown !== undefined) throw new TypeError(`${where}: ${options.kind} has no option ${quote(unknown)}; it has ${known.slice(1).join(', ')}`)

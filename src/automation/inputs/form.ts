@@ -10,6 +10,7 @@ export interface FormInputs {
 
 /** The syntax of numbers in JSON (RFC 8259, section 6) with a plus, leading zeros and a bare point, which people write. */
 const NUMBER = /^[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,4})?$/
+const WHOLE = /^[+-]?\d+$/
 
 /**
  * The values of a form, which are texts, as JSON by the kinds of their fields. Of a name that comes twice the last one counts; names that are no
@@ -31,7 +32,7 @@ export function fromFormValues(description: InputsDescription, entries: Iterable
 
 function fromFormValue(field: InputField, text: string): unknown {
   if (field.kind === 'boolean') return fromCheckbox(text, isThreeState(field))
-  if (field.kind === 'number' || field.kind === 'integer') return fromNumberText(text.trim())
+  if (field.kind === 'number' || field.kind === 'integer') return fromNumberText(text.trim(), field.kind)
   return text === '' ? undefined : text.replaceAll('\r\n', '\n')
 }
 
@@ -47,8 +48,10 @@ function fromCheckbox(text: string, threeState: boolean): unknown {
   return text === 'false' ? false : text
 }
 
-function fromNumberText(text: string): unknown {
+/** A whole number of more digits than are exact would silently become another one. */
+function fromNumberText(text: string, kind: 'number' | 'integer'): unknown {
   if (text === '') return undefined
   const value = NUMBER.test(text) ? Number(text) : Number.NaN
-  return Number.isFinite(value) ? value : text
+  const isExact = kind === 'number' || !WHOLE.test(text) || Number.isSafeInteger(value)
+  return Number.isFinite(value) && isExact ? value : text
 }

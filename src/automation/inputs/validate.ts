@@ -7,6 +7,7 @@ import { compilePattern } from './pattern.ts'
 type FieldCheck = (value: unknown) => string | undefined
 
 const UNKNOWN_FIELDS_SHOWN_MAX = 10
+const DIGITS = /^[+-]?\d+$/
 
 /**
  * Prepares the validation of inputs: the same for the function, the server and the pages. The result takes parsed JSON and gives it back with the
@@ -90,6 +91,7 @@ function codePointsOf(text: string): number {
 }
 
 function checkNumber({ kind, gt, gte, lt, lte }: NumberField, value: unknown): string | undefined {
+  if (kind === 'integer' && typeof value === 'string' && DIGITS.test(value) && !Number.isSafeInteger(Number(value))) return `must be from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}, where whole numbers are exact`
   if (typeof value !== 'number' || !Number.isFinite(value)) return `must be ${kind === 'integer' ? 'a whole number' : 'a number'}`
   if (kind === 'integer' && !Number.isInteger(value)) return 'must be a whole number'
   if (gt !== undefined && value <= gt) return `must be greater than ${gt}`

@@ -1,34 +1,54 @@
 import { StowageError } from '../../errors.ts'
+import { checkObjectId } from '../../object/id.ts'
 import type { AnnotatedObject } from '../context.ts'
 import type { JsonObject, ObjectResult, ResultLevel } from '../run-data.ts'
-import { checkName, checkText, cut, messageText } from './texts.ts'
+import { isDeeper, JSON_DEPTH_MAX } from './json-depth.ts'
+import type { Scrubber } from './scrubber.ts'
+import { checkName, checkText, cut, messageText, TEXT_LIMITS } from './texts.ts'
 
 /** Objects in one result; an annotation of more becomes several that are alike. */
 const OBJECTS_PER_RESULT_MAX = 1_000
 const OBJECTS_PER_CALL_MAX = 1_000_000
 const METADATA_BYTES_MAX = 32_768
-const ID_LENGTH_MAX = 512
+const APPLICATION_ID_LENGTH_MAX = 512
 
-/** An annotation as results. Throws `TypeError` and `invalid_request`. */
-export function* annotationResults(level: ResultLevel, category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): Generator<ObjectResult> {
+/** What a function says of objects. */
+export interface Annotation {
+  readonly level: ResultLevel
+  readonly category: string
+  readonly objects: readonly AnnotatedObject[]
+  readonly message: string
+  readonly metadata: JsonObject | undefined
+}
+
+/**
+ * An annotation as results, as a server takes them, without secrets: those are removed before anything is cut, so that no part of one stays. Throws `TypeError`,
+ * `invalid_request` and `invalid_id`.
+ */
+export function* annotationResults({ level, category, objects, message, metadata }: Annotation, scrubber: Scrubber): Generator<ObjectResult> {
   checkName('the category of an annotation', category)
   checkText('the message of an annotation', message)
   if (!Array.isArray(objects) || objects.length === 0) throw new TypeError('an annotation needs an array of at least one object, or id of one')
   if (objects.length > OBJECTS_PER_CALL_MAX) throw new StowageError('invalid_request', `an annotation names ${objects.length} objects; the most is ${OBJECTS_PER_CALL_MAX}`)
-  const common = { category, level, message: messageText(message), metadata: metadata === undefined ? null : plainJson('the metadata of an annotation', metadata) }
-  const entries = objects.map(entryOf)
+  const common = {
+    category: cut(scrubber.text(category), TEXT_LIMITS.nameMax), level, message: messageText(scrubber.text(message)),
+    metadata: metadata === undefined ? null : scrubber.json(plainJson('the metadata of an annotation', metadata)),
+  }
+  const entries = objects.map((object, at) => entryOf(object, at, scrubber))
   for (let at = 0; at < entries.length; at += OBJECTS_PER_RESULT_MAX) {
     yield { ...common, objectAppIds: Object.fromEntries(entries.slice(at, at + OBJECTS_PER_RESULT_MAX)) }
   }
 }
 
-/** A copy, so that later changes do not reach it. Throws `TypeError` for what JSON cannot hold, `invalid_request` for what is too long. */
+/** A copy, so that later changes do not reach it. Throws `TypeError` for what JSON cannot hold, `invalid_request` for what is too long or too deep. */
 export function plainJson(what: string, value: JsonObject): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError(`${what} must be an object`)
   const text = jsonText(what, value)
   const bytes = Buffer.byteLength(text)
   if (bytes > METADATA_BYTES_MAX) throw new StowageError('invalid_request', `${what} has ${bytes} bytes as JSON; the most is ${METADATA_BYTES_MAX}`)
-  return JSON.parse(text) as JsonObject
+  const copy = JSON.parse(text) as JsonObject
+  if (isDeeper(copy, JSON_DEPTH_MAX)) throw new StowageError('invalid_request', `${what} has more than ${JSON_DEPTH_MAX} levels, which is the most`)
+  return copy
 }
 
 function jsonText(what: string, value: object): string {
@@ -39,9 +59,10 @@ function jsonText(what: string, value: object): string {
   }
 }
 
-function entryOf(object: AnnotatedObject, at: number): [string, string | null] {
+function entryOf(object: AnnotatedObject, at: number, scrubber: Scrubber): [string, string | null] {
   const id: unknown = typeof object === 'string' ? object : object?.id
-  if (typeof id !== 'string' || id === '' || id.length > ID_LENGTH_MAX) throw new TypeError(`objects[${at}] of an annotation must be an id, or an object with an id, of 1 to ${ID_LENGTH_MAX} characters`)
+  if (typeof id !== 'string' || id === '') throw new TypeError(`objects[${at}] of an annotation must be an id, or an object with an id`)
+  checkObjectId(id)
   const applicationId = typeof object === 'string' ? undefined : object.applicationId
-  return [id, typeof applicationId === 'string' ? cut(applicationId, ID_LENGTH_MAX) : null]
+  return [scrubber.text(id), typeof applicationId === 'string' ? cut(scrubber.text(applicationId), APPLICATION_ID_LENGTH_MAX) : null]
 }

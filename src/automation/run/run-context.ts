@@ -14,7 +14,7 @@ import type { Mark } from './marks.ts'
 import type { Reporter } from './reporter.ts'
 import { type RunRetryOptions, withRetries } from './retry.ts'
 import type { Scrubber } from './scrubber.ts'
-import { checkName, checkText, cut, describeThrown, explainThrown, lineText, messageText, shown, TEXT_LIMITS } from './texts.ts'
+import { checkFileName, checkName, checkText, cut, describeThrown, lineText, messageText, shown, shownWithout, TEXT_LIMITS } from './texts.ts'
 
 export interface RunContextParts {
   readonly backend: RunBackend
@@ -81,7 +81,7 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
   markRunException(message: string | Error): void {
     this.#parts.calls.checkOpen('markRunException')
     this.#parts.mark.set('exception', message instanceof Error ? describeThrown(message) : message)
-    if (message instanceof Error) this.log.error(explainThrown(message))
+    if (message instanceof Error) this.log.error(shownWithout(this.#parts.scrubber, message))
   }
 
   attachErrorToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void {
@@ -117,7 +117,7 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
   storeFileResult(filePath: string, fileName: string): Promise<string> {
     const { backend, calls, scrubber, ended, retry } = this.#parts
     return calls.run('storeFileResult', async () => {
-      const artifact = await fileArtifact(filePath, scrubber.text(checkName('the name of a file result', fileName)))
+      const artifact = await fileArtifact(filePath, checkFileName(scrubber.text(checkName('the name of a file result', fileName))))
       return withRetries(() => backend.storeArtifact(artifact, { signal: ended }), ended, retry)
     })
   }
@@ -143,7 +143,7 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
   #attach(level: ResultLevel, category: string, objects: readonly AnnotatedObject[], message: string, metadata: JsonObject | undefined): void {
     const { calls, reporter, scrubber } = this.#parts
     calls.checkOpen('annotations')
-    for (const result of annotationResults(level, category, objects, message, metadata)) reporter.result(scrubber.json({ ...result }))
+    for (const result of annotationResults({ level, category, objects, message, metadata }, scrubber)) reporter.result(result)
   }
 
   #triggeringVersion(): Promise<TriggeringVersion> {
@@ -159,7 +159,8 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
 function runLog({ calls, clock, reporter, scrubber, onLine }: RunContextParts): RunLog {
   const write = (level: LogLevel) => (message: string, fields?: object): void => {
     calls.checkOpen(`log.${level}`)
-    const line = cut(scrubber.text(fields === undefined ? message : `${message} ${shown(fields)}`), TEXT_LIMITS.lineMax)
+    const words = typeof message === 'string' ? scrubber.text(message) : shownWithout(scrubber, message)
+    const line = cut(fields === undefined ? words : `${words} ${shownWithout(scrubber, fields)}`, TEXT_LIMITS.lineMax)
     reporter.line({ atMs: clock.now(), level, message: line })
     onLine?.(level, line)
   }

@@ -12,7 +12,8 @@ import { type FinalReport, Reporter } from './reporter.ts'
 import { isRefusal, isRetryable, type RunRetryOptions } from './retry.ts'
 import { RunContext, type RunContextParts } from './run-context.ts'
 import { Scrubber } from './scrubber.ts'
-import { cut, describeThrown, explainThrown, messageText, TEXT_LIMITS } from './texts.ts'
+import { timerMs } from './timer.ts'
+import { cut, describeThrown, messageText, shown, shownWithout, TEXT_LIMITS } from './texts.ts'
 
 /** What a run is about, and where it reports. */
 export interface RunOptions {
@@ -93,7 +94,7 @@ class Run {
     this.#options = options
     this.#scrubber = new Scrubber([...secrets, ...automationFunction.inputs.secretTexts(inputs)])
     const onRefused = (): void => this.#cancel('the server takes no reports of this run any more')
-    this.#reporter = new Reporter({ backend, retry, flushMs, deliverMs, onRefused })
+    this.#reporter = new Reporter({ backend, retry, flushMs: timerMs(flushMs), deliverMs: timerMs(deliverMs), onRefused })
     this.#context = {
       backend, runData, clock, retry, onLine, reporter: this.#reporter, calls: this.#calls, mark: this.#mark, scrubber: this.#scrubber,
       signal: this.#stop.signal, ended: this.#ended.signal,
@@ -118,7 +119,7 @@ class Run {
     if (signal?.aborted === true) onAbort()
     signal?.addEventListener('abort', onAbort, { once: true })
     this.#reporter.start()
-    const stopHeartbeat = startHeartbeat(backend, { intervalMs: leaseIntervalMs, onOver: (why) => this.#cancel(why) })
+    const stopHeartbeat = startHeartbeat(backend, { intervalMs: timerMs(leaseIntervalMs), onOver: (why) => this.#cancel(why) })
     try {
       const ending = await this.#untilEnd()
       await this.#drainCalls(ending)
@@ -174,7 +175,7 @@ class Run {
       if (signal.aborted) resolve()
       signal.addEventListener('abort', () => resolve(), { once: true })
     })
-    await wait(this.#graceMs, undefined, { signal: over }).catch(() => undefined)
+    await wait(timerMs(this.#graceMs), undefined, { signal: over }).catch(() => undefined)
     return { kind: 'stayed' }
   }
 
@@ -182,7 +183,7 @@ class Run {
   async #drainCalls(ending: Ending): Promise<void> {
     const { signal } = this.#stop
     const limit = new AbortController()
-    const endInTime = (): void => void wait(ending.kind === 'stayed' ? 0 : this.#graceMs, undefined, { signal: limit.signal, ref: false }).then(() => this.#ended.abort(signal.reason), () => undefined)
+    const endInTime = (): void => void wait(ending.kind === 'stayed' ? 0 : timerMs(this.#graceMs), undefined, { signal: limit.signal, ref: false }).then(() => this.#ended.abort(signal.reason), () => undefined)
     if (signal.aborted) endInTime()
     else signal.addEventListener('abort', endInTime, { once: true })
     await Promise.race([this.#calls.drain(), aborted(this.#ended.signal)])
@@ -217,10 +218,11 @@ class Run {
   #thrown(error: unknown): FinalReport {
     const given = this.#mark.given
     const { signal } = this.#stop
-    if (error instanceof RunFailed) {
-      if (given === undefined) return { status: 'failed', message: error.message === '' ? 'the function failed without a word' : error.message }
+    const failed = wordsOfFailed(error)
+    if (failed !== undefined) {
+      if (given === undefined) return { status: 'failed', message: failed }
       if (given.status === 'failed') return given
-      return this.#exception(new Error(`the run is marked as ${given.status} already, and then threw RunFailed: ${error.message}`, { cause: error }))
+      return this.#exception(new Error(`the run is marked as ${given.status} already, and then threw RunFailed: ${failed}`, { cause: error }))
     }
     if (signal.aborted) return { status: 'exception', message: `the run was stopped: ${describeThrown(signal.reason)}` }
     return this.#exception(error)
@@ -244,7 +246,7 @@ class Run {
   }
 
   #exception(error: unknown): FinalReport {
-    this.#line('error', explainThrown(error))
+    this.#line('error', shownWithout(this.#scrubber, error))
     return { status: 'exception', message: describeThrown(error) }
   }
 
@@ -252,6 +254,18 @@ class Run {
     const message = cut(this.#scrubber.text(text), TEXT_LIMITS.lineMax)
     this.#reporter.line({ atMs: this.#context.clock.now(), level, message })
     this.#context.onLine?.(level, message)
+  }
+}
+
+/** What `RunFailed` says; `undefined` for everything else that can be thrown, such as what fails when it is looked at. */
+function wordsOfFailed(thrown: unknown): string | undefined {
+  try {
+    if (!(thrown instanceof RunFailed)) return undefined
+    const message: unknown = thrown.message
+    const words = typeof message === 'string' ? message : shown(message, Infinity)
+    return words.trim() === '' ? 'the function failed without a word' : words
+  } catch {
+    return undefined
   }
 }
 

@@ -1,4 +1,5 @@
 import type { JsonValue } from '../run-data.ts'
+import { Readings } from './readings.ts'
 
 const SHOWN = '******'
 /** Shorter texts stand in every other word: to remove them would destroy messages, and tell what they are. */
@@ -7,16 +8,23 @@ const SECRET_LENGTH_MIN = 4
 const BASE64_LENGTH_MIN = 6
 /** Longer secrets are looked for piece by piece: there is a longest pattern that can be run. */
 const PIECE_CHARACTERS = 200
+/** Shorter lines of a secret of several lines could be anything. */
+const LINE_LENGTH_MIN = 8
 /** Beyond so many pieces a secret is looked for as it is. */
 const PIECES_MAX = 80
+/** As in `\u0041`. */
+const ESCAPE_DIGITS_MAX = 4
 
 type Spell = (character: string) => string
 
 /** One way to write a piece of a secret. */
 interface Spelling {
-  /** Found in every text that holds the spelling. It is quick where the other is not: most texts end here. */
-  readonly hint: RegExp
-  readonly pattern: string
+  /** Made when a text first needs it: to make all for each run takes longer than many runs do. */
+  readonly pattern: () => string
+  /** No text that is shorter holds it. */
+  readonly lengthMin: number
+  /** Whether a text may hold it. It is quick where the pattern is not: most texts end here. */
+  readonly isIn: (readings: Readings) => boolean
 }
 
 /**
@@ -27,22 +35,25 @@ interface Spelling {
 export class Scrubber {
   readonly #spellings: readonly Spelling[]
   readonly #plain: readonly string[]
-  /** Made when a text first needs them: to compile all for each run takes longer than many runs do. */
-  readonly #patterns = new Map<string, RegExp>()
+  readonly #patterns = new Map<Spelling, RegExp>()
 
   constructor(secrets: readonly string[]) {
-    const removed = [...new Set(secrets)].filter(({ length }) => length >= SECRET_LENGTH_MIN).sort((a, b) => b.length - a.length)
+    const removed = [...new Set(secrets.flatMap((secret) => [secret, ...linesOf(secret)]))].filter(({ length }) => length >= SECRET_LENGTH_MIN).sort((a, b) => b.length - a.length)
     const pieces = removed.flatMap(piecesOf)
     this.#plain = [...new Set([...removed, ...pieces])]
     this.#spellings = pieces.flatMap(spellingsOf)
   }
 
-  /** The text without the secrets. */
+  /** The text without the secrets. Takes time linear in the text, also where it nearly holds one. */
   text(text: string): string {
-    if (this.#plain.length === 0) return text
     let clean = text
-    for (const secret of this.#plain) clean = clean.replaceAll(secret, SHOWN)
-    for (const { hint, pattern } of this.#spellings) if (hint.test(clean)) clean = clean.replace(this.#compiled(pattern), SHOWN)
+    for (const secret of this.#plain) if (secret.length <= clean.length) clean = clean.replaceAll(secret, SHOWN)
+    let readings = new Readings(clean)
+    for (const spelling of this.#spellings) {
+      if (clean.length < spelling.lengthMin || !spelling.isIn(readings)) continue
+      clean = clean.replace(this.#compiled(spelling), SHOWN)
+      readings = new Readings(clean)
+    }
     return clean === text ? text : clean.replace(/(?:\*{6})+/g, SHOWN)
   }
 
@@ -51,9 +62,9 @@ export class Scrubber {
     return (this.#plain.length === 0 ? value : this.#json(value)) as T
   }
 
-  #compiled(pattern: string): RegExp {
-    const compiled = this.#patterns.get(pattern) ?? new RegExp(pattern, 'g')
-    this.#patterns.set(pattern, compiled)
+  #compiled(spelling: Spelling): RegExp {
+    const compiled = this.#patterns.get(spelling) ?? new RegExp(spelling.pattern(), 'g')
+    this.#patterns.set(spelling, compiled)
     return compiled
   }
 
@@ -63,6 +74,12 @@ export class Scrubber {
     if (Array.isArray(value)) return (value as readonly JsonValue[]).map((item) => this.#json(item))
     return Object.fromEntries(Object.entries(value).map(([name, inner]) => [this.text(name), this.#json(inner)]))
   }
+}
+
+/** Logs show a key of several lines one by one. */
+function linesOf(secret: string): string[] {
+  const lines = secret.split(/\r?\n/)
+  return lines.length === 1 ? [] : lines.filter(({ length }) => length >= LINE_LENGTH_MIN).slice(0, PIECES_MAX)
 }
 
 /** As long as can be matched; the last one is not shorter than a secret may be. */
@@ -75,13 +92,32 @@ function piecesOf(secret: string): string[] {
 
 function spellingsOf(piece: string): Spelling[] {
   const bytes = Buffer.from(piece)
-  const spelled = (spell: Spell): string => Array.from(piece, spell).join('')
+  const hex = bytes.toString('hex')
+  const spelled = (spell: Spell) => (): string => Array.from(piece, spell).join('')
   return [
-    { hint: /[%+]/, pattern: spelled(plainPattern) },
-    { hint: /\\/, pattern: spelled(escapedPattern) },
-    { hint: new RegExp(`[\\da-fA-F]{${bytes.length * 2}}`), pattern: anyCase(bytes.toString('hex')) },
+    { lengthMin: piece.length, pattern: spelled(plainPattern), isIn: mayBePercentEncodedIn(piece) },
+    { lengthMin: piece.length, pattern: spelled(escapedPattern), isIn: mayBeEscapedIn(piece) },
+    { lengthMin: hex.length, pattern: () => anyCase(hex), isIn: ({ lowerCase }) => lowerCase.includes(hex) },
     ...base64Spellings(bytes),
   ]
+}
+
+/** Where a character can be read in two ways, no reading tells, and the pattern has to. */
+function mayBePercentEncodedIn(piece: string): Spelling['isIn'] {
+  const sought = sureOf(piece)
+  if (piece.includes('%') || /\+.* | .*\+|\p{Surrogate}/su.test(piece)) return ({ percent, form }) => percent !== undefined || form !== undefined
+  if (piece.includes(' ')) return ({ percent, form }) => percent?.includes(sought) === true || form?.includes(sought) === true
+  return ({ percent }) => percent?.includes(sought) === true
+}
+
+function mayBeEscapedIn(piece: string): Spelling['isIn'] {
+  const sought = sureOf(piece)
+  return ({ escaped, escapedTwice }) => escaped?.includes(sought) === true || escapedTwice?.includes(sought) === true
+}
+
+/** What a reading is sure to have kept: a backslash or a percent sign before the piece may have taken its first characters for an escape. */
+function sureOf(piece: string): string {
+  return piece.length < ESCAPE_DIGITS_MAX * 2 ? '' : piece.slice(ESCAPE_DIGITS_MAX)
 }
 
 /** A character as itself, or percent-encoded. */
@@ -90,11 +126,14 @@ function plainPattern(character: string): string {
   return `(?:${quoted(character)}|${percent}${character === ' ' ? '|\\+' : ''})`
 }
 
-/** A character as within a JSON string. Apart from the other one: where a backslash may be one or two, a long row of them can be read in too many ways. */
+/**
+ * A character as within a JSON string, or a text that `util.inspect` shows. Apart from the other one: where a backslash may be one or two, a long row of
+ * them can be read in too many ways.
+ */
 function escapedPattern(character: string): string {
   const unicode = Array.from({ length: character.length }, (_, at) => `\\\\u${anyCase(character.charCodeAt(at).toString(16).padStart(4, '0'))}`).join('')
-  const slash = character === '/' ? '|\\\\/' : ''
-  return `(?:${quoted(JSON.stringify(character).slice(1, -1))}|${unicode}${slash})`
+  const others = character === '"' ? '|"' : /[/'`]/.test(character) ? `|\\\\${character}` : /\p{Cc}/u.test(character) ? `|\\\\x${anyCase(character.charCodeAt(0).toString(16).padStart(2, '0'))}` : ''
+  return `(?:${quoted(JSON.stringify(character).slice(1, -1))}|${unicode}${others})`
 }
 
 /** What base64 makes of these bytes wherever they begin: the characters that depend on nothing beside them. */
@@ -103,9 +142,13 @@ function base64Spellings(bytes: Buffer): Spelling[] {
     const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
     const sure = text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
     if (sure.length < BASE64_LENGTH_MIN) return []
-    const forms = Array.from(sure, (character) => (character === '+' ? '[+-]|%2[bB]' : character === '/' ? '[/_]|%2[fF]' : character))
-    return [{ hint: new RegExp(`[\\w+/%-]{${sure.length}}`), pattern: forms.map((form) => `(?:${form})`).join('') }]
+    return [{ lengthMin: sure.length, pattern: () => Array.from(sure, base64Pattern).join(''), isIn: ({ base64 }: Readings) => base64.includes(sure) }]
   })
+}
+
+function base64Pattern(character: string): string {
+  if (character === '+') return '(?:[+-]|%2[bB])'
+  return character === '/' ? '(?:[/_]|%2[fF])' : character
 }
 
 function anyCase(text: string): string {

@@ -1,10 +1,11 @@
 import type { ObjectText } from '../../client/index.ts'
 
-/** Objects of the older file that are held at a time, and characters of them. */
-const WINDOW_OBJECTS = 2_048
-const WINDOW_CHARACTERS = 8_388_608
-/** So many objects of the newer file that are in the older one, but not near, mean that this one goes on further ahead. */
+/** Objects of the older file that are held at a time, and characters of them. What is held for long V8 takes for lasting, and lets much of it come together before it collects that. */
+const WINDOW_OBJECTS = 256
+const WINDOW_CHARACTERS = 524_288
+/** So many objects of the newer file that are in the older one, but not near, mean that this one goes on further ahead: so many are passed by. */
 const MISSES_MAX = 1_024
+const SKIPPED = 2_048
 
 /**
  * The objects of an older file, read beside a newer one. Both list their objects in the same order, by and large: where the newer one has another object, what
@@ -29,7 +30,7 @@ export class EarlierObjects {
     await this.#fill()
     const place = this.#places.get(id)
     if (place !== undefined) this.#passTo(place + 1)
-    else if (++this.#misses > MISSES_MAX) this.#passTo(this.#window.length)
+    else if (++this.#misses > MISSES_MAX) await this.#skip()
   }
 
   /** The newer file goes on with an object that the older one does not have: which one may it have been? */
@@ -42,6 +43,11 @@ export class EarlierObjects {
 
   async close(): Promise<void> {
     await this.#objects.return?.()
+  }
+
+  async #skip(): Promise<void> {
+    this.#passTo(this.#window.length)
+    for (let skipped = this.#window.length; skipped < SKIPPED && !this.#isAtEnd; skipped++) this.#isAtEnd = (await this.#objects.next()).done === true
   }
 
   #passTo(place: number): void {

@@ -116,9 +116,11 @@ function numberKeys(field: Extract<InputField, { readonly kind: 'number' | 'inte
 
 function Select({ field, id, value, aria }: { readonly field: SelectField; readonly id: string; readonly value: string; readonly aria: Aria }): Html {
   const open = field.default === undefined ? [{ value: '', label: field.required ? 'Choose one' : 'None' }] : []
+  // A choice that there is not any more, or never was: browsers would show the first one.
+  const chosen = field.options.some((choice) => choice.value === value) ? value : field.default ?? ''
   return (
     <select id={id} name={inputControl(field.name)} required={field.required} {...aria}>
-      {[...open, ...field.options].map((choice) => <option dir="auto" value={choice.value} selected={choice.value === value}>{choice.label ?? choice.value}</option>)}
+      {[...open, ...field.options].map((choice) => <option dir="auto" value={choice.value} selected={choice.value === chosen}>{choice.label ?? choice.value}</option>)}
     </select>
   )
 }
