@@ -3,11 +3,17 @@ import { InvalidArgumentError, Option } from 'commander'
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
 
 export function dataOption(): Option {
-  return new Option('--data <folder>', 'the data folder').env('STOWAGE_DATA').default('.stowage')
+  return new Option('--data <folder>', 'the data folder').env('STOWAGE_DATA').argParser(folderName).default('.stowage')
 }
 
 export function jsonOption(what: string): Option {
   return new Option('--json', `${what}, for scripts`)
+}
+
+/** An empty name would be the folder where one stands. */
+export function folderName(text: string): string {
+  if (text === '') throw new InvalidArgumentError('It must be the name of a folder.')
+  return text
 }
 
 export function positiveInteger(text: string): number {

@@ -1,6 +1,8 @@
+import { existsSync } from 'node:fs'
 import { Command, Option } from 'commander'
 import type { Right } from '../access/access.ts'
 import { issueToken, type ListedToken, listTokens, revokeToken } from '../access/token-store.ts'
+import { StowageError } from '../errors.ts'
 import { quoted } from '../object/id.ts'
 import { EXIT_HELP } from './exit.ts'
 import { collected, dataOption, durationSeconds, jsonOption } from './options.ts'
@@ -65,6 +67,7 @@ function listCommand(): Command {
     .addOption(dataOption()).addOption(jsonOption('print one JSON object a line'))
     .addHelpText('after', `\nExamples:\n  stowage token list\n  stowage token list --json | jq -r 'select(.subject == "ada") | .jti'`)
     .action(async (options: { readonly data: string; readonly json?: boolean }) => {
+      if (!existsSync(options.data)) throw new StowageError('invalid_request', `there is no folder ${quoted(options.data)}; name the data folder with --data`)
       for (const token of await listTokens(options.data)) {
         if (options.json) printJson(token)
         else printLine(lineOf(token))

@@ -1,4 +1,4 @@
-import { orAborted, timerAfter } from './concurrency.ts'
+import { onAbort, orAborted, timerAfter } from './concurrency.ts'
 import { ClientError, networkError, quoted } from './errors.ts'
 
 /** One request under way: it ends with the caller's signal, and when nothing comes for too long. */
@@ -7,14 +7,13 @@ export class Attempt {
   readonly #controller = new AbortController()
   readonly #caller: AbortSignal | undefined
   readonly #stallTimeoutMs: number
-  readonly #onAbort: () => void
+  readonly #unlink: () => void
 
   constructor(what: string, caller: AbortSignal | undefined, stallTimeoutMs: number) {
     this.what = what
     this.#caller = caller
     this.#stallTimeoutMs = stallTimeoutMs
-    this.#onAbort = () => this.#controller.abort(caller?.reason)
-    caller?.addEventListener('abort', this.#onAbort, { once: true })
+    this.#unlink = caller === undefined ? () => undefined : onAbort(caller, () => this.#controller.abort(caller.reason))
   }
 
   get signal(): AbortSignal {
@@ -40,7 +39,7 @@ export class Attempt {
 
   /** Frees the connection, if it is still in use. */
   end(): void {
-    this.#caller?.removeEventListener('abort', this.#onAbort)
+    this.#unlink()
     if (!this.signal.aborted) this.#controller.abort(new ClientError('network_failed', `${this.what} was given up`))
   }
 }
@@ -76,17 +75,24 @@ export class Answer {
     }
   }
 
-  /** The whole body. Throws `invalid_answer` when it is longer. */
+  /** The whole body. Throws `invalid_answer` when it is longer, or not UTF-8. */
   async text(bytesMax: number): Promise<string> {
-    const decoder = new TextDecoder()
+    const decoder = new TextDecoder('utf-8', { fatal: true })
+    const decoded = (chunk?: Uint8Array): string => {
+      try {
+        return chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true })
+      } catch (cause) {
+        throw new ClientError('invalid_answer', `${this.what} answered with what is not UTF-8`, { cause })
+      }
+    }
     let text = ''
     let bytes = 0
     for await (const chunk of this.chunks()) {
       bytes += chunk.length
       if (bytes > bytesMax) throw new ClientError('invalid_answer', `${this.what} answered with more than ${bytesMax} bytes`)
-      text += decoder.decode(chunk, { stream: true })
+      text += decoded(chunk)
     }
-    return text + decoder.decode()
+    return text + decoded()
   }
 
   /** Whether the content type is this one, whatever its parameters are. */

@@ -6,10 +6,7 @@ export interface LinkedAbort {
 
 export function linkedAbort(signal: AbortSignal | undefined): LinkedAbort {
   const controller = new AbortController()
-  const onAbort = (): void => controller.abort(signal?.reason)
-  if (signal?.aborted === true) onAbort()
-  signal?.addEventListener('abort', onAbort, { once: true })
-  return { controller, unlink: () => signal?.removeEventListener('abort', onAbort) }
+  return { controller, unlink: signal === undefined ? () => undefined : onAbort(signal, () => controller.abort(signal.reason)) }
 }
 
 /** The longest time that a timer can be set to; one that is longer fires at once. */
@@ -20,25 +17,58 @@ export function timerAfter(waitMs: number, act: () => void): ReturnType<typeof s
   return setTimeout(act, Math.min(waitMs, TIMER_MS_MAX))
 }
 
+/** Everybody who waits for a signal, behind one listener of it: Node warns of more than ten as of a leak. */
+class Waiters {
+  static readonly #of = new WeakMap<AbortSignal, Waiters>()
+  readonly #signal: AbortSignal
+  readonly #acts = new Set<() => void>()
+  readonly #onAbort = (): void => {
+    for (const act of this.#acts) act()
+  }
+
+  static of(signal: AbortSignal): Waiters {
+    const known = Waiters.#of.get(signal) ?? new Waiters(signal)
+    Waiters.#of.set(signal, known)
+    return known
+  }
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+  }
+
+  add(act: () => void): void {
+    if (this.#acts.size === 0) this.#signal.addEventListener('abort', this.#onAbort, { once: true })
+    this.#acts.add(act)
+  }
+
+  delete(act: () => void): void {
+    this.#acts.delete(act)
+    if (this.#acts.size === 0) this.#signal.removeEventListener('abort', this.#onAbort)
+  }
+}
+
+/** Acts when the signal ends, or at once when it has. What it returns takes that back. */
+export function onAbort(signal: AbortSignal, act: () => void): () => void {
+  if (signal.aborted) act()
+  else Waiters.of(signal).add(act)
+  return () => Waiters.of(signal).delete(act)
+}
+
 /** What the step brings, or the signal's reason, whichever is first: not every step heeds a signal. */
 export async function orAborted<T>(step: Promise<T>, signal: AbortSignal): Promise<T> {
-  let onAbort = (): void => undefined
-  const aborted = new Promise<never>((_, reject) => {
-    onAbort = () => reject(signal.reason as Error)
-    signal.addEventListener('abort', onAbort, { once: true })
-  })
+  let forget = (): void => undefined
+  const aborted = new Promise<never>((_, reject) => (forget = onAbort(signal, () => reject(signal.reason as Error))))
   try {
-    if (signal.aborted) onAbort()
     return await Promise.race([step, aborted])
   } finally {
-    signal.removeEventListener('abort', onAbort)
+    forget()
   }
 }
 
 /** Runs `count` workers until all are done. The first failure, or the signal, ends the others at once and is what it rejects with. */
 export async function runWorkers(count: number, signal: AbortSignal | undefined, worker: (signal: AbortSignal) => Promise<void>): Promise<void> {
   const { controller, unlink } = linkedAbort(signal)
-  const ended = new Promise<never>((_, reject) => controller.signal.addEventListener('abort', () => reject(controller.signal.reason as Error), { once: true }))
+  const ended = new Promise<never>((_, reject) => void onAbort(controller.signal, () => reject(controller.signal.reason as Error)))
   ended.catch(() => undefined)
   try {
     controller.signal.throwIfAborted()

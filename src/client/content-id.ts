@@ -103,7 +103,11 @@ export function isBasedText(value: object): value is BasedText {
 
 /** Whether this is the text of an object with this id; whether all of it is JSON, only where the id stands neither first nor last. */
 export function isTextOf(object: ObjectText): boolean {
-  if (showsId(object)) return true
+  return showsId(object) || isWholeTextOf(object)
+}
+
+/** Whether this is JSON, and an object with this id. */
+export function isWholeTextOf(object: ObjectText): boolean {
   try {
     return parsedId(object.json) === object.id
   } catch {

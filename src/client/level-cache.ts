@@ -83,12 +83,13 @@ class Cache implements LevelCache {
   }
 
   async #use<T>(work: (database: Level) => Promise<T>): Promise<T> {
-    if (this.#isClosed) throw new ClientError('storage_unavailable', `the cache in ${quoted(this.#path, PATH_CHARACTERS_MAX)} is closed`)
     try {
+      if (this.#isClosed) throw new Error('it is closed')
       await this.#database.open()
       return await work(this.#database)
     } catch (cause) {
-      throw new ClientError('storage_unavailable', `the cache in ${quoted(this.#path, PATH_CHARACTERS_MAX)} cannot be used: ${reasonOf(cause)}`, { cause })
+      const reason = this.#isClosed ? 'it is closed' : reasonOf(cause)
+      throw new ClientError('storage_unavailable', `the cache in ${quoted(this.#path, PATH_CHARACTERS_MAX)} cannot be used: ${reason}`, { cause })
     }
   }
 }

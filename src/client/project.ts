@@ -1,7 +1,8 @@
-import { cachedTexts, type ObjectCache } from './cache.ts'
+import type { ObjectCache } from './cache.ts'
 import { CachedGraph, cacheAsBases, knownRoots, scopeOf } from './cached-graph.ts'
 import { checkCount, CONCURRENCY_MAX, inGroups, runWorkers } from './concurrency.ts'
-import { ClientError } from './errors.ts'
+import { isWholeTextOf } from './content-id.ts'
+import { ClientError, quoted } from './errors.ts'
 import { fetchInfo, type GraphInfo } from './graph-info.ts'
 import { GraphTransfer, type TransferOptions } from './graph-transfer.ts'
 import { type ListOptions, listTexts } from './list.ts'
@@ -107,8 +108,8 @@ async function single(remote: Remote, cache: ObjectCache | undefined, id: string
   signal?.throwIfAborted()
   checkPathId(id)
   if (cache === undefined) return fetchSingle(remote, id, signal)
-  const [json] = await cachedTexts(cache, scopeOf(remote), [id])
-  if (json !== undefined) return { id, json }
+  const [json] = await cache.getMany(scopeOf(remote), [id])
+  if (json !== undefined && isWholeTextOf({ id, json })) return { id, json }
   const object = await fetchSingle(remote, id, signal)
   if (object !== undefined) await cache.putMany(scopeOf(remote), [object])
   return object
@@ -165,10 +166,13 @@ async function* parsedAll<T>(batches: AsyncIterable<readonly ObjectText[]>): Asy
   for await (const batch of batches) yield batch.map((object) => parsed(object) as T)
 }
 
-function parsed(object: ObjectText): unknown {
+/** Throws `invalid_answer` for what is no object with this id. */
+function parsed({ id, json }: ObjectText): unknown {
   try {
-    return JSON.parse(object.json)
+    const value = JSON.parse(json) as { readonly id?: unknown } | null
+    if (value?.id === id) return value
   } catch (cause) {
-    throw new ClientError('invalid_answer', `the text of object ${JSON.stringify(object.id)} is not JSON`, { cause })
+    throw new ClientError('invalid_answer', `the text of object ${quoted(id)} is not JSON`, { cause })
   }
+  throw new ClientError('invalid_answer', `the text of object ${quoted(id)} is not that of an object with this id`)
 }

@@ -1,5 +1,5 @@
 import type { Connection } from './connection.ts'
-import { isTextOf } from './content-id.ts'
+import { isWholeTextOf } from './content-id.ts'
 import { ClientError, quoted } from './errors.ts'
 import type { RetryPolicy } from './retry.ts'
 import type { ObjectText } from './types.ts'
@@ -30,7 +30,7 @@ export function fetchSingle({ connection, retry, projectId }: Remote, id: string
       const answer = await connection.request({ method: 'GET', path: ['objects', projectId, id, 'single'], headers: { Accept: 'application/json' }, signal })
       answer.checkType('application/json')
       const object = { id, json: await answer.text(SINGLE_BYTES_MAX) }
-      if (isTextOf(object)) return object
+      if (isWholeTextOf(object)) return object
       throw new ClientError('invalid_answer', `${answer.what} answered what is not the object ${quoted(id)}`)
     } catch (error) {
       if (error instanceof ClientError && error.code === 'not_found') return undefined
@@ -44,7 +44,9 @@ export function fetchHeld({ connection, retry, projectId }: Remote, ids: readonl
   return retry.run(signal, async () => {
     const answer = await connection.request({ method: 'POST', path: ['api', 'diff', projectId], ...idsBody(ids), signal })
     const held = parseJson(await answer.text(DIFF_BYTES_MAX), answer.what)
-    return new Set(ids.filter((id) => Object.hasOwn(held, id) && held[id] === true))
+    const silent = ids.find((id) => !Object.hasOwn(held, id) || typeof held[id] !== 'boolean')
+    if (silent !== undefined) throw new ClientError('invalid_answer', `${answer.what} does not say whether ${quoted(silent)} is held`)
+    return new Set(ids.filter((id) => held[id] === true))
   })
 }
 

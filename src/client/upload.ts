@@ -201,7 +201,9 @@ class Uploader {
     // What a success holds is not said by every service; a page for people is of somebody else.
     if (answer.hasType('text/html')) answer.checkType('application/json')
     const text = await answer.text(SUMMARY_BYTES_MAX)
-    return answer.hasType('application/json') ? parseJson(text, answer.what) : {}
+    if (!answer.hasType('application/json')) return {}
+    const { created, differing } = parseJson(text, answer.what)
+    return { ...(typeof created === 'number' ? { created } : {}), ...(typeof differing === 'number' ? { differing } : {}) }
   }
 
   #tell(): void {

@@ -21,12 +21,23 @@ const EXPOSED = [
   'Stowage-Objects', 'Stowage-Missing-Objects', 'Stowage-Closure', 'Stowage-Have',
 ].join(', ')
 
-/** Throws `TypeError` for credentials with any origin, which browsers refuse. */
+/** Throws `TypeError` for credentials with any origin, which browsers refuse, and for what no browser sends as an origin. */
 export function corsPolicy(options: CorsOptions): CorsPolicy {
   const { origins, credentials = false, maxAgeS = 600 } = options
   if (origins === '*' && credentials) throw new TypeError("cors.credentials needs a list of origins; browsers refuse it with '*'")
+  if (Array.isArray(origins)) for (const origin of origins as readonly string[]) checkOrigin(origin)
   const allows = typeof origins === 'function' ? origins : (origin: string) => origins === '*' || origins.includes(origin)
   return { allows, anyOrigin: origins === '*', credentials, maxAgeS }
+}
+
+/** A browser sends scheme, host and port alone, in lower case, and no port where it is the usual one; anything else would be compared in vain. */
+function checkOrigin(origin: string): void {
+  if (origin === 'null') return
+  const url = URL.canParse(origin) ? new URL(origin) : undefined
+  const asSent = url === undefined || url.origin === 'null' ? origin : url.origin
+  if (url !== undefined && /^[a-z][\w+.-]*:\/\/[^/?#]+$/i.test(origin) && asSent === origin) return
+  const better = asSent === origin ? 'it must be like https://viewer.example' : `it must be ${JSON.stringify(asSent)}`
+  throw new TypeError(`${JSON.stringify(origin)} is not an origin as browsers send it; ${better}`)
 }
 
 /** The origin that asks, if it may. */

@@ -53,6 +53,8 @@ test('a command line that makes no sense: one line that says what would, and the
     [['serve', '--upload-status', '204'], /200, 201/],
     [['check', '--sample', '0'], /whole number of 1 or more/],
     [['project', 'remove'], /missing required argument 'project'/],
+    [['token', 'list', '--data', ''], /must be the name of a folder/],
+    [['ls', '--data', ''], /must be the name of a folder/],
   ]
   for (const [args, expected] of cases) {
     const printed = await parse([...args, ...(args[0] === 'token' || args[0] === 'tokn' ? [] : ['--data', folder])])
@@ -60,7 +62,7 @@ test('a command line that makes no sense: one line that says what would, and the
     assert.match(printed.err, /^stowage: [^\n]+ \(see "stowage[a-z ]* --help"\)\n$/)
     assert.match(printed.err, expected)
   }
-  const spawned = await Promise.all([stowage(['tokn']), stowage(['token', '--data', folder, '--project', 'a\nb', '--access', 'read'])])
+  const spawned = await Promise.all([stowage(['tokn']), stowage(['token', '--data', folder, '--project', 'a\nb', '--access', 'read']), stowage(['token', 'list', '--data', join(folder, 'none')])])
   for (const { code, stdout, stderr } of spawned) {
     assert.deepEqual([code, stdout], [2, ''])
     assert.match(stderr, /^stowage: [^\n]+\n$/)
@@ -68,7 +70,7 @@ test('a command line that makes no sense: one line that says what would, and the
 })
 
 test('every command explains itself by examples', async () => {
-  for (const command of ['', 'serve', 'token', 'token issue', 'token list', 'token revoke', 'project', 'project list', 'project remove', 'check', 'reindex']) {
+  for (const command of ['', 'serve', 'token', 'token issue', 'token list', 'token revoke', 'project', 'project list', 'project remove', 'check', 'reindex', 'upload', 'download', 'diff', 'get', 'ls']) {
     const { exitCode, out, err } = await parse([...command.split(' ').filter((word) => word !== ''), '--help'])
     assert.deepEqual([exitCode, err], [0, ''], command)
     assert.match(out, new RegExp(`Examples?:\n  stowage ${command.replace(' issue', '')}`))

@@ -93,8 +93,7 @@ test('what came of a list is handed on while its next ids are waited for', async
     yield 'last'
   }
   const echo: Fetch = async (_, init) => {
-    const asked = JSON.parse((JSON.parse(init.body as string) as { objects: string }).objects) as string[]
-    return new Response(asked.map((id) => `${id}\t{"id":"${id}"}\n`).join(''), { headers: { 'Content-Type': 'text/plain' } })
+    return new Response(idsIn(init).map((id) => `${id}\t{"id":"${id}"}\n`).join(''), { headers: { 'Content-Type': 'text/plain' } })
   }
   let count = 0
   for await (const batch of projectOver(echo).list(ids())) {
@@ -102,6 +101,25 @@ test('what came of a list is handed on while its next ids are waited for', async
     first.resolve()
   }
   assert.equal(count, 1_001)
+})
+
+test('many requests at a time are no leak of listeners', async (t) => {
+  const warnings: Error[] = []
+  const note = (warning: Error): void => void warnings.push(warning)
+  process.on('warning', note)
+  t.after(() => process.off('warning', note))
+  const controller = new AbortController()
+  let open = 0
+  const all = deferred()
+  const together: Fetch = async (_, init) => {
+    if (++open === 12) all.resolve()
+    await all.promise
+    return Response.json(Object.fromEntries(idsIn(init).map((id) => [id, false])))
+  }
+  const ids = Array.from({ length: 12_000 }, (_, n) => `id-${n}`)
+  assert.equal((await projectOver(together).diff(ids, { concurrency: 12, signal: controller.signal })).missing.length, 12_000)
+  await new Promise((resolve) => setImmediate(resolve))
+  assert.deepEqual(warnings, [])
 })
 
 test('times beyond what a timer can be set to are long, not none; what is undefined counts as not given', async () => {
@@ -120,6 +138,10 @@ test('times beyond what a timer can be set to are long, not none; what is undefi
   await assert.rejects(failing.single('a'), { status: 503 })
   assert.equal(asked, 7)
 })
+
+function idsIn(init: RequestInit): string[] {
+  return JSON.parse((JSON.parse(init.body as string) as { objects: string }).objects) as string[]
+}
 
 interface Deferred<T> {
   readonly promise: Promise<T>

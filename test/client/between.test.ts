@@ -45,12 +45,20 @@ test('a page with the status of success is no answer: nothing counts as held, as
   assert.deepEqual(await later.single('a'), { id: 'a', n: 1 }, 'the cache did not keep the page')
 })
 
+test('a question that is not answered for each id is no answer', async () => {
+  for (const text of ['{}', '[]', '{"error":"sign in"}', '{"a":true}', '{"a":true,"b":"no"}', '{"a":true,"b":null}']) {
+    await assert.rejects(projectOver(async () => Response.json(JSON.parse(text))).diff(['a', 'b']), { code: 'invalid_answer' }, text)
+  }
+  const fine = projectOver(async () => new Response('{"a":true,"__proto__":false,"b":true}'))
+  assert.deepEqual((await fine.diff(['a', '__proto__', 'b'])).missing, ['__proto__'])
+})
+
 test('only the service says that an object is not held, and what it sends is that object', async () => {
   const elsewhere = projectOver(async () => new Response(PAGE, { status: 404 }))
   await assert.rejects(elsewhere.single('a'), { code: 'http_error', status: 404 })
   const json = { 'Content-Type': 'application/json' }
-  for (const text of ['{"id":"b"}', '{}', 'null', '{"id":"a"', '[{"id":"a"}]']) {
-    await assert.rejects(projectOver(async () => new Response(text, { headers: json })).singleText('a'), { code: 'invalid_answer' }, text)
+  for (const text of ['{"id":"b"}', '{}', 'null', '{"id":"a"', '{"id":"a","cut":{"n":1}', '[{"id":"a"}]', Uint8Array.from(Buffer.from('{"id":"a","text":"\xff"}', 'latin1'))]) {
+    await assert.rejects(projectOver(async () => new Response(text, { headers: json })).singleText('a'), { code: 'invalid_answer' }, String(text))
   }
   for (const text of ['{"id":"a","n":1}', '{"n":{"id":"b"},"id":"a"}', ' {"n":1, "id" : "a", "m":2}']) {
     assert.equal((await projectOver(async () => new Response(text, { headers: json })).singleText('a'))?.json, text)

@@ -141,13 +141,21 @@ test('a cache on the disk: what has changed there is not given out, and who cann
   await assert.rejects(second.getMany('s', ['a']), { name: 'ClientError', code: 'storage_unavailable', message: /another process/ })
   await second.close()
   await cache.close()
-  await assert.rejects(cache.getMany('s', ['a']), { code: 'storage_unavailable', message: /is closed/ })
+  await assert.rejects(cache.getMany('s', ['a']), { code: 'storage_unavailable', message: /it is closed/ })
 
   const database = new Level(folder)
   await database.put('o\0s\0a', (await database.get('o\0s\0a') ?? '').replace('"a"', '"e"'))
   await database.put('o\0s\0c', await database.get('o\0s\0b') ?? '')
   await database.put('r\0s', 'nonsense')
   await database.close()
+  const closing = levelCache({ path: folder })
+  const reads = Array.from({ length: 20 }, async (_, n) => {
+    for (let turn = 0; turn < n; turn++) await Promise.resolve()
+    return closing.getMany('s', ['b'])
+  })
+  const [, ...outcomes] = await Promise.allSettled([closing.close(), ...reads])
+  for (const outcome of outcomes) assert.ok(outcome.status === 'fulfilled' || /it is closed/.test(String(outcome.reason)), JSON.stringify(outcome))
+
   const again = levelCache({ path: folder })
   assert.deepEqual(await again.getMany('s', ['a', 'b', 'c']), [undefined, '{"id":"b"}', undefined])
   assert.deepEqual(await again.roots('s'), [])

@@ -145,6 +145,8 @@ test('answers that are not what they should be are errors, never objects', async
     ['a wrong checksum', flipped, file, 'integrity_failed'],
     ['no gzip', 'plain', file, 'integrity_failed'],
     ['no JSON', 'a\t{\n', text, 'invalid_answer'],
+    ['no object', 'a\tnull\n', text, 'invalid_answer'],
+    ['another object', 'a\t{"id":"b"}\n', text, 'invalid_answer'],
   ]
   for (const [name, body, headers, code] of cases) {
     const project = createClient({ url: 'http://in.process', token: 'x', retry: { ...QUICK, attemptsMax: 2 }, fetch: async () => new Response(body, { headers }) }).project('demo')

@@ -175,6 +175,54 @@ test('a received model is sent again under the same ids; after a change only wha
   assert.deepEqual(withoutMeta(back), withoutMeta(value))
 })
 
+test('what stood inside an object stays inside, beside and around what did not; what is new stands by itself where others did', async () => {
+  const reference = (referencedId: string): object => ({ speckle_type: 'reference', referencedId })
+  const texts = [
+    { id: 'leaf', n: 1 }, { id: 'piece', speckle_type: 'Speckle.Core.Models.DataChunk', data: [{ '@inside': { n: 2 } }] },
+    {
+      id: 'root', list: [{ inline: 1 }, reference('leaf')], holder: { deep: { of: [reference('leaf')], '@plain': { n: 3 } } }, '@named': { inline: 2 }, '@mixed': [[{ inline: 3 }], reference('leaf')],
+      pieces: [reference('piece')], '@data': { x: 1 },
+    },
+  ].map((object) => ({ id: object.id, json: JSON.stringify(object) }))
+  interface Root { list: Members[]; holder: { deep: { of: Members[] } }; '@named': Members; moved?: Members }
+  const received = async (): Promise<[Root, Origins]> => {
+    const origins = new Origins()
+    return [await deserialize<Root>([texts], 'root', { origins }), origins]
+  }
+  const [value, origins] = await received()
+  assert.deepEqual((await collect(serialize(value, { origins }))).map(({ id }) => id).toSorted(), ['leaf', 'piece', 'root'])
+  const [changed, known] = await received()
+  changed.list.push({ n: 'new in a list' })
+  changed.holder.deep.of[0] = { n: 'new further in' }
+  const objects = (await collect(serialize(changed, { origins: known }))).map(({ json }) => JSON.parse(json) as Members)
+  assert.deepEqual(objects.map(({ n }) => n).filter((n) => typeof n === 'string').toSorted(), ['new further in', 'new in a list'])
+  const root = objects.at(-1) as unknown as Root
+  assert.deepEqual([root.list[0], root['@named']], [{ inline: 1 }, { inline: 2 }])
+  const [moving, moved] = await received()
+  const [inline] = moving.list
+  Object.assign(moving, { '@elsewhere': inline })
+  assert.equal((await collect(serialize(moving, { origins: moved }))).length, 4, 'under another name with "@" it stands by itself')
+})
+
+test('an array that came in one piece, or in an empty one, grows in pieces of a sensible size', async () => {
+  const piece = (id: string, data: readonly number[]): ObjectText => ({ id, json: JSON.stringify({ id, speckle_type: 'Speckle.Core.Models.DataChunk', data }) })
+  const texts = [piece('empty', []), piece('three', [1, 2, 3]), { id: 'root', json: JSON.stringify({
+    id: 'root', ...Object.fromEntries([['none', 'empty'], ['@(50)named', 'three'], ['few', 'three']].map(([name, referencedId]) => [name, [{ speckle_type: 'reference', referencedId }]])),
+  }) }]
+  for (const replaces of [false, true]) {
+    const origins = new Origins()
+    const value = await deserialize<Record<string, number[]>>([texts], 'root', { origins })
+    assert.deepEqual((await collect(serialize(value, { origins }))).map(({ id }) => id).toSorted(), ['empty', 'root', 'three'])
+    for (const name of ['none', '@(50)named', 'few']) {
+      if (replaces) value[name] = [...value[name]]
+      value[name].push(...Array.from({ length: 500 }, (_, n) => n))
+    }
+    const objects = (await collect(serialize(value, { origins }))).map(({ json }) => JSON.parse(json) as Record<string, readonly unknown[]>)
+    const root = objects.at(-1) as Record<string, readonly unknown[]>
+    assert.deepEqual([root.none.length, root['@(50)named'].length, root.few.length], replaces ? [1, 11, 1] : [2, 11, 2])
+  }
+})
+
 test('a client can send what another one received, to another project, under the same ids', async (t) => {
   const [from, to] = [await serviceAndClient(t), await serviceAndClient(t)]
   const model = buildModel({ objects: 300 })

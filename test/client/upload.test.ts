@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { ClientError, type Fetch, type UploadProgress } from '../../src/client/index.ts'
+import { ClientError, createClient, type Fetch, type UploadProgress } from '../../src/client/index.ts'
 import { buildModel } from '../support/model.ts'
 import { eventually } from '../support/patience.ts'
 import { byId, collect, QUICK, serviceAndClient } from './support.ts'
@@ -95,6 +95,14 @@ test('what lasts is not tried again, nor is anything for ever', async (t) => {
   const late = withOptions({ fetch: async () => new Response('', { status: 503, headers: { 'Retry-After': '3600' } }) })
   await assert.rejects(late.upload([{ id: 'a' }]), { code: 'http_error', status: 503, retryAfterMs: 3_600_000 })
   await assert.rejects(withOptions({ retry: false, fetch: () => Promise.reject(new TypeError('no')) }).upload([{ id: 'a' }]), { code: 'network_failed', retryable: true })
+})
+
+test('a service that counts nothing, or in its own way, is taken at its status', async () => {
+  for (const [text, type] of [['', 'text/plain'], ['{"created":"5","differing":null}', 'application/json'], ['[]', 'application/json'], ['Created', '']] as const) {
+    const fetchOne: Fetch = async () => new Response(text, { status: 201, headers: type === '' ? {} : { 'Content-Type': type } })
+    const { created, differing, sent } = await createClient({ url: 'http://in.process', token: undefined, fetch: fetchOne }).project('demo').upload([{ id: 'a' }], { diff: false })
+    assert.deepEqual([created, differing, sent], [1, 0, 1], text)
+  }
 })
 
 test('a server that says nothing is given up after a while', async (t) => {

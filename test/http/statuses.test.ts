@@ -200,6 +200,12 @@ async function exposes(ask: Ask, origin: string, core: string): Promise<void> {
 test('options that cannot be are refused at once', () => {
   const store = new PlainObjectStore()
   assert.throws(() => createObjectService({ store, access: openAccess(), cors: { origins: '*', credentials: true } }), TypeError)
+  const withOrigin = (origin: string): unknown => createObjectService({ store, access: openAccess(), cors: { origins: [origin] } })
+  for (const [origin, message] of [
+    ['https://a.example/', /must be "https:\/\/a\.example"/], ['https://A.example', /must be "https:\/\/a\.example"/], ['http://a.example:80', /must be "http:\/\/a\.example"/],
+    ['a.example', /must be like/], ['*', /must be like/], ['', /must be like/], ['https://a.example/path', /must be "https:\/\/a\.example"/],
+  ] as const) assert.throws(() => withOrigin(origin), (error: Error) => error instanceof TypeError && message.test(error.message), origin)
+  for (const origin of ['https://a.example:8443', 'http://localhost:5173', 'http://[::1]:81', 'chrome-extension://abcdef', 'null']) withOrigin(origin)
   assert.throws(() => createObjectService({ store, access: openAccess(), prefix: '/a?b' }), TypeError)
   assert.throws(() => createObjectService({ store, access: openAccess(), limits: { objectBytesMax: 0 } }), RangeError)
 })

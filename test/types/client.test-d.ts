@@ -8,6 +8,7 @@ import {
   type DagObject,
   deserialize,
   type DiffResult,
+  type InlineOrigin,
   memoryCache,
   type ObjectCache,
   type BasedText,
@@ -98,3 +99,8 @@ expectType<number | undefined>(error.status)
 expectAssignable<ClientErrorCode>('not_found' as StowageErrorCode)
 expectNotAssignable<ClientErrorCode>('something_else')
 expectError(new ClientError('something_else', 'message'))
+
+// What is remembered of a received value can be looked at; how long its arrays may become can be told.
+expectType<ReadonlyMap<object, InlineOrigin> | undefined>(new Origins().ofObject(wall)?.inline)
+expectType<Promise<DagObject>>(project.receive('root', { joinedItemsMax: 1_000 }))
+expectError(project.receive('root', { joinedItemsMax: '1000' }))

@@ -5,6 +5,7 @@ import { openAccess } from '../../access/open.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 import { StoppedError } from '../exit.ts'
+import { folderName } from '../options.ts'
 import { signalToStop } from '../signals.ts'
 import { withExistingStorage } from '../storage.ts'
 
@@ -36,7 +37,7 @@ export function addConnectOptions(command: Command): Command {
     .addOption(new Option('--project <id>', 'the project').env('STOWAGE_PROJECT'))
     .addOption(new Option('--token <token>', 'who asks; none for a service that is open to everybody').env('STOWAGE_TOKEN'))
     .addOption(new Option('--token-file <file>', 'a file that holds the token, read anew for each request'))
-    .addOption(new Option('--data <folder>', 'a data folder on this machine instead of --url'))
+    .addOption(new Option('--data <folder>', 'a data folder on this machine instead of --url').argParser(folderName))
     .addOption(new Option('--quiet', 'no progress on stderr'))
 }
 

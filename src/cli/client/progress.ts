@@ -12,7 +12,12 @@ const DRAWS_PER_SECOND = 5
 
 export async function openProgress(quiet: boolean): Promise<Progress> {
   if (quiet) return { update: () => undefined, stop: () => undefined }
-  return process.stderr.isTTY ? openBar() : openLines()
+  return hasBar(process.stderr, process.env) ? openBar() : openLines()
+}
+
+/** A bar is drawn over itself, which not every terminal can. */
+export function hasBar({ isTTY = false }: { readonly isTTY?: boolean }, { TERM }: NodeJS.ProcessEnv): boolean {
+  return isTTY && TERM !== 'dumb'
 }
 
 async function openBar(): Promise<Progress> {
@@ -21,13 +26,19 @@ async function openBar(): Promise<Progress> {
   const format = (_: unknown, params: { progress: number; eta: number; barsize?: number }, payload: { text?: string }): string => lineOf(params.progress, payload.text ?? '', isKnown)
   const bar = new progress.SingleBar({ format, stream: process.stderr, fps: DRAWS_PER_SECOND, clearOnComplete: true, hideCursor: true, gracefulExit: false })
   bar.start(1, 0, { text: '' })
+  // A second Ctrl-C ends the process at once; the terminal shall have its cursor again.
+  const restore = (): void => bar.stop()
+  process.once('exit', restore)
   return {
     update: (done, total, text) => {
       isKnown = total !== undefined
       bar.setTotal(Math.max(1, total ?? 1))
       bar.update(total === undefined ? 0 : Math.min(done, total), { text })
     },
-    stop: () => bar.stop(),
+    stop: () => {
+      process.off('exit', restore)
+      bar.stop()
+    },
   }
 }
 
@@ -44,7 +55,7 @@ function openLines(): Progress {
     update: (done, total, text) => {
       if (performance.now() < nextAtMs) return
       nextAtMs = performance.now() + LINE_EVERY_MS
-      printNote(total === undefined || total === 0 ? text : `${Math.floor((done / total) * 100)} %: ${text}`)
+      printNote(total === undefined || total === 0 ? text : `${Math.floor((Math.min(done, total) / total) * 100)} %: ${text}`)
     },
     stop: () => undefined,
   }

@@ -2,9 +2,9 @@ import { contentId, lineText } from '../content-id.ts'
 import { ClientError, quoted } from '../errors.ts'
 import { missingError } from '../list.ts'
 import type { CallOptions, DagObject, ObjectText } from '../types.ts'
-import { findLinks, type Links } from './links.ts'
+import { type ArrayLink, findLinks, type Links } from './links.ts'
 import type { ChunkOrigin, Origin, Origins } from './origins.ts'
-import { CHUNK_TYPE, type GraphShape, setMember, TYPE_FIELD } from './shape.ts'
+import { CHUNK_TYPE, type GraphShape, itemsOfPieces, setMember, TYPE_FIELD } from './shape.ts'
 
 /** How a received graph becomes a value again. */
 export interface DeserializeOptions extends GraphShape, CallOptions {
@@ -31,6 +31,8 @@ interface Loaded {
   readonly links: Links
   /** Only where origins are remembered. */
   readonly origin: Origin | undefined
+  /** Once its pieces were looked for, and once its references are objects. */
+  state: 'loaded' | 'entered' | 'resolved'
 }
 
 /**
@@ -55,7 +57,6 @@ class LoadedGraph {
   readonly #typeField: string
   readonly #chunkType: string
   readonly #objects = new Map<string, Loaded>()
-  readonly #resolved = new Set<Loaded>()
   readonly #missing = new Set<string>()
   #open: Loaded[] = []
   #joinedItems = 0
@@ -75,7 +76,7 @@ class LoadedGraph {
     const top = this.#objects.get(root)
     if (top === undefined) throw new ClientError('not_found', `the root ${quoted(root)} is not among the objects`)
     this.#open = [top]
-    for (let object = this.#open.pop(); object !== undefined; object = this.#open.pop()) this.#resolveLinks(object)
+    for (let object = this.#open.at(-1); object !== undefined; object = this.#open.at(-1)) this.#advance(object)
     if (this.#missing.size > 0 && this.#options.missing !== 'keep') throw missingError([...this.#missing])
     return top.value
   }
@@ -85,21 +86,32 @@ class LoadedGraph {
     const { origins, keepIds = true } = this.#options
     const value = keepIds ? members : withoutIds(members)
     const links = findLinks(value, this.#typeField)
-    if (origins === undefined) return { value, links, origin: undefined }
+    if (origins === undefined) return { value, links, origin: undefined, state: 'loaded' }
     const body = keepIds ? withoutIds(members) : value
-    return { value, links, origin: { id, fingerprint: await contentId(lineText(body)), detached: links.names } }
+    return { value, links, origin: { id, fingerprint: await contentId(lineText(body)), detached: links.names, inline: links.inline }, state: 'loaded' }
+  }
+
+  /** An object on top of the stack, whose pieces come before it. Pieces may have pieces, deeper than calls can go. */
+  #advance(object: Loaded): void {
+    if (object.state === 'loaded') {
+      object.state = 'entered'
+      for (const link of object.links.arrays) for (const piece of this.#piecesOf(object, link)) if (piece.state === 'loaded') this.#open.push(piece)
+      return
+    }
+    this.#open.pop()
+    if (object.state === 'resolved') return
+    object.state = 'resolved'
+    this.#resolveLinks(object)
   }
 
   #resolveLinks(object: Loaded): void {
-    if (this.#resolved.has(object)) return
-    this.#resolved.add(object)
     const chunked = new Map<string, number>()
-    // Pieces do not come in pieces themselves: what is nested like that grows with each level.
-    for (const { holder, key, ids } of this.#isChunk(object) ? [] : object.links.arrays) {
-      const pieces = ids.map((id) => this.#objects.get(id)).filter((piece) => piece !== undefined)
-      if (pieces.length < ids.length || !pieces.every((piece) => this.#isChunk(piece))) continue
+    for (const link of object.links.arrays) {
+      const { holder, key } = link
+      const pieces = this.#piecesOf(object, link)
+      if (pieces.length === 0) continue
       setMember(holder, String(key), this.#joined(pieces))
-      if (holder === object.value) chunked.set(String(key), lengthOf(pieces[0]))
+      if (holder === object.value) chunked.set(String(key), itemsOfPieces(pieces.map(lengthOf)))
     }
     for (const { holder, key, id } of object.links.single) {
       const target = this.#objects.get(id)
@@ -107,10 +119,17 @@ class LoadedGraph {
         this.#missing.add(id)
       } else {
         setMember(holder, String(key), target.value)
-        this.#open.push(target)
+        if (target.state === 'loaded') this.#open.push(target)
       }
     }
     if (object.origin !== undefined) this.#options.origins?.setObject(object.value, { ...object.origin, chunked })
+  }
+
+  /** The objects that are the pieces of one array; none where they are no pieces. A piece's own items do not come in pieces: that would grow with each level. */
+  #piecesOf(object: Loaded, { holder, key, ids }: ArrayLink): readonly Loaded[] {
+    if (key === 'data' && holder === object.value && this.#isChunk(object)) return []
+    const pieces = ids.map((id) => this.#objects.get(id)).filter((piece) => piece !== undefined)
+    return pieces.length === ids.length && pieces.every((piece) => this.#isChunk(piece)) ? pieces : []
   }
 
   #isChunk({ value }: Loaded): boolean {
@@ -122,7 +141,6 @@ class LoadedGraph {
     const whole: unknown[] = []
     const chunks: ChunkOrigin[] = []
     for (const piece of pieces) {
-      this.#resolveLinks(piece)
       const data = piece.value.data as readonly unknown[]
       this.#countJoined(data.length)
       for (const item of data) whole.push(item)

@@ -1,4 +1,5 @@
-import { isReference, newReference, setMember } from './shape.ts'
+import type { InlineOrigin } from './origins.ts'
+import { isDetachedName, isReference, newReference, setMember } from './shape.ts'
 
 type Holder = Record<string | number, unknown>
 
@@ -19,40 +20,70 @@ export interface ArrayLink {
 export interface Links {
   readonly single: readonly Link[]
   readonly arrays: readonly ArrayLink[]
-  /** Members of the object below which references stand. */
+  /** Members of the object that are references, or arrays of them. */
   readonly names: ReadonlySet<string>
+  /** Objects that stand inside this one, where some do not. */
+  readonly inline: ReadonlyMap<object, InlineOrigin>
 }
 
-interface Found {
-  readonly single: Link[]
-  readonly arrays: ArrayLink[]
+/** What is being looked through: an array with the names of the object in which it stands. */
+interface Open {
+  readonly holder: Holder
+  readonly names: Set<string>
+  /** The member of that object in which the array stands. */
+  readonly name: string | undefined
 }
 
 /** Finds every reference in an object, at any depth. They are spelled anew, with their two members alone, so that spelling makes no difference. */
 export function findLinks(object: Record<string, unknown>, typeField: string): Links {
-  const found: Found = { single: [], arrays: [] }
-  const names = new Set<string>()
-  for (const name of Object.keys(object)) {
-    const before = found.single.length
-    const open: Holder[] = []
-    visit(object, name, object[name], open, found, typeField)
-    for (let holder = open.pop(); holder !== undefined; holder = open.pop()) {
-      for (const key of Array.isArray(holder) ? holder.keys() : Object.keys(holder)) visit(holder, key, holder[key], open, found, typeField)
-    }
-    if (found.single.length > before) names.add(name)
-  }
-  return { ...found, names }
+  const search = new Search(typeField)
+  for (const name of Object.keys(object)) search.member(object, name)
+  return search
 }
 
-function visit(holder: Holder, key: string | number, value: unknown, open: Holder[], found: Found, typeField: string): void {
-  if (typeof value !== 'object' || value === null) return
-  if (isReference(value, typeField)) {
-    setMember(holder, String(key), newReference(typeField, value.referencedId))
-    found.single.push({ holder, key, id: value.referencedId })
-    return
+class Search implements Links {
+  readonly single: Link[] = []
+  readonly arrays: ArrayLink[] = []
+  readonly names = new Set<string>()
+  readonly inline = new Map<object, InlineOrigin>()
+  readonly #typeField: string
+  #open: Open[] = []
+  #hasDetachedNames = false
+
+  constructor(typeField: string) {
+    this.#typeField = typeField
   }
-  if (Array.isArray(value) && value.length > 0 && value.every((item) => isReference(item, typeField))) {
-    found.arrays.push({ holder, key, ids: value.map(({ referencedId }) => referencedId) })
+
+  member(object: Holder, member: string): void {
+    const before = this.single.length
+    const inline: [object, Set<string>][] = []
+    this.#hasDetachedNames = isDetachedName(member)
+    this.#visit({ holder: object, names: this.names, name: undefined }, member, inline)
+    for (let open = this.#open.pop(); open !== undefined; open = this.#open.pop()) {
+      for (const key of Array.isArray(open.holder) ? open.holder.keys() : Object.keys(open.holder)) this.#visit(open, key, inline)
+    }
+    if (this.single.length === before && !this.#hasDetachedNames) return
+    for (const [value, detached] of inline) this.inline.set(value, { member, detached })
   }
-  open.push(value as Holder)
+
+  #visit({ holder, names, name: within }: Open, key: string | number, inline: [object, Set<string>][]): void {
+    const value = holder[key]
+    const name = within ?? String(key)
+    this.#hasDetachedNames ||= isDetachedName(name)
+    if (typeof value !== 'object' || value === null) return
+    if (isReference(value, this.#typeField)) {
+      setMember(holder, String(key), newReference(this.#typeField, value.referencedId))
+      this.single.push({ holder, key, id: value.referencedId })
+      names.add(name)
+    } else if (Array.isArray(value)) {
+      if (value.length > 0 && value.every((item) => isReference(item, this.#typeField))) {
+        this.arrays.push({ holder, key, ids: value.map(({ referencedId }) => referencedId) })
+      }
+      this.#open.push({ holder: value as unknown as Holder, names, name })
+    } else {
+      const own = new Set<string>()
+      inline.push([value, own])
+      this.#open.push({ holder: value as Holder, names: own, name: undefined })
+    }
+  }
 }

@@ -7,6 +7,16 @@ export interface Origin {
   readonly detached?: ReadonlySet<string>
   /** Its members that were arrays in pieces, with the items of one piece. */
   readonly chunked?: ReadonlyMap<string, number>
+  /** Objects inside it that stood there themselves and not as references: where they are still, they stay. */
+  readonly inline?: ReadonlyMap<object, InlineOrigin>
+}
+
+/** Where an object stood inside another one. */
+export interface InlineOrigin {
+  /** The member of the other one, at whatever depth below it. */
+  readonly member: string
+  /** Its own members that held references. */
+  readonly detached: ReadonlySet<string>
 }
 
 /** An object that held a piece of a long array. */

@@ -1,6 +1,6 @@
 import { ClientError, quoted } from '../errors.ts'
 import type { ChunkOrigin, Origin, Origins } from './origins.ts'
-import { chunkItemsOf, isDetachedName, isReference, newReference, type Reference, setMember } from './shape.ts'
+import { chunkItemsOf, isDetachedName, isReference, itemsOfPieces, newReference, type Reference, setMember } from './shape.ts'
 
 /** An object that is to stand by itself, met inside another one. */
 export interface Child {
@@ -47,6 +47,7 @@ class Preparation {
   readonly #references: Reference[] = []
   readonly #trail: (string | number)[] = []
   readonly #open = new Set<object>()
+  #inline: Origin['inline']
 
   constructor(options: PrepareOptions, at: string) {
     this.#options = options
@@ -54,11 +55,12 @@ class Preparation {
   }
 
   run(value: object, origin: Origin | undefined): Prepared {
+    this.#inline = origin?.inline
     const body = this.#members(value, (name) => !OWN_MEMBERS.has(name), origin)
     return { body, children: this.#children, references: this.#references }
   }
 
-  #members(value: object, isWanted: (name: string) => boolean, origin?: Origin): Record<string, unknown> {
+  #members(value: object, isWanted: (name: string) => boolean, origin?: Pick<Origin, 'chunked' | 'detached'>): Record<string, unknown> {
     return this.#within(value, () => {
       const body: Record<string, unknown> = {}
       for (const [name, inner] of Object.entries(value) as [string, unknown][]) {
@@ -71,11 +73,14 @@ class Preparation {
     })
   }
 
-  #member(name: string, value: unknown, origin: Origin | undefined): unknown {
+  #member(name: string, value: unknown, origin: Pick<Origin, 'chunked' | 'detached'> | undefined): unknown {
     const items = chunkItemsOf(name) ?? origin?.chunked?.get(name)
-    if (items === 0 && isDetachedName(name)) throw this.#refusal('asks for pieces of 0 items; 1 is the least')
+    if (items === 0) throw this.#refusal('asks for pieces of 0 items; 1 is the least')
     const array = items === undefined ? undefined : asArray(value)
-    if (array !== undefined && this.#options.origins?.ofArray(array) === undefined) return this.#pieces(array, 0, Math.max(1, items ?? 1), this.#newPiece())
+    if (array !== undefined && items !== undefined) {
+      const chunks = this.#options.origins?.ofArray(array)
+      return chunks === undefined ? this.#pieces(array, 0, items, this.#newPiece()) : this.#sameChunks(array, chunks, items)
+    }
     return this.#plain(value, isDetachedName(name) || origin?.detached?.has(name) === true)
   }
 
@@ -92,6 +97,8 @@ class Preparation {
       return this.#members(value, () => true)
     }
     if (isOpaque(value)) throw this.#refusal(`is a ${value.constructor.name}, which JSON cannot hold; make an object or an array of it`)
+    const inline = this.#inline?.get(value)
+    if (inline !== undefined && inline.member === this.#trail[0]) return this.#members(value, () => true, inline)
     const origin = this.#options.origins?.ofObject(value)
     if (detach || origin !== undefined) return this.#detached(value, origin, false)
     return this.#members(value, () => true)
@@ -99,7 +106,7 @@ class Preparation {
 
   #array(array: readonly unknown[], detach: boolean): unknown {
     const chunks = this.#options.origins?.ofArray(array)
-    if (chunks !== undefined) return this.#sameChunks(array, chunks)
+    if (chunks !== undefined) return this.#sameChunks(array, chunks, itemsOfPieces(chunks.map(({ items }) => items)))
     return this.#within(array, () =>
       Array.from(array, (item, index) => {
         if (typeof item === 'number' && Number.isFinite(item)) return item
@@ -111,8 +118,8 @@ class Preparation {
     )
   }
 
-  /** In the pieces in which it came; more items make more pieces like the first one. */
-  #sameChunks(array: readonly unknown[], chunks: readonly ChunkOrigin[]): readonly Reference[] {
+  /** In the pieces in which it came; more items make more pieces, of so many, that are like the first one otherwise. */
+  #sameChunks(array: readonly unknown[], chunks: readonly ChunkOrigin[], items: number): readonly Reference[] {
     const references: Reference[] = []
     let at = 0
     for (const origin of chunks) {
@@ -120,7 +127,7 @@ class Preparation {
       references.push(this.#detached({ ...origin.template, data: array.slice(at, at + origin.items) }, origin, true))
       at += origin.items
     }
-    return [...references, ...this.#pieces(array, at, Math.max(1, chunks[0].items), chunks[0].template)]
+    return [...references, ...this.#pieces(array, at, items, chunks[0].template)]
   }
 
   #pieces(array: readonly unknown[], from: number, items: number, template: Readonly<Record<string, unknown>>): readonly Reference[] {

@@ -38,6 +38,12 @@ export function chunkItemsOf(name: string): number | undefined {
   return digits === '' ? CHUNK_ITEMS : Number(digits)
 }
 
+/** The items of one piece where an array came in pieces of these lengths; a single one does not tell how long it might have been. */
+export function itemsOfPieces(lengths: readonly number[]): number {
+  const longest = lengths.reduce((max, length) => Math.max(max, length), 0)
+  return lengths.length > 1 && longest > 0 ? longest : Math.max(longest, CHUNK_ITEMS)
+}
+
 /** Sets a member whatever its name is: by assignment, `__proto__` would not become one. */
 export function setMember(target: Record<string, unknown>, name: string, value: unknown): void {
   if (name === '__proto__') Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
