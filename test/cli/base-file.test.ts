@@ -31,6 +31,7 @@ test('what is no file of lines is refused with what it must be', async (t) => {
     await assert.rejects(BaseFile.open(path, never), { code: 'invalid_request', message: /is no file of lines/ }, String(content).slice(0, 20))
   }
   await assert.rejects(BaseFile.open(join(folder, 'nowhere'), never), { code: 'invalid_request' })
+  await assert.rejects(BaseFile.open(folder, never), { code: 'invalid_request', message: /is no file/ })
   writeFileSync(path, '')
   await using empty = await BaseFile.open(path, never)
   assert.deepEqual(await empty.getMany(['a']), [undefined])

@@ -31,6 +31,10 @@ export class BaseFile implements ObjectTexts, AsyncDisposable {
     const handle = await open(path).catch((cause: unknown) => {
       throw new StowageError('invalid_request', `${quoted(path)} cannot be opened: ${(cause as Error).message}`, { cause })
     })
+    if (!(await handle.stat()).isFile()) {
+      await handle.close()
+      throw new StowageError('invalid_request', `${quoted(path)} is no file; a base is looked up in any order, so it must be one`)
+    }
     const file = new BaseFile(handle)
     try {
       await file.#index(path, signal)
