@@ -20,10 +20,10 @@ const READ_BYTES_MAX = 500_000
 
 const EARLY: Omit<Bound, 'code'> = { grownMb: 32, tookMs: 10_000 }
 /**
- * What is inflated is garbage as soon as it is scanned, and V8 lets 64 MB of external memory come together before it collects any: a third of
+ * What is inflated is garbage as soon as it is scanned, and V8 lets 64 MB of external memory come together before it collects any: half of
  * what the bombs inflate to shows that none is kept.
  */
-const GZIP: Omit<Bound, 'code'> = { grownMb: BOMB_INFLATED_MB / 3, tookMs: 60_000 }
+const GZIP: Omit<Bound, 'code'> = { grownMb: BOMB_INFLATED_MB / 2, tookMs: 60_000 }
 
 const BOUNDS: Record<string, Bound> = {
   'empty parts': { code: 'invalid_multipart', ...EARLY },

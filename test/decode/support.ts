@@ -71,7 +71,7 @@ export interface Part {
 }
 
 /** The limit of inflated bytes that the hostile uploads run against. */
-export const BOMB_INFLATED_MB = 384
+export const BOMB_INFLATED_MB = 256
 
 export const FORM_TYPE: string = `multipart/form-data; boundary=${BOUNDARY}`
 

@@ -8,7 +8,7 @@ import { issueToken } from '../../src/access/token-store.ts'
 import { describeFailure, exitCodeOf, FindingsError } from '../../src/cli/exit.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { startServer, stowage } from '../cli/command.ts'
-import { fillFolder } from './damaged-folder.ts'
+import { fillFolder } from '../crash/damaged-folder.ts'
 
 /* What the command does with a folder in which something is missing, or that another process holds: it says why, and touches nothing. */
 

@@ -6,7 +6,7 @@ import { CommanderError } from 'commander'
 import { claimAuthorize, type Principal } from '../../src/access/access.ts'
 import { accessFromFolder, listTokens } from '../../src/access/token-store.ts'
 import { createProgram } from '../../src/cli/program.ts'
-import { newDataFolder, stowage } from './command.ts'
+import { newDataFolder, stowage } from '../cli/command.ts'
 
 async function principalOf(folder: string, token: string): Promise<Principal | undefined> {
   const headers = new Headers({ authorization: `Bearer ${token}` })
