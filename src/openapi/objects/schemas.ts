@@ -90,7 +90,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     type: 'array',
     minItems: 2,
     prefixItems: [
-      { type: 'string', description: 'The id of the base, which the project must hold.' },
+      { type: 'string', ...schemaRef('ObjectId'), description: 'The id of the base, which the project must hold.' },
       { type: 'integer', minimum: 0, maximum: 4_294_967_295, description: 'The CRC-32 (RFC 1952) of the text of the object that the delta makes, in UTF-8.' },
     ],
     items: { oneOf: [{ type: 'integer' }, { type: 'string' }] },

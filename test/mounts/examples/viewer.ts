@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto'
 import { createServer, type Server } from 'node:http'
-import { dirname } from 'node:path'
+import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import express from 'express'
 import { claimAuthorize, createObjectService, type ObjectService, type Principal } from 'stowage'
@@ -20,9 +20,8 @@ const signedIn = (req: express.Request): Principal | undefined => sessions.get(/
 const app = express()
 app.use('/models', expressMount(service))
 
-const client = dirname(fileURLToPath(import.meta.resolve('stowage/client')))
-app.use('/stowage/client', express.static(client))
-app.get('/stowage/errors.js', (_req, res) => res.sendFile('errors.js', { root: dirname(client) }))
+const modules = dirname(dirname(fileURLToPath(import.meta.resolve('stowage/client'))))
+for (const module of ['client', 'delta', 'errors.js']) app.use(`/stowage/${module}`, express.static(join(modules, module)))
 
 app.get('/', (_req, res) => res.sendFile('viewer.html', { root: import.meta.dirname }))
 app.post('/sign-in', express.json(), (req, res) => {
