@@ -1,4 +1,5 @@
 import { readFile } from 'node:fs/promises'
+import { setFlagsFromString } from 'node:v8'
 import { type Command, Option } from 'commander'
 import { ClientError, type ClientOptions, createClient, type Project } from '../../client/index.ts'
 import { openAccess } from '../../access/open.ts'
@@ -8,6 +9,12 @@ import { StoppedError } from '../exit.ts'
 import { folderName } from '../options.ts'
 import { signalToStop } from '../signals.ts'
 import { withExistingStorage } from '../storage.ts'
+
+/**
+ * How much the heap may grow by, in percent, from one full collection to the next. Texts pass through by the gigabyte, and of a command that runs beside
+ * other programs nobody wants it to keep three times what it uses: at 60 a second version of a million objects took 259 MB instead of 368, in the same time.
+ */
+const HEAP_GROWING_PERCENT = 60
 
 /** Where the objects are, as all commands of the client take it. */
 export interface ConnectOptions {
@@ -51,6 +58,7 @@ export async function withProject(
   const { project: projectId, data, url } = options
   if (projectId === undefined) return command.error('--project is missing: name the project, or set STOWAGE_PROJECT')
   if (data === undefined && url === undefined) return command.error('--url is missing: give the address of the service, or set STOWAGE_URL; --data <folder> takes a folder of this machine instead')
+  setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
   const stop = new AbortController()
   void signalToStop().then((signal) => stop.abort(new StoppedError(signal)))
   const run = async (where: ClientOptions, address: string): Promise<void> => {
