@@ -3,10 +3,7 @@ import type { ObjectSelector } from './object/graph-store.ts'
 import { checkObjectId } from './object/id.ts'
 import { IdSet } from './object/id-set.ts'
 import { inspectBatches } from './object/inspect.ts'
-import { type ObjectRecord, toObjectRecords } from './object/line.ts'
-
-const TAB = 0x09
-const LF = 0x0a
+import { linePartsOf, type ObjectRecord, toObjectRecords } from './object/line.ts'
 
 /** The JSON text of one object, `undefined` when it is not held. */
 export async function readObject(store: ObjectSelector, projectId: string, objectId: string, signal: AbortSignal): Promise<Uint8Array | undefined> {
@@ -35,11 +32,7 @@ async function* elementsOf(lines: AsyncIterable<Uint8Array>): AsyncGenerator<rea
   let index = 0
   for await (const buffer of lines) {
     const elements: Element[] = []
-    for (let start = 0; start < buffer.length;) {
-      const end = buffer.indexOf(LF, start)
-      elements.push({ bytes: buffer.subarray(buffer.indexOf(TAB, start) + 1, end), part: 0, index: index++ })
-      start = end + 1
-    }
+    for (const { json } of linePartsOf(buffer)) elements.push({ bytes: json, part: 0, index: index++ })
     yield elements
   }
 }

@@ -6,10 +6,9 @@ import type { Element } from './object/element.ts'
 import type { ObjectSelector } from './object/graph-store.ts'
 import { checkObjectId, quoted } from './object/id.ts'
 import { IdSet } from './object/id-set.ts'
+import { type LineParts, linePartsOf } from './object/line.ts'
 
 const ARRAY_OPEN = 0x5b
-const TAB = 0x09
-const LF = 0x0a
 /** Bases that are read together. */
 const BASES_AT_ONCE = 64
 
@@ -63,29 +62,22 @@ class Undoing {
     if (waiting.size === 0) return
     for await (const { id, json } of this.#bases(waiting)) {
       this.#baseBytes = this.#counted(this.#baseBytes, json.length, 'what the deltas of the upload are based on')
-      for (const one of waiting.get(id) ?? []) yield [this.#made(one, json)]
-      waiting.delete(id)
+      const baseId = id.toString('utf8')
+      for (const one of waiting.get(baseId) ?? []) yield [this.#made(one, json)]
+      waiting.delete(baseId)
     }
     for (const [{ element, delta }] of waiting.values()) {
       throw new StowageError('base_mismatch', `the base ${quoted(delta.baseId)} of a delta is not held; send the object whole (${placeOf(element)})`)
     }
   }
 
-  async *#bases(waiting: ReadonlyMap<string, readonly Waiting[]>): AsyncGenerator<{ readonly id: string; readonly json: Uint8Array }> {
+  async *#bases(waiting: ReadonlyMap<string, readonly Waiting[]>): AsyncGenerator<LineParts> {
     const { store, projectId, signal } = this.#options
     const ids = new IdSet(waiting.size)
     for (const id of waiting.keys()) ids.add(checkObjectId(id))
     const selection = await store.select(projectId, ids, { signal })
     try {
-      for await (const lines of selection.lines({ signal })) {
-        const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength)
-        for (let start = 0; start < bytes.length; ) {
-          const tab = bytes.indexOf(TAB, start)
-          const end = bytes.indexOf(LF, tab)
-          yield { id: bytes.toString('utf8', start, tab), json: bytes.subarray(tab + 1, end) }
-          start = end + 1
-        }
-      }
+      for await (const lines of selection.lines({ signal })) yield* linePartsOf(lines)
     } finally {
       selection.release()
     }

@@ -1,5 +1,8 @@
 import type { ObjectBatch } from './batch.ts'
 
+const TAB = 0x09
+const LF = 0x0a
+
 /** One object as a host's own store sees it. */
 export interface ObjectRecord {
   /** 1 to 512 bytes of UTF-8, free of control characters; the same as the member `id` of the text. */
@@ -29,6 +32,23 @@ export function toObjectRecords(batch: ObjectBatch): ObjectRecord[] {
     start = end
   }
   return records
+}
+
+/** The two parts of a line `<id> TAB <json> LF`, as views. */
+export interface LineParts {
+  readonly id: Buffer
+  readonly json: Buffer
+}
+
+/** Whole lines, one after the other. */
+export function* linePartsOf(lines: Uint8Array): Generator<LineParts, void, undefined> {
+  const bytes = asBuffer(lines)
+  for (let start = 0; start < bytes.length; ) {
+    const tab = bytes.indexOf(TAB, start)
+    const end = bytes.indexOf(LF, tab)
+    yield { id: bytes.subarray(start, tab), json: bytes.subarray(tab + 1, end) }
+    start = end + 1
+  }
 }
 
 function namesBetween(names: Buffer, nameEnds: Uint32Array, first: number, after: number): Set<string> {

@@ -1,13 +1,11 @@
 import type { AnswerBuffers } from '../../answer-memory.ts'
+import { linePartsOf } from '../../object/line.ts'
 import { Bitmap } from '../pack/bitmap.ts'
 import type { Pack, PackCatalog, ProjectView } from '../pack/pack-catalog.ts'
 import { type PackTables, tableEntry } from '../pack/pack-format.ts'
 import { type Segment, segmentsOf } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 import type { ObjectLocation } from '../records/records.ts'
-
-const TAB = 0x09
-const LF = 0x0a
 
 /** An object of a pack whose tables are there. */
 export interface PlacedObject {
@@ -34,13 +32,7 @@ export function lineBytesOf({ tables, ordinal }: PlacedObject): number {
 export async function readTexts(reader: SegmentReader, objects: readonly PlacedObject[], reading: { readonly signal: AbortSignal; readonly buffers: AnswerBuffers }): Promise<ReadonlyMap<string, Uint8Array>> {
   const texts = new Map<string, Uint8Array>()
   for await (const lines of reader.lines([...segmentsByPack(objects)], reading)) {
-    const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength)
-    for (let start = 0; start < bytes.length; ) {
-      const tab = bytes.indexOf(TAB, start)
-      const end = bytes.indexOf(LF, tab)
-      texts.set(bytes.toString('latin1', start, tab), bytes.subarray(tab + 1, end))
-      start = end + 1
-    }
+    for (const { id, json } of linePartsOf(lines)) texts.set(id.toString('latin1'), json)
   }
   return texts
 }
