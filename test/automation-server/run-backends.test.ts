@@ -2,7 +2,7 @@ import { suite, type TestContext } from 'node:test'
 import { httpRunBackend, type RunBackend } from '../../src/automation/index.ts'
 import type { RunStart } from '../../src/automation-server/index.ts'
 import { runBackendSuite, type RunUnderTest } from '../automation/run-backend-suite.ts'
-import { automated, definition, type Fixture, inProcess, uploadObjects } from './support.ts'
+import { automated, definition, type Fixture, heldRun, uploadObjects } from './support.ts'
 
 const ARTIFACT_BYTES_MAX = 200_000
 
@@ -12,14 +12,7 @@ suite('where runs report', () => {
 })
 
 async function opened(t: TestContext, backendOf: (start: RunStart, fixture: Fixture) => RunBackend): Promise<RunUnderTest> {
-  let started: (start: RunStart) => void = () => undefined
-  const starting = new Promise<RunStart>((resolve) => {
-    started = resolve
-  })
-  const executor = inProcess(async (start, stopped) => {
-    started(start)
-    await stopped
-  })
+  const { executor, starting } = heldRun()
   const fixture = automated(t, { functions: [definition(executor)], limits: { artifactBytesMax: ARTIFACT_BYTES_MAX } })
   const { service, extension } = fixture
   const [projectId, rootObjectId] = ['p', 'a'.repeat(32)]

@@ -92,8 +92,8 @@ export interface RunningFixture extends Fixture {
   readonly report: (report: RunReport) => Promise<void>
 }
 
-/** A run that goes on until the test ends. */
-export async function running(t: TestContext, options: FixtureOptions = {}): Promise<RunningFixture> {
+/** An executor whose run goes on until it is stopped, and how that run was started. */
+export function heldRun(): { readonly executor: RunExecutor; readonly starting: Promise<RunStart> } {
   let started: (start: RunStart) => void = () => undefined
   const starting = new Promise<RunStart>((resolve) => {
     started = resolve
@@ -102,6 +102,12 @@ export async function running(t: TestContext, options: FixtureOptions = {}): Pro
     started(start)
     await stopped
   })
+  return { executor, starting }
+}
+
+/** A run that goes on until the test ends. */
+export async function running(t: TestContext, options: FixtureOptions = {}): Promise<RunningFixture> {
+  const { executor, starting } = heldRun()
   const fixture = automated(t, { functions: [definition(executor)], ...options })
   const { modelId } = await withVersion(fixture)
   const project = fixture.extension.project('p')

@@ -22,14 +22,19 @@ export class Children {
   }
 }
 
+/** Places of the two lists that are looked at between two breaths. */
+const PLACES_PER_BREATH = 512
+
 /**
  * Which child of an older object a child of the newer one stands for, where they differ: those that stand between the same neighbours, in their order.
- * A guess, by which nothing can become wrong. Linear in the number of children.
+ * A guess, by which nothing can become wrong. Linear in the number of children, of which there can be hundreds of thousands: `undefined` comes every few
+ * milliseconds, so that others can go on.
  */
-export function* changedChildren(older: Children, newer: Children): Generator<readonly [newerId: Uint8Array, olderId: Uint8Array]> {
+export function* changedChildren(older: Children, newer: Children): Generator<readonly [newerId: Uint8Array, olderId: Uint8Array] | undefined> {
   let i = 0
   let j = 0
-  while (i < older.length && j < newer.length) {
+  for (let places = 1; i < older.length && j < newer.length; places++) {
+    if (places % PLACES_PER_BREATH === 0) yield undefined
     const { replaced, taken, put } = nextMeeting(older, i, newer, j)
     for (let k = 0; k < replaced; k++) yield [newer.idAt(j + k), older.idAt(i + k)]
     i += replaced + taken

@@ -72,7 +72,7 @@ export class DeltaWalk {
     this.#left.get(newer.sequence)?.wanted.delete(newer.ordinal)
     const roots = { newer: await this.#place(newer), older: await this.#place(older) }
     for (let pairs: readonly Pair[] = [roots]; pairs.length > 0; pairs = await this.#nextPairs(signal)) {
-      for (const pair of pairs) this.#addChildren(pair)
+      for (const pair of pairs) await this.#addChildren(pair, signal)
       for (const group of this.#inGroups(pairs)) yield await this.#encodeAll(group, signal)
     }
   }
@@ -146,10 +146,11 @@ export class DeltaWalk {
     return placeObject(this.#parts.catalog, this.#difference.project, location)
   }
 
-  #addChildren({ newer, older }: Pair): void {
-    for (const [newerId, olderId] of changedChildren(new Children(older.tables, older.ordinal), new Children(newer.tables, newer.ordinal))) {
+  async #addChildren({ newer, older }: Pair, signal: AbortSignal): Promise<void> {
+    for (const changed of changedChildren(new Children(older.tables, older.ordinal), new Children(newer.tables, newer.ordinal))) {
       if (this.#waiting.length === PAIRS_MAX) return
-      this.#waiting.push([Uint8Array.from(newerId), Uint8Array.from(olderId)])
+      if (changed === undefined) await this.#breathe(signal)
+      else this.#waiting.push([Uint8Array.from(changed[0]), Uint8Array.from(changed[1])])
     }
   }
 }
