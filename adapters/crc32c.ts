@@ -21,8 +21,14 @@ export function crc32c(bytes: Uint8Array): number {
   for (const end = bytes.length - SLICES; at <= end; at += SLICES) {
     crc ^= bytes[at] | (bytes[at + 1] << 8) | (bytes[at + 2] << 16) | (bytes[at + 3] << 24)
     crc =
-      TABLE[1_792 + (crc & 255)] ^ TABLE[1_536 + ((crc >>> 8) & 255)] ^ TABLE[1_280 + ((crc >>> 16) & 255)] ^ TABLE[1_024 + (crc >>> 24)] ^
-      TABLE[768 + bytes[at + 4]] ^ TABLE[512 + bytes[at + 5]] ^ TABLE[256 + bytes[at + 6]] ^ TABLE[bytes[at + 7]]
+      TABLE[1_792 + (crc & 255)] ^
+      TABLE[1_536 + ((crc >>> 8) & 255)] ^
+      TABLE[1_280 + ((crc >>> 16) & 255)] ^
+      TABLE[1_024 + (crc >>> 24)] ^
+      TABLE[768 + bytes[at + 4]] ^
+      TABLE[512 + bytes[at + 5]] ^
+      TABLE[256 + bytes[at + 6]] ^
+      TABLE[bytes[at + 7]]
   }
   for (; at < bytes.length; at++) crc = TABLE[(crc ^ bytes[at]) & 255] ^ (crc >>> 8)
   return ~crc >>> 0

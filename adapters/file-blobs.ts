@@ -127,7 +127,12 @@ function fileOf({ root }: FilesPart, name: string): string {
   return `${join(root, ...name.split('/'))}${BLOB_SUFFIX}`
 }
 
-async function writeBlob(part: FilesPart, name: string, content: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<{ size: number }> {
+async function writeBlob(
+  part: FilesPart,
+  name: string,
+  content: AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+): Promise<{ size: number }> {
   const temporary = join(part.incoming, randomBytes(16).toString('hex'))
   try {
     const size = await writeFile(part, temporary, content)
@@ -154,7 +159,10 @@ async function writeFile(part: FilesPart, path: string, content: AsyncIterable<U
       await writeAll(file, buffer)
       size += buffer.length
     }
-    await poisoning(part.health, part.syncs.run(() => part.syncFile(file)))
+    await poisoning(
+      part.health,
+      part.syncs.run(() => part.syncFile(file)),
+    )
     return size
   } finally {
     await file.close()
@@ -162,7 +170,7 @@ async function writeFile(part: FilesPart, path: string, content: AsyncIterable<U
 }
 
 async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
-  for (let from = 0; from < bytes.length; ) from += (await file.write(bytes, from)).bytesWritten
+  for (let from = 0; from < bytes.length;) from += (await file.write(bytes, from)).bytesWritten
 }
 
 /** A link, unlike a rename, never replaces what bears the name already. */
@@ -197,7 +205,7 @@ async function readExactly(name: string, descriptor: number, start: number, end:
   // Where nothing is read, the end of the file shows only by its size.
   if (start === end) checkInsideBlob(name, end, (await statFile(descriptor)).size)
   const bytes = Buffer.allocUnsafeSlow(end - start)
-  for (let filled = 0; filled < bytes.length; ) {
+  for (let filled = 0; filled < bytes.length;) {
     const { bytesRead } = await readFile(descriptor, bytes, filled, bytes.length - filled, start + filled)
     if (bytesRead === 0) checkInsideBlob(name, end, start + filled)
     filled += bytesRead

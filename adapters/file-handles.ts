@@ -66,7 +66,10 @@ export class FileHandles {
 }
 
 async function failed(opening: Promise<unknown>): Promise<boolean> {
-  return opening.then(() => false, () => true)
+  return opening.then(
+    () => false,
+    () => true,
+  )
 }
 
 async function closeEntry(entry: Entry): Promise<void> {

@@ -7,7 +7,11 @@ import type { BlobInfo } from '../src/storage/backend.ts'
 const BATCH_FILES = 256
 
 /** The files below `root` whose name starts with `prefix` and ends with `suffix` (which the names that are told lack), in batches that are never empty. */
-export async function* listFiles(root: string, prefix: string, suffix: string): AsyncGenerator<readonly BlobInfo[], void, void> {
+export async function* listFiles(
+  root: string,
+  prefix: string,
+  suffix: string,
+): AsyncGenerator<readonly BlobInfo[], void, void> {
   const folder = prefix.slice(0, prefix.lastIndexOf('/') + 1)
   let names: string[] = []
   for await (const name of namesIn(root, folder, prefix, suffix)) {
@@ -22,12 +26,18 @@ export async function* listFiles(root: string, prefix: string, suffix: string): 
 }
 
 /** Goes down only where the prefix allows it. `folder` is empty or ends with a slash. */
-async function* namesIn(root: string, folder: string, prefix: string, suffix: string): AsyncGenerator<string, void, void> {
+async function* namesIn(
+  root: string,
+  folder: string,
+  prefix: string,
+  suffix: string,
+): AsyncGenerator<string, void, void> {
   const entries = await openFolder(join(root, ...folder.split('/')))
   if (!entries) return
   for await (const entry of entries) {
     const name = `${folder}${entry.name}`
-    if (entry.isDirectory() && (name.startsWith(prefix) || prefix.startsWith(`${name}/`))) yield* namesIn(root, `${name}/`, prefix, suffix)
+    if (entry.isDirectory() && (name.startsWith(prefix) || prefix.startsWith(`${name}/`)))
+      yield* namesIn(root, `${name}/`, prefix, suffix)
     const blobName = name.slice(0, -suffix.length)
     if (entry.isFile() && name.endsWith(suffix) && blobName.startsWith(prefix)) yield blobName
   }

@@ -38,8 +38,14 @@ export function filesystemBackend(options: FilesystemBackendOptions): StorageBac
   // A host that changes its working folder later means the same data.
   const pinned = { ...options, path: resolve(options.path) }
   const folder = new SharedFolder(() => openFilesystemFolder(pinned))
-  const records = new LevelRecords(async () => (await folder.use('records')).records, () => folder.release('records'))
-  const blobs = new FileBlobs(async () => (await folder.use('blobs')).files, () => folder.release('blobs'))
+  const records = new LevelRecords(
+    async () => (await folder.use('records')).records,
+    () => folder.release('records'),
+  )
+  const blobs = new FileBlobs(
+    async () => (await folder.use('blobs')).files,
+    () => folder.release('blobs'),
+  )
   return {
     records,
     blobs,
@@ -53,7 +59,12 @@ export function filesystemBackend(options: FilesystemBackendOptions): StorageBac
   }
 }
 
-function openFilesystemFolder({ path, diskReserveBytes, unsafeNoSync = false, salvage }: FilesystemBackendOptions): Promise<OpenFolder<FilesystemContent>> {
+function openFilesystemFolder({
+  path,
+  diskReserveBytes,
+  unsafeNoSync = false,
+  salvage,
+}: FilesystemBackendOptions): Promise<OpenFolder<FilesystemContent>> {
   return openDataFolder<FilesystemContent>({
     path,
     kind: 'filesystem',
@@ -69,7 +80,10 @@ function openFilesystemFolder({ path, diskReserveBytes, unsafeNoSync = false, sa
         throw error
       }
       const [health, syncs, sync] = [new Health(path, diskReserveBytes), new Slots(SYNCS_MAX), !unsafeNoSync]
-      return { records: { database, writer: new LevelWriter(database, { health, syncs, sync }) }, files: filesPart(path, health, syncs, sync) }
+      return {
+        records: { database, writer: new LevelWriter(database, { health, syncs, sync }) },
+        files: filesPart(path, health, syncs, sync),
+      }
     },
     close: ({ records }) => closeDatabase(records.database),
   })

@@ -39,10 +39,13 @@ export class Health {
   async #checkSpace(neededBytes: number): Promise<void> {
     this.check()
     const nowMs = performance.now()
-    if (!this.#space || nowMs - this.#space.lookedAtMs > SPACE_LOOK_MS) this.#space = { lookedAtMs: nowMs, freeBytes: freeBytes(this.#path) }
+    if (!this.#space || nowMs - this.#space.lookedAtMs > SPACE_LOOK_MS)
+      this.#space = { lookedAtMs: nowMs, freeBytes: freeBytes(this.#path) }
     const free = await this.#space.freeBytes
     if (free >= neededBytes) return
-    throw Object.assign(new Error(`${free} bytes are free where ${neededBytes} must stay free for the database`), { code: 'ENOSPC' })
+    throw Object.assign(new Error(`${free} bytes are free where ${neededBytes} must stay free for the database`), {
+      code: 'ENOSPC',
+    })
   }
 }
 

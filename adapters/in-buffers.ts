@@ -2,11 +2,14 @@
  * The bytes of `content` in buffers of `bytes` each, the last one shorter and never empty. It is one buffer that is filled again: whoever asks for
  * the next has finished with this one. So memory is bounded whatever the chunks are, and tiny chunks cost no call each.
  */
-export async function* inBuffers(content: AsyncIterable<Uint8Array>, bytes: number): AsyncGenerator<Uint8Array, void, void> {
+export async function* inBuffers(
+  content: AsyncIterable<Uint8Array>,
+  bytes: number,
+): AsyncGenerator<Uint8Array, void, void> {
   const buffer = Buffer.allocUnsafeSlow(bytes)
   let filled = 0
   for await (const chunk of content) {
-    for (let from = 0; from < chunk.length; ) {
+    for (let from = 0; from < chunk.length;) {
       const taken = Math.min(chunk.length - from, bytes - filled)
       buffer.set(chunk.subarray(from, from + taken), filled)
       from += taken

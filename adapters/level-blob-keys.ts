@@ -50,7 +50,10 @@ export function pendingKey(id: Uint8Array): Uint8Array {
   return Buffer.concat([Buffer.from('p'), id])
 }
 
-export const PENDING_RANGE: { readonly gte: Uint8Array; readonly lt: Uint8Array } = { gte: Buffer.from('p'), lt: Buffer.from('q') }
+export const PENDING_RANGE: { readonly gte: Uint8Array; readonly lt: Uint8Array } = {
+  gte: Buffer.from('p'),
+  lt: Buffer.from('q'),
+}
 
 export function idOfPending(key: Uint8Array): Uint8Array {
   return key.subarray(1)

@@ -7,7 +7,17 @@ import { Gate } from './gate.ts'
 import type { Health } from './health.ts'
 import { inBuffers } from './in-buffers.ts'
 import {
-  CHUNK_BYTES, chunkKey, chunkKeys, decodeMark, encodeMark, idOfPending, nameKey, nameOfKey, newBlobId, PENDING_RANGE, pendingKey,
+  CHUNK_BYTES,
+  chunkKey,
+  chunkKeys,
+  decodeMark,
+  encodeMark,
+  idOfPending,
+  nameKey,
+  nameOfKey,
+  newBlobId,
+  PENDING_RANGE,
+  pendingKey,
 } from './level-blob-keys.ts'
 import type { BlobMark } from './level-blob-keys.ts'
 import type { LevelDatabase } from './level-database.ts'
@@ -72,7 +82,8 @@ export class LevelBlobs implements BlobStore {
     return this.#gate.pass(undefined, async () => {
       for (const name of names) checkBlobName(name)
       const { writer } = await this.#open()
-      for (let from = 0; from < names.length; from += REMOVE_STEP) await removeStep(writer, names.slice(from, from + REMOVE_STEP))
+      for (let from = 0; from < names.length; from += REMOVE_STEP)
+        await removeStep(writer, names.slice(from, from + REMOVE_STEP))
     })
   }
 
@@ -80,7 +91,10 @@ export class LevelBlobs implements BlobStore {
     this.#gate.check(signal)
     checkBlobPrefix(prefix)
     const { database } = await this.#gate.pass(signal, this.#open)
-    const iterator = database.iterator({ gte: nameKey(prefix), lt: Buffer.concat([nameKey(prefix), Buffer.from([0xff])]) })
+    const iterator = database.iterator({
+      gte: nameKey(prefix),
+      lt: Buffer.concat([nameKey(prefix), Buffer.from([0xff])]),
+    })
     try {
       for (;;) {
         const batch = await this.#gate.pass(signal, () => passErrno(iterator.nextv(LIST_BATCH_ENTRIES)))
@@ -106,7 +120,12 @@ export async function removeLeftovers(database: LevelDatabase): Promise<void> {
   }
 }
 
-async function putChunks(part: BlobsPart, name: string, content: AsyncIterable<Uint8Array>, signal: AbortSignal | undefined): Promise<{ size: number }> {
+async function putChunks(
+  part: BlobsPart,
+  name: string,
+  content: AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+): Promise<{ size: number }> {
   const id = newBlobId()
   let [size, chunks] = [0, 0]
   let rest: Uint8Array = new Uint8Array(0)
@@ -129,29 +148,47 @@ async function putChunks(part: BlobsPart, name: string, content: AsyncIterable<U
   }
 }
 
-async function writeChunks(writer: LevelWriter, id: Uint8Array, index: number, bytes: Uint8Array, signal: AbortSignal | undefined): Promise<void> {
-  await writer.run({
-    reads: [],
-    bytes: bytes.length,
-    apply: (view) => {
-      if (index === 0) view.put(pendingKey(id), new Uint8Array(0))
-      for (const [at, chunk] of chunksOf(bytes).entries()) view.put(chunkKey(id, index + at), chunk)
+async function writeChunks(
+  writer: LevelWriter,
+  id: Uint8Array,
+  index: number,
+  bytes: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<void> {
+  await writer.run(
+    {
+      reads: [],
+      bytes: bytes.length,
+      apply: (view) => {
+        if (index === 0) view.put(pendingKey(id), new Uint8Array(0))
+        for (const [at, chunk] of chunksOf(bytes).entries()) view.put(chunkKey(id, index + at), chunk)
+      },
     },
-  }, signal)
+    signal,
+  )
 }
 
-async function publish(writer: LevelWriter, name: string, mark: BlobMark, rest: Uint8Array, signal: AbortSignal | undefined): Promise<void> {
+async function publish(
+  writer: LevelWriter,
+  name: string,
+  mark: BlobMark,
+  rest: Uint8Array,
+  signal: AbortSignal | undefined,
+): Promise<void> {
   const written = (mark.size - rest.length) / CHUNK_BYTES
-  await writer.run({
-    reads: [nameKey(name)],
-    bytes: rest.length,
-    apply: (view) => {
-      if (view.get(nameKey(name))) throw new BlobExistsError(name)
-      for (const [at, chunk] of chunksOf(rest).entries()) view.put(chunkKey(mark.id, written + at), chunk)
-      view.put(nameKey(name), encodeMark(mark))
-      if (written > 0) view.remove(pendingKey(mark.id))
+  await writer.run(
+    {
+      reads: [nameKey(name)],
+      bytes: rest.length,
+      apply: (view) => {
+        if (view.get(nameKey(name))) throw new BlobExistsError(name)
+        for (const [at, chunk] of chunksOf(rest).entries()) view.put(chunkKey(mark.id, written + at), chunk)
+        view.put(nameKey(name), encodeMark(mark))
+        if (written > 0) view.remove(pendingKey(mark.id))
+      },
     },
-  }, signal)
+    signal,
+  )
 }
 
 /** After a put that failed. Where this fails too, the next opening does it. */
@@ -180,7 +217,12 @@ async function removeStep(writer: LevelWriter, names: readonly string[]): Promis
 }
 
 async function readChunks(
-  database: LevelDatabase, name: string, { id }: BlobMark, start: number, end: number, signal: AbortSignal | undefined,
+  database: LevelDatabase,
+  name: string,
+  { id }: BlobMark,
+  start: number,
+  end: number,
+  signal: AbortSignal | undefined,
 ): Promise<Uint8Array> {
   const bytes = Buffer.allocUnsafeSlow(end - start)
   const last = end > start ? Math.ceil(end / CHUNK_BYTES) : 0
@@ -188,7 +230,8 @@ async function readChunks(
     signal?.throwIfAborted()
     const keys = chunkKeys(id, index, Math.min(index + READ_CHUNKS, last))
     const chunks = await passErrno(database.getMany(keys, { fillCache: false } as never))
-    for (const [at, chunk] of chunks.entries()) copyChunk(bytes, (index + at) * CHUNK_BYTES - start, await presentChunk(database, name, chunk))
+    for (const [at, chunk] of chunks.entries())
+      copyChunk(bytes, (index + at) * CHUNK_BYTES - start, await presentChunk(database, name, chunk))
   }
   return bytes
 }
@@ -207,7 +250,9 @@ async function presentChunk(database: LevelDatabase, name: string, chunk: Uint8A
 }
 
 function chunksOf(bytes: Uint8Array): Uint8Array[] {
-  return Array.from({ length: Math.ceil(bytes.length / CHUNK_BYTES) }, (_, at) => bytes.subarray(at * CHUNK_BYTES, (at + 1) * CHUNK_BYTES))
+  return Array.from({ length: Math.ceil(bytes.length / CHUNK_BYTES) }, (_, at) =>
+    bytes.subarray(at * CHUNK_BYTES, (at + 1) * CHUNK_BYTES),
+  )
 }
 
 function infoOf(name: string, value: Uint8Array): BlobInfo {

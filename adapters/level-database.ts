@@ -15,7 +15,13 @@ type NodeLevel = LevelDatabase & { compactRange(start: Uint8Array, end: Uint8Arr
  * reads of 3,000,000 records two to four times slower; a larger write buffer or cache made nothing faster. Ids hardly compress: without it, tables are 4 in
  * 100 larger, and can be verified.
  */
-const RECORDS_TUNING = { maxOpenFiles: 74, maxFileSize: 2_097_152, writeBufferSize: 2_097_152, cacheSize: 4_194_304, compression: false }
+const RECORDS_TUNING = {
+  maxOpenFiles: 74,
+  maxFileSize: 2_097_152,
+  writeBufferSize: 2_097_152,
+  cacheSize: 4_194_304,
+  compression: false,
+}
 
 /** Blob chunks are compressed already and lie in the order of writing: files of one write buffer each, which never have to be merged. */
 const BLOBS_TUNING = { ...RECORDS_TUNING, cacheSize: 1_048_576 }
@@ -44,7 +50,10 @@ export async function closeDatabase(database: LevelDatabase): Promise<void> {
   await writeClosedNote(database.location).catch(() => undefined)
 }
 
-async function openDatabase(path: string, { createIfMissing, salvage, ...tuning }: DatabaseOptions & typeof RECORDS_TUNING): Promise<LevelDatabase> {
+async function openDatabase(
+  path: string,
+  { createIfMissing, salvage, ...tuning }: DatabaseOptions & typeof RECORDS_TUNING,
+): Promise<LevelDatabase> {
   const isThere = salvage === undefined ? !createIfMissing : await salvageDatabase(path, salvage)
   if (isThere) await verifyDatabase(path)
   const settings = { ...tuning, createIfMissing: !isThere, keyEncoding: 'buffer', valueEncoding: 'buffer' }

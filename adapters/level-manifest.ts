@@ -10,7 +10,16 @@ export interface LiveFiles {
   readonly firstLog: number
 }
 
-const TAG = { comparator: 1, logNumber: 2, nextFile: 3, lastSequence: 4, compactPointer: 5, deletedFile: 6, newFile: 7, previousLog: 9 } as const
+const TAG = {
+  comparator: 1,
+  logNumber: 2,
+  nextFile: 3,
+  lastSequence: 4,
+  compactPointer: 5,
+  deletedFile: 6,
+  newFile: 7,
+  previousLog: 9,
+} as const
 
 /** Throws `RangeError` for what is no edit. */
 export function liveFiles(edits: readonly Uint8Array[]): LiveFiles {

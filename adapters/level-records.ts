@@ -1,5 +1,14 @@
 import { CORE_RECORD_LIMITS } from '../src/storage/backend.ts'
-import type { CallOptions, Change, CommitResult, Entry, Expectation, RangeBounds, RecordLimits, RecordStore } from '../src/storage/backend.ts'
+import type {
+  CallOptions,
+  Change,
+  CommitResult,
+  Entry,
+  Expectation,
+  RangeBounds,
+  RecordLimits,
+  RecordStore,
+} from '../src/storage/backend.ts'
 import { checkChange, checkEntries, checkKeys, checkRange } from '../src/storage/checks.ts'
 import { passErrno } from './errno.ts'
 import { Gate } from './gate.ts'
@@ -49,7 +58,13 @@ export class LevelRecords implements RecordStore {
     const { database } = await this.#gate.pass(signal, this.#open)
     // Zero bytes end LevelDB's bounds nowhere special, but an empty `gte` means "no bound" to it and an empty `lt` nothing at all.
     if (limit === 0 || lt.length === 0) return
-    const iterator = database.iterator({ ...(gte.length > 0 ? { gte } : {}), lt, limit, reverse, highWaterMarkBytes: RANGE_BATCH_BYTES })
+    const iterator = database.iterator({
+      ...(gte.length > 0 ? { gte } : {}),
+      lt,
+      limit,
+      reverse,
+      highWaterMarkBytes: RANGE_BATCH_BYTES,
+    })
     try {
       for (;;) {
         const batch = await this.#gate.pass(signal, () => passErrno(iterator.nextv(STEP_ENTRIES)))
@@ -69,7 +84,11 @@ export class LevelRecords implements RecordStore {
       for (const step of steps(entries)) {
         signal?.throwIfAborted()
         const reads = step.map((entry) => entry.key)
-        const job = { reads, bytes: bytesOf(step), apply: (view: WriteView) => step.map((entry) => insert(view, entry)) }
+        const job = {
+          reads,
+          bytes: bytesOf(step),
+          apply: (view: WriteView) => step.map((entry) => insert(view, entry)),
+        }
         found.push(...(await writer.run(job, signal)))
       }
       return found
@@ -98,7 +117,12 @@ function insert(view: WriteView, { key, value }: Entry): Uint8Array | undefined 
   return undefined
 }
 
-function commit(view: WriteView, put: readonly Entry[], remove: readonly Uint8Array[], expect: readonly Expectation[]): CommitResult {
+function commit(
+  view: WriteView,
+  put: readonly Entry[],
+  remove: readonly Uint8Array[],
+  expect: readonly Expectation[],
+): CommitResult {
   const conflicts = expect.flatMap(({ key, value }, at) => (sameBytes(view.get(key), value) ? [] : [at]))
   if (conflicts.length > 0) return { ok: false, conflicts }
   for (const { key, value } of put) view.put(key, value)

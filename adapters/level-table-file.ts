@@ -26,7 +26,8 @@ export function whyDamagedTable(table: Buffer, bytes: number): string | undefine
 }
 
 function verifyTable(table: Buffer, bytes: number): void {
-  if (table.length !== bytes || bytes < FOOTER_BYTES) throw new Error(`it has ${table.length} bytes instead of ${bytes}`)
+  if (table.length !== bytes || bytes < FOOTER_BYTES)
+    throw new Error(`it has ${table.length} bytes instead of ${bytes}`)
   const footerAt = bytes - FOOTER_BYTES
   const { metaIndex, index } = readFooter(table.subarray(footerAt))
   const blocks = table.subarray(0, footerAt)
@@ -74,7 +75,8 @@ function* spansIn(block: Buffer): Generator<Span> {
 function checkBlock(blocks: Buffer, { offset, bytes }: Span): void {
   const end = offset + bytes
   if (end + TRAILER_BYTES > blocks.length) throw new Error(`there is no block at byte ${offset}`)
-  if (blocks.readUInt32LE(end + 1) !== maskedCrc32c(blocks.subarray(offset, end + 1))) throw new Error(`the block at byte ${offset} does not match its CRC-32C`)
+  if (blocks.readUInt32LE(end + 1) !== maskedCrc32c(blocks.subarray(offset, end + 1)))
+    throw new Error(`the block at byte ${offset} does not match its CRC-32C`)
 }
 
 function isCompressed(blocks: Buffer, { offset, bytes }: Span): boolean {

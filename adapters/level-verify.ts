@@ -28,7 +28,10 @@ type ClosedLengths = Readonly<Record<string, number>>
 export async function verifyDatabase(path: string): Promise<void> {
   for await (const { name, why } of damagedFiles(path)) {
     const file = join(basename(path), name)
-    throw new DataFolderError('FOLDER_DAMAGED', `${file} in the data folder ${dirname(path)} is damaged: ${why}; "stowage reindex" saves what can be saved`)
+    throw new DataFolderError(
+      'FOLDER_DAMAGED',
+      `${file} in the data folder ${dirname(path)} is damaged: ${why}; "stowage reindex" saves what can be saved`,
+    )
   }
 }
 
@@ -114,8 +117,10 @@ async function readIfThere(path: string): Promise<Buffer | undefined> {
 
 /** What was cut short at the end, behind what is known to have been whole, is no damage. */
 function whyDamaged({ isDamaged, goesOn, wholeBytes }: ScannedLog, closedBytes: number = 0): string | undefined {
-  if (isDamaged && (goesOn || closedBytes === Infinity)) return `the record at byte ${wholeBytes} does not match its CRC-32C, and is not the last one`
-  if (closedBytes !== Infinity && wholeBytes < closedBytes) return `only ${wholeBytes} of the ${closedBytes} bytes that it had when it was closed are whole`
+  if (isDamaged && (goesOn || closedBytes === Infinity))
+    return `the record at byte ${wholeBytes} does not match its CRC-32C, and is not the last one`
+  if (closedBytes !== Infinity && wholeBytes < closedBytes)
+    return `only ${wholeBytes} of the ${closedBytes} bytes that it had when it was closed are whole`
   return undefined
 }
 

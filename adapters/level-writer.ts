@@ -42,7 +42,10 @@ export class LevelWriter {
   readonly #queue: QueuedJob[] = []
   #running = false
 
-  constructor(database: LevelDatabase, options: { readonly health: Health; readonly syncs: Slots; readonly sync: boolean }) {
+  constructor(
+    database: LevelDatabase,
+    options: { readonly health: Health; readonly syncs: Slots; readonly sync: boolean },
+  ) {
     this.#database = database
     this.#health = options.health
     this.#syncs = options.syncs

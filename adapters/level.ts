@@ -38,8 +38,14 @@ export function levelBackend(options: LevelBackendOptions): StorageBackend {
   // A host that changes its working folder later means the same data.
   const pinned = { ...options, path: resolve(options.path) }
   const folder = new SharedFolder(() => openLevelFolder(pinned))
-  const records = new LevelRecords(async () => (await folder.use('records')).records, () => folder.release('records'))
-  const blobs = new LevelBlobs(async () => (await folder.use('blobs')).blobs, () => folder.release('blobs'))
+  const records = new LevelRecords(
+    async () => (await folder.use('records')).records,
+    () => folder.release('records'),
+  )
+  const blobs = new LevelBlobs(
+    async () => (await folder.use('blobs')).blobs,
+    () => folder.release('blobs'),
+  )
   return {
     records,
     blobs,
@@ -53,7 +59,12 @@ export function levelBackend(options: LevelBackendOptions): StorageBackend {
   }
 }
 
-function openLevelFolder({ path, diskReserveBytes, unsafeNoSync = false, salvage }: LevelBackendOptions): Promise<OpenFolder<LevelContent>> {
+function openLevelFolder({
+  path,
+  diskReserveBytes,
+  unsafeNoSync = false,
+  salvage,
+}: LevelBackendOptions): Promise<OpenFolder<LevelContent>> {
   return openDataFolder<LevelContent>({
     path,
     kind: 'level',
@@ -68,7 +79,12 @@ function openLevelFolder({ path, diskReserveBytes, unsafeNoSync = false, salvage
   })
 }
 
-async function openContent(path: string, options: DatabaseOptions, health: Health, sync: boolean): Promise<LevelContent> {
+async function openContent(
+  path: string,
+  options: DatabaseOptions,
+  health: Health,
+  sync: boolean,
+): Promise<LevelContent> {
   const syncs = new Slots(SYNCS_MAX)
   const records = await openRecordsDatabase(join(path, 'records'), options)
   try {

@@ -1,10 +1,26 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { BlobExistsError, BlobNotFoundError, CORE_RECORD_LIMITS } from '../src/storage/backend.ts'
 import type {
-  BlobInfo, BlobStore, CallOptions, Change, CommitResult, Entry, RangeBounds, RecordLimits, RecordStore, StorageBackend,
+  BlobInfo,
+  BlobStore,
+  CallOptions,
+  Change,
+  CommitResult,
+  Entry,
+  RangeBounds,
+  RecordLimits,
+  RecordStore,
+  StorageBackend,
 } from '../src/storage/backend.ts'
 import {
-  checkBlobName, checkBlobPrefix, checkChange, checkEntries, checkInsideBlob, checkKeys, checkRange, checkReadRange,
+  checkBlobName,
+  checkBlobPrefix,
+  checkChange,
+  checkEntries,
+  checkInsideBlob,
+  checkKeys,
+  checkRange,
+  checkReadRange,
 } from '../src/storage/checks.ts'
 import { abortableContent, closeContent } from '../src/storage/content.ts'
 import { Gate } from './gate.ts'
@@ -69,7 +85,9 @@ class MemoryRecords implements RecordStore {
     return this.#gate.pass(signal, async () => {
       checkChange(change, this.limits)
       const { put = [], remove = [], expect = [] } = change
-      const conflicts = expect.flatMap(({ key, value }, at) => (this.#map.get(text(key)) === (value && text(value)) ? [] : [at]))
+      const conflicts = expect.flatMap(({ key, value }, at) =>
+        this.#map.get(text(key)) === (value && text(value)) ? [] : [at],
+      )
       if (conflicts.length > 0) return { ok: false, conflicts }
       for (const { key, value } of put) this.#map.set(text(key), text(value))
       for (const key of remove) this.#map.delete(text(key))

@@ -30,9 +30,16 @@ const AUTOMATIONS: readonly DemoAutomation[] = [
 export const FUNCTION_NAMES: readonly string[] = AUTOMATIONS.map(({ functionId }) => functionId)
 
 /** JSON of the automation API, below the project. Throws for an answer that is no success. */
-export async function askAutomation<T>(target: Target, path: string, method: 'GET' | 'POST' | 'PATCH' = 'GET', body?: object): Promise<T> {
+export async function askAutomation<T>(
+  target: Target,
+  path: string,
+  method: 'GET' | 'POST' | 'PATCH' = 'GET',
+  body?: object,
+): Promise<T> {
   const response = await fetch(`${target.url}/api/v1/projects/${target.projectId}/${path}`, {
-    method, headers: { Authorization: `Bearer ${target.token}`, 'Content-Type': 'application/json' }, ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+    method,
+    headers: { Authorization: `Bearer ${target.token}`, 'Content-Type': 'application/json' },
+    ...(body === undefined ? {} : { body: JSON.stringify(body) }),
   })
   const text = await response.text()
   if (!response.ok) throw new Error(`${method} ${path} answered ${response.status}: ${text.slice(0, 500)}`)
@@ -42,22 +49,37 @@ export async function askAutomation<T>(target: Target, path: string, method: 'GE
 /** Makes what is not there yet. The version comes last, so that the first start shows runs of the automations that wait for one. */
 export async function setUpAutomations(target: Target, rootObjectId: string): Promise<DemoAutomations> {
   let created = 0
-  const foundOr = async <T>(items: readonly T[], isIt: (item: T) => boolean, path: string, body: object): Promise<T> => {
+  const foundOr = async <T>(
+    items: readonly T[],
+    isIt: (item: T) => boolean,
+    path: string,
+    body: object,
+  ): Promise<T> => {
     const found = items.find(isIt)
     if (found === undefined) created += 1
     return found ?? askAutomation<T>(target, path, 'POST', body)
   }
-  const all = async <T>(path: string): Promise<readonly T[]> => (await askAutomation<Page<T>>(target, `${path}?limit=1000`)).items
-  const { id: modelId } = await foundOr(await all<Model>('models'), ({ name }) => name === MODEL_NAME, 'models', { name: MODEL_NAME })
+  const all = async <T>(path: string): Promise<readonly T[]> =>
+    (await askAutomation<Page<T>>(target, `${path}?limit=1000`)).items
+  const { id: modelId } = await foundOr(await all<Model>('models'), ({ name }) => name === MODEL_NAME, 'models', {
+    name: MODEL_NAME,
+  })
   const automationIds = new Map<string, string>()
   const known = await all<Automation>('automations')
   for (const automation of AUTOMATIONS) {
     const isIt = (one: Automation): boolean => one.modelId === modelId && one.functionId === automation.functionId
-    automationIds.set(automation.functionId, (await foundOr(known, isIt, 'automations', { ...automation, modelId, inputs: {} })).id)
+    automationIds.set(
+      automation.functionId,
+      (await foundOr(known, isIt, 'automations', { ...automation, modelId, inputs: {} })).id,
+    )
   }
   const versions = `models/${modelId}/versions`
   const isFirst = (version: Version): boolean => version.rootObjectId === rootObjectId && version.runId === null
-  const first = await foundOr(await all<Version>(versions), isFirst, versions, { rootObjectId, message: 'As it was uploaded', source: 'npm start' })
+  const first = await foundOr(await all<Version>(versions), isFirst, versions, {
+    rootObjectId,
+    message: 'As it was uploaded',
+    source: 'npm start',
+  })
   return { modelId, firstVersionId: first.id, automationIds, created }
 }
 

@@ -14,9 +14,17 @@ const POLL_MS = 100
 const FINAL: ReadonlySet<Run['status']> = new Set(['succeeded', 'failed', 'canceled', 'exception', 'timeout'])
 
 /** Throws `AssertionError` for the first thing that is not as it should be. */
-export async function tryAutomations(target: Target, demo: DemoAutomations, model: readonly ModelObject[]): Promise<void> {
-  const [checked, takenOff, renamed] = await Promise.all(['rule-checker', 'quantity-take-off', 'level-renamer'].map((functionId) => ran(target, demo, functionId)))
-  const elements = model.map(({ id, json }) => ({ id, ...(JSON.parse(json) as DemoElement) })).filter(({ applicationId, parameters }) => applicationId !== undefined && parameters !== undefined)
+export async function tryAutomations(
+  target: Target,
+  demo: DemoAutomations,
+  model: readonly ModelObject[],
+): Promise<void> {
+  const [checked, takenOff, renamed] = await Promise.all(
+    ['rule-checker', 'quantity-take-off', 'level-renamer'].map((functionId) => ran(target, demo, functionId)),
+  )
+  const elements = model
+    .map(({ id, json }) => ({ id, ...(JSON.parse(json) as DemoElement) }))
+    .filter(({ applicationId, parameters }) => applicationId !== undefined && parameters !== undefined)
   await assertChecked(target, checked, elements)
   await assertTakenOff(target, takenOff, elements.length)
   await assertRenamed(target, demo, renamed)
@@ -28,9 +36,17 @@ export async function trySignIn({ pagesUrl = '', signInUrl = '' }: RunningServer
   const { origin, pathname, searchParams } = new URL(signInUrl)
   const page = await (await fetch(signInUrl)).text()
   assert.ok(page.includes(searchParams.get('code') ?? ''))
-  const answer = await fetch(`${origin}${pathname}`, { method: 'POST', headers: { Origin: origin }, body: new URLSearchParams({ code: searchParams.get('code') ?? '' }), redirect: 'manual' })
+  const answer = await fetch(`${origin}${pathname}`, {
+    method: 'POST',
+    headers: { Origin: origin },
+    body: new URLSearchParams({ code: searchParams.get('code') ?? '' }),
+    redirect: 'manual',
+  })
   assert.equal(answer.status, 303)
-  const home = await fetch(pagesUrl, { headers: { Cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' }, redirect: 'manual' })
+  const home = await fetch(pagesUrl, {
+    headers: { Cookie: answer.headers.get('set-cookie')?.split(';')[0] ?? '' },
+    redirect: 'manual',
+  })
   assert.equal(home.status, 200)
   assert.match(await home.text(), /demo/)
   console.log('The link signs a browser in.')
@@ -43,8 +59,14 @@ interface DemoElement {
 }
 
 /** Starts the automation of a function by hand, on the version that was uploaded. */
-async function ran(target: Target, { automationIds, firstVersionId }: DemoAutomations, functionId: string): Promise<RunDetails> {
-  const { id } = await askAutomation<Run>(target, `automations/${automationIds.get(functionId)}/runs`, 'POST', { versionId: firstVersionId })
+async function ran(
+  target: Target,
+  { automationIds, firstVersionId }: DemoAutomations,
+  functionId: string,
+): Promise<RunDetails> {
+  const { id } = await askAutomation<Run>(target, `automations/${automationIds.get(functionId)}/runs`, 'POST', {
+    versionId: firstVersionId,
+  })
   return ended(target, id)
 }
 
@@ -56,30 +78,60 @@ async function ended(target: Target, runId: string): Promise<RunDetails> {
   throw new Error(`a run did not end within ${RUN_MS_MAX} ms`)
 }
 
-async function assertChecked(target: Target, { id, status, message }: RunDetails, elements: readonly (DemoElement & { readonly id: string })[]): Promise<void> {
-  const unrated = elements.filter(({ category, parameters }) => category === 'Wall' && typeof parameters?.['Fire Rating']?.value !== 'string')
+async function assertChecked(
+  target: Target,
+  { id, status, message }: RunDetails,
+  elements: readonly (DemoElement & { readonly id: string })[],
+): Promise<void> {
+  const unrated = elements.filter(
+    ({ category, parameters }) => category === 'Wall' && typeof parameters?.['Fire Rating']?.value !== 'string',
+  )
   const { items } = await askAutomation<Page<ObjectResult>>(target, `runs/${id}/results?limit=1000`)
   assert.equal(status, 'failed', message ?? '')
-  assert.deepEqual(new Set(items.flatMap(({ objectAppIds }) => Object.keys(objectAppIds))), new Set(unrated.map((wall) => wall.id)))
+  assert.deepEqual(
+    new Set(items.flatMap(({ objectAppIds }) => Object.keys(objectAppIds))),
+    new Set(unrated.map((wall) => wall.id)),
+  )
   assert.deepEqual([...new Set(items.map(({ level }) => level))], ['ERROR'])
   console.log(`The rule checker marked exactly the ${unrated.length} walls without a fire rating.`)
 }
 
-async function assertTakenOff(target: Target, { status, message, artifacts }: RunDetails, elements: number): Promise<void> {
+async function assertTakenOff(
+  target: Target,
+  { status, message, artifacts }: RunDetails,
+  elements: number,
+): Promise<void> {
   assert.deepEqual([status, artifacts.length], ['succeeded', 1], message ?? '')
-  const response = await fetch(`${target.url}/api/v1/projects/${target.projectId}/artifacts/${artifacts[0].id}`, { headers: { Authorization: `Bearer ${target.token}` } })
+  const response = await fetch(`${target.url}/api/v1/projects/${target.projectId}/artifacts/${artifacts[0].id}`, {
+    headers: { Authorization: `Bearer ${target.token}` },
+  })
   assert.match(response.headers.get('content-disposition') ?? '', /^attachment; filename="Take-off\.csv"/)
-  const [header, ...rows] = (await response.text()).trimEnd().split('\r\n').map((line) => line.split(','))
+  const [header, ...rows] = (await response.text())
+    .trimEnd()
+    .split('\r\n')
+    .map((line) => line.split(','))
   assert.equal(header.join(), 'Category,Level,Elements,Length (m),Area (m²),Volume (m³)')
-  assert.equal(rows.reduce((sum, [, , count]) => sum + Number(count), 0), elements)
+  assert.equal(
+    rows.reduce((sum, [, , count]) => sum + Number(count), 0),
+    elements,
+  )
   console.log(`The take-off is a file of ${rows.length} rows about ${elements} elements.`)
 }
 
-async function assertRenamed(target: Target, { modelId }: DemoAutomations, { id, status, message, createdVersions }: RunDetails): Promise<void> {
+async function assertRenamed(
+  target: Target,
+  { modelId }: DemoAutomations,
+  { id, status, message, createdVersions }: RunDetails,
+): Promise<void> {
   assert.deepEqual([status, createdVersions.length], ['succeeded', 1], message ?? '')
-  const { runId, rootObjectId } = await askAutomation<Version>(target, `models/${modelId}/versions/${createdVersions[0].versionId}`)
+  const { runId, rootObjectId } = await askAutomation<Version>(
+    target,
+    `models/${modelId}/versions/${createdVersions[0].versionId}`,
+  )
   assert.equal(runId, id)
-  const response = await fetch(`${target.url}/objects/${target.projectId}/${rootObjectId}`, { headers: { Authorization: `Bearer ${target.token}` } })
+  const response = await fetch(`${target.url}/objects/${target.projectId}/${rootObjectId}`, {
+    headers: { Authorization: `Bearer ${target.token}` },
+  })
   const objects = (await response.json()) as readonly { readonly name?: string; readonly collectionType?: string }[]
   const names = objects.filter(({ collectionType }) => collectionType === 'level').map(({ name = '' }) => name)
   assert.ok(names.length > 0 && names.every((name) => name.startsWith('Block A: Level ')), names.join())
@@ -94,8 +146,14 @@ async function assertNoLoop(target: Target, demo: DemoAutomations): Promise<void
   await askAutomation(target, path, 'PATCH', { trigger: 'manual' })
   const { items } = await askAutomation<Page<Run>>(target, `runs?versionId=${createdVersions[0].versionId}`)
   const started = await Promise.all(items.map((run) => ended(target, run.id)))
-  assert.deepEqual(started.map(({ functionId }) => functionId).toSorted((a, b) => a.localeCompare(b)), ['quantity-take-off', 'rule-checker'])
-  const { items: own } = await askAutomation<Page<Run>>(target, `runs?automationId=${demo.automationIds.get('level-renamer')}&limit=1`)
+  assert.deepEqual(
+    started.map(({ functionId }) => functionId).toSorted((a, b) => a.localeCompare(b)),
+    ['quantity-take-off', 'rule-checker'],
+  )
+  const { items: own } = await askAutomation<Page<Run>>(
+    target,
+    `runs?automationId=${demo.automationIds.get('level-renamer')}&limit=1`,
+  )
   assert.equal(own[0].id, id)
   console.log('Its version started the other two automations, and not its own.')
 }

@@ -7,7 +7,15 @@ import { automationRequests, type DemoAutomations, FUNCTION_NAMES, setUpAutomati
 import { type DemoModel, type DemoRequest, demoRequests } from './demo-requests.ts'
 import { tryAutomations, trySignIn } from './demo-smoke.ts'
 import { building, type ModelObject } from './model/building.ts'
-import { build, buildFunctions, exitOnSignals, issueToken, REPOSITORY, type RunningServer, startServer } from './server.ts'
+import {
+  build,
+  buildFunctions,
+  exitOnSignals,
+  issueToken,
+  REPOSITORY,
+  type RunningServer,
+  startServer,
+} from './server.ts'
 import { type Target, uploadModel } from './upload.ts'
 
 /*
@@ -24,7 +32,11 @@ const PARENT_CHECK_MS = 500
 const run = promisify(execFile)
 
 const { values: chosen } = parseArgs({
-  options: { smoke: { type: 'boolean', default: false }, port: { type: 'string', default: '8642' }, data: { type: 'string', default: join(REPOSITORY, '.stowage') } },
+  options: {
+    smoke: { type: 'boolean', default: false },
+    port: { type: 'string', default: '8642' },
+    data: { type: 'string', default: join(REPOSITORY, '.stowage') },
+  },
 })
 
 try {
@@ -56,7 +68,11 @@ interface Demo {
   readonly requests: readonly DemoRequest[]
 }
 
-async function demo(folder: string, options: readonly string[], afterPrinting: (server: RunningServer, demo: Demo) => Promise<void>): Promise<void> {
+async function demo(
+  folder: string,
+  options: readonly string[],
+  afterPrinting: (server: RunningServer, demo: Demo) => Promise<void>,
+): Promise<void> {
   console.log('Building ...')
   build()
   const functions = buildFunctions(FUNCTION_NAMES).flatMap((file) => ['--function', file])
@@ -92,7 +108,9 @@ function printLines({ pagesUrl, signInUrl }: RunningServer, target: Target, requ
   console.log(`\nStowage answers on ${target.url}. In another terminal:\n`)
   console.log(`export STOWAGE=${target.url}\nexport TOKEN=${target.token}`)
   for (const { endpoint, explanation, command } of requests) console.log(`\n# ${endpoint}: ${explanation}\n${command}`)
-  console.log(`\nIn a browser, within five minutes and once:\n${signInUrl}\nLater on, sign in with that token at ${pagesUrl}`)
+  console.log(
+    `\nIn a browser, within five minutes and once:\n${signInUrl}\nLater on, sign in with that token at ${pagesUrl}`,
+  )
 }
 
 async function staysUp(server: RunningServer): Promise<void> {
@@ -114,7 +132,10 @@ async function tryAll(server: RunningServer, { target, objects, automations, req
   const env = { ...process.env, STOWAGE: target.url, TOKEN: target.token }
   for (const { endpoint, command, prints } of requests) {
     const { stdout } = await run('bash', ['-c', `set -e; ${command}`], { env, timeout: LINE_TIMEOUT_MS })
-    if (!prints.test(stdout)) throw new Error(`${endpoint} answered what was not expected. The line was\n${command}\nand it printed\n${stdout.slice(0, 1_000)}`)
+    if (!prints.test(stdout))
+      throw new Error(
+        `${endpoint} answered what was not expected. The line was\n${command}\nand it printed\n${stdout.slice(0, 1_000)}`,
+      )
   }
   console.log('\nEvery line was tried and answered as it should.')
   await trySignIn(server)

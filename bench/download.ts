@@ -16,7 +16,11 @@ export interface Download {
  * Downloads with curl, which throws the body away: the client of least cost, the same for every server. All of `times` downloads go over one
  * connection, so that only the first one pays for it.
  */
-export async function download(url: string, headers: Readonly<Record<string, string>>, times: number = 1): Promise<readonly Download[]> {
+export async function download(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  times: number = 1,
+): Promise<readonly Download[]> {
   const format = '%{http_code} %{size_download} %{time_total} %{time_starttransfer}\\n'
   const headerArgs = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
   const targets = Array.from({ length: times }, () => ['-o', '/dev/null', url]).flat()
@@ -27,7 +31,11 @@ export async function download(url: string, headers: Readonly<Record<string, str
 }
 
 /** One download into a file, as it was sent. */
-export async function downloadToFile(url: string, headers: Readonly<Record<string, string>>, path: string): Promise<void> {
+export async function downloadToFile(
+  url: string,
+  headers: Readonly<Record<string, string>>,
+  path: string,
+): Promise<void> {
   const headerArgs = Object.entries(headers).flatMap(([name, value]) => ['-H', `${name}: ${value}`])
   await run('curl', ['-sS', '--fail', '-o', path, ...headerArgs, url], { timeout: ANSWER_TIMEOUT_MS })
 }

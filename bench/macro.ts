@@ -17,7 +17,11 @@ import { build, exitOnSignals, issueToken, peakResidentBytes, startServer } from
  */
 
 const { values: chosen } = parseArgs({
-  options: { objects: { type: 'string', default: '100000' }, repetitions: { type: 'string', default: '7' }, folder: { type: 'string', default: tmpdir() } },
+  options: {
+    objects: { type: 'string', default: '100000' },
+    repetitions: { type: 'string', default: '7' },
+    folder: { type: 'string', default: tmpdir() },
+  },
 })
 
 /** Beyond this, something else competes for the cores. */
@@ -29,7 +33,9 @@ process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
 await measure(Number(chosen.objects), Number(chosen.repetitions))
 
 async function measure(objects: number, repetitions: number): Promise<void> {
-  console.log(`${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores, node ${process.version}; ${repetitions} repetitions: median (min to max)`)
+  console.log(
+    `${cpus()[0]?.model ?? 'unknown processor'}, ${availableParallelism()} cores, node ${process.version}; ${repetitions} repetitions: median (min to max)`,
+  )
   const [load] = loadavg()
   if (load > LOAD_MAX) console.log(`The machine is busy (load ${round(load)}): the ratios suffer from it.`)
   build()

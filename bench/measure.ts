@@ -56,6 +56,8 @@ export function printRows(title: string, rows: readonly Row[]): void {
   const width = Math.max(...rows.map(({ what }) => what.length))
   for (const { what, value, reference, target, met } of rows) {
     const verdict = met === undefined ? '' : met ? ' [met]' : ' [NOT MET]'
-    console.log(`  ${what.padEnd(width)}  ${value}${reference === undefined ? '' : `; ${reference}`}${target === undefined ? '' : `; target ${target}${verdict}`}`)
+    console.log(
+      `  ${what.padEnd(width)}  ${value}${reference === undefined ? '' : `; ${reference}`}${target === undefined ? '' : `; target ${target}${verdict}`}`,
+    )
   }
 }

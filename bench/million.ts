@@ -19,7 +19,9 @@ const RESIDENT_MB_MAX = 300
 const FIRST_BYTE_UNPLANNED_MS_MAX = 3_000
 const FIRST_BYTE_PLANNED_MS_MAX = 100
 
-const { values: chosen } = parseArgs({ options: { objects: { type: 'string', default: '1000000' }, folder: { type: 'string', default: tmpdir() } } })
+const { values: chosen } = parseArgs({
+  options: { objects: { type: 'string', default: '1000000' }, folder: { type: 'string', default: tmpdir() } },
+})
 const run = promisify(execFile)
 
 exitOnSignals()
@@ -40,7 +42,10 @@ async function soak(objects: number): Promise<void> {
     const rootId = await uploadAnotherRoot(target, first.rootId)
     rows.push(await downloadRow('a new root, without a plan', target, rootId, FIRST_BYTE_UNPLANNED_MS_MAX))
     await download(graphUrl(target, rootId), linesHeaders(target))
-    rows.push(await downloadRow('with a plan', target, rootId, FIRST_BYTE_PLANNED_MS_MAX), memoryRow('downloads', server))
+    rows.push(
+      await downloadRow('with a plan', target, rootId, FIRST_BYTE_PLANNED_MS_MAX),
+      memoryRow('downloads', server),
+    )
     return rootId
   })
   await withServer(async (server, target) => {
@@ -63,7 +68,9 @@ async function withServer<T>(use: (server: RunningServer, target: Target) => Pro
 
 /** A root that nobody has asked for, over the same levels, so that its first download comes before any plan. */
 async function uploadAnotherRoot(target: Target, rootId: string): Promise<string> {
-  const response = await fetch(`${graphUrl(target, rootId)}/single`, { headers: { Authorization: `Bearer ${target.token}` } })
+  const response = await fetch(`${graphUrl(target, rootId)}/single`, {
+    headers: { Authorization: `Bearer ${target.token}` },
+  })
   const { id: _, ...fields } = (await response.json()) as Record<string, unknown>
   const text = JSON.stringify({ ...fields, name: 'The same building under another root' })
   const id = createHash('sha256').update(text).digest('hex').slice(0, 32)
@@ -85,9 +92,17 @@ async function downloadRow(name: string, target: Target, rootId: string, firstBy
 /** Inflates and counts with programs of their own, so that nothing of Stowage judges itself. */
 async function completenessRow(target: Target, rootId: string, objects: number): Promise<Row> {
   const headers = Object.entries(linesHeaders(target)).map(([name, value]) => `-H '${name}: ${value}'`)
-  const { stdout } = await run('sh', ['-c', `curl -sS ${headers.join(' ')} ${graphUrl(target, rootId)} | gunzip | wc -l -c`])
+  const { stdout } = await run('sh', [
+    '-c',
+    `curl -sS ${headers.join(' ')} ${graphUrl(target, rootId)} | gunzip | wc -l -c`,
+  ])
   const [lines, bytes] = stdout.trim().split(/\s+/).map(Number)
-  return { what: 'lines that arrive', value: `${lines}, ${round(bytes / MB)} MB`, target: String(objects), met: lines === objects }
+  return {
+    what: 'lines that arrive',
+    value: `${lines}, ${round(bytes / MB)} MB`,
+    target: String(objects),
+    met: lines === objects,
+  }
 }
 
 function uploadRow(report: UploadReport, seconds: number): Row {
@@ -98,7 +113,12 @@ function uploadRow(report: UploadReport, seconds: number): Row {
 
 function memoryRow(after: string, server: RunningServer): Row {
   const megabytes = peakResidentBytes(server.pid) / MB
-  return { what: `server memory, peak, ${after}`, value: `${round(megabytes)} MB resident`, target: `< ${RESIDENT_MB_MAX} MB`, met: megabytes < RESIDENT_MB_MAX }
+  return {
+    what: `server memory, peak, ${after}`,
+    value: `${round(megabytes)} MB resident`,
+    target: `< ${RESIDENT_MB_MAX} MB`,
+    met: megabytes < RESIDENT_MB_MAX,
+  }
 }
 
 function graphUrl(target: Target, rootId: string): string {

@@ -17,7 +17,9 @@ function open(prefix: string): ObjectService {
 
 const shared = open('')
 const prefixed = open(PREFIX)
-const byRoute = new Hono().all(`${PREFIX}/objects/*`, ({ req }) => prefixed.fetch(req.raw)).all(`${PREFIX}/api/*`, ({ req }) => prefixed.fetch(req.raw))
+const byRoute = new Hono()
+  .all(`${PREFIX}/objects/*`, ({ req }) => prefixed.fetch(req.raw))
+  .all(`${PREFIX}/api/*`, ({ req }) => prefixed.fetch(req.raw))
 byRoute.notFound((context) => context.text(HOST_ANSWER, 404))
 
 const servers: (readonly [string, Server])[] = []

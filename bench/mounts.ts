@@ -45,9 +45,11 @@ interface Workload {
 const model = [...building({ objects: MODEL_OBJECTS })].flat()
 const rootId = model[model.length - 1].id
 const jsonType = { 'content-type': 'application/json' }
-const asArray = (objects: readonly { readonly json: string }[]): Buffer => Buffer.from(`[${objects.map(({ json }) => json).join(',')}]`)
-const parts = Array.from({ length: Math.ceil(model.length / OBJECTS_A_PART) }, (_, part) => asArray(model.slice(part * OBJECTS_A_PART, (part + 1) * OBJECTS_A_PART)))
-
+const asArray = (objects: readonly { readonly json: string }[]): Buffer =>
+  Buffer.from(`[${objects.map(({ json }) => json).join(',')}]`)
+const parts = Array.from({ length: Math.ceil(model.length / OBJECTS_A_PART) }, (_, part) =>
+  asArray(model.slice(part * OBJECTS_A_PART, (part + 1) * OBJECTS_A_PART)),
+)
 
 /** The first objects of the model, as many as there are in this many bytes. */
 function beginning(bytes: number): Buffer {
@@ -56,26 +58,63 @@ function beginning(bytes: number): Buffer {
   return asArray(model.slice(0, count))
 }
 
-const upload: Workload = { name: 'upload of 1 MB', pairs: 100, status: 200, method: 'POST', path: `/objects/${PROJECT}`, headers: jsonType, body: beginning(UPLOAD_BYTES) }
+const upload: Workload = {
+  name: 'upload of 1 MB',
+  pairs: 100,
+  status: 200,
+  method: 'POST',
+  path: `/objects/${PROJECT}`,
+  headers: jsonType,
+  body: beginning(UPLOAD_BYTES),
+}
 const WORKLOADS: readonly Workload[] = [
   { name: "an answer of the host's own", pairs: 600, status: 404, method: 'GET', path: '/nothing', headers: {} },
-  { name: 'one object', pairs: 600, status: 200, method: 'GET', path: `/objects/${PROJECT}/${model[0].id}/single`, headers: {} },
   {
-    name: 'diff of 1,000 ids', pairs: 200, status: 200, method: 'POST', path: `/api/diff/${PROJECT}`, headers: jsonType,
+    name: 'one object',
+    pairs: 600,
+    status: 200,
+    method: 'GET',
+    path: `/objects/${PROJECT}/${model[0].id}/single`,
+    headers: {},
+  },
+  {
+    name: 'diff of 1,000 ids',
+    pairs: 200,
+    status: 200,
+    method: 'POST',
+    path: `/api/diff/${PROJECT}`,
+    headers: jsonType,
     body: Buffer.from(JSON.stringify({ objects: JSON.stringify(model.slice(0, 1_000).map(({ id }) => id)) })),
   },
-  { name: 'graph of 20,000 objects', pairs: 100, status: 200, method: 'GET', path: `/objects/${PROJECT}/${rootId}`, headers: { accept: 'text/plain', 'accept-encoding': 'gzip' } },
+  {
+    name: 'graph of 20,000 objects',
+    pairs: 100,
+    status: 200,
+    method: 'GET',
+    path: `/objects/${PROJECT}/${rootId}`,
+    headers: { accept: 'text/plain', 'accept-encoding': 'gzip' },
+  },
   upload,
 ]
 
-function send(agent: Agent, port: number, prefix: string, { method, path, headers, body, status }: Workload): Promise<void> {
+function send(
+  agent: Agent,
+  port: number,
+  prefix: string,
+  { method, path, headers, body, status }: Workload,
+): Promise<void> {
   return new Promise((resolve, reject) => {
     const length = body === undefined ? {} : { 'content-length': body.length }
-    const req = request({ agent, host: '127.0.0.1', port, method, path: `${prefix}${path}`, headers: { ...headers, ...length } }, (res) => {
-      if (res.statusCode !== status) reject(new Error(`${path} answered ${res.statusCode}`))
-      res.resume().on('end', resolve).on('error', reject)
-    })
-    req.setTimeout(ANSWER_TIMEOUT_MS, () => req.destroy(new Error(`${path} on port ${port} was not answered within ${ANSWER_TIMEOUT_MS} ms`)))
+    const req = request(
+      { agent, host: '127.0.0.1', port, method, path: `${prefix}${path}`, headers: { ...headers, ...length } },
+      (res) => {
+        if (res.statusCode !== status) reject(new Error(`${path} answered ${res.statusCode}`))
+        res.resume().on('end', resolve).on('error', reject)
+      },
+    )
+    req.setTimeout(ANSWER_TIMEOUT_MS, () =>
+      req.destroy(new Error(`${path} on port ${port} was not answered within ${ANSWER_TIMEOUT_MS} ms`)),
+    )
     req.on('error', (cause) => reject(new Error(`${path} on port ${port}`, { cause }))).end(body)
   })
 }
@@ -123,7 +162,12 @@ function describePairs(name: string, pairs: Pairs, hostMs: number | undefined): 
   const all = `${inHundredths(addedMs)} in 100 (${inHundredths(low)} to ${inHundredths(high)}): ${(addedMs * 1_000).toFixed(0)} us more than ${plainMs.toFixed(3)} ms`
   if (hostMs === undefined) return { what: name, value: all }
   const mountMs = addedMs - hostMs
-  return { what: name, value: `${all}; the mount's ${inHundredths(mountMs)}`, target: `under ${ADDED_MAX * 100}`, met: mountMs / plainMs < ADDED_MAX }
+  return {
+    what: name,
+    value: `${all}; the mount's ${inHundredths(mountMs)}`,
+    target: `under ${ADDED_MAX * 100}`,
+    met: mountMs / plainMs < ADDED_MAX,
+  }
 }
 
 const hasMount = (name: string): boolean => name !== CONTROL && !name.startsWith('hono')
@@ -148,7 +192,8 @@ for (const workload of WORKLOADS) {
   for (const [name, port] of ports) {
     if (name === PLAIN) continue
     const pairs = await timePairs(plainPort, port, prefixOf(name), workload)
-    if (workload.status === 404 && hasMount(name)) hostShareMs.set(name, Math.max(0, sample(pairs.map(([plain, host]) => host - plain)).median))
+    if (workload.status === 404 && hasMount(name))
+      hostShareMs.set(name, Math.max(0, sample(pairs.map(([plain, host]) => host - plain)).median))
     rows.push(describePairs(name, pairs, workload.status === 200 ? hostShareMs.get(name) : undefined))
   }
   printRows(`${workload.name}, ${workload.pairs * FACTOR} pairs`, rows)

@@ -24,7 +24,9 @@ export async function startNginx(parent: string): Promise<FileServer | undefined
   for (const path of [parent, prefix, folder]) await chmod(path, 0o755)
   const port = await freePort()
   await writeFile(join(prefix, 'nginx.conf'), settings(folder, port))
-  const child = spawn(program, ['-p', prefix, '-c', join(prefix, 'nginx.conf'), '-e', join(prefix, 'error.log')], { stdio: 'inherit' })
+  const child = spawn(program, ['-p', prefix, '-c', join(prefix, 'nginx.conf'), '-e', join(prefix, 'error.log')], {
+    stdio: 'inherit',
+  })
   process.once('exit', () => child.kill())
   await untilListening(port)
   const stop = async (): Promise<void> => {
@@ -56,7 +58,7 @@ async function freePort(): Promise<number> {
 }
 
 async function untilListening(port: number): Promise<void> {
-  for (const deadline = performance.now() + START_TIMEOUT_MS; ; ) {
+  for (const deadline = performance.now() + START_TIMEOUT_MS; ;) {
     const socket = connect(port, '127.0.0.1')
     try {
       await once(socket, 'connect')

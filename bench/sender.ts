@@ -13,7 +13,9 @@ import { postBatch, type Target } from './upload.ts'
 /** Sends every file of a folder as one upload each; resolves with the seconds it took. */
 export async function sendFolder(target: Target, folder: string, concurrency: number): Promise<number> {
   const settings = JSON.stringify({ target, folder, concurrency })
-  const child = spawn(process.execPath, [...process.execArgv, fileURLToPath(import.meta.url), settings], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, [...process.execArgv, fileURLToPath(import.meta.url), settings], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   let printed = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text))
   const [code] = (await once(child, 'close')) as [number | null]
@@ -21,7 +23,15 @@ export async function sendFolder(target: Target, folder: string, concurrency: nu
   return Number(printed)
 }
 
-async function send({ target, folder, concurrency }: { readonly target: Target; readonly folder: string; readonly concurrency: number }): Promise<void> {
+async function send({
+  target,
+  folder,
+  concurrency,
+}: {
+  readonly target: Target
+  readonly folder: string
+  readonly concurrency: number
+}): Promise<void> {
   const names = (await readdir(folder)).sort()
   const bodies = await Promise.all(names.map((name) => readFile(join(folder, name))))
   const started = performance.now()
@@ -32,4 +42,5 @@ async function send({ target, folder, concurrency }: { readonly target: Target; 
   console.log((performance.now() - started) / 1_000)
 }
 
-if (process.argv[1] === fileURLToPath(import.meta.url)) await send(JSON.parse(process.argv[2]) as Parameters<typeof send>[0])
+if (process.argv[1] === fileURLToPath(import.meta.url))
+  await send(JSON.parse(process.argv[2]) as Parameters<typeof send>[0])

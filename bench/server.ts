@@ -53,9 +53,15 @@ function compile(project: string): void {
  * `stowage serve` in a process of its own; resolves once it listens. It is out of the terminal's reach, as Ctrl-C would otherwise reach it
  * twice, and ends with this process. With a token it offers a link that signs a browser in.
  */
-export async function startServer(dataFolder: string, options: readonly string[] = [], token: string = ''): Promise<RunningServer> {
+export async function startServer(
+  dataFolder: string,
+  options: readonly string[] = [],
+  token: string = '',
+): Promise<RunningServer> {
   const child = spawn(process.execPath, [COMMAND, 'serve', '--data', dataFolder, '--json', ...options], {
-    stdio: ['ignore', 'pipe', 'inherit'], detached: true, env: { ...process.env, STOWAGE_TOKEN: token },
+    stdio: ['ignore', 'pipe', 'inherit'],
+    detached: true,
+    env: { ...process.env, STOWAGE_TOKEN: token },
   })
   const endWithThisProcess = (): boolean => child.kill('SIGTERM')
   process.once('exit', endWithThisProcess)
@@ -81,7 +87,16 @@ export function exitOnSignals(): void {
 
 /** A new token that may read and write one project. */
 export async function issueToken(dataFolder: string, projectId: string): Promise<string> {
-  const { stdout } = await run(process.execPath, [COMMAND, 'token', '--data', dataFolder, '--project', projectId, '--access', 'write'])
+  const { stdout } = await run(process.execPath, [
+    COMMAND,
+    'token',
+    '--data',
+    dataFolder,
+    '--project',
+    projectId,
+    '--access',
+    'write',
+  ])
   return stdout.trim()
 }
 
@@ -104,7 +119,10 @@ async function firstLine(child: ChildProcess, ended: Promise<number | null>): Pr
   const early = ended.then((code) => {
     throw new Error(`the server ended with code ${code} before it listened`)
   })
-  const [line] = (await Promise.race([once(lines, 'line', { signal: AbortSignal.timeout(START_TIMEOUT_MS) }), early])) as [string]
+  const [line] = (await Promise.race([
+    once(lines, 'line', { signal: AbortSignal.timeout(START_TIMEOUT_MS) }),
+    early,
+  ])) as [string]
   early.catch(() => undefined)
   return JSON.parse(line) as ServerLine
 }

@@ -31,7 +31,11 @@ const COMPRESSION_LEVEL = 6
 const compress = promisify(gzip)
 
 /** Sends a model as real clients do: batches of about 1 MB of JSON, each one gzipped file part of a multipart request, four at a time. */
-export async function uploadModel(target: Target, model: Iterable<readonly ModelObject[]>, options: UploadOptions = {}): Promise<UploadReport> {
+export async function uploadModel(
+  target: Target,
+  model: Iterable<readonly ModelObject[]>,
+  options: UploadOptions = {},
+): Promise<UploadReport> {
   const { concurrency = 4, batchBytes = 1_048_576, skipHeld = false } = options
   const report = { rootId: '', objects: 0, sentObjects: 0, requests: 0, jsonBytes: 0, gzipBytes: 0 }
   const batches = inBatches(model, batchBytes)
@@ -58,7 +62,11 @@ export async function uploadModel(target: Target, model: Iterable<readonly Model
 export async function postBatch(target: Target, gzipped: Uint8Array<ArrayBuffer>): Promise<void> {
   const form = new FormData()
   form.append('file', new Blob([gzipped], { type: 'application/gzip' }), 'batch.json.gz')
-  const response = await fetch(`${target.url}/objects/${target.projectId}`, { method: 'POST', headers: authorization(target), body: form })
+  const response = await fetch(`${target.url}/objects/${target.projectId}`, {
+    method: 'POST',
+    headers: authorization(target),
+    body: form,
+  })
   await answered(response)
 }
 
@@ -67,7 +75,10 @@ export function jsonArray(objects: readonly ModelObject[]): string {
 }
 
 /** Objects regrouped so that each batch holds about `batchBytes` of JSON, and one object at least. */
-export function* inBatches(model: Iterable<readonly ModelObject[]>, batchBytes: number): Generator<readonly ModelObject[], void, undefined> {
+export function* inBatches(
+  model: Iterable<readonly ModelObject[]>,
+  batchBytes: number,
+): Generator<readonly ModelObject[], void, undefined> {
   let batch: ModelObject[] = []
   let bytes = 0
   for (const objects of model) {
@@ -96,7 +107,8 @@ async function leaveOutHeld(target: Target, objects: readonly ModelObject[]): Pr
 
 async function answered(response: Response): Promise<string> {
   const text = await response.text()
-  if (!response.ok) throw new Error(`${new URL(response.url).pathname} answered ${response.status}: ${text.slice(0, 500)}`)
+  if (!response.ok)
+    throw new Error(`${new URL(response.url).pathname} answered ${response.status}: ${text.slice(0, 500)}`)
   return text
 }
 

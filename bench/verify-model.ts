@@ -63,11 +63,21 @@ async function verify(): Promise<void> {
     say('the later version less the older one, at once: the same bytes')
     await verifyBothWays(ask, newer, 'the later version')
     await verifyHave(ask, PROJECT, older, newer)
-    const { up, down } = await verifyDeltas(ask, target(), objects, laterVersion(objects, FEW_CHANGED_ONE_IN, createRandom(2)), uploaded.gzipBytes)
-    say(`a version in which 1 in ${FEW_CHANGED_ONE_IN} differs, as deltas: the same bytes, for ${percent(up)} of an upload and ${percent(down)} of a download`)
+    const { up, down } = await verifyDeltas(
+      ask,
+      target(),
+      objects,
+      laterVersion(objects, FEW_CHANGED_ONE_IN, createRandom(2)),
+      uploaded.gzipBytes,
+    )
+    say(
+      `a version in which 1 in ${FEW_CHANGED_ONE_IN} differs, as deltas: the same bytes, for ${percent(up)} of an upload and ${percent(down)} of a download`,
+    )
     server = await crash(server, data)
     if (chosen.storage !== 'memory') await verifyHave(ask, PROJECT, older, newer)
-    say(`the later version less the older one, with plans${chosen.storage === 'memory' ? '' : ' and after kill -9'}: the same bytes`)
+    say(
+      `the later version less the older one, with plans${chosen.storage === 'memory' ? '' : ' and after kill -9'}: the same bytes`,
+    )
   } finally {
     await server.stop()
   }
@@ -76,7 +86,10 @@ async function verify(): Promise<void> {
 function readModel(path: string): ModelObject[] {
   const bytes = readFileSync(path)
   const text = (bytes[0] === 0x1f ? gunzipSync(bytes) : bytes).toString()
-  return text.split('\n').filter((line) => line !== '').map((json) => ({ id: (JSON.parse(json) as { id: string }).id, json }))
+  return text
+    .split('\n')
+    .filter((line) => line !== '')
+    .map((json) => ({ id: (JSON.parse(json) as { id: string }).id, json }))
 }
 
 async function start(data: string): Promise<RunningServer> {
@@ -104,8 +117,16 @@ async function verifyBothWays(ask: Ask, model: SentModel, what: string): Promise
 }
 
 /** The bytes of the answer as they come over the wire. */
-async function askServer({ url, token }: Target, path: string, { headers = {}, body }: Parameters<Ask>[1] = {}): ReturnType<Ask> {
-  const options = { method: body === undefined ? 'GET' : 'POST', agent, headers: { ...headers, Authorization: `Bearer ${token}` } }
+async function askServer(
+  { url, token }: Target,
+  path: string,
+  { headers = {}, body }: Parameters<Ask>[1] = {},
+): ReturnType<Ask> {
+  const options = {
+    method: body === undefined ? 'GET' : 'POST',
+    agent,
+    headers: { ...headers, Authorization: `Bearer ${token}` },
+  }
   const asked = request(`${url}${path}`, options).end(body)
   const [response] = (await once(asked, 'response')) as [IncomingMessage]
   const bytes = await buffer(response)

@@ -51,7 +51,12 @@ export const ERROR_STATUS = {
 export type StowageErrorCode = keyof typeof ERROR_STATUS
 
 /** Codes for which the same request may succeed a little later. */
-const RETRYABLE: ReadonlySet<StowageErrorCode> = new Set(['overloaded', 'closing', 'access_unavailable', 'storage_unavailable'])
+const RETRYABLE: ReadonlySet<StowageErrorCode> = new Set([
+  'overloaded',
+  'closing',
+  'access_unavailable',
+  'storage_unavailable',
+])
 
 /** The JSON body of every error answer, on every route. */
 export interface ErrorBody {

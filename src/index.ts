@@ -12,7 +12,16 @@ export type { ServiceExtension } from './extension.ts'
 export type { Mountable } from './http/mountable.ts'
 export type { Logger } from './logger.ts'
 export {
-  EVENT_CHANNELS, type DifferingEvent, type DownloadEvent, type FailureEvent, type EventFacts, type FindingEvent, type LimitEvent, type RequestEvent, type ServiceEvent, type UploadEvent,
+  EVENT_CHANNELS,
+  type DifferingEvent,
+  type DownloadEvent,
+  type FailureEvent,
+  type EventFacts,
+  type FindingEvent,
+  type LimitEvent,
+  type RequestEvent,
+  type ServiceEvent,
+  type UploadEvent,
 } from './events/events.ts'
 export type { ServiceListener } from './events/teller.ts'
 export type { ServiceState, ServiceStatus } from './service-status.ts'
@@ -26,14 +35,39 @@ export type { UploadSummary } from './upload.ts'
 export type { AssignedId } from './object/inspect.ts'
 export type { ObjectRecord } from './object/line.ts'
 export type { ObjectStore, StoredObject } from './store/plain/object-store.ts'
-export { type Access, type AccessRequest, claimAuthorize, EVERY_PROJECT, type Principal, type Right } from './access/access.ts'
+export {
+  type Access,
+  type AccessRequest,
+  claimAuthorize,
+  EVERY_PROJECT,
+  type Principal,
+  type Right,
+} from './access/access.ts'
 export { jwtAccess, type JwtAccessOptions } from './access/jwt.ts'
 export type { TokenKey } from './access/keys.ts'
 export { openAccess } from './access/open.ts'
 export type { Clock } from './clock.ts'
-export { ERROR_STATUS, type ErrorBody, StowageError, type StowageErrorCode, type StowageErrorOptions } from './errors.ts'
+export {
+  ERROR_STATUS,
+  type ErrorBody,
+  StowageError,
+  type StowageErrorCode,
+  type StowageErrorOptions,
+} from './errors.ts'
 export { DEFAULT_LIMITS, type Limits, MB } from './limits.ts'
 export {
-  BlobExistsError, type BlobInfo, BlobNotFoundError, type BlobStore, type CallOptions, type Change, type CommitResult, type Entry, type Expectation, type RangeBounds,
-  type RecordLimits, type RecordStore, type StorageBackend, StoragePoisonedError,
+  BlobExistsError,
+  type BlobInfo,
+  BlobNotFoundError,
+  type BlobStore,
+  type CallOptions,
+  type Change,
+  type CommitResult,
+  type Entry,
+  type Expectation,
+  type RangeBounds,
+  type RecordLimits,
+  type RecordStore,
+  type StorageBackend,
+  StoragePoisonedError,
 } from './storage/backend.ts'

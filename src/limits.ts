@@ -47,7 +47,8 @@ export function resolveLimits(chosen: Partial<Limits> = {}): Limits {
   const limits = { ...DEFAULT_LIMITS }
   for (const [name, value] of Object.entries(chosen) as [keyof Limits, number | undefined][]) {
     if (value === undefined) continue
-    if (!(name in DEFAULT_LIMITS)) throw new RangeError(`limits.${name} is not a limit; known are ${Object.keys(DEFAULT_LIMITS).join(', ')}`)
+    if (!(name in DEFAULT_LIMITS))
+      throw new RangeError(`limits.${name} is not a limit; known are ${Object.keys(DEFAULT_LIMITS).join(', ')}`)
     const ceiling = CEILINGS[name] ?? Number.MAX_SAFE_INTEGER
     if (!Number.isSafeInteger(value) || value < 1 || value > ceiling) {
       throw new RangeError(`limits.${name} is ${value}; it must be an integer from 1 to ${ceiling}`)
@@ -58,6 +59,10 @@ export function resolveLimits(chosen: Partial<Limits> = {}): Limits {
 }
 
 /** The one place that words a 413 for a size. */
-export function tooLarge(code: 'object_too_large' | 'request_too_large' | 'inflated_too_large' | 'id_list_too_large', what: string, max: number): StowageError {
+export function tooLarge(
+  code: 'object_too_large' | 'request_too_large' | 'inflated_too_large' | 'id_list_too_large',
+  what: string,
+  max: number,
+): StowageError {
   return new StowageError(code, `${what} is larger than the limit of ${max} bytes`)
 }

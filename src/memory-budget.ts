@@ -40,7 +40,8 @@ export class MemoryBudget {
   readonly #coming = new Set<Waiter>()
 
   constructor(limitBytes: number) {
-    if (!Number.isSafeInteger(limitBytes) || limitBytes < 1) throw new RangeError(`a memory budget of ${limitBytes} bytes is not a positive integer`)
+    if (!Number.isSafeInteger(limitBytes) || limitBytes < 1)
+      throw new RangeError(`a memory budget of ${limitBytes} bytes is not a positive integer`)
     this.limitBytes = limitBytes
   }
 
@@ -103,7 +104,12 @@ export class MemoryBudget {
   }
 
   /** `enter` takes a place in a line and says how to leave it. */
-  #wait({ signal, waitMs }: AcquireOptions, bytes: number, onGranted: () => void, enter: (waiter: Waiter) => () => void): Promise<void> {
+  #wait(
+    { signal, waitMs }: AcquireOptions,
+    bytes: number,
+    onGranted: () => void,
+    enter: (waiter: Waiter) => () => void,
+  ): Promise<void> {
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         clearTimeout(timer)
@@ -155,5 +161,8 @@ function overloaded(): StowageError {
 }
 
 function tooLargeForBudget(limitBytes: number): StowageError {
-  return new StowageError('tables_too_large', `the ids and references of this upload need more than the ${limitBytes} bytes of memory that one upload may use`)
+  return new StowageError(
+    'tables_too_large',
+    `the ids and references of this upload need more than the ${limitBytes} bytes of memory that one upload may use`,
+  )
 }

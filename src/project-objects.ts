@@ -14,7 +14,11 @@ import { type UploadSummary, uploadObjects } from './upload.ts'
 /** One project in process: everything that HTTP does, without HTTP and without access control. Throws `StowageError` as HTTP would answer it. */
 export interface ProjectObjects {
   /** A JSON array of objects, plain or gzipped. All or nothing, durable when it resolves. */
-  upload(source: AsyncIterable<Uint8Array>, type: 'application/json' | 'application/gzip', options?: CallOptions): Promise<UploadSummary>
+  upload(
+    source: AsyncIterable<Uint8Array>,
+    type: 'application/json' | 'application/gzip',
+    options?: CallOptions,
+  ): Promise<UploadSummary>
   /** Which of the ids are held. */
   has(ids: readonly string[], options?: CallOptions): Promise<ReadonlySet<string>>
   /** One object without its children, `undefined` when it is not held. */
@@ -23,7 +27,10 @@ export interface ProjectObjects {
    * The root and everything below it, in batches, the root first. `have` names roots as `<id>` or `<id>@<closure digest>` whose objects are left out.
    * Throws `not_found` when the root is not held. Returning early frees everything.
    */
-  graph(root: string, options?: CallOptions & { readonly have?: readonly string[] }): AsyncIterable<readonly ObjectRecord[]>
+  graph(
+    root: string,
+    options?: CallOptions & { readonly have?: readonly string[] },
+  ): AsyncIterable<readonly ObjectRecord[]>
   /** Unreadable at once; space comes back later. Resolves also for a project that does not exist. */
   remove(): Promise<void>
 }
@@ -60,7 +67,11 @@ export function projectObjects(deps: ProjectDeps, projectId: string): ProjectObj
 }
 
 /** A call counts as under way from here on: closing waits for it, and aborts it in the end. */
-async function inFlight<T>(deps: ProjectDeps, options: CallOptions | undefined, work: (signal: AbortSignal) => Promise<T>): Promise<T> {
+async function inFlight<T>(
+  deps: ProjectDeps,
+  options: CallOptions | undefined,
+  work: (signal: AbortSignal) => Promise<T>,
+): Promise<T> {
   deps.flights.checkOpen()
   const flight = deps.flights.begin(options?.signal)
   try {
@@ -72,7 +83,12 @@ async function inFlight<T>(deps: ProjectDeps, options: CallOptions | undefined, 
   }
 }
 
-async function heldOf(store: GraphStore, projectId: string, ids: readonly string[], signal: AbortSignal): Promise<ReadonlySet<string>> {
+async function heldOf(
+  store: GraphStore,
+  projectId: string,
+  ids: readonly string[],
+  signal: AbortSignal,
+): Promise<ReadonlySet<string>> {
   const set = new IdSet(ids.length)
   for (const id of ids) set.add(checkObjectId(id))
   const held = await store.has(projectId, set, { signal })
@@ -93,7 +109,8 @@ async function* graphRecords(
   try {
     await deps.ready()
     const selection = await deps.store.closure(projectId, root, { signal, ...(have.length === 0 ? {} : { have }) })
-    if (selection === undefined) throw new StowageError('not_found', `there is no object ${quoted(root)} in this project`)
+    if (selection === undefined)
+      throw new StowageError('not_found', `there is no object ${quoted(root)} in this project`)
     const account = deps.openAccount(projectId)
     account.selected(selection)
     try {
@@ -115,4 +132,3 @@ async function recordOf(id: string, json: Uint8Array, signal: AbortSignal): Prom
 async function* oneLine(id: string, json: Uint8Array): AsyncGenerator<Uint8Array> {
   yield Buffer.concat([Buffer.from(`${id}\t`), json, Buffer.from('\n')])
 }
-

@@ -6,7 +6,12 @@ import { inspectBatches } from './object/inspect.ts'
 import { linePartsOf, type ObjectRecord, toObjectRecords } from './object/line.ts'
 
 /** The JSON text of one object, `undefined` when it is not held. */
-export async function readObject(store: ObjectSelector, projectId: string, objectId: string, signal: AbortSignal): Promise<Uint8Array | undefined> {
+export async function readObject(
+  store: ObjectSelector,
+  projectId: string,
+  objectId: string,
+  signal: AbortSignal,
+): Promise<Uint8Array | undefined> {
   const id = checkObjectId(objectId)
   const ids = new IdSet(1)
   ids.add(id)
@@ -23,7 +28,10 @@ export async function readObject(store: ObjectSelector, projectId: string, objec
 }
 
 /** Lines as records. The references are found by looking into each object again, under no limit: one held when it came. */
-export async function* readRecords(lines: AsyncIterable<Uint8Array>, signal: AbortSignal): AsyncGenerator<readonly ObjectRecord[]> {
+export async function* readRecords(
+  lines: AsyncIterable<Uint8Array>,
+  signal: AbortSignal,
+): AsyncGenerator<readonly ObjectRecord[]> {
   const batches = inspectBatches(elementsOf(lines), { nestingMax: Number.MAX_SAFE_INTEGER }, { signal })
   for await (const batch of batches) yield toObjectRecords(batch)
 }

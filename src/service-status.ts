@@ -31,7 +31,10 @@ export class StateKeeper {
 
   opening(opened: Promise<void>): void {
     this.#state = 'opening'
-    opened.then(() => this.#become('ready'), () => this.#become('failed'))
+    opened.then(
+      () => this.#become('ready'),
+      () => this.#become('failed'),
+    )
   }
 
   /** A storage that has lost a write says so with every error from then on. */

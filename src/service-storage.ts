@@ -22,16 +22,11 @@ export function graphStoreOf(storage: ServiceStorage, options: StoreOptions): Gr
   const { limits, newId, clock, memoryBytesMax, onBackgroundError } = options
   if (!('backend' in storage)) return plainGraphStore(storage.store, { limits })
   take(storage.backend)
-  return createPackStore({
-    backend: storage.backend,
-    newId,
-    clock,
-    memoryBytesMax,
-    onBackgroundError,
-  })
+  return createPackStore({ backend: storage.backend, newId, clock, memoryBytesMax, onBackgroundError })
 }
 
 function take(backend: StorageBackend & { readonly [TAKEN]?: true }): void {
-  if (backend[TAKEN] === true) throw new TypeError('this backend belongs to another service already; make one backend for each service')
+  if (backend[TAKEN] === true)
+    throw new TypeError('this backend belongs to another service already; make one backend for each service')
   Object.defineProperty(backend, TAKEN, { value: true })
 }

@@ -99,24 +99,53 @@ class Service<H> implements ObjectService<H> {
   constructor(options: ObjectServiceOptions<H>) {
     const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
     this.name = options.name ?? randomBytes(NAME_BYTES).toString('hex')
-    this.#teller = new EventTeller({ service: this.name, onEvent: options.onEvent, logger: options.logger, requestLog: options.requestLog })
+    this.#teller = new EventTeller({
+      service: this.name,
+      onEvent: options.onEvent,
+      logger: options.logger,
+      requestLog: options.requestLog,
+    })
     this.#limits = resolveLimits(options.limits)
-    this.#store = graphStoreOf(options, { limits: this.#limits, newId, clock: options.clock, memoryBytesMax: options.memoryBytesMax, onBackgroundError: (error) => this.#failedBesideRequests(error, options.logger) })
+    this.#store = graphStoreOf(options, {
+      limits: this.#limits,
+      newId,
+      clock: options.clock,
+      memoryBytesMax: options.memoryBytesMax,
+      onBackgroundError: (error) => this.#failedBesideRequests(error, options.logger),
+    })
     this.#extensions = options.extensions ?? []
     const access = this.#extensions.reduce((inner, extension) => extension.access?.(inner) ?? inner, options.access)
     const context = this.#contextOf(options, access, newId)
-    const resources = objectResources(createOperations<H>({
-      store: this.#store, guard: context.guard, limits: this.#limits, compressor: this.#compressor, uploadStatus: options.uploadStatus ?? 200,
-    }))
-    const all = [...Object.values(resources), this.#descriptionOf(context.prefix), ...this.#extensions.flatMap((extension) => extension.attach(context))]
-    const wire = { stallTimeoutMs: options.stallTimeoutMs ?? STALL_TIMEOUT_MS, requestBytesMax: this.#limits.requestBytesMax }
+    const resources = objectResources(
+      createOperations<H>({
+        store: this.#store,
+        guard: context.guard,
+        limits: this.#limits,
+        compressor: this.#compressor,
+        uploadStatus: options.uploadStatus ?? 200,
+      }),
+    )
+    const all = [
+      ...Object.values(resources),
+      this.#descriptionOf(context.prefix),
+      ...this.#extensions.flatMap((extension) => extension.attach(context)),
+    ]
+    const wire = {
+      stallTimeoutMs: options.stallTimeoutMs ?? STALL_TIMEOUT_MS,
+      requestBytesMax: this.#limits.requestBytesMax,
+    }
     const surface = new Surface(this.#coreOf(options, newId), new RouteTable(all, options.prefix), wire)
     this.prefix = surface.prefix
     this.beginnings = surface.beginnings
     this.node = surface.node
     this.serve = surface.serve
     this.fetch = surface.fetch
-    this.endpoints = Object.fromEntries(Object.entries(resources).map(([name, resource]) => [name, endpoint(surface, OBJECT_ROUTES[name as EndpointName], resource)])) as Endpoints<H>
+    this.endpoints = Object.fromEntries(
+      Object.entries(resources).map(([name, resource]) => [
+        name,
+        endpoint(surface, OBJECT_ROUTES[name as EndpointName], resource),
+      ]),
+    ) as Endpoints<H>
   }
 
   ready(): Promise<void> {
@@ -128,7 +157,17 @@ class Service<H> implements ObjectService<H> {
   }
 
   project(projectId: string): ProjectObjects {
-    return projectObjects({ store: this.#store, ready: () => this.ready(), remove: (id) => this.#remove(id), flights: this.#flights, limits: this.#limits, openAccount: (projectId) => new Account({ teller: this.#teller, inFlight: this.#keeper.inFlight, projectId }) }, projectId)
+    return projectObjects(
+      {
+        store: this.#store,
+        ready: () => this.ready(),
+        remove: (id) => this.#remove(id),
+        flights: this.#flights,
+        limits: this.#limits,
+        openAccount: (projectId) => new Account({ teller: this.#teller, inFlight: this.#keeper.inFlight, projectId }),
+      },
+      projectId,
+    )
   }
 
   async *projects(): AsyncGenerator<readonly string[]> {
@@ -163,8 +202,12 @@ class Service<H> implements ObjectService<H> {
       requestsInFlight: this.#flights.size,
       uploadsInFlight: this.#keeper.inFlight.uploads,
       downloadsInFlight: this.#keeper.inFlight.downloads,
-      ...(uploadMemory === undefined ? {} : { uploadMemory: { heldBytes: uploadMemory.heldBytes, limitBytes: uploadMemory.limitBytes } }),
-      ...(answerMemory === undefined ? {} : { answerMemory: { heldBytes: answerMemory.heldBytes, limitBytes: answerMemory.limitBytes } }),
+      ...(uploadMemory === undefined
+        ? {}
+        : { uploadMemory: { heldBytes: uploadMemory.heldBytes, limitBytes: uploadMemory.limitBytes } }),
+      ...(answerMemory === undefined
+        ? {}
+        : { answerMemory: { heldBytes: answerMemory.heldBytes, limitBytes: answerMemory.limitBytes } }),
     }
   }
 
@@ -206,7 +249,8 @@ class Service<H> implements ObjectService<H> {
         tell(options, error, context as ErrorContext<H>)
       },
       newRequestId,
-      openAccount: ({ requestId, method }) => new Account({ teller: this.#teller, inFlight: this.#keeper.inFlight, request: { requestId, method } }),
+      openAccount: ({ requestId, method }) =>
+        new Account({ teller: this.#teller, inFlight: this.#keeper.inFlight, request: { requestId, method } }),
     })
   }
 
@@ -241,7 +285,8 @@ function endpoint<H>(surface: Surface<H>, route: Route, resource: Resource<H>): 
   return {
     method,
     path,
-    node: (req, res, params, next) => void surface.serveResource(resource, { req, res, ...(next === undefined ? {} : { next }) }, named(params)),
+    node: (req, res, params, next) =>
+      void surface.serveResource(resource, { req, res, ...(next === undefined ? {} : { next }) }, named(params)),
     serve: (call, params) => surface.serveResource(resource, call, named(params)),
     fetch: (request, params, host) => surface.fetchResource(resource, { request, host: host as H }, named(params)),
   }

@@ -31,7 +31,10 @@ interface Waiting {
  * Throws `invalid_delta`; `base_mismatch` where a base is not held or has another text than the delta is for; `object_too_large`; and
  * `inflated_too_large` where the bases that are read, or the objects that are made, have more bytes than one upload may inflate to.
  */
-export async function* undoDeltas(batches: AsyncIterable<readonly Element[]>, options: UndoOptions): AsyncGenerator<readonly Element[]> {
+export async function* undoDeltas(
+  batches: AsyncIterable<readonly Element[]>,
+  options: UndoOptions,
+): AsyncGenerator<readonly Element[]> {
   const undoing = new Undoing(options)
   for await (const batch of batches) {
     const deltas = batch.filter(({ bytes }) => bytes[0] === ARRAY_OPEN)
@@ -67,7 +70,10 @@ class Undoing {
       waiting.delete(baseId)
     }
     for (const [{ element, delta }] of waiting.values()) {
-      throw new StowageError('base_mismatch', `the base ${quoted(delta.baseId)} of a delta is not held; send the object whole (${placeOf(element)})`)
+      throw new StowageError(
+        'base_mismatch',
+        `the base ${quoted(delta.baseId)} of a delta is not held; send the object whole (${placeOf(element)})`,
+      )
     }
   }
 
@@ -103,7 +109,9 @@ class Undoing {
 
 function parsed(element: Element): Delta {
   try {
-    return parseDelta(Buffer.from(element.bytes.buffer, element.bytes.byteOffset, element.bytes.byteLength).toString('utf8'))
+    return parseDelta(
+      Buffer.from(element.bytes.buffer, element.bytes.byteOffset, element.bytes.byteLength).toString('utf8'),
+    )
   } catch (error) {
     throw refusal(error, element, 0)
   }
@@ -111,8 +119,12 @@ function parsed(element: Element): Delta {
 
 function refusal(error: unknown, element: Element, objectBytesMax: number): unknown {
   if (!(error instanceof DeltaFault)) return error
-  if (error.kind === 'size') return tooLarge('object_too_large', `what a delta makes (${placeOf(element)})`, objectBytesMax)
-  return new StowageError(error.kind === 'base' ? 'base_mismatch' : 'invalid_delta', `${error.message}; send the object whole (${placeOf(element)})`)
+  if (error.kind === 'size')
+    return tooLarge('object_too_large', `what a delta makes (${placeOf(element)})`, objectBytesMax)
+  return new StowageError(
+    error.kind === 'base' ? 'base_mismatch' : 'invalid_delta',
+    `${error.message}; send the object whole (${placeOf(element)})`,
+  )
 }
 
 function placeOf({ part, index }: Element): string {

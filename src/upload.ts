@@ -20,7 +20,12 @@ export interface UploadSummary {
 
 /** The way in: decode, undo deltas, inspect, store. All or nothing; durable when it resolves. */
 export async function uploadObjects(
-  to: { readonly store: ObjectWriter & ObjectSelector; readonly limits: Limits; readonly projectId: string; readonly account: Account },
+  to: {
+    readonly store: ObjectWriter & ObjectSelector
+    readonly limits: Limits
+    readonly projectId: string
+    readonly account: Account
+  },
   source: UploadSource,
   signal: AbortSignal,
 ): Promise<UploadSummary> {

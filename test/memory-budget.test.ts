@@ -10,7 +10,10 @@ const patient = (): { signal: AbortSignal; waitMs: number } => ({ signal: live()
 /** Whether the promise is still open after everything that can happen at once has happened. */
 async function isPending(promise: Promise<unknown>): Promise<boolean> {
   let isOpen = true
-  promise.then(() => (isOpen = false), () => (isOpen = false))
+  promise.then(
+    () => (isOpen = false),
+    () => (isOpen = false),
+  )
   await delay(5)
   return isOpen
 }
@@ -29,7 +32,8 @@ test('memory that is free is granted at once, and given back once', async () => 
 })
 
 test('a budget is a positive integer', () => {
-  for (const bytes of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) assert.throws(() => new MemoryBudget(bytes), RangeError)
+  for (const bytes of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
+    assert.throws(() => new MemoryBudget(bytes), RangeError)
 })
 
 test('one who asks for all of it gets it when nobody else is there', async () => {

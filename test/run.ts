@@ -33,11 +33,14 @@ function isSlow(path: string): boolean {
 }
 
 function listTestFiles(names: readonly string[]): string[] {
-  const wantsSlow = (path: string): boolean => names.some((name) => SLOW_FOLDERS.some((folder) => name.startsWith(folder) && path.startsWith(name)))
+  const wantsSlow = (path: string): boolean =>
+    names.some((name) => SLOW_FOLDERS.some((folder) => name.startsWith(folder) && path.startsWith(name)))
   return readdirSync(TEST_ROOT, { recursive: true, encoding: 'utf8' })
     .map((path) => path.split(sep).join('/'))
     .filter((path) => path.endsWith('.test.ts'))
-    .filter((path) => (isSlow(path) ? wantsSlow(path) : names.length === 0 || names.some((name) => path.includes(name))))
+    .filter((path) =>
+      isSlow(path) ? wantsSlow(path) : names.length === 0 || names.some((name) => path.includes(name)),
+    )
     .sort()
 }
 
@@ -57,7 +60,10 @@ function groupFiles(files: readonly string[]): readonly (readonly string[])[] {
 function entryOf(group: readonly string[], folder: string): string {
   if (group.length === 1) return join(TEST_ROOT, group[0])
   const entry = join(folder, `${group[0].replaceAll('/', '-')}.mjs`)
-  writeFileSync(entry, group.map((path) => `import ${JSON.stringify(pathToFileURL(join(TEST_ROOT, path)).href)}\n`).join(''))
+  writeFileSync(
+    entry,
+    group.map((path) => `import ${JSON.stringify(pathToFileURL(join(TEST_ROOT, path)).href)}\n`).join(''),
+  )
   return entry
 }
 
@@ -69,18 +75,27 @@ async function* runAll(files: readonly string[]): AsyncGenerator<TestEvent, void
   try {
     const together = groupFiles(files.filter((path) => !path.endsWith(ALONE))).map((group) => entryOf(group, folder))
     yield* runEntries(together, 2 * Math.max(2, availableParallelism()), totals)
-    yield* runEntries(alone.map((path) => join(TEST_ROOT, path)), 1, totals)
+    yield* runEntries(
+      alone.map((path) => join(TEST_ROOT, path)),
+      1,
+      totals,
+    )
   } finally {
     rmSync(folder, { recursive: true })
   }
   for (const [name, sum] of totals) yield { type: 'test:diagnostic', data: { nesting: 0, message: `${name} ${sum}` } }
 }
 
-async function* runEntries(entries: readonly string[], concurrency: number, totals: Map<string, number>): AsyncGenerator<TestEvent, void, undefined> {
+async function* runEntries(
+  entries: readonly string[],
+  concurrency: number,
+  totals: Map<string, number>,
+): AsyncGenerator<TestEvent, void, undefined> {
   if (entries.length === 0) return
   const timeout = files.some(isSlow) ? SLOW_PROCESS_TIMEOUT_MS : PROCESS_TIMEOUT_MS
   for await (const event of run({ files: [...entries], concurrency, timeout }) as AsyncIterable<TestEvent>) {
-    const [, name, value] = (event.type === 'test:diagnostic' && event.data.nesting === 0 && TOTAL.exec(event.data.message)) || []
+    const [, name, value] =
+      (event.type === 'test:diagnostic' && event.data.nesting === 0 && TOTAL.exec(event.data.message)) || []
     if (event.type === 'test:fail') process.exitCode = 1
     if (name === undefined) yield event
     else totals.set(name, (totals.get(name) ?? 0) + Number(value))
@@ -90,7 +105,9 @@ async function* runEntries(entries: readonly string[], concurrency: number, tota
 const names = process.argv.slice(2)
 const files = listTestFiles(names)
 if (files.length === 0) {
-  console.error(`no test file below test/ ${names.length === 0 ? 'exists' : `has a path that contains ${names.join(' or ')}`}`)
+  console.error(
+    `no test file below test/ ${names.length === 0 ? 'exists' : `has a path that contains ${names.join(' or ')}`}`,
+  )
   process.exitCode = 1
 } else {
   console.log(`${files.length} test files`)

@@ -32,7 +32,10 @@ test('at most so many run at once, the others in the order in which they came', 
 
 test('a task that fails frees its place, and its error is passed on', async () => {
   const semaphore = new Semaphore(1)
-  await assert.rejects(semaphore.run(live(), () => Promise.reject(new Error('broken'))), /broken/)
+  await assert.rejects(
+    semaphore.run(live(), () => Promise.reject(new Error('broken'))),
+    /broken/,
+  )
   assert.equal(await semaphore.run(live(), () => Promise.resolve(7)), 7)
 })
 
@@ -48,7 +51,10 @@ test('who aborts leaves the line and never runs', async () => {
   const behind = semaphore.run(live(), () => Promise.resolve('behind'))
   controller.abort(new Error('gone'))
   await assert.rejects(waiting, /gone/)
-  await assert.rejects(semaphore.run(controller.signal, () => Promise.resolve()), /gone/)
+  await assert.rejects(
+    semaphore.run(controller.signal, () => Promise.resolve()),
+    /gone/,
+  )
   open()
   await first
   assert.equal(await behind, 'behind')

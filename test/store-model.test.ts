@@ -39,7 +39,10 @@ for (const [name, backendIn] of Object.entries(BACKENDS)) {
     const ask = asking(service)
     await upload(service, objects)
     await untilPlanned(ask, rootPath(older.rootId))
-    await upload(service, newerObjects.filter(({ id }) => !older.texts.has(id)))
+    await upload(
+      service,
+      newerObjects.filter(({ id }) => !older.texts.has(id)),
+    )
     await verifyHave(ask, PROJECT, older, newer)
     await untilPlanned(ask, rootPath(newer.rootId))
     await verifyDownloads(ask, PROJECT, newer)
@@ -54,7 +57,8 @@ for (const [name, backendIn] of Object.entries(BACKENDS)) {
 test('a later version keeps most of the model, and refers only to what it has', () => {
   const kept = newerObjects.filter(({ id }) => older.texts.has(id)).length
   assert.ok(kept > objects.length / 2 && kept < objects.length, `${kept} of ${objects.length} objects are kept`)
-  for (const { json } of newerObjects) for (const [, id] of json.matchAll(/"referencedId":"(\w+)"/g)) assert.ok(newer.texts.has(id), id)
+  for (const { json } of newerObjects)
+    for (const [, id] of json.matchAll(/"referencedId":"(\w+)"/g)) assert.ok(newer.texts.has(id), id)
 })
 
 function newFolder(t: TestContext): string {
@@ -69,7 +73,9 @@ function rootPath(rootId: string): string {
 
 function asking(service: ObjectService): Ask {
   return async (path, { headers, body } = {}) => {
-    const response = await service.fetch(new Request(`http://in.process${path}`, { method: body === undefined ? 'GET' : 'POST', headers, body }))
+    const response = await service.fetch(
+      new Request(`http://in.process${path}`, { method: body === undefined ? 'GET' : 'POST', headers, body }),
+    )
     return { status: response.status, headers: response.headers, bytes: Buffer.from(await response.arrayBuffer()) }
   }
 }

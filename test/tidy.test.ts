@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { findCycle, packageEntryPoints, reachableFiles, readRootFiles, readSource, readSources, type SourceFile } from './support/sources.ts'
+import {
+  findCycle,
+  packageEntryPoints,
+  reachableFiles,
+  readRootFiles,
+  readSource,
+  readSources,
+  type SourceFile,
+} from './support/sources.ts'
 
 /** The style of the house as a test. The lists of exceptions may only become shorter; each entry says why it is there. */
 
@@ -12,8 +20,20 @@ const STAGES: readonly string[] = ['src/access/', 'src/decode/', 'src/store/', '
 
 /** What automation is built on, and what knows nothing of it. */
 const CORE: readonly string[] = [
-  'adapters/', 'src/access/', 'src/client/', 'src/compression/', 'src/decode/', 'src/emit/', 'src/extension.ts', 'src/http/', 'src/index.ts', 'src/mounts/', 'src/object/',
-  'src/service.ts', 'src/storage/', 'src/store/',
+  'adapters/',
+  'src/access/',
+  'src/client/',
+  'src/compression/',
+  'src/decode/',
+  'src/emit/',
+  'src/extension.ts',
+  'src/http/',
+  'src/index.ts',
+  'src/mounts/',
+  'src/object/',
+  'src/service.ts',
+  'src/storage/',
+  'src/store/',
 ]
 
 interface Direction {
@@ -23,43 +43,81 @@ interface Direction {
 }
 
 const DIRECTIONS: readonly Direction[] = [
-  { from: ['src/'], mayNotImport: ['adapters/'], except: ['src/cli/storage.ts', 'src/automation/testing/memory-service.ts'] },
+  {
+    from: ['src/'],
+    mayNotImport: ['adapters/'],
+    except: ['src/cli/storage.ts', 'src/automation/testing/memory-service.ts'],
+  },
   { from: ['src/', 'adapters/'], mayNotImport: ['test/', 'bench/'] },
   { from: ['src/decode/'], mayNotImport: ['src/store/', 'src/emit/'] },
   { from: ['src/store/'], mayNotImport: ['src/decode/', 'src/emit/'] },
   { from: ['src/emit/'], mayNotImport: ['src/decode/', 'src/store/'] },
   { from: ['src/object/', 'src/errors.ts', 'src/limits.ts'], mayNotImport: STAGES },
-  { from: ['src/access/', 'src/decode/', 'src/store/', 'src/emit/', 'src/storage/', 'adapters/'], mayNotImport: ['src/http/', 'src/cli/', 'src/index.ts', 'src/service.ts'] },
-  { from: ['src/delta/'], mayNotImport: ['adapters/', ...STAGES, 'src/client/', 'src/object/', 'src/storage/', 'src/errors.ts'] },
+  {
+    from: ['src/access/', 'src/decode/', 'src/store/', 'src/emit/', 'src/storage/', 'adapters/'],
+    mayNotImport: ['src/http/', 'src/cli/', 'src/index.ts', 'src/service.ts'],
+  },
+  {
+    from: ['src/delta/'],
+    mayNotImport: ['adapters/', ...STAGES, 'src/client/', 'src/object/', 'src/storage/', 'src/errors.ts'],
+  },
   { from: ['src/http/'], mayNotImport: ['src/cli/', 'src/index.ts'] },
   { from: ['src/'], mayNotImport: ['src/mounts/'] },
   { from: ['src/events/'], mayNotImport: STAGES },
   { from: STAGES.filter((stage) => stage !== 'src/cli/'), mayNotImport: ['src/metrics/'] },
-  { from: ['src/openapi/'], mayNotImport: [...STAGES, 'src/object/', 'src/storage/', 'src/compression/', 'src/service.ts', 'src/index.ts'] },
+  {
+    from: ['src/openapi/'],
+    mayNotImport: [...STAGES, 'src/object/', 'src/storage/', 'src/compression/', 'src/service.ts', 'src/index.ts'],
+  },
   { from: CORE, mayNotImport: ['src/automation/', 'src/automation-server/'] },
   { from: ['src/automation/'], mayNotImport: ['src/automation-server/'] },
-  { from: ['src/automation-server/'], mayNotImport: ['src/cli/', 'src/index.ts', 'src/service.ts', 'src/decode/', 'src/emit/'] },
+  {
+    from: ['src/automation-server/'],
+    mayNotImport: ['src/cli/', 'src/index.ts', 'src/service.ts', 'src/decode/', 'src/emit/'],
+  },
   { from: ['src/storage/'], mayNotImport: STAGES },
-  { from: [...STAGES, 'src/object/', 'src/storage/', 'src/client/', 'src/mounts/', 'src/service.ts'], mayNotImport: ['src/automation/'] },
-  { from: ['src/automation/'], mayNotImport: [...STAGES, 'src/storage/', 'src/service.ts', 'src/index.ts'], except: ['src/automation/testing/memory-service.ts'] },
-  { from: ['src/automation/run/', 'src/automation/http/'], mayNotImport: ['src/automation/command/', 'src/automation/testing/'] },
-  { from: [...STAGES.filter((stage) => stage !== 'src/cli/'), 'src/object/', 'src/storage/', 'src/automation/', 'src/automation-server/', 'src/service.ts', 'src/index.ts'], mayNotImport: ['src/pages/'] },
-  { from: ['src/pages/'], mayNotImport: ['src/cli/', 'src/client/', 'src/store/', 'src/storage/', 'src/index.ts', 'src/service.ts'] },
+  {
+    from: [...STAGES, 'src/object/', 'src/storage/', 'src/client/', 'src/mounts/', 'src/service.ts'],
+    mayNotImport: ['src/automation/'],
+  },
+  {
+    from: ['src/automation/'],
+    mayNotImport: [...STAGES, 'src/storage/', 'src/service.ts', 'src/index.ts'],
+    except: ['src/automation/testing/memory-service.ts'],
+  },
+  {
+    from: ['src/automation/run/', 'src/automation/http/'],
+    mayNotImport: ['src/automation/command/', 'src/automation/testing/'],
+  },
+  {
+    from: [
+      ...STAGES.filter((stage) => stage !== 'src/cli/'),
+      'src/object/',
+      'src/storage/',
+      'src/automation/',
+      'src/automation-server/',
+      'src/service.ts',
+      'src/index.ts',
+    ],
+    mayNotImport: ['src/pages/'],
+  },
+  {
+    from: ['src/pages/'],
+    mayNotImport: ['src/cli/', 'src/client/', 'src/store/', 'src/storage/', 'src/index.ts', 'src/service.ts'],
+  },
 ]
 
 const product: readonly SourceFile[] = readSources(['src', 'adapters'])
 const everything: readonly SourceFile[] = [...product, ...readSources(['bench', 'test', 'docs/tools'])]
-const texts: readonly SourceFile[] = [
-  ...everything,
-  ...readSources(['.ci'], ['']),
-  ...readRootFiles(),
-]
+const texts: readonly SourceFile[] = [...everything, ...readSources(['.ci'], ['']), ...readRootFiles()]
 
 test('imports point in the directions of the architecture', () => {
   const wrong = DIRECTIONS.flatMap(({ from, mayNotImport, except = [] }) =>
     product
       .filter(({ path }) => startsWithOneOf(path, from) && !except.includes(path))
-      .flatMap(({ path, imports }) => imports.filter((target) => startsWithOneOf(target, mayNotImport)).map((target) => `${path} imports ${target}`)),
+      .flatMap(({ path, imports }) =>
+        imports.filter((target) => startsWithOneOf(target, mayNotImport)).map((target) => `${path} imports ${target}`),
+      ),
   )
   assertNone(wrong)
 })
@@ -68,26 +126,48 @@ test('a mount is thin: it has nothing of the core but its types', () => {
   const mounts = product.filter(({ path }) => path.startsWith('src/mounts/'))
   assert.ok(mounts.length >= 3)
   assertNone(findLines(mounts, /^\s*(?:import(?! type )|export .*\bfrom\b)|\bimport\(|\brequire\(/))
-  const sizes = mounts.map(({ path, lines }) => ({ path, size: lines.filter((line) => !/^\s*(?:$|\/\*|\*|\/\/)/.test(line)).length }))
-  assertNone(sizes.filter(({ size }) => size > MOUNT_LINES_MAX).map(({ path, size }) => `${path} has ${size} lines of code`))
+  const sizes = mounts.map(({ path, lines }) => ({
+    path,
+    size: lines.filter((line) => !/^\s*(?:$|\/\*|\*|\/\/)/.test(line)).length,
+  }))
+  assertNone(
+    sizes.filter(({ size }) => size > MOUNT_LINES_MAX).map(({ path, size }) => `${path} has ${size} lines of code`),
+  )
 })
 
 test('the client runs in browsers: it imports nothing of Node, nothing of a package, and what it shares with the server is deltas and the table of errors', () => {
-  const client = product.filter(({ path }) => /^src\/(?:client|delta)\//.test(path) && path !== 'src/client/level-cache.ts')
+  const client = product.filter(
+    ({ path }) => /^src\/(?:client|delta)\//.test(path) && path !== 'src/client/level-cache.ts',
+  )
   assert.ok(client.length > 10)
-  const foreign = client.flatMap(({ path, imports }) => imports.filter((target) => !/^src\/(?:client\/|delta\/|errors\.ts$)/.test(target)).map((target) => `${path} imports ${target}`))
+  const foreign = client.flatMap(({ path, imports }) =>
+    imports
+      .filter((target) => !/^src\/(?:client\/|delta\/|errors\.ts$)/.test(target))
+      .map((target) => `${path} imports ${target}`),
+  )
   assertNone([...foreign, ...findLines(client, /\bfrom '(?!\.)|\bimport\('|reference types/)])
 })
 
 test('inputs of functions stand alone, so that functions, the server and pages share them: of the rest they have the errors', () => {
   const inputs = product.filter(({ path }) => path.startsWith('src/automation/inputs/'))
   assert.ok(inputs.length > 10)
-  assertNone(inputs.flatMap(({ path, imports }) => imports.filter((target) => !/^src\/(?:automation\/inputs\/|errors\.ts$)/.test(target)).map((target) => `${path} imports ${target}`)))
+  assertNone(
+    inputs.flatMap(({ path, imports }) =>
+      imports
+        .filter((target) => !/^src\/(?:automation\/inputs\/|errors\.ts$)/.test(target))
+        .map((target) => `${path} imports ${target}`),
+    ),
+  )
   assertNone(findLines(inputs, /\bfrom '(?!\.|re2js')|\bimport\('|reference types/))
 })
 
 test('only the pages are written with Hono', () => {
-  assertNone(findLines(product.filter(({ path }) => !path.startsWith('src/pages/')), /\bfrom 'hono\b|\bimport\('hono\b/))
+  assertNone(
+    findLines(
+      product.filter(({ path }) => !path.startsWith('src/pages/')),
+      /\bfrom 'hono\b|\bimport\('hono\b/,
+    ),
+  )
 })
 
 test('imports form no cycle', () => {
@@ -97,7 +177,9 @@ test('imports form no cycle', () => {
 test('every relative import names a file that exists', () => {
   const paths = new Set(everything.map(({ path }) => path))
   const broken = everything.flatMap(({ path, imports }) =>
-    imports.filter((target) => /\.tsx?$/.test(target) && !paths.has(target)).map((target) => `${path} imports ${target}`),
+    imports
+      .filter((target) => /\.tsx?$/.test(target) && !paths.has(target))
+      .map((target) => `${path} imports ${target}`),
   )
   assertNone(broken)
 })
@@ -110,14 +192,18 @@ test('every file of the product can be reached from an entry point of the packag
 test('every helper of the tests and benchmarks is used', () => {
   const starts = everything.map(({ path }) => path).filter((path) => path.endsWith('.test.ts') || isStarted(path))
   const reached = reachableFiles(everything, [...starts, ...packageEntryPoints()])
-  const unused = everything.map(({ path }) => path).filter((path) => !path.startsWith('test/types/') && !reached.has(path))
+  const unused = everything
+    .map(({ path }) => path)
+    .filter((path) => !path.startsWith('test/types/') && !reached.has(path))
   assertNone(unused)
 })
 
 test('files are short', () => {
   const long = everything.filter(({ path, lines }) => lines.length > FILE_LINES_MAX + 1 && !(path in LONGER_FILES))
   assertNone(long.map(({ path, lines }) => `${path} has ${lines.length - 1} lines`))
-  const needless = Object.keys(LONGER_FILES).filter((path) => !everything.some((file) => file.path === path && file.lines.length > FILE_LINES_MAX + 1))
+  const needless = Object.keys(LONGER_FILES).filter(
+    (path) => !everything.some((file) => file.path === path && file.lines.length > FILE_LINES_MAX + 1),
+  )
   assertNone(needless.map((path) => `${path} needs no exception any more`))
 })
 
@@ -129,7 +215,12 @@ test('nothing unfinished is left behind', () => {
 })
 
 test('the product prints nothing, except for its commands', () => {
-  assertNone(findLines(product.filter(({ path }) => !startsWithOneOf(path, ['src/cli/', 'src/automation/command/'])), /\bconsole\.|process\.std(?:out|err)\b/))
+  assertNone(
+    findLines(
+      product.filter(({ path }) => !startsWithOneOf(path, ['src/cli/', 'src/automation/command/'])),
+      /\bconsole\.|process\.std(?:out|err)\b/,
+    ),
+  )
 })
 
 test('the product has no type `any`', () => {
@@ -160,11 +251,17 @@ function startsWithOneOf(path: string, prefixes: readonly string[]): boolean {
 
 /** Whether a script of the package, or the pipeline, starts this file. */
 function isStarted(path: string): boolean {
-  return texts.some((file) => (file.path === 'package.json' || file.path.startsWith('.ci/')) && file.text.includes(path))
+  return texts.some(
+    (file) => (file.path === 'package.json' || file.path.startsWith('.ci/')) && file.text.includes(path),
+  )
 }
 
 function findLines(files: readonly SourceFile[], pattern: RegExp): string[] {
   return files
     .filter(({ path }) => path !== 'test/tidy.test.ts')
-    .flatMap(({ path, lines }) => lines.flatMap((line, index) => (pattern.test(line) ? [`${path}:${index + 1}: ${line.trim().slice(0, 120)}`] : [])))
+    .flatMap(({ path, lines }) =>
+      lines.flatMap((line, index) =>
+        pattern.test(line) ? [`${path}:${index + 1}: ${line.trim().slice(0, 120)}`] : [],
+      ),
+    )
 }

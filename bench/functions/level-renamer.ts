@@ -1,4 +1,12 @@
-import { type AutomationContext, type AutomationFunction, defineInputs, executeFunction, RunFailed, select, text } from 'stowage/automation'
+import {
+  type AutomationContext,
+  type AutomationFunction,
+  defineInputs,
+  executeFunction,
+  RunFailed,
+  select,
+  text,
+} from 'stowage/automation'
 
 /*
  * A transformer: gives the levels of a building other names, and makes a new version of it. What stands on the levels stays as it is, so only the levels and
@@ -6,10 +14,28 @@ import { type AutomationContext, type AutomationFunction, defineInputs, executeF
  */
 
 class Inputs extends defineInputs({
-  rule: select({ prefix: 'A prefix', pattern: 'A pattern', mapping: 'A list of names' }, { title: 'New names come from', default: 'prefix' }),
-  prefix: text({ title: 'Prefix', description: 'Stands before each name that does not begin with it', default: 'Block A: ', maxLength: 100 }),
-  pattern: text({ title: 'Pattern', description: '{name} is the old name, {number} counts from 0, {count} is how many there are', default: 'Floor {number} of {count}', maxLength: 200 }),
-  mapping: text({ title: 'List of names', description: 'Such as: Level 0 = Ground floor; Level 1 = First floor', required: false, maxLength: 10_000 }),
+  rule: select(
+    { prefix: 'A prefix', pattern: 'A pattern', mapping: 'A list of names' },
+    { title: 'New names come from', default: 'prefix' },
+  ),
+  prefix: text({
+    title: 'Prefix',
+    description: 'Stands before each name that does not begin with it',
+    default: 'Block A: ',
+    maxLength: 100,
+  }),
+  pattern: text({
+    title: 'Pattern',
+    description: '{name} is the old name, {number} counts from 0, {count} is how many there are',
+    default: 'Floor {number} of {count}',
+    maxLength: 200,
+  }),
+  mapping: text({
+    title: 'List of names',
+    description: 'Such as: Level 0 = Ground floor; Level 1 = First floor',
+    required: false,
+    maxLength: 10_000,
+  }),
   message: text({ title: 'Message of the version', default: 'Levels renamed', minLength: 1, maxLength: 500 }),
 }) {}
 
@@ -30,15 +56,26 @@ async function renameLevels(context: AutomationContext<Inputs>, inputs: Inputs):
   const renamed: string[] = []
   for (const [number, level] of levels.entries()) {
     const name = nameOf(level.name, number)
-    if (name === '' || name.length > NAME_CHARACTERS_MAX) throw new RunFailed(`level ${number} would get a name of ${name.length} characters; it must have 1 to ${NAME_CHARACTERS_MAX}`)
+    if (name === '' || name.length > NAME_CHARACTERS_MAX)
+      throw new RunFailed(
+        `level ${number} would get a name of ${name.length} characters; it must have 1 to ${NAME_CHARACTERS_MAX}`,
+      )
     if (name === level.name) continue
     context.log.info(`${JSON.stringify(level.name)} becomes ${JSON.stringify(name)}`)
     level.name = name
     renamed.push(name)
   }
-  if (renamed.length === 0) return context.markRunSuccess(`all ${levels.length} levels have these names already: there is no new version`)
-  const versionId = await context.createNewVersionInProject(context.automationRunData.projectId, building, inputs.message)
-  context.markRunSuccess(`${renamed.length} of ${levels.length} levels have new names`, { versionId, renamed: renamed.length })
+  if (renamed.length === 0)
+    return context.markRunSuccess(`all ${levels.length} levels have these names already: there is no new version`)
+  const versionId = await context.createNewVersionInProject(
+    context.automationRunData.projectId,
+    building,
+    inputs.message,
+  )
+  context.markRunSuccess(`${renamed.length} of ${levels.length} levels have new names`, {
+    versionId,
+    renamed: renamed.length,
+  })
 }
 
 /** Levels among the collections, from the first to the last, each once. */
@@ -59,10 +96,16 @@ function isCollection(value: unknown): value is Collection {
   return typeof collectionType === 'string' && typeof name === 'string'
 }
 
-function namesBy({ rule, prefix, pattern, mapping = '' }: Inputs, count: number): (name: string, number: number) => string {
+function namesBy(
+  { rule, prefix, pattern, mapping = '' }: Inputs,
+  count: number,
+): (name: string, number: number) => string {
   if (rule === 'prefix') return (name) => (name.startsWith(prefix) ? name : `${prefix}${name}`)
   if (rule === 'pattern') {
-    return (name, number) => pattern.replace(/\{(name|number|count)\}/g, (_, part: 'name' | 'number' | 'count') => String({ name, number, count }[part]))
+    return (name, number) =>
+      pattern.replace(/\{(name|number|count)\}/g, (_, part: 'name' | 'number' | 'count') =>
+        String({ name, number, count }[part]),
+      )
   }
   const names = new Map(mapping.split(';').map((pair) => pairOf(pair)))
   return (name) => names.get(name) ?? name

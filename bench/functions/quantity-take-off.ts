@@ -1,18 +1,41 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AutomationContext, type AutomationFunction, boolean, type DagObject, defineInputs, executeFunction, integer, RunFailed, select, text } from 'stowage/automation'
+import {
+  type AutomationContext,
+  type AutomationFunction,
+  boolean,
+  type DagObject,
+  defineInputs,
+  executeFunction,
+  integer,
+  RunFailed,
+  select,
+  text,
+} from 'stowage/automation'
 
 /*
  * A quantity take-off: sums lengths, areas and volumes by category and level, and stores them as a table. It holds the sums, not the model.
  */
 
 class Inputs extends defineInputs({
-  rows: select({ both: 'Category and level', category: 'Category', level: 'Level' }, { title: 'A row for each', default: 'both' }),
-  categories: text({ title: 'Categories', description: 'Only these, with commas between them; all of them when it is empty', required: false, maxLength: 1_000 }),
+  rows: select(
+    { both: 'Category and level', category: 'Category', level: 'Level' },
+    { title: 'A row for each', default: 'both' },
+  ),
+  categories: text({
+    title: 'Categories',
+    description: 'Only these, with commas between them; all of them when it is empty',
+    required: false,
+    maxLength: 1_000,
+  }),
   decimals: integer({ title: 'Decimals', default: 2, gte: 0, lte: 6 }),
   fileName: text({ title: 'Name of the file', default: 'Take-off.csv', pattern: /^[^/\\]{1,100}\.csv$/ }),
-  byteOrderMark: boolean({ title: 'For spreadsheets', description: 'Begin with a byte order mark, by which spreadsheets know UTF-8', default: true }),
+  byteOrderMark: boolean({
+    title: 'For spreadsheets',
+    description: 'Begin with a byte order mark, by which spreadsheets know UTF-8',
+    default: true,
+  }),
 }) {}
 
 interface Sums {
@@ -31,17 +54,25 @@ const QUANTITIES = ['Length', 'Area', 'Volume'] as const
 async function takeOff(context: AutomationContext<Inputs>, inputs: Inputs): Promise<void> {
   const rows = new Map<string, Sums>()
   const levelNames = new Map<string, string>()
-  const wanted = inputs.categories === undefined ? undefined : new Set(inputs.categories.split(',').map((name) => name.trim()))
+  const wanted =
+    inputs.categories === undefined ? undefined : new Set(inputs.categories.split(',').map((name) => name.trim()))
   for await (const batch of context.objects()) {
     for (const object of batch) {
       if (object.collectionType === 'level') levelNames.set(String(object.applicationId), String(object.name))
-      else if (isElement(object) && (wanted?.has(object.category) ?? true)) add(rowOf(rows, object, inputs.rows), object)
+      else if (isElement(object) && (wanted?.has(object.category) ?? true))
+        add(rowOf(rows, object, inputs.rows), object)
     }
   }
   if (rows.size === 0) throw new RunFailed('the model has no elements of these categories: there is nothing to add up')
-  await storeTable(context, [...rows.values()].map((sums) => ({ ...sums, level: levelNames.get(sums.level) ?? sums.level })))
+  await storeTable(
+    context,
+    [...rows.values()].map((sums) => ({ ...sums, level: levelNames.get(sums.level) ?? sums.level })),
+  )
   const elements = [...rows.values()].reduce((sum, row) => sum + row.elements, 0)
-  context.markRunSuccess(`${elements} elements in ${rows.size} rows are in ${inputs.fileName}`, { elements, rows: rows.size })
+  context.markRunSuccess(`${elements} elements in ${rows.size} rows are in ${inputs.fileName}`, {
+    elements,
+    rows: rows.size,
+  })
 }
 
 interface Element extends DagObject {
@@ -51,7 +82,12 @@ interface Element extends DagObject {
 
 function isElement(object: DagObject): object is Element {
   const { category, parameters, applicationId } = object
-  return typeof category === 'string' && typeof applicationId === 'string' && typeof parameters === 'object' && parameters !== null
+  return (
+    typeof category === 'string' &&
+    typeof applicationId === 'string' &&
+    typeof parameters === 'object' &&
+    parameters !== null
+  )
 }
 
 function rowOf(rows: Map<string, Sums>, { category, parameters }: Element, by: Inputs['rows']): Sums {
@@ -60,7 +96,8 @@ function rowOf(rows: Map<string, Sums>, { category, parameters }: Element, by: I
   const key = JSON.stringify([by === 'level' ? '' : category, level])
   let row = rows.get(key)
   if (row === undefined) {
-    if (rows.size >= ROWS_MAX) throw new RunFailed(`the table would have more than ${ROWS_MAX} rows: choose fewer categories`)
+    if (rows.size >= ROWS_MAX)
+      throw new RunFailed(`the table would have more than ${ROWS_MAX} rows: choose fewer categories`)
     row = { category: by === 'level' ? '' : category, level, elements: 0, length: 0, area: 0, volume: 0 }
     rows.set(key, row)
   }
@@ -68,7 +105,9 @@ function rowOf(rows: Map<string, Sums>, { category, parameters }: Element, by: I
 }
 
 function add(row: Sums, { parameters }: Element): void {
-  const [length, area, volume] = QUANTITIES.map((name) => parameters[name]?.value).map((value) => (typeof value === 'number' ? value : 0))
+  const [length, area, volume] = QUANTITIES.map((name) => parameters[name]?.value).map((value) =>
+    typeof value === 'number' ? value : 0,
+  )
   row.elements += 1
   row.length += length
   row.area += area
@@ -79,7 +118,10 @@ async function storeTable(context: AutomationContext<Inputs>, rows: readonly Sum
   const { decimals, fileName, byteOrderMark } = context.functionInputs
   const sorted = rows.toSorted((a, b) => compare(a.category, b.category) || compare(a.level, b.level))
   const lines = sorted.map(({ category, level, elements, length, area, volume }) => [
-    cell(category), cell(level), String(elements), ...[length, area, volume].map((sum) => sum.toFixed(decimals)),
+    cell(category),
+    cell(level),
+    String(elements),
+    ...[length, area, volume].map((sum) => sum.toFixed(decimals)),
   ])
   const header = ['Category', 'Level', 'Elements', 'Length (m)', 'Area (m²)', 'Volume (m³)']
   const table = [header, ...lines].map((fields) => `${fields.join(',')}\r\n`).join('')

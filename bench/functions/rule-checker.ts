@@ -1,4 +1,15 @@
-import { type AutomationContext, type AutomationFunction, boolean, type DagObject, defineInputs, executeFunction, integer, number, select, text } from 'stowage/automation'
+import {
+  type AutomationContext,
+  type AutomationFunction,
+  boolean,
+  type DagObject,
+  defineInputs,
+  executeFunction,
+  integer,
+  number,
+  select,
+  text,
+} from 'stowage/automation'
 
 /*
  * A rule checker: every wall must have a fire rating, and one that is high enough. It looks at the model as it streams by, so the model may be larger than
@@ -6,11 +17,38 @@ import { type AutomationContext, type AutomationFunction, boolean, type DagObjec
  */
 
 class Inputs extends defineInputs({
-  category: text({ title: 'Category', description: 'Which elements are checked', default: 'Wall', minLength: 1, maxLength: 100 }),
-  parameter: text({ title: 'Parameter', description: 'Where the rating stands, such as "EI 60" or "F 90"', default: 'Fire Rating', minLength: 1, maxLength: 100 }),
-  minimumMinutes: integer({ title: 'Lowest rating', description: 'In minutes; 0 takes every rating', default: 0, gte: 0, lte: 360 }),
-  tolerated: number({ title: 'Tolerated share', description: 'The run succeeds while no more than so many elements in 100 break the rule', default: 0, gte: 0, lt: 100 }),
-  unrated: select({ error: 'An error', warning: 'A warning', ignored: 'Nothing' }, { title: 'An element without a rating is', default: 'error' }),
+  category: text({
+    title: 'Category',
+    description: 'Which elements are checked',
+    default: 'Wall',
+    minLength: 1,
+    maxLength: 100,
+  }),
+  parameter: text({
+    title: 'Parameter',
+    description: 'Where the rating stands, such as "EI 60" or "F 90"',
+    default: 'Fire Rating',
+    minLength: 1,
+    maxLength: 100,
+  }),
+  minimumMinutes: integer({
+    title: 'Lowest rating',
+    description: 'In minutes; 0 takes every rating',
+    default: 0,
+    gte: 0,
+    lte: 360,
+  }),
+  tolerated: number({
+    title: 'Tolerated share',
+    description: 'The run succeeds while no more than so many elements in 100 break the rule',
+    default: 0,
+    gte: 0,
+    lt: 100,
+  }),
+  unrated: select(
+    { error: 'An error', warning: 'A warning', ignored: 'Nothing' },
+    { title: 'An element without a rating is', default: 'error' },
+  ),
   markFine: boolean({ title: 'Mark elements that are fine too', default: false }),
 }) {}
 
@@ -40,23 +78,33 @@ async function checkRatings(context: AutomationContext<Inputs>, inputs: Inputs):
   }
   const { checked, broken, warned } = tally
   const words = `${broken} of ${checked} elements of the category ${inputs.category} break the rule`
-  if (checked === 0) context.markRunFailed(`the model has no elements of the category ${inputs.category}: choose another one, or another version`)
-  else if ((broken * 100) / checked > inputs.tolerated) context.markRunFailed(`${words}: they are marked as errors`, { ...tally })
+  if (checked === 0)
+    context.markRunFailed(
+      `the model has no elements of the category ${inputs.category}: choose another one, or another version`,
+    )
+  else if ((broken * 100) / checked > inputs.tolerated)
+    context.markRunFailed(`${words}: they are marked as errors`, { ...tally })
   else context.markRunSuccess(warned === 0 ? words : `${words}, and ${warned} have a warning`, { ...tally })
 }
 
 function check(element: DagObject, { parameter, minimumMinutes, unrated, markFine }: Inputs): Finding | undefined {
   const rating = parameterValue(element, parameter)?.slice(0, RATING_CHARACTERS_MAX)
   const minutes = minutesOf(rating)
-  if (rating === undefined) return unrated === 'ignored' ? undefined : { level: unrated, message: `There is no ${parameter}` }
+  if (rating === undefined)
+    return unrated === 'ignored' ? undefined : { level: unrated, message: `There is no ${parameter}` }
   const metadata = { rating, minimumMinutes }
-  if (minutes === undefined) return { level: 'error', message: `${parameter} is ${JSON.stringify(rating)}, which names no minutes`, metadata }
-  if (minutes < minimumMinutes) return { level: 'error', message: `${parameter} is ${rating}, below ${minimumMinutes} minutes`, metadata }
+  if (minutes === undefined)
+    return { level: 'error', message: `${parameter} is ${JSON.stringify(rating)}, which names no minutes`, metadata }
+  if (minutes < minimumMinutes)
+    return { level: 'error', message: `${parameter} is ${rating}, below ${minimumMinutes} minutes`, metadata }
   return markFine ? { level: 'success', message: `${parameter} is ${rating}`, metadata } : undefined
 }
 
 /** Elements of which the same is to be said share an annotation. */
-function annotate(context: AutomationContext<Inputs>, findings: readonly (readonly [DagObject, Finding | undefined])[]): void {
+function annotate(
+  context: AutomationContext<Inputs>,
+  findings: readonly (readonly [DagObject, Finding | undefined])[],
+): void {
   const groups = new Map<string, { readonly finding: Finding; readonly elements: DagObject[] }>()
   for (const [element, finding] of findings) {
     if (finding === undefined) continue
@@ -65,7 +113,10 @@ function annotate(context: AutomationContext<Inputs>, findings: readonly (readon
     groups.set(finding.message, group)
   }
   const category = context.functionInputs.parameter
-  for (const { finding: { level, message, metadata }, elements } of groups.values()) {
+  for (const {
+    finding: { level, message, metadata },
+    elements,
+  } of groups.values()) {
     if (level === 'error') context.attachErrorToObjects(category, elements, message, metadata)
     else if (level === 'warning') context.attachWarningToObjects(category, elements, message, metadata)
     else context.attachSuccessToObjects(category, elements, message, metadata)

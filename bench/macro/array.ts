@@ -6,7 +6,11 @@ import type { Dataset } from './dataset.ts'
 const RATIO_MIN = 1
 
 /** A root with everything below it as a gzipped JSON array, against `gzip -1` of the same array on one core. */
-export async function measureArray(target: Target, { first, arrayFile }: Dataset, repetitions: number): Promise<readonly Row[]> {
+export async function measureArray(
+  target: Target,
+  { first, arrayFile }: Dataset,
+  repetitions: number,
+): Promise<readonly Row[]> {
   const url = `${target.url}/objects/${target.projectId}/${first.rootId}`
   const headers = { Authorization: `Bearer ${target.token}`, Accept: 'application/json', 'Accept-Encoding': 'gzip' }
   await download(url, headers)

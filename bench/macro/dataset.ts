@@ -37,7 +37,12 @@ export async function prepareDataset(objects: number, folder: string): Promise<D
   const known = new Set<string>()
   const base = { objects, closure: 'root-less' } as const
   const first = await prepareVersion('first version', base, known, join(folder, 'first'))
-  const second = await prepareVersion('1 in 20 changed', { ...base, revision: 1, changed: SECOND_CHANGED }, known, join(folder, 'second'))
+  const second = await prepareVersion(
+    '1 in 20 changed',
+    { ...base, revision: 1, changed: SECOND_CHANGED },
+    known,
+    join(folder, 'second'),
+  )
   const arrayFile = join(folder, 'first.json')
   await pipeline(arrayText(base), createWriteStream(arrayFile))
   const gzipFile = join(folder, 'first.json.gz')
@@ -45,7 +50,12 @@ export async function prepareDataset(objects: number, folder: string): Promise<D
   return { first, second, arrayFile, gzipFile }
 }
 
-async function prepareVersion(name: string, options: BuildingOptions, known: Set<string>, uploads: string): Promise<Version> {
+async function prepareVersion(
+  name: string,
+  options: BuildingOptions,
+  known: Set<string>,
+  uploads: string,
+): Promise<Version> {
   await mkdir(uploads)
   const counts = { rootId: '', objects: 0, jsonBytes: 0, textBytes: 0, uploadedJsonBytes: 0, uploadedGzipBytes: 0 }
   for (const batch of inBatches(newObjects(building(options), known, counts), MB)) {

@@ -18,7 +18,13 @@ interface Round {
 }
 
 /** A root with everything below it as gzipped lines, warm, against nginx serving the same bytes from a file. */
-export async function measureDownloads(server: RunningServer, target: Target, version: Version, nginx: FileServer | undefined, repetitions: number): Promise<readonly Row[]> {
+export async function measureDownloads(
+  server: RunningServer,
+  target: Target,
+  version: Version,
+  nginx: FileServer | undefined,
+  repetitions: number,
+): Promise<readonly Row[]> {
   const url = `${target.url}/objects/${target.projectId}/${version.rootId}`
   const headers = { Authorization: `Bearer ${target.token}`, Accept: 'text/plain', 'Accept-Encoding': 'gzip' }
   const [cold] = await download(url, headers)
@@ -49,7 +55,8 @@ function rate(version: Version, downloads: readonly Download[]): number {
 function ratioRow(version: Version, rounds: readonly Round[], hasReference: boolean): Row {
   const what = `lines, gzip, warm, ${version.name}`
   const value = describe(sample(rounds.map(({ megabytesPerSecond }) => megabytesPerSecond)), 'MB/s')
-  if (!hasReference) return { what, value, reference: 'nginx is not installed (Debian: apt-get install nginx-light): no reference' }
+  if (!hasReference)
+    return { what, value, reference: 'nginx is not installed (Debian: apt-get install nginx-light): no reference' }
   const ratio = sample(rounds.map((each) => each.megabytesPerSecond / each.referenceMegabytesPerSecond))
   return {
     what,

@@ -7,10 +7,18 @@ const REQUESTS_AT_A_TIME = 4
 const RATIO_MIN = 0.12
 
 /** Durable uploads of gzipped batches of 1 MB, four at a time, each round into a project of its own, against `gunzip` of the same bytes on one core. */
-export async function measureUploads(target: Target, { first, gzipFile }: Dataset, repetitions: number): Promise<readonly Row[]> {
+export async function measureUploads(
+  target: Target,
+  { first, gzipFile }: Dataset,
+  repetitions: number,
+): Promise<readonly Row[]> {
   const megabytes = first.uploadedJsonBytes / MB
   const rounds = await repeat(repetitions, async (round) => {
-    const seconds = await sendFolder({ ...target, projectId: `${target.projectId}-${round}` }, first.uploads, REQUESTS_AT_A_TIME)
+    const seconds = await sendFolder(
+      { ...target, projectId: `${target.projectId}-${round}` },
+      first.uploads,
+      REQUESTS_AT_A_TIME,
+    )
     const referenceSeconds = await timeProgram('gzip', ['-dc', gzipFile])
     return { own: megabytes / seconds, reference: megabytes / referenceSeconds }
   })

@@ -27,7 +27,9 @@ export async function prepareInput(objects: number): Promise<Input> {
   const splitter = new ElementSplitter({ part: 0, limits: DEFAULT_LIMITS, tally: { objects: 0 } })
   const blocks = inBlocks(model.map((object) => Buffer.from(`${object.id}\t${object.json}\n`)))
   const pool = new DeflatePool({ level: LEVEL, concurrency: 2 })
-  const fragments = await Promise.all(blocks.map(async (block) => ({ deflated: await pool.deflate(block), rawBytes: block.length, crc32: crc32(block) })))
+  const fragments = await Promise.all(
+    blocks.map(async (block) => ({ deflated: await pool.deflate(block), rawBytes: block.length, crc32: crc32(block) })),
+  )
   pool.close()
   return { json, gzipped: gzipSync(json), elements: splitter.push(json), blocks, fragments }
 }

@@ -13,7 +13,8 @@ const names = process.argv.slice(2)
 
 const input = await prepareInput(OBJECTS)
 const suite = new Benchmark.Suite()
-for (const step of createSteps(input)) if (names.length === 0 || names.some((name) => step.name.includes(name))) addStep(suite, step)
+for (const step of createSteps(input))
+  if (names.length === 0 || names.some((name) => step.name.includes(name))) addStep(suite, step)
 console.log(`${OBJECTS} objects, ${round(input.json.length / MB)} MB of JSON`)
 suite.on('cycle', (event: Benchmark.Event) => console.log(report(event.target))).run({ async: true })
 

@@ -23,7 +23,10 @@ export function createSteps(input: Input): readonly Step[] {
   return [
     { name: 'split', run: () => split(input) },
     { name: 'inflate and split', run: () => consume(decodeUpload(uploadOf(input), DEFAULT_LIMITS, { signal })) },
-    { name: 'inspect', run: () => consume(inspectBatches(slices(input.elements, ELEMENTS_A_BATCH), DEFAULT_LIMITS, { signal })) },
+    {
+      name: 'inspect',
+      run: () => consume(inspectBatches(slices(input.elements, ELEMENTS_A_BATCH), DEFAULT_LIMITS, { signal })),
+    },
     { name: 'compress blocks, level 1', run: () => compress(input, 1) },
     { name: 'compress blocks, level 4', run: () => compress(input, 4) },
     { name: 'splice', run: () => splice(input, signal) },
@@ -49,14 +52,22 @@ async function splice({ fragments }: Input, signal: AbortSignal): Promise<void> 
 }
 
 function uploadOf({ gzipped }: Input): Parameters<typeof decodeUpload>[0] {
-  return { contentType: 'application/gzip', contentEncoding: undefined, contentLength: gzipped.length, body: slicesOfBytes(gzipped) }
+  return {
+    contentType: 'application/gzip',
+    contentEncoding: undefined,
+    contentLength: gzipped.length,
+    body: slicesOfBytes(gzipped),
+  }
 }
 
 async function* slicesOfBytes(bytes: Uint8Array): AsyncGenerator<Uint8Array, void, undefined> {
   for (let at = 0; at < bytes.length; at += CHUNK_BYTES) yield bytes.subarray(at, at + CHUNK_BYTES)
 }
 
-async function* slices<T extends Element | Fragment>(values: readonly T[], size: number): AsyncGenerator<readonly T[], void, undefined> {
+async function* slices<T extends Element | Fragment>(
+  values: readonly T[],
+  size: number,
+): AsyncGenerator<readonly T[], void, undefined> {
   for (let at = 0; at < values.length; at += size) yield values.slice(at, at + size)
 }
 

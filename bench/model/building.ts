@@ -41,16 +41,28 @@ export function* building(options: BuildingOptions): Generator<readonly ModelObj
   const plan = resolve(options)
   const writer = new ObjectWriter()
   const levels: Written[] = []
-  for (let elementsBefore = 0; spaceLeft(writer, plan) > CLOSING_OBJECTS - 2; ) {
+  for (let elementsBefore = 0; spaceLeft(writer, plan) > CLOSING_OBJECTS - 2;) {
     const groups: Written[] = []
     while (groups.length < plan.groupsPerLevel && spaceLeft(writer, plan) > CLOSING_OBJECTS - 1) {
       groups.push(writeGroup(writer, plan, elementsBefore, { level: levels.length, zone: groups.length }))
       elementsBefore += ELEMENTS_PER_GROUP
       if (writer.pendingCount >= BATCH_OBJECTS) yield writer.take()
     }
-    levels.push(writeCollection(writer, { type: 'level', key: levelKey(levels.length), name: `Level ${levels.length}` }, groups, plan.largeClosures))
+    levels.push(
+      writeCollection(
+        writer,
+        { type: 'level', key: levelKey(levels.length), name: `Level ${levels.length}` },
+        groups,
+        plan.largeClosures,
+      ),
+    )
   }
-  writeCollection(writer, { type: 'building', key: `building-${plan.seed}`, name: `Building ${plan.seed}` }, levels, plan.largeClosures)
+  writeCollection(
+    writer,
+    { type: 'building', key: `building-${plan.seed}`, name: `Building ${plan.seed}` },
+    levels,
+    plan.largeClosures,
+  )
   yield writer.take()
 }
 
@@ -68,9 +80,18 @@ interface Plan {
   readonly largeClosures: boolean
 }
 
-function resolve({ objects, seed = 1, closure = true, revision = 0, changed = 0.05, changes = 'everywhere' }: BuildingOptions): Plan {
-  if (!Number.isSafeInteger(objects) || objects < CLOSING_OBJECTS + 1) throw new RangeError(`a model has ${CLOSING_OBJECTS + 1} objects or more, not ${objects}`)
-  if (closure === true && objects > CLOSURE_OBJECTS_MAX) throw new RangeError(`closures of more than ${CLOSURE_OBJECTS_MAX} objects are too large; choose 'root-less'`)
+function resolve({
+  objects,
+  seed = 1,
+  closure = true,
+  revision = 0,
+  changed = 0.05,
+  changes = 'everywhere',
+}: BuildingOptions): Plan {
+  if (!Number.isSafeInteger(objects) || objects < CLOSING_OBJECTS + 1)
+    throw new RangeError(`a model has ${CLOSING_OBJECTS + 1} objects or more, not ${objects}`)
+  if (closure === true && objects > CLOSURE_OBJECTS_MAX)
+    throw new RangeError(`closures of more than ${CLOSURE_OBJECTS_MAX} objects are too large; choose 'root-less'`)
   const elements = Math.ceil(objects / OBJECTS_PER_ELEMENT)
   const oneElementIn = OBJECTS_PER_CHANGE / OBJECTS_PER_ELEMENT / changed
   const inPart = changes === 'in one part'
@@ -80,15 +101,25 @@ function resolve({ objects, seed = 1, closure = true, revision = 0, changed = 0.
     seed,
     revision,
     changesOneElementIn: revision === 0 ? Infinity : inPart ? CHANGES_ONE_ELEMENT_IN_PART : oneElementIn,
-    changedPart: inPart ? [partStart, partStart + Math.ceil((elements * CHANGES_ONE_ELEMENT_IN_PART) / oneElementIn)] : [0, Infinity],
-    groupsPerLevel: Math.max(2, Math.min(GROUPS_PER_LEVEL_MAX, Math.ceil(Math.sqrt(objects / OBJECTS_PER_ELEMENT / ELEMENTS_PER_GROUP)))),
+    changedPart: inPart
+      ? [partStart, partStart + Math.ceil((elements * CHANGES_ONE_ELEMENT_IN_PART) / oneElementIn)]
+      : [0, Infinity],
+    groupsPerLevel: Math.max(
+      2,
+      Math.min(GROUPS_PER_LEVEL_MAX, Math.ceil(Math.sqrt(objects / OBJECTS_PER_ELEMENT / ELEMENTS_PER_GROUP))),
+    ),
     smallClosures: closure !== false,
     largeClosures: closure === true,
   }
 }
 
 /** Elements and, where no further element is sure to fit, notes until only the group, its level and the root are left to write. */
-function writeGroup(writer: ObjectWriter, plan: Plan, elementsBefore: number, at: { readonly level: number; readonly zone: number }): Written {
+function writeGroup(
+  writer: ObjectWriter,
+  plan: Plan,
+  elementsBefore: number,
+  at: { readonly level: number; readonly zone: number },
+): Written {
   const level = levelKey(at.level)
   const children: Written[] = []
   for (let index = elementsBefore; index < elementsBefore + ELEMENTS_PER_GROUP; index++) {
@@ -99,7 +130,12 @@ function writeGroup(writer: ObjectWriter, plan: Plan, elementsBefore: number, at
     const { seed, revision, smallClosures: closure } = plan
     children.push(writeElement(writer, { seed, index, revision, change: changeOf(plan, index), closure, level }))
   }
-  return writeCollection(writer, { type: 'zone', key: `${level}-zone-${at.zone}`, name: `Zone ${at.level}.${at.zone}` }, children, plan.smallClosures)
+  return writeCollection(
+    writer,
+    { type: 'zone', key: `${level}-zone-${at.zone}`, name: `Zone ${at.level}.${at.zone}` },
+    children,
+    plan.smallClosures,
+  )
 }
 
 function levelKey(level: number): string {
@@ -120,7 +156,12 @@ interface Collection {
   readonly name: string
 }
 
-function writeCollection(writer: ObjectWriter, { type, key, name }: Collection, children: readonly Written[], closure: boolean): Written {
+function writeCollection(
+  writer: ObjectWriter,
+  { type, key, name }: Collection,
+  children: readonly Written[],
+  closure: boolean,
+): Written {
   const fields = `"speckle_type":"Speckle.Core.Models.Collections.Collection","collectionType":"${type}","applicationId":"${key}","name":"${name}","elements":${references(children)}`
   return writer.write(fields, children, closure)
 }

@@ -28,16 +28,59 @@ interface Kind {
 }
 
 const KINDS: readonly Kind[] = [
-  { category: 'Wall', families: ['Basic Wall:Exterior - Brick on CMU', 'Basic Wall:Interior - 123mm Partition', 'Trennwand:Ständerwand 125mm'], meshes: 1, boxes: 3 },
-  { category: 'Window', families: ['M_Fixed:0915 x 1830mm', 'M_Fixed:0406 x 0610mm', 'Fenêtre:Châssis fixe 1200 x 1500mm'], meshes: 3, boxes: 2 },
-  { category: 'Door', families: ['M_Single-Flush:0915 x 2134mm', 'M_Double-Glass:1830 x 2134mm', 'Tür:Stahlzarge 1010 x 2135mm'], meshes: 3, boxes: 2 },
+  {
+    category: 'Wall',
+    families: [
+      'Basic Wall:Exterior - Brick on CMU',
+      'Basic Wall:Interior - 123mm Partition',
+      'Trennwand:Ständerwand 125mm',
+    ],
+    meshes: 1,
+    boxes: 3,
+  },
+  {
+    category: 'Window',
+    families: ['M_Fixed:0915 x 1830mm', 'M_Fixed:0406 x 0610mm', 'Fenêtre:Châssis fixe 1200 x 1500mm'],
+    meshes: 3,
+    boxes: 2,
+  },
+  {
+    category: 'Door',
+    families: ['M_Single-Flush:0915 x 2134mm', 'M_Double-Glass:1830 x 2134mm', 'Tür:Stahlzarge 1010 x 2135mm'],
+    meshes: 3,
+    boxes: 2,
+  },
   { category: 'Slab', families: ['Floor:Generic 150mm', 'Floor:Wood Joist 10" - Wood Finish'], meshes: 1, boxes: 1 },
-  { category: 'Column', families: ['M_Concrete-Rectangular-Column:300 x 450mm', 'M_W-Wide Flange-Column:W250X73'], meshes: 1, boxes: 2 },
-  { category: 'FurnishingElement', families: ['M_Chair-Breuer:M_Chair-Breuer', 'M_Desk:1525 x 762mm', 'M_Table-Round:0915mm Diameter'], meshes: 3, boxes: 3 },
-  { category: 'FlowSegment', families: ['Pipe Types:Standard', 'Round Duct:Taps', 'Rohr:Edelstahl DN 50'], meshes: 2, boxes: 2 },
+  {
+    category: 'Column',
+    families: ['M_Concrete-Rectangular-Column:300 x 450mm', 'M_W-Wide Flange-Column:W250X73'],
+    meshes: 1,
+    boxes: 2,
+  },
+  {
+    category: 'FurnishingElement',
+    families: ['M_Chair-Breuer:M_Chair-Breuer', 'M_Desk:1525 x 762mm', 'M_Table-Round:0915mm Diameter'],
+    meshes: 3,
+    boxes: 3,
+  },
+  {
+    category: 'FlowSegment',
+    families: ['Pipe Types:Standard', 'Round Duct:Taps', 'Rohr:Edelstahl DN 50'],
+    meshes: 2,
+    boxes: 2,
+  },
 ]
 
-const MATERIALS: readonly string[] = ['Brick, Common', 'Concrete, Cast-in-Place', 'Glass', 'Aluminium', 'Gypsum Wall Board', 'Oak', 'Beton C30/37', 'Édelstahl']
+const MATERIALS: readonly string[] = [
+  'Brick, Common',
+  'Concrete, Cast-in-Place',
+  'Glass',
+  'Aluminium',
+  'Gypsum Wall Board',
+  'Oak',
+  'Beton C30/37',
+  'Édelstahl',
+]
 const FIRE_RATINGS: readonly string[] = ['EI 30', 'EI 60', 'EI 90', 'EI 120']
 /** One wall in so many has no fire rating: the parameter is empty, or there is none. */
 const UNRATED_ONE_IN = 8
@@ -50,9 +93,15 @@ export function writeElement(writer: ObjectWriter, options: ElementOptions): Wri
   const random = createRandom(options.seed, options.index)
   const kind = KINDS[random.below(KINDS.length)]
   const family = random.pick(kind.families)
-  const placement = { x: (options.index % 40) * 1_350, y: Math.floor(options.index / 1_000) * 3_200, z: Math.floor((options.index % 1_000) / 40) * 2_150 }
+  const placement = {
+    x: (options.index % 40) * 1_350,
+    y: Math.floor(options.index / 1_000) * 3_200,
+    z: Math.floor((options.index % 1_000) / 40) * 2_150,
+  }
   const definition = writer.share(`definition ${family}`, () => writeDefinition(writer, kind, family))
-  const meshes = Array.from({ length: kind.meshes + random.below(2) }, (_, mesh) => writeMesh(writer, kind, { ...options, mesh, placement }))
+  const meshes = Array.from({ length: kind.meshes + random.below(2) }, (_, mesh) =>
+    writeMesh(writer, kind, { ...options, mesh, placement }),
+  )
   const name = `${family}:${300_000 + options.index}`
   const fields =
     `"speckle_type":"Objects.Data.DataObject","category":"${kind.category}","applicationId":"${guid(random)}","name":${JSON.stringify(name)},"units":"m",` +
@@ -75,7 +124,11 @@ function writeDefinition(writer: ObjectWriter, kind: Kind, family: string): Writ
   return writer.write(fields)
 }
 
-function writeMesh(writer: ObjectWriter, kind: Kind, options: ElementOptions & { readonly mesh: number; readonly placement: Placement }): Written {
+function writeMesh(
+  writer: ObjectWriter,
+  kind: Kind,
+  options: ElementOptions & { readonly mesh: number; readonly placement: Placement },
+): Written {
   const random = createRandom(options.seed, options.index, options.mesh + 1)
   const shape = shapeOf(kind, movedInVersion(options), random)
   const topology = writer.share(shape.topology, () => writeChunk(writer, shape.faces()))

@@ -14,7 +14,11 @@ export function createRandom(...seeds: readonly number[]): Random {
     state = (state + 0x9e3779b9) | 0
     return Math.floor((mix(state) / 4_294_967_296) * bound)
   }
-  return { below, oneIn: (times) => below(1_048_576) * times < 1_048_576, pick: (values) => values[below(values.length)] }
+  return {
+    below,
+    oneIn: (times) => below(1_048_576) * times < 1_048_576,
+    pick: (values) => values[below(values.length)],
+  }
 }
 
 /** The finisher of MurmurHash3: no two values meet in one. */

@@ -19,12 +19,30 @@ const CHUNK_NUMBERS_MAX = 31_250
 
 /** The corners of a box, four a face, as indices of (x, y, z) among its two extremes on each axis. */
 const BOX_CORNERS: readonly (readonly [number, number, number])[] = [
-  [0, 0, 0], [0, 1, 0], [1, 1, 0], [1, 0, 0],
-  [0, 0, 1], [1, 0, 1], [1, 1, 1], [0, 1, 1],
-  [0, 0, 0], [1, 0, 0], [1, 0, 1], [0, 0, 1],
-  [0, 1, 0], [0, 1, 1], [1, 1, 1], [1, 1, 0],
-  [0, 0, 0], [0, 0, 1], [0, 1, 1], [0, 1, 0],
-  [1, 0, 0], [1, 1, 0], [1, 1, 1], [1, 0, 1],
+  [0, 0, 0],
+  [0, 1, 0],
+  [1, 1, 0],
+  [1, 0, 0],
+  [0, 0, 1],
+  [1, 0, 1],
+  [1, 1, 1],
+  [0, 1, 1],
+  [0, 0, 0],
+  [1, 0, 0],
+  [1, 0, 1],
+  [0, 0, 1],
+  [0, 1, 0],
+  [0, 1, 1],
+  [1, 1, 1],
+  [1, 1, 0],
+  [0, 0, 0],
+  [0, 0, 1],
+  [0, 1, 1],
+  [0, 1, 0],
+  [1, 0, 0],
+  [1, 1, 0],
+  [1, 1, 1],
+  [1, 0, 1],
 ]
 
 /** `count` boxes in one mesh: a wall with its openings, a frame, a sill. */
@@ -53,7 +71,11 @@ export function turned(rings: number, segments: number, at: Placement, random: R
     const y = metres(at.y + ring * heightStep)
     for (let segment = 0; segment < segments; segment++) {
       const angle = (2 * Math.PI * segment) / segments
-      numbers.push(metres(at.x + Math.round(radius * Math.cos(angle))), y, metres(at.z + Math.round(radius * Math.sin(angle))))
+      numbers.push(
+        metres(at.x + Math.round(radius * Math.cos(angle))),
+        y,
+        metres(at.z + Math.round(radius * Math.sin(angle))),
+      )
     }
     if (numbers.length + segments * 3 > CHUNK_NUMBERS_MAX || ring === rings - 1) {
       chunks.push(numbers.join(','))
@@ -64,7 +86,10 @@ export function turned(rings: number, segments: number, at: Placement, random: R
 }
 
 function boxFaces(count: number): string {
-  return Array.from({ length: count * 6 }, (_, face) => `4,${face * 4},${face * 4 + 1},${face * 4 + 2},${face * 4 + 3}`).join(',')
+  return Array.from(
+    { length: count * 6 },
+    (_, face) => `4,${face * 4},${face * 4 + 1},${face * 4 + 2},${face * 4 + 3}`,
+  ).join(',')
 }
 
 function turnedFaces(rings: number, segments: number): string {
@@ -72,7 +97,9 @@ function turnedFaces(rings: number, segments: number): string {
   for (let ring = 1; ring < rings; ring++) {
     for (let segment = 0; segment < segments; segment++) {
       const next = (segment + 1) % segments
-      faces.push(`4,${(ring - 1) * segments + segment},${(ring - 1) * segments + next},${ring * segments + next},${ring * segments + segment}`)
+      faces.push(
+        `4,${(ring - 1) * segments + segment},${(ring - 1) * segments + next},${ring * segments + next},${ring * segments + segment}`,
+      )
     }
   }
   return faces.join(',')

@@ -2,7 +2,10 @@ import assert from 'node:assert/strict'
 import { gunzipSync } from 'node:zlib'
 
 /** A request to a service, wherever it is; `bytes` of the answer are as they were sent, not decoded. */
-export type Ask = (path: string, request?: { readonly headers?: Readonly<Record<string, string>>; readonly body?: string }) => Promise<Answered>
+export type Ask = (
+  path: string,
+  request?: { readonly headers?: Readonly<Record<string, string>>; readonly body?: string },
+) => Promise<Answered>
 
 export interface Answered {
   readonly status: number
@@ -48,18 +51,36 @@ export async function verifyDownloads(ask: Ask, projectId: string, model: SentMo
 }
 
 /** One download of a root of the model, with everything below it or, where the path says so, less. */
-export async function downloadGraph(ask: Ask, path: string, headers: Readonly<Record<string, string>>, model: SentModel): Promise<Downloaded> {
+export async function downloadGraph(
+  ask: Ask,
+  path: string,
+  headers: Readonly<Record<string, string>>,
+  model: SentModel,
+): Promise<Downloaded> {
   const answer = await ask(path, { headers })
   assert.equal(answer.status, 200, `${path} answered ${answer.status}: ${answer.bytes.subarray(0, 300).toString()}`)
   return { texts: textsOf(answer, model.texts), headers: answer.headers }
 }
 
-export function assertSame(found: ReadonlyMap<string, string>, expected: ReadonlyMap<string, string>, what: string): void {
-  for (const [id, text] of expected) assert.ok(found.get(id) === text, `${what}: ${found.has(id) ? `${id} came back with other bytes` : `${id} is missing`}`)
+export function assertSame(
+  found: ReadonlyMap<string, string>,
+  expected: ReadonlyMap<string, string>,
+  what: string,
+): void {
+  for (const [id, text] of expected)
+    assert.ok(
+      found.get(id) === text,
+      `${what}: ${found.has(id) ? `${id} came back with other bytes` : `${id} is missing`}`,
+    )
   assert.equal(found.size, expected.size, `${what}: something came that was not asked for`)
 }
 
-async function verifyGraph(ask: Ask, projectId: string, model: SentModel, headers: Readonly<Record<string, string>>): Promise<void> {
+async function verifyGraph(
+  ask: Ask,
+  projectId: string,
+  model: SentModel,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
   const path = `/objects/${projectId}/${model.rootId}`
   const { texts, headers: answered } = await downloadGraph(ask, path, headers, model)
   const what = `${Object.values(headers).join(', ')} of the root`
@@ -67,7 +88,8 @@ async function verifyGraph(ask: Ask, projectId: string, model: SentModel, header
   assert.equal(texts.keys().next().value, model.rootId, `${what}: the root does not come first`)
   assert.equal(answered.get('stowage-missing-objects'), '0')
   const etag = answered.get('etag')
-  if (etag !== null && answered.get('accept-ranges') === 'bytes') await verifyResume(ask, path, { ...headers, 'If-Range': etag })
+  if (etag !== null && answered.get('accept-ranges') === 'bytes')
+    await verifyResume(ask, path, { ...headers, 'If-Range': etag })
 }
 
 /** Cuts the download at some places and goes on from there, as a client does whose connection was lost. */
@@ -78,30 +100,51 @@ async function verifyResume(ask: Ask, path: string, headers: Readonly<Record<str
     const rest = await ask(path, { headers: { ...headers, Range: `bytes=${at}-` } })
     assert.deepEqual([start.status, rest.status], [206, 206], `${path}: ranges at ${at}`)
     assert.equal(rest.headers.get('content-range'), `bytes ${at}-${whole.length - 1}/${whole.length}`)
-    assert.ok(Buffer.concat([start.bytes, rest.bytes]).equals(whole), `${path}: the parts before and behind byte ${at} do not make the whole`)
+    assert.ok(
+      Buffer.concat([start.bytes, rest.bytes]).equals(whole),
+      `${path}: the parts before and behind byte ${at} do not make the whole`,
+    )
   }
 }
 
-async function verifyLists(ask: Ask, projectId: string, { texts }: SentModel, headers: Readonly<Record<string, string>>): Promise<void> {
+async function verifyLists(
+  ask: Ask,
+  projectId: string,
+  { texts }: SentModel,
+  headers: Readonly<Record<string, string>>,
+): Promise<void> {
   for (const ids of inLists([...texts.keys()])) {
     const body = JSON.stringify({ objects: JSON.stringify([...ids, 'not-there']) })
-    const answer = await ask(`/api/getobjects/${projectId}`, { headers: { ...headers, 'Content-Type': 'application/json' }, body })
+    const answer = await ask(`/api/getobjects/${projectId}`, {
+      headers: { ...headers, 'Content-Type': 'application/json' },
+      body,
+    })
     assert.equal(answer.headers.get('stowage-missing-objects'), '1')
-    assertSame(textsOf(answer, texts), new Map(ids.map((id) => [id, texts.get(id) ?? ''])), `${Object.values(headers).join(', ')} of a list`)
+    assertSame(
+      textsOf(answer, texts),
+      new Map(ids.map((id) => [id, texts.get(id) ?? ''])),
+      `${Object.values(headers).join(', ')} of a list`,
+    )
   }
 }
 
 async function verifyStreams(ask: Ask, projectId: string, { texts }: SentModel, coding: string): Promise<void> {
   const headers = { 'Accept-Encoding': coding, 'Content-Type': 'application/json' }
   for (const slash of ['', '/']) {
-    const answer = await ask(`/api/v2/projects/${projectId}/object-stream${slash}`, { headers, body: JSON.stringify({ objectIds: [...texts.keys()] }) })
+    const answer = await ask(`/api/v2/projects/${projectId}/object-stream${slash}`, {
+      headers,
+      body: JSON.stringify({ objectIds: [...texts.keys()] }),
+    })
     assertSame(textsOf(answer, texts), texts, `object-stream${slash}, ${coding}`)
   }
 }
 
 async function verifyArchive(ask: Ask, projectId: string, { rootId, texts }: SentModel): Promise<void> {
   const { status, headers, bytes } = await ask(`/objects/${projectId}/${rootId}?archive=gzip`)
-  assert.deepEqual([status, headers.get('content-type'), headers.get('content-encoding')], [200, 'application/gzip', null])
+  assert.deepEqual(
+    [status, headers.get('content-type'), headers.get('content-encoding')],
+    [200, 'application/gzip', null],
+  )
   assertSame(textsOfLines(gunzipSync(bytes).toString()), texts, 'the archive')
 }
 
@@ -118,9 +161,14 @@ async function verifySingles(ask: Ask, projectId: string, { texts }: SentModel):
 
 async function verifyDiff(ask: Ask, projectId: string, { texts }: SentModel): Promise<void> {
   const body = JSON.stringify({ objects: JSON.stringify([...texts.keys(), 'not-there']) })
-  const held = JSON.parse(decoded(await ask(`/api/diff/${projectId}`, { headers: { 'Content-Type': 'application/json' }, body }))) as Record<string, boolean>
+  const held = JSON.parse(
+    decoded(await ask(`/api/diff/${projectId}`, { headers: { 'Content-Type': 'application/json' }, body })),
+  ) as Record<string, boolean>
   assert.equal(held['not-there'], false)
-  assert.deepEqual([...texts.keys()].filter((id) => !held[id]), [])
+  assert.deepEqual(
+    [...texts.keys()].filter((id) => !held[id]),
+    [],
+  )
 }
 
 function* inLists(ids: readonly string[]): Generator<readonly string[]> {
@@ -129,7 +177,9 @@ function* inLists(ids: readonly string[]): Generator<readonly string[]> {
 
 function textsOf(answer: Answered, sent: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   const text = decoded(answer)
-  return answer.headers.get('content-type')?.startsWith('application/json') ? textsOfArray(text, sent) : textsOfLines(text)
+  return answer.headers.get('content-type')?.startsWith('application/json')
+    ? textsOfArray(text, sent)
+    : textsOfLines(text)
 }
 
 function decoded({ headers, bytes }: Answered): string {
@@ -138,14 +188,20 @@ function decoded({ headers, bytes }: Answered): string {
 
 function textsOfLines(text: string): ReadonlyMap<string, string> {
   assert.ok(text === '' || text.endsWith('\n'), 'the last line has no end')
-  const lines = text.split('\n').slice(0, -1).map((line): [string, string] => [line.slice(0, line.indexOf('\t')), line.slice(line.indexOf('\t') + 1)])
+  const lines = text
+    .split('\n')
+    .slice(0, -1)
+    .map((line): [string, string] => [line.slice(0, line.indexOf('\t')), line.slice(line.indexOf('\t') + 1)])
   return withoutDuplicates(lines)
 }
 
 /** The ids are parsed; that their texts are those that were sent is compared as bytes of the whole. */
 function textsOfArray(text: string, sent: ReadonlyMap<string, string>): ReadonlyMap<string, string> {
   const ids = (JSON.parse(text) as readonly { readonly id: string }[]).map(({ id }) => id)
-  assert.ok(text === `[${ids.map((id) => sent.get(id)).join(',')}]`, 'the array has other bytes than the objects that were sent')
+  assert.ok(
+    text === `[${ids.map((id) => sent.get(id)).join(',')}]`,
+    'the array has other bytes than the objects that were sent',
+  )
   return withoutDuplicates(ids.map((id) => [id, sent.get(id) ?? '']))
 }
 

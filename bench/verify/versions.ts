@@ -19,7 +19,9 @@ export function laterVersion(objects: readonly ModelObject[], changedOneIn: numb
   const renamed = new Map<string, string>()
   return objects.map((object, at) => {
     const { id, json } = object
-    const rest = json.slice(`{"id":"${id}",`.length).replace(/"([0-9a-f]{32})"/g, (whole, named: string) => (renamed.has(named) ? `"${renamed.get(named)}"` : whole))
+    const rest = json
+      .slice(`{"id":"${id}",`.length)
+      .replace(/"([0-9a-f]{32})"/g, (whole, named: string) => (renamed.has(named) ? `"${renamed.get(named)}"` : whole))
     const isChanged = at === objects.length - 1 || (!json.includes('"referencedId"') && random.oneIn(changedOneIn))
     const fields = isChanged ? `"revision":2,${rest}` : rest
     if (`{"id":"${id}",${fields}` === json) return object
@@ -35,7 +37,9 @@ export function laterVersion(objects: readonly ModelObject[], changedOneIn: numb
  */
 export async function verifyHave(ask: Ask, projectId: string, older: SentModel, newer: SentModel): Promise<void> {
   const expected = new Map([...newer.texts].filter(([id]) => id === newer.rootId || !older.texts.has(id)))
-  const digest = (await downloadGraph(ask, `/objects/${projectId}/${older.rootId}`, { Accept: 'text/plain' }, older)).headers.get('stowage-closure')
+  const digest = (
+    await downloadGraph(ask, `/objects/${projectId}/${older.rootId}`, { Accept: 'text/plain' }, older)
+  ).headers.get('stowage-closure')
   assert.ok(digest, 'the answer for the older root has no digest of its closure')
   const names = [older.rootId, `${older.rootId}@${digest}`]
   for (const name of names) {
@@ -44,18 +48,24 @@ export async function verifyHave(ask: Ask, projectId: string, older: SentModel, 
         const path = `/objects/${projectId}/${newer.rootId}?have=${name}`
         const { texts, headers } = await downloadGraph(ask, path, { Accept: accept, 'Accept-Encoding': coding }, newer)
         const outcome = headers.get('stowage-have')
-        if (name !== older.rootId || outcome !== `${older.rootId};incomplete`) assert.equal(outcome, `${older.rootId};subtracted`)
+        if (name !== older.rootId || outcome !== `${older.rootId};incomplete`)
+          assert.equal(outcome, `${older.rootId};subtracted`)
         assertSame(texts, outcome?.endsWith('subtracted') ? expected : newer.texts, `${accept}, ${coding}, ${path}`)
       }
     }
   }
-  const unknown = await downloadGraph(ask, `/objects/${projectId}/${newer.rootId}?have=not-there`, { Accept: 'text/plain' }, newer)
+  const unknown = await downloadGraph(
+    ask,
+    `/objects/${projectId}/${newer.rootId}?have=not-there`,
+    { Accept: 'text/plain' },
+    newer,
+  )
   assertSame(unknown.texts, newer.texts, 'an unknown root as have')
 }
 
 /** Waits until the answer for a root comes from a plan. */
 export async function untilPlanned(ask: Ask, path: string): Promise<void> {
-  for (const deadline = performance.now() + PLAN_WAIT_MS; ; ) {
+  for (const deadline = performance.now() + PLAN_WAIT_MS; ;) {
     const { headers } = await ask(path, { headers: { Accept: 'text/plain', 'Accept-Encoding': 'gzip' } })
     if (headers.get('etag') !== null && headers.get('content-length') !== null) return
     assert.ok(performance.now() < deadline, `${path} has no plan after ${PLAN_WAIT_MS} ms`)

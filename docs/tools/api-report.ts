@@ -37,12 +37,19 @@ function makeReport(entry: EntryPoint, folder: string): Report {
   })
   if (!result.succeeded) throw new Error(`${entry.name}: ${messages.map(({ text }) => text).join('\n')}`)
   const text = readFileSync(join(folder, file), 'utf8').replaceAll('\r\n', '\n')
-  const declared = [...text.matchAll(/^(\/\/ @public.*)\nexport (?:declare |abstract )*(?:class|const|function|interface|type) (\w+)/gm)]
+  const declared = [
+    ...text.matchAll(
+      /^(\/\/ @public.*)\nexport (?:declare |abstract )*(?:class|const|function|interface|type) (\w+)/gm,
+    ),
+  ]
   return {
-    file, text,
+    file,
+    text,
     exported: declared.map(([, , name]) => name),
     undocumented: declared.filter(([, comment]) => comment.includes('(undocumented)')).map(([, , name]) => name),
-    forgotten: messages.flatMap(({ messageId, text }) => (messageId === 'ae-forgotten-export' ? [forgottenName(text)] : [])),
+    forgotten: messages.flatMap(({ messageId, text }) =>
+      messageId === 'ae-forgotten-export' ? [forgottenName(text)] : [],
+    ),
   }
 }
 
@@ -58,31 +65,56 @@ function configOf({ types }: EntryPoint, file: string, folder: string): Extracto
     newlineKind: 'lf',
     compiler: {
       overrideTsconfig: {
-        compilerOptions: { target: 'es2022', lib: ['es2023', 'esnext.disposable'], module: 'nodenext', moduleResolution: 'nodenext', types: ['node'], strict: true, skipLibCheck: true },
+        compilerOptions: {
+          target: 'es2022',
+          lib: ['es2023', 'esnext.disposable'],
+          module: 'nodenext',
+          moduleResolution: 'nodenext',
+          types: ['node'],
+          strict: true,
+          skipLibCheck: true,
+        },
         files: [join(REPOSITORY, types)],
       },
     },
-    apiReport: { enabled: true, reportFolder: folder, reportTempFolder: join(folder, 'temporary'), reportFileName: file },
+    apiReport: {
+      enabled: true,
+      reportFolder: folder,
+      reportTempFolder: join(folder, 'temporary'),
+      reportFileName: file,
+    },
     docModel: { enabled: false },
     dtsRollup: { enabled: false },
     tsdocMetadata: { enabled: false },
   }
-  return ExtractorConfig.prepare({ configObject, configObjectFullPath: join(REPOSITORY, 'api-extractor.json'), packageJsonFullPath: join(REPOSITORY, 'package.json') })
+  return ExtractorConfig.prepare({
+    configObject,
+    configObjectFullPath: join(REPOSITORY, 'api-extractor.json'),
+    packageJsonFullPath: join(REPOSITORY, 'package.json'),
+  })
 }
 
 function findings(reports: readonly Report[]): string[] {
   const exported = new Set(reports.flatMap((report) => report.exported))
   return reports.flatMap(({ file, undocumented, forgotten }) => [
     ...undocumented.map((name) => `${file}: the export ${name} has no docstring`),
-    ...forgotten.filter((name) => !exported.has(name) && !INSIDE.has(name)).map((name) => `${file}: ${name} is named by an export and exported nowhere`),
+    ...forgotten
+      .filter((name) => !exported.has(name) && !INSIDE.has(name))
+      .map((name) => `${file}: ${name} is named by an export and exported nowhere`),
   ])
 }
 
 function differences(reports: readonly Report[]): string[] {
   const committed = readdirSync(REPORTS).filter((name) => name.endsWith('.api.md'))
-  const changed = reports.filter(({ file, text }) => !committed.includes(file) || readFileSync(join(REPORTS, file), 'utf8') !== text).map(({ file }) => `${file} is not what the package exports`)
-  const left = committed.filter((name) => !reports.some(({ file }) => file === name)).map((name) => `${name} is of no entry point`)
-  return [...changed, ...left].map((finding) => `docs/api/${finding}; look at the change and run: npm run build && npm run api -- --update`)
+  const changed = reports
+    .filter(({ file, text }) => !committed.includes(file) || readFileSync(join(REPORTS, file), 'utf8') !== text)
+    .map(({ file }) => `${file} is not what the package exports`)
+  const left = committed
+    .filter((name) => !reports.some(({ file }) => file === name))
+    .map((name) => `${name} is of no entry point`)
+  return [...changed, ...left].map(
+    (finding) => `docs/api/${finding}; look at the change and run: npm run build && npm run api -- --update`,
+  )
 }
 
 function update(reports: readonly Report[]): void {
@@ -98,7 +130,10 @@ try {
   const wrong = [...findings(reports), ...differences(reports)]
   for (const line of wrong) console.error(line)
   if (wrong.length > 0) process.exitCode = 1
-  else console.log(`${reports.length} entry points, ${new Set(reports.flatMap(({ exported }) => exported)).size} exports, as in docs/api`)
+  else
+    console.log(
+      `${reports.length} entry points, ${new Set(reports.flatMap(({ exported }) => exported)).size} exports, as in docs/api`,
+    )
 } finally {
   rmSync(folder, { recursive: true, force: true })
 }

@@ -14,9 +14,18 @@ export interface EntryPoint {
 
 /** What the package exports with types: `exports` of `package.json` is the one list. */
 export function entryPoints(): EntryPoint[] {
-  const manifest = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as { readonly name: string; readonly exports: Readonly<Record<string, string | { readonly types: string }>> }
+  const manifest = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
+    readonly name: string
+    readonly exports: Readonly<Record<string, string | { readonly types: string }>>
+  }
   return Object.entries(manifest.exports).flatMap(([path, target]) => {
     if (typeof target === 'string') return []
-    return [{ name: `${manifest.name}${path.slice(1)}`, types: target.types, source: target.types.replace('./dist/', '').replace(/\.d\.ts$/, '.ts') }]
+    return [
+      {
+        name: `${manifest.name}${path.slice(1)}`,
+        types: target.types,
+        source: target.types.replace('./dist/', '').replace(/\.d\.ts$/, '.ts'),
+      },
+    ]
   })
 }

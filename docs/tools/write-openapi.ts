@@ -5,4 +5,7 @@ import { openApiDocument } from '../../src/openapi/document.ts'
 import { REPOSITORY } from './entry-points.ts'
 
 /** A part of `npm run build`: the description as the package ships it, `stowage/openapi.json`. */
-writeFileSync(join(REPOSITORY, 'dist', 'openapi.json'), `${JSON.stringify(openApiDocument({ prefix: '', areas: [AUTOMATION_AREA] }), null, 2)}\n`)
+writeFileSync(
+  join(REPOSITORY, 'dist', 'openapi.json'),
+  `${JSON.stringify(openApiDocument({ prefix: '', areas: [AUTOMATION_AREA] }), null, 2)}\n`,
+)

@@ -65,19 +65,30 @@ function createVerifier(options: JwtAccessOptions): Verifier {
   return async (token) => {
     const nowMs = clock.now()
     const payload = await verifyWithAny(token, finders, {
-      algorithms, issuer, audience, requiredClaims, clockTolerance: tolerance, currentDate: new Date(nowMs),
+      algorithms,
+      issuer,
+      audience,
+      requiredClaims,
+      clockTolerance: tolerance,
+      currentDate: new Date(nowMs),
     })
     checkShapes(payload, Math.floor(nowMs / 1_000) + tolerance)
-    if (isRevoked !== undefined && await askRevoked(isRevoked, payload.jti as string)) throw new Refusal('it was revoked')
+    if (isRevoked !== undefined && (await askRevoked(isRevoked, payload.jti as string)))
+      throw new Refusal('it was revoked')
     return payload
   }
 }
 
 function checkText(name: string, value: unknown): void {
-  if (typeof value !== 'string' || value === '') throw new TypeError(`${name} is ${JSON.stringify(value)}; it must be a string that is not empty`)
+  if (typeof value !== 'string' || value === '')
+    throw new TypeError(`${name} is ${JSON.stringify(value)}; it must be a string that is not empty`)
 }
 
-async function verifyWithAny(token: string, finders: readonly JWTVerifyGetKey[], options: JWTVerifyOptions): Promise<JWTPayload> {
+async function verifyWithAny(
+  token: string,
+  finders: readonly JWTVerifyGetKey[],
+  options: JWTVerifyOptions,
+): Promise<JWTPayload> {
   let failure: unknown
   for (const find of finders) {
     try {
@@ -113,7 +124,8 @@ function checkShapes(payload: JWTPayload, latestSeconds: number): void {
   if (!Number.isFinite(payload.exp)) throw new Refusal('its exp is not a finite number')
   if (payload.iat !== undefined && !(payload.iat <= latestSeconds)) throw new Refusal('its iat is in the future')
   for (const name of ['sub', 'jti'] as const) {
-    if (payload[name] !== undefined && typeof payload[name] !== 'string') throw new Refusal(`its ${name} is not a string`)
+    if (payload[name] !== undefined && typeof payload[name] !== 'string')
+      throw new Refusal(`its ${name} is not a string`)
   }
 }
 
@@ -121,7 +133,11 @@ async function askRevoked(isRevoked: NonNullable<JwtAccessOptions['isRevoked']>,
   try {
     return await isRevoked(jti)
   } catch (cause) {
-    throw new StowageError('access_unavailable', 'whether the token was revoked cannot be found out now; try again later', { cause, headers: { 'Retry-After': '1' } })
+    throw new StowageError(
+      'access_unavailable',
+      'whether the token was revoked cannot be found out now; try again later',
+      { cause, headers: { 'Retry-After': '1' } },
+    )
   }
 }
 
@@ -133,8 +149,11 @@ function principalOf(payload: JWTPayload): Principal {
 function reasonOf(error: unknown): string {
   if (error instanceof Refusal) return `the token is refused: ${error.message}`
   if (error instanceof errors.JWTExpired) return 'the token is refused: it has expired'
-  if (error instanceof errors.JWTClaimValidationFailed) return `the token is refused: its ${error.claim} is ${error.reason === 'missing' ? 'missing' : 'not as required'}`
-  if (error instanceof errors.JOSEAlgNotAllowed) return 'the token is refused: its algorithm is not one of those allowed'
-  if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid) return 'the token is refused: it is not a well-formed JWT'
+  if (error instanceof errors.JWTClaimValidationFailed)
+    return `the token is refused: its ${error.claim} is ${error.reason === 'missing' ? 'missing' : 'not as required'}`
+  if (error instanceof errors.JOSEAlgNotAllowed)
+    return 'the token is refused: its algorithm is not one of those allowed'
+  if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid)
+    return 'the token is refused: it is not a well-formed JWT'
   return 'the token is refused: no key verifies its signature'
 }

@@ -21,9 +21,12 @@ export async function keyFromFolder({ dataFolder, name, ifDamaged }: KeyFile): P
   const folder = join(dataFolder, 'access')
   const path = join(folder, name)
   await ensurePrivateFolder(folder)
-  const hex = unseal(await readIfThere(path) ?? await made(path)) ?? ''
+  const hex = unseal((await readIfThere(path)) ?? (await made(path))) ?? ''
   if (KEY_TEXT.test(hex)) return new Uint8Array(Buffer.from(hex, 'hex'))
-  throw new StowageError('corrupt_data', `${path} is not a key; it must be a line of 64 hex digits and one of their CRC-32. ${ifDamaged}`)
+  throw new StowageError(
+    'corrupt_data',
+    `${path} is not a key; it must be a line of 64 hex digits and one of their CRC-32. ${ifDamaged}`,
+  )
 }
 
 async function made(path: string): Promise<string> {

@@ -5,10 +5,25 @@ import { remoteKeys } from './remote-keys.ts'
 export type TokenKey = Uint8Array | CryptoKey | URL
 
 /** The signature algorithms (RFC 7518, section 3.1, RFC 8037 and RFC 9864) that can be allowed. `none` is not among them. */
-const HASHES: ReadonlyMap<string, string> = new Map([['HS256', 'SHA-256'], ['HS384', 'SHA-384'], ['HS512', 'SHA-512']])
+const HASHES: ReadonlyMap<string, string> = new Map([
+  ['HS256', 'SHA-256'],
+  ['HS384', 'SHA-384'],
+  ['HS512', 'SHA-512'],
+])
 const SHARED_SECRET: readonly string[] = [...HASHES.keys()]
-const PUBLIC_KEY: readonly string[] =
-  ['RS256', 'RS384', 'RS512', 'PS256', 'PS384', 'PS512', 'ES256', 'ES384', 'ES512', 'EdDSA', 'Ed25519']
+const PUBLIC_KEY: readonly string[] = [
+  'RS256',
+  'RS384',
+  'RS512',
+  'PS256',
+  'PS384',
+  'PS512',
+  'ES256',
+  'ES384',
+  'ES512',
+  'EdDSA',
+  'Ed25519',
+]
 
 const KEYS_MAX = 16
 const SECRET_BYTES_MIN = 32
@@ -17,9 +32,11 @@ const PEM_START = '-----BEGIN'
 /** Throws `TypeError` unless at least one algorithm is allowed and all are known. */
 export function checkAlgorithms(algorithms: readonly string[]): string[] {
   const known = [...SHARED_SECRET, ...PUBLIC_KEY]
-  if (algorithms.length === 0) throw new TypeError(`algorithms is empty; name those that your tokens are signed with, of ${known.join(', ')}`)
+  if (algorithms.length === 0)
+    throw new TypeError(`algorithms is empty; name those that your tokens are signed with, of ${known.join(', ')}`)
   const unknown = algorithms.find((algorithm) => !known.includes(algorithm))
-  if (unknown !== undefined) throw new TypeError(`algorithms holds ${JSON.stringify(unknown)}; allowed are ${known.join(', ')}`)
+  if (unknown !== undefined)
+    throw new TypeError(`algorithms holds ${JSON.stringify(unknown)}; allowed are ${known.join(', ')}`)
   return [...algorithms]
 }
 
@@ -27,9 +44,13 @@ export function checkAlgorithms(algorithms: readonly string[]): string[] {
  * What finds the key for a token, one for each source, those first that need no network. Throws `TypeError` for a key that could never
  * verify a token or that is too weak.
  */
-export function keyFinders(keys: TokenKey | readonly TokenKey[], algorithms: readonly string[]): readonly JWTVerifyGetKey[] {
+export function keyFinders(
+  keys: TokenKey | readonly TokenKey[],
+  algorithms: readonly string[],
+): readonly JWTVerifyGetKey[] {
   const sources: readonly TokenKey[] = isList(keys) ? keys : [keys]
-  if (sources.length === 0 || sources.length > KEYS_MAX) throw new TypeError(`keys holds ${sources.length} keys; it must be 1 to ${KEYS_MAX}`)
+  if (sources.length === 0 || sources.length > KEYS_MAX)
+    throw new TypeError(`keys holds ${sources.length} keys; it must be 1 to ${KEYS_MAX}`)
   const local: JWTVerifyGetKey[] = []
   const remote: JWTVerifyGetKey[] = []
   for (const source of sources) {
@@ -64,7 +85,9 @@ function checkedSecret(secret: Uint8Array, algorithms: readonly string[]): Uint8
   needsOne(algorithms, SHARED_SECRET, 'a Uint8Array is a shared secret')
   checkSecretBytes(secret.length)
   if (Buffer.from(secret.subarray(0, PEM_START.length)).toString('latin1') === PEM_START) {
-    throw new TypeError('a key in PEM form is no shared secret: anyone who knows a public key could sign with it; import it as a CryptoKey first')
+    throw new TypeError(
+      'a key in PEM form is no shared secret: anyone who knows a public key could sign with it; import it as a CryptoKey first',
+    )
   }
   return new Uint8Array(secret)
 }
@@ -73,7 +96,8 @@ function checkedCryptoKey(key: CryptoKey, algorithms: readonly string[]): Crypto
   if (key?.type !== 'public' && key?.type !== 'secret') {
     throw new TypeError('keys holds something that is neither a Uint8Array, a public or secret CryptoKey, nor a URL')
   }
-  if (!key.usages.includes('verify')) throw new TypeError('a CryptoKey in keys lacks the usage "verify"; import it with that usage')
+  if (!key.usages.includes('verify'))
+    throw new TypeError('a CryptoKey in keys lacks the usage "verify"; import it with that usage')
   if (key.type === 'public') needsOne(algorithms, PUBLIC_KEY, 'a public CryptoKey verifies signatures')
   else {
     needsOne(algorithms, SHARED_SECRET, 'a secret CryptoKey is a shared secret')
@@ -83,12 +107,16 @@ function checkedCryptoKey(key: CryptoKey, algorithms: readonly string[]): Crypto
 }
 
 function checkSecretBytes(bytes: number): void {
-  if (bytes < SECRET_BYTES_MIN) throw new TypeError(`a shared secret in keys has ${bytes} bytes; it must have ${SECRET_BYTES_MIN} or more, from a random source`)
+  if (bytes < SECRET_BYTES_MIN)
+    throw new TypeError(
+      `a shared secret in keys has ${bytes} bytes; it must have ${SECRET_BYTES_MIN} or more, from a random source`,
+    )
 }
 
 function checkedUrl(url: URL, algorithms: readonly string[]): URL {
   needsOne(algorithms, PUBLIC_KEY, 'a key set at a URL holds public keys')
-  if (url.protocol !== 'https:' && url.protocol !== 'http:') throw new TypeError(`a key set's URL starts with ${url.protocol}; it must be https: or http:`)
+  if (url.protocol !== 'https:' && url.protocol !== 'http:')
+    throw new TypeError(`a key set's URL starts with ${url.protocol}; it must be https: or http:`)
   return url
 }
 

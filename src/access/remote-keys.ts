@@ -17,27 +17,38 @@ const CACHE_MS = 600_000
  */
 export function remoteKeys(url: URL): JWTVerifyGetKey {
   const find = createRemoteJWKSet(url, {
-    timeoutDuration: TIMEOUT_MS, cooldownDuration: COOLDOWN_MS, cacheMaxAge: CACHE_MS, [customFetch]: boundedFetch(),
+    timeoutDuration: TIMEOUT_MS,
+    cooldownDuration: COOLDOWN_MS,
+    cacheMaxAge: CACHE_MS,
+    [customFetch]: boundedFetch(),
   })
   return async (header, token) => {
     try {
       return await find(header, token)
     } catch (cause) {
       if (isFaultOfToken(cause)) throw cause
-      throw new StowageError('access_unavailable', 'the key set that tokens are checked with cannot be fetched now; try again later',
-        { cause, headers: { 'Retry-After': String(FAILURE_COOLDOWN_MS / 1_000) } })
+      throw new StowageError(
+        'access_unavailable',
+        'the key set that tokens are checked with cannot be fetched now; try again later',
+        { cause, headers: { 'Retry-After': String(FAILURE_COOLDOWN_MS / 1_000) } },
+      )
     }
   }
 }
 
 function isFaultOfToken(error: unknown): boolean {
-  return error instanceof errors.JWKSNoMatchingKey || error instanceof errors.JWKSMultipleMatchingKeys || error instanceof errors.JOSENotSupported
+  return (
+    error instanceof errors.JWKSNoMatchingKey ||
+    error instanceof errors.JWKSMultipleMatchingKeys ||
+    error instanceof errors.JOSENotSupported
+  )
 }
 
 function boundedFetch(): FetchImplementation {
   let notBefore = 0
   return async (url, options) => {
-    if (performance.now() < notBefore) throw new Error(`the last fetch of the key set failed less than ${FAILURE_COOLDOWN_MS} ms ago`)
+    if (performance.now() < notBefore)
+      throw new Error(`the last fetch of the key set failed less than ${FAILURE_COOLDOWN_MS} ms ago`)
     try {
       const body = await boundedBody(await fetch(url, options))
       checkKeySet(body)
@@ -66,7 +77,11 @@ async function boundedBody(response: Response): Promise<Buffer> {
 
 function checkKeySet(body: Buffer): void {
   const keys: unknown = (JSON.parse(body.toString('utf8')) as { keys?: unknown } | null)?.keys
-  if (!Array.isArray(keys) || keys.length > RESPONSE_KEYS_MAX || !keys.every((key) => typeof key === 'object' && key !== null && !Array.isArray(key))) {
+  if (
+    !Array.isArray(keys) ||
+    keys.length > RESPONSE_KEYS_MAX ||
+    !keys.every((key) => typeof key === 'object' && key !== null && !Array.isArray(key))
+  ) {
     throw new Error(`a key set must be {"keys": [...]} with at most ${RESPONSE_KEYS_MAX} keys, each an object`)
   }
 }

@@ -57,20 +57,37 @@ export interface ListedToken extends TokenRecord {
  * A token signed with the folder's own key, which is made if there is none yet. Throws `invalid_id` for a project id that cannot be one and
  * `invalid_request` for a lifetime of more than ten years or more projects than fit into 8 KB.
  */
-export async function issueToken(dataFolder: string, request: TokenRequest, clock: Clock = Date): Promise<{ token: string; record: TokenRecord }> {
+export async function issueToken(
+  dataFolder: string,
+  request: TokenRequest,
+  clock: Clock = Date,
+): Promise<{ token: string; record: TokenRecord }> {
   checkRequest(request)
   const secret = await folderSecret(dataFolder)
   await forgetLongExpired(dataFolder, clock)
   const issuedSeconds = Math.floor(clock.now() / 1_000)
   const expiresSeconds = issuedSeconds + request.ttlSeconds
   const record: TokenRecord = {
-    jti: randomBytes(16).toString('hex'), subject: request.subject, projects: Object.fromEntries(request.projects),
-    issuedAt: isoOf(issuedSeconds), expiresAt: isoOf(expiresSeconds),
+    jti: randomBytes(16).toString('hex'),
+    subject: request.subject,
+    projects: Object.fromEntries(request.projects),
+    issuedAt: isoOf(issuedSeconds),
+    expiresAt: isoOf(expiresSeconds),
   }
-  const token = await new SignJWT({ stowage: { projects: record.projects } }).setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
-    .setIssuer(ISSUER).setAudience(AUDIENCE).setSubject(record.subject).setJti(record.jti)
-    .setIssuedAt(issuedSeconds).setExpirationTime(expiresSeconds).sign(secret)
-  if (token.length > TOKEN_BYTES_MAX) throw new StowageError('invalid_request', `the token would have ${token.length} bytes; name fewer projects, so that it has ${TOKEN_BYTES_MAX} at most`)
+  const token = await new SignJWT({ stowage: { projects: record.projects } })
+    .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
+    .setIssuer(ISSUER)
+    .setAudience(AUDIENCE)
+    .setSubject(record.subject)
+    .setJti(record.jti)
+    .setIssuedAt(issuedSeconds)
+    .setExpirationTime(expiresSeconds)
+    .sign(secret)
+  if (token.length > TOKEN_BYTES_MAX)
+    throw new StowageError(
+      'invalid_request',
+      `the token would have ${token.length} bytes; name fewer projects, so that it has ${TOKEN_BYTES_MAX} at most`,
+    )
   await createExclusively(tokenPath(dataFolder, record.jti), seal(JSON.stringify(record)))
   return { token, record }
 }
@@ -88,17 +105,30 @@ export async function listTokens(dataFolder: string, clock: Clock = Date): Promi
 
 /** Repeatable. Throws `not_found` for a token that was not issued here. */
 export async function revokeToken(dataFolder: string, jti: string): Promise<void> {
-  if (!JTI.test(jti) || await readRecord(dataFolder, jti) === undefined) {
-    throw new StowageError('not_found', `no token with the id ${quoted(jti)} was issued here; "stowage token list" shows those that were`)
+  if (!JTI.test(jti) || (await readRecord(dataFolder, jti)) === undefined) {
+    throw new StowageError(
+      'not_found',
+      `no token with the id ${quoted(jti)} was issued here; "stowage token list" shows those that were`,
+    )
   }
   await ensurePrivateFolder(revokedFolder(dataFolder))
   await createExclusively(join(revokedFolder(dataFolder), jti), `${isoOf(Math.floor(Date.now() / 1_000))}\n`)
 }
 
 /** Accepts the tokens that `issueToken` made for this folder, until they expire or are revoked, by whichever process. */
-export async function accessFromFolder(dataFolder: string, options: { readonly clock?: Clock; readonly onRefused?: (reason: string) => void } = {}): Promise<Access<unknown>> {
+export async function accessFromFolder(
+  dataFolder: string,
+  options: { readonly clock?: Clock; readonly onRefused?: (reason: string) => void } = {},
+): Promise<Access<unknown>> {
   const keys = await folderSecret(dataFolder)
-  return jwtAccess({ ...options, keys, issuer: ISSUER, audience: AUDIENCE, algorithms: [ALGORITHM], isRevoked: revocations(revokedFolder(dataFolder)) })
+  return jwtAccess({
+    ...options,
+    keys,
+    issuer: ISSUER,
+    audience: AUDIENCE,
+    algorithms: [ALGORITHM],
+    isRevoked: revocations(revokedFolder(dataFolder)),
+  })
 }
 
 /** What is wrong with the files that say who may use a folder, one message each. Nothing is made or changed. */
@@ -143,13 +173,16 @@ async function folderSecret(dataFolder: string): Promise<Uint8Array> {
   await ensurePrivateFolder(tokensFolder(dataFolder))
   await ensurePrivateFolder(revokedFolder(dataFolder))
   const path = join(accessFolder(dataFolder), 'key')
-  return keyOf(path, await readIfThere(path) ?? await newKey(path))
+  return keyOf(path, (await readIfThere(path)) ?? (await newKey(path)))
 }
 
 function keyOf(path: string, text: string): Uint8Array {
   const hex = unseal(text) ?? ''
   if (KEY_TEXT.test(hex)) return new Uint8Array(Buffer.from(hex, 'hex'))
-  throw new StowageError('corrupt_data', `${path} is not a key; it must be a line of 64 hex digits and one of their CRC-32 (restore it, or remove it to get a new one: what the old one signed or sealed is lost)`)
+  throw new StowageError(
+    'corrupt_data',
+    `${path} is not a key; it must be a line of 64 hex digits and one of their CRC-32 (restore it, or remove it to get a new one: what the old one signed or sealed is lost)`,
+  )
 }
 
 async function newKey(path: string): Promise<string> {
@@ -161,10 +194,16 @@ function checkRequest({ projects, subject, ttlSeconds }: TokenRequest): void {
   if (projects.size === 0) throw new StowageError('invalid_request', 'a token needs at least one project')
   for (const projectId of projects.keys()) if (projectId !== EVERY_PROJECT) checkProjectId(projectId)
   if (!Number.isSafeInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > TTL_SECONDS_MAX) {
-    throw new StowageError('invalid_request', `a token's lifetime is ${ttlSeconds} s; it must be whole seconds from 1 to ${TTL_SECONDS_MAX} (ten years)`)
+    throw new StowageError(
+      'invalid_request',
+      `a token's lifetime is ${ttlSeconds} s; it must be whole seconds from 1 to ${TTL_SECONDS_MAX} (ten years)`,
+    )
   }
   if (subject.length > SUBJECT_CHARACTERS_MAX || /[\p{Cc}\p{Surrogate}]/u.test(subject)) {
-    throw new StowageError('invalid_request', `the subject ${quoted(subject)} must have ${SUBJECT_CHARACTERS_MAX} characters at most, and neither control characters nor lone surrogates`)
+    throw new StowageError(
+      'invalid_request',
+      `the subject ${quoted(subject)} must have ${SUBJECT_CHARACTERS_MAX} characters at most, and neither control characters nor lone surrogates`,
+    )
   }
 }
 
@@ -183,7 +222,11 @@ async function readRecord(dataFolder: string, jti: string): Promise<TokenRecord 
   const text = await readIfThere(path)
   if (text === undefined) return undefined
   const json = unseal(text)
-  if (json === undefined) throw new StowageError('corrupt_data', `${path} is not what was written there when the token was issued; restore or remove it`)
+  if (json === undefined)
+    throw new StowageError(
+      'corrupt_data',
+      `${path} is not what was written there when the token was issued; restore or remove it`,
+    )
   return JSON.parse(json) as TokenRecord
 }
 

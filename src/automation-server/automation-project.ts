@@ -2,7 +2,21 @@ import { checkProjectId } from '../object/id.ts'
 import type { CallOptions } from '../storage/backend.ts'
 import type { Domain } from './domain/domain.ts'
 import type {
-  Automation, AutomationChange, LogLine, Model, NewAutomation, NewModel, NewModelVersion, ObjectResult, Page, PageRequest, ResultFilter, Run, RunDetails, RunFilter, Version,
+  Automation,
+  AutomationChange,
+  LogLine,
+  Model,
+  NewAutomation,
+  NewModel,
+  NewModelVersion,
+  ObjectResult,
+  Page,
+  PageRequest,
+  ResultFilter,
+  Run,
+  RunDetails,
+  RunFilter,
+  Version,
 } from './types.ts'
 
 /** The models of a project. */
@@ -69,7 +83,10 @@ export interface AutomationProject {
 }
 
 /** Throws `invalid_id`. */
-export function automationProject({ domain, ready }: { readonly domain: Domain; readonly ready: () => Promise<void> }, projectId: string): AutomationProject {
+export function automationProject(
+  { domain, ready }: { readonly domain: Domain; readonly ready: () => Promise<void> },
+  projectId: string,
+): AutomationProject {
   checkProjectId(projectId)
   const { models, versions, automations, runs } = domain
   const opened = async <T>(work: () => Promise<T>): Promise<T> => {
@@ -83,7 +100,12 @@ export function automationProject({ domain, ready }: { readonly domain: Domain; 
       list: (request) => opened(() => models.list(projectId, request)),
     },
     versions: {
-      create: (modelId, version, options) => opened(() => domain.createVersion(projectId, modelId, version, { signal: options?.signal ?? new AbortController().signal })),
+      create: (modelId, version, options) =>
+        opened(() =>
+          domain.createVersion(projectId, modelId, version, {
+            signal: options?.signal ?? new AbortController().signal,
+          }),
+        ),
       get: (modelId, versionId) => opened(() => versions.get(projectId, modelId, versionId)),
       list: (modelId, request) => opened(() => versions.list(projectId, modelId, request)),
     },

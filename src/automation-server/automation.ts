@@ -10,7 +10,14 @@ import { type RegisteredAs, withExecutor } from './executors/definitions.ts'
 import { FailureGuard } from './executors/failure-guard.ts'
 import { automationResources } from './http/resources.ts'
 import { AUTOMATION_AREA } from './openapi/area.ts'
-import { type AutomationLimits, DEFAULT_RUN_TIMES, positive, resolveAutomationLimits, type RunTimes, TIMER_MS_MAX } from './options.ts'
+import {
+  type AutomationLimits,
+  DEFAULT_RUN_TIMES,
+  positive,
+  resolveAutomationLimits,
+  type RunTimes,
+  TIMER_MS_MAX,
+} from './options.ts'
 import { RunQueue } from './queue.ts'
 import { withRunTokens } from './run-access.ts'
 import { endLostRuns } from './sweep.ts'
@@ -82,11 +89,14 @@ class Automation<H> implements AutomationExtension<H> {
   constructor(options: AutomationOptions) {
     const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, keptMs } = { ...DEFAULT_RUN_TIMES, ...options }
     this.#options = options
-    this.#secrets = new SecretBox(typeof options.secretKeys === 'function' ? [] : options.secretKeys ?? [])
+    this.#secrets = new SecretBox(typeof options.secretKeys === 'function' ? [] : (options.secretKeys ?? []))
     this.#limits = resolveAutomationLimits(options.limits)
     this.#times = {
-      leaseMs: positive('leaseMs', leaseMs, TIMER_MS_MAX), pendingMsMax: positive('pendingMsMax', pendingMsMax), runMsMax: positive('runMsMax', runMsMax, TIMER_MS_MAX),
-      sweepIntervalMs: positive('sweepIntervalMs', sweepIntervalMs, TIMER_MS_MAX), keptMs: positive('keptMs', keptMs),
+      leaseMs: positive('leaseMs', leaseMs, TIMER_MS_MAX),
+      pendingMsMax: positive('pendingMsMax', pendingMsMax),
+      runMsMax: positive('runMsMax', runMsMax, TIMER_MS_MAX),
+      sweepIntervalMs: positive('sweepIntervalMs', sweepIntervalMs, TIMER_MS_MAX),
+      keptMs: positive('keptMs', keptMs),
     }
     this.#sweeps = new BackgroundLoop(() => this.#sweep(), sweepIntervalMs)
     positive('concurrency', options.concurrency ?? CONCURRENCY)
@@ -96,22 +106,41 @@ class Automation<H> implements AutomationExtension<H> {
 
   attach(context: ServiceContext<H>): ReturnType<ServiceExtension<H>['attach']> {
     const { backend, prefix } = context
-    if (backend === undefined) throw new TypeError("automation keeps its records on a storage backend; a service over a host's own object store has none")
-    if (this.#attached !== undefined) throw new TypeError('this automation belongs to a service already; make one for each service')
+    if (backend === undefined)
+      throw new TypeError(
+        "automation keeps its records on a storage backend; a service over a host's own object store has none",
+      )
+    if (this.#attached !== undefined)
+      throw new TypeError('this automation belongs to a service already; make one for each service')
     const domain = new Domain({
-      ...context, backend, functions: this.#functions, secrets: this.#secrets, limits: this.#limits, times: this.#times, onPending: () => this.#attached?.queue.wake(),
+      ...context,
+      backend,
+      functions: this.#functions,
+      secrets: this.#secrets,
+      limits: this.#limits,
+      times: this.#times,
+      onPending: () => this.#attached?.queue.wake(),
     })
-    const active = new ActiveRuns(domain.store, (error) => context.logger?.error({ err: error }, 'a run cannot be read'))
+    const active = new ActiveRuns(domain.store, (error) =>
+      context.logger?.error({ err: error }, 'a run cannot be read'),
+    )
     const { serverUrl = `${IN_PROCESS_ORIGIN}${prefix}`, concurrency = CONCURRENCY } = this.#options
     const queue = new RunQueue({
-      domain, active, concurrency, fetch: context.fetch, logger: context.logger, attemptsMax: this.#attemptsMax,
+      domain,
+      active,
+      concurrency,
+      fetch: context.fetch,
+      logger: context.logger,
+      attemptsMax: this.#attemptsMax,
       serverUrl: typeof serverUrl === 'function' ? serverUrl : () => serverUrl,
     })
     this.#attached = { context, domain, queue, active }
     return automationResources<H>({ domain, context, limits: this.#limits })
   }
 
-  access(inner: Parameters<NonNullable<ServiceExtension<H>['access']>>[0]): ReturnType<NonNullable<ServiceExtension<H>['access']>> {
+  access(
+    inner: Parameters<NonNullable<ServiceExtension<H>['access']>>[0],
+  ): ReturnType<NonNullable<ServiceExtension<H>['access']>> {
     return withRunTokens(inner, () => this.#parts.domain)
   }
 
@@ -161,12 +190,18 @@ class Automation<H> implements AutomationExtension<H> {
   }
 
   #register(registered: RegisteredAs): FunctionView {
-    if ('command' in registered && this.#options.serverUrl === undefined) throw new TypeError('a function that is a command reports over the network; tell automation the serverUrl at which its process finds the service')
+    if ('command' in registered && this.#options.serverUrl === undefined)
+      throw new TypeError(
+        'a function that is a command reports over the network; tell automation the serverUrl at which its process finds the service',
+      )
     return this.#functions.register(withExecutor(registered, this.#guard))
   }
 
   get #parts(): Attached<H> {
-    if (this.#attached === undefined) throw new TypeError('this automation belongs to no service yet; pass it to createObjectService among its extensions')
+    if (this.#attached === undefined)
+      throw new TypeError(
+        'this automation belongs to no service yet; pass it to createObjectService among its extensions',
+      )
     return this.#attached
   }
 
@@ -185,13 +220,24 @@ class Automation<H> implements AutomationExtension<H> {
     const { signal } = this.#closing
     const steps = [
       () => domain.triggers.run(signal),
-      () => endLostRuns({ domain, active, attemptsMax: this.#attemptsMax, concurrency: this.#options.concurrency ?? CONCURRENCY, isHeldHere: (runId) => queue.holds(runId) }, signal),
+      () =>
+        endLostRuns(
+          {
+            domain,
+            active,
+            attemptsMax: this.#attemptsMax,
+            concurrency: this.#options.concurrency ?? CONCURRENCY,
+            isHeldHere: (runId) => queue.holds(runId),
+          },
+          signal,
+        ),
       async () => queue.wake(),
       () => this.#sweepStorage(domain, signal),
     ]
     for (const step of steps) {
       await step().catch((error: unknown) => {
-        if (!signal.aborted) context.logger?.error({ err: error }, 'a sweep of automation was cut off; it is tried again')
+        if (!signal.aborted)
+          context.logger?.error({ err: error }, 'a sweep of automation was cut off; it is tried again')
       })
     }
   }

@@ -1,4 +1,11 @@
-import type { NewArtifact, NewVersion, RunBackend, RunLease, SignalOptions, TriggeringVersion } from '../automation/run-backend.ts'
+import type {
+  NewArtifact,
+  NewVersion,
+  RunBackend,
+  RunLease,
+  SignalOptions,
+  TriggeringVersion,
+} from '../automation/run-backend.ts'
 import type { RunReport } from '../automation/run-data.ts'
 import { outsideRun } from '../automation/run/failures.ts'
 import { type Client, createClient } from '../client/client.ts'
@@ -18,21 +25,46 @@ export interface EmbeddedRun {
 
 /** Where a run in this process reports: the service's own stores. Its client asks the service in process, with the token of the run. */
 export function embeddedRunBackend(domain: Domain, { projectId, run, token, url, fetch }: EmbeddedRun): RunBackend {
-  const client: Client = createClient({ url, token, fetch: (address, init) => outsideRun(() => fetch(new Request(address, init))) })
+  const client: Client = createClient({
+    url,
+    token,
+    fetch: (address, init) => outsideRun(() => fetch(new Request(address, init))),
+  })
   return {
     client,
     triggeringVersion: async (): Promise<TriggeringVersion> => {
       const { id, modelId, rootObjectId, message } = await domain.versions.get(projectId, run.modelId, run.versionId)
       return { versionId: id, modelId, rootObjectId, message }
     },
-    report: (report: RunReport) => outsideRun(async () => domain.reports.take(projectId, run.id, readReport(report, ''), run.attempt)),
+    report: (report: RunReport) =>
+      outsideRun(async () => domain.reports.take(projectId, run.id, readReport(report, ''), run.attempt)),
     createVersion: async (version: NewVersion, { signal = new AbortController().signal }: SignalOptions = {}) => {
-      if (version.projectId !== projectId) throw new StowageError('forbidden', "a run creates versions in its own project alone: its token does not give the right to write in others")
+      if (version.projectId !== projectId)
+        throw new StowageError(
+          'forbidden',
+          'a run creates versions in its own project alone: its token does not give the right to write in others',
+        )
       const { modelId, rootObjectId, message, idempotencyKey } = version
-      return (await outsideRun(() => domain.createVersion(projectId, modelId, { rootObjectId, message }, { run: { runId: run.id, attempt: run.attempt, idempotencyKey }, signal }))).id
+      return (
+        await outsideRun(() =>
+          domain.createVersion(
+            projectId,
+            modelId,
+            { rootObjectId, message },
+            { run: { runId: run.id, attempt: run.attempt, idempotencyKey }, signal },
+          ),
+        )
+      ).id
     },
     storeArtifact: async ({ name, content, sizeBytes, idempotencyKey }: NewArtifact, { signal }: SignalOptions = {}) =>
-      (await domain.artifacts.store(projectId, run.id, { attempt: run.attempt, name, content, idempotencyKey, sizeHint: sizeBytes }, signal)).id,
+      (
+        await domain.artifacts.store(
+          projectId,
+          run.id,
+          { attempt: run.attempt, name, content, idempotencyKey, sizeHint: sizeBytes },
+          signal,
+        )
+      ).id,
     renewLease: (): Promise<RunLease> => outsideRun(() => domain.reports.lease(projectId, run.id)),
   }
 }

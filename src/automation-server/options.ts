@@ -46,14 +46,21 @@ export const DEFAULT_AUTOMATION_LIMITS: AutomationLimits = {
 }
 
 /** What a run's record can hold, and what a chain of automations may be, whatever a host asks for. */
-const CEILINGS: Partial<Record<keyof AutomationLimits, number>> = { artifactsMax: 64, createdVersionsMax: 128, automationsMax: 10_000, pendingRunsMax: 10_000, chainMax: 32 }
+const CEILINGS: Partial<Record<keyof AutomationLimits, number>> = {
+  artifactsMax: 64,
+  createdVersionsMax: 128,
+  automationsMax: 10_000,
+  pendingRunsMax: 10_000,
+  chainMax: 32,
+}
 
 /** The defaults with a host's choices on top. Throws `RangeError` for a value that is not a positive integer, and for a limit that is not one. */
 export function resolveAutomationLimits(chosen: Partial<AutomationLimits> = {}): AutomationLimits {
   const limits: { -readonly [K in keyof AutomationLimits]: number } = { ...DEFAULT_AUTOMATION_LIMITS }
   for (const [name, value] of Object.entries(chosen) as [keyof AutomationLimits, number | undefined][]) {
     if (value === undefined) continue
-    if (!(name in limits)) throw new RangeError(`limits.${name} is not a limit; known are ${Object.keys(limits).join(', ')}`)
+    if (!(name in limits))
+      throw new RangeError(`limits.${name} is not a limit; known are ${Object.keys(limits).join(', ')}`)
     limits[name] = positive(`limits.${name}`, value, CEILINGS[name])
   }
   return limits
@@ -80,4 +87,10 @@ export interface RunTimes {
 }
 
 /** The times where a host chooses none: a lease of a minute, a day for a run to be taken up and an hour to end, a look for lost ones every ten seconds, runs kept for a year. */
-export const DEFAULT_RUN_TIMES: RunTimes = { leaseMs: 60_000, pendingMsMax: 86_400_000, runMsMax: 3_600_000, sweepIntervalMs: 10_000, keptMs: 365 * 86_400_000 }
+export const DEFAULT_RUN_TIMES: RunTimes = {
+  leaseMs: 60_000,
+  pendingMsMax: 86_400_000,
+  runMsMax: 3_600_000,
+  sweepIntervalMs: 10_000,
+  keptMs: 365 * 86_400_000,
+}

@@ -128,7 +128,11 @@ export class RunQueue {
     const { status, leaseUntilMs, functionId, attempt } = run
     const nowMs = domain.store.clock.now()
     const isLeft = status === 'pending' && (leaseUntilMs === null || leaseUntilMs <= nowMs) && attempt < attemptsMax
-    return isLeft && isOverdue(run, nowMs, domain.options.times) !== 'age' && domain.options.functions.find(functionId) !== undefined
+    return (
+      isLeft &&
+      isOverdue(run, nowMs, domain.options.times) !== 'age' &&
+      domain.options.functions.find(functionId) !== undefined
+    )
   }
 
   async #takeUp({ projectId, run: { id } }: ActiveRun, url: string): Promise<void> {
@@ -140,7 +144,16 @@ export class RunQueue {
       const { leaseMs, runMsMax } = domain.options.times
       const functionVersion = domain.options.functions.get(run.functionId).view.version
       return isMine
-        ? { run: { attempt: run.attempt + 1, sequence: 0, functionVersion, leaseUntilMs: nowMs + leaseMs, deadlineMs: nowMs + runMsMax, startedAt: domain.store.nowText() } }
+        ? {
+            run: {
+              attempt: run.attempt + 1,
+              sequence: 0,
+              functionVersion,
+              leaseUntilMs: nowMs + leaseMs,
+              deadlineMs: nowMs + runMsMax,
+              startedAt: domain.store.nowText(),
+            },
+          }
         : undefined
     })
     if (isMine) outsideRun(() => this.#begin(projectId, run, url))
@@ -148,13 +161,15 @@ export class RunQueue {
 
   #begin(projectId: string, run: RunRecord, url: string): void {
     const stopping = new Stopping()
-    const done = this.#see({ projectId, run, url }, stopping).catch((error: unknown) => {
-      if (isGone(error)) return
-      this.#options.logger?.error({ err: error }, 'a run could not be seen to its end; its lease runs out')
-    }).finally(() => {
-      this.#running.delete(run.id)
-      this.wake()
-    })
+    const done = this.#see({ projectId, run, url }, stopping)
+      .catch((error: unknown) => {
+        if (isGone(error)) return
+        this.#options.logger?.error({ err: error }, 'a run could not be seen to its end; its lease runs out')
+      })
+      .finally(() => {
+        this.#running.delete(run.id)
+        this.wake()
+      })
     this.#running.set(run.id, { projectId, done, stop: (reason, graceMs) => stopping.stop(reason, graceMs) })
   }
 
@@ -196,12 +211,25 @@ export class RunQueue {
     const token = await domain.tokens.issue({ projectId, runId: run.id, attempt: run.attempt }, deadlineMs)
     const { id, automationId, modelId, versionId } = run
     return {
-      projectId, run: runView(run), deadlineMs, addLogs: (lines) => domain.reports.addLogs(projectId, id, lines),
-      secretTexts: [token, ...Object.keys(kept.sealed).map((name) => functionInputs[name]).filter((text) => typeof text === 'string')],
+      projectId,
+      run: runView(run),
+      deadlineMs,
+      addLogs: (lines) => domain.reports.addLogs(projectId, id, lines),
+      secretTexts: [
+        token,
+        ...Object.keys(kept.sealed)
+          .map((name) => functionInputs[name])
+          .filter((text) => typeof text === 'string'),
+      ],
       runFile: {
-        speckleToken: token, functionInputs,
+        speckleToken: token,
+        functionInputs,
         automationRunData: {
-          projectId, speckleServerUrl: url, automationId, automationRunId: id, functionRunId: id,
+          projectId,
+          speckleServerUrl: url,
+          automationId,
+          automationRunId: id,
+          functionRunId: id,
           triggers: [{ triggerType: 'versionCreation', payload: { modelId, versionId } }],
         },
       },
@@ -211,7 +239,11 @@ export class RunQueue {
 }
 
 /** Whether a run may have been lost: nobody took it up in time, nobody renewed its lease, or it goes on after it must have ended. */
-export function isOverdue(run: RunRecord, nowMs: number, { pendingMsMax }: Pick<RunTimes, 'pendingMsMax'>): 'age' | 'lease' | 'deadline' | undefined {
+export function isOverdue(
+  run: RunRecord,
+  nowMs: number,
+  { pendingMsMax }: Pick<RunTimes, 'pendingMsMax'>,
+): 'age' | 'lease' | 'deadline' | undefined {
   const { status, leaseUntilMs, deadlineMs, createdAt } = run
   if (isFinal(status)) return undefined
   if (isWaiting(run)) return Date.parse(createdAt) + pendingMsMax <= nowMs ? 'age' : undefined

@@ -7,7 +7,10 @@ import type { RunClaims } from './domain/run-tokens.ts'
 import { isFinal } from './domain/run-record.ts'
 
 /** Paths on which a run that has ended is still listened to: it may not have heard that its last report arrived, or that it was canceled. */
-const LAST_WORDS: readonly string[] = ['/api/v1/projects/:projectId/runs/:runId/report', '/api/v1/projects/:projectId/runs/:runId/lease']
+const LAST_WORDS: readonly string[] = [
+  '/api/v1/projects/:projectId/runs/:runId/report',
+  '/api/v1/projects/:projectId/runs/:runId/lease',
+]
 
 /** A run, which asks with its own token. */
 export class RunPrincipal implements Principal {
@@ -35,15 +38,31 @@ export function withRunTokens<H>(access: Access<H>, domain: () => Domain): Acces
       return runPrincipal(domain(), token, request)
     },
     // By the id itself: in claims `*` means every project, and a project may have that id.
-    authorize: (principal, projectId, right) => (principal instanceof RunPrincipal ? principal.projectId === projectId : access.authorize(principal, projectId, right)),
+    authorize: (principal, projectId, right) =>
+      principal instanceof RunPrincipal
+        ? principal.projectId === projectId
+        : access.authorize(principal, projectId, right),
   }
 }
 
-async function runPrincipal<H>({ tokens, store }: Domain, token: string, { path }: AccessRequest<H>): Promise<RunPrincipal | undefined> {
+async function runPrincipal<H>(
+  { tokens, store }: Domain,
+  token: string,
+  { path }: AccessRequest<H>,
+): Promise<RunPrincipal | undefined> {
   const claims = await tokens.verify(token)
   if (claims === undefined) return undefined
   const scope = await store.scope(claims.projectId)
-  const run = scope === undefined ? undefined : (await store.get<{ readonly status: Parameters<typeof isFinal>[0]; readonly attempt: number }>(scope, 'run', claims.runId))?.value
+  const run =
+    scope === undefined
+      ? undefined
+      : (
+          await store.get<{ readonly status: Parameters<typeof isFinal>[0]; readonly attempt: number }>(
+            scope,
+            'run',
+            claims.runId,
+          )
+        )?.value
   if (run === undefined || run.attempt !== claims.attempt) return undefined
   if (isFinal(run.status) && !LAST_WORDS.some((last) => endsLike(path, last))) return undefined
   return new RunPrincipal(claims)
@@ -51,11 +70,13 @@ async function runPrincipal<H>({ tokens, store }: Domain, token: string, { path 
 
 /** The run that asks. Throws `forbidden` unless it is this very one. */
 export function ownRun(principal: Principal, projectId: string, runId: string): RunClaims {
-  if (principal instanceof RunPrincipal && principal.projectId === projectId && principal.runId === runId) return principal
+  if (principal instanceof RunPrincipal && principal.projectId === projectId && principal.runId === runId)
+    return principal
   throw new StowageError('forbidden', "this path takes the run's own token alone")
 }
 
 /** Throws `forbidden` for a run: what starts, changes and stops runs is for others. */
 export function checkNoRun(principal: Principal): void {
-  if (principal instanceof RunPrincipal) throw new StowageError('forbidden', 'the token of a run does not give the right to manage automations and runs')
+  if (principal instanceof RunPrincipal)
+    throw new StowageError('forbidden', 'the token of a run does not give the right to manage automations and runs')
 }

@@ -30,7 +30,9 @@ export class RunWatch {
     this.#watched = watched
     this.#beat = setInterval(() => void this.#renew(), Math.ceil(leaseMs / RENEWALS_IN_LEASE))
     this.#limit = setTimeout(() => {
-      void domain.reports.end(projectId, run, 'timeout', `the run took longer than ${runMsMax} ms`).catch(() => undefined)
+      void domain.reports
+        .end(projectId, run, 'timeout', `the run took longer than ${runMsMax} ms`)
+        .catch(() => undefined)
       handle.cancel('timeout')
     }, runMsMax)
     this.#unlisten = domain.signals.listen(run.id, () => void this.#look())

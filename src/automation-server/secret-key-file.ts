@@ -9,6 +9,10 @@ const ID_HEX_DIGITS = 16
  * owner alone. Without this file the secrets are lost: it belongs into a backup, and not into the same one as the data. Throws `corrupt_data`.
  */
 export async function secretKeyFromFolder(dataFolder: string): Promise<SecretKey> {
-  const key = await keyFromFolder({ dataFolder, name: 'secrets-key', ifDamaged: 'Restore it: secrets that were sealed with it cannot be opened otherwise' })
+  const key = await keyFromFolder({
+    dataFolder,
+    name: 'secrets-key',
+    ifDamaged: 'Restore it: secrets that were sealed with it cannot be opened otherwise',
+  })
   return { id: createHash('sha256').update(key).digest('hex').slice(0, ID_HEX_DIGITS), key }
 }

@@ -6,7 +6,9 @@ import { quoted } from '../object/id.ts'
 export type Reader<T> = (value: unknown, at: string) => T
 
 type Members = Readonly<Record<string, Reader<unknown>>>
-type Values<M extends Members> = { readonly [K in keyof M as undefined extends ReturnType<M[K]> ? never : K]: ReturnType<M[K]> } & {
+type Values<M extends Members> = {
+  readonly [K in keyof M as undefined extends ReturnType<M[K]> ? never : K]: ReturnType<M[K]>
+} & {
   readonly [K in keyof M as undefined extends ReturnType<M[K]> ? K : never]?: Exclude<ReturnType<M[K]>, undefined>
 }
 
@@ -14,7 +16,8 @@ type Values<M extends Members> = { readonly [K in keyof M as undefined extends R
 export function object<M extends Members>(members: M): Reader<Values<M>> {
   return (value, at) => {
     if (!isObject(value)) throw wrong(at, 'an object', found(value))
-    for (const name of Object.keys(value)) if (!Object.hasOwn(members, name)) throw unknownMember(at, name, Object.keys(members))
+    for (const name of Object.keys(value))
+      if (!Object.hasOwn(members, name)) throw unknownMember(at, name, Object.keys(members))
     const read: Record<string, unknown> = {}
     for (const [name, reader] of Object.entries(members)) {
       const member = reader(Object.hasOwn(value, name) ? value[name] : undefined, at === '' ? name : `${at}.${name}`)
@@ -34,7 +37,8 @@ export function nullable<T>(reader: Reader<T>): Reader<T | null> {
 
 export function list<T>(reader: Reader<T>, itemsMax: number): Reader<readonly T[]> {
   return (value, at) => {
-    if (!Array.isArray(value) || value.length > itemsMax) throw wrong(at, `a list of ${itemsMax} items at most`, found(value))
+    if (!Array.isArray(value) || value.length > itemsMax)
+      throw wrong(at, `a list of ${itemsMax} items at most`, found(value))
     return value.map((item, index) => reader(item, `${at}[${index}]`))
   }
 }
@@ -42,10 +46,12 @@ export function list<T>(reader: Reader<T>, itemsMax: number): Reader<readonly T[
 export function record<T>(reader: Reader<T>, checkName: (name: string) => void): Reader<Readonly<Record<string, T>>> {
   return (value, at) => {
     if (!isObject(value)) throw wrong(at, 'an object', found(value))
-    return Object.fromEntries(Object.entries(value).map(([name, member]) => {
-      checkName(name)
-      return [name, reader(member, `${at}[${quoted(name)}]`)]
-    }))
+    return Object.fromEntries(
+      Object.entries(value).map(([name, member]) => {
+        checkName(name)
+        return [name, reader(member, `${at}[${quoted(name)}]`)]
+      }),
+    )
   }
 }
 
@@ -61,21 +67,28 @@ export const boolean: Reader<boolean> = (value, at) => {
 
 export function number(min: number, max: number): Reader<number> {
   return (value, at) => {
-    if (typeof value !== 'number' || !(value >= min && value <= max)) throw wrong(at, `a number from ${min} to ${max}`, found(value))
+    if (typeof value !== 'number' || !(value >= min && value <= max))
+      throw wrong(at, `a number from ${min} to ${max}`, found(value))
     return value
   }
 }
 
 export function integer(min: number, max: number): Reader<number> {
   return (value, at) => {
-    if (!Number.isSafeInteger(value) || (value as number) < min || (value as number) > max) throw wrong(at, `an integer from ${min} to ${max}`, found(value))
+    if (!Number.isSafeInteger(value) || (value as number) < min || (value as number) > max)
+      throw wrong(at, `an integer from ${min} to ${max}`, found(value))
     return value as number
   }
 }
 
 export function oneOf<const T extends string>(...choices: readonly T[]): Reader<T> {
   return (value, at) => {
-    if (!choices.includes(value as T)) throw wrong(at, `one of ${choices.map((choice) => `"${choice}"`).join(', ')}`, typeof value === 'string' ? quoted(value) : found(value))
+    if (!choices.includes(value as T))
+      throw wrong(
+        at,
+        `one of ${choices.map((choice) => `"${choice}"`).join(', ')}`,
+        typeof value === 'string' ? quoted(value) : found(value),
+      )
     return value as T
   }
 }
@@ -109,5 +122,8 @@ function found(value: unknown): string {
 
 function unknownMember(at: string, name: string, known: readonly string[]): StowageError {
   const where = at === '' ? 'the body' : at
-  return new StowageError('invalid_request', `${where} has a member ${quoted(name)}, which is not known here; known are ${known.join(', ')}`)
+  return new StowageError(
+    'invalid_request',
+    `${where} has a member ${quoted(name)}, which is not known here; known are ${known.join(', ')}`,
+  )
 }

@@ -22,7 +22,11 @@ export async function endLostRuns(parts: SweepParts, signal: AbortSignal): Promi
   for await (const { projectId, run } of active.all(signal)) {
     signal.throwIfAborted()
     const overdue = isOverdue(run, clock.now(), times)
-    if (overdue === undefined || (overdue === 'lease' && (isHeldHere(run.id) || (run.status === 'pending' && run.attempt < attemptsMax)))) continue
+    if (
+      overdue === undefined ||
+      (overdue === 'lease' && (isHeldHere(run.id) || (run.status === 'pending' && run.attempt < attemptsMax)))
+    )
+      continue
     await domain.changes.change(projectId, run.id, (current) => {
       const why = isOverdue(current, clock.now(), times)
       return why === undefined ? undefined : { run: { status: 'timeout', message: wordsOn(why, current, parts) } }
@@ -30,15 +34,29 @@ export async function endLostRuns(parts: SweepParts, signal: AbortSignal): Promi
   }
 }
 
-function wordsOn(why: NonNullable<ReturnType<typeof isOverdue>>, { functionId }: RunRecord, { domain: { options: { times, functions } }, concurrency }: SweepParts): string {
+function wordsOn(
+  why: NonNullable<ReturnType<typeof isOverdue>>,
+  { functionId }: RunRecord,
+  {
+    domain: {
+      options: { times, functions },
+    },
+    concurrency,
+  }: SweepParts,
+): string {
   if (why === 'lease') return `nothing was heard of the run for ${times.leaseMs} ms: it was lost`
   if (why === 'deadline') return `the run took longer than ${times.runMsMax} ms`
   const waited = `the run waited for ${spanOf(times.pendingMsMax)}, and no server took it up`
-  if (functions.find(functionId) === undefined) return `${waited}: its function ${quoted(functionId)} is registered at none that was there; register it, then run it again`
+  if (functions.find(functionId) === undefined)
+    return `${waited}: its function ${quoted(functionId)} is registered at none that was there; register it, then run it again`
   return `${waited}: there was none with the function ${quoted(functionId)}, or other runs had all its places (${concurrency} at a time here); run it again`
 }
 
-const UNITS: readonly (readonly [string, number])[] = [['h', 3_600_000], ['min', 60_000], ['s', 1_000]]
+const UNITS: readonly (readonly [string, number])[] = [
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+]
 
 /** In the largest unit that it is a multiple of. */
 function spanOf(ms: number): string {

@@ -5,7 +5,10 @@ export class Turns {
   /** Rejects as `work` does, and whoever comes next is not held up by it. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const mine = (this.#last.get(key) ?? Promise.resolve()).then(work)
-    const settled = mine.then(() => undefined, () => undefined)
+    const settled = mine.then(
+      () => undefined,
+      () => undefined,
+    )
     this.#last.set(key, settled)
     try {
       return await mine

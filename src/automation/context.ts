@@ -58,18 +58,43 @@ export interface AutomationContext<Inputs = unknown> {
    * metadata that JSON cannot hold, `invalid_request` for what is too large or too deep, `invalid_id` for what is no id, and `overloaded` when more waits for
    * delivery than may.
    */
-  attachErrorToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void
+  attachErrorToObjects(
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata?: JsonObject,
+  ): void
   /** What should be looked at. Throws as `attachErrorToObjects`. */
-  attachWarningToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void
+  attachWarningToObjects(
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata?: JsonObject,
+  ): void
   /** What is right with them. Throws as `attachErrorToObjects`. */
-  attachSuccessToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void
+  attachSuccessToObjects(
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata?: JsonObject,
+  ): void
   /** What is worth knowing of them. Throws as `attachErrorToObjects`. */
-  attachInfoToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void
+  attachInfoToObjects(
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata?: JsonObject,
+  ): void
   /**
    * Turns a value into objects, uploads those that the project lacks and makes a version of them: unchanged parts of a received model keep their ids.
    * Resolves to the version's id. Rejects with `ClientError`, and `StowageError` in process.
    */
-  createNewVersionInProject(projectId: string, data: object, message: string, options?: NewVersionOptions): Promise<string>
+  createNewVersionInProject(
+    projectId: string,
+    data: object,
+    message: string,
+    options?: NewVersionOptions,
+  ): Promise<string>
   /** Stores a file under a display name, streamed. Resolves to the artifact's id. Rejects with the error of the file system, `invalid_request` and `artifact_too_large`. */
   storeFileResult(filePath: string, fileName: string): Promise<string>
   /** How far the function is, between 0 and 1. Throws `RangeError`. */

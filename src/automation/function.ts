@@ -29,7 +29,11 @@ export interface AutomationFunction {
 const GRACE_MS = 10_000
 
 /** A body with its inputs, to be registered or run. Throws `RangeError`, and as `resolveInputs` does. */
-export function defineFunction<Source extends InputsSource>(body: FunctionBody<InferInputs<Source>>, Inputs: Source, options: FunctionOptions = {}): AutomationFunction {
+export function defineFunction<Source extends InputsSource>(
+  body: FunctionBody<InferInputs<Source>>,
+  Inputs: Source,
+  options: FunctionOptions = {},
+): AutomationFunction {
   const { name = body.name, description = '', unmarked = 'exception', graceMs = GRACE_MS } = options
   if (!(graceMs >= 0)) throw new RangeError(`graceMs is ${graceMs}; it must be 0 or more`)
   return { name: name === '' ? 'function' : name, description, body, inputs: resolveInputs(Inputs), unmarked, graceMs }

@@ -1,5 +1,13 @@
 /** Where a run is; see `RUN_STATUS_RANK` for what may follow what. */
-export type RunStatus = 'pending' | 'initializing' | 'running' | 'succeeded' | 'failed' | 'canceled' | 'exception' | 'timeout'
+export type RunStatus =
+  | 'pending'
+  | 'initializing'
+  | 'running'
+  | 'succeeded'
+  | 'failed'
+  | 'canceled'
+  | 'exception'
+  | 'timeout'
 
 /** Where a run can be. Only a strictly higher rank follows, so that of two final reports the first holds. */
 export const RUN_STATUS_RANK: { readonly [S in RunStatus]: number } = {

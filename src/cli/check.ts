@@ -25,9 +25,13 @@ interface CheckCommandOptions {
 }
 
 export function checkCommand(): Command {
-  return new Command('check').summary('compare what is stored with its checksums').description('Read what is stored, compare it with its checksums, and see that every object can be found.')
-    .addOption(dataOption()).addOption(new Option('--sample <n>', 'read one in n blocks instead of all').argParser(positiveInteger).default(1))
-    .addOption(jsonOption('print one finding a line as JSON, {"summary": ...} last')).addHelpText('after', EXAMPLES)
+  return new Command('check')
+    .summary('compare what is stored with its checksums')
+    .description('Read what is stored, compare it with its checksums, and see that every object can be found.')
+    .addOption(dataOption())
+    .addOption(new Option('--sample <n>', 'read one in n blocks instead of all').argParser(positiveInteger).default(1))
+    .addOption(jsonOption('print one finding a line as JSON, {"summary": ...} last'))
+    .addHelpText('after', EXAMPLES)
     .action(check)
 }
 

@@ -25,22 +25,34 @@ interface DiffCommandOptions extends ConnectOptions {
 }
 
 export function diffCommand(): Command {
-  const command = new Command('diff').summary("which of a file's objects a server lacks").description("Ask a server which of a file's objects it holds, and print those that it lacks.")
+  const command = new Command('diff')
+    .summary("which of a file's objects a server lacks")
+    .description("Ask a server which of a file's objects it holds, and print those that it lacks.")
     .argument('<file>', 'the file, or - for standard input')
-  return addConnectOptions(command).addOption(new Option('--held', 'print the ids that it holds'))
-    .addOption(jsonOption('print only the numbers, {"objects", "held", "missing"}')).addHelpText('after', EXAMPLES).action(diff)
+  return addConnectOptions(command)
+    .addOption(new Option('--held', 'print the ids that it holds'))
+    .addOption(jsonOption('print only the numbers, {"objects", "held", "missing"}'))
+    .addHelpText('after', EXAMPLES)
+    .action(diff)
 }
 
 async function diff(path: string, options: DiffCommandOptions, command: Command): Promise<void> {
   await withProject(options, command, async (connected) => {
     const counts = await compare(path, connected, options)
     if (options.json === true) printJson(counts)
-    else printNote(`${countText(counts.objects, 'object')}: ${counts.held.toLocaleString('en-US')} held, ${counts.missing.toLocaleString('en-US')} missing`)
+    else
+      printNote(
+        `${countText(counts.objects, 'object')}: ${counts.held.toLocaleString('en-US')} held, ${counts.missing.toLocaleString('en-US')} missing`,
+      )
     if (counts.missing > 0) throw new FindingsError(EXIT.missing)
   })
 }
 
-async function compare(path: string, { project, signal }: Connected, { held: showsHeld = false, json = false, quiet = false }: DiffCommandOptions): Promise<Counts> {
+async function compare(
+  path: string,
+  { project, signal }: Connected,
+  { held: showsHeld = false, json = false, quiet = false }: DiffCommandOptions,
+): Promise<Counts> {
   const file = await openObjectFile(path, signal)
   const progress = await openProgress(quiet)
   const stdout = stdoutSink(signal)
@@ -52,7 +64,11 @@ async function compare(path: string, { project, signal }: Connected, { held: sho
       counts.objects += ids.length
       counts.held += held.size
       counts.missing += missing.length
-      progress.update(file.bytesRead(), file.bytesTotal, `${countText(counts.objects, 'object')}, ${counts.missing.toLocaleString('en-US')} missing`)
+      progress.update(
+        file.bytesRead(),
+        file.bytesTotal,
+        `${countText(counts.objects, 'object')}, ${counts.missing.toLocaleString('en-US')} missing`,
+      )
       const shown = showsHeld ? ids.filter((id) => held.has(id)) : missing
       if (!json && shown.length > 0) await stdout.write(`${shown.join('\n')}\n`)
     }

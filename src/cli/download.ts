@@ -1,5 +1,11 @@
 import { Command, Option } from 'commander'
-import { ClientError, type ClientOptions, type GraphInfo, type GraphOptions, type GraphProgress } from '../client/index.ts'
+import {
+  ClientError,
+  type ClientOptions,
+  type GraphInfo,
+  type GraphOptions,
+  type GraphProgress,
+} from '../client/index.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, type Connected, withProject } from './client/connect.ts'
 import { BaseFile } from './client/base-file.ts'
 import { type Format, formatOption, FormatWriter } from './client/formats.ts'
@@ -37,17 +43,37 @@ interface DownloadCommandOptions extends ConnectOptions {
 }
 
 export function downloadCommand(): Command {
-  const command = new Command('download').summary('fetch an object with everything below it').description('Fetch an object with everything below it, into a file or to standard output.')
+  const command = new Command('download')
+    .summary('fetch an object with everything below it')
+    .description('Fetch an object with everything below it, into a file or to standard output.')
     .argument('<root>', 'the id of the object')
   return addConnectOptions(command)
-    .addOption(new Option('-o, --output <file>', 'the file to write; a file of that name gives way once the new one is whole; - is standard output')).addOption(formatOption('lines'))
-    .addOption(new Option('--have <root>', 'leave out what lies below this root, which you have: <id> or <id>@<closure>; may be repeated').argParser(collected))
-    .addOption(new Option('--base <file>', 'lines that an earlier download wrote, of a root that --have names: what changed is made of them'))
+    .addOption(
+      new Option(
+        '-o, --output <file>',
+        'the file to write; a file of that name gives way once the new one is whole; - is standard output',
+      ),
+    )
+    .addOption(formatOption('lines'))
+    .addOption(
+      new Option(
+        '--have <root>',
+        'leave out what lies below this root, which you have: <id> or <id>@<closure>; may be repeated',
+      ).argParser(collected),
+    )
+    .addOption(
+      new Option(
+        '--base <file>',
+        'lines that an earlier download wrote, of a root that --have names: what changed is made of them',
+      ),
+    )
     .addOption(new Option('--cache <folder>', 'keep what comes in this folder, and look there first'))
     .addOption(new Option('--resume', 'go on with what an earlier run left in "<file>.partial"').default(true))
     .addOption(new Option('--no-resume', 'start anew, and keep nothing'))
     .addOption(new Option('--verify-ids', 'compare each id with the hash of its object, where ids are hashes'))
-    .addOption(jsonOption('print a summary {"root", "objects", "missing", "closure", ...}; needs --output')).addHelpText('after', EXAMPLES).action(download)
+    .addOption(jsonOption('print a summary {"root", "objects", "missing", "closure", ...}; needs --output'))
+    .addHelpText('after', EXAMPLES)
+    .action(download)
 }
 
 interface Summary {
@@ -58,16 +84,24 @@ interface Summary {
 async function download(root: string, options: DownloadCommandOptions, command: Command): Promise<void> {
   const { cache, json, base, have = [] } = options
   const output = options.output === STDOUT ? undefined : options.output
-  if (base !== undefined && have.length === 0) return command.error('--base needs --have: the root whose objects the file holds')
-  if (json === true && output === undefined) return command.error('--json needs --output: standard output holds the objects otherwise')
+  if (base !== undefined && have.length === 0)
+    return command.error('--base needs --have: the root whose objects the file holds')
+  if (json === true && output === undefined)
+    return command.error('--json needs --output: standard output holds the objects otherwise')
   const clientOptions: Partial<ClientOptions> = cache === undefined ? {} : { cache: await openCache(cache) }
   try {
-    await withProject(options, command, async (connected) => {
-      const summary: Summary = { info: undefined, progress: undefined }
-      if (output === undefined) await transfer(root, connected, options, summary, stdoutSink(connected.signal), undefined)
-      else await toFile(root, connected, options, summary, output)
-      report(root, { ...options, output }, summary)
-    }, clientOptions)
+    await withProject(
+      options,
+      command,
+      async (connected) => {
+        const summary: Summary = { info: undefined, progress: undefined }
+        if (output === undefined)
+          await transfer(root, connected, options, summary, stdoutSink(connected.signal), undefined)
+        else await toFile(root, connected, options, summary, output)
+        report(root, { ...options, output }, summary)
+      },
+      clientOptions,
+    )
   } finally {
     if (cache !== undefined) await (clientOptions.cache as Partial<AsyncDisposable>)[Symbol.asyncDispose]?.()
   }
@@ -78,17 +112,25 @@ async function openCache(path: string): Promise<NonNullable<ClientOptions['cache
   return levelCache({ path })
 }
 
-async function toFile(root: string, connected: Connected, options: DownloadCommandOptions, summary: Summary, path: string): Promise<void> {
+async function toFile(
+  root: string,
+  connected: Connected,
+  options: DownloadCommandOptions,
+  summary: Summary,
+  path: string,
+): Promise<void> {
   const { have = [], cache, resume } = options
   const asked = JSON.stringify([connected.address, root, ...have])
   let isWorthKeeping = true
   const sink = await fileSink(path)
-  const partial = resume && cache === undefined && sink.isRegular ? new PartialFile(`${path}.partial`, asked) : undefined
+  const partial =
+    resume && cache === undefined && sink.isRegular ? new PartialFile(`${path}.partial`, asked) : undefined
   try {
     await transfer(root, connected, options, summary, sink, partial)
     isWorthKeeping = false
   } catch (error) {
-    if (error instanceof ClientError && (error.code === 'integrity_failed' || error.code === 'not_found')) isWorthKeeping = false
+    if (error instanceof ClientError && (error.code === 'integrity_failed' || error.code === 'not_found'))
+      isWorthKeeping = false
     throw error
   } finally {
     await sink.close()
@@ -96,12 +138,23 @@ async function toFile(root: string, connected: Connected, options: DownloadComma
   }
 }
 
-async function transfer(root: string, { project, signal }: Connected, options: DownloadCommandOptions, summary: Summary, sink: Sink, journal: PartialFile | undefined): Promise<void> {
+async function transfer(
+  root: string,
+  { project, signal }: Connected,
+  options: DownloadCommandOptions,
+  summary: Summary,
+  sink: Sink,
+  journal: PartialFile | undefined,
+): Promise<void> {
   const { have = [], verifyIds = false, format, quiet = false } = options
   await using bases = options.base === undefined ? undefined : await BaseFile.open(options.base, signal)
   const progress = await openProgress(quiet)
   const graphOptions: GraphOptions = {
-    signal, have, verifyIds, journal, ...(bases === undefined ? {} : { bases }),
+    signal,
+    have,
+    verifyIds,
+    journal,
+    ...(bases === undefined ? {} : { bases }),
     onInfo: (info) => (summary.info = info),
     onProgress: (at) => {
       summary.progress = at
@@ -131,13 +184,26 @@ function report(root: string, { output, json, have = [] }: DownloadCommandOption
   const { objects = 0, cached = 0, receivedBytes = 0, keptBytes = 0, resumes = 0, restarts = 0 } = progress ?? {}
   const missing = info?.missing ?? 0
   if (json === true) {
-    printJson({ root, file: output, objects, missing, closure: info?.closure, have: Object.fromEntries(info?.have ?? []), cached, receivedBytes, keptBytes, resumes, restarts })
+    printJson({
+      root,
+      file: output,
+      objects,
+      missing,
+      closure: info?.closure,
+      have: Object.fromEntries(info?.have ?? []),
+      cached,
+      receivedBytes,
+      keptBytes,
+      resumes,
+      restarts,
+    })
   } else if (output !== undefined && progress !== undefined) {
     printNote(`${output}: ${transferText(progress)}`)
   }
   for (const known of have) {
     const verdict = info?.have.get(known)
-    if (info !== undefined && verdict !== 'subtracted') printNote(`what lies below ${known} was not left out: the server says "${verdict ?? 'nothing about it'}"`)
+    if (info !== undefined && verdict !== 'subtracted')
+      printNote(`what lies below ${known} was not left out: the server says "${verdict ?? 'nothing about it'}"`)
   }
   if (missing === 0) return
   printNote(`${countText(missing, 'object')} below the root the server does not hold`)

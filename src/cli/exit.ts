@@ -3,7 +3,12 @@ import { StowageError } from '../errors.ts'
 import { printable } from './client/words.ts'
 
 /** What scripts can rely on. */
-export const EXIT: { readonly ok: 0; readonly failure: 1; readonly usage: 2; readonly missing: 3 } = { ok: 0, failure: 1, usage: 2, missing: 3 }
+export const EXIT: { readonly ok: 0; readonly failure: 1; readonly usage: 2; readonly missing: 3 } = {
+  ok: 0,
+  failure: 1,
+  usage: 2,
+  missing: 3,
+}
 
 export const EXIT_HELP: string = `
 Exit codes: ${EXIT.ok} all is well, ${EXIT.failure} a failure or findings, ${EXIT.usage} a command line that makes no sense.`
@@ -37,7 +42,11 @@ export class StoppedError extends Error {
 /** One line about what went wrong, for people. */
 export function describeFailure(error: unknown): string {
   const causes: string[] = []
-  for (let at: unknown = error; at !== undefined && causes.length < 4; at = at instanceof Error ? at.cause : undefined) {
+  for (
+    let at: unknown = error;
+    at !== undefined && causes.length < 4;
+    at = at instanceof Error ? at.cause : undefined
+  ) {
     const message = at instanceof Error ? at.message : 'something that is not an error was thrown'
     if (!causes.includes(message)) causes.push(message)
   }

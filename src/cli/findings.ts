@@ -13,7 +13,12 @@ export async function printFindings(findings: AsyncIterable<Finding>, json: bool
     else printLine(lineOf(finding))
   }
   if (json) printJson({ summary: counts })
-  else printLine(counts.damage === 0 ? `no damage (${counts.notes} notes)` : `${counts.damage} findings of damage (and ${counts.notes} notes)`)
+  else
+    printLine(
+      counts.damage === 0
+        ? `no damage (${counts.notes} notes)`
+        : `${counts.damage} findings of damage (and ${counts.notes} notes)`,
+    )
   if (counts.damage > 0) throw new FindingsError()
 }
 

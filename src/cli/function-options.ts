@@ -1,7 +1,12 @@
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { AutomationOptions } from '../automation-server/automation.ts'
 import type { CommandOptions } from '../automation-server/executors/command.ts'
-import { DEFAULT_AUTOMATION_LIMITS, DEFAULT_RUN_TIMES, resolveAutomationLimits, TIMER_MS_MAX } from '../automation-server/options.ts'
+import {
+  DEFAULT_AUTOMATION_LIMITS,
+  DEFAULT_RUN_TIMES,
+  resolveAutomationLimits,
+  TIMER_MS_MAX,
+} from '../automation-server/options.ts'
 import { StowageError } from '../errors.ts'
 import { MB } from '../limits.ts'
 import { quoted } from '../object/id.ts'
@@ -26,20 +31,56 @@ const MEMORY_BYTES_MIN = 128 * MB
 const VARIABLE = /^[A-Za-z_]\w*$/
 
 export function addFunctions(command: Command): void {
-  command.addOption(new Option('--function <file>', 'a file that ends with executeFunction: it can be run by automations; may be repeated').argParser(collected))
-    .addOption(new Option('--function-env <name>', 'a variable of this environment that functions get, too; may be repeated').argParser(collected))
-    .addOption(new Option('--function-memory-bytes-max <n>', 'memory of the processes of a run (default: 1073741824)').argParser(memoryBytes))
+  command
+    .addOption(
+      new Option(
+        '--function <file>',
+        'a file that ends with executeFunction: it can be run by automations; may be repeated',
+      ).argParser(collected),
+    )
+    .addOption(
+      new Option(
+        '--function-env <name>',
+        'a variable of this environment that functions get, too; may be repeated',
+      ).argParser(collected),
+    )
+    .addOption(
+      new Option('--function-memory-bytes-max <n>', 'memory of the processes of a run (default: 1073741824)').argParser(
+        memoryBytes,
+      ),
+    )
     .addOption(new Option('--function-concurrency <n>', 'runs at a time (default: 2)').argParser(positiveInteger))
-    .addOption(new Option('--function-timeout <duration>', 'how long a run may take: 90s, 15m, 12h (default: 1h)').argParser(runTime))
-    .addOption(new Option('--pending-timeout <duration>', 'how long a run may wait to be taken up (default: 1d)').argParser(milliseconds))
-    .addOption(new Option('--pending-runs-max <n>', 'runs of one automation that may wait').argParser(pendingRuns).default(DEFAULT_AUTOMATION_LIMITS.pendingRunsMax))
+    .addOption(
+      new Option('--function-timeout <duration>', 'how long a run may take: 90s, 15m, 12h (default: 1h)').argParser(
+        runTime,
+      ),
+    )
+    .addOption(
+      new Option('--pending-timeout <duration>', 'how long a run may wait to be taken up (default: 1d)').argParser(
+        milliseconds,
+      ),
+    )
+    .addOption(
+      new Option('--pending-runs-max <n>', 'runs of one automation that may wait')
+        .argParser(pendingRuns)
+        .default(DEFAULT_AUTOMATION_LIMITS.pendingRunsMax),
+    )
 }
 
 /** What the options say to `automation`. */
-export function automationOptionsOf(options: FunctionServeOptions): Pick<AutomationOptions, 'concurrency' | 'runMsMax' | 'pendingMsMax' | 'limits'> {
-  const { functionConcurrency, functionTimeout = DEFAULT_RUN_TIMES.runMsMax, pendingTimeout = DEFAULT_RUN_TIMES.pendingMsMax, pendingRunsMax } = options
+export function automationOptionsOf(
+  options: FunctionServeOptions,
+): Pick<AutomationOptions, 'concurrency' | 'runMsMax' | 'pendingMsMax' | 'limits'> {
+  const {
+    functionConcurrency,
+    functionTimeout = DEFAULT_RUN_TIMES.runMsMax,
+    pendingTimeout = DEFAULT_RUN_TIMES.pendingMsMax,
+    pendingRunsMax,
+  } = options
   return {
-    runMsMax: functionTimeout, pendingMsMax: pendingTimeout, ...(functionConcurrency === undefined ? {} : { concurrency: functionConcurrency }),
+    runMsMax: functionTimeout,
+    pendingMsMax: pendingTimeout,
+    ...(functionConcurrency === undefined ? {} : { concurrency: functionConcurrency }),
     ...(pendingRunsMax === undefined ? {} : { limits: { pendingRunsMax } }),
   }
 }
@@ -48,21 +89,42 @@ export function automationOptionsOf(options: FunctionServeOptions): Pick<Automat
  * What the options say to the process of each function. Values of variables stand in the environment alone, since others on the machine can see command lines; one
  * that is given by mistake is not shown. Throws `invalid_request`.
  */
-export function functionProcessOf({ functionEnv = [], functionMemoryBytesMax: memoryBytesMax }: FunctionServeOptions): Pick<CommandOptions, 'env' | 'memoryBytesMax'> {
-  return { env: Object.fromEntries(functionEnv.map((name) => [name, variableOf(name)])), ...(memoryBytesMax === undefined ? {} : { memoryBytesMax }) }
+export function functionProcessOf({
+  functionEnv = [],
+  functionMemoryBytesMax: memoryBytesMax,
+}: FunctionServeOptions): Pick<CommandOptions, 'env' | 'memoryBytesMax'> {
+  return {
+    env: Object.fromEntries(functionEnv.map((name) => [name, variableOf(name)])),
+    ...(memoryBytesMax === undefined ? {} : { memoryBytesMax }),
+  }
 }
 
 function variableOf(name: string): string {
-  if (name.includes('=')) throw new StowageError('invalid_request', `--function-env ${quoted(name.slice(0, name.indexOf('=')))}: it must be the name alone; the value is taken from the environment of this command`)
-  if (!VARIABLE.test(name)) throw new StowageError('invalid_request', `--function-env ${quoted(name)}: it must be the name of a variable: letters, digits and "_", the first no digit`)
+  if (name.includes('='))
+    throw new StowageError(
+      'invalid_request',
+      `--function-env ${quoted(name.slice(0, name.indexOf('=')))}: it must be the name alone; the value is taken from the environment of this command`,
+    )
+  if (!VARIABLE.test(name))
+    throw new StowageError(
+      'invalid_request',
+      `--function-env ${quoted(name)}: it must be the name of a variable: letters, digits and "_", the first no digit`,
+    )
   const value = process.env[name]
-  if (value === undefined) throw new StowageError('invalid_request', `--function-env ${quoted(name)}: there is no such variable in the environment of this command; set it first`)
+  if (value === undefined)
+    throw new StowageError(
+      'invalid_request',
+      `--function-env ${quoted(name)}: there is no such variable in the environment of this command; set it first`,
+    )
   return value
 }
 
 function memoryBytes(text: string): number {
   const bytes = positiveInteger(text)
-  if (bytes < MEMORY_BYTES_MIN) throw new InvalidArgumentError(`It must be ${MEMORY_BYTES_MIN} (128 MB) or more: node with the SDK takes most of that.`)
+  if (bytes < MEMORY_BYTES_MIN)
+    throw new InvalidArgumentError(
+      `It must be ${MEMORY_BYTES_MIN} (128 MB) or more: node with the SDK takes most of that.`,
+    )
   return bytes
 }
 

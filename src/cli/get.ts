@@ -31,11 +31,17 @@ interface GetCommandOptions extends ConnectOptions {
 }
 
 export function getCommand(): Command {
-  const command = new Command('get').summary('fetch single objects').description('Fetch objects by their ids, without what is below them.')
+  const command = new Command('get')
+    .summary('fetch single objects')
+    .description('Fetch objects by their ids, without what is below them.')
     .argument('<id...>', 'ids, or - for those on standard input, one a line')
-  return addConnectOptions(command).addOption(new Option('-o, --output <file>', 'the file to write; - is standard output')).addOption(formatOption('ndjson'))
+  return addConnectOptions(command)
+    .addOption(new Option('-o, --output <file>', 'the file to write; - is standard output'))
+    .addOption(formatOption('ndjson'))
     .addOption(new Option('--single', 'ask for each by a request of its own, in the order that is given'))
-    .addOption(jsonOption('the same as --format json')).addHelpText('after', EXAMPLES).action(get)
+    .addOption(jsonOption('the same as --format json'))
+    .addHelpText('after', EXAMPLES)
+    .action(get)
 }
 
 async function get(ids: readonly string[], options: GetCommandOptions, command: Command): Promise<void> {
@@ -48,7 +54,9 @@ async function get(ids: readonly string[], options: GetCommandOptions, command: 
   }
   await withProject(options, command, async ({ project, signal }) => {
     const asked = ids.length === 1 && ids[0] === '-' ? linesOfStdin(signal) : ids
-    const batches = single ? oneByOne(project, asked, signal, onMissing) : project.listTexts(asked, { signal, onMissing })
+    const batches = single
+      ? oneByOne(project, asked, signal, onMissing)
+      : project.listTexts(asked, { signal, onMissing })
     const sink = output === undefined || output === STDOUT ? stdoutSink(signal) : await fileSink(output)
     try {
       const writer = new FormatWriter(json === true ? 'json' : format)
@@ -60,12 +68,17 @@ async function get(ids: readonly string[], options: GetCommandOptions, command: 
     }
   })
   if (missingCount === 0) return
-  printNote(`${countText(missingCount, 'object')} not held: ${missing.map((id) => JSON.stringify(id)).join(', ')}${missingCount > missing.length ? ', …' : ''}`)
+  printNote(
+    `${countText(missingCount, 'object')} not held: ${missing.map((id) => JSON.stringify(id)).join(', ')}${missingCount > missing.length ? ', …' : ''}`,
+  )
   throw new FindingsError(EXIT.missing)
 }
 
 async function* oneByOne(
-  project: Project, ids: Iterable<string> | AsyncIterable<string>, signal: AbortSignal, onMissing: (ids: readonly string[]) => void,
+  project: Project,
+  ids: Iterable<string> | AsyncIterable<string>,
+  signal: AbortSignal,
+  onMissing: (ids: readonly string[]) => void,
 ): AsyncGenerator<readonly ObjectText[]> {
   for await (const id of ids) {
     const object = await project.singleText(id, { signal })

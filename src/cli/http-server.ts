@@ -15,17 +15,26 @@ const FAREWELL_MS = 1_000
 
 /** A server that no number of slow or idle clients can exhaust. */
 export function boundedServer(listener: RequestListener, connectionsMax: number): Server {
-  const server = createServer({
-    headersTimeout: HEADERS_TIMEOUT_MS, requestTimeout: REQUEST_TIMEOUT_MS, keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
-    connectionsCheckingInterval: 5_000, maxHeaderSize: HEADER_BYTES_MAX,
-  }, listener)
+  const server = createServer(
+    {
+      headersTimeout: HEADERS_TIMEOUT_MS,
+      requestTimeout: REQUEST_TIMEOUT_MS,
+      keepAliveTimeout: KEEP_ALIVE_TIMEOUT_MS,
+      connectionsCheckingInterval: 5_000,
+      maxHeaderSize: HEADER_BYTES_MAX,
+    },
+    listener,
+  )
   server.maxHeadersCount = HEADERS_MAX
   server.maxConnections = connectionsMax
   return server
 }
 
 /** Resolves with the server's URL once connections are accepted. Port 0 takes a free one. */
-export async function listen(server: Server, address: { readonly host: string; readonly port: number }): Promise<string> {
+export async function listen(
+  server: Server,
+  address: { readonly host: string; readonly port: number },
+): Promise<string> {
   try {
     const listening = once(server, 'listening')
     server.listen(address.port, address.host)
@@ -36,11 +45,16 @@ export async function listen(server: Server, address: { readonly host: string; r
   return `http://${isIPv6(address.host) ? `[${address.host}]` : address.host}:${(server.address() as AddressInfo).port}`
 }
 
-function listenFailure(code: string | undefined, { host, port }: { readonly host: string; readonly port: number }): string {
+function listenFailure(
+  code: string | undefined,
+  { host, port }: { readonly host: string; readonly port: number },
+): string {
   const what = `cannot listen on ${host} port ${port}`
-  if (code === 'EADDRINUSE') return `${what}, which somebody uses already; choose another with --port, or --port 0 for a free one`
+  if (code === 'EADDRINUSE')
+    return `${what}, which somebody uses already; choose another with --port, or --port 0 for a free one`
   if (code === 'EACCES') return `${what}, which needs more rights; choose a port above 1023 with --port`
-  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND') return `${what}, which is no address of this machine; choose one with --host`
+  if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
+    return `${what}, which is no address of this machine; choose one with --host`
   return what
 }
 

@@ -32,7 +32,9 @@ export async function digestWithImports(path: string): Promise<string> {
   }
   const [own] = digests.values()
   if (digests.size === 1) return own
-  const named = [...digests].map(([file, digest]) => [relative(dirname(path), file), digest]).sort(([a], [b]) => (a < b ? -1 : 1))
+  const named = [...digests]
+    .map(([file, digest]) => [relative(dirname(path), file), digest])
+    .sort(([a], [b]) => (a < b ? -1 : 1))
   return createHash('sha256').update(JSON.stringify(named)).digest('hex')
 }
 

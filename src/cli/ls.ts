@@ -28,16 +28,22 @@ interface LsCommandOptions extends ConnectOptions {
 }
 
 export function lsCommand(): Command {
-  const command = new Command('ls').summary('list an object and those below it, or the projects of a folder').description('List an object and those that it refers to, or the projects of a folder on this machine.')
+  const command = new Command('ls')
+    .summary('list an object and those below it, or the projects of a folder')
+    .description('List an object and those that it refers to, or the projects of a folder on this machine.')
     .argument('[root]', 'the id of the object; without it, the projects of --data')
-  return addConnectOptions(command).addOption(new Option('-r, --recursive', 'everything below it'))
+  return addConnectOptions(command)
+    .addOption(new Option('-r, --recursive', 'everything below it'))
     .addOption(new Option('--type-field <name>', 'the member that names the type').default('speckle_type'))
-    .addOption(jsonOption('print {"id", "bytes", "children", "type"} for each, one a line')).addHelpText('after', EXAMPLES).action(list)
+    .addOption(jsonOption('print {"id", "bytes", "children", "type"} for each, one a line'))
+    .addHelpText('after', EXAMPLES)
+    .action(list)
 }
 
 async function list(root: string | undefined, options: LsCommandOptions, command: Command): Promise<void> {
   if (root === undefined) {
-    if (options.data === undefined) return command.error('<root> is missing: name an object, or a folder with --data to list its projects')
+    if (options.data === undefined)
+      return command.error('<root> is missing: name an object, or a folder with --data to list its projects')
     return listProjects({ data: options.data, json: options.json })
   }
   await withProject(options, command, (connected) => listObjects(root, connected, options))
@@ -49,9 +55,20 @@ async function listObjects(root: string, connected: Connected, options: LsComman
   const onMissing = (count: number): void => void (missing += count)
   const stdout = stdoutSink(connected.signal)
   let head = json ? '' : line('id', 'bytes', 'children', 'type')
-  for await (const batch of recursive ? everything(root, connected, onMissing) : withChildren(root, connected, onMissing)) {
+  for await (const batch of recursive
+    ? everything(root, connected, onMissing)
+    : withChildren(root, connected, onMissing)) {
     const rows = batch.map((object) => rowOf(object, typeField))
-    await stdout.write(head + rows.map((row) => (json ? `${JSON.stringify(row)}\n` : line(row.id, String(row.bytes), String(row.children), printable(row.type)))).join(''))
+    await stdout.write(
+      head +
+        rows
+          .map((row) =>
+            json
+              ? `${JSON.stringify(row)}\n`
+              : line(row.id, String(row.bytes), String(row.children), printable(row.type)),
+          )
+          .join(''),
+    )
     head = ''
   }
   if (missing === 0) return
@@ -59,11 +76,19 @@ async function listObjects(root: string, connected: Connected, options: LsComman
   throw new FindingsError(EXIT.missing)
 }
 
-function everything(root: string, { project, signal }: Connected, onMissing: (count: number) => void): AsyncIterable<readonly ObjectText[]> {
+function everything(
+  root: string,
+  { project, signal }: Connected,
+  onMissing: (count: number) => void,
+): AsyncIterable<readonly ObjectText[]> {
   return project.graphTexts(root, { signal, onInfo: ({ missing }) => onMissing(missing) })
 }
 
-async function* withChildren(root: string, { project, signal }: Connected, onMissing: (count: number) => void): AsyncGenerator<readonly ObjectText[]> {
+async function* withChildren(
+  root: string,
+  { project, signal }: Connected,
+  onMissing: (count: number) => void,
+): AsyncGenerator<readonly ObjectText[]> {
   const object = await project.singleText(root, { signal })
   if (object === undefined) throw new Error(`there is no object ${JSON.stringify(root)} in this project`)
   yield [object]
@@ -79,7 +104,12 @@ interface Row {
 
 function rowOf({ id, json }: ObjectText, typeField: string): Row {
   const type = (JSON.parse(json) as Readonly<Record<string, unknown>>)[typeField]
-  return { id, bytes: Buffer.byteLength(json), children: new Set(referencesOf(json)).size, type: typeof type === 'string' ? type : '' }
+  return {
+    id,
+    bytes: Buffer.byteLength(json),
+    children: new Set(referencesOf(json)).size,
+    type: typeof type === 'string' ? type : '',
+  }
 }
 
 function line(id: string, bytes: string, children: string, type: string): string {

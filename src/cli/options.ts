@@ -18,7 +18,8 @@ export function folderName(text: string): string {
 
 export function positiveInteger(text: string): number {
   const value = /^[0-9]+$/.test(text) ? Number(text) : Number.NaN
-  if (!Number.isSafeInteger(value) || value < 1) throw new InvalidArgumentError('It must be a whole number of 1 or more.')
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw new InvalidArgumentError('It must be a whole number of 1 or more.')
   return value
 }
 

@@ -29,24 +29,42 @@ ${EXIT_HELP}`
  * Parsing rejects with a `CommanderError` when help was shown or the command line makes no sense, after that was printed.
  */
 export async function createProgram(output: Pick<OutputConfiguration, 'writeOut' | 'writeErr'> = {}): Promise<Command> {
-  const program = new Command('stowage').description('Serves object graphs over HTTP from a folder on this machine, and moves them to and from such a service.').version(await ownVersion())
-    .addCommand(serveCommand()).addCommand(tokenCommand()).addCommand(projectCommand()).addCommand(checkCommand()).addCommand(reindexCommand())
-    .addCommand(uploadCommand()).addCommand(downloadCommand()).addCommand(diffCommand()).addCommand(getCommand()).addCommand(lsCommand())
+  const program = new Command('stowage')
+    .description(
+      'Serves object graphs over HTTP from a folder on this machine, and moves them to and from such a service.',
+    )
+    .version(await ownVersion())
+    .addCommand(serveCommand())
+    .addCommand(tokenCommand())
+    .addCommand(projectCommand())
+    .addCommand(checkCommand())
+    .addCommand(reindexCommand())
+    .addCommand(uploadCommand())
+    .addCommand(downloadCommand())
+    .addCommand(diffCommand())
+    .addCommand(getCommand())
+    .addCommand(lsCommand())
     .addHelpText('after', EXAMPLES)
   return strict(program, output)
 }
 
 /** Subcommands do not inherit these settings when they are added ready-made. */
 function strict(command: Command, output: OutputConfiguration): Command {
-  command.exitOverride().configureOutput({
-    ...output, outputError: (text, write) => write(`stowage: ${oneLine(text)} (see "${pathOf(command)} --help")\n`),
-  })
+  command
+    .exitOverride()
+    .configureOutput({
+      ...output,
+      outputError: (text, write) => write(`stowage: ${oneLine(text)} (see "${pathOf(command)} --help")\n`),
+    })
   for (const subcommand of command.commands) strict(subcommand, output)
   return command
 }
 
 function oneLine(commanderError: string): string {
-  return commanderError.replace(/^error: /, '').trim().replace(/\s*[\r\n]+\s*/g, ' ')
+  return commanderError
+    .replace(/^error: /, '')
+    .trim()
+    .replace(/\s*[\r\n]+\s*/g, ' ')
 }
 
 function pathOf(command: Command): string {

@@ -29,13 +29,20 @@ interface RemoveOptions extends ListOptions {
 }
 
 export function projectCommand(): Command {
-  return new Command('project').summary('list and remove projects').description('List and remove projects.')
-    .addCommand(listCommand()).addCommand(removeCommand()).addHelpText('after', EXAMPLES)
+  return new Command('project')
+    .summary('list and remove projects')
+    .description('List and remove projects.')
+    .addCommand(listCommand())
+    .addCommand(removeCommand())
+    .addHelpText('after', EXAMPLES)
 }
 
 function listCommand(): Command {
-  return new Command('list').summary('show the projects that hold something').description('Show the ids of the projects that hold something, one a line.')
-    .addOption(dataOption()).addOption(jsonOption('print {"project": <id>} for each, one a line'))
+  return new Command('list')
+    .summary('show the projects that hold something')
+    .description('Show the ids of the projects that hold something, one a line.')
+    .addOption(dataOption())
+    .addOption(jsonOption('print {"project": <id>} for each, one a line'))
     .addHelpText('after', '\nExample:\n  stowage project list --data /var/lib/stowage')
     .action((options: ListOptions) => listProjects(options))
 }
@@ -43,23 +50,37 @@ function listCommand(): Command {
 export async function listProjects({ data, json }: ListOptions): Promise<void> {
   await withService(data, async (service) => {
     for await (const ids of service.projects()) {
-      for (const project of ids) if (json) printJson({ project })
-      else printLine(project)
+      for (const project of ids)
+        if (json) printJson({ project })
+        else printLine(project)
     }
   })
 }
 
 function removeCommand(): Command {
-  return new Command('remove').summary('remove a project with all its objects').description('Remove a project with all its objects. It cannot be read from then on; its space comes back later.')
-    .argument('<project>', 'the id of the project').addOption(dataOption()).addOption(new Option('--yes', 'do not ask')).addOption(jsonOption('print {"removed": <id>}'))
+  return new Command('remove')
+    .summary('remove a project with all its objects')
+    .description('Remove a project with all its objects. It cannot be read from then on; its space comes back later.')
+    .argument('<project>', 'the id of the project')
+    .addOption(dataOption())
+    .addOption(new Option('--yes', 'do not ask'))
+    .addOption(jsonOption('print {"removed": <id>}'))
     .addHelpText('after', '\nExample:\n  stowage project remove demo --yes')
     .action(remove)
 }
 
 async function remove(project: string, { data, yes = false, json }: RemoveOptions): Promise<void> {
-  if (!yes && !process.stdin.isTTY) throw new StowageError('invalid_request', 'removing needs a confirmation, and there is no terminal to ask on; add --yes')
+  if (!yes && !process.stdin.isTTY)
+    throw new StowageError(
+      'invalid_request',
+      'removing needs a confirmation, and there is no terminal to ask on; add --yes',
+    )
   await withService(data, async (service) => {
-    if (!(await holds(service, project))) throw new StowageError('not_found', `no project ${quoted(project)} is held; "stowage project list" shows those that are`)
+    if (!(await holds(service, project)))
+      throw new StowageError(
+        'not_found',
+        `no project ${quoted(project)} is held; "stowage project list" shows those that are`,
+      )
     if (!yes) await confirm(project)
     await service.project(project).remove()
     if (json) printJson({ removed: project })
@@ -87,7 +108,9 @@ async function holds(service: ObjectService, project: string): Promise<boolean> 
 
 async function confirm(project: string): Promise<void> {
   const terminal = createInterface({ input: process.stdin, output: process.stderr })
-  const answer = await terminal.question(`All objects of the project ${quoted(project)} will be removed. Type its id to go on: `)
+  const answer = await terminal.question(
+    `All objects of the project ${quoted(project)} will be removed. Type its id to go on: `,
+  )
   terminal.close()
   if (answer !== project) throw new Error('nothing was removed: the answer was not the id of the project')
 }

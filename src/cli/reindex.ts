@@ -21,8 +21,12 @@ interface ReindexCommandOptions {
 }
 
 export function reindexCommand(): Command {
-  return new Command('reindex').summary('write the records anew from the packs').description('Write the records anew from the packs, where records are damaged or lost.')
-    .addOption(dataOption()).addOption(jsonOption('print one finding a line as JSON, {"summary": ...} last')).addHelpText('after', EXAMPLES)
+  return new Command('reindex')
+    .summary('write the records anew from the packs')
+    .description('Write the records anew from the packs, where records are damaged or lost.')
+    .addOption(dataOption())
+    .addOption(jsonOption('print one finding a line as JSON, {"summary": ...} last'))
+    .addHelpText('after', EXAMPLES)
     .action(reindex)
 }
 
@@ -34,5 +38,9 @@ async function reindex({ data, json = false }: ReindexCommandOptions): Promise<v
     yield* salvaged
     yield* reindexStore(backend)
   }
-  await withExistingStorage(data, (backend) => printFindings(findings(backend), json), (what) => salvaged.push(damage(undefined, 'database', what)))
+  await withExistingStorage(
+    data,
+    (backend) => printFindings(findings(backend), json),
+    (what) => salvaged.push(damage(undefined, 'database', what)),
+  )
 }

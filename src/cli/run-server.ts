@@ -46,21 +46,38 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   const { backend, kind } = await storageOf(options.data, options.storage)
   let announce: (url: string) => void = () => undefined
   const announced = new Promise<string>((resolve) => (announce = resolve))
-  const auto = automation({ secretKeys: async () => [await secretKeyFromFolder(options.data)], serverUrl: () => announced, ...automationOptionsOf(options) })
+  const auto = automation({
+    secretKeys: async () => [await secretKeyFromFolder(options.data)],
+    serverUrl: () => announced,
+    ...automationOptionsOf(options),
+  })
   const web = pagesOf(options, auto)
   const extensions = [auto, ...(web === undefined ? [] : [web])]
-  const service = createService({ backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) }, command)
+  const service = createService(
+    { backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) },
+    command,
+  )
   let metrics: Server | undefined
   try {
     await registerFiles(auto, options.function ?? [], functionProcess)
     await service.ready()
     if (options.metrics !== undefined) metrics = metricsServer(service)
     const metricsUrl = metrics === undefined ? undefined : await listenForMetrics(metrics, options)
-    const server = boundedServer(withHealth(service, withHome(web, normalizePrefix(options.prefix), service.node)), options.connectionsMax)
+    const server = boundedServer(
+      withHealth(service, withHome(web, normalizePrefix(options.prefix), service.node)),
+      options.connectionsMax,
+    )
     continueOnExpect(server, service)
     const url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
     announce(url)
-    printStarted(options, { url, pid: process.pid, data: options.data, storage: kind, ...(metricsUrl === undefined ? {} : { metricsUrl }), ...pagesLine(web, url) })
+    printStarted(options, {
+      url,
+      pid: process.pid,
+      data: options.data,
+      storage: kind,
+      ...(metricsUrl === undefined ? {} : { metricsUrl }),
+      ...pagesLine(web, url),
+    })
     await stop
     await stopServing(server, () => service.close({ graceMs: options.graceMs }))
   } finally {
@@ -80,7 +97,9 @@ interface Started extends PagesLine {
 function printStarted({ json }: ServeOptions, started: Started): void {
   const { url, data, storage, metricsUrl, signInUrl } = started
   if (json) return printJson(started)
-  printLine(`stowage serves ${storage === 'memory' ? 'from memory' : data} on ${url}${metricsUrl === undefined ? '' : `, metrics on ${metricsUrl}`}`)
+  printLine(
+    `stowage serves ${storage === 'memory' ? 'from memory' : data} on ${url}${metricsUrl === undefined ? '' : `, metrics on ${metricsUrl}`}`,
+  )
   if (signInUrl !== undefined) printLine(`sign in once, within five minutes: ${signInUrl}`)
 }
 
@@ -101,7 +120,9 @@ function createService(options: ObjectServiceOptions<unknown>, command: Command)
 function serviceOptions(options: ServeOptions): Omit<CommonServiceOptions<unknown>, 'access'> {
   const { prefix, memoryBytesMax, cors } = options
   return {
-    prefix, memoryBytesMax, limits: limitsOf(options),
+    prefix,
+    memoryBytesMax,
+    limits: limitsOf(options),
     uploadStatus: options.uploadStatus === '201' ? 201 : 200,
     cors: cors === undefined ? undefined : { origins: cors.includes('*') ? '*' : cors },
     logger: commandLogger(options.logLevel, options.logFormat),

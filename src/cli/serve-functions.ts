@@ -23,10 +23,16 @@ type ProcessOptions = Pick<CommandFunction, 'env' | 'memoryBytesMax'>
  * those of its schema, and its release is a digest of the file with what it imports by a relative path. Throws `invalid_request`, which names the file; its cause says
  * what is wrong with it.
  */
-export async function registerFiles(extension: Pick<AutomationExtension, 'register'>, files: readonly string[], options: ProcessOptions = {}): Promise<void> {
+export async function registerFiles(
+  extension: Pick<AutomationExtension, 'register'>,
+  files: readonly string[],
+  options: ProcessOptions = {},
+): Promise<void> {
   const turns = new Semaphore(FILES_AT_ONCE)
   const { signal } = new AbortController()
-  const read = await Promise.all(files.map((file) => turns.run(signal, () => about(file, () => functionOf(resolve(file), options)))))
+  const read = await Promise.all(
+    files.map((file) => turns.run(signal, () => about(file, () => functionOf(resolve(file), options)))),
+  )
   for (const [at, definition] of read.entries()) await about(files[at], async () => extension.register(definition))
 }
 
@@ -37,7 +43,11 @@ async function functionOf(path: string, options: ProcessOptions): Promise<Comman
   const { title, description, ...inputs } = await readCommandSchema(run)
   const id = basename(path, extname(path))
   return {
-    ...run, id, name: typeof title === 'string' && title.trim() !== '' ? title : id, inputs, release,
+    ...run,
+    id,
+    name: typeof title === 'string' && title.trim() !== '' ? title : id,
+    inputs,
+    release,
     ...(typeof description === 'string' ? { description } : {}),
   }
 }
@@ -45,18 +55,29 @@ async function functionOf(path: string, options: ProcessOptions): Promise<Comman
 /** Throws in words what node would say in a stack, or not at all: it waits for ever for a pipe, and takes what it does not know for JavaScript. */
 async function checkFile(path: string): Promise<void> {
   const [found, ending] = [await read(path, stat), extname(path)]
-  if (found.isDirectory()) throw new Error(`this is a folder; name the file in it that ends with executeFunction (${quoted(path)})`)
-  if (!found.isFile()) throw new Error(`this is no file but a pipe or a device; name a file that ends with executeFunction (${quoted(path)})`)
+  if (found.isDirectory())
+    throw new Error(`this is a folder; name the file in it that ends with executeFunction (${quoted(path)})`)
+  if (!found.isFile())
+    throw new Error(
+      `this is no file but a pipe or a device; name a file that ends with executeFunction (${quoted(path)})`,
+    )
   if (!JAVASCRIPT.test(ending) && !TYPESCRIPT.test(ending)) {
-    throw new Error(`its name ends with ${ending === '' ? 'nothing that says what it is' : quoted(ending)}; it must be a file of JavaScript (.js, .mjs, .cjs) or TypeScript (.ts, .mts, .cts)`)
+    throw new Error(
+      `its name ends with ${ending === '' ? 'nothing that says what it is' : quoted(ending)}; it must be a file of JavaScript (.js, .mjs, .cjs) or TypeScript (.ts, .mts, .cts)`,
+    )
   }
-  if (found.size > CODE_BYTES_MAX) throw new Error(`the file has ${found.size} bytes; it must have ${CODE_BYTES_MAX} (64 MB) at most`)
+  if (found.size > CODE_BYTES_MAX)
+    throw new Error(`the file has ${found.size} bytes; it must have ${CODE_BYTES_MAX} (64 MB) at most`)
 }
 
 function read<T>(path: string, how: (path: string) => Promise<T>): Promise<T> {
   return how(path).catch(({ code = 'UNKNOWN', path: at = path }: NodeJS.ErrnoException) => {
     const isGone = code === 'ENOENT' || code === 'ENOTDIR'
-    throw new Error(isGone ? `there is no such file; give the path of a file that ends with executeFunction (${quoted(at)})` : `${quoted(at)} cannot be read: ${code}`)
+    throw new Error(
+      isGone
+        ? `there is no such file; give the path of a file that ends with executeFunction (${quoted(at)})`
+        : `${quoted(at)} cannot be read: ${code}`,
+    )
   })
 }
 
@@ -67,7 +88,9 @@ function parametersFor(path: string): readonly string[] {
     return ['--import', pathToFileURL(createRequire(path).resolve('tsx')).href]
   } catch {
     if ((process.features as { readonly typescript?: unknown }).typescript) return []
-    throw new Error(`node ${process.version} does not run TypeScript; compile the file, install tsx beside it, or take node 22.18 or later`)
+    throw new Error(
+      `node ${process.version} does not run TypeScript; compile the file, install tsx beside it, or take node 22.18 or later`,
+    )
   }
 }
 

@@ -18,11 +18,21 @@ const TOKEN_VARIABLE = 'STOWAGE_TOKEN'
 const WEB = '/web'
 
 export function addPages(command: Command): void {
-  command.addOption(new Option('--pages', 'serve pages for people at /web, also to other machines (default: if --host is this machine alone)')).addOption(new Option('--no-pages', 'serve none'))
+  command
+    .addOption(
+      new Option(
+        '--pages',
+        'serve pages for people at /web, also to other machines (default: if --host is this machine alone)',
+      ),
+    )
+    .addOption(new Option('--no-pages', 'serve none'))
 }
 
 /** The pages that a server is to have, if any. What keeps people signed in stays in the data folder. */
-export function pagesOf({ data, host, pages: wanted = isLoopback(host) }: PagesServeOptions, automation: AutomationExtension): PagesExtension | undefined {
+export function pagesOf(
+  { data, host, pages: wanted = isLoopback(host) }: PagesServeOptions,
+  automation: AutomationExtension,
+): PagesExtension | undefined {
   return wanted ? pages({ automation, sessionKey: () => sessionKeyFromFolder(data) }) : undefined
 }
 
@@ -36,7 +46,10 @@ export interface PagesLine {
 export function pagesLine(web: PagesExtension | undefined, url: string): PagesLine {
   if (web === undefined) return {}
   const token = process.env[TOKEN_VARIABLE] ?? ''
-  return { pagesUrl: `${url}${WEB}`, ...(token === '' ? {} : { signInUrl: new URL(web.signInLink({ token }), url).href }) }
+  return {
+    pagesUrl: `${url}${WEB}`,
+    ...(token === '' ? {} : { signInUrl: new URL(web.signInLink({ token }), url).href }),
+  }
 }
 
 /** Sends browsers that ask for the beginning of everything to the pages. */

@@ -26,30 +26,77 @@ Every other request needs a token: "stowage token --help". SIGTERM and SIGINT st
 ${EXIT_HELP}`
 
 export function serveCommand(): Command {
-  const command = new Command('serve').summary('serve a data folder over HTTP').description('Serve a data folder over HTTP. Prints one line with the URL once it listens.')
-    .addOption(dataOption()).addOption(storageOption())
+  const command = new Command('serve')
+    .summary('serve a data folder over HTTP')
+    .description('Serve a data folder over HTTP. Prints one line with the URL once it listens.')
+    .addOption(dataOption())
+    .addOption(storageOption())
     .addOption(new Option('--port <n>', 'where to listen; 0 takes a free port').argParser(portNumber).default(8_642))
     .addOption(new Option('--host <address>', 'where to listen; 0.0.0.0 for other machines too').default('127.0.0.1'))
     .addOption(new Option('--prefix <path>', 'what all paths start with, such as /models'))
-    .addOption(new Option('--upload-status <code>', 'what answers an upload that succeeded').choices(['200', '201']).default('200'))
-    .addOption(new Option('--cors <origin>', "an origin whose pages may use the service, or '*'; may be repeated").argParser(collected))
-    .addOption(new Option('--memory-bytes-max <n>', 'memory for tables, plans and buffers in flight (default: 100663296)').argParser(positiveInteger))
-    .addOption(new Option('--connections-max <n>', 'connections at a time; more are closed').argParser(positiveInteger).default(1_000))
-    .addOption(new Option('--grace-ms <n>', 'how long requests may take to finish after SIGTERM').argParser(positiveInteger).default(10_000))
+    .addOption(
+      new Option('--upload-status <code>', 'what answers an upload that succeeded')
+        .choices(['200', '201'])
+        .default('200'),
+    )
+    .addOption(
+      new Option('--cors <origin>', "an origin whose pages may use the service, or '*'; may be repeated").argParser(
+        collected,
+      ),
+    )
+    .addOption(
+      new Option(
+        '--memory-bytes-max <n>',
+        'memory for tables, plans and buffers in flight (default: 100663296)',
+      ).argParser(positiveInteger),
+    )
+    .addOption(
+      new Option('--connections-max <n>', 'connections at a time; more are closed')
+        .argParser(positiveInteger)
+        .default(1_000),
+    )
+    .addOption(
+      new Option('--grace-ms <n>', 'how long requests may take to finish after SIGTERM')
+        .argParser(positiveInteger)
+        .default(10_000),
+    )
   addPages(command)
   addOperations(command)
   addFunctions(command)
   for (const name of limitNames()) {
-    command.addOption(new Option(`--${dashed(name)} <n>`, LIMIT_HELP[name]).argParser(positiveInteger).default(DEFAULT_LIMITS[name]))
+    command.addOption(
+      new Option(`--${dashed(name)} <n>`, LIMIT_HELP[name]).argParser(positiveInteger).default(DEFAULT_LIMITS[name]),
+    )
   }
-  return command.addOption(jsonOption('print the line as {"url", "pid", ...}')).addHelpText('after', EXAMPLES).action(serve)
+  return command
+    .addOption(jsonOption('print the line as {"url", "pid", ...}'))
+    .addHelpText('after', EXAMPLES)
+    .action(serve)
 }
 
 function addOperations(command: Command): void {
-  command.addOption(new Option('--log-level <level>', 'what is written to stderr; info and debug: each request').choices(LOG_LEVELS).default('warn'))
-    .addOption(new Option('--log-format <format>', 'lines for people, or one JSON object a line').choices(LOG_FORMATS).default('text'))
-    .addOption(new Option('--metrics [port]', 'serve Prometheus metrics at /metrics on a port of their own (9464); needs the package prom-client').argParser(portNumber))
-    .addOption(new Option('--metrics-host <address>', 'where metrics are served; 0.0.0.0 for other machines too').default('127.0.0.1'))
+  command
+    .addOption(
+      new Option('--log-level <level>', 'what is written to stderr; info and debug: each request')
+        .choices(LOG_LEVELS)
+        .default('warn'),
+    )
+    .addOption(
+      new Option('--log-format <format>', 'lines for people, or one JSON object a line')
+        .choices(LOG_FORMATS)
+        .default('text'),
+    )
+    .addOption(
+      new Option(
+        '--metrics [port]',
+        'serve Prometheus metrics at /metrics on a port of their own (9464); needs the package prom-client',
+      ).argParser(portNumber),
+    )
+    .addOption(
+      new Option('--metrics-host <address>', 'where metrics are served; 0.0.0.0 for other machines too').default(
+        '127.0.0.1',
+      ),
+    )
 }
 
 const LIMIT_HELP: Readonly<Record<keyof Limits, string>> = {

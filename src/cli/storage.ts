@@ -9,19 +9,28 @@ import { type FolderKind, MARKER_FILE } from '../storage/data-folder.ts'
 export type StorageKind = FolderKind | 'memory'
 
 /** Loaded when they are needed. */
-const BACKENDS: Readonly<Record<StorageKind, (path: string, salvage?: (what: string) => void) => Promise<StorageBackend>>> = {
-  filesystem: async (path, salvage) => (await import('../../adapters/filesystem.ts')).filesystemBackend({ path, salvage }),
+const BACKENDS: Readonly<
+  Record<StorageKind, (path: string, salvage?: (what: string) => void) => Promise<StorageBackend>>
+> = {
+  filesystem: async (path, salvage) =>
+    (await import('../../adapters/filesystem.ts')).filesystemBackend({ path, salvage }),
   level: async (path, salvage) => (await import('../../adapters/level.ts')).levelBackend({ path, salvage }),
   memory: async () => (await import('../../adapters/memory.ts')).memoryBackend(),
 }
 
 export function storageOption(): Option {
-  return new Option('--storage <kind>', 'where objects are kept (default: what the folder holds, "filesystem" for a new one)').choices(Object.keys(BACKENDS))
+  return new Option(
+    '--storage <kind>',
+    'where objects are kept (default: what the folder holds, "filesystem" for a new one)',
+  ).choices(Object.keys(BACKENDS))
 }
 
 /** The storage in a data folder, which is made if there is none; nothing is opened yet. */
-export async function storageOf(dataFolder: string, kind: StorageKind | undefined): Promise<{ readonly backend: StorageBackend; readonly kind: StorageKind }> {
-  const chosen = kind ?? await kindOf(dataFolder) ?? 'filesystem'
+export async function storageOf(
+  dataFolder: string,
+  kind: StorageKind | undefined,
+): Promise<{ readonly backend: StorageBackend; readonly kind: StorageKind }> {
+  const chosen = kind ?? (await kindOf(dataFolder)) ?? 'filesystem'
   return { backend: await BACKENDS[chosen](dataFolder), kind: chosen }
 }
 
@@ -30,10 +39,13 @@ export async function storageOf(dataFolder: string, kind: StorageKind | undefine
  * Throws `DataFolderError`, naming the process, while another one has the folder. With `salvage`, a damaged database is opened with what can be saved.
  */
 export async function withExistingStorage(
-  dataFolder: string, use: (backend: StorageBackend) => Promise<void>, salvage?: (what: string) => void,
+  dataFolder: string,
+  use: (backend: StorageBackend) => Promise<void>,
+  salvage?: (what: string) => void,
 ): Promise<void> {
   const kind = await kindOf(dataFolder)
-  if (kind === undefined) throw new Error(`there is no storage in the folder ${JSON.stringify(dataFolder)}; name one with --data`)
+  if (kind === undefined)
+    throw new Error(`there is no storage in the folder ${JSON.stringify(dataFolder)}; name one with --data`)
   const backend = await BACKENDS[kind](dataFolder, salvage)
   try {
     await backend.ready?.()

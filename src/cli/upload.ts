@@ -40,19 +40,33 @@ interface UploadCommandOptions extends ConnectOptions {
 }
 
 export function uploadCommand(): Command {
-  const command = new Command('upload').summary('send the objects of a file to a server').description('Send the objects of a file, or of standard input (-), to a server. Prints the ids of the roots.')
+  const command = new Command('upload')
+    .summary('send the objects of a file to a server')
+    .description('Send the objects of a file, or of standard input (-), to a server. Prints the ids of the roots.')
     .argument('<file>', 'the file, or - for standard input')
   return addConnectOptions(command)
     .addOption(new Option('--concurrency <n>', 'requests at a time').argParser(integerUpTo(CONCURRENCY_MAX)).default(4))
-    .addOption(new Option('--batch-bytes <n>', 'JSON in one request, about').argParser(integerUpTo(BATCH_BYTES_MAX)).default(1_048_576))
-    .addOption(new Option('--have <file>', 'a file that went up before: its objects need not be asked about; may be repeated').argParser(collected))
+    .addOption(
+      new Option('--batch-bytes <n>', 'JSON in one request, about')
+        .argParser(integerUpTo(BATCH_BYTES_MAX))
+        .default(1_048_576),
+    )
+    .addOption(
+      new Option(
+        '--have <file>',
+        'a file that went up before: its objects need not be asked about; may be repeated',
+      ).argParser(collected),
+    )
     .addOption(new Option('--no-diff', 'send everything, without asking first what the server holds'))
     .addOption(new Option('--no-roots', 'do not look for the roots, which takes up to 64 bytes of memory an object'))
-    .addOption(jsonOption('print {"objects", "sent", "held", "roots", ...}')).addHelpText('after', EXAMPLES).action(upload)
+    .addOption(jsonOption('print {"objects", "sent", "held", "roots", ...}'))
+    .addHelpText('after', EXAMPLES)
+    .action(upload)
 }
 
 async function upload(path: string, options: UploadCommandOptions, command: Command): Promise<void> {
-  if ([path, ...(options.have ?? [])].filter((name) => name === STDIN).length > 1) return command.error('standard input (-) can be read once only; name files')
+  if ([path, ...(options.have ?? [])].filter((name) => name === STDIN).length > 1)
+    return command.error('standard input (-) can be read once only; name files')
   await withProject(options, command, async (connected) => {
     const file = await openObjectFile(path, connected.signal)
     const known = await openKnownObjects(options.have ?? [], connected)
@@ -70,14 +84,22 @@ async function upload(path: string, options: UploadCommandOptions, command: Comm
 }
 
 function send(
-  { project, signal }: Connected, file: ObjectFile, { concurrency, batchBytes, diff }: UploadCommandOptions, progress: Progress, objects: UploadSource,
+  { project, signal }: Connected,
+  file: ObjectFile,
+  { concurrency, batchBytes, diff }: UploadCommandOptions,
+  progress: Progress,
+  objects: UploadSource,
 ): Promise<UploadResult> {
   const onProgress = (at: UploadProgress): void => progress.update(file.bytesRead(), file.bytesTotal, transferText(at))
   return project.upload(objects, { signal, concurrency, batchBytes, diff, onProgress })
 }
 
 /** What is not known to be held, after the roots were looked for. */
-async function* noted(batches: AsyncIterable<readonly ObjectText[]>, finder: RootFinder | undefined, known: KnownObjects): AsyncGenerator<readonly ObjectText[]> {
+async function* noted(
+  batches: AsyncIterable<readonly ObjectText[]>,
+  finder: RootFinder | undefined,
+  known: KnownObjects,
+): AsyncGenerator<readonly ObjectText[]> {
   for await (const batch of batches) {
     if (finder !== undefined) for (const object of batch) finder.add(object)
     const rest = await known.leaveOut(batch)
@@ -100,8 +122,14 @@ function report(result: UploadResult, finder: RootFinder | undefined, { json }: 
     printJson({ ...counts, ...(found === undefined ? {} : { roots: found.roots, rootCount: found.count }) })
     return
   }
-  printNote(`${countText(result.objects, 'object')}: ${transferText(result)}, from ${bytesText(result.jsonBytes)} of JSON`)
-  if (result.differing > 0) printNote(`${countText(result.differing, 'object')} the server holds with another text, which stays: ids do not change their objects`)
+  printNote(
+    `${countText(result.objects, 'object')}: ${transferText(result)}, from ${bytesText(result.jsonBytes)} of JSON`,
+  )
+  if (result.differing > 0)
+    printNote(
+      `${countText(result.differing, 'object')} the server holds with another text, which stays: ids do not change their objects`,
+    )
   for (const root of found?.roots ?? []) printLine(root)
-  if (found !== undefined && found.count > found.roots.length) printNote(`and ${countText(found.count - found.roots.length, 'more root')}`)
+  if (found !== undefined && found.count > found.roots.length)
+    printNote(`and ${countText(found.count - found.roots.length, 'more root')}`)
 }

@@ -23,13 +23,20 @@ export class Attempt {
   /** Waits for one thing from the network, not longer than a stall may last and `extraMs`, whether it heeds the signal or not. Whatever it throws ends the attempt. */
   async within<T>(step: () => Promise<T>, extraMs: number = 0): Promise<T> {
     const limitMs = this.#stallTimeoutMs + extraMs
-    const stalled = new ClientError('timed_out', `${this.what} brought nothing for ${Math.round(limitMs)} ms`, { retryable: true })
+    const stalled = new ClientError('timed_out', `${this.what} brought nothing for ${Math.round(limitMs)} ms`, {
+      retryable: true,
+    })
     const timer = timerAfter(limitMs, () => this.#controller.abort(stalled))
     try {
       return await orAborted(step(), this.signal)
     } catch (error) {
       const { signal } = this
-      const cause: unknown = this.#caller?.aborted === true ? this.#caller.reason : signal.aborted ? signal.reason : networkError(this.what, error)
+      const cause: unknown =
+        this.#caller?.aborted === true
+          ? this.#caller.reason
+          : signal.aborted
+            ? signal.reason
+            : networkError(this.what, error)
       this.end()
       throw cause
     } finally {
@@ -89,7 +96,8 @@ export class Answer {
     let bytes = 0
     for await (const chunk of this.chunks()) {
       bytes += chunk.length
-      if (bytes > bytesMax) throw new ClientError('invalid_answer', `${this.what} answered with more than ${bytesMax} bytes`)
+      if (bytes > bytesMax)
+        throw new ClientError('invalid_answer', `${this.what} answered with more than ${bytesMax} bytes`)
       text += decoded(chunk)
     }
     return text + decoded()
@@ -105,7 +113,10 @@ export class Answer {
     if (this.hasType(type)) return
     this.cancel()
     const given = this.headers.get('Content-Type')
-    throw new ClientError('invalid_answer', `${this.what} answered with ${given === null ? 'no content type' : `the content type ${quoted(given)}`} where ${type} was asked for`)
+    throw new ClientError(
+      'invalid_answer',
+      `${this.what} answered with ${given === null ? 'no content type' : `the content type ${quoted(given)}`} where ${type} was asked for`,
+    )
   }
 
   /** The number in a header, `undefined` where there is none. */

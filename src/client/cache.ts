@@ -104,7 +104,11 @@ export function withRoot(roots: readonly CachedRoot[], root: CachedRoot): readon
 }
 
 /** The texts in the order of `ids`. What cannot be the text of its object counts as forgotten. */
-export async function cachedTexts(cache: ObjectCache, scope: string, ids: readonly string[]): Promise<readonly (string | undefined)[]> {
+export async function cachedTexts(
+  cache: ObjectCache,
+  scope: string,
+  ids: readonly string[],
+): Promise<readonly (string | undefined)[]> {
   const texts = ids.length === 0 ? [] : await cache.getMany(scope, ids)
   return ids.map((id, at) => {
     const json = texts[at]

@@ -31,7 +31,11 @@ export function cacheAsBases(cache: ObjectCache, scope: string): ObjectTexts {
 }
 
 /** Roots as `have` takes them, with the closure that the cache remembers. */
-export async function knownRoots(cache: ObjectCache, scope: string, have: readonly string[]): Promise<readonly string[]> {
+export async function knownRoots(
+  cache: ObjectCache,
+  scope: string,
+  have: readonly string[],
+): Promise<readonly string[]> {
   const known = new Map((await cache.roots(scope)).map((root) => [root.id, root]))
   return have.map((id) => haveValue(known.get(id) ?? { id }))
 }
@@ -59,7 +63,15 @@ export class CachedGraph {
   #objects = 0
   #fromCache = 0
   #info: GraphInfo | undefined
-  #network: GraphProgress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined, keptBytes: 0, resumes: 0, restarts: 0 }
+  #network: GraphProgress = {
+    objects: 0,
+    cached: 0,
+    receivedBytes: 0,
+    totalBytes: undefined,
+    keptBytes: 0,
+    resumes: 0,
+    restarts: 0,
+  }
 
   /** Throws `invalid_id`. */
   constructor(remote: Remote, cache: ObjectCache, root: string, options: TransferOptions) {
@@ -81,7 +93,13 @@ export class CachedGraph {
     if (!this.#given.has(this.#root)) throw this.#notFound()
     const missing = this.#follows ? this.#absent.filter((id) => this.#referenced.has(id)) : []
     if (missing.length > 0 && this.#options.strict === true) throw missingError(missing)
-    if (this.#info === undefined) this.#options.onInfo?.({ objects: this.#objects, missing: missing.length, closure: known?.closure, have: new Map() })
+    if (this.#info === undefined)
+      this.#options.onInfo?.({
+        objects: this.#objects,
+        missing: missing.length,
+        closure: known?.closure,
+        have: new Map(),
+      })
     if (missing.length > 0 || (!this.#follows && this.#info?.missing !== 0)) return
     const closure = this.#info?.closure ?? known?.closure
     await this.#cache.putRoot(this.#scope, { id: this.#root, ...(closure === undefined ? {} : { closure }) })
@@ -110,7 +128,8 @@ export class CachedGraph {
     if (references.length === 0) return true
     let absent = 0
     for (let at = 0; at < claims.length; at += IDS_PER_REQUEST) {
-      for (const held of await this.#cache.hasMany(this.#scope, claims.slice(at, at + IDS_PER_REQUEST))) absent += held ? 0 : 1
+      for (const held of await this.#cache.hasMany(this.#scope, claims.slice(at, at + IDS_PER_REQUEST)))
+        absent += held ? 0 : 1
     }
     return claims.length > 0 && absent <= Math.min(LISTED_MAX, claims.length * LISTED_SHARE_MAX)
   }
@@ -176,12 +195,19 @@ export class CachedGraph {
   /** What the cache has, as far as it is what it should be. */
   async #cached(ids: readonly string[]): Promise<readonly (Followed | undefined)[]> {
     const texts = await cachedTexts(this.#cache, this.#scope, ids)
-    return Promise.all(ids.map(async (id, at) => {
-      const json = texts[at]
-      const below = json === undefined ? undefined : readableBelow({ id, json })
-      if (json === undefined || below === undefined || (this.#options.verifyIds === true && !(await hasContentId({ id, json })))) return undefined
-      return { id, json, below }
-    }))
+    return Promise.all(
+      ids.map(async (id, at) => {
+        const json = texts[at]
+        const below = json === undefined ? undefined : readableBelow({ id, json })
+        if (
+          json === undefined ||
+          below === undefined ||
+          (this.#options.verifyIds === true && !(await hasContentId({ id, json })))
+        )
+          return undefined
+        return { id, json, below }
+      }),
+    )
   }
 
   #taken(batch: readonly (ObjectText & Partial<Followed>)[]): readonly ObjectText[] {

@@ -6,7 +6,10 @@ export interface LinkedAbort {
 
 export function linkedAbort(signal: AbortSignal | undefined): LinkedAbort {
   const controller = new AbortController()
-  return { controller, unlink: signal === undefined ? () => undefined : onAbort(signal, () => controller.abort(signal.reason)) }
+  return {
+    controller,
+    unlink: signal === undefined ? () => undefined : onAbort(signal, () => controller.abort(signal.reason)),
+  }
 }
 
 /** The longest time that a timer can be set to; one that is longer fires at once. */
@@ -66,13 +69,21 @@ export async function orAborted<T>(step: Promise<T>, signal: AbortSignal): Promi
 }
 
 /** Runs `count` workers until all are done. The first failure, or the signal, ends the others at once and is what it rejects with. */
-export async function runWorkers(count: number, signal: AbortSignal | undefined, worker: (signal: AbortSignal) => Promise<void>): Promise<void> {
+export async function runWorkers(
+  count: number,
+  signal: AbortSignal | undefined,
+  worker: (signal: AbortSignal) => Promise<void>,
+): Promise<void> {
   const { controller, unlink } = linkedAbort(signal)
-  const ended = new Promise<never>((_, reject) => void onAbort(controller.signal, () => reject(controller.signal.reason as Error)))
+  const ended = new Promise<never>(
+    (_, reject) => void onAbort(controller.signal, () => reject(controller.signal.reason as Error)),
+  )
   ended.catch(() => undefined)
   try {
     controller.signal.throwIfAborted()
-    const workers = Array.from({ length: count }, () => worker(controller.signal).catch((error: unknown) => controller.abort(error)))
+    const workers = Array.from({ length: count }, () =>
+      worker(controller.signal).catch((error: unknown) => controller.abort(error)),
+    )
     await Promise.race([Promise.all(workers), ended])
     controller.signal.throwIfAborted()
   } finally {
@@ -81,7 +92,9 @@ export async function runWorkers(count: number, signal: AbortSignal | undefined,
 }
 
 /** One of the iterables went on, or the next of them is there. */
-type Step<T> = { readonly iterator: AsyncIterator<T>; readonly result: IteratorResult<T> } | { readonly iterator: undefined; readonly source: IteratorResult<AsyncIterable<T>> }
+type Step<T> =
+  | { readonly iterator: AsyncIterator<T>; readonly result: IteratorResult<T> }
+  | { readonly iterator: undefined; readonly source: IteratorResult<AsyncIterable<T>> }
 
 /**
  * What several iterables yield, up to `count` of them at a time, in the order in which it comes; none waits for the next one to be there. Returning early
@@ -93,10 +106,18 @@ export async function* merge<T>(sources: AsyncIterator<AsyncIterable<T>>, count:
     step.catch(() => undefined)
     running.set(key, step)
   }
-  const advance = (iterator: AsyncIterator<T>): void => run(iterator, iterator.next().then((result) => ({ iterator, result })))
+  const advance = (iterator: AsyncIterator<T>): void =>
+    run(
+      iterator,
+      iterator.next().then((result) => ({ iterator, result })),
+    )
   try {
-    for (let exhausted = false; ; ) {
-      if (!exhausted && !running.has('sources') && running.size < count) run('sources', sources.next().then((source) => ({ iterator: undefined, source })))
+    for (let exhausted = false; ;) {
+      if (!exhausted && !running.has('sources') && running.size < count)
+        run(
+          'sources',
+          sources.next().then((source) => ({ iterator: undefined, source })),
+        )
       if (running.size === 0) return
       const step = await Promise.race(running.values())
       if (step.iterator === undefined) {
@@ -133,6 +154,7 @@ export const CONCURRENCY_MAX = 1_000
 
 /** Throws `RangeError` unless it is an integer from 1 to `max`. */
 export function checkCount(name: string, value: number, max: number): number {
-  if (!Number.isSafeInteger(value) || value < 1 || value > max) throw new RangeError(`${name} is ${value}; it must be an integer from 1 to ${max}`)
+  if (!Number.isSafeInteger(value) || value < 1 || value > max)
+    throw new RangeError(`${name} is ${value}; it must be an integer from 1 to ${max}`)
   return value
 }

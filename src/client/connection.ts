@@ -57,11 +57,21 @@ export class Connection {
     const { method, path, query = [], body, bodyBytes = 0, signal } = call
     signal?.throwIfAborted()
     const location = `/${path.map(encodeURIComponent).join('/')}`
-    const search = query.length === 0 ? '' : `?${query.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')}`
+    const search =
+      query.length === 0 ? '' : `?${query.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')}`
     const headers = await this.#headers(call)
     const attempt = new Attempt(`${method} ${location}`, signal, this.#stallTimeoutMs)
-    const init: RequestInit = { method, headers, signal: attempt.signal, redirect: method === 'POST' ? 'manual' : 'follow', ...(body === undefined ? {} : bodyInit(body)) }
-    const response = await attempt.within(() => this.#fetched(this.url + location + search, init), bodyBytes / SENT_BYTES_PER_MS_MIN)
+    const init: RequestInit = {
+      method,
+      headers,
+      signal: attempt.signal,
+      redirect: method === 'POST' ? 'manual' : 'follow',
+      ...(body === undefined ? {} : bodyInit(body)),
+    }
+    const response = await attempt.within(
+      () => this.#fetched(this.url + location + search, init),
+      bodyBytes / SENT_BYTES_PER_MS_MIN,
+    )
     const answer = new Answer(response, attempt)
     if (response.ok) return answer
     if (response.type === 'opaqueredirect' || REDIRECTS.has(response.status)) {
@@ -94,14 +104,21 @@ export class Connection {
 function checkedToken(token: string): string {
   const text = token.trim()
   if (SENDABLE.test(text)) return text
-  throw new ClientError('unauthenticated', 'the token cannot be sent: it holds line ends, control characters or characters beyond Latin-1')
+  throw new ClientError(
+    'unauthenticated',
+    'the token cannot be sent: it holds line ends, control characters or characters beyond Latin-1',
+  )
 }
 
 /** Elsewhere an upload would become a question, or its body would go to a host that nobody named. */
 function redirectError({ status, headers }: Response, what: string): ClientError {
   const location = headers.get('Location')
   const target = location === null ? 'another address' : quoted(location, LOCATION_CHARACTERS_MAX)
-  return new ClientError('http_error', `${what} was redirected to ${target}; give the client the url of the service itself`, { status })
+  return new ClientError(
+    'http_error',
+    `${what} was redirected to ${target}; give the client the url of the service itself`,
+    { status },
+  )
 }
 
 /** A stream is sent while the answer has not begun (the Fetch standard, `RequestDuplex`). */
@@ -111,8 +128,16 @@ function bodyInit(body: NonNullable<Call['body']>): RequestInit {
 
 function checkedUrl(given: string | URL): string {
   const url = new URL(given)
-  if (url.search !== '' || url.hash !== '' || url.username !== '' || url.password !== '' || !/^https?:$/.test(url.protocol)) {
-    throw new TypeError('url must be the http or https address of the service, without a query, a fragment and credentials')
+  if (
+    url.search !== '' ||
+    url.hash !== '' ||
+    url.username !== '' ||
+    url.password !== '' ||
+    !/^https?:$/.test(url.protocol)
+  ) {
+    throw new TypeError(
+      'url must be the http or https address of the service, without a query, a fragment and credentials',
+    )
   }
   return url.href.replace(/\/+$/, '')
 }

@@ -28,7 +28,11 @@ export async function hasContentId({ id, json }: ObjectText): Promise<boolean> {
 export async function checkContentIds(objects: readonly ObjectText[]): Promise<void> {
   const verdicts = await Promise.all(objects.map(hasContentId))
   const wrong = verdicts.indexOf(false)
-  if (wrong !== -1) throw new ClientError('integrity_failed', `the id ${quoted(objects[wrong].id)} is not the hash of the text that came with it`)
+  if (wrong !== -1)
+    throw new ClientError(
+      'integrity_failed',
+      `the id ${quoted(objects[wrong].id)} is not the hash of the text that came with it`,
+    )
 }
 
 /** A value as JSON in one line, whatever splits lines. */
@@ -63,9 +67,16 @@ export function draftText(value: object): DraftText {
     return value
   }
   const json = jsonText(value)
-  if (json === undefined || !json.startsWith('{')) throw new ClientError('invalid_value', `an object to upload must be a JSON object; this one is ${quoted(json ?? typeof value)}`)
-  const id = hasOwnText(value) ? (JSON.parse(json) as { readonly id?: unknown }).id : (value as { readonly id?: unknown }).id
-  if (id !== undefined && typeof id !== 'string') throw new ClientError('invalid_value', `an object's id must be a string; this one is ${quoted(lineText(id))}`)
+  if (json === undefined || !json.startsWith('{'))
+    throw new ClientError(
+      'invalid_value',
+      `an object to upload must be a JSON object; this one is ${quoted(json ?? typeof value)}`,
+    )
+  const id = hasOwnText(value)
+    ? (JSON.parse(json) as { readonly id?: unknown }).id
+    : (value as { readonly id?: unknown }).id
+  if (id !== undefined && typeof id !== 'string')
+    throw new ClientError('invalid_value', `an object's id must be a string; this one is ${quoted(lineText(id))}`)
   return { id, json }
 }
 
@@ -86,7 +97,11 @@ function jsonText(value: object): string | undefined {
     return json === undefined ? undefined : inOneLine(json)
   } catch (cause) {
     if (!(cause instanceof TypeError) && !(cause instanceof RangeError)) throw cause
-    throw new ClientError('invalid_value', `an object to upload cannot be written as JSON: ${cause.message.split('\n', 1)[0]}`, { cause })
+    throw new ClientError(
+      'invalid_value',
+      `an object to upload cannot be written as JSON: ${cause.message.split('\n', 1)[0]}`,
+      { cause },
+    )
   }
 }
 
@@ -124,13 +139,21 @@ function showsId({ id, json }: ObjectText): boolean {
 function checkTextHasId({ id, json }: ObjectText): void {
   if (showsId({ id, json })) return
   const found = parsedId(json)
-  if (found !== id) throw new ClientError('invalid_id', `the text of object ${quoted(id)} has the id ${found === undefined ? 'nowhere' : quoted(JSON.stringify(found))}`)
+  if (found !== id)
+    throw new ClientError(
+      'invalid_id',
+      `the text of object ${quoted(id)} has the id ${found === undefined ? 'nowhere' : quoted(JSON.stringify(found))}`,
+    )
 }
 
 function parsedId(json: string): unknown {
   try {
     return (JSON.parse(json) as { readonly id?: unknown } | null)?.id
   } catch (cause) {
-    throw new ClientError('invalid_value', `an object's text is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`, { cause })
+    throw new ClientError(
+      'invalid_value',
+      `an object's text is not JSON: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause },
+    )
   }
 }

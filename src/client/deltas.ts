@@ -31,13 +31,18 @@ function isDelta({ json }: ObjectText): boolean {
  * The objects with their texts, in their order, in batches: a short delta may lead to a long text. One whose base is not there, or is another than the server
  * thinks, is asked for by its id.
  */
-export async function* undoDeltas(batch: readonly ObjectText[], bases: ObjectTexts, remote: Remote, signal: AbortSignal | undefined): AsyncGenerator<readonly ObjectText[]> {
+export async function* undoDeltas(
+  batch: readonly ObjectText[],
+  bases: ObjectTexts,
+  remote: Remote,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<readonly ObjectText[]> {
   if (!batch.some(isDelta)) {
     yield batch
     return
   }
   let atOnce = FIRST_AT_ONCE
-  for (let at = 0; at < batch.length; ) {
+  for (let at = 0; at < batch.length;) {
     const objects = batch.slice(at, at + atOnce)
     const texts = await textsOf(objects.filter(isDelta), bases, remote, signal)
     yield objects.map((object) => (isDelta(object) ? { id: object.id, json: texts.get(object.id) as string } : object))
@@ -49,11 +54,17 @@ export async function* undoDeltas(batch: readonly ObjectText[], bases: ObjectTex
 }
 
 /** The texts of all of them. */
-async function textsOf(deltas: readonly ObjectText[], bases: ObjectTexts, remote: Remote, signal: AbortSignal | undefined): Promise<ReadonlyMap<string, string>> {
+async function textsOf(
+  deltas: readonly ObjectText[],
+  bases: ObjectTexts,
+  remote: Remote,
+  signal: AbortSignal | undefined,
+): Promise<ReadonlyMap<string, string>> {
   const texts = await undone(deltas, bases)
   const lacking = deltas.map(({ id }) => id).filter((id) => !texts.has(id))
   if (lacking.length === 0) return texts
-  for await (const found of listTexts(remote, lacking, { signal, strict: true })) for (const { id, json } of found) texts.set(id, json)
+  for await (const found of listTexts(remote, lacking, { signal, strict: true }))
+    for (const { id, json } of found) texts.set(id, json)
   return texts
 }
 
@@ -66,7 +77,10 @@ async function undone(deltas: readonly ObjectText[], bases: ObjectTexts): Promis
   const texts = new Map<string, string>()
   for (const [at, { id, delta }] of parsed.entries()) {
     const base = found[at]
-    const text = base === undefined ? undefined : unlessFaulty(() => decoder.decode(applyDelta(delta, encoder.encode(base), TEXT_BYTES_MAX)))
+    const text =
+      base === undefined
+        ? undefined
+        : unlessFaulty(() => decoder.decode(applyDelta(delta, encoder.encode(base), TEXT_BYTES_MAX)))
     if (text !== undefined) texts.set(id, text)
   }
   return texts
@@ -84,7 +98,7 @@ function unlessFaulty<T>(make: () => T): T | undefined {
 /** The delta from a base to a text; `undefined` where the text is better sent whole. Lets others run meanwhile. */
 export async function encodeDelta(base: ObjectText, json: string): Promise<string | undefined> {
   const delta = new DeltaEncoder(base.id, encoder.encode(base.json), encoder.encode(json))
-  for (let turnedAtMs = performance.now(); !delta.advance(SLICE_BYTES); ) {
+  for (let turnedAtMs = performance.now(); !delta.advance(SLICE_BYTES);) {
     if (performance.now() - turnedAtMs < SLICE_MS) continue
     await new Promise((resolve) => setTimeout(resolve, 0))
     turnedAtMs = performance.now()

@@ -5,7 +5,14 @@ import { ERROR_STATUS, type StowageErrorCode } from '../errors.ts'
  * error without a code that is known), `invalid_answer` (not what the interface promises), `integrity_failed` (what came is not what was sent) and
  * `invalid_value` (a value that cannot be turned into objects).
  */
-export type ClientErrorCode = StowageErrorCode | 'network_failed' | 'timed_out' | 'http_error' | 'invalid_answer' | 'integrity_failed' | 'invalid_value'
+export type ClientErrorCode =
+  | StowageErrorCode
+  | 'network_failed'
+  | 'timed_out'
+  | 'http_error'
+  | 'invalid_answer'
+  | 'integrity_failed'
+  | 'invalid_value'
 
 /** What an error of the client has beyond its code and message. */
 export interface ClientErrorOptions {
@@ -48,16 +55,28 @@ const ERROR_TEXT_CHARACTERS_MAX = 200
 const MESSAGE_CHARACTERS_MAX = 2_000
 const IDS_MAX = 100
 /** Of the failures inside a server these stay as they are, however often one asks. */
-const LASTING_CODES: ReadonlySet<ClientErrorCode> = new Set(['body_consumed', 'corrupt_data', 'not_supported', 'storage_full'])
+const LASTING_CODES: ReadonlySet<ClientErrorCode> = new Set([
+  'body_consumed',
+  'corrupt_data',
+  'not_supported',
+  'storage_full',
+])
 const LASTING_STATUSES: ReadonlySet<number> = new Set([501, 505, 507])
 
 /** An answer with an error status as an error. `text` is its body, in the shape `{"message", "statusCode", "code"}` when it came from Stowage. */
 export function answerError(response: Response, what: string, text: string): ClientError {
   const { status, headers } = response
   const body = parsedBody(text)
-  const code = typeof body.code === 'string' && Object.hasOwn(ERROR_STATUS, body.code) ? (body.code as StowageErrorCode) : 'http_error'
-  const message = typeof body.message === 'string' ? body.message.slice(0, MESSAGE_CHARACTERS_MAX) : quoted(text.trim() || response.statusText, ERROR_TEXT_CHARACTERS_MAX)
-  const isPassing = status === 408 || status === 429 || (status >= 500 && !LASTING_STATUSES.has(status) && !LASTING_CODES.has(code))
+  const code =
+    typeof body.code === 'string' && Object.hasOwn(ERROR_STATUS, body.code)
+      ? (body.code as StowageErrorCode)
+      : 'http_error'
+  const message =
+    typeof body.message === 'string'
+      ? body.message.slice(0, MESSAGE_CHARACTERS_MAX)
+      : quoted(text.trim() || response.statusText, ERROR_TEXT_CHARACTERS_MAX)
+  const isPassing =
+    status === 408 || status === 429 || (status >= 500 && !LASTING_STATUSES.has(status) && !LASTING_CODES.has(code))
   return new ClientError(code, `${what} answered ${status}: ${message}`, {
     status,
     retryable: isPassing,
@@ -70,7 +89,11 @@ export function answerError(response: Response, what: string, text: string): Cli
 /** What `fetch` and the reading of a body throw when the network does. */
 export function networkError(what: string, cause: unknown): ClientError {
   const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
-  return new ClientError('network_failed', `${what} failed on the way: ${inner instanceof Error ? inner.message : String(inner)}`, { cause, retryable: true })
+  return new ClientError(
+    'network_failed',
+    `${what} failed on the way: ${inner instanceof Error ? inner.message : String(inner)}`,
+    { cause, retryable: true },
+  )
 }
 
 /** Foreign text as a message may show it. */
@@ -85,7 +108,11 @@ function retryAfterMs(header: string | null): number | undefined {
   return Number.isFinite(waitMs) ? Math.max(0, waitMs) : undefined
 }
 
-function parsedBody(text: string): { readonly message?: unknown; readonly code?: unknown; readonly ids?: readonly unknown[] } {
+function parsedBody(text: string): {
+  readonly message?: unknown
+  readonly code?: unknown
+  readonly ids?: readonly unknown[]
+} {
   try {
     const value = JSON.parse(text) as unknown
     return typeof value === 'object' && value !== null ? value : {}

@@ -16,11 +16,20 @@ export interface GraphInfo {
 }
 
 /** What the server says about a graph, without the graph; `undefined` when its root is not held. */
-export async function fetchInfo({ connection, retry, projectId }: Remote, root: string, { signal }: CallOptions): Promise<GraphInfo | undefined> {
+export async function fetchInfo(
+  { connection, retry, projectId }: Remote,
+  root: string,
+  { signal }: CallOptions,
+): Promise<GraphInfo | undefined> {
   checkPathId(root)
   return retry.run(signal, async () => {
     try {
-      const answer = await connection.request({ method: 'HEAD', path: ['objects', projectId, root], headers: { Accept: 'text/plain' }, signal })
+      const answer = await connection.request({
+        method: 'HEAD',
+        path: ['objects', projectId, root],
+        headers: { Accept: 'text/plain' },
+        signal,
+      })
       answer.checkType('text/plain')
       answer.cancel()
       return infoOf(answer)
@@ -42,10 +51,12 @@ export function infoOf(answer: Answer): GraphInfo {
 
 function parseHave(header: string | null): ReadonlyMap<string, string> {
   const entries = (header ?? '').split(', ').filter((entry) => entry.includes(';'))
-  return new Map(entries.map((entry): [string, string] => {
-    const at = entry.lastIndexOf(';')
-    return [decoded(entry.slice(0, at)), entry.slice(at + 1)]
-  }))
+  return new Map(
+    entries.map((entry): [string, string] => {
+      const at = entry.lastIndexOf(';')
+      return [decoded(entry.slice(0, at)), entry.slice(at + 1)]
+    }),
+  )
 }
 
 /** What nobody encoded stays as it is. */

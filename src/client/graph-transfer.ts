@@ -70,7 +70,15 @@ export class GraphTransfer {
   readonly #options: TransferOptions
   readonly #attempts: Attempts
   readonly #seen = new IdLedger()
-  readonly #progress = { objects: 0, cached: 0, receivedBytes: 0, totalBytes: undefined as number | undefined, keptBytes: 0, resumes: 0, restarts: 0 }
+  readonly #progress = {
+    objects: 0,
+    cached: 0,
+    receivedBytes: 0,
+    totalBytes: undefined as number | undefined,
+    keptBytes: 0,
+    resumes: 0,
+    restarts: 0,
+  }
   readonly #journal: DownloadJournal | undefined
   /** Until something breaks: an answer with deltas cannot be continued, so the next one is to be without. */
   #takesDeltas: boolean
@@ -133,7 +141,10 @@ export class GraphTransfer {
     this.#options.onInfo?.(infoOf(answer))
     let count = 0
     try {
-      for await (const lines of decodeLines(isArchive(answer) ? inflate(this.#resumedChunks(answer)) : this.#chunks(answer), answer.what)) {
+      for await (const lines of decodeLines(
+        isArchive(answer) ? inflate(this.#resumedChunks(answer)) : this.#chunks(answer),
+        answer.what,
+      )) {
         this.#options.signal?.throwIfAborted()
         count += lines.length
         for await (const batch of this.#undone(lines)) {
@@ -157,8 +168,12 @@ export class GraphTransfer {
 
   /** What cannot be read of a file that began with what was kept is the fault of that. */
   #blamed(error: unknown): unknown {
-    if (this.#progress.keptBytes === 0 || !(error instanceof ClientError) || error.code !== 'invalid_answer') return error
-    return new ClientError('integrity_failed', `${error.message}; what was kept of an earlier download is damaged`, { cause: error, retryable: true })
+    if (this.#progress.keptBytes === 0 || !(error instanceof ClientError) || error.code !== 'invalid_answer')
+      return error
+    return new ClientError('integrity_failed', `${error.message}; what was kept of an earlier download is damaged`, {
+      cause: error,
+      retryable: true,
+    })
   }
 
   /** A text that broke: there is nothing to continue. */
@@ -175,7 +190,7 @@ export class GraphTransfer {
     this.#progress.totalBytes = length
     let at = yield* this.#keptChunks(first, etag)
     const journal = etag === undefined ? undefined : this.#journal
-    for (let answer = first; ; ) {
+    for (let answer = first; ;) {
       try {
         for await (const chunk of this.#chunks(answer)) {
           if (answer !== first) this.#attempts.progressed()
@@ -184,7 +199,9 @@ export class GraphTransfer {
           yield chunk
         }
         if (length === undefined || at === length) return
-        throw new ClientError('network_failed', `${first.what} ended after ${at} of ${length} bytes`, { retryable: true })
+        throw new ClientError('network_failed', `${first.what} ended after ${at} of ${length} bytes`, {
+          retryable: true,
+        })
       } catch (error) {
         if (at === length) return
         this.#takesDeltas = false
@@ -232,11 +249,20 @@ export class GraphTransfer {
 
   async #ask(headers: Readonly<Record<string, string>> = {}): Promise<Answer> {
     const { signal, have = [], strict = false } = this.#options
-    const query: [string, string][] = [['archive', 'gzip'], ...have.map((root): [string, string] => ['have', root]), ...(strict ? [['strict', ''] as [string, string]] : []), ...(this.#takesDeltas ? [['delta', ''] as [string, string]] : [])]
+    const query: [string, string][] = [
+      ['archive', 'gzip'],
+      ...have.map((root): [string, string] => ['have', root]),
+      ...(strict ? [['strict', ''] as [string, string]] : []),
+      ...(this.#takesDeltas ? [['delta', ''] as [string, string]] : []),
+    ]
     for (;;) {
       try {
         this.#answer = await this.#remote.connection.request({
-          method: 'GET', path: ['objects', this.#remote.projectId, this.#root], query, headers: { Accept: 'text/plain', ...headers }, signal,
+          method: 'GET',
+          path: ['objects', this.#remote.projectId, this.#root],
+          query,
+          headers: { Accept: 'text/plain', ...headers },
+          signal,
         })
         return this.#answer
       } catch (error) {
@@ -271,17 +297,24 @@ function lengthOf(answer: Answer): number | undefined {
 
 /** Where a part starts, and how long the whole is (RFC 9110 section 14.4). */
 function rangeOf(answer: Answer): { readonly start: number; readonly length: number } | undefined {
-  const [, start, length] = /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(answer.headers.get('Content-Range') ?? '') ?? []
+  const [, start, length] =
+    /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(answer.headers.get('Content-Range') ?? '') ?? []
   return answer.status === 206 && start !== undefined ? { start: Number(start), length: Number(length) } : undefined
 }
 
 function continuesAt(answer: Answer, at: number, length: number, etag: string): boolean {
-  return answer.status === 206 && answer.headers.get('Content-Range') === `bytes ${at}-${length - 1}/${length}` && answer.headers.get('ETag') === etag
+  return (
+    answer.status === 206 &&
+    answer.headers.get('Content-Range') === `bytes ${at}-${length - 1}/${length}` &&
+    answer.headers.get('ETag') === etag
+  )
 }
 
 /** Where the server says how many objects it sends, that many must have come. */
 function checkCounts(answer: Answer, count: number): void {
   const announced = answer.count('Stowage-Objects')
   if (announced === undefined || announced === count) return
-  throw new ClientError('integrity_failed', `${answer.what} brought ${count} of ${announced} objects`, { retryable: true })
+  throw new ClientError('integrity_failed', `${answer.what} brought ${count} of ${announced} objects`, {
+    retryable: true,
+  })
 }

@@ -23,7 +23,11 @@ export async function* inflate(source: AsyncIterable<Uint8Array>): AsyncGenerato
     }
   } catch (cause) {
     if (pump.failure !== undefined) throw pump.failure.error
-    throw new ClientError('integrity_failed', `what came is no whole gzip file: ${cause instanceof Error ? cause.message : String(cause)}`, { cause, retryable: true })
+    throw new ClientError(
+      'integrity_failed',
+      `what came is no whole gzip file: ${cause instanceof Error ? cause.message : String(cause)}`,
+      { cause, retryable: true },
+    )
   } finally {
     reader.cancel().catch(() => undefined)
     pump.stop()

@@ -72,9 +72,11 @@ export class IdLedger {
   #slotOf(source: Uint32Array, from: number): number {
     const slots = this.#table.length / WORDS
     let hash = 0
-    for (let word = 0; word < WORDS; word++) hash = Math.imul(hash ^ source[from + word], this.#keys[word]) ^ (hash >>> 15)
+    for (let word = 0; word < WORDS; word++)
+      hash = Math.imul(hash ^ source[from + word], this.#keys[word]) ^ (hash >>> 15)
     let slot = (hash >>> 0) % slots
-    while (!isZero(this.#table, slot * WORDS) && !isSame(this.#table, slot * WORDS, source, from)) slot = slot + 1 === slots ? 0 : slot + 1
+    while (!isZero(this.#table, slot * WORDS) && !isSame(this.#table, slot * WORDS, source, from))
+      slot = slot + 1 === slots ? 0 : slot + 1
     return slot * WORDS
   }
 
@@ -109,5 +111,10 @@ function isZero(words: Uint32Array, at: number): boolean {
 }
 
 function isSame(left: Uint32Array, at: number, right: Uint32Array, from: number): boolean {
-  return left[at] === right[from] && left[at + 1] === right[from + 1] && left[at + 2] === right[from + 2] && left[at + 3] === right[from + 3]
+  return (
+    left[at] === right[from] &&
+    left[at + 1] === right[from + 1] &&
+    left[at + 2] === right[from + 2] &&
+    left[at + 3] === right[from + 3]
+  )
 }

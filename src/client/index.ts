@@ -2,7 +2,15 @@ export { type Client, type ClientOptions, createClient } from './client.ts'
 export type { ConnectionOptions, Token } from './connection.ts'
 export type { BasedText, CallOptions, DagObject, Fetch, Ids, ObjectText } from './types.ts'
 export type { ObjectTexts } from './deltas.ts'
-export type { DiffOptions, DiffResult, GraphOptions, Project, ReceiveOptions, SendOptions, SendResult } from './project.ts'
+export type {
+  DiffOptions,
+  DiffResult,
+  GraphOptions,
+  Project,
+  ReceiveOptions,
+  SendOptions,
+  SendResult,
+} from './project.ts'
 export type { UploadOptions, UploadProgress, UploadResult } from './upload.ts'
 export type { UploadSource } from './upload-source.ts'
 export type { ListOptions } from './list.ts'

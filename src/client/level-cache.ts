@@ -50,7 +50,15 @@ class Cache implements LevelCache {
   }
 
   putMany(scope: string, objects: readonly ObjectText[]): Promise<void> {
-    return this.#use((database) => database.batch(objects.map(({ id, json }) => ({ type: 'put', key: objectKey(scope, id), value: sealed(objectKey(scope, id), json) }))))
+    return this.#use((database) =>
+      database.batch(
+        objects.map(({ id, json }) => ({
+          type: 'put',
+          key: objectKey(scope, id),
+          value: sealed(objectKey(scope, id), json),
+        })),
+      ),
+    )
   }
 
   async roots(scope: string): Promise<readonly CachedRoot[]> {
@@ -89,7 +97,11 @@ class Cache implements LevelCache {
       return await work(this.#database)
     } catch (cause) {
       const reason = this.#isClosed ? 'it is closed' : reasonOf(cause)
-      throw new ClientError('storage_unavailable', `the cache in ${quoted(this.#path, PATH_CHARACTERS_MAX)} cannot be used: ${reason}`, { cause })
+      throw new ClientError(
+        'storage_unavailable',
+        `the cache in ${quoted(this.#path, PATH_CHARACTERS_MAX)} cannot be used: ${reason}`,
+        { cause },
+      )
     }
   }
 }
@@ -99,7 +111,8 @@ const PATH_CHARACTERS_MAX = 200
 /** What LevelDB says itself stands in the cause of what its binding throws. */
 function reasonOf(error: unknown): string {
   const inner: unknown = error instanceof Error && error.cause instanceof Error ? error.cause : error
-  if ((inner as { readonly code?: unknown }).code === 'LEVEL_LOCKED') return 'another process, or another cache of this one, has it open'
+  if ((inner as { readonly code?: unknown }).code === 'LEVEL_LOCKED')
+    return 'another process, or another cache of this one, has it open'
   return `${inner instanceof Error ? inner.message : String(inner)}; a cache can be removed, what it held is downloaded again`
 }
 

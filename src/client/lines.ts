@@ -11,7 +11,10 @@ const LF = 0x0a
  * Lines `<id> TAB <json> LF` as objects, in batches, whatever the chunks are that they come in. `what` names the answer in errors. Throws
  * `integrity_failed` when the last line is not whole, `invalid_answer` for what is no such line or no UTF-8.
  */
-export async function* decodeLines(chunks: AsyncIterable<Uint8Array>, what: string): AsyncGenerator<readonly ObjectText[]> {
+export async function* decodeLines(
+  chunks: AsyncIterable<Uint8Array>,
+  what: string,
+): AsyncGenerator<readonly ObjectText[]> {
   const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
   let pieces: Uint8Array[] = []
   let bytes = 0
@@ -30,15 +33,22 @@ export async function* decodeLines(chunks: AsyncIterable<Uint8Array>, what: stri
     }
     if (end < chunk.length) pieces.push(chunk.subarray(end))
     bytes += chunk.length - end
-    if (bytes > LINE_BYTES_MAX) throw new ClientError('invalid_answer', `${what} sent a line of more than ${LINE_BYTES_MAX} bytes`)
+    if (bytes > LINE_BYTES_MAX)
+      throw new ClientError('invalid_answer', `${what} sent a line of more than ${LINE_BYTES_MAX} bytes`)
   }
   if (bytes === 0) return
-  if (pieces.at(-1)?.at(-1) !== LF) throw new ClientError('integrity_failed', `${what} ended in the middle of a line`, { retryable: true })
+  if (pieces.at(-1)?.at(-1) !== LF)
+    throw new ClientError('integrity_failed', `${what} ended in the middle of a line`, { retryable: true })
   yield taken()
 }
 
 /** At once, not as a stream: where a decoder need not keep anything it is four times as fast. */
-function decodeText(decoder: { decode(bytes: Uint8Array): string }, pieces: readonly Uint8Array[], bytes: number, what: string): string {
+function decodeText(
+  decoder: { decode(bytes: Uint8Array): string },
+  pieces: readonly Uint8Array[],
+  bytes: number,
+  what: string,
+): string {
   try {
     return decoder.decode(pieces.length === 1 ? pieces[0] : joined(pieces, bytes))
   } catch (cause) {
@@ -58,10 +68,14 @@ function joined(pieces: readonly Uint8Array[], bytes: number): Uint8Array {
 
 function parseLines(text: string, what: string): ObjectText[] {
   const objects: ObjectText[] = []
-  for (let start = 0; start < text.length; ) {
+  for (let start = 0; start < text.length;) {
     const end = text.indexOf('\n', start)
     const tab = text.indexOf('\t', start)
-    if (tab === -1 || tab > end) throw new ClientError('invalid_answer', `${what} sent a line without a tab: ${quoted(text.slice(start, Math.min(end, start + 65)))}`)
+    if (tab === -1 || tab > end)
+      throw new ClientError(
+        'invalid_answer',
+        `${what} sent a line without a tab: ${quoted(text.slice(start, Math.min(end, start + 65)))}`,
+      )
     objects.push({ id: text.slice(start, tab), json: text.slice(tab + 1, end) })
     start = end + 1
   }

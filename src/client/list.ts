@@ -18,14 +18,23 @@ export interface ListOptions extends CallOptions {
 const CONCURRENCY = 4
 
 /** The objects of a list, each once, in the order in which they come. What broke off is asked for again, without what had come. */
-export async function* listTexts(remote: Remote, ids: Ids, options: ListOptions): AsyncGenerator<readonly ObjectText[]> {
+export async function* listTexts(
+  remote: Remote,
+  ids: Ids,
+  options: ListOptions,
+): AsyncGenerator<readonly ObjectText[]> {
   const concurrency = checkCount('concurrency', options.concurrency ?? CONCURRENCY, CONCURRENCY_MAX)
   const { controller, unlink } = linkedAbort(options.signal)
   const { signal } = controller
   const batches = merge(parts(remote, ids, { ...options, signal }), concurrency)
   try {
     signal.throwIfAborted()
-    for (let next = await orAborted(batches.next(), signal); next.done !== true; next = await orAborted(batches.next(), signal)) yield next.value
+    for (
+      let next = await orAborted(batches.next(), signal);
+      next.done !== true;
+      next = await orAborted(batches.next(), signal)
+    )
+      yield next.value
   } finally {
     unlink()
     controller.abort(new ClientError('network_failed', 'the list is not read any further'))
@@ -33,7 +42,11 @@ export async function* listTexts(remote: Remote, ids: Ids, options: ListOptions)
   }
 }
 
-async function* parts(remote: Remote, ids: Ids, options: ListOptions & { readonly signal: AbortSignal }): AsyncGenerator<AsyncIterable<readonly ObjectText[]>> {
+async function* parts(
+  remote: Remote,
+  ids: Ids,
+  options: ListOptions & { readonly signal: AbortSignal },
+): AsyncGenerator<AsyncIterable<readonly ObjectText[]>> {
   for await (const group of inGroups(onlyOnce(ids), IDS_PER_REQUEST)) yield onePart(remote, group, options)
 }
 
@@ -42,7 +55,11 @@ async function* onlyOnce(ids: Ids): AsyncGenerator<string> {
   for await (const id of ids) if (seen.add(id)) yield id
 }
 
-async function* onePart(remote: Remote, group: readonly string[], options: ListOptions & { readonly signal: AbortSignal }): AsyncGenerator<readonly ObjectText[]> {
+async function* onePart(
+  remote: Remote,
+  group: readonly string[],
+  options: ListOptions & { readonly signal: AbortSignal },
+): AsyncGenerator<readonly ObjectText[]> {
   const left = new Set(group)
   const attempts = remote.retry.begin(options.signal)
   for (;;) {
@@ -67,7 +84,11 @@ async function* onePart(remote: Remote, group: readonly string[], options: ListO
 async function* request(remote: Remote, left: Set<string>, signal: AbortSignal): AsyncGenerator<readonly ObjectText[]> {
   const { headers, body } = idsBody([...left])
   const answer = await remote.connection.request({
-    method: 'POST', path: ['api', 'getobjects', remote.projectId], headers: { ...headers, Accept: 'text/plain' }, body, signal,
+    method: 'POST',
+    path: ['api', 'getobjects', remote.projectId],
+    headers: { ...headers, Accept: 'text/plain' },
+    body,
+    signal,
   })
   answer.checkType('text/plain')
   for await (const batch of decodeLines(answer.chunks(), answer.what)) {
@@ -76,10 +97,16 @@ async function* request(remote: Remote, left: Set<string>, signal: AbortSignal):
   }
   const missing = answer.count('Stowage-Missing-Objects') ?? left.size
   if (left.size <= missing) return
-  throw new ClientError('integrity_failed', `${answer.what} left out ${left.size} objects, where ${missing} are missing`, { retryable: true })
+  throw new ClientError(
+    'integrity_failed',
+    `${answer.what} left out ${left.size} objects, where ${missing} are missing`,
+    { retryable: true },
+  )
 }
 
 export function missingError(ids: readonly string[]): ClientError {
   const some = ids.slice(0, 5).map((id) => quoted(id))
-  return new ClientError('objects_missing', `${ids.length} of the objects are not held, such as ${some.join(', ')}`, { ids: ids.slice(0, 100) })
+  return new ClientError('objects_missing', `${ids.length} of the objects are not held, such as ${some.join(', ')}`, {
+    ids: ids.slice(0, 100),
+  })
 }

@@ -64,7 +64,10 @@ export interface Project {
   /** The same as texts, character for character. */
   listTexts(ids: Ids, options?: ListOptions): AsyncIterable<readonly ObjectText[]>
   /** An object and everything below it, in batches, each once, the root first. A download that breaks is taken up where it broke. */
-  graph<T extends { readonly id: string } = DagObject>(root: string, options?: GraphOptions): AsyncIterable<readonly T[]>
+  graph<T extends { readonly id: string } = DagObject>(
+    root: string,
+    options?: GraphOptions,
+  ): AsyncIterable<readonly T[]>
   /** The same as texts, character for character. */
   graphTexts(root: string, options?: GraphOptions): AsyncIterable<readonly ObjectText[]>
   /** How much a graph is and whether all of it is held, without the graph; `undefined` when its root is not held. */
@@ -100,11 +103,17 @@ export function createProject(parts: ProjectParts): Project {
     graphTexts: (root, options = {}) => graphTexts(parts, root, options),
     graphInfo: (root, options = {}) => fetchInfo(remote, root, options),
     send: (value, options = {}) => send(parts, value, options),
-    receive: <T extends object>(root: string, options: ReceiveOptions = {}) => deserialize<T>(graphTexts(parts, root, options), root, { ...options, origins }),
+    receive: <T extends object>(root: string, options: ReceiveOptions = {}) =>
+      deserialize<T>(graphTexts(parts, root, options), root, { ...options, origins }),
   }
 }
 
-async function single(remote: Remote, cache: ObjectCache | undefined, id: string, { signal }: CallOptions): Promise<ObjectText | undefined> {
+async function single(
+  remote: Remote,
+  cache: ObjectCache | undefined,
+  id: string,
+  { signal }: CallOptions,
+): Promise<ObjectText | undefined> {
   signal?.throwIfAborted()
   checkPathId(id)
   if (cache === undefined) return fetchSingle(remote, id, signal)
@@ -120,11 +129,15 @@ async function diff(remote: Remote, ids: Ids, options: DiffOptions): Promise<Dif
   const held = new Set<string>()
   const groups = inGroups(noted(ids, asked), IDS_PER_REQUEST)
   try {
-    await runWorkers(checkCount('concurrency', options.concurrency ?? CONCURRENCY, CONCURRENCY_MAX), options.signal, async (signal) => {
-      for (let next = await groups.next(); next.done !== true; next = await groups.next()) {
-        for (const id of await fetchHeld(remote, next.value, signal)) held.add(id)
-      }
-    })
+    await runWorkers(
+      checkCount('concurrency', options.concurrency ?? CONCURRENCY, CONCURRENCY_MAX),
+      options.signal,
+      async (signal) => {
+        for (let next = await groups.next(); next.done !== true; next = await groups.next()) {
+          for (const id of await fetchHeld(remote, next.value, signal)) held.add(id)
+        }
+      },
+    )
   } finally {
     groups.return(undefined).catch(() => undefined)
   }
@@ -139,14 +152,22 @@ async function* noted(ids: Ids, seen: Set<string>): AsyncGenerator<string> {
   }
 }
 
-async function* graphTexts({ remote, cache }: ProjectParts, root: string, options: GraphOptions): AsyncGenerator<readonly ObjectText[]> {
+async function* graphTexts(
+  { remote, cache }: ProjectParts,
+  root: string,
+  options: GraphOptions,
+): AsyncGenerator<readonly ObjectText[]> {
   if (cache === undefined || options.cache === false) {
     yield* new GraphTransfer(remote, root, options).batches()
   } else if (options.have === undefined || options.have.length === 0) {
     yield* new CachedGraph(remote, cache, root, options).batches()
   } else {
     const scope = scopeOf(remote)
-    const transfer = new GraphTransfer(remote, root, { bases: cacheAsBases(cache, scope), ...options, have: await knownRoots(cache, scope, options.have) })
+    const transfer = new GraphTransfer(remote, root, {
+      bases: cacheAsBases(cache, scope),
+      ...options,
+      have: await knownRoots(cache, scope, options.have),
+    })
     for await (const batch of transfer.batches()) {
       await cache.putMany(scope, batch)
       yield batch
@@ -155,9 +176,16 @@ async function* graphTexts({ remote, cache }: ProjectParts, root: string, option
 }
 
 /** With a cache, what was received and changed goes as what makes it of what it was. */
-async function send({ remote, cache, origins }: ProjectParts, value: object, options: SendOptions): Promise<SendResult> {
+async function send(
+  { remote, cache, origins }: ProjectParts,
+  value: object,
+  options: SendOptions,
+): Promise<SendResult> {
   const settings = { ...options, origins }
-  const objects = cache === undefined ? serialize(value, settings) : serializeBased(value, settings, cacheAsBases(cache, scopeOf(remote)))
+  const objects =
+    cache === undefined
+      ? serialize(value, settings)
+      : serializeBased(value, settings, cacheAsBases(cache, scopeOf(remote)))
   const result = await upload(remote, objects, options)
   return { ...result, root: result.lastId as string }
 }

@@ -23,11 +23,20 @@ export function idsBody(ids: readonly string[]): { readonly headers: Record<stri
 }
 
 /** The text of one object, `undefined` when it is not held. */
-export function fetchSingle({ connection, retry, projectId }: Remote, id: string, signal: AbortSignal | undefined): Promise<ObjectText | undefined> {
+export function fetchSingle(
+  { connection, retry, projectId }: Remote,
+  id: string,
+  signal: AbortSignal | undefined,
+): Promise<ObjectText | undefined> {
   checkPathId(id)
   return retry.run(signal, async () => {
     try {
-      const answer = await connection.request({ method: 'GET', path: ['objects', projectId, id, 'single'], headers: { Accept: 'application/json' }, signal })
+      const answer = await connection.request({
+        method: 'GET',
+        path: ['objects', projectId, id, 'single'],
+        headers: { Accept: 'application/json' },
+        signal,
+      })
       answer.checkType('application/json')
       const object = { id, json: await answer.text(SINGLE_BYTES_MAX) }
       if (isWholeTextOf(object)) return object
@@ -40,12 +49,22 @@ export function fetchSingle({ connection, retry, projectId }: Remote, id: string
 }
 
 /** Which of these ids, a thousand at most, are held. */
-export function fetchHeld({ connection, retry, projectId }: Remote, ids: readonly string[], signal: AbortSignal | undefined): Promise<ReadonlySet<string>> {
+export function fetchHeld(
+  { connection, retry, projectId }: Remote,
+  ids: readonly string[],
+  signal: AbortSignal | undefined,
+): Promise<ReadonlySet<string>> {
   return retry.run(signal, async () => {
-    const answer = await connection.request({ method: 'POST', path: ['api', 'diff', projectId], ...idsBody(ids), signal })
+    const answer = await connection.request({
+      method: 'POST',
+      path: ['api', 'diff', projectId],
+      ...idsBody(ids),
+      signal,
+    })
     const held = parseJson(await answer.text(DIFF_BYTES_MAX), answer.what)
     const silent = ids.find((id) => !Object.hasOwn(held, id) || typeof held[id] !== 'boolean')
-    if (silent !== undefined) throw new ClientError('invalid_answer', `${answer.what} does not say whether ${quoted(silent)} is held`)
+    if (silent !== undefined)
+      throw new ClientError('invalid_answer', `${answer.what} does not say whether ${quoted(silent)} is held`)
     return new Set(ids.filter((id) => held[id] === true))
   })
 }
@@ -64,10 +83,15 @@ export function parseJson(text: string, what: string): Readonly<Record<string, u
 /** Whatever builds URLs takes dots for steps in the path, encoded or not. Throws `invalid_id`. */
 export function checkPathId(id: string): void {
   checkWellFormed(id)
-  if (id === '' || id === '.' || id === '..') throw new ClientError('invalid_id', `the id ${JSON.stringify(id)} cannot stand in a URL; only objects can have it, to be asked for with list`)
+  if (id === '' || id === '.' || id === '..')
+    throw new ClientError(
+      'invalid_id',
+      `the id ${JSON.stringify(id)} cannot stand in a URL; only objects can have it, to be asked for with list`,
+    )
 }
 
 /** Half a character has no UTF-8, so nothing can be named by it. Throws `invalid_id`. */
 export function checkWellFormed(id: string): void {
-  if (LONE_SURROGATE.test(id)) throw new ClientError('invalid_id', `the id ${quoted(id)} holds a lone surrogate; it must be well-formed Unicode`)
+  if (LONE_SURROGATE.test(id))
+    throw new ClientError('invalid_id', `the id ${quoted(id)} holds a lone surrogate; it must be well-formed Unicode`)
 }

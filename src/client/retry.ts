@@ -27,7 +27,8 @@ export class RetryPolicy {
   constructor(options: RetryOptions | false = {}) {
     this.#options = settled(options === false ? { attemptsMax: 1 } : options)
     const { attemptsMax, delayMs, delayMsMax, retryAfterMsMax } = this.#options
-    if (!Number.isSafeInteger(attemptsMax) || attemptsMax < 1) throw new RangeError(`retry.attemptsMax is ${attemptsMax}; it must be an integer of 1 or more`)
+    if (!Number.isSafeInteger(attemptsMax) || attemptsMax < 1)
+      throw new RangeError(`retry.attemptsMax is ${attemptsMax}; it must be an integer of 1 or more`)
     for (const [name, value] of Object.entries({ delayMs, delayMsMax, retryAfterMsMax })) {
       if (!(value >= 0)) throw new RangeError(`retry.${name} is ${value}; it must be 0 or more`)
     }
@@ -81,7 +82,13 @@ export class Attempts {
 }
 
 /** What is `undefined` counts as not given. */
-function settled({ attemptsMax = DEFAULTS.attemptsMax, delayMs = DEFAULTS.delayMs, delayMsMax = DEFAULTS.delayMsMax, retryAfterMsMax = DEFAULTS.retryAfterMsMax, onRetry }: RetryOptions): Settled {
+function settled({
+  attemptsMax = DEFAULTS.attemptsMax,
+  delayMs = DEFAULTS.delayMs,
+  delayMsMax = DEFAULTS.delayMsMax,
+  retryAfterMsMax = DEFAULTS.retryAfterMsMax,
+  onRetry,
+}: RetryOptions): Settled {
   return { attemptsMax, delayMs, delayMsMax, retryAfterMsMax, onRetry }
 }
 

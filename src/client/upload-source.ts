@@ -86,5 +86,8 @@ function flat(item: unknown): readonly unknown[] {
 
 function toDraft(item: unknown): DraftText {
   if (typeof item === 'object' && item !== null) return draftText(item)
-  throw new ClientError('invalid_value', `what is uploaded must be objects; this is of type ${item === null ? 'null' : typeof item}`)
+  throw new ClientError(
+    'invalid_value',
+    `what is uploaded must be objects; this is of type ${item === null ? 'null' : typeof item}`,
+  )
 }

@@ -83,7 +83,18 @@ class Uploader {
   readonly #options: UploadOptions
   readonly #concurrency: number
   readonly #batchBytes: number
-  readonly #tally: Tally = { objects: 0, held: 0, sent: 0, requests: 0, deltas: 0, jsonBytes: 0, wireBytes: 0, retries: 0, created: 0, differing: 0 }
+  readonly #tally: Tally = {
+    objects: 0,
+    held: 0,
+    sent: 0,
+    requests: 0,
+    deltas: 0,
+    jsonBytes: 0,
+    wireBytes: 0,
+    retries: 0,
+    created: 0,
+    differing: 0,
+  }
   #takesDeltas: boolean
   #pending: Pending[] = []
   #pendingBytes = 0
@@ -134,12 +145,22 @@ class Uploader {
   async #addMissing(drafts: readonly DraftText[], signal: AbortSignal | undefined): Promise<ObjectText> {
     const texts = await Promise.all(drafts.map(completeText))
     this.#tally.objects += texts.length
-    const held = this.#options.diff === false ? new Set<string>() : await fetchHeld(this.#remote, texts.map(({ id }) => id), signal)
+    const held =
+      this.#options.diff === false
+        ? new Set<string>()
+        : await fetchHeld(
+            this.#remote,
+            texts.map(({ id }) => id),
+            signal,
+          )
     for (const text of texts) {
       if (held.has(text.id)) {
         this.#tally.held += 1
       } else {
-        this.#add({ object: { id: text.id, json: text.json }, sent: (this.#takesDeltas ? text.delta : undefined) ?? text.json })
+        this.#add({
+          object: { id: text.id, json: text.json },
+          sent: (this.#takesDeltas ? text.delta : undefined) ?? text.json,
+        })
       }
     }
     if (held.size > 0) this.#tell()
@@ -154,7 +175,8 @@ class Uploader {
   #takeBatch(): readonly Pending[] {
     let bytes = 0
     let count = 0
-    while (count < this.#pending.length && (count === 0 || bytes + weightOf(this.#pending[count]) <= this.#batchBytes)) bytes += weightOf(this.#pending[count++])
+    while (count < this.#pending.length && (count === 0 || bytes + weightOf(this.#pending[count]) <= this.#batchBytes))
+      bytes += weightOf(this.#pending[count++])
     this.#pendingBytes -= bytes
     return this.#pending.splice(0, count)
   }
@@ -195,15 +217,28 @@ class Uploader {
     this.#tell()
   }
 
-  async #postOnce(body: UploadBody, bodyBytes: number, signal: AbortSignal | undefined): Promise<{ readonly created?: number; readonly differing?: number }> {
+  async #postOnce(
+    body: UploadBody,
+    bodyBytes: number,
+    signal: AbortSignal | undefined,
+  ): Promise<{ readonly created?: number; readonly differing?: number }> {
     const { connection, projectId } = this.#remote
-    const answer = await connection.request({ method: 'POST', path: ['objects', projectId], ...body, bodyBytes, signal })
+    const answer = await connection.request({
+      method: 'POST',
+      path: ['objects', projectId],
+      ...body,
+      bodyBytes,
+      signal,
+    })
     // What a success holds is not said by every service; a page for people is of somebody else.
     if (answer.hasType('text/html')) answer.checkType('application/json')
     const text = await answer.text(SUMMARY_BYTES_MAX)
     if (!answer.hasType('application/json')) return {}
     const { created, differing } = parseJson(text, answer.what)
-    return { ...(typeof created === 'number' ? { created } : {}), ...(typeof differing === 'number' ? { differing } : {}) }
+    return {
+      ...(typeof created === 'number' ? { created } : {}),
+      ...(typeof differing === 'number' ? { differing } : {}),
+    }
   }
 
   #tell(): void {
@@ -228,7 +263,14 @@ function isDelta({ object, sent }: Pending): boolean {
 
 /** Neither who asks nor the moment is at fault, but what was sent. */
 function isRefusal(error: unknown): error is ClientError {
-  return error instanceof ClientError && error.status !== undefined && error.status >= 400 && error.status < 500 && error.status !== 401 && !error.retryable
+  return (
+    error instanceof ClientError &&
+    error.status !== undefined &&
+    error.status >= 400 &&
+    error.status < 500 &&
+    error.status !== 401 &&
+    !error.retryable
+  )
 }
 
 function deltaBody(file: Blob): UploadBody {

@@ -132,7 +132,8 @@ export class DeflatePool {
 /** Everything that the stream holds. Up to Node 24 one `read()` gives all of it, from Node 26 on one buffer. */
 function readAll(stream: Lane['stream']): Uint8Array {
   const buffers: Uint8Array[] = []
-  for (let buffer = stream.read() as Uint8Array | null; buffer !== null; buffer = stream.read() as Uint8Array | null) buffers.push(buffer)
+  for (let buffer = stream.read() as Uint8Array | null; buffer !== null; buffer = stream.read() as Uint8Array | null)
+    buffers.push(buffer)
   return buffers.length === 1 ? buffers[0] : Buffer.concat(buffers)
 }
 

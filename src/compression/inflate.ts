@@ -47,7 +47,8 @@ function inflateOptions(rawBytes: number): ZlibOptions {
 
 function checked(result: Inflated, stored: Uint8Array, rawBytes: number): Uint8Array {
   const { buffer, engine } = result
-  if (buffer.length !== rawBytes || engine.bytesWritten !== stored.length + FINAL_BLOCK.length) throw corrupt(stored, rawBytes)
+  if (buffer.length !== rawBytes || engine.bytesWritten !== stored.length + FINAL_BLOCK.length)
+    throw corrupt(stored, rawBytes)
   return buffer
 }
 

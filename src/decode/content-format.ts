@@ -52,7 +52,10 @@ export function isGzipEncoded(contentEncoding: string | undefined, what: string)
   const coding = (contentEncoding ?? '').trim().toLowerCase()
   if (coding === 'gzip' || coding === 'x-gzip') return true
   if (coding === '' || coding === 'identity') return false
-  throw new StowageError('unsupported_media_type', `${what} has the content encoding ${quoted(coding)}; only gzip is accepted`)
+  throw new StowageError(
+    'unsupported_media_type',
+    `${what} has the content encoding ${quoted(coding)}; only gzip is accepted`,
+  )
 }
 
 /** Whether the content is gzip, from its first two bytes. Throws `invalid_request` where the headers promised something else. */

@@ -19,6 +19,7 @@ export function formValue(body: Uint8Array, name: string): Uint8Array {
     }
     start = end + 1
   }
-  if (value === undefined) throw new StowageError('invalid_request', `the form must have the field ${name}: a JSON array of ids`)
+  if (value === undefined)
+    throw new StowageError('invalid_request', `the form must have the field ${name}: a JSON array of ids`)
   return value
 }

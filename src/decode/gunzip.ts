@@ -136,6 +136,10 @@ class Inflater {
   }
 
   #invalid(problem: string, cause?: Error): StowageError {
-    return new StowageError('invalid_gzip', `${this.#options.what} is not one valid gzip content (RFC 1952): ${problem}`, { cause })
+    return new StowageError(
+      'invalid_gzip',
+      `${this.#options.what} is not one valid gzip content (RFC 1952): ${problem}`,
+      { cause },
+    )
   }
 }

@@ -36,7 +36,10 @@ export async function readIdBody(source: UploadSource, limits: Limits, options: 
   const gzipPromised = isGzipEncoded(source.contentEncoding, WHAT)
   const bytesMax = limits.idListBytesMax
   const { signal, breather } = options
-  const content = await sniff(readWire(source, { code: 'id_list_too_large', bytesMax, signal, breather }), GZIP_MAGIC_BYTES)
+  const content = await sniff(
+    readWire(source, { code: 'id_list_too_large', bytesMax, signal, breather }),
+    GZIP_MAGIC_BYTES,
+  )
   try {
     const gzip = isGzip(content.opening, gzipPromised ? 'gzip' : 'json', WHAT)
     const inflate = { tally: { inflatedBytes: 0 }, code: 'id_list_too_large', bytesMax, what: WHAT, breather } as const

@@ -34,12 +34,22 @@ export interface ObjectStreamRequest {
 export async function decodeIdList(source: UploadSource, limits: Limits, options: DecodeOptions): Promise<IdSet> {
   const breather = new Breather()
   const body = await readIdBody(source, limits, { signal: options.signal, breather, formAccepted: true })
-  if (body.type === 'form') return readIdText(await unescapeInPlace(formValue(body.bytes, OBJECTS), 'form', breather), breather)
-  const members = await readMembers(body.bytes, { names: [OBJECTS], strict: false, nestingMax: limits.nestingMax, what: BODY, breather })
+  if (body.type === 'form')
+    return readIdText(await unescapeInPlace(formValue(body.bytes, OBJECTS), 'form', breather), breather)
+  const members = await readMembers(body.bytes, {
+    names: [OBJECTS],
+    strict: false,
+    nestingMax: limits.nestingMax,
+    what: BODY,
+    breather,
+  })
   const objects = members.get(OBJECTS)
   if (objects?.kind === 'string') return readIdText(await unescapeInPlace(objects.bytes, 'json', breather), breather)
   if (objects?.kind === 'array') return (await readIds(objects.bytes, OBJECTS, breather)).ids
-  throw new StowageError('invalid_request', `${BODY} must have the member "objects": a JSON array of ids, or a string that holds one`)
+  throw new StowageError(
+    'invalid_request',
+    `${BODY} must have the member "objects": a JSON array of ids, or a string that holds one`,
+  )
 }
 
 /**
@@ -54,7 +64,13 @@ export async function decodeObjectStreamRequest(
   const breather = new Breather()
   const body = await readIdBody(source, limits, { signal: options.signal, breather, formAccepted: false })
   const names = ['objectIds', 'attributeMask', 'attributeMask.include', 'attributeMask.exclude']
-  const members = await readMembers(body.bytes, { names, strict: true, nestingMax: limits.nestingMax, what: BODY, breather })
+  const members = await readMembers(body.bytes, {
+    names,
+    strict: true,
+    nestingMax: limits.nestingMax,
+    what: BODY,
+    breather,
+  })
   const objectIds = members.get('objectIds')
   if (objectIds?.kind !== 'array') {
     throw new StowageError('invalid_request', `${BODY} must have the member "objectIds": a JSON array of ids`)
@@ -69,23 +85,34 @@ export async function decodeObjectStreamRequest(
 async function readIdText(text: Uint8Array, breather: Breather): Promise<IdSet> {
   if (!isUtf8(text)) throw new StowageError('invalid_utf8', 'objects is not UTF-8')
   const { ids, end } = await readIds(text, OBJECTS, breather)
-  if (skipSpace(text, end) < text.length) throw new StowageError('invalid_json', `objects goes on behind its array (byte ${end})`)
+  if (skipSpace(text, end) < text.length)
+    throw new StowageError('invalid_json', `objects goes on behind its array (byte ${end})`)
   return ids
 }
 
-async function readIds(text: Uint8Array, what: string, breather: Breather): Promise<{ readonly ids: IdSet; readonly end: number }> {
+async function readIds(
+  text: Uint8Array,
+  what: string,
+  breather: Breather,
+): Promise<{ readonly ids: IdSet; readonly end: number }> {
   const ids = new IdSet(Math.ceil(text.length / BYTES_PER_ID))
   const end = await readStringArray(text, (bytes, start, stop) => void ids.add(bytes, start, stop), { what, breather })
   return { ids, end }
 }
 
-async function readMask(members: ReadonlyMap<string, MemberValue>, breather: Breather): Promise<AttributeMask | undefined> {
+async function readMask(
+  members: ReadonlyMap<string, MemberValue>,
+  breather: Breather,
+): Promise<AttributeMask | undefined> {
   const mask = members.get('attributeMask')
   if (mask === undefined) return undefined
   const include = members.get('attributeMask.include')
   const exclude = members.get('attributeMask.exclude')
   if (mask.kind !== 'object' || (include === undefined) === (exclude === undefined)) {
-    throw new StowageError('invalid_request', 'attributeMask must be an object with either "include" or "exclude", each an array of names')
+    throw new StowageError(
+      'invalid_request',
+      'attributeMask must be an object with either "include" or "exclude", each an array of names',
+    )
   }
   if (include !== undefined) return { include: await readNames(include, 'attributeMask.include', breather) }
   return { exclude: await readNames(exclude as MemberValue, 'attributeMask.exclude', breather) }
@@ -94,7 +121,8 @@ async function readMask(members: ReadonlyMap<string, MemberValue>, breather: Bre
 async function readNames(value: MemberValue, what: string, breather: Breather): Promise<readonly string[]> {
   const names: string[] = []
   const add = (bytes: Uint8Array, start: number, end: number): void => {
-    if (names.length === MASK_NAMES_MAX) throw new StowageError('invalid_request', `${what} has more than ${MASK_NAMES_MAX} names`)
+    if (names.length === MASK_NAMES_MAX)
+      throw new StowageError('invalid_request', `${what} has more than ${MASK_NAMES_MAX} names`)
     names.push(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8'))
   }
   await readStringArray(value.kind === 'string' ? new Uint8Array(0) : value.bytes, add, { what, breather })

@@ -3,7 +3,13 @@ import { Dicer } from '@fastify/busboy'
 import { StowageError } from '../errors.ts'
 import type { Limits } from '../limits.ts'
 import { quoted } from '../object/id.ts'
-import { type PartHeaders, type RawPartHeaders, invalidMultipart, partHeaderTooLarge, readPartHeaders } from './part-headers.ts'
+import {
+  type PartHeaders,
+  type RawPartHeaders,
+  invalidMultipart,
+  partHeaderTooLarge,
+  readPartHeaders,
+} from './part-headers.ts'
 
 /** Small, so that the parts which one slice can hold cost little before they are refused. */
 const SLICE_BYTES = 16_384
@@ -141,7 +147,9 @@ class MultipartReader {
     this.#checkHeadersEnded()
     const index = this.#parts++
     if (index === this.#limits.partsMax) {
-      this.#fail(new StowageError('too_many_parts', `the multipart body has more than ${index} parts, the limit of one request`))
+      this.#fail(
+        new StowageError('too_many_parts', `the multipart body has more than ${index} parts, the limit of one request`),
+      )
     }
     this.#inHeaders = true
     this.#headerBytes = 0

@@ -79,10 +79,13 @@ class MemberFinder implements ScanListener {
   onKey(start: number, end: number, escaped: boolean, depth: number): number {
     if (depth > 2 || (depth === 2 && this.#member === undefined)) return 0
     const parent = depth === 1 ? undefined : this.#member
-    const index = this.#wanted.findIndex((wanted) => wanted.parent === parent && decodesTo(this.#bytes, start, end, escaped, wanted.key))
+    const index = this.#wanted.findIndex(
+      (wanted) => wanted.parent === parent && decodesTo(this.#bytes, start, end, escaped, wanted.key),
+    )
     const name = this.#options.names[index]
     if (name === undefined) this.#checkUnknown(start)
-    else if (this.found.has(name)) throw new StowageError('invalid_request', `${this.#options.what} has the member ${name} twice`)
+    else if (this.found.has(name))
+      throw new StowageError('invalid_request', `${this.#options.what} has the member ${name} twice`)
     if (depth === 1) this.#member = name
     return index + FIRST_ASKED
   }
@@ -90,12 +93,18 @@ class MemberFinder implements ScanListener {
   #checkUnknown(start: number): void {
     const { names, strict, what } = this.#options
     if (strict) {
-      throw new StowageError('invalid_request', `${what} has a member that is not known (byte ${start}); known are ${names.join(', ')}`)
+      throw new StowageError(
+        'invalid_request',
+        `${what} has a member that is not known (byte ${start}); known are ${names.join(', ')}`,
+      )
     }
   }
 
   onString(asked: number, start: number, end: number): void {
-    this.found.set(this.#options.names[asked - FIRST_ASKED], { kind: 'string', bytes: this.#bytes.subarray(start, end) })
+    this.found.set(this.#options.names[asked - FIRST_ASKED], {
+      kind: 'string',
+      bytes: this.#bytes.subarray(start, end),
+    })
   }
 
   onOther(asked: number, start: number, firstByte: number): void {
@@ -110,6 +119,10 @@ class MemberFinder implements ScanListener {
 
 function trimmedEnd(text: Uint8Array): number {
   let end = text.length
-  while (end > 0 && (text[end - 1] === SPACE || text[end - 1] === 0x0a || text[end - 1] === 0x0d || text[end - 1] === 0x09)) end--
+  while (
+    end > 0 &&
+    (text[end - 1] === SPACE || text[end - 1] === 0x0a || text[end - 1] === 0x0d || text[end - 1] === 0x09)
+  )
+    end--
   return end
 }

@@ -27,7 +27,9 @@ export function readPartHeaders(raw: RawPartHeaders, what: string, bytesMax: num
   if (headerBytes(raw) > bytesMax) throw partHeaderTooLarge(what, bytesMax)
   const disposition = single(raw, 'content-disposition', what)
   if (disposition === undefined) {
-    throw invalidMultipart(`${what} has no Content-Disposition header; it must have one of the form form-data; name="file"`)
+    throw invalidMultipart(
+      `${what} has no Content-Disposition header; it must have one of the form form-data; name="file"`,
+    )
   }
   const form = parseHeaderValue(utf8(disposition))
   const name = form?.parameters.get('name')
@@ -39,14 +41,19 @@ export function readPartHeaders(raw: RawPartHeaders, what: string, bytesMax: num
   const filename = form.parameters.get('filename') ?? form.parameters.get('filename*')
   const contentType = single(raw, 'content-type', what)
   if (filename === undefined && !FILE_NAMES.has(name) && !(contentType !== undefined && isFileType(contentType))) {
-    throw invalidMultipart(`${what} is the form field ${quoted(name)}, not a file; every part must be a file, best named "file"`)
+    throw invalidMultipart(
+      `${what} is the form field ${quoted(name)}, not a file; every part must be a file, best named "file"`,
+    )
   }
   checkTransferEncoding(single(raw, 'content-transfer-encoding', what), what)
   return { name, filename, contentType, contentEncoding: single(raw, 'content-encoding', what) }
 }
 
 export function partHeaderTooLarge(what: string, bytesMax: number): StowageError {
-  return new StowageError('part_header_too_large', `the headers of ${what} are larger than the limit of ${bytesMax} bytes`)
+  return new StowageError(
+    'part_header_too_large',
+    `the headers of ${what} are larger than the limit of ${bytesMax} bytes`,
+  )
 }
 
 export function invalidMultipart(problem: string): StowageError {
@@ -63,13 +70,16 @@ function headerBytes(raw: RawPartHeaders): number {
 
 function single(raw: RawPartHeaders, name: string, what: string): string | undefined {
   const values = raw[name] ?? []
-  if (values.length > 1) throw invalidMultipart(`${what} has the header ${name} ${values.length} times; it must have it once`)
+  if (values.length > 1)
+    throw invalidMultipart(`${what} has the header ${name} ${values.length} times; it must have it once`)
   return values[0]
 }
 
 function checkTransferEncoding(encoding: string | undefined, what: string): void {
   if (PLAIN_ENCODINGS.has((encoding ?? '').trim().toLowerCase())) return
-  throw invalidMultipart(`${what} has the Content-Transfer-Encoding ${quoted(encoding ?? '')}; it must be sent as it is (binary)`)
+  throw invalidMultipart(
+    `${what} has the Content-Transfer-Encoding ${quoted(encoding ?? '')}; it must be sent as it is (binary)`,
+  )
 }
 
 function utf8(latin1: string): string {

@@ -96,7 +96,8 @@ export class ElementSplitter {
       }
       const start = at
       at = this.#insideElement(bytes, start)
-      if (this.#gathered.length + at - start > this.#limits.objectBytesMax) throw this.#objectTooLarge(bytes.subarray(start, at))
+      if (this.#gathered.length + at - start > this.#limits.objectBytesMax)
+        throw this.#objectTooLarge(bytes.subarray(start, at))
       if (this.#depth === 0) elements.push(this.#cut(bytes.subarray(start, at)))
       else this.#gathered.add(bytes.subarray(start, at))
     }
@@ -157,7 +158,10 @@ export class ElementSplitter {
     let depth = this.#depth
     let at = this.#inString ? this.#insideString(bytes, from) : from
     for (;;) {
-      while (at < end - 3 && (STRUCTURE[bytes[at]] | STRUCTURE[bytes[at + 1]] | STRUCTURE[bytes[at + 2]] | STRUCTURE[bytes[at + 3]]) === 0) {
+      while (
+        at < end - 3 &&
+        (STRUCTURE[bytes[at]] | STRUCTURE[bytes[at + 1]] | STRUCTURE[bytes[at + 2]] | STRUCTURE[bytes[at + 3]]) === 0
+      ) {
         at += 4
       }
       while (at < end && STRUCTURE[bytes[at]] === 0) at++
@@ -186,7 +190,11 @@ export class ElementSplitter {
     for (;;) {
       while (
         at < end - 3 &&
-        (STRING_STOP[bytes[at]] | STRING_STOP[bytes[at + 1]] | STRING_STOP[bytes[at + 2]] | STRING_STOP[bytes[at + 3]]) === 0
+        (STRING_STOP[bytes[at]] |
+          STRING_STOP[bytes[at + 1]] |
+          STRING_STOP[bytes[at + 2]] |
+          STRING_STOP[bytes[at + 3]]) ===
+          0
       ) {
         at += 4
       }
@@ -225,7 +233,10 @@ export class ElementSplitter {
   }
 
   #notAnObject(): StowageError {
-    return new StowageError('invalid_object', `each element of the array must be a JSON object, and this one is not (${this.#where()})`)
+    return new StowageError(
+      'invalid_object',
+      `each element of the array must be a JSON object, and this one is not (${this.#where()})`,
+    )
   }
 
   #tooDeep(at: number): StowageError {
@@ -254,9 +265,13 @@ function byteTable(...members: readonly number[]): Uint8Array {
 }
 
 function startsScalar(byte: number): boolean {
-  return byte === QUOTE || byte === 0x2d || (byte >= 0x30 && byte <= 0x39) || byte === 0x74 || byte === 0x66 || byte === 0x6e
+  return (
+    byte === QUOTE || byte === 0x2d || (byte >= 0x30 && byte <= 0x39) || byte === 0x74 || byte === 0x66 || byte === 0x6e
+  )
 }
 
 function byteName(byte: number): string {
-  return byte > 0x20 && byte < 0x7f ? JSON.stringify(String.fromCharCode(byte)) : `byte 0x${byte.toString(16).padStart(2, '0')}`
+  return byte > 0x20 && byte < 0x7f
+    ? JSON.stringify(String.fromCharCode(byte))
+    : `byte 0x${byte.toString(16).padStart(2, '0')}`
 }

@@ -25,7 +25,11 @@ export interface StringArrayOptions {
  * behind it. A string without escapes costs no JavaScript string. Throws `invalid_json`, `invalid_request` for an element that is no
  * string, and `invalid_id` for one with a lone surrogate.
  */
-export async function readStringArray(bytes: Uint8Array, sink: StringSink, options: StringArrayOptions): Promise<number> {
+export async function readStringArray(
+  bytes: Uint8Array,
+  sink: StringSink,
+  options: StringArrayOptions,
+): Promise<number> {
   const { what, breather } = options
   let at = skipSpace(bytes, 0)
   if (bytes[at] !== ARRAY_OPEN) throw new StowageError('invalid_request', `${what} must be a JSON array of strings`)
@@ -34,7 +38,8 @@ export async function readStringArray(bytes: Uint8Array, sink: StringSink, optio
   for (let index = 0; ; index++) {
     at = skipSpace(bytes, readString(bytes, at, sink, `element ${index} of ${what}`))
     if (bytes[at] === ARRAY_CLOSE) return at + 1
-    if (bytes[at] !== COMMA) throw new StowageError('invalid_json', `expected "," or "]" after element ${index} of ${what} (byte ${at})`)
+    if (bytes[at] !== COMMA)
+      throw new StowageError('invalid_json', `expected "," or "]" after element ${index} of ${what} (byte ${at})`)
     at = skipSpace(bytes, at + 1)
     if (index % STRETCH_STRINGS === 0) await breather.due()
   }
@@ -48,7 +53,8 @@ export function skipSpace(bytes: Uint8Array, from: number): number {
 }
 
 function readString(bytes: Uint8Array, from: number, sink: StringSink, what: string): number {
-  if (bytes[from] !== QUOTE) throw new StowageError('invalid_request', `${what} is not a string (byte ${from}); every element must be one`)
+  if (bytes[from] !== QUOTE)
+    throw new StowageError('invalid_request', `${what} is not a string (byte ${from}); every element must be one`)
   const start = from + 1
   let end = start
   let escaped = false
@@ -78,6 +84,7 @@ function decodedString(bytes: Uint8Array, start: number, end: number, what: stri
   } catch (cause) {
     throw new StowageError('invalid_json', `${what} holds an escape that JSON does not have (byte ${start})`, { cause })
   }
-  if (decoded === undefined) throw new StowageError('invalid_id', `${what} holds a lone surrogate; it must be well-formed Unicode`)
+  if (decoded === undefined)
+    throw new StowageError('invalid_id', `${what} holds a lone surrogate; it must be well-formed Unicode`)
   return decoded
 }

@@ -20,7 +20,11 @@ for (const [letter, meaning] of ['""', '\\\\', '//', 'b\b', 'f\f', 'n\n', 'r\r',
  * bytes: a view of `bytes`. A string of megabytes that holds a JSON array has an escape for each quote, and becomes no JavaScript string.
  * Throws `invalid_json` for a lone surrogate, `invalid_request` for a broken percent escape.
  */
-export async function unescapeInPlace(bytes: Uint8Array, kind: 'json' | 'form', breather: Breather): Promise<Uint8Array> {
+export async function unescapeInPlace(
+  bytes: Uint8Array,
+  kind: 'json' | 'form',
+  breather: Breather,
+): Promise<Uint8Array> {
   const cursor: Cursor = { bytes, from: 0, to: 0 }
   const stretch = kind === 'json' ? unescapeJson : unescapeForm
   while (cursor.from < bytes.length) {
@@ -65,7 +69,8 @@ function unescapeForm(cursor: Cursor, until: number): void {
     const byte = bytes[from++]
     if (byte === PERCENT) {
       const decoded = hexDigit(bytes[from]) * 16 + hexDigit(bytes[from + 1])
-      if (Number.isNaN(decoded)) throw new StowageError('invalid_request', 'the form holds a "%" that two hex digits do not follow')
+      if (Number.isNaN(decoded))
+        throw new StowageError('invalid_request', 'the form holds a "%" that two hex digits do not follow')
       bytes[to++] = decoded
       from += 2
     } else {
@@ -106,7 +111,9 @@ function writeUtf8(bytes: Uint8Array, at: number, codePoint: number): number {
 }
 
 function hex4(bytes: Uint8Array, at: number): number {
-  return hexDigit(bytes[at]) * 4096 + hexDigit(bytes[at + 1]) * 256 + hexDigit(bytes[at + 2]) * 16 + hexDigit(bytes[at + 3])
+  return (
+    hexDigit(bytes[at]) * 4096 + hexDigit(bytes[at + 1]) * 256 + hexDigit(bytes[at + 2]) * 16 + hexDigit(bytes[at + 3])
+  )
 }
 
 /** NaN for what is no hex digit, the end of the bytes included. */

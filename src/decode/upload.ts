@@ -34,7 +34,11 @@ interface Request {
  * `part_header_too_large`, `invalid_gzip`, `inflated_too_large`, `invalid_json`, `invalid_object`, `nesting_too_deep`, `object_too_large`,
  * `too_many_objects`, and `invalid_request` where content and headers disagree. Returning early returns the body's iterator.
  */
-export async function* decodeUpload(source: UploadSource, limits: Limits, options: DecodeOptions): AsyncGenerator<readonly Element[]> {
+export async function* decodeUpload(
+  source: UploadSource,
+  limits: Limits,
+  options: DecodeOptions,
+): AsyncGenerator<readonly Element[]> {
   const request: Request = { limits, breather: new Breather(), tally: { inflatedBytes: 0, objects: 0 } }
   const read = acceptedReader(source, request)
   const body = readWire(source, {
@@ -93,12 +97,22 @@ export function isDeltaUpload({ contentType }: Pick<UploadSource, 'contentType'>
   return parseHeaderValue(contentType)?.value === DELTA_MEDIA_TYPE
 }
 
-async function* readContent(bytes: AsyncIterable<Uint8Array>, origin: Origin, request: Request): AsyncGenerator<readonly Element[]> {
+async function* readContent(
+  bytes: AsyncIterable<Uint8Array>,
+  origin: Origin,
+  request: Request,
+): AsyncGenerator<readonly Element[]> {
   const { limits, tally, breather } = request
   const content = await sniff(bytes, GZIP_MAGIC_BYTES)
   try {
     const gzip = isGzip(content.opening, origin.promised, origin.what)
-    const inflate = { tally, code: 'inflated_too_large', bytesMax: limits.inflatedBytesMax, what: origin.what, breather } as const
+    const inflate = {
+      tally,
+      code: 'inflated_too_large',
+      bytesMax: limits.inflatedBytesMax,
+      what: origin.what,
+      breather,
+    } as const
     const splitter = new ElementSplitter({ part: origin.part, limits, tally, takesArrays: origin.takesArrays })
     for await (const text of gzip ? gunzip(content.whole, inflate) : content.whole) {
       const elements = splitter.push(text)

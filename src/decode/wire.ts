@@ -28,7 +28,8 @@ export interface WireOptions {
  */
 export async function* readWire(source: UploadSource, options: WireOptions): AsyncGenerator<Uint8Array> {
   const { bytesMax, signal, breather } = options
-  if ((source.contentLength ?? 0) > bytesMax) throw tooLarge(options.code, `the request's body (${source.contentLength} bytes)`, bytesMax)
+  if ((source.contentLength ?? 0) > bytesMax)
+    throw tooLarge(options.code, `the request's body (${source.contentLength} bytes)`, bytesMax)
   const iterator = source.body[Symbol.asyncIterator]()
   let received = 0
   let ended = false
@@ -41,7 +42,8 @@ export async function* readWire(source: UploadSource, options: WireOptions): Asy
       }
       received += step.value.length
       if (received > bytesMax) throw tooLarge(options.code, "the request's body", bytesMax)
-      for (let at = 0; at < step.value.length; at += CHUNK_BYTES_MAX) yield step.value.subarray(at, at + CHUNK_BYTES_MAX)
+      for (let at = 0; at < step.value.length; at += CHUNK_BYTES_MAX)
+        yield step.value.subarray(at, at + CHUNK_BYTES_MAX)
       await breather.due()
     }
   } finally {
@@ -50,7 +52,10 @@ export async function* readWire(source: UploadSource, options: WireOptions): Asy
 }
 
 /** A body whose client is gone may never settle, so the signal wins over it. */
-function nextUnlessAborted(iterator: AsyncIterator<Uint8Array>, signal: AbortSignal): Promise<IteratorResult<Uint8Array>> {
+function nextUnlessAborted(
+  iterator: AsyncIterator<Uint8Array>,
+  signal: AbortSignal,
+): Promise<IteratorResult<Uint8Array>> {
   return new Promise((resolve, reject) => {
     const onAbort = (): void => reject(aborted(signal.reason))
     if (signal.aborted) return onAbort()

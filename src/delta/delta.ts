@@ -40,14 +40,29 @@ const encoder = new TextEncoder()
 
 /** Throws `DeltaFault` (`malformed`). */
 export function parseDelta(json: string): Delta {
-  if (json.length > DELTA_CHARACTERS_MAX) throw new DeltaFault('malformed', `a delta may have ${DELTA_CHARACTERS_MAX} characters, and this one has ${json.length}`)
+  if (json.length > DELTA_CHARACTERS_MAX)
+    throw new DeltaFault(
+      'malformed',
+      `a delta may have ${DELTA_CHARACTERS_MAX} characters, and this one has ${json.length}`,
+    )
   const [baseId, crc, ...steps] = parsedArray(json)
-  if (typeof baseId !== 'string') throw new DeltaFault('malformed', 'the first element of a delta must be a string, the id of its base')
-  if (!isCount(crc) || crc > 0xffffffff) throw new DeltaFault('malformed', 'the second element of a delta must be a number, the CRC-32 of the object')
-  if (steps.length % STEP !== 0) throw new DeltaFault('malformed', 'after its base and its CRC-32 a delta has elements in threes: skip, copy and insert')
+  if (typeof baseId !== 'string')
+    throw new DeltaFault('malformed', 'the first element of a delta must be a string, the id of its base')
+  if (!isCount(crc) || crc > 0xffffffff)
+    throw new DeltaFault('malformed', 'the second element of a delta must be a number, the CRC-32 of the object')
+  if (steps.length % STEP !== 0)
+    throw new DeltaFault(
+      'malformed',
+      'after its base and its CRC-32 a delta has elements in threes: skip, copy and insert',
+    )
   for (const [at, step] of steps.entries()) {
-    const isRight = at % STEP === 0 ? Number.isSafeInteger(step) : at % STEP === 1 ? isCount(step) : typeof step === 'string'
-    if (!isRight) throw new DeltaFault('malformed', `element ${at + HEAD} of a delta must be ${['a whole number', 'a whole number of 0 or more', 'a string'][at % STEP]}`)
+    const isRight =
+      at % STEP === 0 ? Number.isSafeInteger(step) : at % STEP === 1 ? isCount(step) : typeof step === 'string'
+    if (!isRight)
+      throw new DeltaFault(
+        'malformed',
+        `element ${at + HEAD} of a delta must be ${['a whole number', 'a whole number of 0 or more', 'a string'][at % STEP]}`,
+      )
   }
   return { baseId, crc32: crc, steps: steps as (number | string)[] }
 }
@@ -56,7 +71,12 @@ export function parseDelta(json: string): Delta {
  * The text of the object, in UTF-8. Throws `DeltaFault`; also when the text would have more than `bytesMax` bytes, before it is made. `checksum` is for
  * those who have a faster CRC-32.
  */
-export function applyDelta({ crc32: expected, steps }: Delta, base: Uint8Array, bytesMax: number, checksum: (bytes: Uint8Array) => number = crc32): Uint8Array<ArrayBuffer> {
+export function applyDelta(
+  { crc32: expected, steps }: Delta,
+  base: Uint8Array,
+  bytesMax: number,
+  checksum: (bytes: Uint8Array) => number = crc32,
+): Uint8Array<ArrayBuffer> {
   const text = new Uint8Array(lengthOf(steps, base.length, bytesMax))
   let at = 0
   let cursor = 0
@@ -68,7 +88,8 @@ export function applyDelta({ crc32: expected, steps }: Delta, base: Uint8Array, 
     cursor = end
     at += encoder.encodeInto(steps[step + 2] as string, text.subarray(at)).written
   }
-  if (checksum(text) !== expected) throw new DeltaFault('base', 'what a delta makes of its base does not have the CRC-32 that it should')
+  if (checksum(text) !== expected)
+    throw new DeltaFault('base', 'what a delta makes of its base does not have the CRC-32 that it should')
   return text
 }
 
@@ -79,7 +100,8 @@ function lengthOf(steps: readonly (number | string)[], baseBytes: number, bytesM
   for (let step = 0; step < steps.length; step += STEP) {
     cursor += steps[step] as number
     const end = cursor + (steps[step + 1] as number)
-    if (cursor < 0 || end > baseBytes) throw new DeltaFault('base', `a delta copies bytes ${cursor} to ${end} of a base that has ${baseBytes}`)
+    if (cursor < 0 || end > baseBytes)
+      throw new DeltaFault('base', `a delta copies bytes ${cursor} to ${end} of a base that has ${baseBytes}`)
     bytes += end - cursor + bytesOf(steps[step + 2] as string)
     if (bytes > bytesMax) throw new DeltaFault('size', `a delta leads to more than ${bytesMax} bytes`)
     cursor = end
@@ -96,7 +118,10 @@ function parsedArray(json: string): readonly unknown[] {
   try {
     value = JSON.parse(json)
   } catch (cause) {
-    throw new DeltaFault('malformed', `a delta must be a JSON array: ${cause instanceof Error ? cause.message : String(cause)}`)
+    throw new DeltaFault(
+      'malformed',
+      `a delta must be a JSON array: ${cause instanceof Error ? cause.message : String(cause)}`,
+    )
   }
   if (Array.isArray(value)) return value as readonly unknown[]
   throw new DeltaFault('malformed', 'a delta must be a JSON array')

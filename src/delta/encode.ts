@@ -57,7 +57,7 @@ export class DeltaEncoder {
     }
     if (this.#indexed <= base.length - BLOCK_BYTES) return false
     const last = this.#text.length - BLOCK_BYTES
-    for (const end = Math.min(last + 1, this.#at + bytes); this.#at < end && this.#isWorthwhile(); ) this.#search()
+    for (const end = Math.min(last + 1, this.#at + bytes); this.#at < end && this.#isWorthwhile();) this.#search()
     return this.#at > last || !this.#isWorthwhile()
   }
 
@@ -99,7 +99,12 @@ export class DeltaEncoder {
     const base = this.#base
     const text = this.#text
     let start = inText
-    while (start > this.#written && inBase + start - inText > 0 && base[inBase + start - inText - 1] === text[start - 1]) start--
+    while (
+      start > this.#written &&
+      inBase + start - inText > 0 &&
+      base[inBase + start - inText - 1] === text[start - 1]
+    )
+      start--
     let end = inText + BLOCK_BYTES
     while (end < text.length && inBase + end - inText < base.length && base[inBase + end - inText] === text[end]) end++
     while (start < end && isContinuation(text[start])) start++
@@ -122,7 +127,8 @@ export class DeltaEncoder {
   #hashAt(at: number): number {
     const text = this.#text
     const end = at + BLOCK_BYTES
-    if (this.#hashedEnd === end - 1 && at > 0) this.#hash = (Math.imul(this.#hash, FACTOR) + text[end - 1] - Math.imul(text[at - 1], LEAVING)) | 0
+    if (this.#hashedEnd === end - 1 && at > 0)
+      this.#hash = (Math.imul(this.#hash, FACTOR) + text[end - 1] - Math.imul(text[at - 1], LEAVING)) | 0
     else this.#hash = rollingHash(text, at)
     this.#hashedEnd = end
     return spread(this.#hash)

@@ -20,7 +20,12 @@ const WAITING_BYTES_MAX = 1_048_576
  */
 export async function* deflateFragments(
   batches: AsyncIterable<readonly Fragment[]>,
-  options: { readonly pool: DeflatePool; readonly signal: AbortSignal; readonly pacer?: Pacer; readonly roomBytes?: () => number },
+  options: {
+    readonly pool: DeflatePool
+    readonly signal: AbortSignal
+    readonly pacer?: Pacer
+    readonly roomBytes?: () => number
+  },
 ): AsyncGenerator<readonly DeflatedFragment[]> {
   const { pool, signal, pacer, roomBytes = (): number => Infinity } = options
   const line = new FragmentLine(pool, roomBytes)
@@ -40,7 +45,9 @@ export async function* deflateFragments(
 function* piecesOf(batch: readonly Fragment[]): Generator<Fragment> {
   for (const fragment of batch) {
     if ('deflated' in fragment) yield fragment
-    else for (let at = 0; at < fragment.lines.length; at += SEGMENT_BYTES) yield { lines: fragment.lines.subarray(at, at + SEGMENT_BYTES) }
+    else
+      for (let at = 0; at < fragment.lines.length; at += SEGMENT_BYTES)
+        yield { lines: fragment.lines.subarray(at, at + SEGMENT_BYTES) }
   }
 }
 
@@ -66,7 +73,10 @@ class FragmentLine {
   get isFull(): boolean {
     const roomBytes = this.#roomBytes()
     const segments = Math.max(1, Math.min(2 * this.#pool.concurrency, Math.floor(roomBytes / SEGMENT_BYTES)))
-    return this.#compressing >= segments || (this.#compressing > 0 && this.#waitingBytes >= Math.min(WAITING_BYTES_MAX, roomBytes))
+    return (
+      this.#compressing >= segments ||
+      (this.#compressing > 0 && this.#waitingBytes >= Math.min(WAITING_BYTES_MAX, roomBytes))
+    )
   }
 
   /** Lines of a segment at most; compressing starts when a segment is complete, or something that is not lines follows. */
@@ -127,7 +137,9 @@ class FragmentLine {
   }
 }
 
-async function settled(fragments: readonly (DeflatedFragment | Promise<DeflatedFragment>)[]): Promise<readonly DeflatedFragment[]> {
+async function settled(
+  fragments: readonly (DeflatedFragment | Promise<DeflatedFragment>)[],
+): Promise<readonly DeflatedFragment[]> {
   const all: DeflatedFragment[] = []
   for (const fragment of fragments) all.push(fragment instanceof Promise ? await fragment : fragment)
   return all

@@ -68,14 +68,22 @@ export function emit(selection: Selection, options: EmitOptions, context: EmitCo
   if (options.start !== undefined || options.end !== undefined) {
     throw new StowageError('not_supported', 'a part of an answer can be sent only where its length is known')
   }
-  return pulled(context, (compressor) => whole(selection, options, { signal: context.signal, compressor, roomBytes: roomOf(selection) }))
+  return pulled(context, (compressor) =>
+    whole(selection, options, { signal: context.signal, compressor, roomBytes: roomOf(selection) }),
+  )
 }
 
 /** Nothing is made before the first pull, nor after an abort. */
-async function* pulled(context: EmitContext, make: (compressor: DeflatePool) => AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+async function* pulled(
+  context: EmitContext,
+  make: (compressor: DeflatePool) => AsyncIterable<Uint8Array>,
+): AsyncGenerator<Uint8Array> {
   const { signal } = context
   signal.throwIfAborted()
-  const own = context.compressor === undefined ? new DeflatePool({ level: LEVEL, concurrency: availableParallelism() }) : undefined
+  const own =
+    context.compressor === undefined
+      ? new DeflatePool({ level: LEVEL, concurrency: availableParallelism() })
+      : undefined
   try {
     for await (const bytes of make(context.compressor ?? (own as DeflatePool))) {
       signal.throwIfAborted()
@@ -87,13 +95,19 @@ async function* pulled(context: EmitContext, make: (compressor: DeflatePool) => 
 }
 
 /** A planned answer, or a part of one. */
-function sliced(selection: Selection, options: EmitOptions, part: Part, context: SelectionReadOptions): AsyncIterable<Uint8Array> {
+function sliced(
+  selection: Selection,
+  options: EmitOptions,
+  part: Part,
+  context: SelectionReadOptions,
+): AsyncIterable<Uint8Array> {
   const { start, end, length } = part
   const { format, coding } = options
   const plan = selection.plan as PlannedSelection
   const read = { signal: context.signal }
   if (start === end) return none()
-  if (coding === 'gzip') return sliceBytes(plannedGzip(plan, start, end, { ...read, roomBytes: roomOf(selection) }), 0, end - start)
+  if (coding === 'gzip')
+    return sliceBytes(plannedGzip(plan, start, end, { ...read, roomBytes: roomOf(selection) }), 0, end - start)
   // The bracket at the end belongs to no object.
   if (format === 'json' && start === length - 1) return jsonArray(none(), { first: false })
   const { skip, lines } = start === 0 ? { skip: 0, lines: selection.lines(read) } : plan.linesFrom(format, start, read)
@@ -111,14 +125,22 @@ function whole(selection: Selection, options: EmitOptions, context: GzipOptions)
 }
 
 /** Text that is kept alive by heartbeats. */
-async function* kept(selection: Selection, options: EmitOptions, heartbeat: Heartbeat, context: GzipOptions): AsyncGenerator<Uint8Array> {
+async function* kept(
+  selection: Selection,
+  options: EmitOptions,
+  heartbeat: Heartbeat,
+  context: GzipOptions,
+): AsyncGenerator<Uint8Array> {
   const { line } = heartbeat
   const pacer = new Pacer(heartbeat.intervalMs)
   const stop = new AbortController()
   const read = { signal: AbortSignal.any([context.signal, stop.signal]) }
   if (options.coding === 'gzip') {
     const beat = [{ deflated: storedBlock(line), rawBytes: line.length, crc32: crc32(line) }]
-    yield* gzipFromFragments(withBeats(textFragments(selection, options, read), beat, pacer, stop), { ...context, pacer })
+    yield* gzipFromFragments(withBeats(textFragments(selection, options, read), beat, pacer, stop), {
+      ...context,
+      pacer,
+    })
     return
   }
   for await (const lines of withBeats(textLines(selection, options, read), line, pacer, stop)) {
@@ -135,7 +157,11 @@ function textLines(selection: Selection, { mask }: EmitOptions, read: SelectionR
   return mask === undefined ? selection.lines(read) : maskLines(selection.lines(read), mask)
 }
 
-function textFragments(selection: Selection, options: EmitOptions, read: SelectionReadOptions): AsyncIterable<readonly Fragment[]> {
+function textFragments(
+  selection: Selection,
+  options: EmitOptions,
+  read: SelectionReadOptions,
+): AsyncIterable<readonly Fragment[]> {
   return options.mask === undefined ? selection.fragments(read) : uncompressed(textLines(selection, options, read))
 }
 
@@ -147,11 +173,15 @@ async function* none(): AsyncGenerator<Uint8Array> {}
 
 function checkRange(start: number, end: number, length: number): void {
   if (Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start <= end && end <= length) return
-  throw new StowageError('range_not_satisfiable', `bytes ${start} to ${end} are not inside the answer, which has ${length} bytes`)
+  throw new StowageError(
+    'range_not_satisfiable',
+    `bytes ${start} to ${end} are not inside the answer, which has ${length} bytes`,
+  )
 }
 
 function checkHeartbeat({ intervalMs, line }: Heartbeat): void {
-  if (!(intervalMs > 0)) throw new RangeError(`heartbeat.intervalMs is ${intervalMs}; it must be a positive number of milliseconds`)
+  if (!(intervalMs > 0))
+    throw new RangeError(`heartbeat.intervalMs is ${intervalMs}; it must be a positive number of milliseconds`)
   if (line.length <= HEARTBEAT_BYTES_MAX) return
   throw new RangeError(`heartbeat.line has ${line.length} bytes; it must have ${HEARTBEAT_BYTES_MAX} at most`)
 }

@@ -23,7 +23,11 @@ export class Gatherer {
   }
 
   add(piece: Uint8Array): void {
-    if (piece.buffer !== this.#memory || piece.byteOffset !== this.#runEnd || piece.byteOffset - this.#runStart >= RUN_BYTES_MAX) {
+    if (
+      piece.buffer !== this.#memory ||
+      piece.byteOffset !== this.#runEnd ||
+      piece.byteOffset - this.#runStart >= RUN_BYTES_MAX
+    ) {
       this.#endRun()
       this.#memory = piece.buffer
       this.#runStart = piece.byteOffset

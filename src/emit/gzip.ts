@@ -33,7 +33,10 @@ export interface GzipOptions extends SelectionReadOptions {
 }
 
 /** One gzip stream (RFC 1952) spliced from fragments, in large buffers. The CRC-32 of the whole is combined from those of the fragments. */
-export async function* gzipFromFragments(fragments: AsyncIterable<readonly Fragment[]>, options: GzipOptions): AsyncGenerator<Uint8Array> {
+export async function* gzipFromFragments(
+  fragments: AsyncIterable<readonly Fragment[]>,
+  options: GzipOptions,
+): AsyncGenerator<Uint8Array> {
   const { compressor: pool, signal, pacer, roomBytes } = options
   const gatherer = new Gatherer(roomBytes)
   let checksum = 0
@@ -65,7 +68,12 @@ export function storedBlock(lines: Uint8Array): Uint8Array {
 }
 
 /** Bytes `start` up to, not including, `end` of the gzip stream of a plan's lines: stored bytes, nothing is computed. */
-export async function* plannedGzip(plan: PlannedSelection, start: number, end: number, read: SelectionReadOptions & Pick<GzipOptions, 'roomBytes'>): AsyncGenerator<Uint8Array> {
+export async function* plannedGzip(
+  plan: PlannedSelection,
+  start: number,
+  end: number,
+  read: SelectionReadOptions & Pick<GzipOptions, 'roomBytes'>,
+): AsyncGenerator<Uint8Array> {
   const gatherer = new Gatherer(read.roomBytes)
   const storedEnd = HEADER.length + plan.storedBytes
   gatherer.add(HEADER.subarray(start, end))
@@ -76,6 +84,7 @@ export async function* plannedGzip(plan: PlannedSelection, start: number, end: n
       yield* gatherer.take()
     }
   }
-  if (end > storedEnd) gatherer.add(gzipEnd(plan.crc32, plan.rawBytes).subarray(Math.max(0, start - storedEnd), end - storedEnd))
+  if (end > storedEnd)
+    gatherer.add(gzipEnd(plan.crc32, plan.rawBytes).subarray(Math.max(0, start - storedEnd), end - storedEnd))
   yield* gatherer.takeAll()
 }

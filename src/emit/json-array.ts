@@ -12,7 +12,10 @@ const EMPTY_ARRAY = Uint8Array.of(OPEN, 0x5d)
  * with one separator before it, `[` for the first and `,` for the others; `]` ends the array. With `first: false` the array is continued: its
  * first object has a comma. Throws `corrupt_data` for what is not such lines.
  */
-export async function* jsonArray(lines: AsyncIterable<Uint8Array>, options: { readonly first: boolean }): AsyncGenerator<Uint8Array> {
+export async function* jsonArray(
+  lines: AsyncIterable<Uint8Array>,
+  options: { readonly first: boolean },
+): AsyncGenerator<Uint8Array> {
   let isFirst = options.first
   for await (const buffer of lines) {
     if (buffer.length === 0) continue
@@ -29,10 +32,11 @@ export async function* jsonArray(lines: AsyncIterable<Uint8Array>, options: { re
 function jsonElements(lines: Uint8Array, isFirst: boolean): Uint8Array {
   const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength)
   let to = 0
-  for (let at = 0; at < bytes.length; ) {
+  for (let at = 0; at < bytes.length;) {
     const tab = bytes.indexOf(TAB, at)
     const end = bytes.indexOf(LF, at)
-    if (tab === -1 || end < tab) throw new StowageError('corrupt_data', 'a stored line is not an id, a tab, a JSON text and a line feed')
+    if (tab === -1 || end < tab)
+      throw new StowageError('corrupt_data', 'a stored line is not an id, a tab, a JSON text and a line feed')
     bytes[tab] = COMMA
     bytes.copyWithin(to, tab, end)
     to += end - tab

@@ -30,7 +30,7 @@ export class Account {
   #isComplete = false
   #isOver = false
   #stored: PutResult | undefined
-  #sent: Pick<Selection, 'objects' | 'missing'> & { readonly isPlanned: boolean } | undefined
+  #sent: (Pick<Selection, 'objects' | 'missing'> & { readonly isPlanned: boolean }) | undefined
   #counted: keyof InFlight | undefined
 
   constructor(options: AccountOptions) {
@@ -72,7 +72,10 @@ export class Account {
   }
 
   /** The body of the answer, as it is sent. */
-  sending(body: Uint8Array | AsyncIterable<Uint8Array> | undefined, isBodiless: boolean): Uint8Array | AsyncIterable<Uint8Array> | undefined {
+  sending(
+    body: Uint8Array | AsyncIterable<Uint8Array> | undefined,
+    isBodiless: boolean,
+  ): Uint8Array | AsyncIterable<Uint8Array> | undefined {
     if (body !== undefined && !(body instanceof Uint8Array) && !isBodiless) return this.counting(body)
     if (body instanceof Uint8Array && !isBodiless) this.#bytesSent += body.length
     this.#isComplete = true
@@ -104,7 +107,10 @@ export class Account {
 
   get #facts(): { readonly requestId?: string; readonly projectId?: string } {
     const requestId = this.#options.request?.requestId
-    return { ...(requestId === undefined ? {} : { requestId }), ...(this.#projectId === undefined ? {} : { projectId: this.#projectId }) }
+    return {
+      ...(requestId === undefined ? {} : { requestId }),
+      ...(this.#projectId === undefined ? {} : { projectId: this.#projectId }),
+    }
   }
 
   #count(kind: keyof InFlight): void {
@@ -128,7 +134,12 @@ export class Account {
     const isSent = this.#options.request === undefined || this.#status === 200 || this.#status === 206
     if (sent === undefined || !isSent) return
     this.#options.teller.tell('download', () => ({
-      ...this.#facts, projectId: this.#projectId ?? '', ...sent, isComplete: this.#isComplete, bytes: this.#bytesSent, durationMs,
+      ...this.#facts,
+      projectId: this.#projectId ?? '',
+      ...sent,
+      isComplete: this.#isComplete,
+      bytes: this.#bytesSent,
+      durationMs,
     }))
   }
 
@@ -136,9 +147,16 @@ export class Account {
     const { request, teller } = this.#options
     if (request === undefined) return
     teller.tell('request', () => ({
-      ...request, ...this.#facts, requestId: request.requestId,
-      ...(this.#route === undefined ? {} : { route: this.#route }), status: this.#status, ...(this.#code === undefined ? {} : { code: this.#code }),
-      bytesReceived: this.#bytesReceived, bytesSent: this.#bytesSent, isComplete: this.#isComplete, durationMs,
+      ...request,
+      ...this.#facts,
+      requestId: request.requestId,
+      ...(this.#route === undefined ? {} : { route: this.#route }),
+      status: this.#status,
+      ...(this.#code === undefined ? {} : { code: this.#code }),
+      bytesReceived: this.#bytesReceived,
+      bytesSent: this.#bytesSent,
+      isComplete: this.#isComplete,
+      durationMs,
     }))
   }
 }

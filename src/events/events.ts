@@ -87,7 +87,14 @@ export interface FindingEvent extends EventFacts {
 }
 
 /** What happens in a service, told apart by `type`. Facts only: never tokens, never the text of objects. */
-export type ServiceEvent = UploadEvent | DownloadEvent | RequestEvent | FailureEvent | LimitEvent | DifferingEvent | FindingEvent
+export type ServiceEvent =
+  | UploadEvent
+  | DownloadEvent
+  | RequestEvent
+  | FailureEvent
+  | LimitEvent
+  | DifferingEvent
+  | FindingEvent
 
 /** The channels of `node:diagnostics_channel`, by the type of the event that is published on each. All services of the process publish on the same. */
 export const EVENT_CHANNELS: { readonly [T in ServiceEvent['type']]: `stowage:${T}` } = {

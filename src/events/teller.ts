@@ -23,13 +23,16 @@ export class EventTeller {
   readonly service: string
   readonly #logger: Logger | undefined
   readonly #listeners = new Set<ServiceListener>()
-  readonly #channels: Channels = Object.fromEntries(Object.entries(EVENT_CHANNELS).map(([type, name]) => [type, channel(name)])) as unknown as Channels
+  readonly #channels: Channels = Object.fromEntries(
+    Object.entries(EVENT_CHANNELS).map(([type, name]) => [type, channel(name)]),
+  ) as unknown as Channels
 
   constructor({ service, onEvent, logger, requestLog }: TellerOptions) {
     this.service = service
     this.#logger = logger
     if (onEvent !== undefined) this.#listeners.add(onEvent)
-    if (logger !== undefined && requestLog !== undefined) this.#listeners.add((event) => logRequest(logger, requestLog, event))
+    if (logger !== undefined && requestLog !== undefined)
+      this.#listeners.add((event) => logRequest(logger, requestLog, event))
   }
 
   /** The function that it returns takes the subscription back. */
@@ -45,7 +48,10 @@ export class EventTeller {
   }
 
   /** `make` is not called when nobody listens. What a listener throws harms nobody else. */
-  tell<T extends ServiceEvent['type']>(type: T, make: () => Omit<Told<Extract<ServiceEvent, { readonly type: T }>>, 'type'>): void {
+  tell<T extends ServiceEvent['type']>(
+    type: T,
+    make: () => Omit<Told<Extract<ServiceEvent, { readonly type: T }>>, 'type'>,
+  ): void {
     if (!this.isHeard(type)) return
     const event = Object.freeze({ type, service: this.service, ...make() }) as unknown as ServiceEvent
     for (const listener of this.#listeners) this.#hear(listener, event)
@@ -63,7 +69,8 @@ export class EventTeller {
   }
 
   #hear(listener: ServiceListener, event: ServiceEvent): void {
-    const failed = (thrown: unknown): void => this.#logger?.error({ err: thrown, requestId: event.requestId }, `a listener of ${event.type} events threw`)
+    const failed = (thrown: unknown): void =>
+      this.#logger?.error({ err: thrown, requestId: event.requestId }, `a listener of ${event.type} events threw`)
     try {
       const heard: unknown = listener(event)
       if (heard instanceof Promise) heard.catch(failed)

@@ -12,7 +12,9 @@ const RANGE = /^bytes\s*=\s*(\d{0,15})\s*-\s*(\d{0,15})$/i
 export function checkIfMatch(headers: Headers, etag: string): void {
   const wanted = headers.get('if-match')
   if (wanted === null || matches(wanted, etag, false)) return
-  throw new StowageError('precondition_failed', 'If-Match names another version than the one that is there', { headers: { ETag: etag } })
+  throw new StowageError('precondition_failed', 'If-Match names another version than the one that is there', {
+    headers: { ETag: etag },
+  })
 }
 
 /** `If-None-Match` (RFC 9110 section 13.1.2): whether the client has this version already. */

@@ -48,7 +48,10 @@ export class HttpCore<H> {
   }
 
   /** The answer of a resource. Rejects only with `handOver`, and then with a `StowageError`. */
-  answer(arrival: Arrival<H>, call: { readonly resource: Resource<H>; readonly params: () => PathParams; readonly handOver: boolean }): Promise<Answer> {
+  answer(
+    arrival: Arrival<H>,
+    call: { readonly resource: Resource<H>; readonly params: () => PathParams; readonly handOver: boolean },
+  ): Promise<Answer> {
     const { resource, params, handOver } = call
     return this.#guarded(arrival, handOver, async (account) => {
       if (arrival.method === 'OPTIONS') return this.#optionsAnswer(arrival, allowOf(resource))
@@ -65,7 +68,9 @@ export class HttpCore<H> {
 
   /** The answer to a path that no route has. */
   unmatched(arrival: Arrival<H>, handOver: boolean): Promise<Answer> {
-    return this.#guarded(arrival, handOver, () => Promise.reject(new StowageError('route_not_found', 'there is nothing at this path')))
+    return this.#guarded(arrival, handOver, () =>
+      Promise.reject(new StowageError('route_not_found', 'there is nothing at this path')),
+    )
   }
 
   /** Tells the host about an error, also when it came too late to be answered. That a client went away is no failure. */
@@ -102,14 +107,18 @@ export class HttpCore<H> {
     try {
       await this.#options.ready()
     } catch (cause) {
-      throw cause instanceof StowageError ? cause : new StowageError('storage_unavailable', 'the storage could not be opened', { cause })
+      throw cause instanceof StowageError
+        ? cause
+        : new StowageError('storage_unavailable', 'the storage could not be opened', { cause })
     }
   }
 
   #commonHeaders(arrival: Arrival<H>, vary: string | undefined): Record<string, string> {
     const common = { 'X-Request-Id': arrival.requestId, 'X-Content-Type-Options': 'nosniff' }
     const { cors } = this.#options
-    return cors === undefined ? common : { ...common, ...corsHeaders(cors, allowedOrigin(cors, arrival.headers.get('origin')), vary) }
+    return cors === undefined
+      ? common
+      : { ...common, ...corsHeaders(cors, allowedOrigin(cors, arrival.headers.get('origin')), vary) }
   }
 
   #optionsAnswer(arrival: Arrival<H>, allow: string): Answer {

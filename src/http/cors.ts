@@ -1,4 +1,3 @@
-
 /** Who may ask from a browser page of another origin (https://fetch.spec.whatwg.org, section 3.3). */
 export interface CorsOptions {
   /** `'*'`, a list of origins such as `https://viewer.example`, or a function that says whether an origin may. */
@@ -17,16 +16,27 @@ export interface CorsPolicy {
 }
 
 const EXPOSED = [
-  'ETag', 'Content-Length', 'Content-Range', 'Accept-Ranges', 'Content-Disposition', 'Retry-After', 'X-Request-Id',
-  'Stowage-Objects', 'Stowage-Missing-Objects', 'Stowage-Closure', 'Stowage-Have',
+  'ETag',
+  'Content-Length',
+  'Content-Range',
+  'Accept-Ranges',
+  'Content-Disposition',
+  'Retry-After',
+  'X-Request-Id',
+  'Stowage-Objects',
+  'Stowage-Missing-Objects',
+  'Stowage-Closure',
+  'Stowage-Have',
 ].join(', ')
 
 /** Throws `TypeError` for credentials with any origin, which browsers refuse, and for what no browser sends as an origin. */
 export function corsPolicy(options: CorsOptions): CorsPolicy {
   const { origins, credentials = false, maxAgeS = 600 } = options
-  if (origins === '*' && credentials) throw new TypeError("cors.credentials needs a list of origins; browsers refuse it with '*'")
+  if (origins === '*' && credentials)
+    throw new TypeError("cors.credentials needs a list of origins; browsers refuse it with '*'")
   if (Array.isArray(origins)) for (const origin of origins as readonly string[]) checkOrigin(origin)
-  const allows = typeof origins === 'function' ? origins : (origin: string) => origins === '*' || origins.includes(origin)
+  const allows =
+    typeof origins === 'function' ? origins : (origin: string) => origins === '*' || origins.includes(origin)
   return { allows, anyOrigin: origins === '*', credentials, maxAgeS }
 }
 
@@ -46,7 +56,11 @@ export function allowedOrigin(policy: CorsPolicy, origin: string | null): string
 }
 
 /** The headers of any answer. `vary` is what the answer varies by already. */
-export function corsHeaders(policy: CorsPolicy, origin: string | undefined, vary: string | undefined): Record<string, string> {
+export function corsHeaders(
+  policy: CorsPolicy,
+  origin: string | undefined,
+  vary: string | undefined,
+): Record<string, string> {
   if (policy.anyOrigin) return { 'Access-Control-Allow-Origin': '*', 'Access-Control-Expose-Headers': EXPOSED }
   const varyBoth = { Vary: vary === undefined ? 'Origin' : `${vary}, Origin` }
   if (origin === undefined) return varyBoth
@@ -60,7 +74,8 @@ export function corsHeaders(policy: CorsPolicy, origin: string | undefined, vary
 
 /** What a preflight request (https://fetch.spec.whatwg.org, section 3.3) gets beyond that; nothing for an origin that may not, and for plain OPTIONS. Any header may be sent: what a request means is decided by its token. */
 export function preflightHeaders(policy: CorsPolicy, allow: string, headers: Headers): Record<string, string> {
-  if (!headers.has('access-control-request-method') || allowedOrigin(policy, headers.get('origin')) === undefined) return {}
+  if (!headers.has('access-control-request-method') || allowedOrigin(policy, headers.get('origin')) === undefined)
+    return {}
   const asked = headers.get('access-control-request-headers')
   return {
     'Access-Control-Allow-Methods': allow,

@@ -12,9 +12,17 @@ const TOO_MANY_FILES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
 export function toStowageError(thrown: unknown): StowageError {
   if (thrown instanceof StowageError && thrown.code !== 'internal') return thrown
   const code = systemErrorCode(thrown)
-  if (DISK_FULL.has(code)) return new StowageError('storage_full', 'the storage is full; nothing of this request was stored', { cause: thrown })
-  if (TOO_MANY_FILES.has(code)) return new StowageError('overloaded', 'the server holds too many open files; try again a little later', { cause: thrown })
-  return thrown instanceof StowageError ? thrown : new StowageError('internal', 'the request failed inside the server', { cause: thrown })
+  if (DISK_FULL.has(code))
+    return new StowageError('storage_full', 'the storage is full; nothing of this request was stored', {
+      cause: thrown,
+    })
+  if (TOO_MANY_FILES.has(code))
+    return new StowageError('overloaded', 'the server holds too many open files; try again a little later', {
+      cause: thrown,
+    })
+  return thrown instanceof StowageError
+    ? thrown
+    : new StowageError('internal', 'the request failed inside the server', { cause: thrown })
 }
 
 /** The one shape of every error answer: `{"message", "statusCode", "code"}`. */
@@ -22,7 +30,12 @@ export function errorAnswer(error: StowageError): Answer {
   const retry: Record<string, string> = error.retryable ? { 'Retry-After': String(RETRY_AFTER_S) } : {}
   return {
     status: error.statusCode,
-    headers: { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store', ...retry, ...error.headers },
+    headers: {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Cache-Control': 'no-store',
+      ...retry,
+      ...error.headers,
+    },
     body: Buffer.from(JSON.stringify(error)),
   }
 }

@@ -17,11 +17,17 @@ export interface FetchOptions {
 export async function serveFetch<H>(
   core: HttpCore<H>,
   options: FetchOptions,
-  call: { readonly request: Request; readonly host: H; readonly resource?: Resource<H>; readonly params?: () => PathParams },
+  call: {
+    readonly request: Request
+    readonly host: H
+    readonly resource?: Resource<H>
+    readonly params?: () => PathParams
+  },
 ): Promise<Response> {
   const { request, resource, params } = call
   const flight = core.flights.begin()
-  const abort = (): void => flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
+  const abort = (): void =>
+    flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
   // A host that cancels the answer's body as well may come first: an error of the body would look to it like a failure.
   const onAbort = (): void => void setImmediate(abort)
   request.signal.addEventListener('abort', onAbort)
@@ -34,9 +40,17 @@ export async function serveFetch<H>(
     if (request.signal.aborted) abort()
     const arrival = fetchArrival(core, call, body, flight.signal)
     const handOver = core.handsOver
-    const answer = await (resource === undefined || params === undefined ? core.unmatched(arrival, handOver) : core.answer(arrival, { resource, params, handOver }))
+    const answer = await (resource === undefined || params === undefined
+      ? core.unmatched(arrival, handOver)
+      : core.answer(arrival, { resource, params, handOver }))
     if (answer.status >= 400) await body.takeRest()
-    return respond(answer, { flight, landed, bodiless: request.method === 'HEAD', failed: (thrown) => core.report(thrown, arrival), ...options })
+    return respond(answer, {
+      flight,
+      landed,
+      bodiless: request.method === 'HEAD',
+      failed: (thrown) => core.report(thrown, arrival),
+      ...options,
+    })
   } catch (thrown) {
     await body.takeRest().finally(landed)
     throw thrown
@@ -61,13 +75,26 @@ function respond(answer: Answer, responding: Responding): Response {
     responding.landed()
   }
   if (body !== undefined && !(body instanceof Uint8Array) && !responding.bodiless) {
-    return new Response(pulledStream(body, { ...responding, signal: responding.flight.signal, abort: (reason) => responding.flight.abort(reason), free }), init)
+    return new Response(
+      pulledStream(body, {
+        ...responding,
+        signal: responding.flight.signal,
+        abort: (reason) => responding.flight.abort(reason),
+        free,
+      }),
+      init,
+    )
   }
   free()
   return new Response(body instanceof Uint8Array && !responding.bodiless ? body : null, init)
 }
 
-function fetchArrival<H>(core: HttpCore<H>, call: { readonly request: Request; readonly host: H }, body: WebBody, signal: AbortSignal): Arrival<H> {
+function fetchArrival<H>(
+  core: HttpCore<H>,
+  call: { readonly request: Request; readonly host: H },
+  body: WebBody,
+  signal: AbortSignal,
+): Arrival<H> {
   const { request, host } = call
   const { path, query } = splitTarget(request.url)
   return {

@@ -40,7 +40,8 @@ export class Surface<H> implements Mountable<H> {
     this.#wire = wire
     this.node = (req, res, next) => void this.#serve({ req, res, ...(next === undefined ? {} : { next }) })
     this.serve = (call) => this.#serve(call)
-    this.fetch = (request, host) => serveFetch(core, wire, { request, host: host as H, ...matched(table.match(splitTarget(request.url).path)) })
+    this.fetch = (request, host) =>
+      serveFetch(core, wire, { request, host: host as H, ...matched(table.match(splitTarget(request.url).path)) })
   }
 
   get prefix(): string {
@@ -56,19 +57,27 @@ export class Surface<H> implements Mountable<H> {
     return serveNode(this.#core, this.#wire, { ...call, resource, params: () => params })
   }
 
-  fetchResource(resource: Resource<H>, call: { readonly request: Request; readonly host: H }, params: PathParams): Promise<Response> {
+  fetchResource(
+    resource: Resource<H>,
+    call: { readonly request: Request; readonly host: H },
+    params: PathParams,
+  ): Promise<Response> {
     return serveFetch(this.#core, this.#wire, { ...call, resource, params: () => params })
   }
 
   #serve(call: HostCall<H>): Promise<void> {
     const path = pathBelow(splitTarget(call.url ?? call.req.url ?? '/').path, call.mountPoint ?? 0)
     const match = path === undefined ? undefined : this.#table.match(path)
-    if (match !== undefined || call.next === undefined) return serveNode(this.#core, this.#wire, { ...call, ...matched(match) })
+    if (match !== undefined || call.next === undefined)
+      return serveNode(this.#core, this.#wire, { ...call, ...matched(match) })
     call.next()
     return Promise.resolve()
   }
 }
 
-function matched<H>(match: Match<H> | undefined): { readonly resource?: Resource<H>; readonly params?: () => PathParams } {
+function matched<H>(match: Match<H> | undefined): {
+  readonly resource?: Resource<H>
+  readonly params?: () => PathParams
+} {
   return match === undefined ? {} : { resource: match.resource, params: () => decodeParams(match) }
 }

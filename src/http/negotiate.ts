@@ -17,14 +17,22 @@ export function negotiateFormat(headers: Headers): Format {
   const accept = headers.get('accept')?.trim() ?? ''
   if (accept === '') return 'json'
   const [best] = new Negotiator({ headers: { accept } }).mediaTypes(Object.keys(FORMATS))
-  if (best === undefined) throw new StowageError('not_acceptable', 'Accept allows neither application/json nor text/plain; these two are what there is')
+  if (best === undefined)
+    throw new StowageError(
+      'not_acceptable',
+      'Accept allows neither application/json nor text/plain; these two are what there is',
+    )
   return FORMATS[best]
 }
 
 /** The coding that `Accept-Encoding` (RFC 9110 section 12.5.3) likes best; gzip in a tie, identity without the header. Throws `not_acceptable`. */
 export function negotiateCoding(headers: Headers): Coding {
   const [best] = accepted(headers).encodings(CODINGS, { preferred: ['gzip'] })
-  if (best === undefined) throw new StowageError('not_acceptable', 'Accept-Encoding allows neither gzip nor identity; these two are what there is')
+  if (best === undefined)
+    throw new StowageError(
+      'not_acceptable',
+      'Accept-Encoding allows neither gzip nor identity; these two are what there is',
+    )
   return best
 }
 
@@ -39,5 +47,7 @@ interface EncodingNegotiator {
 }
 
 function accepted(headers: Headers): EncodingNegotiator {
-  return new Negotiator({ headers: { 'accept-encoding': headers.get('accept-encoding') ?? '' } }) as unknown as EncodingNegotiator
+  return new Negotiator({
+    headers: { 'accept-encoding': headers.get('accept-encoding') ?? '' },
+  }) as unknown as EncodingNegotiator
 }

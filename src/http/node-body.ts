@@ -8,7 +8,12 @@ import { waitFor } from './progress.ts'
 export const AWAITS_CONTINUE: unique symbol = Symbol('stowage.awaitsContinue')
 
 /** What hosts and their parsers add: the target before a mount shortened it, the body as they parsed it, and the text or bytes that they parsed. */
-export type NodeRequest = IncomingMessage & { originalUrl?: string; body?: unknown; rawBody?: unknown; [AWAITS_CONTINUE]?: boolean }
+export type NodeRequest = IncomingMessage & {
+  originalUrl?: string
+  body?: unknown
+  rawBody?: unknown
+  [AWAITS_CONTINUE]?: boolean
+}
 
 export interface NodeBodyOptions {
   readonly signal: AbortSignal
@@ -36,7 +41,10 @@ export class NodeBody {
   /** Whether the client is still sending, or would like to. A client that waits for `100 Continue` has not begun. */
   get underWay(): boolean {
     const { headers, httpVersionMajor } = this.#req
-    const announced = httpVersionMajor > 1 || headers['transfer-encoding'] !== undefined || (parseLength(headers['content-length']) ?? 0) > 0
+    const announced =
+      httpVersionMajor > 1 ||
+      headers['transfer-encoding'] !== undefined ||
+      (parseLength(headers['content-length']) ?? 0) > 0
     return announced && !this.#req.complete && !this.#req.destroyed && this.#req[AWAITS_CONTINUE] !== true
   }
 
@@ -45,10 +53,22 @@ export class NodeBody {
     const length = parseLength(headers['content-length'])
     const type = headers['content-type']
     if (!this.#consumed()) {
-      return { type, encoding: headers['content-encoding'], length, bytes: () => this.chunks(), values: () => this.chunks() }
+      return {
+        type,
+        encoding: headers['content-encoding'],
+        length,
+        bytes: () => this.chunks(),
+        values: () => this.chunks(),
+      }
     }
     const parsed = parsedBody(this.#options.left ?? this.#req.rawBody ?? this.#req.body, type)
-    return { type: parsed.type, encoding: undefined, length, bytes: () => exactBytes(parsed), values: () => parsedValues(parsed) }
+    return {
+      type: parsed.type,
+      encoding: undefined,
+      length,
+      bytes: () => exactBytes(parsed),
+      values: () => parsedValues(parsed),
+    }
   }
 
   /**
@@ -71,7 +91,9 @@ export class NodeBody {
       } else if (req.readableEnded) {
         return
       } else if (req.destroyed) {
-        throw new StowageError('request_aborted', 'the connection ended before the whole body had come', { cause: req.errored })
+        throw new StowageError('request_aborted', 'the connection ended before the whole body had come', {
+          cause: req.errored,
+        })
       } else {
         await waitFor((happened) => subscribe(req, happened), {
           signal: this.#options.signal,
@@ -83,7 +105,9 @@ export class NodeBody {
   }
 
   #consumed(): boolean {
-    return this.#req.readableEnded || (this.#req.readableDidRead && this.#req.complete && this.#req.readableLength === 0)
+    return (
+      this.#req.readableEnded || (this.#req.readableDidRead && this.#req.complete && this.#req.readableLength === 0)
+    )
   }
 }
 

@@ -46,7 +46,8 @@ function setHeaders(res: ServerResponse, answer: Answer): void {
   res.statusCode = answer.status
   const varied = res.getHeader('Vary')
   for (const [name, value] of Object.entries(answer.headers)) res.setHeader(name, value)
-  if (varied !== undefined && answer.headers.Vary !== undefined) res.setHeader('Vary', [varied, answer.headers.Vary].flat().join(', '))
+  if (varied !== undefined && answer.headers.Vary !== undefined)
+    res.setHeader('Vary', [varied, answer.headers.Vary].flat().join(', '))
   const length = answer.body instanceof Uint8Array ? answer.body.length : answer.length
   if (length !== undefined) res.setHeader('Content-Length', length)
 }
@@ -56,7 +57,10 @@ function setHeaders(res: ServerResponse, answer: Answer): void {
  * there is no room for more than one, it is waited for.
  */
 async function streamBody(sending: Sending, chunks: AsyncIterable<Uint8Array>): Promise<void> {
-  const { res, answer: { roomBytes = (): number => Infinity } } = sending
+  const {
+    res,
+    answer: { roomBytes = (): number => Infinity },
+  } = sending
   res.flushHeaders()
   let previous: Promise<void> = Promise.resolve()
   for await (const chunk of chunks) {

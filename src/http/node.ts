@@ -46,7 +46,8 @@ export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call
   const { req, res, next, resource, params, answering } = call
   const handOver = next !== undefined && core.handsOver
   const flight = core.flights.begin()
-  const onClose = (): void => flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
+  const onClose = (): void =>
+    flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
   res.once('close', onClose)
   if (res.destroyed) onClose()
   const leaveQueue = closeWhileQueued(req, res)
@@ -54,8 +55,12 @@ export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call
   let arrival: Arrival<H> | undefined
   try {
     arrival = nodeArrival<H>(core, call, body, flight.signal)
-    const answer = await (resource === undefined || params === undefined ? core.unmatched(arrival, handOver) : core.answer(arrival, { resource, params, handOver }))
-    await sendReleased(answer, () => sendAnswer({ req, res, body, answer, answering, signal: flight.signal, ...options }))
+    const answer = await (resource === undefined || params === undefined
+      ? core.unmatched(arrival, handOver)
+      : core.answer(arrival, { resource, params, handOver }))
+    await sendReleased(answer, () =>
+      sendAnswer({ req, res, body, answer, answering, signal: flight.signal, ...options }),
+    )
   } catch (thrown) {
     if (handOver && !res.headersSent && !res.destroyed) next(await handedOver(thrown, { req, res, body, ...options }))
     else cutOff(core, arrival, res, thrown)
@@ -75,7 +80,15 @@ async function sendReleased(answer: Answer, send: () => Promise<void>): Promise<
 }
 
 /** The host's answer must arrive too, so what the client still sends is taken before the host gets to know. */
-async function handedOver(error: unknown, rest: { readonly req: IncomingMessage; readonly res: ServerResponse; readonly body: NodeBody; readonly requestBytesMax: number }): Promise<unknown> {
+async function handedOver(
+  error: unknown,
+  rest: {
+    readonly req: IncomingMessage
+    readonly res: ServerResponse
+    readonly body: NodeBody
+    readonly requestBytesMax: number
+  },
+): Promise<unknown> {
   const { req, res, body, requestBytesMax } = rest
   if (!body.underWay) return error
   await takeRest(body, requestBytesMax)

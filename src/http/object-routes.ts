@@ -28,12 +28,16 @@ export const OBJECT_ROUTES: { readonly [E in EndpointName]: Route } = {
   stream: { method: 'POST', path: '/api/v2/projects/:projectId/object-stream' },
 }
 
-export function objectResources<H>(operations: { readonly [E in EndpointName]: Operation<H> }): { readonly [E in EndpointName]: Resource<H> } {
+export function objectResources<H>(operations: { readonly [E in EndpointName]: Operation<H> }): {
+  readonly [E in EndpointName]: Resource<H>
+} {
   const resource = (name: EndpointName): Resource<H> => {
     const { method, path } = OBJECT_ROUTES[name]
     return { path, operations: { [method]: operations[name] }, check: checkIds, slashAtEnd: name === 'stream' }
   }
-  return Object.fromEntries(Object.keys(OBJECT_ROUTES).map((name) => [name, resource(name as EndpointName)])) as { readonly [E in EndpointName]: Resource<H> }
+  return Object.fromEntries(Object.keys(OBJECT_ROUTES).map((name) => [name, resource(name as EndpointName)])) as {
+    readonly [E in EndpointName]: Resource<H>
+  }
 }
 
 function checkIds({ projectId, objectId }: PathParams): void {

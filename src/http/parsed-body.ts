@@ -14,7 +14,8 @@ export interface ParsedBody {
 
 /** Parsers inflate and decode; what they leave has lost its `Content-Encoding`, and objects have lost their type as well. */
 export function parsedBody(left: unknown, type: string | undefined): ParsedBody {
-  if (typeof left === 'string' && !left.includes(REPLACEMENT)) return { bytes: Buffer.from(left), type, values: undefined }
+  if (typeof left === 'string' && !left.includes(REPLACEMENT))
+    return { bytes: Buffer.from(left), type, values: undefined }
   if (left instanceof Uint8Array) return { bytes: left, type, values: undefined }
   const usable = typeof left === 'object' && left !== null && !isMultipart(type)
   return { bytes: undefined, type: usable ? 'application/json' : type, values: usable ? left : undefined }
@@ -33,7 +34,10 @@ export async function* parsedValues(parsed: ParsedBody): AsyncGenerator<Uint8Arr
 }
 
 export function bodyConsumed(): StowageError {
-  return new StowageError('body_consumed', 'a body parser of the host read this request before Stowage could; mount Stowage before the parser')
+  return new StowageError(
+    'body_consumed',
+    'a body parser of the host read this request before Stowage could; mount Stowage before the parser',
+  )
 }
 
 function isMultipart(type: string | undefined): boolean {

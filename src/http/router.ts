@@ -40,7 +40,9 @@ export class RouteTable<H> {
 
   /** The literal beginnings of all paths, without the prefix, for hosts whose own router has to know them. */
   get beginnings(): readonly string[] {
-    const literal = this.#shapes.map(({ resource: { path } }) => (path.includes(':') ? path.slice(0, path.indexOf(':')) : path))
+    const literal = this.#shapes.map(({ resource: { path } }) =>
+      path.includes(':') ? path.slice(0, path.indexOf(':')) : path,
+    )
     return [...new Set(literal)]
   }
 
@@ -65,7 +67,8 @@ export function allowOf(resource: Pick<Resource<never>, 'operations'>): string {
 /** A leading slash, none at the end, or nothing. Throws `TypeError` for a prefix that no path could start with. */
 export function normalizePrefix(prefix = ''): string {
   const trimmed = prefix.replace(/^\/+|\/+$/g, '')
-  if (/[?#\s]/.test(trimmed)) throw new TypeError(`prefix ${quoted(prefix)} is not the start of a path: it holds '?', '#' or white space`)
+  if (/[?#\s]/.test(trimmed))
+    throw new TypeError(`prefix ${quoted(prefix)} is not the start of a path: it holds '?', '#' or white space`)
   return trimmed === '' ? '' : `/${trimmed}`
 }
 
@@ -74,7 +77,8 @@ export type MountPoint = string | number
 
 /** The rest of a raw path below a mount point; `undefined` for a path that is not below it. */
 export function pathBelow(path: string, mountPoint: MountPoint): string | undefined {
-  if (typeof mountPoint === 'string') return path.startsWith(`${mountPoint}/`) ? path.slice(mountPoint.length) : undefined
+  if (typeof mountPoint === 'string')
+    return path.startsWith(`${mountPoint}/`) ? path.slice(mountPoint.length) : undefined
   let end = 0
   for (let segment = 0; segment < mountPoint && end !== -1; segment++) end = path.indexOf('/', end + 1)
   return end === -1 ? undefined : path.slice(end)
@@ -97,13 +101,18 @@ function segmentsOf(path: string): string[] {
 }
 
 function fits(shape: readonly string[], segments: readonly string[]): boolean {
-  return shape.length === segments.length && shape.every((part, at) => (part.startsWith(':') ? segments[at] !== '' : part === segments[at]))
+  return (
+    shape.length === segments.length &&
+    shape.every((part, at) => (part.startsWith(':') ? segments[at] !== '' : part === segments[at]))
+  )
 }
 
 function decodeSegment(raw: string): string {
   try {
     return decodeURIComponent(raw)
   } catch (cause) {
-    throw new StowageError('invalid_request', `the path's segment ${quoted(raw)} is not percent-encoded UTF-8`, { cause })
+    throw new StowageError('invalid_request', `the path's segment ${quoted(raw)} is not percent-encoded UTF-8`, {
+      cause,
+    })
   }
 }

@@ -38,7 +38,10 @@ export async function releasing(selection: Selection, make: () => Answer | Promi
 }
 
 /** Throws `objects_missing` for `?strict` where something is missing. */
-export async function checkComplete(exchange: { readonly query: URLSearchParams }, selection: Selection): Promise<void> {
+export async function checkComplete(
+  exchange: { readonly query: URLSearchParams },
+  selection: Selection,
+): Promise<void> {
   if (selection.missing === 0 || !exchange.query.has('strict')) return
   const ids = await selection.missingIds(MISSING_IDS_MAX)
   const first = ids.slice(0, MISSING_IDS_IN_MESSAGE).map((id) => quoted(id))
@@ -62,7 +65,11 @@ class ObjectsMissingError extends StowageError {
 /** The whole selection, streamed. */
 export function wholeAnswer(selection: Selection, options: AnswerOptions, signal: AbortSignal): Answer {
   const { encoding, compressor } = options
-  return { status: 200, headers: selectionHeaders(selection, encoding), body: emit(selection, encoding, { signal, compressor }) }
+  return {
+    status: 200,
+    headers: selectionHeaders(selection, encoding),
+    body: emit(selection, encoding, { signal, compressor }),
+  }
 }
 
 /** With a plan behind it every byte is known before the first one: lengths, entity tags, conditions and ranges. */
@@ -78,7 +85,8 @@ export function plannedAnswer<H>(exchange: Exchange<H>, selection: Selection, op
   if (length === undefined) return { status: 200, headers, body: emit(selection, encoding, { signal, compressor }) }
   const ranged = { ...headers, 'Accept-Ranges': 'bytes' }
   const range = method === 'GET' ? requestedRange(asked, etag, length) : undefined
-  if (range === undefined) return { status: 200, headers: ranged, length, body: emit(selection, encoding, { signal, compressor }) }
+  if (range === undefined)
+    return { status: 200, headers: ranged, length, body: emit(selection, encoding, { signal, compressor }) }
   const { start, end } = range
   return {
     status: 206,
@@ -98,12 +106,15 @@ function selectionHeaders(selection: Selection, encoding: Encoding): Record<stri
     'Stowage-Objects': String(selection.objects),
     'Stowage-Missing-Objects': String(selection.missing),
     ...(closureDigest === undefined ? {} : { 'Stowage-Closure': closureDigest }),
-    ...(have === undefined ? {} : { 'Stowage-Have': have.map(({ id, outcome }) => `${encodeURIComponent(id)};${outcome}`).join(', ') }),
+    ...(have === undefined
+      ? {}
+      : { 'Stowage-Have': have.map(({ id, outcome }) => `${encodeURIComponent(id)};${outcome}`).join(', ') }),
   }
 }
 
 function contentHeaders({ format, coding, archiveName }: Encoding): Record<string, string> {
-  if (archiveName !== undefined) return { 'Content-Type': 'application/gzip', 'Content-Disposition': `attachment; filename="${archiveName}"` }
+  if (archiveName !== undefined)
+    return { 'Content-Type': 'application/gzip', 'Content-Disposition': `attachment; filename="${archiveName}"` }
   return { 'Content-Type': MEDIA_TYPES[format], ...(coding === 'gzip' ? { 'Content-Encoding': 'gzip' } : {}) }
 }
 

@@ -47,7 +47,8 @@ export class WebBody {
     const bytesReadMax = lingerBytesMax(requestBytesMax)
     const deadlineMs = performance.now() + LINGER_MS_MAX
     try {
-      while (!this.#ended && this.#bytesRead < bytesReadMax && performance.now() < deadlineMs) await this.#read(reader, LINGER_IDLE_MS)
+      while (!this.#ended && this.#bytesRead < bytesReadMax && performance.now() < deadlineMs)
+        await this.#read(reader, LINGER_IDLE_MS)
     } catch (error) {
       if (!(error instanceof StowageError)) throw error
     }
@@ -79,7 +80,11 @@ export class WebBody {
   }
 }
 
-async function readWithin(reader: ReadableStreamDefaultReader<Uint8Array>, signal: AbortSignal, timeoutMs: number): Promise<Uint8Array | undefined> {
+async function readWithin(
+  reader: ReadableStreamDefaultReader<Uint8Array>,
+  signal: AbortSignal,
+  timeoutMs: number,
+): Promise<Uint8Array | undefined> {
   let chunk: Uint8Array | undefined
   await waitFor(
     (happened) => {
@@ -88,11 +93,16 @@ async function readWithin(reader: ReadableStreamDefaultReader<Uint8Array>, signa
           chunk = next.value
           happened()
         },
-        (cause: unknown) => happened(new StowageError('request_aborted', 'the body broke off before all of it had come', { cause })),
+        (cause: unknown) =>
+          happened(new StowageError('request_aborted', 'the body broke off before all of it had come', { cause })),
       )
       return () => undefined
     },
-    { signal, timeoutMs, late: () => new StowageError('request_aborted', `no byte of the body came for ${timeoutMs} ms`) },
+    {
+      signal,
+      timeoutMs,
+      late: () => new StowageError('request_aborted', `no byte of the body came for ${timeoutMs} ms`),
+    },
   )
   return chunk
 }

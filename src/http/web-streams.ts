@@ -12,7 +12,10 @@ export interface PulledStreamOptions {
 }
 
 /** A stream that is made only as fast as it is pulled. Cancelling it frees everything at once, and so does a reader that stops pulling. */
-export function pulledStream(chunks: AsyncIterable<Uint8Array>, options: PulledStreamOptions): ReadableStream<Uint8Array> {
+export function pulledStream(
+  chunks: AsyncIterable<Uint8Array>,
+  options: PulledStreamOptions,
+): ReadableStream<Uint8Array> {
   const source = new PulledSource(chunks, options)
   return new ReadableStream<Uint8Array>(source, { highWaterMark: 0 })
 }
@@ -65,7 +68,9 @@ class PulledSource {
 
   #watch(): void {
     const { abort, stallTimeoutMs } = this.#options
-    this.#notStalled = whenLate(stallTimeoutMs, () => abort(new StowageError('request_aborted', `nothing was read for ${stallTimeoutMs} ms`)))
+    this.#notStalled = whenLate(stallTimeoutMs, () =>
+      abort(new StowageError('request_aborted', `nothing was read for ${stallTimeoutMs} ms`)),
+    )
   }
 
   #finish(): void {

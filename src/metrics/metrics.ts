@@ -60,18 +60,34 @@ function counters(registry: Registry, prefix: string, names: string[]): (event: 
   const requests = counter('requests_total', 'Requests over HTTP that are over.', ['method', 'route', 'status'])
   const received = counter('received_bytes_total', 'Bytes of request bodies that were read.', ['route'])
   const sent = counter('sent_bytes_total', 'Bytes of answers that were sent.', ['route'])
-  const cut = counter('incomplete_answers_total', 'Answers that ended before their last byte: the client left, or something failed.', ['route'])
+  const cut = counter(
+    'incomplete_answers_total',
+    'Answers that ended before their last byte: the client left, or something failed.',
+    ['route'],
+  )
   const uploads = counter('uploads_total', 'Uploads that were stored, over HTTP and in process.', [])
   const arrived = counter('uploaded_objects_total', 'Objects that came with them.', [])
   const stored = counter('stored_objects_total', 'Objects that were not held before.', [])
-  const differing = counter('differing_objects_total', 'Objects that came with another text than the one that is held.', [])
+  const differing = counter(
+    'differing_objects_total',
+    'Objects that came with another text than the one that is held.',
+    [],
+  )
   const downloads = counter('downloads_total', 'Answers with objects, over HTTP and in process.', ['planned'])
   const sentObjects = counter('downloaded_objects_total', 'Objects of these answers.', [])
   const errors = counter('errors_total', 'Requests that failed. That a client left is no failure.', ['code'])
   const limits = counter('limit_hits_total', 'Requests that were refused at a bound.', ['limit'])
-  const findings = counter('storage_findings_total', 'Times that something read from the storage was damaged or missing.', [])
+  const findings = counter(
+    'storage_findings_total',
+    'Times that something read from the storage was damaged or missing.',
+    [],
+  )
   const durations = new Histogram({
-    name: `${prefix}request_duration_seconds`, help: 'Time from the arrival of a request to the end of its answer.', labelNames: ['route'], buckets: DURATION_BUCKETS_S, registers,
+    name: `${prefix}request_duration_seconds`,
+    help: 'Time from the arrival of a request to the end of its answer.',
+    labelNames: ['route'],
+    buckets: DURATION_BUCKETS_S,
+    registers,
   })
   names.push(`${prefix}request_duration_seconds`)
   return (event) => {
@@ -102,14 +118,26 @@ const METHODS: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 type Reading = (status: ServiceStatus) => number
 
 const GAUGES: readonly (readonly [name: string, help: string, read: Reading])[] = [
-  ['ready', '1 while the service answers requests, 0 while it opens or closes and after its storage has failed.', ({ state }) => (state === 'ready' ? 1 : 0)],
-  ['requests_in_flight', 'Requests and calls in process that are under way.', ({ requestsInFlight }) => requestsInFlight],
+  [
+    'ready',
+    '1 while the service answers requests, 0 while it opens or closes and after its storage has failed.',
+    ({ state }) => (state === 'ready' ? 1 : 0),
+  ],
+  [
+    'requests_in_flight',
+    'Requests and calls in process that are under way.',
+    ({ requestsInFlight }) => requestsInFlight,
+  ],
   ['uploads_in_flight', 'Uploads that are being stored.', ({ uploadsInFlight }) => uploadsInFlight],
   ['downloads_in_flight', 'Answers with objects that are being sent.', ({ downloadsInFlight }) => downloadsInFlight],
   ['upload_memory_bytes', 'Memory that uploads hold.', ({ uploadMemory }) => heldBytes(uploadMemory)],
   ['upload_memory_limit_bytes', 'Memory that uploads may hold.', ({ uploadMemory }) => limitBytes(uploadMemory)],
   ['answer_memory_bytes', 'Memory that the buffers of answers hold.', ({ answerMemory }) => heldBytes(answerMemory)],
-  ['answer_memory_limit_bytes', 'Memory beyond which the buffers of answers are as small as can be.', ({ answerMemory }) => limitBytes(answerMemory)],
+  [
+    'answer_memory_limit_bytes',
+    'Memory beyond which the buffers of answers are as small as can be.',
+    ({ answerMemory }) => limitBytes(answerMemory),
+  ],
 ]
 
 function heldBytes(memory: MemoryInUse | undefined): number {

@@ -21,7 +21,9 @@ const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/
 export async function fastifyMount(fastify: FastifyInstance, { service }: FastifyMountOptions): Promise<void> {
   const escaped = escapeMalformed(fastify)
   const mountPoint = fastify.prefix.split('/').filter((segment) => segment !== '').length
-  const urls = service.beginnings.map((beginning) => `${service.prefix}${beginning}${beginning.endsWith('/') ? '*' : ''}`)
+  const urls = service.beginnings.map(
+    (beginning) => `${service.prefix}${beginning}${beginning.endsWith('/') ? '*' : ''}`,
+  )
   fastify.removeAllContentTypeParsers()
   fastify.addContentTypeParser('*', (_request, _payload, done) => done(null))
   for (const url of urls) {
@@ -34,7 +36,15 @@ export async function fastifyMount(fastify: FastifyInstance, { service }: Fastif
       handler: (request, reply) => {
         const { raw } = request
         const next = (error?: unknown): unknown => (error === undefined ? reply.callNotFound() : reply.send(error))
-        void service.serve({ req: raw, res: reply.raw, next, mountPoint, host: request, url: escaped.get(raw) ?? raw.url ?? '/', answering: () => takeOver(reply) })
+        void service.serve({
+          req: raw,
+          res: reply.raw,
+          next,
+          mountPoint,
+          host: request,
+          url: escaped.get(raw) ?? raw.url ?? '/',
+          answering: () => takeOver(reply),
+        })
       },
     })
   }
@@ -42,7 +52,8 @@ export async function fastifyMount(fastify: FastifyInstance, { service }: Fastif
 
 /** Fastify keeps headers that hooks have set to itself, for an answer of its own. */
 function takeOver(reply: FastifyReply): void {
-  for (const [name, value] of Object.entries(reply.getHeaders())) if (value !== undefined) reply.raw.setHeader(name, value)
+  for (const [name, value] of Object.entries(reply.getHeaders()))
+    if (value !== undefined) reply.raw.setHeader(name, value)
   reply.hijack()
 }
 

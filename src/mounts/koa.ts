@@ -32,7 +32,14 @@ export function koaMount<H>(service: Mountable<H>, options: KoaMountOptions = {}
     const { req, res } = ctx
     const { rawBody, body }: { readonly rawBody?: unknown; readonly body?: unknown } = ctx.request
     let passedOn: { readonly error?: Error } | undefined
-    await service.serve({ req, res, mountPoint, host: ctx, body: rawBody ?? body, next: (error) => (passedOn = { error: error as Error }) })
+    await service.serve({
+      req,
+      res,
+      mountPoint,
+      host: ctx,
+      body: rawBody ?? body,
+      next: (error) => (passedOn = { error: error as Error }),
+    })
     if (passedOn === undefined) ctx.respond = false
     else if (passedOn.error === undefined) await next()
     else throw passedOn.error

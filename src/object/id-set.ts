@@ -51,7 +51,11 @@ export class IdSet {
   }
 
   stringAt(index: number): string {
-    return Buffer.from(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength).toString('utf8', index === 0 ? 0 : this.#ends[index - 1], this.#ends[index])
+    return Buffer.from(this.#bytes.buffer, this.#bytes.byteOffset, this.#bytes.byteLength).toString(
+      'utf8',
+      index === 0 ? 0 : this.#ends[index - 1],
+      this.#ends[index],
+    )
   }
 
   lengthAt(index: number): number {

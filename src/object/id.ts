@@ -52,11 +52,15 @@ export function checkProjectId(id: string): Uint8Array {
 /** Foreign text as a message may show it: cut, in quotes, and in one line whatever reads it. */
 export function quoted(text: string): string {
   const cut = text.length > QUOTED_CHARACTERS_MAX ? `${text.slice(0, QUOTED_CHARACTERS_MAX)}…` : text
-  return JSON.stringify(cut).replace(UNPRINTABLE, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
+  return JSON.stringify(cut).replace(
+    UNPRINTABLE,
+    (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
 }
 
 function checkId(id: string, what: string, bytesMax: number): Uint8Array {
-  if (LONE_SURROGATE.test(id)) throw new StowageError('invalid_id', `${what} ${quoted(id)} holds a lone surrogate; it must be well-formed Unicode`)
+  if (LONE_SURROGATE.test(id))
+    throw new StowageError('invalid_id', `${what} ${quoted(id)} holds a lone surrogate; it must be well-formed Unicode`)
   const bytes = Buffer.from(id, 'utf8')
   const broken = brokenRule(bytes, bytesMax)
   if (broken !== undefined) throw new StowageError('invalid_id', `${what} ${quoted(id)} ${broken}`)
@@ -67,6 +71,7 @@ function refusedCodePoint(utf8: Uint8Array, at: number): number | undefined {
   const byte = utf8[at]
   if (byte < 0x20 || byte === DEL) return byte
   if (byte === 0xc2 && utf8[at + 1] < 0xa0) return utf8[at + 1]
-  if (byte === 0xe2 && utf8[at + 1] === 0x80 && (utf8[at + 2] === 0xa8 || utf8[at + 2] === 0xa9)) return 0x2000 | (utf8[at + 2] & 0x3f)
+  if (byte === 0xe2 && utf8[at + 1] === 0x80 && (utf8[at + 2] === 0xa8 || utf8[at + 2] === 0xa9))
+    return 0x2000 | (utf8[at + 2] & 0x3f)
   return undefined
 }

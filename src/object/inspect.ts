@@ -46,7 +46,9 @@ export interface InspectOptions {
  * it has aborted; and what `elements` throws.
  */
 export async function* inspectBatches(
-  elements: AsyncIterable<readonly Element[]>, limits: Pick<Limits, 'nestingMax'>, options: InspectOptions,
+  elements: AsyncIterable<readonly Element[]>,
+  limits: Pick<Limits, 'nestingMax'>,
+  options: InspectOptions,
 ): AsyncGenerator<ObjectBatch, void, undefined> {
   const inspector = new Inspector(limits.nestingMax, options)
   for await (const batch of elements) {
@@ -110,7 +112,8 @@ class Inspector {
   #begin(element: Element, source: Uint8Array): void {
     if (!isUtf8(source)) throw this.#refusal(element, 'invalid_utf8', firstBrokenByte(source), 'the text is not UTF-8')
     const first = source[0]
-    if (first !== OPEN_OBJECT) throw this.#refusal(element, 'invalid_object', 0, 'an element must be a JSON object, which starts with "{"')
+    if (first !== OPEN_OBJECT)
+      throw this.#refusal(element, 'invalid_object', 0, 'an element must be a JSON object, which starts with "{"')
     if (source.length < 2 || source[source.length - 1] !== CLOSE_OBJECT) {
       throw this.#refusal(element, 'invalid_json', source.length - 1, 'the text of an object must end with "}"')
     }
@@ -128,7 +131,8 @@ class Inspector {
 
   #add(element: Element, source: Uint8Array): void {
     const member = this.#facts.id
-    if (member === undefined) this.#addAssigned(element, this.#text.finish(), createHash('sha256').update(this.#text.finish()))
+    if (member === undefined)
+      this.#addAssigned(element, this.#text.finish(), createHash('sha256').update(this.#text.finish()))
     else this.batch.add(this.#idOf(element, source, member), this.#text.finish(), this.#facts.claims)
   }
 
@@ -152,7 +156,10 @@ class Inspector {
     if (!member.isString) throw this.#refusal(element, 'invalid_object', member.at, 'the member "id" must be a string')
     const id = member.escaped ? decodeId(source, member.start, member.end) : source.subarray(member.start, member.end)
     if (id !== undefined && isObjectId(id)) return id
-    const broken = id === undefined ? `is too long or holds a lone surrogate; it must be 1 to ${OBJECT_ID_BYTES_MAX} bytes of UTF-8` : brokenRule(id, OBJECT_ID_BYTES_MAX)
+    const broken =
+      id === undefined
+        ? `is too long or holds a lone surrogate; it must be 1 to ${OBJECT_ID_BYTES_MAX} bytes of UTF-8`
+        : brokenRule(id, OBJECT_ID_BYTES_MAX)
     throw this.#refusal(element, 'invalid_id', member.at, `the object's id ${broken}`)
   }
 
@@ -160,14 +167,19 @@ class Inspector {
   #refusal(element: Element, code: StowageErrorCode, at: number, rule: string): StowageError {
     const id = this.#knownId(element)
     const known = id === undefined ? '' : `, id ${quoted(id)}`
-    return new StowageError(code, `${rule} (part ${element.part}, element ${element.index}${known}, byte ${at} of the object)`)
+    return new StowageError(
+      code,
+      `${rule} (part ${element.part}, element ${element.index}${known}, byte ${at} of the object)`,
+    )
   }
 
   #knownId(element: Element): string | undefined {
     const member = this.#facts.id
     if (member === undefined || !member.isString) return undefined
     const source = withoutSpaceAround(element.bytes)
-    const id = member.escaped ? decodeId(source, member.start, member.end) : source.subarray(member.start, Math.min(member.end, member.start + OBJECT_ID_BYTES_MAX))
+    const id = member.escaped
+      ? decodeId(source, member.start, member.end)
+      : source.subarray(member.start, Math.min(member.end, member.start + OBJECT_ID_BYTES_MAX))
     return id === undefined ? undefined : Buffer.from(id).toString('utf8')
   }
 }

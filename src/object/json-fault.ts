@@ -15,7 +15,13 @@ const OPEN = 0x7b
 const CLOSE = 0x7d
 const LF = 0x0a
 const SPACE_BYTES: ReadonlySet<number> = new Set([0x20, LF, 0x0d, 0x09])
-const TOLD_NOTHING: ScanListener = { onKey: () => 0, onString: () => undefined, onOther: () => undefined, onBrokenSpace: () => undefined, onLineSeparator: () => undefined }
+const TOLD_NOTHING: ScanListener = {
+  onKey: () => 0,
+  onString: () => undefined,
+  onOther: () => undefined,
+  onBrokenSpace: () => undefined,
+  onLineSeparator: () => undefined,
+}
 const CLOSING: Uint8Array = Uint8Array.of(CLOSE)
 const ENDS_EARLY = 'the text ends before the object does'
 
@@ -32,7 +38,11 @@ function firstFault(text: Uint8Array): Pick<JsonFault, 'rule' | 'at'> | undefine
   let [start, end] = [0, text.length]
   while (start < end && SPACE_BYTES.has(text[start])) start++
   while (end > start && SPACE_BYTES.has(text[end - 1])) end--
-  if (text[start] !== OPEN) return { rule: start === end ? 'there is nothing but white space' : 'it must be one object, which starts with "{"', at: start }
+  if (text[start] !== OPEN)
+    return {
+      rule: start === end ? 'there is nothing but white space' : 'it must be one object, which starts with "{"',
+      at: start,
+    }
   const isClosed = text[end - 1] === CLOSE
   // The scanner needs a closing bracket at the end: with one added, what lacks it is found out there.
   const scanned = isClosed ? text.subarray(start, end) : Buffer.concat([text.subarray(start, end), CLOSING])

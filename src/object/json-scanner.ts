@@ -26,7 +26,15 @@ const IN_TEXT = 7
 const ENDED = 8
 
 const EXPECTED: readonly string[] = [
-  'a key in quotes, or "}"', 'a key in quotes', 'a colon after the key', 'a value', 'a value, or "]"', 'a comma or the closing bracket', '', '', 'the end of the object',
+  'a key in quotes, or "}"',
+  'a key in quotes',
+  'a colon after the key',
+  'a value',
+  'a value, or "]"',
+  'a comma or the closing bracket',
+  '',
+  '',
+  'the end of the object',
 ]
 
 const QUOTE = 0x22
@@ -42,7 +50,9 @@ const OPEN_OBJECT = 0x7b
 const CLOSE_OBJECT = 0x7d
 const SPACE = 0x20
 
-const LITERALS: ReadonlyMap<number, Uint8Array> = new Map(['true', 'false', 'null'].map((word) => [word.charCodeAt(0), Buffer.from(word)]))
+const LITERALS: ReadonlyMap<number, Uint8Array> = new Map(
+  ['true', 'false', 'null'].map((word) => [word.charCodeAt(0), Buffer.from(word)]),
+)
 
 const PLAIN = 0
 const NEVER_PLAIN = 1
@@ -143,7 +153,12 @@ export class ObjectScanner {
     const bytes = this.#bytes
     let at = numberEnd(bytes, from)
     if (this.#open[this.#depth] === OBJECT) return at
-    while (at < this.#stop && bytes[at] === COMMA && (bytes[at + 1] === MINUS || (bytes[at + 1] >= ZERO && bytes[at + 1] <= NINE))) at = numberEnd(bytes, at + 1)
+    while (
+      at < this.#stop &&
+      bytes[at] === COMMA &&
+      (bytes[at + 1] === MINUS || (bytes[at + 1] >= ZERO && bytes[at + 1] <= NINE))
+    )
+      at = numberEnd(bytes, at + 1)
     return at
   }
 
@@ -159,7 +174,12 @@ export class ObjectScanner {
 
   #push(at: number, kind: number, state: number): number {
     const depth = this.#depth + 1
-    if (depth > this.#nestingMax) throw new ScanFault('nesting_too_deep', `arrays and objects are nested deeper than the limit of ${this.#nestingMax} levels`, at)
+    if (depth > this.#nestingMax)
+      throw new ScanFault(
+        'nesting_too_deep',
+        `arrays and objects are nested deeper than the limit of ${this.#nestingMax} levels`,
+        at,
+      )
     if (depth >= this.#open.length) this.#open = grown(this.#open)
     this.#open[depth] = kind
     this.#depth = depth
@@ -185,7 +205,15 @@ export class ObjectScanner {
     const bytes = this.#bytes
     let at = from
     for (;;) {
-      while (at < stop - 3 && (STRING_BYTES[bytes[at]] | STRING_BYTES[bytes[at + 1]] | STRING_BYTES[bytes[at + 2]] | STRING_BYTES[bytes[at + 3]]) === PLAIN) at += 4
+      while (
+        at < stop - 3 &&
+        (STRING_BYTES[bytes[at]] |
+          STRING_BYTES[bytes[at + 1]] |
+          STRING_BYTES[bytes[at + 2]] |
+          STRING_BYTES[bytes[at + 3]]) ===
+          PLAIN
+      )
+        at += 4
       while (at < stop && STRING_BYTES[bytes[at]] === PLAIN) at++
       if (at >= stop) return at
       const byte = bytes[at]
@@ -257,7 +285,10 @@ function digitsEnd(bytes: Uint8Array, from: number): number {
 }
 
 function unexpected(byte: number, state: number, at: number): ScanFault {
-  const found = byte > SPACE && byte < 0x7f ? JSON.stringify(String.fromCharCode(byte)) : `the byte 0x${byte.toString(16).padStart(2, '0')}`
+  const found =
+    byte > SPACE && byte < 0x7f
+      ? JSON.stringify(String.fromCharCode(byte))
+      : `the byte 0x${byte.toString(16).padStart(2, '0')}`
   return new ScanFault('invalid_json', `expected ${EXPECTED[state]}, found ${found}`, at)
 }
 

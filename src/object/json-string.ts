@@ -18,7 +18,13 @@ export function equalBytes(bytes: Uint8Array, start: number, end: number, expect
 }
 
 /** Whether a string's text between its quotes, escaped or not, decodes to `expected`. */
-export function decodesTo(bytes: Uint8Array, start: number, end: number, escaped: boolean, expected: Uint8Array): boolean {
+export function decodesTo(
+  bytes: Uint8Array,
+  start: number,
+  end: number,
+  escaped: boolean,
+  expected: Uint8Array,
+): boolean {
   if (!escaped) return equalBytes(bytes, start, end, expected)
   if (end - start > expected.length * ESCAPED_BYTES_PER_BYTE_MAX) return false
   const decoded = decodeString(bytes, start, end)

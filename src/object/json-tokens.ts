@@ -21,7 +21,8 @@ const BACKSLASH = 0x5c
 /** Behind the word that starts at `from` like `literal`. */
 export function literalEnd(bytes: Uint8Array, from: number, literal: Uint8Array): number {
   for (let i = 1; i < literal.length; i++) {
-    if (bytes[from + i] !== literal[i]) throw new ScanFault('invalid_json', 'a word other than true, false and null', from)
+    if (bytes[from + i] !== literal[i])
+      throw new ScanFault('invalid_json', 'a word other than true, false and null', from)
   }
   return from + literal.length
 }
@@ -29,7 +30,14 @@ export function literalEnd(bytes: Uint8Array, from: number, literal: Uint8Array)
 /** Behind the escape that starts at `from` with a backslash. */
 export function escapeEnd(bytes: Uint8Array, from: number): number {
   switch (bytes[from + 1]) {
-    case QUOTE: case BACKSLASH: case 0x2f: case 0x62: case 0x66: case 0x6e: case 0x72: case 0x74:
+    case QUOTE:
+    case BACKSLASH:
+    case 0x2f:
+    case 0x62:
+    case 0x66:
+    case 0x6e:
+    case 0x72:
+    case 0x74:
       return from + 2
     case 0x75:
       for (let at = from + 2; at < from + 6; at++) {

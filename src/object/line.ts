@@ -28,7 +28,12 @@ export function toObjectRecords(batch: ObjectBatch): ObjectRecord[] {
     const references = namesBetween(names, batch.nameEnds, firstName, batch.referenceEnds[index])
     const claims = namesBetween(names, batch.nameEnds, batch.referenceEnds[index], batch.claimEnds[index])
     for (const reference of references) claims.delete(reference)
-    records.push({ id: lines.toString('utf8', start, idEnd), json: lines.subarray(idEnd + 1, end - 1), references: [...references], claims: [...claims] })
+    records.push({
+      id: lines.toString('utf8', start, idEnd),
+      json: lines.subarray(idEnd + 1, end - 1),
+      references: [...references],
+      claims: [...claims],
+    })
     start = end
   }
   return records
@@ -43,7 +48,7 @@ export interface LineParts {
 /** Whole lines, one after the other. */
 export function* linePartsOf(lines: Uint8Array): Generator<LineParts, void, undefined> {
   const bytes = asBuffer(lines)
-  for (let start = 0; start < bytes.length; ) {
+  for (let start = 0; start < bytes.length;) {
     const tab = bytes.indexOf(TAB, start)
     const end = bytes.indexOf(LF, tab)
     yield { id: bytes.subarray(start, tab), json: bytes.subarray(tab + 1, end) }
@@ -53,7 +58,8 @@ export function* linePartsOf(lines: Uint8Array): Generator<LineParts, void, unde
 
 function namesBetween(names: Buffer, nameEnds: Uint32Array, first: number, after: number): Set<string> {
   const strings = new Set<string>()
-  for (let name = first; name < after; name++) strings.add(names.toString('utf8', name === 0 ? 0 : nameEnds[name - 1], nameEnds[name]))
+  for (let name = first; name < after; name++)
+    strings.add(names.toString('utf8', name === 0 ? 0 : nameEnds[name - 1], nameEnds[name]))
   return strings
 }
 

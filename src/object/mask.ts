@@ -24,7 +24,10 @@ export function applyMask(lines: Uint8Array, mask: AttributeMask): Uint8Array {
 }
 
 /** Buffers of whole lines, masked as they come. */
-export async function* maskLines(buffers: AsyncIterable<Uint8Array>, mask: AttributeMask): AsyncGenerator<Uint8Array, void, undefined> {
+export async function* maskLines(
+  buffers: AsyncIterable<Uint8Array>,
+  mask: AttributeMask,
+): AsyncGenerator<Uint8Array, void, undefined> {
   const lineMask = new LineMask(mask)
   for await (const lines of buffers) yield lineMask.apply(lines)
 }

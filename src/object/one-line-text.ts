@@ -25,7 +25,13 @@ export class OneLineText {
 
   escape(start: number, end: number): void {
     this.drop(start, end)
-    this.#rewritten.append(end - start === 2 ? ESCAPED_NEL : this.#source[end - 1] === 0xa8 ? ESCAPED_LINE_SEPARATOR : ESCAPED_PARAGRAPH_SEPARATOR)
+    this.#rewritten.append(
+      end - start === 2
+        ? ESCAPED_NEL
+        : this.#source[end - 1] === 0xa8
+          ? ESCAPED_LINE_SEPARATOR
+          : ESCAPED_PARAGRAPH_SEPARATOR,
+    )
   }
 
   /** The whole text; a view, valid until the next `start`. */

@@ -56,5 +56,9 @@ export interface PlannedSelection {
    * Lines from a place near `offset`. In `text` an object counts its line; in `json` its JSON text and the one separator before it.
    * The lines begin at an object whose first byte is at `offset - skip`.
    */
-  linesFrom(unit: 'text' | 'json', offset: number, options: SelectionReadOptions): { readonly skip: number; readonly lines: AsyncIterable<Uint8Array> }
+  linesFrom(
+    unit: 'text' | 'json',
+    offset: number,
+    options: SelectionReadOptions,
+  ): { readonly skip: number; readonly lines: AsyncIterable<Uint8Array> }
 }

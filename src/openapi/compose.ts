@@ -10,11 +10,17 @@ export interface ApiArea {
 type Section = keyof Components
 
 /** One document of several areas. Throws `TypeError` where two areas give one name to two things. */
-export function composeDocument(frame: Pick<OpenApiDocument, 'openapi' | 'info' | 'servers' | 'security'>, areas: readonly ApiArea[]): OpenApiDocument {
+export function composeDocument(
+  frame: Pick<OpenApiDocument, 'openapi' | 'info' | 'servers' | 'security'>,
+  areas: readonly ApiArea[],
+): OpenApiDocument {
   return {
     ...frame,
     tags: areas.flatMap(({ tags }) => tags),
-    paths: merged(areas.map(({ paths }) => paths), 'path'),
+    paths: merged(
+      areas.map(({ paths }) => paths),
+      'path',
+    ),
     components: {
       schemas: section(areas, 'schemas'),
       parameters: section(areas, 'parameters'),
@@ -26,7 +32,10 @@ export function composeDocument(frame: Pick<OpenApiDocument, 'openapi' | 'info' 
 }
 
 function section<S extends Section>(areas: readonly ApiArea[], name: S): NonNullable<Components[S]> {
-  return merged(areas.map(({ components }) => (components[name] ?? {}) as Readonly<Record<string, unknown>>), name) as NonNullable<Components[S]>
+  return merged(
+    areas.map(({ components }) => (components[name] ?? {}) as Readonly<Record<string, unknown>>),
+    name,
+  ) as NonNullable<Components[S]>
 }
 
 /** What areas share is one value, so that the same name twice with the same value is no conflict. */
@@ -34,7 +43,8 @@ function merged<T>(parts: readonly Readonly<Record<string, T>>[], what: string):
   const all = new Map<string, T>()
   for (const part of parts) {
     for (const [name, value] of Object.entries(part)) {
-      if (all.has(name) && all.get(name) !== value) throw new TypeError(`two areas of the description define the ${what} "${name}" differently`)
+      if (all.has(name) && all.get(name) !== value)
+        throw new TypeError(`two areas of the description define the ${what} "${name}" differently`)
       all.set(name, value)
     }
   }

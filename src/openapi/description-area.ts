@@ -21,15 +21,29 @@ const getDescription: Operation = {
       headers: headersOf(['Cache-Control'], { ETag: { ...SHARED_HEADERS.ETag, required: true } }),
       content: {
         'application/json': {
-          schema: { type: 'object', required: ['openapi', 'info', 'paths'], properties: { openapi: { type: 'string', pattern: '^3\\.1\\.\\d+$' }, info: { type: 'object' }, paths: { type: 'object' } } },
+          schema: {
+            type: 'object',
+            required: ['openapi', 'info', 'paths'],
+            properties: {
+              openapi: { type: 'string', pattern: '^3\\.1\\.\\d+$' },
+              info: { type: 'object' },
+              paths: { type: 'object' },
+            },
+          },
         },
       },
     },
-    304: { description: 'The client has this version.', headers: headersOf(['Cache-Control'], { ETag: { ...SHARED_HEADERS.ETag, required: true } }) },
-    ...errorResponses([
-      { codes: ['precondition_failed'], message: 'If-Match names another version than the one that is there' },
-      { codes: ['closing', 'storage_unavailable'], message: 'the service is closing; try again a little later' },
-    ], { 412: { ETag: { ...SHARED_HEADERS.ETag, required: true } } }),
+    304: {
+      description: 'The client has this version.',
+      headers: headersOf(['Cache-Control'], { ETag: { ...SHARED_HEADERS.ETag, required: true } }),
+    },
+    ...errorResponses(
+      [
+        { codes: ['precondition_failed'], message: 'If-Match names another version than the one that is there' },
+        { codes: ['closing', 'storage_unavailable'], message: 'the service is closing; try again a little later' },
+      ],
+      { 412: { ETag: { ...SHARED_HEADERS.ETag, required: true } } },
+    ),
   },
 }
 

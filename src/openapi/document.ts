@@ -18,20 +18,23 @@ export interface DocumentOptions {
 
 /** The OpenAPI 3.1 document of the HTTP interface of a service. */
 export function openApiDocument({ prefix, areas = [] }: DocumentOptions): OpenApiDocument {
-  return composeDocument({
-    openapi: '3.1.1',
-    info: {
-      title: 'Stowage',
-      version: INTERFACE_VERSION,
-      summary: 'Object graphs over HTTP.',
-      description: [
-        'An object is a JSON value with an id. Objects refer to others, so a model is a directed acyclic graph. Clients upload batches, ask which ids are held, and download one object, a list, or an object with everything below it.',
-        'Every error is `{"message", "statusCode", "code"}`, on every route: a path that is not described here answers 404 `route_not_found`, a method that a path does not have 405 `method_not_allowed`. 503 comes with `Retry-After`.',
-        'Bodies may come compressed with gzip, and answers are where `Accept-Encoding` allows it. 1 MB is 1,048,576 bytes.',
-      ].join('\n\n'),
-      license: { name: 'MIT', identifier: 'MIT' },
+  return composeDocument(
+    {
+      openapi: '3.1.1',
+      info: {
+        title: 'Stowage',
+        version: INTERFACE_VERSION,
+        summary: 'Object graphs over HTTP.',
+        description: [
+          'An object is a JSON value with an id. Objects refer to others, so a model is a directed acyclic graph. Clients upload batches, ask which ids are held, and download one object, a list, or an object with everything below it.',
+          'Every error is `{"message", "statusCode", "code"}`, on every route: a path that is not described here answers 404 `route_not_found`, a method that a path does not have 405 `method_not_allowed`. 503 comes with `Retry-After`.',
+          'Bodies may come compressed with gzip, and answers are where `Accept-Encoding` allows it. 1 MB is 1,048,576 bytes.',
+        ].join('\n\n'),
+        license: { name: 'MIT', identifier: 'MIT' },
+      },
+      servers: [{ url: prefix === '' ? '/' : prefix, description: 'The server that this document comes from.' }],
+      security: [{ bearer: [] }],
     },
-    servers: [{ url: prefix === '' ? '/' : prefix, description: 'The server that this document comes from.' }],
-    security: [{ bearer: [] }],
-  }, [SHARED_AREA, OBJECT_AREA, ...areas, DESCRIPTION_AREA])
+    [SHARED_AREA, OBJECT_AREA, ...areas, DESCRIPTION_AREA],
+  )
 }

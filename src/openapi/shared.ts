@@ -1,5 +1,15 @@
 import { ERROR_STATUS, type StowageErrorCode } from '../errors.ts'
-import type { Components, Header, Headers, Operation, Parameter, Reference, Response, Responses, Schema } from './types.ts'
+import type {
+  Components,
+  Header,
+  Headers,
+  Operation,
+  Parameter,
+  Reference,
+  Response,
+  Responses,
+  Schema,
+} from './types.ts'
 
 /** What every area of the interface has in common: headers of every answer, the one shape of errors, the preflight. */
 
@@ -11,13 +21,26 @@ const ERROR: Schema = {
   description: 'The body of every error answer, on every route.',
   required: ['message', 'statusCode', 'code'],
   properties: {
-    message: { type: 'string', minLength: 1, description: 'Which rule was broken, where, and what would be right. For people; it may change.' },
+    message: {
+      type: 'string',
+      minLength: 1,
+      description: 'Which rule was broken, where, and what would be right. For people; it may change.',
+    },
     statusCode: { type: 'integer', minimum: 400, maximum: 599, description: 'The status of the answer.' },
     code: { type: 'string', enum: CODES, description: 'For programs; it does not change.' },
-    ids: { type: 'array', maxItems: 100, items: { type: 'string' }, description: 'With `objects_missing`: the first hundred ids that are not held.' },
+    ids: {
+      type: 'array',
+      maxItems: 100,
+      items: { type: 'string' },
+      description: 'With `objects_missing`: the first hundred ids that are not held.',
+    },
     issues: {
       type: 'array',
-      items: { type: 'object', required: ['path', 'message'], properties: { path: { type: 'string' }, message: { type: 'string' } } },
+      items: {
+        type: 'object',
+        required: ['path', 'message'],
+        properties: { path: { type: 'string' }, message: { type: 'string' } },
+      },
       description: 'With `invalid_inputs`: each input that is wrong, and why.',
     },
   },
@@ -25,23 +48,65 @@ const ERROR: Schema = {
 
 export const SHARED_HEADERS: Readonly<Record<string, Header>> = {
   'X-Request-Id': {
-    description: 'Names this request in logs: what came in the same header of the request where that is 1 to 128 harmless characters, else a new one.',
+    description:
+      'Names this request in logs: what came in the same header of the request where that is 1 to 128 harmless characters, else a new one.',
     required: true,
     schema: { type: 'string', pattern: REQUEST_ID },
   },
-  'X-Content-Type-Options': { description: 'Keeps browsers from guessing another content type.', required: true, schema: { type: 'string', const: 'nosniff' } },
-  'Access-Control-Allow-Origin': { description: 'The origin that may read the answer, or `*`; only where the server was told about other origins.', schema: { type: 'string' } },
-  'Access-Control-Expose-Headers': { description: 'The headers that a page of another origin may read.', schema: { type: 'string' } },
-  'Access-Control-Allow-Credentials': { description: 'Whether a page of another origin may send cookies and client certificates.', schema: { type: 'string', const: 'true' } },
-  'Access-Control-Allow-Methods': { description: 'In the answer to a preflight request: the methods of the path.', schema: { type: 'string' } },
-  'Access-Control-Allow-Headers': { description: 'In the answer to a preflight request: the headers that were asked for. Any header may be sent.', schema: { type: 'string' } },
-  'Access-Control-Max-Age': { description: 'Seconds for which a browser may keep the answer to a preflight request.', schema: { type: 'string', pattern: '^\\d+$' } },
-  Allow: { description: 'The methods of the path (RFC 9110 section 10.2.1).', required: true, schema: { type: 'string', pattern: '^([A-Z]+, )*OPTIONS$' } },
+  'X-Content-Type-Options': {
+    description: 'Keeps browsers from guessing another content type.',
+    required: true,
+    schema: { type: 'string', const: 'nosniff' },
+  },
+  'Access-Control-Allow-Origin': {
+    description: 'The origin that may read the answer, or `*`; only where the server was told about other origins.',
+    schema: { type: 'string' },
+  },
+  'Access-Control-Expose-Headers': {
+    description: 'The headers that a page of another origin may read.',
+    schema: { type: 'string' },
+  },
+  'Access-Control-Allow-Credentials': {
+    description: 'Whether a page of another origin may send cookies and client certificates.',
+    schema: { type: 'string', const: 'true' },
+  },
+  'Access-Control-Allow-Methods': {
+    description: 'In the answer to a preflight request: the methods of the path.',
+    schema: { type: 'string' },
+  },
+  'Access-Control-Allow-Headers': {
+    description: 'In the answer to a preflight request: the headers that were asked for. Any header may be sent.',
+    schema: { type: 'string' },
+  },
+  'Access-Control-Max-Age': {
+    description: 'Seconds for which a browser may keep the answer to a preflight request.',
+    schema: { type: 'string', pattern: '^\\d+$' },
+  },
+  Allow: {
+    description: 'The methods of the path (RFC 9110 section 10.2.1).',
+    required: true,
+    schema: { type: 'string', pattern: '^([A-Z]+, )*OPTIONS$' },
+  },
   Vary: { description: 'What of the request the answer depends on.', schema: { type: 'string' } },
-  'Cache-Control': { description: 'Who may keep the answer, and how long.', required: true, schema: { type: 'string' } },
-  ETag: { description: 'Names this version, byte for byte (RFC 9110 section 8.8.3).', schema: { type: 'string', pattern: '^"[^"]+"$' } },
-  'WWW-Authenticate': { description: 'A bearer challenge (RFC 6750 section 3).', required: true, schema: { type: 'string', pattern: '^Bearer realm="' } },
-  'Retry-After': { description: 'Whole seconds after which to try again.', required: true, schema: { type: 'string', pattern: '^\\d+$' } },
+  'Cache-Control': {
+    description: 'Who may keep the answer, and how long.',
+    required: true,
+    schema: { type: 'string' },
+  },
+  ETag: {
+    description: 'Names this version, byte for byte (RFC 9110 section 8.8.3).',
+    schema: { type: 'string', pattern: '^"[^"]+"$' },
+  },
+  'WWW-Authenticate': {
+    description: 'A bearer challenge (RFC 6750 section 3).',
+    required: true,
+    schema: { type: 'string', pattern: '^Bearer realm="' },
+  },
+  'Retry-After': {
+    description: 'Whole seconds after which to try again.',
+    required: true,
+    schema: { type: 'string', pattern: '^\\d+$' },
+  },
 }
 
 export const REQUEST_ID_PARAMETER: Reference = { $ref: '#/components/parameters/RequestId' }
@@ -50,7 +115,8 @@ const PARAMETERS: Readonly<Record<string, Parameter>> = {
   RequestId: {
     name: 'X-Request-Id',
     in: 'header',
-    description: 'Names the request in logs and in the answer. Any other value than 1 to 128 of these characters is replaced, not refused.',
+    description:
+      'Names the request in logs and in the answer. Any other value than 1 to 128 of these characters is replaced, not refused.',
     schema: { type: 'string', pattern: REQUEST_ID },
     examples: { named: { value: 'upload-17' } },
   },
@@ -80,7 +146,14 @@ export function schemaRef(name: string): Reference {
 
 /** What every answer carries, and may carry towards other origins. */
 const COMMON: Headers = Object.fromEntries(
-  ['X-Request-Id', 'X-Content-Type-Options', 'Vary', 'Access-Control-Allow-Origin', 'Access-Control-Expose-Headers', 'Access-Control-Allow-Credentials'].map((name) => [name, headerRef(name)]),
+  [
+    'X-Request-Id',
+    'X-Content-Type-Options',
+    'Vary',
+    'Access-Control-Allow-Origin',
+    'Access-Control-Expose-Headers',
+    'Access-Control-Allow-Credentials',
+  ].map((name) => [name, headerRef(name)]),
 )
 
 /** The headers of an answer: the common ones, those of the components by name, and its own. */
@@ -96,14 +169,20 @@ interface ErrorCase {
   readonly ids?: readonly string[]
 }
 
-const HEADERS_OF_STATUS: Readonly<Record<number, readonly string[]>> = { 401: ['WWW-Authenticate'], 405: ['Allow'], 503: ['Retry-After'] }
+const HEADERS_OF_STATUS: Readonly<Record<number, readonly string[]>> = {
+  401: ['WWW-Authenticate'],
+  405: ['Allow'],
+  503: ['Retry-After'],
+}
 
 /** The error answers of an operation, one for each status. Throws `TypeError` for codes of several statuses in one case. */
 export function errorResponses(cases: readonly ErrorCase[], own: Readonly<Record<number, Headers>> = {}): Responses {
-  return Object.fromEntries(cases.map((one) => {
-    const status = statusOf(one.codes)
-    return [String(status), errorResponse(one, own[status])]
-  }))
+  return Object.fromEntries(
+    cases.map((one) => {
+      const status = statusOf(one.codes)
+      return [String(status), errorResponse(one, own[status])]
+    }),
+  )
 }
 
 export function errorResponse(one: ErrorCase, own: Headers = {}): Response {
@@ -115,7 +194,15 @@ export function errorResponse(one: ErrorCase, own: Headers = {}): Response {
     headers: headersOf(['Cache-Control', ...(HEADERS_OF_STATUS[statusCode] ?? [])], own),
     content: {
       'application/json': {
-        schema: { allOf: [schemaRef('Error'), { type: 'object', properties: { statusCode: { type: 'integer', const: statusCode }, code: { type: 'string', enum: codes } } }] },
+        schema: {
+          allOf: [
+            schemaRef('Error'),
+            {
+              type: 'object',
+              properties: { statusCode: { type: 'integer', const: statusCode }, code: { type: 'string', enum: codes } },
+            },
+          ],
+        },
         examples: { [codes[0]]: { value } },
       },
     },
@@ -151,19 +238,43 @@ export function optionsOf(operationId: string, tag: string): Operation {
   return {
     operationId,
     summary: 'Methods of this path, and the answer to a preflight request',
-    description: 'Says which methods the path takes. Where the server was told about other origins, a preflight request of one of them is answered as browsers want it. Needs no token.',
+    description:
+      'Says which methods the path takes. Where the server was told about other origins, a preflight request of one of them is answered as browsers want it. Needs no token.',
     tags: [tag],
     security: [],
     parameters: [
       REQUEST_ID_PARAMETER,
-      { name: 'Origin', in: 'header', description: 'The origin that asks.', schema: { type: 'string' }, examples: { viewer: { value: 'https://viewer.example' } } },
-      { name: 'Access-Control-Request-Method', in: 'header', description: 'The method that it wants to use.', schema: { type: 'string' }, examples: { get: { value: 'GET' } } },
-      { name: 'Access-Control-Request-Headers', in: 'header', description: 'The headers that it wants to send.', schema: { type: 'string' }, examples: { authorization: { value: 'authorization' } } },
+      {
+        name: 'Origin',
+        in: 'header',
+        description: 'The origin that asks.',
+        schema: { type: 'string' },
+        examples: { viewer: { value: 'https://viewer.example' } },
+      },
+      {
+        name: 'Access-Control-Request-Method',
+        in: 'header',
+        description: 'The method that it wants to use.',
+        schema: { type: 'string' },
+        examples: { get: { value: 'GET' } },
+      },
+      {
+        name: 'Access-Control-Request-Headers',
+        in: 'header',
+        description: 'The headers that it wants to send.',
+        schema: { type: 'string' },
+        examples: { authorization: { value: 'authorization' } },
+      },
     ],
     responses: {
       204: {
         description: 'The methods of the path.',
-        headers: headersOf(['Allow', 'Access-Control-Allow-Methods', 'Access-Control-Allow-Headers', 'Access-Control-Max-Age']),
+        headers: headersOf([
+          'Allow',
+          'Access-Control-Allow-Methods',
+          'Access-Control-Allow-Headers',
+          'Access-Control-Max-Age',
+        ]),
       },
     },
   }

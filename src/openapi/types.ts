@@ -102,7 +102,9 @@ export interface Operation {
 
 export type OperationMethod = 'get' | 'head' | 'options' | 'post' | 'put' | 'patch' | 'delete'
 
-export type PathItem = { readonly [M in OperationMethod]?: Operation } & { readonly parameters?: readonly (Parameter | Reference)[] }
+export type PathItem = { readonly [M in OperationMethod]?: Operation } & {
+  readonly parameters?: readonly (Parameter | Reference)[]
+}
 
 export type Paths = Readonly<Record<string, PathItem>>
 
@@ -121,7 +123,13 @@ export interface Tag {
 
 export interface OpenApiDocument {
   readonly openapi: '3.1.1'
-  readonly info: { readonly title: string; readonly version: string; readonly summary: string; readonly description: string; readonly license: { readonly name: string; readonly identifier: string } }
+  readonly info: {
+    readonly title: string
+    readonly version: string
+    readonly summary: string
+    readonly description: string
+    readonly license: { readonly name: string; readonly identifier: string }
+  }
   readonly servers: readonly { readonly url: string; readonly description: string }[]
   readonly security: readonly Readonly<Record<string, readonly string[]>>[]
   readonly tags: readonly Tag[]

@@ -28,7 +28,15 @@ export class Assets {
     const body = this.#files.get(name)
     if (body === undefined) return undefined
     const type = TYPES[name.slice(name.lastIndexOf('.') + 1)]
-    return { status: 200, headers: { 'Content-Type': type, 'Cache-Control': 'public, max-age=31536000, immutable', 'Cross-Origin-Resource-Policy': 'same-origin' }, body }
+    return {
+      status: 200,
+      headers: {
+        'Content-Type': type,
+        'Cache-Control': 'public, max-age=31536000, immutable',
+        'Cross-Origin-Resource-Policy': 'same-origin',
+      },
+      body,
+    }
   }
 }
 

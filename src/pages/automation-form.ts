@@ -50,28 +50,52 @@ export function labelOf({ title, name }: Pick<InputField, 'title' | 'name'>): st
 }
 
 /** A new automation: the defaults. */
-export function newValues(description: InputsDescription, { name, modelId }: Pick<FormValues, 'name' | 'modelId'>): FormValues {
+export function newValues(
+  description: InputsDescription,
+  { name, modelId }: Pick<FormValues, 'name' | 'modelId'>,
+): FormValues {
   return { name, modelId, trigger: 'version', enabled: true, inputs: textsOf(description, defaultsOf(description)) }
 }
 
 /** An automation as it is. Inputs that its function has got since it was saved stand at their defaults, with which it runs. */
-export function valuesOf(description: InputsDescription, { name, modelId, trigger, enabled, inputs }: Automation): FormValues {
+export function valuesOf(
+  description: InputsDescription,
+  { name, modelId, trigger, enabled, inputs }: Automation,
+): FormValues {
   return { name, modelId, trigger, enabled, inputs: textsOf(description, { ...defaultsOf(description), ...inputs }) }
 }
 
 function defaultsOf({ fields }: InputsDescription): JsonObject {
-  return Object.fromEntries(fields.flatMap((field) => ('default' in field && field.default !== undefined ? [[field.name, field.default] satisfies [string, JsonValue]] : [])))
+  return Object.fromEntries(
+    fields.flatMap((field) =>
+      'default' in field && field.default !== undefined
+        ? [[field.name, field.default] satisfies [string, JsonValue]]
+        : [],
+    ),
+  )
 }
 
 /** What somebody has sent, to be shown again. */
 export function sentValues(description: InputsDescription, entries: FormEntries): FormValues {
   const text = (name: string): string => entries.get(name) ?? ''
-  const inputs = description.fields.filter(({ kind }) => kind !== 'secret').map(({ name }) => [name, text(inputControl(name))] satisfies [string, string])
-  return { name: text('name'), modelId: text('modelId'), trigger: text('trigger'), enabled: text('enabled') !== '', inputs: new Map(inputs) }
+  const inputs = description.fields
+    .filter(({ kind }) => kind !== 'secret')
+    .map(({ name }) => [name, text(inputControl(name))] satisfies [string, string])
+  return {
+    name: text('name'),
+    modelId: text('modelId'),
+    trigger: text('trigger'),
+    enabled: text('enabled') !== '',
+    inputs: new Map(inputs),
+  }
 }
 
 function textsOf({ fields }: InputsDescription, inputs: JsonObject): ReadonlyMap<string, string> {
-  return new Map(fields.flatMap(({ name, kind }) => (kind !== 'secret' && Object.hasOwn(inputs, name) ? [[name, textOf(inputs[name])] satisfies [string, string]] : [])))
+  return new Map(
+    fields.flatMap(({ name, kind }) =>
+      kind !== 'secret' && Object.hasOwn(inputs, name) ? [[name, textOf(inputs[name])] satisfies [string, string]] : [],
+    ),
+  )
 }
 
 /** A value of an input as its control holds it. */
@@ -81,7 +105,9 @@ export function textOf(value: JsonValue): string {
 
 /** Names of the secrets that an automation has a value of. */
 export function keptSecrets({ fields }: InputsDescription, inputs: JsonObject): ReadonlySet<string> {
-  return new Set(fields.filter(({ name, kind }) => kind === 'secret' && Object.hasOwn(inputs, name)).map(({ name }) => name))
+  return new Set(
+    fields.filter(({ name, kind }) => kind === 'secret' && Object.hasOwn(inputs, name)).map(({ name }) => name),
+  )
 }
 
 export interface CheckedInputs {
@@ -90,8 +116,14 @@ export interface CheckedInputs {
 }
 
 /** The inputs that a form was sent with, as JSON, and what is wrong with them. A secret that was left empty stays what it is, if there is one. */
-export function checkInputs(description: InputsDescription, entries: FormEntries, kept: ReadonlySet<string> = new Set()): CheckedInputs {
-  const own = [...entries].filter(([name]) => name.startsWith(INPUT_PREFIX)).map(([name, value]) => [name.slice(INPUT_PREFIX.length), value] as const)
+export function checkInputs(
+  description: InputsDescription,
+  entries: FormEntries,
+  kept: ReadonlySet<string> = new Set(),
+): CheckedInputs {
+  const own = [...entries]
+    .filter(([name]) => name.startsWith(INPUT_PREFIX))
+    .map(([name, value]) => [name.slice(INPUT_PREFIX.length), value] as const)
   const { json, emptySecrets } = fromFormValues(description, own)
   const staying = emptySecrets.filter((name) => kept.has(name) && !entries.has(forgetControl(name)))
   const inputs = { ...json, ...Object.fromEntries(staying.map((name) => [name, REDACTED])) } as JsonObject
@@ -109,7 +141,9 @@ export function checkInputs(description: InputsDescription, entries: FormEntries
 export function inputProblems(description: InputsDescription, issues: readonly InputsIssue[]): readonly Problem[] {
   return issues.map(({ path, message }) => {
     const field = description.fields.find(({ name }) => name === path)
-    return field === undefined ? { message: `The form ${message}.` } : { controlId: inputControlId(description, path), message: `${labelOf(field)} ${message}.` }
+    return field === undefined
+      ? { message: `The form ${message}.` }
+      : { controlId: inputControlId(description, path), message: `${labelOf(field)} ${message}.` }
   })
 }
 
@@ -118,7 +152,15 @@ export function nameProblems(name: string): readonly Problem[] {
     checkName(name, 'the name')
     return []
   } catch {
-    return [{ controlId: 'name', message: name.trim() === '' ? 'Name is required.' : `Name must be one line of at most ${NAME_CHARACTERS_MAX} characters.` }]
+    return [
+      {
+        controlId: 'name',
+        message:
+          name.trim() === ''
+            ? 'Name is required.'
+            : `Name must be one line of at most ${NAME_CHARACTERS_MAX} characters.`,
+      },
+    ]
   }
 }
 
@@ -134,7 +176,9 @@ export async function modelProblems(project: AutomationProject, modelId: string)
 }
 
 export function triggerProblems(trigger: string): readonly Problem[] {
-  return isTrigger(trigger) ? [] : [{ controlId: 'trigger-version', message: 'When it runs must be one of the choices.' }]
+  return isTrigger(trigger)
+    ? []
+    : [{ controlId: 'trigger-version', message: 'When it runs must be one of the choices.' }]
 }
 
 export function isTrigger(text: string): text is AutomationTrigger {

@@ -17,18 +17,28 @@ const PARSED_TYPE = /^\s*application\/json\s*(?:;|$)/i
 export async function readForm(body: RequestBody): Promise<FormEntries> {
   const { type = '', encoding } = body
   const isParsed = PARSED_TYPE.test(type)
-  if (!isParsed && !FORM_TYPE.test(type)) throw new StowageError('unsupported_media_type', `the body's type is ${quoted(type)}; it must be application/x-www-form-urlencoded`)
-  if (encoding !== undefined && encoding.toLowerCase() !== 'identity') throw new StowageError('unsupported_media_type', `the body's Content-Encoding is ${quoted(encoding)}; here it must have none`)
+  if (!isParsed && !FORM_TYPE.test(type))
+    throw new StowageError(
+      'unsupported_media_type',
+      `the body's type is ${quoted(type)}; it must be application/x-www-form-urlencoded`,
+    )
+  if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
+    throw new StowageError(
+      'unsupported_media_type',
+      `the body's Content-Encoding is ${quoted(encoding)}; here it must have none`,
+    )
   const bytes = await bytesOf(body)
   if (!isUtf8(bytes)) throw new StowageError('invalid_utf8', 'the form is not UTF-8')
   const text = bytes.toString('utf8')
   const entries = isParsed ? parsedEntries(text) : [...new URLSearchParams(text)]
-  if (entries.length > ENTRIES_MAX) throw new StowageError('invalid_request', `the form has ${entries.length} entries; ${ENTRIES_MAX} are the most`)
+  if (entries.length > ENTRIES_MAX)
+    throw new StowageError('invalid_request', `the form has ${entries.length} entries; ${ENTRIES_MAX} are the most`)
   return new Map(entries)
 }
 
 async function bytesOf(body: RequestBody): Promise<Buffer> {
-  if ((body.length ?? 0) > BODY_BYTES_MAX) throw tooLarge('request_too_large', `the form (${body.length} bytes)`, BODY_BYTES_MAX)
+  if ((body.length ?? 0) > BODY_BYTES_MAX)
+    throw tooLarge('request_too_large', `the form (${body.length} bytes)`, BODY_BYTES_MAX)
   const pieces: Uint8Array[] = []
   let bytes = 0
   for await (const piece of body.values()) {
@@ -41,7 +51,8 @@ async function bytesOf(body: RequestBody): Promise<Buffer> {
 
 function parsedEntries(text: string): [string, string][] {
   const parsed = parsedJson(text)
-  if (typeof parsed !== 'object' || parsed === null) throw new StowageError('invalid_request', 'the form must be an object of texts')
+  if (typeof parsed !== 'object' || parsed === null)
+    throw new StowageError('invalid_request', 'the form must be an object of texts')
   return Object.entries(parsed).flatMap(([name, value]: [string, unknown]) => {
     const last: unknown = Array.isArray(value) ? value.at(-1) : value
     return typeof last === 'string' ? [[name, last] satisfies [string, string]] : []

@@ -14,10 +14,20 @@ export async function runRows(project: AutomationProject, runs: readonly Run[]):
   const names = new Map<string, Promise<string | undefined>>()
   const versions = new Map<string, Promise<Version | undefined>>()
   for (const { automationId, modelId, versionId } of runs) {
-    if (!names.has(automationId)) names.set(automationId, held(project.automations.get(automationId)).then((found) => found?.name))
+    if (!names.has(automationId))
+      names.set(
+        automationId,
+        held(project.automations.get(automationId)).then((found) => found?.name),
+      )
     if (!versions.has(versionId)) versions.set(versionId, held(project.versions.get(modelId, versionId)))
   }
-  return Promise.all(runs.map(async (run) => ({ run, automationName: await names.get(run.automationId), version: await versions.get(run.versionId) })))
+  return Promise.all(
+    runs.map(async (run) => ({
+      run,
+      automationName: await names.get(run.automationId),
+      version: await versions.get(run.versionId),
+    })),
+  )
 }
 
 /** `undefined` for what is not there any more. */

@@ -48,17 +48,31 @@ export class PageServer<H> {
   }
 
   /** A page for everybody. */
-  open(path: string, handlers: { readonly GET?: Handler<OpenVisit<H>>; readonly POST?: Handler<OpenVisit<H>> }): Resource<H> {
-    return this.#resource(path, handlers, (exchange, urls, handler) => handler({ exchange, urls, frame: this.#frame(urls, undefined) }))
+  open(
+    path: string,
+    handlers: { readonly GET?: Handler<OpenVisit<H>>; readonly POST?: Handler<OpenVisit<H>> },
+  ): Resource<H> {
+    return this.#resource(path, handlers, (exchange, urls, handler) =>
+      handler({ exchange, urls, frame: this.#frame(urls, undefined) }),
+    )
   }
 
   /** A page for whoever is known. */
-  signedIn(path: string, handlers: { readonly GET: Handler<Visit<H>>; readonly POST?: Handler<Visit<H>> }): Resource<H> {
-    return this.#resource(path, handlers, async (exchange, urls, handler) => handler(this.#visit(exchange, urls, await this.#known(exchange))))
+  signedIn(
+    path: string,
+    handlers: { readonly GET: Handler<Visit<H>>; readonly POST?: Handler<Visit<H>> },
+  ): Resource<H> {
+    return this.#resource(path, handlers, async (exchange, urls, handler) =>
+      handler(this.#visit(exchange, urls, await this.#known(exchange))),
+    )
   }
 
   /** A page of a project. To look takes the right to read unless told otherwise, to send a form the right to write. */
-  project(path: string, handlers: { readonly GET?: Handler<ProjectVisit<H>>; readonly POST?: Handler<ProjectVisit<H>> }, toLook: Right = 'read'): Resource<H> {
+  project(
+    path: string,
+    handlers: { readonly GET?: Handler<ProjectVisit<H>>; readonly POST?: Handler<ProjectVisit<H>> },
+    toLook: Right = 'read',
+  ): Resource<H> {
     return this.#resource(`${WEB}/projects/:projectId${path}`, handlers, async (exchange, urls, handler) => {
       const { projectId } = exchange.params
       checkProjectId(projectId)
@@ -66,8 +80,14 @@ export class PageServer<H> {
       const { context, automation } = this.#options
       const may = async (right: Right): Promise<boolean> => context.authorize(known.principal, projectId, right)
       const right = exchange.method === 'POST' ? 'write' : toLook
-      if (!(await may(right))) throw new StowageError('forbidden', `you do not have the right to ${right} in this project`)
-      return handler({ ...this.#visit(exchange, urls, known), projectId, project: automation.project(projectId), mayWrite: right === 'write' || (await may('write')) })
+      if (!(await may(right)))
+        throw new StowageError('forbidden', `you do not have the right to ${right} in this project`)
+      return handler({
+        ...this.#visit(exchange, urls, known),
+        projectId,
+        project: automation.project(projectId),
+        mayWrite: right === 'write' || (await may('write')),
+      })
     })
   }
 
@@ -79,18 +99,31 @@ export class PageServer<H> {
     return this.#options.context.authenticate({ headers, method, path, host })
   }
 
-  #resource<V>(path: string, handlers: { readonly [M in 'GET' | 'POST']?: Handler<V> }, call: (exchange: Exchange<H>, urls: Urls, handler: Handler<V>) => Promise<Answer>): Resource<H> {
-    const operation = (handler: Handler<V>): Operation<H> => async (exchange) => {
-      const urls = Urls.of(exchange.path, path)
-      try {
-        this.#checkSource(exchange)
-        return await call(exchange, urls, handler)
-      } catch (thrown) {
-        return this.#failed(exchange, urls, thrown)
+  #resource<V>(
+    path: string,
+    handlers: { readonly [M in 'GET' | 'POST']?: Handler<V> },
+    call: (exchange: Exchange<H>, urls: Urls, handler: Handler<V>) => Promise<Answer>,
+  ): Resource<H> {
+    const operation =
+      (handler: Handler<V>): Operation<H> =>
+      async (exchange) => {
+        const urls = Urls.of(exchange.path, path)
+        try {
+          this.#checkSource(exchange)
+          return await call(exchange, urls, handler)
+        } catch (thrown) {
+          return this.#failed(exchange, urls, thrown)
+        }
       }
-    }
     const given = Object.entries(handlers).map(([method, handler]) => [method, operation(handler)])
-    return { path, operations: { GET: async (exchange: Exchange<H>) => seeOther(pageAbove(exchange, Urls.of(exchange.path, path))), ...Object.fromEntries(given) }, slashAtEnd: true }
+    return {
+      path,
+      operations: {
+        GET: async (exchange: Exchange<H>) => seeOther(pageAbove(exchange, Urls.of(exchange.path, path))),
+        ...Object.fromEntries(given),
+      },
+      slashAtEnd: true,
+    }
   }
 
   #isFromOurs({ method, headers }: Exchange<H>): boolean {
@@ -99,7 +132,10 @@ export class PageServer<H> {
 
   #checkSource(exchange: Exchange<H>): void {
     if (this.#isFromOurs(exchange)) return
-    throw new StowageError('forbidden', 'the request comes from a page of another site, or the browser does not say where it comes from')
+    throw new StowageError(
+      'forbidden',
+      'the request comes from a page of another site, or the browser does not say where it comes from',
+    )
   }
 
   /** The host's own access first: where that knows the person, there is nothing to sign in to. */
@@ -110,13 +146,23 @@ export class PageServer<H> {
     if (principal !== undefined) return { principal: noRun(principal), isSession: false }
     const token = await sessions.tokenOf(headers)
     const signedIn = token === undefined ? undefined : await this.principalOf(token, exchange)
-    if (signedIn === undefined) throw new StowageError('unauthenticated', 'sign in to see this page', { headers: { 'WWW-Authenticate': 'Bearer realm="stowage"' } })
+    if (signedIn === undefined)
+      throw new StowageError('unauthenticated', 'sign in to see this page', {
+        headers: { 'WWW-Authenticate': 'Bearer realm="stowage"' },
+      })
     return { principal: noRun(signedIn), isSession: true }
   }
 
   #visit(exchange: Exchange<H>, urls: Urls, known: Known): Visit<H> {
     const { context, automation } = this.#options
-    return { exchange, urls, principal: known.principal, automation, context, frame: this.#frame(urls, personOf(known)) }
+    return {
+      exchange,
+      urls,
+      principal: known.principal,
+      automation,
+      context,
+      frame: this.#frame(urls, personOf(known)),
+    }
   }
 
   #frame(urls: Urls, person: Frame['person']): Frame {
@@ -128,7 +174,8 @@ export class PageServer<H> {
     const error = toStowageError(thrown)
     const { headers, requestId, signal } = exchange
     if (signal.aborted || headers.get('accept')?.includes('text/html') !== true) throw error
-    if (error.statusCode >= 500) this.#options.context.logger?.error({ err: error, code: error.code, requestId }, error.message)
+    if (error.statusCode >= 500)
+      this.#options.context.logger?.error({ err: error, code: error.code, requestId }, error.message)
     const { 'Content-Type': _type, ...others } = errorAnswer(error).headers
     if (error.code !== 'unauthenticated') {
       const known = this.#isFromOurs(exchange) ? await this.#known(exchange).catch(() => undefined) : undefined
@@ -136,8 +183,17 @@ export class PageServer<H> {
       return pageAnswer(<ErrorPage frame={frame} error={error} requestId={requestId} />, error.statusCode, others)
     }
     const cleared = hasSession(headers) ? endSession(urls, headers) : undefined
-    const page = <SignInPage frame={this.#frame(urls, undefined)} next={wantedPage(exchange, urls)} mayBeSignedIn={headers.get('sec-fetch-site') === 'cross-site'} />
-    return pageAnswer(page, error.statusCode, { ...others, ...(cleared === undefined ? {} : { 'Set-Cookie': cleared }) })
+    const page = (
+      <SignInPage
+        frame={this.#frame(urls, undefined)}
+        next={wantedPage(exchange, urls)}
+        mayBeSignedIn={headers.get('sec-fetch-site') === 'cross-site'}
+      />
+    )
+    return pageAnswer(page, error.statusCode, {
+      ...others,
+      ...(cleared === undefined ? {} : { 'Set-Cookie': cleared }),
+    })
   }
 }
 

@@ -49,7 +49,10 @@ export interface PagesExtension<H = unknown> extends ServiceExtension<H> {
 const SESSION_MS = 12 * 3_600_000
 const SESSION_MS_MAX = 400 * 86_400_000
 /** Where browsers cannot send an `Authorization` header, though it is the API that answers: they may say with the cookie who they are. */
-const COOKIE_PATHS: readonly string[] = ['/api/v1/projects/:projectId/runs/:runId/events', '/api/v1/projects/:projectId/artifacts/:artifactId']
+const COOKIE_PATHS: readonly string[] = [
+  '/api/v1/projects/:projectId/runs/:runId/events',
+  '/api/v1/projects/:projectId/artifacts/:artifactId',
+]
 const PATH_SEGMENTS_MAX = 10
 
 /** Throws `TypeError` and `RangeError` for options that cannot be. */
@@ -71,13 +74,16 @@ class Pages<H> implements PagesExtension<H> {
   constructor(options: PagesOptions<H>) {
     this.#options = options
     const { origin, sessionMs = SESSION_MS } = options
-    if (origin !== undefined && (!URL.canParse(origin) || new URL(origin).origin !== origin)) throw new TypeError(`origin is ${JSON.stringify(origin)}; it must be one, such as "https://models.example"`)
-    if (!Number.isSafeInteger(sessionMs) || sessionMs < 1_000 || sessionMs > SESSION_MS_MAX) throw new RangeError(`sessionMs is ${sessionMs}; it must be an integer from 1000 to ${SESSION_MS_MAX}`)
+    if (origin !== undefined && (!URL.canParse(origin) || new URL(origin).origin !== origin))
+      throw new TypeError(`origin is ${JSON.stringify(origin)}; it must be one, such as "https://models.example"`)
+    if (!Number.isSafeInteger(sessionMs) || sessionMs < 1_000 || sessionMs > SESSION_MS_MAX)
+      throw new RangeError(`sessionMs is ${sessionMs}; it must be an integer from 1000 to ${SESSION_MS_MAX}`)
     this.#sessions(Date)
   }
 
   attach(context: ServiceContext<H>): readonly Resource<H>[] {
-    if (this.#attached !== undefined) throw new TypeError('these pages belong to a service already; make some for each service')
+    if (this.#attached !== undefined)
+      throw new TypeError('these pages belong to a service already; make some for each service')
     const codes = new SignInCodes(context.clock)
     const sessions = this.#sessions(context.clock)
     this.#attached = { context, codes, sessions }
@@ -102,7 +108,11 @@ class Pages<H> implements PagesExtension<H> {
   access(inner: Access<H>): Access<H> {
     const authenticate = async (request: AccessRequest<H>): Promise<Principal | undefined> => {
       const { headers, method, path } = request
-      const takesCookie = (method === 'GET' || method === 'HEAD') && COOKIE_PATHS.some((one) => endsLike(path, one)) && !headers.has('authorization') && mayRead(headers)
+      const takesCookie =
+        (method === 'GET' || method === 'HEAD') &&
+        COOKIE_PATHS.some((one) => endsLike(path, one)) &&
+        !headers.has('authorization') &&
+        mayRead(headers)
       const token = takesCookie ? await this.#attached?.sessions.tokenOf(headers) : undefined
       if (token === undefined) return inner.authenticate(request)
       const translated = new Headers(headers)
@@ -113,7 +123,8 @@ class Pages<H> implements PagesExtension<H> {
   }
 
   signInLink({ token }: SignInLinkOptions): string {
-    if (this.#attached === undefined) throw new TypeError('these pages belong to no service yet; pass them to createObjectService among its extensions')
+    if (this.#attached === undefined)
+      throw new TypeError('these pages belong to no service yet; pass them to createObjectService among its extensions')
     const { context, codes } = this.#attached
     return `${context.prefix}${WEB}/sign-in?code=${codes.issue(token)}`
   }
@@ -139,6 +150,12 @@ class Pages<H> implements PagesExtension<H> {
 
 /** Every other path below the pages' own: what is not there is told by a page, too. */
 function nothing<H>(server: PageServer<H>): readonly Resource<H>[] {
-  const absent = (): Promise<never> => Promise.reject(new StowageError('route_not_found', 'there is no page at this address'))
-  return Array.from({ length: PATH_SEGMENTS_MAX }, (_, at) => server.open(`${WEB}${Array.from({ length: at + 1 }, (_segment, number) => `/:s${number}`).join('')}`, { GET: absent, POST: absent }))
+  const absent = (): Promise<never> =>
+    Promise.reject(new StowageError('route_not_found', 'there is no page at this address'))
+  return Array.from({ length: PATH_SEGMENTS_MAX }, (_, at) =>
+    server.open(`${WEB}${Array.from({ length: at + 1 }, (_segment, number) => `/:s${number}`).join('')}`, {
+      GET: absent,
+      POST: absent,
+    }),
+  )
 }

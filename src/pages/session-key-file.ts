@@ -5,5 +5,9 @@ import { keyFromFolder } from '../access/key-file.ts'
  * it people stay signed in over a restart. Throws `corrupt_data`.
  */
 export function sessionKeyFromFolder(dataFolder: string): Promise<Uint8Array> {
-  return keyFromFolder({ dataFolder, name: 'session-key', ifDamaged: 'Remove it to get a new one: people have to sign in again then' })
+  return keyFromFolder({
+    dataFolder,
+    name: 'session-key',
+    ifDamaged: 'Remove it to get a new one: people have to sign in again then',
+  })
 }

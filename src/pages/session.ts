@@ -47,10 +47,17 @@ export class Sessions {
 
   /** The value of `Set-Cookie` that signs in. Throws `invalid_request` for a token that no cookie can hold. */
   async begin(token: string, place: CookiePlace): Promise<string> {
-    if (token.length > TOKEN_BYTES_MAX) throw new StowageError('invalid_request', `the token has ${token.length} bytes; to sign in with it, it must have ${TOKEN_BYTES_MAX} at most`)
+    if (token.length > TOKEN_BYTES_MAX)
+      throw new StowageError(
+        'invalid_request',
+        `the token has ${token.length} bytes; to sign in with it, it must have ${TOKEN_BYTES_MAX} at most`,
+      )
     const expiresMs = this.#clock.now() + this.#sessionMs
-    const sealed = await new EncryptJWT({ token }).setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
-      .setAudience(PURPOSE).setExpirationTime(Math.floor(expiresMs / 1_000)).encrypt(this.#key)
+    const sealed = await new EncryptJWT({ token })
+      .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
+      .setAudience(PURPOSE)
+      .setExpirationTime(Math.floor(expiresMs / 1_000))
+      .encrypt(this.#key)
     return setCookie(cookieName(place), sealed, place, Math.floor(this.#sessionMs / 1_000))
   }
 
@@ -60,8 +67,11 @@ export class Sessions {
     if (sealed === undefined) return undefined
     try {
       const { payload } = await jwtDecrypt<{ readonly token: string }>(sealed, this.#key, {
-        audience: PURPOSE, requiredClaims: ['exp'], currentDate: new Date(this.#clock.now()),
-        keyManagementAlgorithms: ['dir'], contentEncryptionAlgorithms: ['A256GCM'],
+        audience: PURPOSE,
+        requiredClaims: ['exp'],
+        currentDate: new Date(this.#clock.now()),
+        keyManagementAlgorithms: ['dir'],
+        contentEncryptionAlgorithms: ['A256GCM'],
       })
       return payload.token
     } catch (error) {

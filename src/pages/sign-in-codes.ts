@@ -16,7 +16,8 @@ export class SignInCodes {
 
   issue(token: string): string {
     const nowMs = this.#clock.now()
-    for (const [digest, { expiresMs }] of this.#tokens) if (expiresMs <= nowMs || this.#tokens.size >= CODES_MAX) this.#tokens.delete(digest)
+    for (const [digest, { expiresMs }] of this.#tokens)
+      if (expiresMs <= nowMs || this.#tokens.size >= CODES_MAX) this.#tokens.delete(digest)
     const code = randomBytes(CODE_BYTES).toString('base64url')
     this.#tokens.set(digestOf(code), { token, expiresMs: nowMs + CODE_MS })
     return code

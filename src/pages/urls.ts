@@ -100,6 +100,8 @@ export class Urls {
 }
 
 function search(query: Query): string {
-  const given = Object.entries(query).filter((entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '')
+  const given = Object.entries(query).filter(
+    (entry): entry is [string, string] => entry[1] !== undefined && entry[1] !== '',
+  )
   return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`
 }

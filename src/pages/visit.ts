@@ -26,7 +26,14 @@ export interface ProjectVisit<H> extends Visit<H> {
 
 /** Nothing but our own script, stylesheet and forms, whatever ends up in a page (https://www.w3.org/TR/CSP3). */
 const POLICY = [
-  "default-src 'none'", "script-src 'self'", "style-src 'self'", "img-src 'self' data:", "connect-src 'self'", "form-action 'self'", "frame-ancestors 'none'", "base-uri 'none'",
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "connect-src 'self'",
+  "form-action 'self'",
+  "frame-ancestors 'none'",
+  "base-uri 'none'",
 ].join('; ')
 
 /** Our own forms have to say where they come from, so the referrer stays within the origin and is not left out altogether: that would empty `Origin` too. */
@@ -45,5 +52,8 @@ export function pageAnswer(page: Html, status = 200, headers: Readonly<Record<st
 
 /** After a form: the browser gets the page with a request of its own, which can be repeated (RFC 9110 section 15.4.4). */
 export function seeOther(location: string, headers: Readonly<Record<string, string>> = {}): Answer {
-  return { status: 303, headers: { Location: location, 'Cache-Control': 'no-store', 'Referrer-Policy': 'same-origin', ...headers } }
+  return {
+    status: 303,
+    headers: { Location: location, 'Cache-Control': 'no-store', 'Referrer-Policy': 'same-origin', ...headers },
+  }
 }

@@ -22,7 +22,12 @@ export interface RecordLimits {
 }
 
 /** What the core needs of every record store. A store that offers no more finds a core that asks for more in its first test. */
-export const CORE_RECORD_LIMITS: RecordLimits = { keyBytes: 1_000, valueBytes: 65_536, commitEntries: 25, commitBytes: 1_048_576 }
+export const CORE_RECORD_LIMITS: RecordLimits = {
+  keyBytes: 1_000,
+  valueBytes: 65_536,
+  commitEntries: 25,
+  commitBytes: 1_048_576,
+}
 
 /** Keys from `gte` (which may be empty) up to, not including, `lt`, in bytewise order; bounds that leave nothing are an empty range. */
 export interface RangeBounds {
@@ -87,7 +92,11 @@ export interface BlobStore {
    * Durable when it resolves. A throw in `content` or an abort leaves nothing. A name that exists is an error (`BlobExistsError`).
    * Chunks may have any size, and belong to the store until it asks for the next one. `content` is read to its end or returned early, never left open.
    */
-  put(name: string, content: AsyncIterable<Uint8Array>, options?: CallOptions & { readonly sizeHint?: number }): Promise<{ readonly size: number }>
+  put(
+    name: string,
+    content: AsyncIterable<Uint8Array>,
+    options?: CallOptions & { readonly sizeHint?: number },
+  ): Promise<{ readonly size: number }>
   /**
    * Exactly `end - start` bytes (`BLOB_READ_BYTES_MAX` at most) in one buffer that belongs to the caller, or an error: `BlobNotFoundError` when there
    * is no such blob, `RangeError` when the range does not lie inside it.

@@ -31,17 +31,23 @@ export function checkChange({ put = [], remove = [], expect = [] }: Change, limi
     if (value) checkValue(value, limits)
   }
   const written = distinctKeys([...put.map((entry) => entry.key), ...remove], 'put and remove')
-  const expected = distinctKeys(expect.map((expectation) => expectation.key), 'expect')
+  const expected = distinctKeys(
+    expect.map((expectation) => expectation.key),
+    'expect',
+  )
   checkCommitSize(new Set([...written, ...expected]).size, put, remove, expect, limits)
 }
 
 export function checkRange({ limit = 0 }: RangeBounds): void {
-  if (!Number.isSafeInteger(limit) || limit < 0) throw new RangeError(`the limit of a range is ${limit}; it must be an integer of 0 or more`)
+  if (!Number.isSafeInteger(limit) || limit < 0)
+    throw new RangeError(`the limit of a range is ${limit}; it must be an integer of 0 or more`)
 }
 
 export function checkBlobName(name: string): void {
   if (name.length <= BLOB_NAME_BYTES_MAX && BLOB_NAME.test(name)) return
-  throw new RangeError(`${quoted(name)} is not a blob name: segments of a-z, 0-9 and - divided by /, ${BLOB_NAME_BYTES_MAX} bytes at most`)
+  throw new RangeError(
+    `${quoted(name)} is not a blob name: segments of a-z, 0-9 and - divided by /, ${BLOB_NAME_BYTES_MAX} bytes at most`,
+  )
 }
 
 export function checkBlobPrefix(prefix: string): void {
@@ -50,8 +56,17 @@ export function checkBlobPrefix(prefix: string): void {
 }
 
 export function checkReadRange(start: number, end: number): void {
-  if (Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && end >= start && end - start <= BLOB_READ_BYTES_MAX) return
-  throw new RangeError(`cannot read from ${start} to ${end}: both must be integers, in order, and ${BLOB_READ_BYTES_MAX} bytes apart at most`)
+  if (
+    Number.isSafeInteger(start) &&
+    Number.isSafeInteger(end) &&
+    start >= 0 &&
+    end >= start &&
+    end - start <= BLOB_READ_BYTES_MAX
+  )
+    return
+  throw new RangeError(
+    `cannot read from ${start} to ${end}: both must be integers, in order, and ${BLOB_READ_BYTES_MAX} bytes apart at most`,
+  )
 }
 
 export function checkInsideBlob(name: string, end: number, size: number): void {
@@ -59,24 +74,32 @@ export function checkInsideBlob(name: string, end: number, size: number): void {
 }
 
 function checkValue(value: Uint8Array, limits: RecordLimits): void {
-  if (value.length > limits.valueBytes) throw new RangeError(`a value has ${value.length} bytes; it must have ${limits.valueBytes} at most`)
+  if (value.length > limits.valueBytes)
+    throw new RangeError(`a value has ${value.length} bytes; it must have ${limits.valueBytes} at most`)
 }
 
 function distinctKeys(keys: readonly Uint8Array[], where: string): Set<string> {
   const distinct = new Set(keys.map((key) => Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1')))
-  if (distinct.size < keys.length) throw new RangeError(`a key stands twice in ${where} of one commit; it must stand there once at most`)
+  if (distinct.size < keys.length)
+    throw new RangeError(`a key stands twice in ${where} of one commit; it must stand there once at most`)
   return distinct
 }
 
 function checkCommitSize(
-  keys: number, put: readonly Entry[], remove: readonly Uint8Array[], expect: NonNullable<Change['expect']>, limits: RecordLimits,
+  keys: number,
+  put: readonly Entry[],
+  remove: readonly Uint8Array[],
+  expect: NonNullable<Change['expect']>,
+  limits: RecordLimits,
 ): void {
-  if (keys > limits.commitEntries) throw new RangeError(`a commit names ${keys} keys; it must name ${limits.commitEntries} at most`)
+  if (keys > limits.commitEntries)
+    throw new RangeError(`a commit names ${keys} keys; it must name ${limits.commitEntries} at most`)
   let bytes = 0
   for (const { key, value } of put) bytes += key.length + value.length
   for (const key of remove) bytes += key.length
   for (const { key, value } of expect) bytes += key.length + (value?.length ?? 0)
-  if (bytes > limits.commitBytes) throw new RangeError(`a commit has ${bytes} bytes; it must have ${limits.commitBytes} at most`)
+  if (bytes > limits.commitBytes)
+    throw new RangeError(`a commit has ${bytes} bytes; it must have ${limits.commitBytes} at most`)
 }
 
 function quoted(text: string): string {

@@ -20,7 +20,8 @@ const MESSAGES: Partial<Record<StowageErrorCode, string>> = {
  */
 export function storageError(error: unknown, signal?: AbortSignal): unknown {
   if (error instanceof StowageError || (signal?.aborted && (error === signal.reason || isAbort(error)))) return error
-  const code = error instanceof BlobNotFoundError ? 'corrupt_data' : (CODE_OF_ERRNO[errnoOf(error)] ?? 'storage_unavailable')
+  const code =
+    error instanceof BlobNotFoundError ? 'corrupt_data' : (CODE_OF_ERRNO[errnoOf(error)] ?? 'storage_unavailable')
   const headers = code === 'storage_unavailable' ? { 'Retry-After': '5' } : undefined
   return new StowageError(code, MESSAGES[code] as string, { cause: error, headers })
 }
@@ -79,7 +80,10 @@ function classifiedBlobs(blobs: BlobStore): BlobStore {
 }
 
 /** The core reads only what its records say is there: a blob that ends before it was cut short. */
-async function readInside(blobs: BlobStore, ...[name, start, end, options]: Parameters<BlobStore['read']>): ReturnType<BlobStore['read']> {
+async function readInside(
+  blobs: BlobStore,
+  ...[name, start, end, options]: Parameters<BlobStore['read']>
+): ReturnType<BlobStore['read']> {
   try {
     return await blobs.read(name, start, end, options)
   } catch (error) {
@@ -89,7 +93,10 @@ async function readInside(blobs: BlobStore, ...[name, start, end, options]: Para
 }
 
 /** What `content` throws is not the storage's doing and passes as it is. */
-async function putBlob(blobs: BlobStore, ...[name, content, options]: Parameters<BlobStore['put']>): ReturnType<BlobStore['put']> {
+async function putBlob(
+  blobs: BlobStore,
+  ...[name, content, options]: Parameters<BlobStore['put']>
+): ReturnType<BlobStore['put']> {
   const failure: { error?: unknown } = {}
   const watched = async function* (): AsyncGenerator<Uint8Array> {
     try {

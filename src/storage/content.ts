@@ -4,7 +4,10 @@ export async function closeContent(content: AsyncIterable<Uint8Array>): Promise<
 }
 
 /** `content`, until `signal` aborts: then it throws the signal's reason at once, even while the content keeps it waiting. */
-export async function* abortableContent<T>(content: AsyncIterable<T>, signal: AbortSignal | undefined): AsyncGenerator<T, void, void> {
+export async function* abortableContent<T>(
+  content: AsyncIterable<T>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T, void, void> {
   if (!signal) {
     yield* content
     return

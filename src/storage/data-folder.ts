@@ -1,7 +1,14 @@
 import { readFile, readdir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { makeFolder, writeFileDurably } from './durable-files.ts'
-import { type FolderHolder, folderHolder, isProvenHolder, readLockFile, removeLockFile, writeLockFile } from './folder-lock.ts'
+import {
+  type FolderHolder,
+  folderHolder,
+  isProvenHolder,
+  readLockFile,
+  removeLockFile,
+  writeLockFile,
+} from './folder-lock.ts'
 
 /** Says which storage and format a data folder holds. Its absence, or an unexpected byte in it, means hands off. */
 export const MARKER_FILE = 'stowage.json'
@@ -21,7 +28,11 @@ export class DataFolderError extends Error {
   /** The process that holds the folder, where it is known (`FOLDER_HELD`). */
   readonly holder: FolderHolder | undefined
 
-  constructor(code: DataFolderErrorCode, message: string, options: ErrorOptions & { readonly holder?: FolderHolder | undefined } = {}) {
+  constructor(
+    code: DataFolderErrorCode,
+    message: string,
+    options: ErrorOptions & { readonly holder?: FolderHolder | undefined } = {},
+  ) {
     super(message, options)
     this.code = code
     this.holder = options.holder
@@ -83,7 +94,11 @@ async function refuseHeld<T>({ path, mayBeIncomplete }: FolderPlan<T>): Promise<
 
 function heldError(path: string, holder: FolderHolder | undefined, cause?: unknown): DataFolderError {
   const who = holder ? `process ${holder.pid} on ${holder.host} (since ${holder.openedAt})` : 'another process'
-  return new DataFolderError('FOLDER_HELD', `the data folder ${path} is in use by ${who}; one process may hold it at a time`, { holder, cause })
+  return new DataFolderError(
+    'FOLDER_HELD',
+    `the data folder ${path} is in use by ${who}; one process may hold it at a time`,
+    { holder, cause },
+  )
 }
 
 async function readState<T>({ path, kind }: FolderPlan<T>): Promise<FolderState> {
@@ -109,12 +124,21 @@ async function writeMarker<T>({ path, kind }: FolderPlan<T>, state: FolderState)
 function markerError(path: string, kind: FolderKind, text: string): DataFolderError {
   const { storage, format } = parsedMarker(text)
   if ((storage === 'filesystem' || storage === 'level') && storage !== kind) {
-    return new DataFolderError('FOLDER_KIND', `the data folder ${path} holds storage of the kind ${storage}; it cannot be opened as ${kind}`)
+    return new DataFolderError(
+      'FOLDER_KIND',
+      `the data folder ${path} holds storage of the kind ${storage}; it cannot be opened as ${kind}`,
+    )
   }
   if (storage === kind && typeof format === 'number' && format > FORMAT) {
-    return new DataFolderError('FOLDER_FORMAT', `the data folder ${path} has format ${format}; this version knows formats up to ${FORMAT}`)
+    return new DataFolderError(
+      'FOLDER_FORMAT',
+      `the data folder ${path} has format ${format}; this version knows formats up to ${FORMAT}`,
+    )
   }
-  return new DataFolderError('FOLDER_DAMAGED', `${MARKER_FILE} in the data folder ${path} is damaged; it must hold exactly ${markerText(kind, 'ready').trim()}`)
+  return new DataFolderError(
+    'FOLDER_DAMAGED',
+    `${MARKER_FILE} in the data folder ${path} is damaged; it must hold exactly ${markerText(kind, 'ready').trim()}`,
+  )
 }
 
 function parsedMarker(text: string): Record<string, unknown> {
@@ -130,7 +154,10 @@ async function startCreating<T>(plan: FolderPlan<T>, state: FolderState): Promis
   if (state !== 'absent') return state
   for (const name of [...plan.databases, ...plan.folders]) {
     if (await exists(join(plan.path, name))) {
-      throw new DataFolderError('FOLDER_DAMAGED', `the data folder ${plan.path} holds ${name} but ${MARKER_FILE} is missing; nothing is opened that may be erased`)
+      throw new DataFolderError(
+        'FOLDER_DAMAGED',
+        `the data folder ${plan.path} holds ${name} but ${MARKER_FILE} is missing; nothing is opened that may be erased`,
+      )
     }
   }
   await makeFolder(plan.path)
@@ -145,7 +172,8 @@ async function startCreating<T>(plan: FolderPlan<T>, state: FolderState): Promis
 
 async function openContent<T>(plan: FolderPlan<T>, createIfMissing: boolean): Promise<T> {
   try {
-    if (createIfMissing || plan.mayBeIncomplete === true) for (const name of plan.folders) await makeFolder(join(plan.path, name))
+    if (createIfMissing || plan.mayBeIncomplete === true)
+      for (const name of plan.folders) await makeFolder(join(plan.path, name))
     return await plan.open({ createIfMissing })
   } catch (error) {
     if (!hasCode(error, 'LEVEL_LOCKED')) throw error
@@ -170,14 +198,19 @@ async function refuseIncomplete<T>(plan: FolderPlan<T>): Promise<void> {
     const current = await readFile(join(folder, 'CURRENT'), 'latin1').catch(() => undefined)
     if (current === undefined) throw missingError(plan.path, join(name, 'CURRENT'))
     const manifest = current.trim()
-    if (!/^MANIFEST-\d+$/.test(manifest)) throw new DataFolderError('FOLDER_DAMAGED', `${join(name, 'CURRENT')} in ${plan.path} is damaged`)
+    if (!/^MANIFEST-\d+$/.test(manifest))
+      throw new DataFolderError('FOLDER_DAMAGED', `${join(name, 'CURRENT')} in ${plan.path} is damaged`)
     if (!(await exists(join(folder, manifest)))) throw missingError(plan.path, join(name, manifest))
-    if (!(await readdir(folder)).some((file) => file.endsWith('.log'))) throw missingError(plan.path, join(name, '*.log'))
+    if (!(await readdir(folder)).some((file) => file.endsWith('.log')))
+      throw missingError(plan.path, join(name, '*.log'))
   }
 }
 
 function missingError(path: string, name: string): DataFolderError {
-  return new DataFolderError('FOLDER_DAMAGED', `${name} is missing in the data folder ${path}; restore it from a copy, the rest was left as it was`)
+  return new DataFolderError(
+    'FOLDER_DAMAGED',
+    `${name} is missing in the data folder ${path}; restore it from a copy, the rest was left as it was`,
+  )
 }
 
 async function exists(path: string): Promise<boolean> {

@@ -16,11 +16,17 @@ export async function syncFolder(path: string): Promise<void> {
 export async function makeFolder(path: string, mode: number = 0o777): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode })
   if (first === undefined) return
-  for (let made = resolve(path); made.length >= resolve(first).length; made = dirname(made)) await syncFolder(dirname(made))
+  for (let made = resolve(path); made.length >= resolve(first).length; made = dirname(made))
+    await syncFolder(dirname(made))
 }
 
 /** Writes a small file whole or not at all; `replace` says whether a file of that name gives way or is an error (`EEXIST`). */
-export async function writeFileDurably(folder: string, name: string, text: string, { replace }: { readonly replace: boolean }): Promise<void> {
+export async function writeFileDurably(
+  folder: string,
+  name: string,
+  text: string,
+  { replace }: { readonly replace: boolean },
+): Promise<void> {
   const temporary = join(folder, `${name}.${process.pid}.tmp`)
   try {
     const handle = await open(temporary, 'w')

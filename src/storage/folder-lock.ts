@@ -45,7 +45,10 @@ export async function isProvenHolder(holder: FolderHolder): Promise<boolean> {
 
 export async function writeLockFile(path: string): Promise<void> {
   const holder: FolderHolder = {
-    pid: process.pid, host: hostname(), openedAt: new Date().toISOString(), incarnation: await incarnation(process.pid),
+    pid: process.pid,
+    host: hostname(),
+    openedAt: new Date().toISOString(),
+    incarnation: await incarnation(process.pid),
   }
   await writeFile(join(path, LOCK_FILE), `${JSON.stringify(holder)}\n`)
 }
@@ -57,7 +60,11 @@ export async function removeLockFile(path: string): Promise<void> {
 function isHolder(value: unknown): value is FolderHolder {
   if (typeof value !== 'object' || value === null) return false
   const { pid, host, openedAt, incarnation: born } = value as Record<string, unknown>
-  return Number.isSafeInteger(pid) && (pid as number) > 0 && [host, openedAt, born].every((field) => typeof field === 'string')
+  return (
+    Number.isSafeInteger(pid) &&
+    (pid as number) > 0 &&
+    [host, openedAt, born].every((field) => typeof field === 'string')
+  )
 }
 
 function isAlive(pid: number): boolean {
@@ -71,7 +78,10 @@ function isAlive(pid: number): boolean {
 /** Boot and start time of a process, as Linux tells them (proc(5): `starttime` is the 22nd field of stat, the 20th behind the name). */
 async function incarnation(pid: number): Promise<string> {
   try {
-    const [boot, stat] = await Promise.all([readFile('/proc/sys/kernel/random/boot_id', 'utf8'), readFile(`/proc/${pid}/stat`, 'utf8')])
+    const [boot, stat] = await Promise.all([
+      readFile('/proc/sys/kernel/random/boot_id', 'utf8'),
+      readFile(`/proc/${pid}/stat`, 'utf8'),
+    ])
     return `${boot.trim()}/${stat.slice(stat.lastIndexOf(')') + 2).split(' ')[19]}`
   } catch {
     return ''

@@ -48,21 +48,30 @@ export class Admission {
 
   #held(batch: ObjectBatch, first: number, end: number, start: number, signal: AbortSignal): ReturnType<typeof locate> {
     const ids: Uint8Array[] = []
-    for (let index = first, at = start; index < end; at += batch.lineBytes[index++]) ids.push(batch.lines.subarray(at, at + batch.idBytes[index]))
+    for (let index = first, at = start; index < end; at += batch.lineBytes[index++])
+      ids.push(batch.lines.subarray(at, at + batch.idBytes[index]))
     return locate(this.#records, this.#project, ids, signal)
   }
 
-  #admitOne(batch: ObjectBatch, index: number, start: number, held: Awaited<ReturnType<typeof locate>>[number], builder: PackBuilder): void {
+  #admitOne(
+    batch: ObjectBatch,
+    index: number,
+    start: number,
+    held: Awaited<ReturnType<typeof locate>>[number],
+    builder: PackBuilder,
+  ): void {
     const textStart = start + batch.idBytes[index] + 1
     const textEnd = start + batch.lineBytes[index] - 1
     const textCrc32 = crc32(batch.lines.subarray(textStart, textEnd))
     const textBytes = textEnd - textStart
     const ordinal = builder.find(batch.lines, start, textStart - 1)
     if (ordinal !== -1) {
-      if (!builder.isSameText(ordinal, textBytes, textCrc32)) this.#noteDiffering(batch.lines.subarray(start, textStart - 1))
+      if (!builder.isSameText(ordinal, textBytes, textCrc32))
+        this.#noteDiffering(batch.lines.subarray(start, textStart - 1))
     } else if (held !== undefined) {
       this.#heldIds.add(batch.lines, start, textStart - 1)
-      if (held.textBytes !== textBytes || held.textCrc32 !== textCrc32) this.#noteDiffering(batch.lines.subarray(start, textStart - 1))
+      if (held.textBytes !== textBytes || held.textCrc32 !== textCrc32)
+        this.#noteDiffering(batch.lines.subarray(start, textStart - 1))
     } else {
       builder.add(batch, index, start, textCrc32)
       this.#added++

@@ -8,7 +8,15 @@ import { LOOKUP_KEYS } from './records/locator.ts'
 import { tableEntry, type PackTables } from './pack/pack-format.ts'
 import { isRemoved, readHead, writingGeneration } from './records/projects.ts'
 import { garbageEntry } from './upkeep/removal.ts'
-import { decodeObjectRecord, decodePackRecord, encodeHead, encodeMark, encodeObjectRecord, encodePackRecord, type PackRecord } from './records/records.ts'
+import {
+  decodeObjectRecord,
+  decodePackRecord,
+  encodeHead,
+  encodeMark,
+  encodeObjectRecord,
+  encodePackRecord,
+  type PackRecord,
+} from './records/records.ts'
 
 const ATTEMPTS_MAX = 100
 
@@ -63,10 +71,20 @@ export class Committer {
         { key: recordKey, value: encodePackRecord(recordKey, record) },
         pendingEntry(projectId, generation, sequence),
       ]
-      const result = await this.#records.commit({ put, expect: [{ key, value: bytes }, { key: recordKey, value: undefined }] })
+      const result = await this.#records.commit({
+        put,
+        expect: [
+          { key, value: bytes },
+          { key: recordKey, value: undefined },
+        ],
+      })
       if (result.ok) return { projectId, generation, sequence, record }
     }
-    throw new StowageError('overloaded', 'too many uploads to this project are being committed at once; try again shortly', { headers: { 'Retry-After': '1' } })
+    throw new StowageError(
+      'overloaded',
+      'too many uploads to this project are being committed at once; try again shortly',
+      { headers: { 'Retry-After': '1' } },
+    )
   }
 
   /** Writes id -> pack for each object and then that it is done. Repeatable, also by others at the same time: where another pack holds an id, that one wins. */
@@ -84,7 +102,8 @@ export class Committer {
         owned.delete(first + i)
         const own = decodeObjectRecord(entries[i].key, entries[i].value)
         if (own.textBytes === location.textBytes && own.textCrc32 === location.textCrc32) continue
-        if (differing++ < DIFFERING_IDS_MAX) differingIds.push(Buffer.from(tableEntry(tables.ids, first + i)).toString('utf8'))
+        if (differing++ < DIFFERING_IDS_MAX)
+          differingIds.push(Buffer.from(tableEntry(tables.ids, first + i)).toString('utf8'))
       }
     }
     const record = await this.#noteApplied(pack, { ...pack.record, state: 'applied', owned })
@@ -102,7 +121,8 @@ export class Committer {
     const [value] = await this.#records.getMany([key])
     if (value !== undefined) return decodePackRecord(key, value)
     const { head } = await readHead(this.#records, pack.projectId)
-    if (!isRemoved(head, pack.generation)) throw corrupt(`the record of pack ${pack.sequence} is missing, though it was committed`)
+    if (!isRemoved(head, pack.generation))
+      throw corrupt(`the record of pack ${pack.sequence} is missing, though it was committed`)
     // Ids may have been written behind the sweep that took the pack: it must come again.
     await this.#records.insertMany([garbageEntry(pack.projectId, pack.generation)])
     throw projectRemoved()
@@ -132,5 +152,8 @@ function objectEntries(pack: CommittedPack, tables: PackTables, first: number, e
 }
 
 function projectRemoved(): StowageError {
-  return new StowageError('project_removed', 'the project was removed while this upload was on its way; nothing of it was kept')
+  return new StowageError(
+    'project_removed',
+    'the project was removed while this upload was on its way; nothing of it was kept',
+  )
 }

@@ -1,12 +1,26 @@
 import { createHash } from 'node:crypto'
 import { setTimeout as delay } from 'node:timers/promises'
-import type { ClosureOptions, ClosureSelector, HaveRoot, ObjectPresence, ObjectSelector, SignalOptions } from '../object/graph-store.ts'
+import type {
+  ClosureOptions,
+  ClosureSelector,
+  HaveRoot,
+  ObjectPresence,
+  ObjectSelector,
+  SignalOptions,
+} from '../object/graph-store.ts'
 import { IdSet } from '../object/id-set.ts'
 import type { HaveOutcome, Selection } from '../object/selection.ts'
 import { Semaphore } from '../semaphore.ts'
 import type { RecordStore } from '../storage/backend.ts'
 import { Bitmap } from './pack/bitmap.ts'
-import { closureDigest, countObjects, isCompleteSinceRoot, withoutClosures, type Closure, type PackSelection } from './closure/closure.ts'
+import {
+  closureDigest,
+  countObjects,
+  isCompleteSinceRoot,
+  withoutClosures,
+  type Closure,
+  type PackSelection,
+} from './closure/closure.ts'
 import { ClosureWalk } from './closure/closure-walk.ts'
 import { DeltaSelection } from './delta/delta-selection.ts'
 import { GraphSelection } from './graph-selection.ts'
@@ -67,7 +81,8 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const project = (await viewProject(records, projectId, signal)) ?? { projectId, generation: 0, sequence: 0 }
     await this.#locateAll(project, ids, signal, (index, location) => {
       if (location === undefined) missing.add(ids.bytesAt(index))
-      else if (wanted.get(location.sequence)?.push(location.ordinal) === undefined) wanted.set(location.sequence, [location.ordinal])
+      else if (wanted.get(location.sequence)?.push(location.ordinal) === undefined)
+        wanted.set(location.sequence, [location.ordinal])
     })
     const packs: PackSelection[] = []
     for (const sequence of [...wanted.keys()].sort((a, b) => a - b)) {
@@ -85,11 +100,13 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     if (root === undefined) return undefined
     const { outcomes, closures } = await this.#subtractable(root.project, options.have ?? [], signal)
     const have = options.have === undefined ? undefined : outcomes
-    const deltas = options.deltas === true && closures.length > 0 ? await this.#deltas(root, closures, outcomes, signal) : undefined
+    const deltas =
+      options.deltas === true && closures.length > 0 ? await this.#deltas(root, closures, outcomes, signal) : undefined
     if (deltas !== undefined) return deltas
     const variant = variantOf(closures)
     const plan = await this.#parts.plans.find(root.project, rootId, variant, signal)
-    if (plan !== undefined && !plan.use.isRetired) return new PlanSelection(plan, this.#parts.catalog, this.#parts.reader, root.project, have)
+    if (plan !== undefined && !plan.use.isRetired)
+      return new PlanSelection(plan, this.#parts.catalog, this.#parts.reader, root.project, have)
     return this.#closureAnew(root, closures, variant, have, signal)
   }
 
@@ -97,7 +114,8 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
   async planAhead(projectId: string, rootId: string): Promise<boolean> {
     const signal = this.#parts.closing
     const root = await this.#findRoot(projectId, rootId, signal)
-    if (root === undefined || (await this.#parts.plans.find(root.project, rootId, '', signal)) !== undefined) return true
+    if (root === undefined || (await this.#parts.plans.find(root.project, rootId, '', signal)) !== undefined)
+      return true
     const closure = await this.#walk(root, signal)
     if (closure.missing.size > 0) return false
     await this.#parts.plans.make({ project: root.project, closure, packs: closure.packs }, rootId, '', signal)
@@ -115,7 +133,13 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const { project, rootId } = root
     const beganAtMs = performance.now()
     const closure = await this.#walk(root, signal)
-    const packs = subtracted.length === 0 ? closure.packs : withoutClosures(closure, subtracted.map((had) => had.packs))
+    const packs =
+      subtracted.length === 0
+        ? closure.packs
+        : withoutClosures(
+            closure,
+            subtracted.map((had) => had.packs),
+          )
     const making = plans.make({ project, closure, packs }, rootId, variant, closing)
     making.catch(onPlanFailed)
     const waitMs = Math.min(PLAN_WAIT_MS.max, Math.max(PLAN_WAIT_MS.min, performance.now() - beganAtMs))
@@ -127,12 +151,24 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
   }
 
   /** What is sent once to one client has no plan. `undefined` where little of the graph is held by the client. */
-  async #deltas(root: FoundRoot, subtracted: readonly Closure[], have: readonly HaveOutcome[], signal: AbortSignal): Promise<Selection | undefined> {
+  async #deltas(
+    root: FoundRoot,
+    subtracted: readonly Closure[],
+    have: readonly HaveOutcome[],
+    signal: AbortSignal,
+  ): Promise<Selection | undefined> {
     const closure = await this.#closureOf(root, signal)
-    const packs = withoutClosures(closure, subtracted.map((had) => had.packs))
+    const packs = withoutClosures(
+      closure,
+      subtracted.map((had) => had.packs),
+    )
     if (countObjects(packs) > Math.max(1, countObjects(closure.packs) * DELTAS_SHARE_MAX)) return undefined
     const facts = { missing: closure.missing, closureDigest: closureDigest(closure.packs), have }
-    return new DeltaSelection(this.#parts, { project: root.project, packs, newer: closure.root, older: subtracted[0].root }, facts)
+    return new DeltaSelection(
+      this.#parts,
+      { project: root.project, packs, newer: closure.root, older: subtracted[0].root },
+      facts,
+    )
   }
 
   /**
@@ -208,7 +244,10 @@ function variantOf(closures: readonly Closure[]): string {
 async function inTime<T>(promise: Promise<T>, waitMs: number): Promise<T | undefined> {
   const timer = new AbortController()
   try {
-    return await Promise.race([promise.catch(() => undefined), delay(waitMs, undefined, { signal: timer.signal }).catch(() => undefined)])
+    return await Promise.race([
+      promise.catch(() => undefined),
+      delay(waitMs, undefined, { signal: timer.signal }).catch(() => undefined),
+    ])
   } finally {
     timer.abort()
   }

@@ -18,7 +18,11 @@ export interface ChosenObjects {
 const SEGMENTS_AT_ONCE = 64
 
 /** The segments of what is chosen, the root's and then all of each pack: the tables of one pack at a time are in use. */
-export async function* chosenSegments(catalog: PackCatalog, project: ProjectView, { packs, root }: ChosenObjects): AsyncGenerator<Iterable<Segment>> {
+export async function* chosenSegments(
+  catalog: PackCatalog,
+  project: ProjectView,
+  { packs, root }: ChosenObjects,
+): AsyncGenerator<Iterable<Segment>> {
   if (root !== undefined) yield [await rootSegment(catalog, project, root)]
   for (const { sequence, wanted } of packs) {
     const pack = await catalog.pack(project, sequence)
@@ -40,10 +44,19 @@ export async function* inBatches(packs: AsyncIterable<Iterable<Segment>>): Async
   }
 }
 
-async function rootSegment(catalog: PackCatalog, project: ProjectView, root: { sequence: number; ordinal: number }): Promise<Segment> {
+async function rootSegment(
+  catalog: PackCatalog,
+  project: ProjectView,
+  root: { sequence: number; ordinal: number },
+): Promise<Segment> {
   const pack = await catalog.pack(project, root.sequence)
   const tables = await catalog.tables(pack)
-  return segmentOfBlock(tables, blockOf(tables.directory, root.ordinal), onlyBit(tables.objects, root.ordinal), pack.source)
+  return segmentOfBlock(
+    tables,
+    blockOf(tables.directory, root.ordinal),
+    onlyBit(tables.objects, root.ordinal),
+    pack.source,
+  )
 }
 
 function onlyBit(size: number, index: number): Bitmap {
@@ -69,7 +82,13 @@ export class GraphSelection implements Selection {
   readonly #reader: SegmentReader
   readonly #buffers: AnswerBuffers
 
-  constructor(catalog: PackCatalog, reader: SegmentReader, project: ProjectView, chosen: ChosenObjects, facts: SelectionFacts) {
+  constructor(
+    catalog: PackCatalog,
+    reader: SegmentReader,
+    project: ProjectView,
+    chosen: ChosenObjects,
+    facts: SelectionFacts,
+  ) {
     this.objects = countObjects(chosen.packs)
     this.missing = facts.missing.size
     this.closureDigest = facts.closureDigest

@@ -29,7 +29,12 @@ async function has(store: ObjectPresence, projectId: string, ids: IdSet, options
   return held
 }
 
-async function select(store: ObjectSelector, projectId: string, ids: IdSet, options: SignalOptions): Promise<Selection> {
+async function select(
+  store: ObjectSelector,
+  projectId: string,
+  ids: IdSet,
+  options: SignalOptions,
+): Promise<Selection> {
   const sifted = sift(ids)
   if (sifted === undefined) return store.select(projectId, ids, options)
   return new GuardedSelection(await store.select(projectId, sifted.possible, options), ids, sifted)

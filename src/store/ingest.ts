@@ -50,7 +50,12 @@ export class Ingest implements ObjectWriter {
     }
   }
 
-  async #put(projectId: string, batches: AsyncIterable<ObjectBatch>, lease: MemoryLease, signal: AbortSignal): Promise<PutResult> {
+  async #put(
+    projectId: string,
+    batches: AsyncIterable<ObjectBatch>,
+    lease: MemoryLease,
+    signal: AbortSignal,
+  ): Promise<PutResult> {
     const { records, deflate, committer, newId, nowMs } = this.#parts
     const { head } = await readHead(records, projectId, signal)
     const generation = writingGeneration(head)
@@ -59,24 +64,46 @@ export class Ingest implements ObjectWriter {
     const writer = new PackWriter({ projectId, generation, packId, timeMs: nowMs() }, { deflate, admission, lease })
     const inline = await this.#store(packBlobName(projectId, packId), writer.content(batches, signal), signal)
     const { objects } = admission
-    if (writer.objects === 0) return { objects, inserted: 0, differing: admission.differing, differingIds: admission.differingIds }
+    if (writer.objects === 0)
+      return { objects, inserted: 0, differing: admission.differing, differingIds: admission.differingIds }
     const { tables, tablesStart } = writer.finished
     const { packBytes } = writer
-    const record: PackRecord = { state: 'committed', packId, objects: tables.objects, packBytes, tablesStart, condemnedAtMs: 0, owned: undefined, inline }
+    const record: PackRecord = {
+      state: 'committed',
+      packId,
+      objects: tables.objects,
+      packBytes,
+      tablesStart,
+      condemnedAtMs: 0,
+      owned: undefined,
+      inline,
+    }
     await this.#abandonUnlessLive(projectId, record, signal)
-    const pack = await committer.commit(projectId, generation, record).catch((error: unknown) => this.#notCommitted(projectId, record, error))
+    const pack = await committer
+      .commit(projectId, generation, record)
+      .catch((error: unknown) => this.#notCommitted(projectId, record, error))
     const applied = await committer.apply(pack, tables).catch((error: unknown) => {
       this.#parts.onUnapplied(pack)
       throw error
     })
     const unreferenced = unreferencedOrdinals(tables)
-    if (unreferenced.length === 1) this.#parts.onRoot(projectId, Buffer.from(tableEntry(tables.ids, unreferenced[0])).toString('utf8'))
+    if (unreferenced.length === 1)
+      this.#parts.onRoot(projectId, Buffer.from(tableEntry(tables.ids, unreferenced[0])).toString('utf8'))
     const differingIds = [...admission.differingIds, ...applied.differingIds].slice(0, DIFFERING_IDS_MAX)
-    return { objects, inserted: applied.record.owned?.count ?? 0, differing: admission.differing + applied.differing, differingIds }
+    return {
+      objects,
+      inserted: applied.record.owned?.count ?? 0,
+      differing: admission.differing + applied.differing,
+      differingIds,
+    }
   }
 
   /** Returns the pack if it is small enough to lie inside its record; a larger one is streamed into a blob. */
-  async #store(blobName: string, content: AsyncGenerator<Uint8Array>, signal: AbortSignal): Promise<Uint8Array | undefined> {
+  async #store(
+    blobName: string,
+    content: AsyncGenerator<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | undefined> {
     const first: Uint8Array[] = []
     let firstBytes = 0
     try {
@@ -119,7 +146,11 @@ async function* within(first: readonly Uint8Array[], rest: AsyncIterable<Uint8Ar
   }
   for await (const chunk of rest) {
     bytes += chunk.length
-    if (bytes > PACK_BYTES_MAX) throw new StowageError('request_too_large', `one upload must not need more than ${PACK_BYTES_MAX} bytes compressed; send it in several`)
+    if (bytes > PACK_BYTES_MAX)
+      throw new StowageError(
+        'request_too_large',
+        `one upload must not need more than ${PACK_BYTES_MAX} bytes compressed; send it in several`,
+      )
     yield chunk
   }
 }

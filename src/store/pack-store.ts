@@ -75,12 +75,27 @@ export class PackStore implements GraphStore {
     this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
     this.#catalog = new PackCatalog(records, blobs, share * 2)
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
-    const planParts = { records, blobs, catalog: this.#catalog, reader: segments, deflate: this.#deflate, newId, onError: onBackgroundError }
+    const planParts = {
+      records,
+      blobs,
+      catalog: this.#catalog,
+      reader: segments,
+      deflate: this.#deflate,
+      newId,
+      onError: onBackgroundError,
+    }
     this.#plans = new PlanShelf({ ...planParts, cacheBytes: share, storedBytesMax })
     const closing = this.#closing.signal
     // Everything that goes on beside requests listens to it.
     setMaxListeners(0, closing)
-    this.#reader = new GraphReader({ records, catalog: this.#catalog, reader: segments, plans: this.#plans, closing, onPlanFailed: onBackgroundError })
+    this.#reader = new GraphReader({
+      records,
+      catalog: this.#catalog,
+      reader: segments,
+      plans: this.#plans,
+      closing,
+      onPlanFailed: onBackgroundError,
+    })
     this.#uploads = new MemoryBudget(memoryBytesMax - share * 3)
     this.#ingest = new Ingest({
       records,
@@ -136,7 +151,7 @@ export class PackStore implements GraphStore {
 
   /** Waits until nothing goes on beside requests: no plan is being made, no sweep is under way. */
   async idle(): Promise<void> {
-    for (let seen; seen !== this.#background; ) {
+    for (let seen; seen !== this.#background;) {
       seen = this.#background
       await seen
       await this.#plans.settled()
@@ -170,7 +185,11 @@ export class PackStore implements GraphStore {
   }
 
   #removalParts(): Parameters<typeof removeProject>[0] {
-    return { records: this.#backend.records, blobs: this.#backend.blobs, nowMs: () => (this.#options.clock ?? Date).now() }
+    return {
+      records: this.#backend.records,
+      blobs: this.#backend.blobs,
+      nowMs: () => (this.#options.clock ?? Date).now(),
+    }
   }
 
   /** What the storage could not do a moment ago it is asked for again: now, and after the next upload that goes through. */

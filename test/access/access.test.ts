@@ -7,7 +7,9 @@ import { openAccess } from '../../src/access/open.ts'
 type Expected = 'nothing' | 'read' | 'write'
 
 function rightsOf(principal: Principal, projectId: string): Expected {
-  const [read, write] = (['read', 'write'] satisfies Right[]).map((right) => claimAuthorize(principal, projectId, right))
+  const [read, write] = (['read', 'write'] satisfies Right[]).map((right) =>
+    claimAuthorize(principal, projectId, right),
+  )
   assert.ok(read || !write, 'write without read')
   if (write) return 'write'
   return read ? 'read' : 'nothing'
@@ -17,8 +19,22 @@ const roles: readonly (readonly [string, Principal['projects'], Readonly<Record<
   ['reader', { a: 'read' }, { a: 'read', b: 'nothing' }],
   ['writer', { a: 'write' }, { a: 'write', b: 'nothing', A: 'nothing' }],
   ['reader of all', { '*': 'read' }, { a: 'read', b: 'read', '*': 'read' }],
-  ['writer of one, reader of all', new Map([['*', 'read'], ['a', 'write']]), { a: 'write', b: 'read' }],
-  ['reader of one, writer of all', new Map([['*', 'write'], ['a', 'read']]), { a: 'write', b: 'write' }],
+  [
+    'writer of one, reader of all',
+    new Map([
+      ['*', 'read'],
+      ['a', 'write'],
+    ]),
+    { a: 'write', b: 'read' },
+  ],
+  [
+    'reader of one, writer of all',
+    new Map([
+      ['*', 'write'],
+      ['a', 'read'],
+    ]),
+    { a: 'write', b: 'write' },
+  ],
   ['nobody', undefined, { a: 'nothing', '*': 'nothing' }],
   ['empty', {}, { a: 'nothing', '': 'nothing' }],
 ]
@@ -27,7 +43,8 @@ for (const [name, projects, expected] of roles) {
   test(`rights of a ${name}, as a map and as an object`, () => {
     for (const [projectId, right] of Object.entries(expected)) {
       assert.equal(rightsOf({ subject: 's', projects }, projectId), right, projectId)
-      if (projects instanceof Map) assert.equal(rightsOf({ subject: 's', projects: Object.fromEntries(projects) }, projectId), right, projectId)
+      if (projects instanceof Map)
+        assert.equal(rightsOf({ subject: 's', projects: Object.fromEntries(projects) }, projectId), right, projectId)
     }
   })
 }
@@ -45,12 +62,31 @@ test('names of inherited members are projects like any other', () => {
 
 test('a claim named __proto__ grants that project and nothing else', () => {
   const projects = projectsOfClaim(JSON.parse('{"projects":{"__proto__":"write","a":"read"}}'))
-  assert.deepEqual([...projects], [['__proto__', 'write'], ['a', 'read']])
+  assert.deepEqual(
+    [...projects],
+    [
+      ['__proto__', 'write'],
+      ['a', 'read'],
+    ],
+  )
 })
 
 test('the malformed parts of a claim grant nothing', () => {
-  const cases = ['null', '1', '"write"', '[]', '{}', '{"projects":null}', '{"projects":["a"]}', '{"projects":"write"}',
-    '{"projects":{"a":"WRITE"}}', '{"projects":{"a":true}}', '{"projects":{"a":["write"]}}', '{"projects":{"a":{"read":"write"}}}', '{"Projects":{"a":"write"}}']
+  const cases = [
+    'null',
+    '1',
+    '"write"',
+    '[]',
+    '{}',
+    '{"projects":null}',
+    '{"projects":["a"]}',
+    '{"projects":"write"}',
+    '{"projects":{"a":"WRITE"}}',
+    '{"projects":{"a":true}}',
+    '{"projects":{"a":["write"]}}',
+    '{"projects":{"a":{"read":"write"}}}',
+    '{"Projects":{"a":"write"}}',
+  ]
   for (const text of cases) assert.deepEqual([...projectsOfClaim(JSON.parse(text))], [], text)
   assert.deepEqual([...projectsOfClaim(undefined)], [])
   assert.deepEqual([...projectsOfClaim({ projects: { a: 'admin', b: 'read' } })], [['b', 'read']])

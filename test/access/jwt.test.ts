@@ -10,17 +10,30 @@ const NOW_SECONDS = 1_800_000_000
 const secret = new Uint8Array(randomBytes(32))
 const [rsa, ec, ed] = await Promise.all([generateKeyPair('RS256'), generateKeyPair('ES256'), generateKeyPair('EdDSA')])
 const usual: JwtAccessOptions = {
-  keys: secret, issuer: 'https://issuer.example', audience: 'stowage', algorithms: ['HS256'], clock: { now: () => NOW_SECONDS * 1_000 },
+  keys: secret,
+  issuer: 'https://issuer.example',
+  audience: 'stowage',
+  algorithms: ['HS256'],
+  clock: { now: () => NOW_SECONDS * 1_000 },
 }
 const claims: JWTPayload = {
-  iss: usual.issuer, aud: usual.audience, sub: 'ada', jti: 't-1', exp: NOW_SECONDS + 60, iat: NOW_SECONDS - 60, stowage: { projects: { demo: 'write' } },
+  iss: usual.issuer,
+  aud: usual.audience,
+  sub: 'ada',
+  jti: 't-1',
+  exp: NOW_SECONDS + 60,
+  iat: NOW_SECONDS - 60,
+  stowage: { projects: { demo: 'write' } },
 }
 
 function sign(payload: JWTPayload = claims, alg = 'HS256', key: Uint8Array | CryptoKey = secret): Promise<string> {
   return new SignJWT(payload).setProtectedHeader({ alg }).sign(key)
 }
 
-async function present(authorization: string | undefined, options: Partial<JwtAccessOptions> = {}): Promise<Principal | undefined> {
+async function present(
+  authorization: string | undefined,
+  options: Partial<JwtAccessOptions> = {},
+): Promise<Principal | undefined> {
   const headers = new Headers(authorization === undefined ? {} : { authorization })
   return jwtAccess({ ...usual, ...options }).authenticate({ headers, method: 'GET', path: '/', host: undefined })
 }
@@ -28,7 +41,11 @@ async function present(authorization: string | undefined, options: Partial<JwtAc
 async function accepted(token: string, options: Partial<JwtAccessOptions> = {}): Promise<boolean> {
   const reasons: string[] = []
   const principal = await present(`Bearer ${token}`, { ...options, onRefused: (reason) => reasons.push(reason) })
-  for (const part of token.split('.')) assert.ok(part.length < 4 || reasons.every((reason) => !reason.includes(part)), 'a reason holds a part of the token')
+  for (const part of token.split('.'))
+    assert.ok(
+      part.length < 4 || reasons.every((reason) => !reason.includes(part)),
+      'a reason holds a part of the token',
+    )
   return principal !== undefined
 }
 
@@ -59,29 +76,71 @@ test('a token without a claim is known and may do nothing', async () => {
 
 test('the Authorization header holds exactly one bearer token', async () => {
   const token = await sign()
-  for (const header of [`Bearer ${token}`, `bearer ${token}`, `BEARER   ${token}`]) assert.ok(await present(header), header.slice(0, 10))
-  const refused = [undefined, '', 'Bearer', 'Bearer ', token, `Basic ${token}`, `Bearer ${token} ${token}`, `Bearer ${token}, Bearer ${token}`, `Bearer ${token},`,
-    `Bearer\t${token}`, `Bearer "${token}"`, `Bearer=${token}`, 'Bearer ====', 'Bearer a=b']
+  for (const header of [`Bearer ${token}`, `bearer ${token}`, `BEARER   ${token}`])
+    assert.ok(await present(header), header.slice(0, 10))
+  const refused = [
+    undefined,
+    '',
+    'Bearer',
+    'Bearer ',
+    token,
+    `Basic ${token}`,
+    `Bearer ${token} ${token}`,
+    `Bearer ${token}, Bearer ${token}`,
+    `Bearer ${token},`,
+    `Bearer\t${token}`,
+    `Bearer "${token}"`,
+    `Bearer=${token}`,
+    'Bearer ====',
+    'Bearer a=b',
+  ]
   for (const header of refused) assert.equal(await present(header), undefined, header?.slice(0, 10))
 })
 
 test('time is checked by the second', async () => {
   const cases: readonly (readonly [JWTPayload, boolean])[] = [
-    [{ exp: NOW_SECONDS + 1 }, true], [{ exp: NOW_SECONDS }, false], [{ exp: NOW_SECONDS - 1 }, false], [{ exp: 0 }, false], [{ exp: -1 }, false],
-    [{ nbf: NOW_SECONDS }, true], [{ nbf: NOW_SECONDS + 1 }, false], [{ iat: NOW_SECONDS }, true], [{ iat: NOW_SECONDS + 1 }, false],
+    [{ exp: NOW_SECONDS + 1 }, true],
+    [{ exp: NOW_SECONDS }, false],
+    [{ exp: NOW_SECONDS - 1 }, false],
+    [{ exp: 0 }, false],
+    [{ exp: -1 }, false],
+    [{ nbf: NOW_SECONDS }, true],
+    [{ nbf: NOW_SECONDS + 1 }, false],
+    [{ iat: NOW_SECONDS }, true],
+    [{ iat: NOW_SECONDS + 1 }, false],
   ]
-  for (const [change, expected] of cases) assert.equal(await accepted(await sign({ ...claims, ...change })), expected, JSON.stringify(change))
+  for (const [change, expected] of cases)
+    assert.equal(await accepted(await sign({ ...claims, ...change })), expected, JSON.stringify(change))
   const options = { clockToleranceSeconds: 5 }
-  for (const [change, expected] of [[{ exp: NOW_SECONDS - 4 }, true], [{ exp: NOW_SECONDS - 5 }, false], [{ iat: NOW_SECONDS + 5 }, true], [{ iat: NOW_SECONDS + 6 }, false],
-    [{ nbf: NOW_SECONDS + 5 }, true], [{ nbf: NOW_SECONDS + 6 }, false]] as const) {
-    assert.equal(await accepted(await sign({ ...claims, ...change }), options), expected, `5 s of tolerance, ${JSON.stringify(change)}`)
+  for (const [change, expected] of [
+    [{ exp: NOW_SECONDS - 4 }, true],
+    [{ exp: NOW_SECONDS - 5 }, false],
+    [{ iat: NOW_SECONDS + 5 }, true],
+    [{ iat: NOW_SECONDS + 6 }, false],
+    [{ nbf: NOW_SECONDS + 5 }, true],
+    [{ nbf: NOW_SECONDS + 6 }, false],
+  ] as const) {
+    assert.equal(
+      await accepted(await sign({ ...claims, ...change }), options),
+      expected,
+      `5 s of tolerance, ${JSON.stringify(change)}`,
+    )
   }
 })
 
 test('exp, issuer and audience are required and exact', async () => {
-  for (const name of ['exp', 'iss', 'aud']) assert.equal(await accepted(await sign(without(name))), false, `without ${name}`)
-  for (const name of ['iat', 'sub', 'jti']) assert.equal(await accepted(await sign(without(name))), true, `without ${name}`)
-  for (const change of [{ iss: 'https://issuer.example/' }, { iss: '' }, { aud: 'Stowage' }, { aud: 'stowage2' }, { aud: [] }, { aud: ['other'] }]) {
+  for (const name of ['exp', 'iss', 'aud'])
+    assert.equal(await accepted(await sign(without(name))), false, `without ${name}`)
+  for (const name of ['iat', 'sub', 'jti'])
+    assert.equal(await accepted(await sign(without(name))), true, `without ${name}`)
+  for (const change of [
+    { iss: 'https://issuer.example/' },
+    { iss: '' },
+    { aud: 'Stowage' },
+    { aud: 'stowage2' },
+    { aud: [] },
+    { aud: ['other'] },
+  ]) {
     assert.equal(await accepted(await sign({ ...claims, ...change })), false, JSON.stringify(change))
   }
   assert.equal(await accepted(await sign({ ...claims, aud: ['other', 'stowage'] })), true)
@@ -89,21 +148,48 @@ test('exp, issuer and audience are required and exact', async () => {
 
 test('claims of the wrong type refuse the token', async () => {
   assert.equal(await accepted(await signText(JSON.stringify(claims))), true, 'the control')
-  for (const change of ['"exp":"1900000000"', '"exp":1e400', '"exp":null', '"exp":[1900000000]', '"iat":"0"', '"nbf":true', '"sub":1', '"jti":{}', '"iss":["https://issuer.example"]']) {
+  for (const change of [
+    '"exp":"1900000000"',
+    '"exp":1e400',
+    '"exp":null',
+    '"exp":[1900000000]',
+    '"iat":"0"',
+    '"nbf":true',
+    '"sub":1',
+    '"jti":{}',
+    '"iss":["https://issuer.example"]',
+  ]) {
     assert.equal(await accepted(await signText(`${JSON.stringify(claims).slice(0, -1)},${change}}`)), false, change)
   }
-  for (const text of ['', '[]', 'null', '"x"', '{', `${JSON.stringify(claims)}x`]) assert.equal(await accepted(await signText(text)), false, text.slice(0, 5))
+  for (const text of ['', '[]', 'null', '"x"', '{', `${JSON.stringify(claims)}x`])
+    assert.equal(await accepted(await signText(text)), false, text.slice(0, 5))
 })
 
 test('only the algorithms that are allowed verify', async () => {
-  const pairs = [['RS256', rsa], ['ES256', ec], ['EdDSA', ed]] as const
+  const pairs = [
+    ['RS256', rsa],
+    ['ES256', ec],
+    ['EdDSA', ed],
+  ] as const
   for (const [alg, pair] of pairs) {
     for (const [other, otherPair] of pairs) {
       const options = { keys: otherPair.publicKey, algorithms: [other] }
-      assert.equal(await accepted(await sign(claims, alg, pair.privateKey), options), alg === other, `${alg} against ${other}`)
+      assert.equal(
+        await accepted(await sign(claims, alg, pair.privateKey), options),
+        alg === other,
+        `${alg} against ${other}`,
+      )
     }
-    assert.equal(await accepted(await sign(), { keys: pair.publicKey, algorithms: [alg, 'HS256'] }), false, 'a shared secret against a public key')
-    assert.equal(await accepted(await sign(claims, alg, pair.privateKey), { algorithms: [alg, 'HS256'] }), false, 'a public key\'s algorithm against a shared secret')
+    assert.equal(
+      await accepted(await sign(), { keys: pair.publicKey, algorithms: [alg, 'HS256'] }),
+      false,
+      'a shared secret against a public key',
+    )
+    assert.equal(
+      await accepted(await sign(claims, alg, pair.privateKey), { algorithms: [alg, 'HS256'] }),
+      false,
+      "a public key's algorithm against a shared secret",
+    )
   }
   const long = new Uint8Array(randomBytes(64))
   assert.equal(await accepted(await sign(claims, 'HS512', long), { keys: long }), false)
@@ -114,7 +200,11 @@ test('a token without a signature, or signed with the text of a public key, is r
   const unsigned = new UnsecuredJWT(claims).encode()
   const pem = await exportSPKI(rsa.publicKey)
   const forged = await sign(claims, 'HS256', Buffer.from(pem))
-  for (const options of [usual, { keys: rsa.publicKey, algorithms: ['RS256'] }, { keys: [secret, rsa.publicKey], algorithms: ['RS256', 'HS256'] }]) {
+  for (const options of [
+    usual,
+    { keys: rsa.publicKey, algorithms: ['RS256'] },
+    { keys: [secret, rsa.publicKey], algorithms: ['RS256', 'HS256'] },
+  ]) {
     assert.equal(await accepted(forged, options), false)
     for (const alg of ['none', 'None', 'NONE', 'nOnE']) {
       const head = Buffer.from(JSON.stringify({ alg })).toString('base64url')
@@ -127,22 +217,28 @@ test('a token without a signature, or signed with the text of a public key, is r
 test('a token that was changed anywhere is refused', async () => {
   const token = await sign()
   const other = await sign({ ...claims, sub: 'eve' })
-  assert.equal(await accepted([...token.split('.').slice(0, 1), other.split('.')[1], token.split('.')[2]].join('.')), false)
+  assert.equal(
+    await accepted([...token.split('.').slice(0, 1), other.split('.')[1], token.split('.')[2]].join('.')),
+    false,
+  )
   for (let at = 0; at < token.length - 1; at += 7) {
     const swapped = token[at] === 'A' ? 'B' : 'A'
     assert.equal(await present(`Bearer ${token.slice(0, at)}${swapped}${token.slice(at + 1)}`), undefined, `at ${at}`)
   }
-  for (const text of ['x', 'a.b', 'a.b.c', 'a.b.c.d', '..', `${token}.`, `.${token}`, token.slice(0, -5)]) assert.equal(await accepted(text), false, text.slice(0, 8))
+  for (const text of ['x', 'a.b', 'a.b.c', 'a.b.c.d', '..', `${token}.`, `.${token}`, token.slice(0, -5)])
+    assert.equal(await accepted(text), false, text.slice(0, 8))
 })
 
 test('critical and unknown header members are refused', async () => {
-  const token = await new SignJWT(claims).setProtectedHeader({ alg: 'HS256', crit: ['x'], x: 1 }).sign(secret, { crit: { x: true } })
+  const token = await new SignJWT(claims)
+    .setProtectedHeader({ alg: 'HS256', crit: ['x'], x: 1 })
+    .sign(secret, { crit: { x: true } })
   assert.equal(await accepted(token), false)
 })
 
 test('tokens of up to 8 KB are looked at', async () => {
   async function ofLength(length: number): Promise<string> {
-    const padding = Math.floor((length - (await sign({ ...claims, padding: '' })).length) * 3 / 4)
+    const padding = Math.floor(((length - (await sign({ ...claims, padding: '' })).length) * 3) / 4)
     for (let more = -4; more <= 4; more++) {
       const token = await sign({ ...claims, padding: 'x'.repeat(padding + more) })
       if (token.length === length) return token
@@ -157,7 +253,8 @@ test('tokens of up to 8 KB are looked at', async () => {
 test('several keys: whichever signed', async () => {
   const old = new Uint8Array(randomBytes(32))
   const options = { keys: [rsa.publicKey, old, secret], algorithms: ['HS256', 'RS256'] }
-  for (const token of [await sign(), await sign(claims, 'HS256', old), await sign(claims, 'RS256', rsa.privateKey)]) assert.equal(await accepted(token, options), true)
+  for (const token of [await sign(), await sign(claims, 'HS256', old), await sign(claims, 'RS256', rsa.privateKey)])
+    assert.equal(await accepted(token, options), true)
   assert.equal(await accepted(await sign(claims, 'HS256', new Uint8Array(randomBytes(32))), options), false)
   assert.equal(await accepted(await sign({ ...claims, exp: 1 }, 'HS256', old), options), false)
 })
@@ -165,24 +262,55 @@ test('several keys: whichever signed', async () => {
 test('revocation is by jti, and fails closed', async () => {
   const token = await sign()
   const asked: string[] = []
-  assert.equal(await accepted(token, { isRevoked: (jti) => { asked.push(jti); return false } }), true)
+  assert.equal(
+    await accepted(token, {
+      isRevoked: (jti) => {
+        asked.push(jti)
+        return false
+      },
+    }),
+    true,
+  )
   assert.deepEqual(asked, ['t-1'])
   assert.equal(await accepted(token, { isRevoked: () => Promise.resolve(true) }), false)
   assert.equal(await accepted(await sign(without('jti')), { isRevoked: () => false }), false)
   const failing = { isRevoked: () => Promise.reject(new Error('the database is gone')) }
-  await assert.rejects(present(`Bearer ${token}`, failing), (error: StowageError) => error.code === 'access_unavailable' && error.statusCode === 503 && error.retryable)
+  await assert.rejects(
+    present(`Bearer ${token}`, failing),
+    (error: StowageError) => error.code === 'access_unavailable' && error.statusCode === 503 && error.retryable,
+  )
   assert.equal(await accepted(await sign({ ...claims, exp: 1 }), failing), false)
 })
 
 test('options that accept too much or nothing throw', async () => {
-  const short = await crypto.subtle.importKey('raw', randomBytes(8), { name: 'HMAC', hash: 'SHA-256' }, false, ['verify'])
+  const short = await crypto.subtle.importKey('raw', randomBytes(8), { name: 'HMAC', hash: 'SHA-256' }, false, [
+    'verify',
+  ])
   const wrong: readonly Partial<JwtAccessOptions>[] = [
-    { keys: new Uint8Array(1) }, { keys: new Uint8Array(31) }, { keys: [secret, new Uint8Array(31)] }, { keys: short }, { keys: [] }, { keys: Array.from({ length: 17 }, () => secret) },
-    { keys: rsa.privateKey, algorithms: ['RS256'] }, { keys: rsa.publicKey }, { keys: new URL('https://keys.example') }, { keys: new URL('file:///keys'), algorithms: ['RS256'] },
-    { keys: 'a secret as a string, of many bytes' as unknown as Uint8Array }, { algorithms: [] }, { algorithms: ['none'] }, { algorithms: ['HS256', 'none'] }, { algorithms: ['RS256'] },
-    { issuer: '' }, { audience: '' }, { audience: undefined }, { clockToleranceSeconds: -1 }, { clockToleranceSeconds: 301 }, { clockToleranceSeconds: Number.NaN },
+    { keys: new Uint8Array(1) },
+    { keys: new Uint8Array(31) },
+    { keys: [secret, new Uint8Array(31)] },
+    { keys: short },
+    { keys: [] },
+    { keys: Array.from({ length: 17 }, () => secret) },
+    { keys: rsa.privateKey, algorithms: ['RS256'] },
+    { keys: rsa.publicKey },
+    { keys: new URL('https://keys.example') },
+    { keys: new URL('file:///keys'), algorithms: ['RS256'] },
+    { keys: 'a secret as a string, of many bytes' as unknown as Uint8Array },
+    { algorithms: [] },
+    { algorithms: ['none'] },
+    { algorithms: ['HS256', 'none'] },
+    { algorithms: ['RS256'] },
+    { issuer: '' },
+    { audience: '' },
+    { audience: undefined },
+    { clockToleranceSeconds: -1 },
+    { clockToleranceSeconds: 301 },
+    { clockToleranceSeconds: Number.NaN },
   ]
-  for (const change of wrong) assert.throws(() => jwtAccess({ ...usual, ...change }), TypeError, Object.keys(change).join())
+  for (const change of wrong)
+    assert.throws(() => jwtAccess({ ...usual, ...change }), TypeError, Object.keys(change).join())
 })
 
 test('a secret that its owner wipes afterwards still verifies', async () => {

@@ -12,11 +12,19 @@ const [first, second] = await Promise.all([generateKeyPair('ES256'), generateKey
 const [firstJwk, secondJwk] = await Promise.all([first, second].map((pair) => exportJWK(pair.publicKey)))
 
 function sign(key: CryptoKey, kid?: string): Promise<string> {
-  return new SignJWT({}).setProtectedHeader({ alg: 'ES256', kid }).setIssuer('i').setAudience('a').setExpirationTime('1m').sign(key)
+  return new SignJWT({})
+    .setProtectedHeader({ alg: 'ES256', kid })
+    .setIssuer('i')
+    .setAudience('a')
+    .setExpirationTime('1m')
+    .sign(key)
 }
 
 /** Access by the key set of a server, and how often that was asked. */
-async function accessBy(context: TestContext, listener: RequestListener): Promise<{ access: Access<unknown>; asked: () => number }> {
+async function accessBy(
+  context: TestContext,
+  listener: RequestListener,
+): Promise<{ access: Access<unknown>; asked: () => number }> {
   let asked = 0
   const server = createServer((request, response) => {
     asked++
@@ -28,12 +36,15 @@ async function accessBy(context: TestContext, listener: RequestListener): Promis
     server.close()
   })
   const keys = new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/keys`)
-  return { access: jwtAccess({ keys, issuer: 'i', audience: 'a', algorithms: ['ES256', 'RS256', 'HS256'] }), asked: () => asked }
+  return {
+    access: jwtAccess({ keys, issuer: 'i', audience: 'a', algorithms: ['ES256', 'RS256', 'HS256'] }),
+    asked: () => asked,
+  }
 }
 
 async function accepts(access: Access<unknown>, token: string): Promise<boolean> {
   const headers = new Headers({ authorization: `Bearer ${token}` })
-  return await access.authenticate({ headers, method: 'GET', path: '/', host: undefined }) !== undefined
+  return (await access.authenticate({ headers, method: 'GET', path: '/', host: undefined })) !== undefined
 }
 
 function sending(...keys: JWK[]): RequestListener {
@@ -42,7 +53,11 @@ function sending(...keys: JWK[]): RequestListener {
 
 test('a key set is fetched once, for many requests at a time', async (context) => {
   const { access, asked } = await accessBy(context, sending({ ...firstJwk, kid: '1' }, { ...secondJwk, kid: '2' }))
-  const tokens = await Promise.all([sign(first.privateKey, '1'), sign(second.privateKey, '2'), sign(second.privateKey, '1')])
+  const tokens = await Promise.all([
+    sign(first.privateKey, '1'),
+    sign(second.privateKey, '2'),
+    sign(second.privateKey, '1'),
+  ])
   assert.deepEqual(await Promise.all(tokens.map((token) => accepts(access, token))), [true, true, false])
   assert.equal(await accepts(access, tokens[0]), true)
   assert.equal(asked(), 1)
@@ -51,21 +66,34 @@ test('a key set is fetched once, for many requests at a time', async (context) =
 test('keys without ids are all tried', async (context) => {
   const { access } = await accessBy(context, sending(firstJwk, secondJwk))
   const stranger = await generateKeyPair('ES256')
-  for (const [key, expected] of [[first.privateKey, true], [second.privateKey, true], [stranger.privateKey, false]] as const) {
+  for (const [key, expected] of [
+    [first.privateKey, true],
+    [second.privateKey, true],
+    [stranger.privateKey, false],
+  ] as const) {
     assert.equal(await accepts(access, await sign(key)), expected)
   }
 })
 
 test('tokens with unknown key ids do not become requests to the key server', async (context) => {
   const { access, asked } = await accessBy(context, sending({ ...firstJwk, kid: '1' }))
-  for (let round = 0; round < 5; round++) assert.equal(await accepts(access, await sign(first.privateKey, `unknown ${round}`)), false)
+  for (let round = 0; round < 5; round++)
+    assert.equal(await accepts(access, await sign(first.privateKey, `unknown ${round}`)), false)
   assert.equal(asked(), 1)
 })
 
 test('a token that no key set can verify asks for none', async (context) => {
-  const { access, asked } = await accessBy(context, sending({ kty: 'oct', k: Buffer.alloc(32).toString('base64url'), kid: '1' }))
+  const { access, asked } = await accessBy(
+    context,
+    sending({ kty: 'oct', k: Buffer.alloc(32).toString('base64url'), kid: '1' }),
+  )
   assert.equal(await accepts(access, 'a.b.c'), false)
-  const shared = await new SignJWT({}).setProtectedHeader({ alg: 'HS256', kid: '1' }).setIssuer('i').setAudience('a').setExpirationTime('1m').sign(Buffer.alloc(32))
+  const shared = await new SignJWT({})
+    .setProtectedHeader({ alg: 'HS256', kid: '1' })
+    .setIssuer('i')
+    .setAudience('a')
+    .setExpirationTime('1m')
+    .sign(Buffer.alloc(32))
   assert.equal(await accepts(access, shared), false, 'a shared secret in a key set')
   assert.ok(asked() <= 1)
 })
@@ -82,7 +110,7 @@ const broken: Readonly<Record<string, RequestListener>> = {
   'an error': (_request, response) => response.writeHead(500).end(),
   'a redirect': (_request, response) => response.writeHead(302, { location: '/keys' }).end(),
   'no JSON': (_request, response) => response.end('<html>'),
-  'null': (_request, response) => response.end('null'),
+  null: (_request, response) => response.end('null'),
   'no keys': (_request, response) => response.end('{"keys": {}}'),
   'keys that are not objects': (_request, response) => response.end('{"keys": [1]}'),
   'too many keys': sending(...Array.from({ length: 33 }, () => firstJwk)),
@@ -101,7 +129,11 @@ for (const [name, listener] of Object.entries(broken)) {
     const now = performance.now()
     context.mock.method(performance, 'now', () => now)
     for (let round = 0; round < 3; round++) {
-      await assert.rejects(accepts(access, token), (error: StowageError) => error.code === 'access_unavailable' && error.statusCode === 503 && error.headers['Retry-After'] === '2')
+      await assert.rejects(
+        accepts(access, token),
+        (error: StowageError) =>
+          error.code === 'access_unavailable' && error.statusCode === 503 && error.headers['Retry-After'] === '2',
+      )
     }
     assert.equal(asked(), 1)
   })

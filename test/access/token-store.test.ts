@@ -7,7 +7,14 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { decodeJwt } from 'jose'
 import { type Access, claimAuthorize, type Principal, type Right } from '../../src/access/access.ts'
 import { seal } from '../../src/access/sealed.ts'
-import { accessFromFolder, damagedAccessFiles, issueToken, listTokens, revokeToken, type TokenRequest } from '../../src/access/token-store.ts'
+import {
+  accessFromFolder,
+  damagedAccessFiles,
+  issueToken,
+  listTokens,
+  revokeToken,
+  type TokenRequest,
+} from '../../src/access/token-store.ts'
 import type { StowageError } from '../../src/errors.ts'
 
 const DAY_MS = 86_400_000
@@ -23,7 +30,12 @@ function request(projects: Record<string, Right> = { demo: 'write' }, ttlSeconds
 }
 
 async function present(access: Access<unknown>, token: string): Promise<Principal | undefined> {
-  return access.authenticate({ headers: new Headers({ authorization: `Bearer ${token}` }), method: 'GET', path: '/', host: undefined })
+  return access.authenticate({
+    headers: new Headers({ authorization: `Bearer ${token}` }),
+    method: 'GET',
+    path: '/',
+    host: undefined,
+  })
 }
 
 test('a token that was issued is accepted with its rights, by its own folder alone', async (context) => {
@@ -32,23 +44,37 @@ test('a token that was issued is accepted with its rights, by its own folder alo
   const principal = await present(await accessFromFolder(folder), token)
   assert.ok(principal)
   assert.deepEqual([principal.subject, principal.tokenId], ['ada', record.jti])
-  const rights = ['a', 'b', '__proto__', 'c'].map((id) => [claimAuthorize(principal, id, 'read'), claimAuthorize(principal, id, 'write')])
-  assert.deepEqual(rights, [[true, false], [true, true], [true, false], [false, false]])
+  const rights = ['a', 'b', '__proto__', 'c'].map((id) => [
+    claimAuthorize(principal, id, 'read'),
+    claimAuthorize(principal, id, 'write'),
+  ])
+  assert.deepEqual(rights, [
+    [true, false],
+    [true, true],
+    [true, false],
+    [false, false],
+  ])
   assert.equal(await present(await accessFromFolder(other), token), undefined)
 })
 
-test('only the owner can read the key, and the token itself is kept nowhere', { skip: process.platform === 'win32' }, async (context) => {
-  const folder = dataFolder(context)
-  const { token } = await issueToken(folder, request())
-  const mode = (path: string): number => statSync(join(folder, path)).mode & 0o777
-  assert.deepEqual(['', 'access', 'access/tokens', 'access/revoked'].map(mode), [0o700, 0o700, 0o700, 0o700])
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
-  assert.equal(files.length, 2, 'the key and what was issued')
-  for (const file of files) {
-    assert.equal(statSync(file).mode & 0o777, 0o600)
-    assert.ok(!readFileSync(file, 'utf8').includes(token.split('.')[2]), 'a signature')
-  }
-})
+test(
+  'only the owner can read the key, and the token itself is kept nowhere',
+  { skip: process.platform === 'win32' },
+  async (context) => {
+    const folder = dataFolder(context)
+    const { token } = await issueToken(folder, request())
+    const mode = (path: string): number => statSync(join(folder, path)).mode & 0o777
+    assert.deepEqual(['', 'access', 'access/tokens', 'access/revoked'].map(mode), [0o700, 0o700, 0o700, 0o700])
+    const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+      .filter((entry) => entry.isFile())
+      .map((entry) => join(entry.parentPath, entry.name))
+    assert.equal(files.length, 2, 'the key and what was issued')
+    for (const file of files) {
+      assert.equal(statSync(file).mode & 0o777, 0o600)
+      assert.ok(!readFileSync(file, 'utf8').includes(token.split('.')[2]), 'a signature')
+    }
+  },
+)
 
 test('many first uses at a time agree on one key and lose no entry', async (context) => {
   const folder = dataFolder(context)
@@ -70,7 +96,13 @@ test('a revocation is seen within a second, also of a token that was just accept
   await sleep(700)
   assert.equal(await present(access, revoked.token), undefined)
   assert.ok(await present(access, kept.token))
-  assert.deepEqual(new Map((await listTokens(folder)).map(({ jti, state }) => [jti, state])), new Map([[kept.record.jti, 'valid'], [revoked.record.jti, 'revoked']]))
+  assert.deepEqual(
+    new Map((await listTokens(folder)).map(({ jti, state }) => [jti, state])),
+    new Map([
+      [kept.record.jti, 'valid'],
+      [revoked.record.jti, 'revoked'],
+    ]),
+  )
 })
 
 test('when revocations cannot be read nobody is let in', async (context) => {
@@ -78,14 +110,19 @@ test('when revocations cannot be read nobody is let in', async (context) => {
   const { token } = await issueToken(folder, request())
   const access = await accessFromFolder(folder)
   rmSync(join(folder, 'access/revoked'), { recursive: true })
-  for (let round = 0; round < 2; round++) await assert.rejects(present(access, token), (error: StowageError) => error.code === 'access_unavailable')
+  for (let round = 0; round < 2; round++)
+    await assert.rejects(present(access, token), (error: StowageError) => error.code === 'access_unavailable')
 })
 
 test('only ids of tokens that were issued can be revoked', async (context) => {
   const folder = dataFolder(context)
   await issueToken(folder, request())
   for (const jti of ['', 'x', '../key', '0'.repeat(32), '0'.repeat(31), `${'0'.repeat(32)}\n`]) {
-    await assert.rejects(revokeToken(folder, jti), (error: StowageError) => error.code === 'not_found', JSON.stringify(jti))
+    await assert.rejects(
+      revokeToken(folder, jti),
+      (error: StowageError) => error.code === 'not_found',
+      JSON.stringify(jti),
+    )
   }
   assert.deepEqual(readdirSync(join(folder, 'access/revoked')), [])
 })
@@ -107,20 +144,37 @@ test('expiry is by the second; what expired long ago is forgotten with the next 
   assert.deepEqual((await listTokens(folder, clock)).map(({ state }) => state).sort(), ['expired', 'revoked'])
   nowMs += 31 * DAY_MS
   const third = await issueToken(folder, request(), clock)
-  assert.deepEqual((await listTokens(folder, clock)).map(({ jti }) => jti), [third.record.jti])
+  assert.deepEqual(
+    (await listTokens(folder, clock)).map(({ jti }) => jti),
+    [third.record.jti],
+  )
   assert.deepEqual(readdirSync(join(folder, 'access/revoked')), [])
 })
 
 test('what cannot be issued', async (context) => {
   const folder = dataFolder(context)
-  const many = Object.fromEntries(Array.from({ length: 500 }, (_, index) => [`a project with a long name ${index}`, 'read' as const]))
+  const many = Object.fromEntries(
+    Array.from({ length: 500 }, (_, index) => [`a project with a long name ${index}`, 'read' as const]),
+  )
   const wrong: readonly (readonly [Partial<TokenRequest>, string])[] = [
-    [{ projects: new Map() }, 'invalid_request'], [request({ '': 'read' }), 'invalid_id'], [request({ 'a\nb': 'read' }), 'invalid_id'], [request({ ['x'.repeat(129)]: 'read' }), 'invalid_id'],
-    [request(many), 'invalid_request'], [{ ttlSeconds: 0 }, 'invalid_request'], [{ ttlSeconds: 1.5 }, 'invalid_request'], [{ ttlSeconds: 4e8 }, 'invalid_request'],
-    [{ subject: 'a\nb' }, 'invalid_request'], [{ subject: 'x'.repeat(257) }, 'invalid_request'], [{ subject: '\ud800' }, 'invalid_request'],
+    [{ projects: new Map() }, 'invalid_request'],
+    [request({ '': 'read' }), 'invalid_id'],
+    [request({ 'a\nb': 'read' }), 'invalid_id'],
+    [request({ ['x'.repeat(129)]: 'read' }), 'invalid_id'],
+    [request(many), 'invalid_request'],
+    [{ ttlSeconds: 0 }, 'invalid_request'],
+    [{ ttlSeconds: 1.5 }, 'invalid_request'],
+    [{ ttlSeconds: 4e8 }, 'invalid_request'],
+    [{ subject: 'a\nb' }, 'invalid_request'],
+    [{ subject: 'x'.repeat(257) }, 'invalid_request'],
+    [{ subject: '\ud800' }, 'invalid_request'],
   ]
   for (const [change, code] of wrong) {
-    await assert.rejects(issueToken(folder, { ...request(), ...change }), (error: StowageError) => error.code === code, JSON.stringify(change).slice(0, 80))
+    await assert.rejects(
+      issueToken(folder, { ...request(), ...change }),
+      (error: StowageError) => error.code === code,
+      JSON.stringify(change).slice(0, 80),
+    )
   }
   assert.deepEqual(await listTokens(folder), [])
 })
@@ -133,9 +187,20 @@ test('a key that is not whole is an error, never a weaker key', async (context) 
   assert.match(whole, /^[0-9a-f]{64}\n[0-9a-f]{8}\n$/)
   assert.deepEqual(await damagedFiles(folder), [])
   const otherDigit = (whole[5] === '0' ? '1' : '0') + whole.slice(6)
-  for (const text of ['', '00\n', '0'.repeat(64), `${'0'.repeat(63)}g\n`, `${whole}\n`, `${whole.slice(0, 5)}${otherDigit}`, seal('0'.repeat(63))]) {
+  for (const text of [
+    '',
+    '00\n',
+    '0'.repeat(64),
+    `${'0'.repeat(63)}g\n`,
+    `${whole}\n`,
+    `${whole.slice(0, 5)}${otherDigit}`,
+    seal('0'.repeat(63)),
+  ]) {
     writeFileSync(path, text)
-    await assert.rejects(accessFromFolder(folder), (error: StowageError) => error.code === 'corrupt_data' && error.message.includes(path))
+    await assert.rejects(
+      accessFromFolder(folder),
+      (error: StowageError) => error.code === 'corrupt_data' && error.message.includes(path),
+    )
     await assert.rejects(issueToken(folder, request()), (error: StowageError) => error.code === 'corrupt_data')
     assert.equal((await damagedFiles(folder)).length, 1)
   }
@@ -151,7 +216,11 @@ test('a record of a token with any flipped bit is an error', async (context) => 
     flipped[at] ^= 1 << (at % 8)
     writeFileSync(path, flipped)
     assert.equal((await damagedFiles(folder)).length, 1)
-    if (at % 20 === 0) await assert.rejects(listTokens(folder), (error: StowageError) => error.code === 'corrupt_data' && error.message.includes(path))
+    if (at % 20 === 0)
+      await assert.rejects(
+        listTokens(folder),
+        (error: StowageError) => error.code === 'corrupt_data' && error.message.includes(path),
+      )
   }
 })
 

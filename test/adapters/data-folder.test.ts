@@ -41,16 +41,30 @@ async function isWhole(kind: keyof typeof KINDS, path: string): Promise<void> {
 }
 
 /** Opening it must fail, by `ready` and by every first use, and leave every byte as it was. */
-async function refuses(backend: () => StorageBackend, path: string, code: DataFolderErrorCode, message: RegExp): Promise<DataFolderError> {
+async function refuses(
+  backend: () => StorageBackend,
+  path: string,
+  code: DataFolderErrorCode,
+  message: RegExp,
+): Promise<DataFolderError> {
   const before = await fingerprint(path)
   let refusal: unknown
   const refused = (error: unknown): boolean => {
     refusal = error
     return error instanceof DataFolderError && error.code === code && message.test(error.message)
   }
-  await assert.rejects(using(backend(), async ({ ready }) => ready?.()), refused)
-  await assert.rejects(using(backend(), ({ records }) => records.getMany([key('a')])), refused)
-  await assert.rejects(using(backend(), ({ blobs }) => blobs.put('folder/other', chunks('x'))), refused)
+  await assert.rejects(
+    using(backend(), async ({ ready }) => ready?.()),
+    refused,
+  )
+  await assert.rejects(
+    using(backend(), ({ records }) => records.getMany([key('a')])),
+    refused,
+  )
+  await assert.rejects(
+    using(backend(), ({ blobs }) => blobs.put('folder/other', chunks('x'))),
+    refused,
+  )
   assert.deepEqual(await fingerprint(path), before)
   return refusal as DataFolderError
 }
@@ -62,7 +76,11 @@ async function fileLike(folder: string, pattern: RegExp): Promise<string> {
 }
 
 async function holder(kind: keyof typeof KINDS, path: string): Promise<ChildProcess> {
-  const child = spawn(process.execPath, [...process.execArgv, fileURLToPath(new URL('hold-folder.ts', import.meta.url)), kind, path], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(
+    process.execPath,
+    [...process.execArgv, fileURLToPath(new URL('hold-folder.ts', import.meta.url)), kind, path],
+    { stdio: ['ignore', 'pipe', 'inherit'] },
+  )
   assert.ok(child.stdout)
   const [said] = (await once(child.stdout, 'data')) as [Buffer]
   assert.equal(said.toString(), 'held\n')
@@ -108,7 +126,10 @@ for (const kind of ['level', 'filesystem'] as const) {
         const flipped = Buffer.from(marker)
         flipped[at] = (flipped[at] ?? 0) ^ (1 << (at % 8))
         await writeFile(join(path, MARKER_FILE), flipped)
-        await assert.rejects(using(KINDS[kind]({ path }), async ({ ready }) => ready?.()), DataFolderError)
+        await assert.rejects(
+          using(KINDS[kind]({ path }), async ({ ready }) => ready?.()),
+          DataFolderError,
+        )
       }
       await writeFile(join(path, MARKER_FILE), marker)
       await isWhole(kind, path)
@@ -129,11 +150,19 @@ for (const kind of ['level', 'filesystem'] as const) {
       const child = await holder(kind, path)
       try {
         assert.equal((await folderHolder(path))?.pid, child.pid)
-        const refusal = await refuses(() => KINDS[kind]({ path }), path, 'FOLDER_HELD', new RegExp(`process ${child.pid} `))
+        const refusal = await refuses(
+          () => KINDS[kind]({ path }),
+          path,
+          'FOLDER_HELD',
+          new RegExp(`process ${child.pid} `),
+        )
         assert.equal(refusal.holder?.pid, child.pid)
         // Without the file that names it, the lock of the database still holds.
         await rename(join(path, LOCK_FILE), join(root, 'lock-aside'))
-        await assert.rejects(using(KINDS[kind]({ path }), async ({ ready }) => ready?.()), { code: 'FOLDER_HELD' })
+        await assert.rejects(
+          using(KINDS[kind]({ path }), async ({ ready }) => ready?.()),
+          { code: 'FOLDER_HELD' },
+        )
         await rename(join(root, 'lock-aside'), join(path, LOCK_FILE))
       } finally {
         child.kill('SIGKILL')
@@ -142,12 +171,19 @@ for (const kind of ['level', 'filesystem'] as const) {
       assert.ok((await stat(join(path, LOCK_FILE))).isFile(), 'a killed process leaves its lock file')
       assert.equal(await folderHolder(path), undefined)
       await isWhole(kind, path)
-      await using(KINDS[kind]({ path }), async ({ records }) => assert.equal(text((await records.getMany([key('of the holder')]))[0]), 'kept'))
+      await using(KINDS[kind]({ path }), async ({ records }) =>
+        assert.equal(text((await records.getMany([key('of the holder')]))[0]), 'kept'),
+      )
     })
 
     test('a lock file of a process that is gone or of a later one with its pid does not count', async () => {
       const path = await filledFolder(kind, 'stale-lock')
-      const stale = { pid: process.pid, host: 'elsewhere', openedAt: new Date().toISOString(), incarnation: 'of another boot/1' }
+      const stale = {
+        pid: process.pid,
+        host: 'elsewhere',
+        openedAt: new Date().toISOString(),
+        incarnation: 'of another boot/1',
+      }
       for (const content of [JSON.stringify(stale), JSON.stringify({ ...stale, pid: 2 ** 22 + 1 }), 'torn', '{}']) {
         await writeFile(join(path, LOCK_FILE), content)
         assert.equal(await folderHolder(path), undefined)

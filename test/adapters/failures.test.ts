@@ -37,32 +37,62 @@ class FailingLevel extends Level<Uint8Array, Uint8Array> {
   }
 }
 
-async function failingRecords(name: string): Promise<{ database: FailingLevel; records: LevelRecords; health: Health }> {
+async function failingRecords(
+  name: string,
+): Promise<{ database: FailingLevel; records: LevelRecords; health: Health }> {
   const database = new FailingLevel(join(root, name), { keyEncoding: 'buffer', valueEncoding: 'buffer' })
   await database.open()
   const health = new Health(root)
   const writer = new LevelWriter(database, { health, syncs: new Slots(2), sync: true })
-  return { database, health, records: new LevelRecords(async () => ({ database, writer }), () => database.close()) }
+  return {
+    database,
+    health,
+    records: new LevelRecords(
+      async () => ({ database, writer }),
+      () => database.close(),
+    ),
+  }
 }
 
-async function failingFiles(name: string, failures: { file?: Error; folder?: Error }): Promise<{ blobs: FileBlobs; part: FilesPart }> {
+async function failingFiles(
+  name: string,
+  failures: { file?: Error; folder?: Error },
+): Promise<{ blobs: FileBlobs; part: FilesPart }> {
   const syncs = new Slots(2)
-  const folders = new FolderSyncs(syncs, async (path) => (failures.folder ? Promise.reject(failures.folder) : syncFolder(path)))
+  const folders = new FolderSyncs(syncs, async (path) =>
+    failures.folder ? Promise.reject(failures.folder) : syncFolder(path),
+  )
   const syncFile: FilesPart['syncFile'] = async (file) => (failures.file ? Promise.reject(failures.file) : file.sync())
-  const part = { root: join(root, name, 'packs'), incoming: join(root, name, 'incoming'), health: new Health(root), syncs, folders, syncFile }
+  const part = {
+    root: join(root, name, 'packs'),
+    incoming: join(root, name, 'incoming'),
+    health: new Health(root),
+    syncs,
+    folders,
+    syncFile,
+  }
   await mkdir(part.root, { recursive: true })
   await mkdir(part.incoming)
-  return { part, blobs: new FileBlobs(async () => part, async () => undefined) }
+  return {
+    part,
+    blobs: new FileBlobs(
+      async () => part,
+      async () => undefined,
+    ),
+  }
 }
 
 test('records: a failed write is told to all who wait for it, poisons later writes, and reads go on', async () => {
   const { database, records } = await failingRecords('poisoned')
   await records.insertMany([{ key: key('before'), value: key('kept') }])
   database.failure = Object.assign(new Error('IO error: 000003.log: Input/output error'), { code: 'LEVEL_IO_ERROR' })
-  const writes = await Promise.allSettled([1, 2, 3].map((at) => records.insertMany([{ key: key(`lost ${at}`), value: key('x') }])))
+  const writes = await Promise.allSettled(
+    [1, 2, 3].map((at) => records.insertMany([{ key: key(`lost ${at}`), value: key('x') }])),
+  )
   for (const write of writes) assert.ok(write.status === 'rejected' && write.reason === database.failure)
   database.failure = undefined
-  const poisoned = (error: unknown): boolean => error instanceof StoragePoisonedError && (error.cause as Error).message.includes('Input/output error')
+  const poisoned = (error: unknown): boolean =>
+    error instanceof StoragePoisonedError && (error.cause as Error).message.includes('Input/output error')
   await assert.rejects(records.insertMany([{ key: key('after'), value: key('x') }]), poisoned)
   await assert.rejects(records.commit({ remove: [key('before')] }), poisoned)
   assert.equal(text((await records.getMany([key('before')]))[0]), 'kept')
@@ -85,7 +115,9 @@ test('records: words of the system come out as its codes; too many open files po
 
 test('records: calls that come together share a batch; a large call is cut', async () => {
   const { database, records } = await failingRecords('groups')
-  await Promise.all(Array.from({ length: 200 }, (_, at) => records.insertMany([{ key: key(`together ${at}`), value: key('x') }])))
+  await Promise.all(
+    Array.from({ length: 200 }, (_, at) => records.insertMany([{ key: key(`together ${at}`), value: key('x') }])),
+  )
   assert.ok(database.batches <= 3, `200 calls took ${database.batches} batches`)
   database.batches = 0
   await records.insertMany(Array.from({ length: 4_500 }, (_, at) => ({ key: key(`large ${at}`), value: key('x') })))
@@ -99,12 +131,20 @@ test('records: calls that come together share a batch; a large call is cut', asy
 test('records: a call that waits is let go by its abort while the one before it ends', async () => {
   const { records } = await failingRecords('aborts')
   const controller = new AbortController()
-  const first = records.insertMany(Array.from({ length: 900 }, (_, at) => ({ key: key(`first ${at}`), value: key('x') })))
-  const second = records.insertMany(Array.from({ length: 900 }, (_, at) => ({ key: key(`second ${at}`), value: key('x') })), { signal: controller.signal })
+  const first = records.insertMany(
+    Array.from({ length: 900 }, (_, at) => ({ key: key(`first ${at}`), value: key('x') })),
+  )
+  const second = records.insertMany(
+    Array.from({ length: 900 }, (_, at) => ({ key: key(`second ${at}`), value: key('x') })),
+    { signal: controller.signal },
+  )
   await delay(0)
   controller.abort(new Error('gone'))
   await first
-  await second.then(() => undefined, (error: unknown) => assert.equal(error, controller.signal.reason))
+  await second.then(
+    () => undefined,
+    (error: unknown) => assert.equal(error, controller.signal.reason),
+  )
   const left = await batchesOf(records.range({ gte: key('second'), lt: key('t') }))
   assert.ok(left.length === 0 || left.length === 900)
   await records.close()
@@ -140,7 +180,10 @@ test('files: two syncs at once at most, and puts that come together share those 
     await slowly()
   })
   const { part } = await failingFiles('two-syncs', {})
-  const blobs = new FileBlobs(async () => ({ ...part, syncs, folders, syncFile: slowly }), async () => undefined)
+  const blobs = new FileBlobs(
+    async () => ({ ...part, syncs, folders, syncFile: slowly }),
+    async () => undefined,
+  )
   await Promise.all(Array.from({ length: 30 }, (_, at) => blobs.put(`folder/${at}`, chunks('x'))))
   assert.equal(most.count, 2)
   assert.ok(folderSyncs.count < 30, `30 puts into one folder synced folders ${folderSyncs.count} times`)
@@ -151,15 +194,30 @@ test('files: two syncs at once at most, and puts that come together share those 
 })
 
 for (const kind of ['filesystem', 'level']) {
-  test(`${kind}: too many open files are told by their code, and pass`, { skip: process.platform === 'win32' }, async () => {
-    const script = fileURLToPath(new URL('few-files.ts', import.meta.url))
-    const { stdout } = await run('sh', ['-c', 'ulimit -n 80 && exec "$0" "$@"', process.execPath, ...process.execArgv, script, kind, join(root, `few-${kind}`)])
-    assert.equal(stdout, 'recovered\n')
-  })
+  test(
+    `${kind}: too many open files are told by their code, and pass`,
+    { skip: process.platform === 'win32' },
+    async () => {
+      const script = fileURLToPath(new URL('few-files.ts', import.meta.url))
+      const { stdout } = await run('sh', [
+        '-c',
+        'ulimit -n 80 && exec "$0" "$@"',
+        process.execPath,
+        ...process.execArgv,
+        script,
+        kind,
+        join(root, `few-${kind}`),
+      ])
+      assert.equal(stdout, 'recovered\n')
+    },
+  )
 }
 
 /** A file system of its own, small enough to fill; only the superuser of a Linux may have one. */
-async function smallDisk(name: string, megabytes: number): Promise<{ path: string; free: () => Promise<unknown> } | undefined> {
+async function smallDisk(
+  name: string,
+  megabytes: number,
+): Promise<{ path: string; free: () => Promise<unknown> } | undefined> {
   const path = join(root, name)
   await mkdir(path)
   try {

@@ -20,7 +20,10 @@ test('filesystem: files that a crash left half-written are gone after the next o
   await writeFile(join(path, 'incoming', 'half'), noise(100))
   await writeFile(join(path, 'packs', 'no-blob.tmp'), noise(100))
   const second = filesystemBackend({ path })
-  assert.deepEqual((await batchesOf(second.blobs.list(''))).map(({ name }) => name), ['kept'])
+  assert.deepEqual(
+    (await batchesOf(second.blobs.list(''))).map(({ name }) => name),
+    ['kept'],
+  )
   assert.deepEqual(await readdir(join(path, 'incoming')), [])
   await second.close()
 })
@@ -68,7 +71,10 @@ test('filesystem: a link that somebody put among the blobs is listed as nothing'
   const { blobs, close } = filesystemBackend({ path })
   await blobs.put('blob', chunks('x'))
   await symlink(join(root, 'outside'), join(path, 'packs', 'linked'))
-  assert.deepEqual((await batchesOf(blobs.list(''))).map(({ name }) => name), ['blob'])
+  assert.deepEqual(
+    (await batchesOf(blobs.list(''))).map(({ name }) => name),
+    ['blob'],
+  )
   await close()
 })
 
@@ -82,12 +88,18 @@ test('level: chunks that a crash left without a name are gone after the next ope
   const database = await openBlobsDatabase(join(path, 'blobs'), { createIfMissing: false })
   const keysBefore = (await database.keys().all()).length
   const id = newBlobId()
-  await database.batch([{ type: 'put', key: pendingKey(id), value: new Uint8Array(0) }, ...[0, 1, 2].map((at) => ({ type: 'put' as const, key: chunkKey(id, at), value: noise(100) }))])
+  await database.batch([
+    { type: 'put', key: pendingKey(id), value: new Uint8Array(0) },
+    ...[0, 1, 2].map((at) => ({ type: 'put' as const, key: chunkKey(id, at), value: noise(100) })),
+  ])
   await database.close()
 
   const second = levelBackend({ path })
   await second.ready?.()
-  assert.deepEqual((await batchesOf(second.blobs.list(''))).map(({ name }) => name), ['kept'])
+  assert.deepEqual(
+    (await batchesOf(second.blobs.list(''))).map(({ name }) => name),
+    ['kept'],
+  )
   assert.deepEqual(Buffer.from(await second.blobs.read('kept', 0, 1_500_000)), Buffer.from(content))
   await second.close()
 

@@ -29,7 +29,11 @@ before(async () => {
 after(() => rmSync(scratch, { recursive: true, force: true }))
 
 function entries(batch: number, count: number): { type: 'put'; key: Uint8Array; value: Uint8Array }[] {
-  return Array.from({ length: count }, (_, at) => ({ type: 'put', key: Buffer.from(`${batch} ${at}`), value: Buffer.from(`value ${batch} ${at} `.repeat(3)) }))
+  return Array.from({ length: count }, (_, at) => ({
+    type: 'put',
+    key: Buffer.from(`${batch} ${at}`),
+    value: Buffer.from(`value ${batch} ${at} `.repeat(3)),
+  }))
 }
 
 function fileOf(folder: string, ending: RegExp): string {
@@ -88,7 +92,10 @@ test('what a crash cut short is no damage; what was whole when it was closed mus
   }
   for (const change of [cut, zeroEnd]) {
     await verifyDatabase(changed(crashed, /\.log$/, change))
-    await assert.rejects(verifyDatabase(changed(closed, /\.log$/, change)), /\.log in the data folder .* is damaged: only \d+ of the \d+ bytes/)
+    await assert.rejects(
+      verifyDatabase(changed(closed, /\.log$/, change)),
+      /\.log in the data folder .* is damaged: only \d+ of the \d+ bytes/,
+    )
   }
 })
 
@@ -103,5 +110,7 @@ test('after a crash too, damage in the middle is damage', async () => {
 })
 
 test('a note about closing that is damaged says nothing', async () => {
-  await verifyDatabase(changed(closed, /^closed$/, (path) => writeFileSync(path, readFileSync(path, 'utf8').replace(/\d/, '9'))))
+  await verifyDatabase(
+    changed(closed, /^closed$/, (path) => writeFileSync(path, readFileSync(path, 'utf8').replace(/\d/, '9'))),
+  )
 })

@@ -14,8 +14,21 @@ export async function temporaryFolder(): Promise<string> {
 /** Every file below `folder` with the digest of its content, so that "left as it was" can be compared. */
 export async function fingerprint(folder: string): Promise<Record<string, string>> {
   const entries = await readdir(folder, { recursive: true, withFileTypes: true })
-  const files = entries.filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name)).toSorted()
-  const digests = await Promise.all(files.map(async (file) => [file, createHash('sha256').update(await readFile(file)).digest('hex')] as const))
+  const files = entries
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
+    .toSorted()
+  const digests = await Promise.all(
+    files.map(
+      async (file) =>
+        [
+          file,
+          createHash('sha256')
+            .update(await readFile(file))
+            .digest('hex'),
+        ] as const,
+    ),
+  )
   return Object.fromEntries(digests)
 }
 

@@ -5,7 +5,11 @@ import { automated, definition, inProcess, withVersion } from './support.ts'
 
 test('the token of a run is for its own project, whatever that is called', async (t) => {
   const owner: Principal = { subject: 'owner', projects: { '*': 'write' } }
-  const access = { authenticate: ({ headers }: { readonly headers: Headers }) => (headers.get('x-who') === 'owner' ? owner : undefined), authorize: claimAuthorize }
+  const access = {
+    authenticate: ({ headers }: { readonly headers: Headers }) =>
+      headers.get('x-who') === 'owner' ? owner : undefined,
+    authorize: claimAuthorize,
+  }
   let begun: (token: string) => void = () => undefined
   const token = new Promise<string>((resolve) => {
     begun = resolve
@@ -18,9 +22,20 @@ test('the token of a run is for its own project, whatever that is called', async
   const { modelId } = await withVersion(fixture, '*')
   await withVersion(fixture, 'other')
   const project = fixture.extension.project('*')
-  const automation = await project.automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
+  const automation = await project.automations.create({
+    name: 'Check',
+    functionId: 'checker',
+    modelId,
+    inputs: {},
+    trigger: 'manual',
+  })
   await project.runs.start(automation.id)
   const headers = { Authorization: `Bearer ${await token}` }
   assert.equal((await ask('GET', '*/models', undefined, headers)).status, 200)
-  for (const [method, path] of [['GET', 'other/models'], ['POST', 'other/models'], ['GET', 'other/runs']]) assert.equal((await ask(method, path, method === 'POST' ? { name: 'x' } : undefined, headers)).status, 403, path)
+  for (const [method, path] of [
+    ['GET', 'other/models'],
+    ['POST', 'other/models'],
+    ['GET', 'other/runs'],
+  ])
+    assert.equal((await ask(method, path, method === 'POST' ? { name: 'x' } : undefined, headers)).status, 403, path)
 })

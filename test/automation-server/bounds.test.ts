@@ -19,11 +19,13 @@ test('a part of a list has a bounded number of bytes, and the parts together are
   const store = storeOn(memoryBackend())
   const scope = await store.writingScope('p')
   const names = Array.from({ length: 150 }, (_, at) => at.toString(16).padStart(4, '0'))
-  for (const name of names) await store.commit(scope, { put: [store.entry(projectKey(scope, 'model', name), 'x'.repeat(60_000))] })
+  for (const name of names)
+    await store.commit(scope, { put: [store.entry(projectKey(scope, 'model', name), 'x'.repeat(60_000))] })
   for (const newestFirst of [false, true]) {
     const seen: string[] = []
     for (let cursor: string | null | undefined; cursor !== null;) {
-      const part: { readonly items: readonly { readonly name: string }[]; readonly cursor: string | null } = await store.page(projectKey(scope, 'model'), { limit: 1_000, cursor: cursor ?? undefined, newestFirst })
+      const part: { readonly items: readonly { readonly name: string }[]; readonly cursor: string | null } =
+        await store.page(projectKey(scope, 'model'), { limit: 1_000, cursor: cursor ?? undefined, newestFirst })
       assert.ok(part.items.length > 0 && part.items.length * 60_000 < 4.5 * 1_048_576, `${part.items.length} items`)
       seen.push(...part.items.map(({ name }) => name))
       cursor = part.cursor
@@ -34,24 +36,37 @@ test('a part of a list has a bounded number of bytes, and the parts together are
 
 test('a level that hardly occurs among very many small reports takes several pages, and none reads them all', async () => {
   let reads = 0
-  const store = storeOn(hooked(memoryBackend(), (call, detail, work) => {
-    if (call === 'getMany' && detail.includes('\0result\0')) reads++
-    return work()
-  }))
+  const store = storeOn(
+    hooked(memoryBackend(), (call, detail, work) => {
+      if (call === 'getMany' && detail.includes('\0result\0')) reads++
+      return work()
+    }),
+  )
   const scope = await store.writingScope('p')
   const resultBatches = 2_500
-  await store.records.insertMany(Array.from({ length: resultBatches }, (_, at) => {
-    const level = at === resultBatches - 1 ? 'ERROR' : 'INFO'
-    const items = [{ category: 'Fire', level, objectAppIds: {}, message: null, metadata: null }]
-    return store.entry(projectKey(scope, 'result', 'run', at.toString(16).padStart(8, '0')), { counts: { ...NO_ANNOTATIONS, [level]: 1 }, bytes: 90, items, blob: null })
-  }))
+  await store.records.insertMany(
+    Array.from({ length: resultBatches }, (_, at) => {
+      const level = at === resultBatches - 1 ? 'ERROR' : 'INFO'
+      const items = [{ category: 'Fire', level, objectAppIds: {}, message: null, metadata: null }]
+      return store.entry(projectKey(scope, 'result', 'run', at.toString(16).padStart(8, '0')), {
+        counts: { ...NO_ANNOTATIONS, [level]: 1 },
+        bytes: 90,
+        items,
+        blob: null,
+      })
+    }),
+  )
   const run = { id: 'run', resultBatches, resultObjects: 0, resultBytes: 0, annotations: NO_ANNOTATIONS }
   const results = new Results(store, { resultObjectsMax: 1, resultBytesMax: 1 })
   let found = 0
   let pages = 0
   for (let cursor: string | null | undefined; cursor !== null; pages++) {
     const before = reads
-    const page: { readonly items: readonly unknown[]; readonly cursor: string | null } = await results.list(scope, run, { level: 'ERROR', ...(cursor === undefined ? {} : { cursor }) })
+    const page: { readonly items: readonly unknown[]; readonly cursor: string | null } = await results.list(
+      scope,
+      run,
+      { level: 'ERROR', ...(cursor === undefined ? {} : { cursor }) },
+    )
     assert.ok(reads - before < resultBatches, `${reads - before} records for a page`)
     found += page.items.length
     cursor = page.cursor
@@ -68,20 +83,26 @@ class SlowRequests {
 
   constructor({ service, id, token }: RunningFixture, path: string) {
     this.#send = (body) => {
-      const init: RequestInit & { duplex: 'half' } = { method: 'POST', headers: { ...token, 'Content-Type': 'application/json' }, body, duplex: 'half' }
+      const init: RequestInit & { duplex: 'half' } = {
+        method: 'POST',
+        headers: { ...token, 'Content-Type': 'application/json' },
+        body,
+        duplex: 'half',
+      }
       return service.fetch(new Request(`http://in.process/api/v1/projects/p/runs/${id}/${path}`, init))
     }
   }
 
   /** Resolves when the request is being read. */
   async begin(): Promise<void> {
-    const pull = (controller: ReadableStreamDefaultController<Uint8Array>) => new Promise<void>((resolve) => {
-      this.#bodies.push((text) => {
-        controller.enqueue(Buffer.from(text))
-        controller.close()
-        resolve()
+    const pull = (controller: ReadableStreamDefaultController<Uint8Array>) =>
+      new Promise<void>((resolve) => {
+        this.#bodies.push((text) => {
+          controller.enqueue(Buffer.from(text))
+          controller.close()
+          resolve()
+        })
       })
-    })
     const before = this.#bodies.length
     this.sent.push(this.#send(new ReadableStream<Uint8Array>({ pull }, { highWaterMark: 0 })))
     while (this.#bodies.length === before) await new Promise((resolve) => setImmediate(resolve))
@@ -96,16 +117,34 @@ class SlowRequests {
 test('of one run only so many reports and files are read at a time: further ones are refused, and may come again', async (t) => {
   const fixture = await running(t, { limits: { artifactsMax: 2 } })
   for (const [path, most, textOf] of [
-    ['report', 4, (at: number) => JSON.stringify({ sequence: at + 1, logs: [{ atMs: 1, level: 'info', message: 'a line' }] })],
+    [
+      'report',
+      4,
+      (at: number) => JSON.stringify({ sequence: at + 1, logs: [{ atMs: 1, level: 'info', message: 'a line' }] }),
+    ],
     ['artifacts?name=a.csv', 2, (at: number) => `file ${at}`],
   ] as const) {
     const requests = new SlowRequests(fixture, path)
     for (let at = 0; at < most; at++) await requests.begin()
     const refused = await fixture.ask('POST', `p/runs/${fixture.id}/${path}`, {}, fixture.token)
-    assert.deepEqual([refused.status, refused.json.code, refused.headers.get('retry-after')], [503, 'overloaded', '1'], path)
+    assert.deepEqual(
+      [refused.status, refused.json.code, refused.headers.get('retry-after')],
+      [503, 'overloaded', '1'],
+      path,
+    )
     for (let at = 0; at < most; at++) assert.ok((await requests.finish(at, textOf(at))).ok, path)
   }
-  assert.equal((await fixture.ask('POST', `p/runs/${fixture.id}/report`, { sequence: 5, status: 'succeeded', message: '' }, fixture.token)).status, 200)
+  assert.equal(
+    (
+      await fixture.ask(
+        'POST',
+        `p/runs/${fixture.id}/report`,
+        { sequence: 5, status: 'succeeded', message: '' },
+        fixture.token,
+      )
+    ).status,
+    200,
+  )
   const { artifacts } = await fixture.project.runs.get(fixture.id)
   assert.equal(artifacts.length, 2)
 })

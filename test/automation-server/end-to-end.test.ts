@@ -7,20 +7,50 @@ test('over HTTP: a model, a version, an automation, its run, what it reported, a
     assert.deepEqual(runFile.functionInputs, { tolerance: 3, apiKey: 'hush' })
     const { rootObjectId, modelId } = await backend.triggeringVersion()
     const ids: string[] = []
-    for await (const batch of backend.client.project(projectId).graph(rootObjectId)) ids.push(...batch.map(({ id }) => id))
+    for await (const batch of backend.client.project(projectId).graph(rootObjectId))
+      ids.push(...batch.map(({ id }) => id))
     assert.deepEqual(ids.sort(), ['leaf', 'root'])
-    await backend.report({ sequence: 1, status: 'running', progress: { fraction: 0.5, message: 'half' }, logs: [{ atMs: 1, level: 'info', message: 'hello' }] })
-    await backend.storeArtifact({ name: 'take-off.csv', sizeBytes: 3, idempotencyKey: 'file', content: (async function* () { yield Buffer.from('a,b') })() })
-    await backend.createVersion({ projectId, modelId, rootObjectId, message: 'made by the run', idempotencyKey: 'version' })
-    const results = [{ category: 'Fire', level: 'ERROR' as const, objectAppIds: { leaf: null }, message: 'no rating', metadata: null }]
+    await backend.report({
+      sequence: 1,
+      status: 'running',
+      progress: { fraction: 0.5, message: 'half' },
+      logs: [{ atMs: 1, level: 'info', message: 'hello' }],
+    })
+    await backend.storeArtifact({
+      name: 'take-off.csv',
+      sizeBytes: 3,
+      idempotencyKey: 'file',
+      content: (async function* () {
+        yield Buffer.from('a,b')
+      })(),
+    })
+    await backend.createVersion({
+      projectId,
+      modelId,
+      rootObjectId,
+      message: 'made by the run',
+      idempotencyKey: 'version',
+    })
+    const results = [
+      { category: 'Fire', level: 'ERROR' as const, objectAppIds: { leaf: null }, message: 'no rating', metadata: null },
+    ]
     await backend.report({ sequence: 2, status: 'failed', message: 'one wall has no rating', results })
   })
   const { service, extension, ask } = automated(t, { functions: [definition(checker)] })
-  await uploadObjects(service, 'p', [{ id: 'root', children: [{ referencedId: 'leaf' }], __closure: { leaf: 1 } }, { id: 'leaf' }])
+  await uploadObjects(service, 'p', [
+    { id: 'root', children: [{ referencedId: 'leaf' }], __closure: { leaf: 1 } },
+    { id: 'leaf' },
+  ])
   const model = await ask('POST', 'p/models', { name: 'House' })
   assert.equal(model.status, 201)
   const modelId: string = model.json.id
-  const wanted = { name: 'Check', functionId: 'checker', modelId, inputs: { tolerance: 3, apiKey: 'hush' }, trigger: 'version' }
+  const wanted = {
+    name: 'Check',
+    functionId: 'checker',
+    modelId,
+    inputs: { tolerance: 3, apiKey: 'hush' },
+    trigger: 'version',
+  }
   const made = await ask('POST', 'p/automations', wanted)
   assert.equal(made.status, 201)
   assert.deepEqual(made.json.inputs, { tolerance: 3, apiKey: '******' })
@@ -41,7 +71,13 @@ test('over HTTP: a model, a version, an automation, its run, what it reported, a
   const [artifact] = run.artifacts as { id: string }[]
   const file = await service.fetch(new Request(`http://in.process/api/v1/projects/p/artifacts/${artifact.id}`))
   assert.equal(await file.text(), 'a,b')
-  assert.equal(file.headers.get('content-disposition'), `attachment; filename="take-off.csv"; filename*=UTF-8''take-off.csv`)
+  assert.equal(
+    file.headers.get('content-disposition'),
+    `attachment; filename="take-off.csv"; filename*=UTF-8''take-off.csv`,
+  )
   const versions = await ask('GET', `p/models/${modelId}/versions`)
-  assert.deepEqual((versions.json.items as { runId: string | null }[]).map(({ runId }) => runId), [run.id, null])
+  assert.deepEqual(
+    (versions.json.items as { runId: string | null }[]).map(({ runId }) => runId),
+    [run.id, null],
+  )
 })

@@ -40,13 +40,25 @@ test('events tell what happens in order, and end after the final status', async 
   assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
   const reading = eventsOf(response)
   await report({ sequence: 1, status: 'running', progress: { fraction: 0.5 }, logs: [line('one'), line('two')] })
-  await report({ sequence: 2, results: [{ category: 'Fire', level: 'ERROR', objectAppIds: { a: null }, message: null, metadata: null }], logs: [line('three')] })
+  await report({
+    sequence: 2,
+    results: [{ category: 'Fire', level: 'ERROR', objectAppIds: { a: null }, message: null, metadata: null }],
+    logs: [line('three')],
+  })
   await report({ sequence: 3, status: 'failed', message: 'a wall' })
   const told = await reading
-  assert.deepEqual(told.filter(({ event }) => event === 'log').map(({ data }) => (data as { message: string }).message), ['one', 'two', 'three'])
+  assert.deepEqual(
+    told.filter(({ event }) => event === 'log').map(({ data }) => (data as { message: string }).message),
+    ['one', 'two', 'three'],
+  )
   assert.deepEqual(told.at(-1)?.data, { status: 'failed', message: 'a wall' })
   assert.deepEqual(told.findLast(({ event }) => event === 'progress')?.data, { fraction: 0.5, message: null })
-  assert.deepEqual(told.findLast(({ event }) => event === 'results')?.data, { SUCCESS: 0, INFO: 0, WARNING: 0, ERROR: 1 })
+  assert.deepEqual(told.findLast(({ event }) => event === 'results')?.data, {
+    SUCCESS: 0,
+    INFO: 0,
+    WARNING: 0,
+    ERROR: 1,
+  })
 })
 
 test('who comes back with the id of an event misses nothing and sees no line twice; after the end there is nothing to come back for', async (t) => {
@@ -58,7 +70,10 @@ test('who comes back with the id of an event misses nothing and sees no line twi
   const back = eventsOf(await stream(service, id, { headers: { 'Last-Event-ID': two.id ?? '' } }))
   await report({ sequence: 2, status: 'succeeded', message: 'done', logs: [line('four')] })
   const told = await back
-  assert.deepEqual(told.filter(({ event }) => event === 'log').map(({ data }) => data), [line('three'), line('four')])
+  assert.deepEqual(
+    told.filter(({ event }) => event === 'log').map(({ data }) => data),
+    [line('three'), line('four')],
+  )
   assert.equal((await stream(service, id, { headers: { 'Last-Event-ID': told.at(-1)?.id ?? '' } })).status, 204)
   assert.equal((await stream(service, id, { headers: { 'Last-Event-ID': 'yesterday' } })).status, 400)
   assert.equal((await eventsOf(await stream(service, id))).at(-1)?.event, 'status')
@@ -73,7 +88,7 @@ test('streams are bounded, an aborted one makes room, and closing the service en
   const open = second.status === 200 ? second : undefined
   if (open === undefined) assert.equal(second.status, 503)
   leaving.abort()
-  const third = open ?? await stream(service, id)
+  const third = open ?? (await stream(service, id))
   const reading = eventsOf(third)
   await closesByItself(service)
   await reading

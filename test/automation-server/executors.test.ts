@@ -19,24 +19,40 @@ import { processorMs } from '../support/processor.ts'
 import { automated, definition, uploadObjects, waiting, withVersion } from './support.ts'
 
 /** What a log keeps of these chunks. */
-async function logged(chunks: readonly string[], options: { readonly outputBytesMax?: number; readonly secretTexts?: readonly string[] } = {}) {
+async function logged(
+  chunks: readonly string[],
+  options: { readonly outputBytesMax?: number; readonly secretTexts?: readonly string[] } = {},
+) {
   const lines: LogLine[] = []
-  const log = new OutputLog({ outputBytesMax: 10_000, secretTexts: [], clock: { now: () => 1 }, ...options, addLogs: async (more) => void lines.push(...more) })
+  const log = new OutputLog({
+    outputBytesMax: 10_000,
+    secretTexts: [],
+    clock: { now: () => 1 },
+    ...options,
+    addLogs: async (more) => void lines.push(...more),
+  })
   await log.read(Readable.from(chunks.map((chunk) => Buffer.from(chunk))), 'info')
   await log.finish()
   return { lines: lines.map(({ message }) => message), lastLines: log.lastLines }
 }
 
 test('output becomes lines, whatever its chunks are, without colors, empty lines and secrets', async () => {
-  const { lines, lastLines } = await logged(['one\r\ntw', 'o\n\n\u001B[31mred\u001B[0m sword', 'fish\nthe last'], { secretTexts: ['swordfish', 'of two\nlines'] })
+  const { lines, lastLines } = await logged(['one\r\ntw', 'o\n\n\u001B[31mred\u001B[0m sword', 'fish\nthe last'], {
+    secretTexts: ['swordfish', 'of two\nlines'],
+  })
   assert.deepEqual(lines, ['one', 'two', 'red ******', 'the last'])
   assert.equal(lastLines, 'one\ntwo\nred ******\nthe last')
-  assert.deepEqual((await logged(['of two\n', 'lines\n'], { secretTexts: ['of two\nlines'] })).lines, ['******', '******'])
+  assert.deepEqual((await logged(['of two\n', 'lines\n'], { secretTexts: ['of two\nlines'] })).lines, [
+    '******',
+    '******',
+  ])
 })
 
 test('of a stack that nobody caught the end of the output keeps what was thrown and the first place; the log keeps all of it', async () => {
   const frames = Array.from({ length: 40 }, (_, at) => `    at deep (checker.js:${at})`)
-  const { lines, lastLines } = await logged([['checker.js:1', 'RangeError: too deep', ...frames, 'Node.js v24', ''].join('\n')])
+  const { lines, lastLines } = await logged([
+    ['checker.js:1', 'RangeError: too deep', ...frames, 'Node.js v24', ''].join('\n'),
+  ])
   assert.equal(lines.length, 43)
   assert.equal(lastLines, 'checker.js:1\nRangeError: too deep\n    at deep (checker.js:0)\nNode.js v24')
 })
@@ -44,17 +60,29 @@ test('of a stack that nobody caught the end of the output keeps what was thrown 
 test('of a flood the beginning is kept, the end is known, and no part of a secret stands at a cut', async () => {
   const secretText = 'swordfish-swordfish-swordfish'
   const flood = Array.from({ length: 60 }, (_, at) => `${secretText} ${at} ${'x'.repeat(1_000)}\n`)
-  const { lines, lastLines } = await logged([...flood, 'the end\n'], { outputBytesMax: 5_000, secretTexts: [secretText] })
+  const { lines, lastLines } = await logged([...flood, 'the end\n'], {
+    outputBytesMax: 5_000,
+    secretTexts: [secretText],
+  })
   assert.ok(lines.some((line) => line.includes('prints more than 5000 bytes')))
   assert.ok(lines.join('\n').length < 8_000)
   assert.match(lastLines, /the end$/)
   assert.doesNotMatch(lines.join('\n') + lastLines, /sword|fish/)
-  const long = await logged([`${'y'.repeat(8_000 - 10)}${secretText}${'z'.repeat(50_000)}`], { outputBytesMax: 1_000_000, secretTexts: [secretText] })
+  const long = await logged([`${'y'.repeat(8_000 - 10)}${secretText}${'z'.repeat(50_000)}`], {
+    outputBytesMax: 1_000_000,
+    secretTexts: [secretText],
+  })
   assert.doesNotMatch(long.lines.join('\n'), /sword|fish/)
   assert.ok(long.lines[0].length <= 8_000)
   const spellingLengthMax = secretText.length * 9
-  const tail = secretText.slice(-8) + secretText.repeat(Math.floor(8_000 / secretText.length)) + 'z'.repeat(2 * (8_000 + spellingLengthMax))
-  const oneLine = await logged(['x'.repeat(10), secretText.slice(0, -8), tail.slice(0, 2 * (8_000 + spellingLengthMax))], { outputBytesMax: 1, secretTexts: [secretText] })
+  const tail =
+    secretText.slice(-8) +
+    secretText.repeat(Math.floor(8_000 / secretText.length)) +
+    'z'.repeat(2 * (8_000 + spellingLengthMax))
+  const oneLine = await logged(
+    ['x'.repeat(10), secretText.slice(0, -8), tail.slice(0, 2 * (8_000 + spellingLengthMax))],
+    { outputBytesMax: 1, secretTexts: [secretText] },
+  )
   assert.doesNotMatch(oneLine.lines.join('\n') + oneLine.lastLines, /sword|fish/)
 })
 
@@ -106,9 +134,16 @@ test('private folders of servers that are gone are removed, those of others stay
 test('the environment of a process holds nothing of the server that could be a secret', (t) => {
   process.env.DATABASE_PASSWORD = 'hush'
   t.after(() => delete process.env.DATABASE_PASSWORD)
-  const environment = functionEnvironment({ folder: '/folder', memoryBytesMax: 104_857_600, env: { MODE: 'a', NODE_OPTIONS: '--no-warnings' } })
+  const environment = functionEnvironment({
+    folder: '/folder',
+    memoryBytesMax: 104_857_600,
+    env: { MODE: 'a', NODE_OPTIONS: '--no-warnings' },
+  })
   assert.doesNotMatch(JSON.stringify(environment), /hush/)
-  assert.deepEqual([environment.HOME, environment.MODE, environment.NODE_OPTIONS], ['/folder', 'a', '--max-old-space-size=75 --no-warnings'])
+  assert.deepEqual(
+    [environment.HOME, environment.MODE, environment.NODE_OPTIONS],
+    ['/folder', 'a', '--max-old-space-size=75 --no-warnings'],
+  )
 })
 
 test('a program that cannot be started is an error, and asking it to stop harms nothing', async () => {
@@ -122,13 +157,22 @@ test('a program that cannot be started is an error, and asking it to stop harms 
 })
 
 test('what cannot be is refused when it is registered', () => {
-  const command = { id: 'c', name: 'c', release: '1', inputs: { type: 'object', properties: {} }, command: ['node', 'c.js'] }
+  const command = {
+    id: 'c',
+    name: 'c',
+    release: '1',
+    inputs: { type: 'object', properties: {} },
+    command: ['node', 'c.js'],
+  }
   const made = (options: AutomationOptions): unknown => automation(options)
   assert.throws(() => made({ functions: [command] }), /tell automation the serverUrl/)
-  for (const wrong of [{ command: [] }, { command: [''] }, { command: ['a\0b'] }]) assert.throws(() => made({ serverUrl: 'http://x', functions: [{ ...command, ...wrong }] }), TypeError)
-  for (const wrong of [{ killAfterMs: 0 }, { killAfterMs: 2 ** 31 }, { memoryBytesMax: 1.5 }, { outputBytesMax: -1 }]) assert.throws(() => made({ serverUrl: 'http://x', functions: [{ ...command, ...wrong }] }), RangeError)
+  for (const wrong of [{ command: [] }, { command: [''] }, { command: ['a\0b'] }])
+    assert.throws(() => made({ serverUrl: 'http://x', functions: [{ ...command, ...wrong }] }), TypeError)
+  for (const wrong of [{ killAfterMs: 0 }, { killAfterMs: 2 ** 31 }, { memoryBytesMax: 1.5 }, { outputBytesMax: -1 }])
+    assert.throws(() => made({ serverUrl: 'http://x', functions: [{ ...command, ...wrong }] }), RangeError)
   // A timer of Node that is set to more fires at once.
-  for (const wrong of [{ leaseMs: 2 ** 31 }, { runMsMax: 2 ** 31 }, { sweepIntervalMs: 2 ** 31 }, { leaseMs: 0 }]) assert.throws(() => made(wrong), RangeError)
+  for (const wrong of [{ leaseMs: 2 ** 31 }, { runMsMax: 2 ** 31 }, { sweepIntervalMs: 2 ** 31 }, { leaseMs: 0 }])
+    assert.throws(() => made(wrong), RangeError)
 })
 
 /** The same storage, for another service. */
@@ -136,14 +180,31 @@ function sharing(backend: StorageBackend): StorageBackend {
   return hooked(backend, (_call, _detail, work) => work())
 }
 
-class Inputs extends defineInputs({ code: text({ pattern: /^(a|a)*$/, default: 'a' }), count: integer({ default: 1 }), key: secret({ required: false }) }) {}
+class Inputs extends defineInputs({
+  code: text({ pattern: /^(a|a)*$/, default: 'a' }),
+  count: integer({ default: 1 }),
+  key: secret({ required: false }),
+}) {}
 
 /** Runs an in-process function once on a service of its own. */
-async function ranHere(t: TestContext, body: Parameters<typeof defineFunction<typeof Inputs>>[0], { graceMs = 1_000, ...options }: { readonly graceMs?: number; readonly backend?: StorageBackend } = {}) {
-  const fixture = automated(t, { ...options, functions: [{ id: 'here', release: '1', function: defineFunction(body, Inputs, { graceMs }) }] })
+async function ranHere(
+  t: TestContext,
+  body: Parameters<typeof defineFunction<typeof Inputs>>[0],
+  { graceMs = 1_000, ...options }: { readonly graceMs?: number; readonly backend?: StorageBackend } = {},
+) {
+  const fixture = automated(t, {
+    ...options,
+    functions: [{ id: 'here', release: '1', function: defineFunction(body, Inputs, { graceMs }) }],
+  })
   const { modelId } = await withVersion(fixture)
   const project = fixture.extension.project('p')
-  const { id: automationId } = await project.automations.create({ name: 'a', functionId: 'here', modelId, inputs: {}, trigger: 'version' })
+  const { id: automationId } = await project.automations.create({
+    name: 'a',
+    functionId: 'here',
+    modelId,
+    inputs: {},
+    trigger: 'version',
+  })
   return { ...fixture, project, modelId, automationId }
 }
 
@@ -155,7 +216,10 @@ test('a version that a function made does not start its automation again, and tw
   await uploadObjects(service, 'p', [{ id: 'root' }])
   await project.versions.create(modelId, { rootObjectId: 'root', message: 'by a person' })
   await extension.idle()
-  assert.deepEqual((await project.runs.list()).items.map((run) => [run.automationId, run.status]), [[automationId, 'succeeded']])
+  assert.deepEqual(
+    (await project.runs.list()).items.map((run) => [run.automationId, run.status]),
+    [[automationId, 'succeeded']],
+  )
   await project.automations.create({ name: 'b', functionId: 'here', modelId, inputs: {}, trigger: 'version' })
   await project.versions.create(modelId, { rootObjectId: 'root', message: 'by a person' })
   await extension.idle()
@@ -163,9 +227,17 @@ test('a version that a function made does not start its automation again, and tw
 })
 
 test('a catastrophic pattern holds up nobody', async (t) => {
-  const { ask, project, modelId, automationId, extension } = await ranHere(t, (context) => context.markRunSuccess('taken'))
+  const { ask, project, modelId, automationId, extension } = await ranHere(t, (context) =>
+    context.markRunSuccess('taken'),
+  )
   const beganMs = processorMs()
-  const { status, json } = await ask('POST', 'p/automations', { name: 'c', functionId: 'here', modelId, inputs: { code: `${'a'.repeat(50)}!` }, trigger: 'manual' })
+  const { status, json } = await ask('POST', 'p/automations', {
+    name: 'c',
+    functionId: 'here',
+    modelId,
+    inputs: { code: `${'a'.repeat(50)}!` },
+    trigger: 'manual',
+  })
   assert.deepEqual([status, json.code], [400, 'invalid_inputs'])
   assert.ok(processorMs() - beganMs < 10_000)
   await project.automations.change(automationId, { inputs: { count: 4711, code: 'a'.repeat(50) } })
@@ -176,13 +248,20 @@ test('a catastrophic pattern holds up nobody', async (t) => {
 
 test('inputs that a newer function does not take any more are an exception, which names the fields and shows no value', async (t) => {
   const backend = memoryBackend()
-  const { project, automationId, service } = await ranHere(t, (context) => context.markRunSuccess('taken'), { backend: sharing(backend) })
+  const { project, automationId, service } = await ranHere(t, (context) => context.markRunSuccess('taken'), {
+    backend: sharing(backend),
+  })
   await project.automations.change(automationId, { inputs: { count: 4711 } })
   const { id } = await project.runs.start(automationId)
   await project.runs.cancel(id)
   await service.close()
   class Stricter extends defineInputs({ count: integer({ lt: 10 }) }) {}
-  const newer = automated(t, { backend: sharing(backend), functions: [{ id: 'here', release: '2', function: defineFunction((context) => context.markRunSuccess('taken'), Stricter) }] })
+  const newer = automated(t, {
+    backend: sharing(backend),
+    functions: [
+      { id: 'here', release: '2', function: defineFunction((context) => context.markRunSuccess('taken'), Stricter) },
+    ],
+  })
   const again = await newer.extension.project('p').runs.rerun(id)
   await newer.extension.idle()
   const { status, message } = await newer.extension.project('p').runs.get(again.id)
@@ -193,13 +272,17 @@ test('inputs that a newer function does not take any more are an exception, whic
 
 test('an in-process function that heeds nothing is left behind when its run is canceled, and what it says then is not taken', async (t) => {
   let late: (() => void) | undefined
-  const { project, automationId, extension } = await ranHere(t, async (context) => {
-    context.progress(0.5)
-    await new Promise<void>((resolve) => {
-      late = resolve
-    })
-    context.markRunSuccess('late')
-  }, { graceMs: 20 })
+  const { project, automationId, extension } = await ranHere(
+    t,
+    async (context) => {
+      context.progress(0.5)
+      await new Promise<void>((resolve) => {
+        late = resolve
+      })
+      context.markRunSuccess('late')
+    },
+    { graceMs: 20 },
+  )
   const { id } = await project.runs.start(automationId)
   await eventually(async () => (await project.runs.get(id)).progress !== null, 'it has begun')
   await project.runs.cancel(id)
@@ -227,21 +310,43 @@ test('an attempt that was given up is not listened to any more, and does not end
   const firstEnds = new Promise<string>((resolve) => {
     end = resolve
   })
-  const first = automated(t, { backend: sharing(backend), functions: [definition(executor('first', firstEnds))], attemptsMax: 2, service: { clock } })
+  const first = automated(t, {
+    backend: sharing(backend),
+    functions: [definition(executor('first', firstEnds))],
+    attemptsMax: 2,
+    service: { clock },
+  })
   const { modelId } = await withVersion(first)
   const project = first.extension.project('p')
-  const automationMade = await project.automations.create({ name: 'a', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
+  const automationMade = await project.automations.create({
+    name: 'a',
+    functionId: 'checker',
+    modelId,
+    inputs: {},
+    trigger: 'manual',
+  })
   const { id } = await project.runs.start(automationMade.id)
   await eventually(async () => begun.length === 1, 'the first server takes it up')
   nowMs += 61_000
-  const second = automated(t, { backend: sharing(backend), functions: [definition(executor('second', new Promise(() => undefined)))], attemptsMax: 2, service: { clock } })
+  const second = automated(t, {
+    backend: sharing(backend),
+    functions: [definition(executor('second', new Promise(() => undefined)))],
+    attemptsMax: 2,
+    service: { clock },
+  })
   await second.service.ready()
   await eventually(async () => begun.length === 2, 'the second server takes it up')
   const [lost, held] = starts.map(({ backend: its }) => its)
   const artifact = { name: 'a', sizeBytes: 1, idempotencyKey: 'a', content: Readable.from([Buffer.from('a')]) }
-  await assert.rejects(lost.report({ sequence: 1, status: 'succeeded', message: 'late' }), { code: 'conflict', message: /taken up anew/ })
+  await assert.rejects(lost.report({ sequence: 1, status: 'succeeded', message: 'late' }), {
+    code: 'conflict',
+    message: /taken up anew/,
+  })
   await assert.rejects(lost.storeArtifact(artifact), { code: 'conflict' })
-  await assert.rejects(lost.createVersion({ projectId: 'p', modelId, rootObjectId: 'root', message: '', idempotencyKey: 'v' }), { code: 'conflict' })
+  await assert.rejects(
+    lost.createVersion({ projectId: 'p', modelId, rootObjectId: 'root', message: '', idempotencyKey: 'v' }),
+    { code: 'conflict' },
+  )
   end('it has ended without a status')
   await first.extension.idle()
   assert.equal((await project.runs.get(id)).status, 'pending')
@@ -257,14 +362,30 @@ test('a service that closes without a limit waits for what runs', async (t) => {
     await wait(50)
     context.markRunSuccess('in time')
   }, defineInputs({}))
-  const first = automated(t, { backend: sharing(backend), functions: [{ id: 'checker', release: '1', function: slow }] })
+  const first = automated(t, {
+    backend: sharing(backend),
+    functions: [{ id: 'checker', release: '1', function: slow }],
+  })
   const { modelId } = await withVersion(first)
   const project = first.extension.project('p')
-  const { id: automationId } = await project.automations.create({ name: 'a', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
+  const { id: automationId } = await project.automations.create({
+    name: 'a',
+    functionId: 'checker',
+    modelId,
+    inputs: {},
+    trigger: 'manual',
+  })
   const { id } = await project.runs.start(automationId)
   await eventually(async () => (await project.runs.get(id)).progress !== null, 'the run is under way')
   await first.service.close({ graceMs: Infinity })
-  assert.equal((await automated(t, { backend: sharing(backend) }).extension.project('p').runs.get(id)).message, 'in time')
+  assert.equal(
+    (
+      await automated(t, { backend: sharing(backend) })
+        .extension.project('p')
+        .runs.get(id)
+    ).message,
+    'in time',
+  )
 })
 
 test('what never ends is left behind when the service closes, and its run says so', async (t) => {
@@ -273,20 +394,39 @@ test('what never ends is left behind when the service closes, and its run says s
   const first = automated(t, { backend: sharing(backend), functions: [definition(endless)] })
   const { modelId } = await withVersion(first)
   const project = first.extension.project('p')
-  const { id: automationId } = await project.automations.create({ name: 'a', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
+  const { id: automationId } = await project.automations.create({
+    name: 'a',
+    functionId: 'checker',
+    modelId,
+    inputs: {},
+    trigger: 'manual',
+  })
   const { id } = await project.runs.start(automationId)
   await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
   await first.service.close({ graceMs: 20 })
-  const { status, message } = await automated(t, { backend: sharing(backend) }).extension.project('p').runs.get(id)
+  const { status, message } = await automated(t, { backend: sharing(backend) })
+    .extension.project('p')
+    .runs.get(id)
   assert.deepEqual([status, message], ['exception', 'the service closed before the function had ended'])
 })
 
 test('a server that was held up does not take its own runs for lost, and the run itself renews no lease', async (t) => {
   let nowMs = Date.now()
-  const { extension, service, ...fixture } = automated(t, { functions: [definition(waiting)], service: { clock: { now: () => nowMs } }, sweepIntervalMs: 5, leaseMs: 60_000 })
+  const { extension, service, ...fixture } = automated(t, {
+    functions: [definition(waiting)],
+    service: { clock: { now: () => nowMs } },
+    sweepIntervalMs: 5,
+    leaseMs: 60_000,
+  })
   const { modelId } = await withVersion({ extension, service })
   const project = extension.project('p')
-  const { id: automationId } = await project.automations.create({ name: 'a', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
+  const { id: automationId } = await project.automations.create({
+    name: 'a',
+    functionId: 'checker',
+    modelId,
+    inputs: {},
+    trigger: 'manual',
+  })
   const { id } = await project.runs.start(automationId)
   await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
   nowMs += 61_000

@@ -9,9 +9,17 @@ function result(changes: Partial<ObjectResult> = {}): ObjectResult {
 
 test('annotations are found by level, category and object, in pages that together are all of them', async (t) => {
   const { report, project, id } = await running(t)
-  const many = Array.from({ length: 700 }, (_, at) => result({ objectAppIds: { [`object ${at}`]: `app ${at}` }, message: `${'x'.repeat(100)} ${at}` }))
+  const many = Array.from({ length: 700 }, (_, at) =>
+    result({ objectAppIds: { [`object ${at}`]: `app ${at}` }, message: `${'x'.repeat(100)} ${at}` }),
+  )
   await report({ sequence: 1, results: many })
-  await report({ sequence: 2, results: [result({ category: 'Stairs', level: 'INFO' }), result({ level: 'WARNING', objectAppIds: { 'object 7': null, __proto__: null } })] })
+  await report({
+    sequence: 2,
+    results: [
+      result({ category: 'Stairs', level: 'INFO' }),
+      result({ level: 'WARNING', objectAppIds: { 'object 7': null, __proto__: null } }),
+    ],
+  })
   const seen: ObjectResult[] = []
   for (let cursor: string | null | undefined; cursor !== null;) {
     const page = await project.runs.results(id, { limit: 300, ...(cursor === undefined ? {} : { cursor }) })
@@ -20,8 +28,14 @@ test('annotations are found by level, category and object, in pages that togethe
   }
   assert.deepEqual(seen.slice(0, 700), many)
   assert.equal(seen.length, 702)
-  assert.deepEqual((await project.runs.results(id, { objectId: 'object 7' })).items.map(({ level }) => level), ['ERROR', 'WARNING'])
-  assert.deepEqual((await project.runs.results(id, { category: 'Stairs' })).items.map(({ level }) => level), ['INFO'])
+  assert.deepEqual(
+    (await project.runs.results(id, { objectId: 'object 7' })).items.map(({ level }) => level),
+    ['ERROR', 'WARNING'],
+  )
+  assert.deepEqual(
+    (await project.runs.results(id, { category: 'Stairs' })).items.map(({ level }) => level),
+    ['INFO'],
+  )
   assert.equal((await project.runs.results(id, { level: 'WARNING' })).items.length, 1)
   assert.deepEqual((await project.runs.get(id)).annotations, { SUCCESS: 0, INFO: 1, WARNING: 1, ERROR: 700 })
 })
@@ -29,42 +43,79 @@ test('annotations are found by level, category and object, in pages that togethe
 test('of many reports at once each is taken once, and exactly one final status holds', async (t) => {
   const { report, project, id } = await running(t)
   await report({ sequence: 1, status: 'running' })
-  const outcomes = await Promise.allSettled((['succeeded', 'failed', 'exception'] as const).map((status) => report({ sequence: 2, status, message: status, results: [result({ category: status })] })))
+  const outcomes = await Promise.allSettled(
+    (['succeeded', 'failed', 'exception'] as const).map((status) =>
+      report({ sequence: 2, status, message: status, results: [result({ category: status })] }),
+    ),
+  )
   assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
   const run = await project.runs.get(id)
   assert.equal(run.message, run.status)
-  assert.deepEqual((await project.runs.results(id)).items.map(({ category }) => category), [run.status])
+  assert.deepEqual(
+    (await project.runs.results(id)).items.map(({ category }) => category),
+    [run.status],
+  )
 })
 
 test('of three final reports at once over HTTP one is taken, and the others are conflicts', async (t) => {
   const { ask, project, id, token } = await running(t)
-  const answers = await Promise.all((['succeeded', 'failed', 'exception'] as const).map((status) => ask('POST', `p/runs/${id}/report`, { sequence: 1, status, message: status, results: [result({ category: status })] }, token)))
-  assert.deepEqual(answers.map(({ status }) => status).sort((a, b) => a - b), [200, 409, 409])
+  const answers = await Promise.all(
+    (['succeeded', 'failed', 'exception'] as const).map((status) =>
+      ask(
+        'POST',
+        `p/runs/${id}/report`,
+        { sequence: 1, status, message: status, results: [result({ category: status })] },
+        token,
+      ),
+    ),
+  )
+  assert.deepEqual(
+    answers.map(({ status }) => status).sort((a, b) => a - b),
+    [200, 409, 409],
+  )
   const run = await project.runs.get(id)
-  assert.deepEqual([run.message, (await project.runs.results(id)).items.map(({ category }) => category)], [run.status, [run.status]])
+  assert.deepEqual(
+    [run.message, (await project.runs.results(id)).items.map(({ category }) => category)],
+    [run.status, [run.status]],
+  )
 })
 
 test('annotations beyond the bounds of a run are refused whole, and log lines beyond theirs are left out', async (t) => {
   const { report, project, id } = await running(t, { limits: { resultObjectsMax: 3, logBytesMax: 2_000 } })
   await report({ sequence: 1, results: [result({ objectAppIds: { a: null, b: null } })] })
-  await assert.rejects(report({ sequence: 2, status: 'running', results: [result({ objectAppIds: { c: null, d: null } })] }), { code: 'results_too_large', statusCode: 413 })
+  await assert.rejects(
+    report({ sequence: 2, status: 'running', results: [result({ objectAppIds: { c: null, d: null } })] }),
+    { code: 'results_too_large', statusCode: 413 },
+  )
   assert.equal((await project.runs.get(id)).status, 'pending')
-  await report({ sequence: 2, logs: Array.from({ length: 100 }, (_, atMs) => ({ atMs, level: 'info' as const, message: 'a line of the log' })) })
+  await report({
+    sequence: 2,
+    logs: Array.from({ length: 100 }, (_, atMs) => ({ atMs, level: 'info' as const, message: 'a line of the log' })),
+  })
   const { items } = await project.runs.logs(id, { limit: 1_000 })
   assert.ok(items.length > 10 && items.length < 100)
-  assert.deepEqual(items.map(({ atMs }) => atMs), items.map((_, at) => at))
+  assert.deepEqual(
+    items.map(({ atMs }) => atMs),
+    items.map((_, at) => at),
+  )
   assert.equal((await project.runs.get(id)).logsTruncated, true)
 })
 
 test('log lines come in pages, long ones cut, whatever their characters', async (t) => {
   const { report, project, id } = await running(t)
   const line = (message: string) => ({ atMs: 1, level: 'warn' as const, message })
-  const logs = [...Array.from({ length: 20 }, (_, at) => line(`${at} ${'\u0007'.repeat(3_000)}`)), line('\u0007'.repeat(16_000))]
+  const logs = [
+    ...Array.from({ length: 20 }, (_, at) => line(`${at} ${'\u0007'.repeat(3_000)}`)),
+    line('\u0007'.repeat(16_000)),
+  ]
   await report({ sequence: 1, logs })
   const first = await project.runs.logs(id, { limit: 15 })
   const rest = await project.runs.logs(id, { limit: 15, cursor: first.cursor ?? '' })
   const all = [...first.items, ...rest.items]
-  assert.deepEqual(all.map(({ message }) => message.length), [...logs.slice(0, 20).map(({ message }) => message.length), 6_000])
+  assert.deepEqual(
+    all.map(({ message }) => message.length),
+    [...logs.slice(0, 20).map(({ message }) => message.length), 6_000],
+  )
   assert.ok(all.every(({ message }, at) => at === 20 || message === logs[at].message))
   assert.deepEqual([first.items.length, rest.cursor], [15, null])
 })
@@ -89,9 +140,15 @@ test('what a function hands over at its end is kept with the run', async (t) => 
 test('reports that are not of the shape are refused, each with the member that is wrong', async (t) => {
   const { ask, id, token } = await running(t)
   const wrong: readonly (readonly [unknown, RegExp])[] = [
-    [{}, /sequence must be an integer/], [{ sequence: 0 }, /sequence/], [{ sequence: 1, state: 'done' }, /"state", which is not known/], [{ sequence: 1, status: 'canceled' }, /status must be one of/],
-    [{ sequence: 1, progress: { fraction: 2 } }, /progress\.fraction/], [{ sequence: 1, results: [{ ...result(), level: 'FATAL' }] }, /results\[0\]\.level/],
-    [{ sequence: 1, results: [result({ category: 'two\nlines' })] }, /results\[0\]\.category/], [{ sequence: 1, logs: [{ atMs: 1, level: 'info' }] }, /logs\[0\]\.message/], [[], /body must be an object/],
+    [{}, /sequence must be an integer/],
+    [{ sequence: 0 }, /sequence/],
+    [{ sequence: 1, state: 'done' }, /"state", which is not known/],
+    [{ sequence: 1, status: 'canceled' }, /status must be one of/],
+    [{ sequence: 1, progress: { fraction: 2 } }, /progress\.fraction/],
+    [{ sequence: 1, results: [{ ...result(), level: 'FATAL' }] }, /results\[0\]\.level/],
+    [{ sequence: 1, results: [result({ category: 'two\nlines' })] }, /results\[0\]\.category/],
+    [{ sequence: 1, logs: [{ atMs: 1, level: 'info' }] }, /logs\[0\]\.message/],
+    [[], /body must be an object/],
   ]
   for (const [body, message] of wrong) {
     const { status, json } = await ask('POST', `p/runs/${id}/report`, body, token)
@@ -110,7 +167,12 @@ test("a run's token serves its own run and its project until the run has ended, 
   assert.equal((await ask('POST', `p/runs/${other.id}/report`, { sequence: 1 }, token)).status, 403)
   assert.equal((await ask('POST', `p/automations/${automation.id}/runs`, {}, token)).status, 403)
   assert.equal((await ask('POST', `p/runs/${id}/report`, { sequence: 1 })).status, 403, 'who may write is not the run')
-  const version = await ask('POST', `p/models/${start.run.modelId}/versions`, { rootObjectId: 'root', message: 'by the usual path' }, token)
+  const version = await ask(
+    'POST',
+    `p/models/${start.run.modelId}/versions`,
+    { rootObjectId: 'root', message: 'by the usual path' },
+    token,
+  )
   assert.equal(version.json.runId, id)
   const cut = `${start.runFile.speckleToken.slice(0, -6)}AAAAAA`
   assert.equal((await ask('GET', 'p/runs', undefined, { Authorization: `Bearer ${cut}` })).status, 401)
@@ -126,22 +188,66 @@ test('a program that is not of the SDK, and tells its secrets: they are kept out
   const { ask, service, id, token, start, project } = await running(t)
   const told = `the key is hush, the token ${start.runFile.speckleToken}`
   const results = [result({ category: 'hush', objectAppIds: { a: told }, message: told, metadata: { hush: ['hush'] } })]
-  const made = await ask('POST', `p/runs/${id}/versions`, { modelId: start.run.modelId, rootObjectId: 'root', message: told }, token)
+  const made = await ask(
+    'POST',
+    `p/runs/${id}/versions`,
+    { modelId: start.run.modelId, rootObjectId: 'root', message: told },
+    token,
+  )
   assert.equal(made.status, 201)
   const { modelId } = start.run
   assert.equal((await ask('POST', 'p/models', { name: 'hush' }, token)).status, 201)
-  assert.equal((await ask('POST', `p/models/${modelId}/versions`, { rootObjectId: 'root', message: 'hush', source: 'hush' }, token)).status, 201)
-  const sent = await service.fetch(new Request(`http://in.process/api/v1/projects/p/runs/${id}/artifacts?name=hush.csv`, { method: 'POST', body: 'a', headers: token }))
+  assert.equal(
+    (
+      await ask(
+        'POST',
+        `p/models/${modelId}/versions`,
+        { rootObjectId: 'root', message: 'hush', source: 'hush' },
+        token,
+      )
+    ).status,
+    201,
+  )
+  const sent = await service.fetch(
+    new Request(`http://in.process/api/v1/projects/p/runs/${id}/artifacts?name=hush.csv`, {
+      method: 'POST',
+      body: 'a',
+      headers: token,
+    }),
+  )
   assert.equal(sent.status, 201)
   const { speckleToken } = start.runFile
-  const encoded = ['%68us%68', '\\u0068ush', Buffer.from(`x:${speckleToken}`).toString('base64'), Buffer.from(speckleToken).toString('hex')]
+  const encoded = [
+    '%68us%68',
+    '\\u0068ush',
+    Buffer.from(`x:${speckleToken}`).toString('base64'),
+    Buffer.from(speckleToken).toString('hex'),
+  ]
   const logs = [told, ...encoded].map((message) => ({ atMs: 1, level: 'info', message }))
-  const report = { sequence: 1, status: 'failed', message: told, result: { key: 'hush' }, progress: { fraction: 1, message: 'hush' }, results, logs }
-  for (let times = 0; times < 2; times++) assert.equal((await ask('POST', `p/runs/${id}/report`, report, token)).status, 200)
+  const report = {
+    sequence: 1,
+    status: 'failed',
+    message: told,
+    result: { key: 'hush' },
+    progress: { fraction: 1, message: 'hush' },
+    results,
+    logs,
+  }
+  for (let times = 0; times < 2; times++)
+    assert.equal((await ask('POST', `p/runs/${id}/report`, report, token)).status, 200)
   const lines = await project.runs.logs(id)
-  const seen = JSON.stringify([await project.runs.get(id), await project.runs.results(id), lines, await project.versions.list(modelId), await project.models.list()])
+  const seen = JSON.stringify([
+    await project.runs.get(id),
+    await project.runs.results(id),
+    lines,
+    await project.versions.list(modelId),
+    await project.models.list(),
+  ])
   assert.doesNotMatch(seen, /hush|eyJ|%68|0068/)
-  assert.deepEqual(lines.items.slice(1).map(({ message }) => message.length < 20), [true, true, true, true])
+  assert.deepEqual(
+    lines.items.slice(1).map(({ message }) => message.length < 20),
+    [true, true, true, true],
+  )
   assert.match(seen, /the key is \*{6}, the token \*{6}/)
 })
 
@@ -149,7 +255,8 @@ test('secrets reach the run and no answer', async (t) => {
   const { ask, start, automation, backend } = await running(t)
   assert.equal(start.runFile.functionInputs?.apiKey, 'hush')
   assert.ok(start.secretTexts.includes('hush') && start.secretTexts.includes(start.runFile.speckleToken))
-  for (const path of ['p/automations', `p/automations/${automation.id}`, 'p/runs']) assert.doesNotMatch(JSON.stringify((await ask('GET', path)).json), /hush/)
+  for (const path of ['p/automations', `p/automations/${automation.id}`, 'p/runs'])
+    assert.doesNotMatch(JSON.stringify((await ask('GET', path)).json), /hush/)
   for await (const entries of backend.records.range({ gte: Buffer.from('x'), lt: Buffer.from('y') })) {
     for (const { value } of entries) assert.doesNotMatch(Buffer.from(value).toString('latin1'), /hush/)
   }

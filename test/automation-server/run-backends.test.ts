@@ -8,32 +8,66 @@ const ARTIFACT_BYTES_MAX = 200_000
 
 suite('where runs report', () => {
   runBackendSuite('embedded', (t) => opened(t, ({ backend }) => backend))
-  runBackendSuite('http', (t) => opened(t, ({ runFile }, { service }) => httpRunBackend(runFile, { retry: false, fetch: (url, init) => service.fetch(new Request(url, { ...init, duplex: 'half' })) })))
+  runBackendSuite('http', (t) =>
+    opened(t, ({ runFile }, { service }) =>
+      httpRunBackend(runFile, {
+        retry: false,
+        fetch: (url, init) => service.fetch(new Request(url, { ...init, duplex: 'half' })),
+      }),
+    ),
+  )
 })
 
-async function opened(t: TestContext, backendOf: (start: RunStart, fixture: Fixture) => RunBackend): Promise<RunUnderTest> {
+async function opened(
+  t: TestContext,
+  backendOf: (start: RunStart, fixture: Fixture) => RunBackend,
+): Promise<RunUnderTest> {
   const { executor, starting } = heldRun()
   const fixture = automated(t, { functions: [definition(executor)], limits: { artifactBytesMax: ARTIFACT_BYTES_MAX } })
   const { service, extension } = fixture
   const [projectId, rootObjectId] = ['p', 'a'.repeat(32)]
-  await uploadObjects(service, projectId, [{ id: rootObjectId, child: { speckle_type: 'reference', referencedId: 'b' }, __closure: { b: 1 } }, { id: 'b' }])
+  await uploadObjects(service, projectId, [
+    { id: rootObjectId, child: { speckle_type: 'reference', referencedId: 'b' }, __closure: { b: 1 } },
+    { id: 'b' },
+  ])
   const { models, versions, automations, runs } = extension.project(projectId)
   const { id: modelId } = await models.create({ name: 'House' })
   await versions.create(modelId, { rootObjectId, message: 'first' })
-  const automation = await automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
+  const automation = await automations.create({
+    name: 'Check',
+    functionId: 'checker',
+    modelId,
+    inputs: {},
+    trigger: 'manual',
+  })
   const { id: runId } = await runs.start(automation.id)
   const start = await starting
   return {
-    backend: backendOf(start, fixture), projectId, modelId, rootObjectId, artifactBytesMax: ARTIFACT_BYTES_MAX,
+    backend: backendOf(start, fixture),
+    projectId,
+    modelId,
+    rootObjectId,
+    artifactBytesMax: ARTIFACT_BYTES_MAX,
     state: async () => {
       const { status, message, progress } = await runs.get(runId)
-      return { status, message: message ?? '', fraction: progress?.fraction, results: (await runs.results(runId)).items, logs: (await runs.logs(runId)).items }
+      return {
+        status,
+        message: message ?? '',
+        fraction: progress?.fraction,
+        results: (await runs.results(runId)).items,
+        logs: (await runs.logs(runId)).items,
+      }
     },
     version: (id) => versions.get(modelId, id),
     artifact: async (id) => {
       const { artifacts } = await runs.get(runId)
-      const response = await service.fetch(new Request(`http://in.process/api/v1/projects/${projectId}/artifacts/${id}`))
-      return { name: artifacts.find((artifact) => artifact.id === id)?.name ?? '', bytes: new Uint8Array(await response.arrayBuffer()) }
+      const response = await service.fetch(
+        new Request(`http://in.process/api/v1/projects/${projectId}/artifacts/${id}`),
+      )
+      return {
+        name: artifacts.find((artifact) => artifact.id === id)?.name ?? '',
+        bytes: new Uint8Array(await response.arrayBuffer()),
+      }
     },
     versionCount: async () => (await versions.list(modelId)).items.length,
     artifactCount: async () => (await runs.get(runId)).artifacts.length,

@@ -3,16 +3,35 @@ import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
 import { hooked } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
-import { automated, definition, type FixtureOptions, inProcess, reporting, uploadObjects, waiting, withVersion } from './support.ts'
+import {
+  automated,
+  definition,
+  type FixtureOptions,
+  inProcess,
+  reporting,
+  uploadObjects,
+  waiting,
+  withVersion,
+} from './support.ts'
 import type { TestContext } from 'node:test'
 import type { AutomationTrigger, Run, RunExecutor, RunStart } from '../../src/automation-server/index.ts'
 
-async function prepared(t: TestContext, executor: RunExecutor, options: FixtureOptions & { readonly trigger?: AutomationTrigger } = {}) {
+async function prepared(
+  t: TestContext,
+  executor: RunExecutor,
+  options: FixtureOptions & { readonly trigger?: AutomationTrigger } = {},
+) {
   const { trigger = 'manual', ...others } = options
   const fixture = automated(t, { functions: [definition(executor)], ...others })
   const { modelId, versionId } = await withVersion(fixture)
   const project = fixture.extension.project('p')
-  const automation = await project.automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger })
+  const automation = await project.automations.create({
+    name: 'Check',
+    functionId: 'checker',
+    modelId,
+    inputs: {},
+    trigger,
+  })
   return { ...fixture, project, automation, modelId, versionId }
 }
 
@@ -22,7 +41,10 @@ test('a version is refused while its root or something below it is missing', asy
   const { id } = await models.create({ name: 'House' })
   await assert.rejects(versions.create(id, { rootObjectId: 'root', message: '' }), { code: 'objects_missing' })
   await uploadObjects(service, 'p', [{ id: 'root', child: { referencedId: 'leaf' }, __closure: { leaf: 1 } }])
-  await assert.rejects(versions.create(id, { rootObjectId: 'root', message: '' }), { code: 'objects_missing', message: /leaf/ })
+  await assert.rejects(versions.create(id, { rootObjectId: 'root', message: '' }), {
+    code: 'objects_missing',
+    message: /leaf/,
+  })
   await uploadObjects(service, 'p', [{ id: 'leaf' }])
   const first = await versions.create(id, { rootObjectId: 'root', message: 'one', source: 'editor' })
   const second = await versions.create(id, { rootObjectId: 'leaf', message: 'two' })
@@ -37,7 +59,9 @@ test('versions that are created at once are all kept, in one order', async (t) =
   await uploadObjects(service, 'p', [{ id: 'root' }])
   const { models, versions } = extension.project('p')
   const { id } = await models.create({ name: 'House' })
-  const made = await Promise.all(Array.from({ length: 6 }, (_, at) => versions.create(id, { rootObjectId: 'root', message: `version ${at}` })))
+  const made = await Promise.all(
+    Array.from({ length: 6 }, (_, at) => versions.create(id, { rootObjectId: 'root', message: `version ${at}` })),
+  )
   const { items } = await versions.list(id)
   assert.deepEqual(new Set(items.map((version) => version.id)), new Set(made.map((version) => version.id)))
   const { latestVersionId, versionCount } = await models.get(id)
@@ -45,15 +69,24 @@ test('versions that are created at once are all kept, in one order', async (t) =
 })
 
 test('a run that ends without a final status is an exception that says so, and so is one whose runner fails', async (t) => {
-  const silent = await prepared(t, inProcess(async () => undefined))
+  const silent = await prepared(
+    t,
+    inProcess(async () => undefined),
+  )
   const { id } = await silent.project.runs.start(silent.automation.id)
   await silent.extension.idle()
   const { status, message, endedAt } = await silent.project.runs.get(id)
   assert.deepEqual([status, message], ['exception', 'the function ended without reporting a status'])
   assert.ok(endedAt !== null)
   const odd = Object.assign(new Error('x'), { message: { status: 503 } })
-  for (const [error, words] of [[new Error('the process could not be started'), /^the process could not be started$/], [odd, /status: 503/]] as const) {
-    const failing = await prepared(t, inProcess(() => Promise.reject(error)))
+  for (const [error, words] of [
+    [new Error('the process could not be started'), /^the process could not be started$/],
+    [odd, /status: 503/],
+  ] as const) {
+    const failing = await prepared(
+      t,
+      inProcess(() => Promise.reject(error)),
+    )
     const run = await failing.project.runs.start(failing.automation.id)
     await failing.extension.idle()
     assert.match((await failing.project.runs.get(run.id)).message ?? '', words)
@@ -106,8 +139,13 @@ test('only so many run at a time, the oldest first, and those that wait stay pen
   const { project, automation, extension } = await prepared(t, waiting, { concurrency: 2 })
   const started: Run[] = []
   for (let count = 0; count < 4; count++) started.push(await project.runs.start(automation.id))
-  await eventually(async () => (await project.runs.list()).items.filter(({ startedAt }) => startedAt !== null).length === 2, 'two have started')
-  const waitingRuns = (await project.runs.list({ status: 'pending' })).items.filter(({ startedAt }) => startedAt === null)
+  await eventually(
+    async () => (await project.runs.list()).items.filter(({ startedAt }) => startedAt !== null).length === 2,
+    'two have started',
+  )
+  const waitingRuns = (await project.runs.list({ status: 'pending' })).items.filter(
+    ({ startedAt }) => startedAt === null,
+  )
   assert.equal(waitingRuns.length, 2)
   for (const { id } of started) await project.runs.cancel(id)
   await extension.idle()
@@ -121,16 +159,27 @@ test('a lost run becomes a time-out when its lease runs out, and a late report o
     await start.backend.report({ sequence: 1, status: 'running' })
     await stopped
   })
-  const { project, automation, backend, service } = await prepared(t, executor, { leaseMs: 60_000, service: { clock: { now: () => nowMs } } })
+  const { project, automation, backend, service } = await prepared(t, executor, {
+    leaseMs: 60_000,
+    service: { clock: { now: () => nowMs } },
+  })
   const { id } = await project.runs.start(automation.id)
   await eventually(async () => (await project.runs.get(id)).status === 'running', 'it runs')
   // Another server on the same storage, which opens after the lease has run out.
   nowMs += 61_000
-  const other = automated(t, { backend: hooked(backend, (_call, _detail, work) => work()), service: { clock: { now: () => nowMs } } })
+  const other = automated(t, {
+    backend: hooked(backend, (_call, _detail, work) => work()),
+    service: { clock: { now: () => nowMs } },
+  })
   await other.service.ready()
-  await eventually(async () => (await other.extension.project('p').runs.get(id)).status === 'timeout', 'it is a time-out')
+  await eventually(
+    async () => (await other.extension.project('p').runs.get(id)).status === 'timeout',
+    'it is a time-out',
+  )
   assert.match((await project.runs.get(id)).message ?? '', /nothing was heard/)
-  await assert.rejects(async () => lost?.backend.report({ sequence: 2, status: 'succeeded', message: 'late' }), { code: 'conflict' })
+  await assert.rejects(async () => lost?.backend.report({ sequence: 2, status: 'succeeded', message: 'late' }), {
+    code: 'conflict',
+  })
   await service.close({ graceMs: 100 })
 })
 
@@ -148,45 +197,84 @@ test('after a restart pending runs are taken up, and those of a function that no
   const backend = memoryBackend()
   const kept = hooked(backend, (_call, _detail, work) => work())
   const first = await prepared(t, waiting, { backend: kept, concurrency: 1 })
-  const [one, two] = [await first.project.runs.start(first.automation.id), await first.project.runs.start(first.automation.id)]
+  const [one, two] = [
+    await first.project.runs.start(first.automation.id),
+    await first.project.runs.start(first.automation.id),
+  ]
   await first.service.close({ graceMs: 0 })
   const without = automated(t, { backend: hooked(backend, (_call, _detail, work) => work()) })
   await without.service.ready()
   assert.equal((await without.extension.project('p').runs.get(two.id)).status, 'pending')
   await without.service.close({ graceMs: 0 })
-  const second = automated(t, { backend: hooked(backend, (_call, _detail, work) => work()), functions: [definition(reporting({ status: 'succeeded', message: 'done' }))] })
+  const second = automated(t, {
+    backend: hooked(backend, (_call, _detail, work) => work()),
+    functions: [definition(reporting({ status: 'succeeded', message: 'done' }))],
+  })
   await second.service.ready()
-  await eventually(async () => (await second.extension.project('p').runs.get(two.id)).status === 'succeeded', 'the second server ends it')
-  assert.equal((await second.extension.project('p').runs.get(one.id)).message, 'the service closed before the function had ended')
+  await eventually(
+    async () => (await second.extension.project('p').runs.get(two.id)).status === 'succeeded',
+    'the second server ends it',
+  )
+  assert.equal(
+    (await second.extension.project('p').runs.get(one.id)).message,
+    'the service closed before the function had ended',
+  )
 })
 
 test('a version that a run made starts other automations and not its own; two that start each other stop', async (t) => {
   const versioning = inProcess(async ({ backend, projectId, run }) => {
-    await backend.createVersion({ projectId, modelId: run.modelId, rootObjectId: 'root', message: `by ${run.automationId}`, idempotencyKey: 'one' })
+    await backend.createVersion({
+      projectId,
+      modelId: run.modelId,
+      rootObjectId: 'root',
+      message: `by ${run.automationId}`,
+      idempotencyKey: 'one',
+    })
     await backend.report({ sequence: 1, status: 'succeeded', message: 'made a version' })
   })
   const { project, automation, extension, modelId } = await prepared(t, versioning, { trigger: 'version' })
-  const other = await project.automations.create({ name: 'Other', functionId: 'checker', modelId, inputs: {}, trigger: 'version' })
+  const other = await project.automations.create({
+    name: 'Other',
+    functionId: 'checker',
+    modelId,
+    inputs: {},
+    trigger: 'version',
+  })
   const { id: versionId } = await project.versions.create(modelId, { rootObjectId: 'root', message: 'by a person' })
   await extension.idle()
   const { items } = await project.runs.list()
   // Each on the person's version, and each on the other's version that came of it: four runs, then nobody is left.
-  assert.deepEqual(items.map(({ automationId }) => automationId).sort(), [automation.id, automation.id, other.id, other.id].sort())
+  assert.deepEqual(
+    items.map(({ automationId }) => automationId).sort(),
+    [automation.id, automation.id, other.id, other.id].sort(),
+  )
   assert.equal(items.filter((run) => run.versionId === versionId).length, 2)
   assert.ok(items.every(({ status, triggeredBy }) => status === 'succeeded' && triggeredBy.kind === 'version'))
   assert.equal((await project.versions.list(modelId)).items.length, 6)
 })
 
 test('runs are listed by what they belong to, in pages', async (t) => {
-  const { project, automation, extension, modelId, versionId } = await prepared(t, reporting({ status: 'succeeded', message: '' }))
-  const other = await project.automations.create({ name: 'Other', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
+  const { project, automation, extension, modelId, versionId } = await prepared(
+    t,
+    reporting({ status: 'succeeded', message: '' }),
+  )
+  const other = await project.automations.create({
+    name: 'Other',
+    functionId: 'checker',
+    modelId,
+    inputs: {},
+    trigger: 'manual',
+  })
   const started: string[] = []
   for (const { id } of [automation, other, automation, automation]) started.push((await project.runs.start(id)).id)
   await extension.idle()
   const first = await project.runs.list({ automationId: automation.id, limit: 2 })
   assert.equal(first.items.length, 2)
   const rest = await project.runs.list({ automationId: automation.id, limit: 2, cursor: first.cursor ?? '' })
-  assert.deepEqual([...first.items, ...rest.items].map(({ id }) => id).sort(), [started[0], started[2], started[3]].sort())
+  assert.deepEqual(
+    [...first.items, ...rest.items].map(({ id }) => id).sort(),
+    [started[0], started[2], started[3]].sort(),
+  )
   assert.equal(rest.cursor, null)
   assert.equal((await project.runs.list({ modelId, versionId, status: 'succeeded' })).items.length, 4)
   assert.equal((await project.runs.list({ status: 'failed' })).items.length, 0)

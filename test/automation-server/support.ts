@@ -1,8 +1,25 @@
 import type { TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
-import { type Automation, automation, type AutomationExtension, type AutomationOptions, type AutomationProject, type FunctionDefinition, type RunExecutor, type RunStart, type SecretKey, type StopReason } from '../../src/automation-server/index.ts'
+import {
+  type Automation,
+  automation,
+  type AutomationExtension,
+  type AutomationOptions,
+  type AutomationProject,
+  type FunctionDefinition,
+  type RunExecutor,
+  type RunStart,
+  type SecretKey,
+  type StopReason,
+} from '../../src/automation-server/index.ts'
 import type { RunReport } from '../../src/automation/index.ts'
-import { type CommonServiceOptions, createObjectService, type ObjectService, openAccess, type StorageBackend } from '../../src/index.ts'
+import {
+  type CommonServiceOptions,
+  createObjectService,
+  type ObjectService,
+  openAccess,
+  type StorageBackend,
+} from '../../src/index.ts'
 
 export const SECRET_KEY: SecretKey = { id: 'first', key: new Uint8Array(32).fill(7) }
 
@@ -31,7 +48,10 @@ export function reporting(...reports: readonly Omit<RunReport, 'sequence'>[]): R
 
 const INPUTS = {
   type: 'object',
-  properties: { tolerance: { type: 'number', default: 10, exclusiveMinimum: 0 }, apiKey: { type: 'string', format: 'password', writeOnly: true } },
+  properties: {
+    tolerance: { type: 'number', default: 10, exclusiveMinimum: 0 },
+    apiKey: { type: 'string', format: 'password', writeOnly: true },
+  },
 }
 
 export function definition(executor: RunExecutor, changes: Partial<FunctionDefinition> = {}): FunctionDefinition {
@@ -42,7 +62,12 @@ export interface Fixture {
   readonly backend: StorageBackend
   readonly service: ObjectService
   readonly extension: AutomationExtension
-  readonly ask: (method: string, path: string, body?: unknown, headers?: Readonly<Record<string, string>>) => Promise<Asked>
+  readonly ask: (
+    method: string,
+    path: string,
+    body?: unknown,
+    headers?: Readonly<Record<string, string>>,
+  ) => Promise<Asked>
 }
 
 export interface Asked {
@@ -51,15 +76,28 @@ export interface Asked {
   readonly json: Readonly<Record<string, never>> & { readonly [name: string]: never }
 }
 
-export type FixtureOptions = AutomationOptions & { readonly backend?: StorageBackend; readonly service?: Partial<CommonServiceOptions<unknown>> }
+export type FixtureOptions = AutomationOptions & {
+  readonly backend?: StorageBackend
+  readonly service?: Partial<CommonServiceOptions<unknown>>
+}
 
 /** A service with automation over a backend in memory, open to everybody unless told otherwise; it ends with the test. */
-export function automated(t: TestContext, { backend = memoryBackend(), service: serviceOptions = {}, ...options }: FixtureOptions = {}): Fixture {
+export function automated(
+  t: TestContext,
+  { backend = memoryBackend(), service: serviceOptions = {}, ...options }: FixtureOptions = {},
+): Fixture {
   const extension = automation({ secretKeys: [SECRET_KEY], ...options })
   const service = createObjectService({ backend, access: openAccess(), ...serviceOptions, extensions: [extension] })
   t.after(() => service.close({ graceMs: 100 }))
   const ask: Fixture['ask'] = async (method, path, body, headers = {}) => {
-    const init: RequestInit = body === undefined ? { method, headers } : { method, headers: { 'Content-Type': 'application/json', ...headers }, body: typeof body === 'string' ? body : JSON.stringify(body) }
+    const init: RequestInit =
+      body === undefined
+        ? { method, headers }
+        : {
+            method,
+            headers: { 'Content-Type': 'application/json', ...headers },
+            body: typeof body === 'string' ? body : JSON.stringify(body),
+          }
     const response = await service.fetch(new Request(`http://in.process/api/v1/projects/${path}`, init))
     const text = await response.text()
     return { status: response.status, headers: response.headers, json: text === '' ? {} : JSON.parse(text) }
@@ -67,15 +105,28 @@ export function automated(t: TestContext, { backend = memoryBackend(), service: 
   return { backend, service, extension, ask }
 }
 
-export async function uploadObjects(service: ObjectService, projectId: string, objects: readonly unknown[]): Promise<void> {
-  await service.project(projectId).upload((async function* () {
-    yield Buffer.from(JSON.stringify(objects))
-  })(), 'application/json')
+export async function uploadObjects(
+  service: ObjectService,
+  projectId: string,
+  objects: readonly unknown[],
+): Promise<void> {
+  await service.project(projectId).upload(
+    (async function* () {
+      yield Buffer.from(JSON.stringify(objects))
+    })(),
+    'application/json',
+  )
 }
 
 /** A project with a root, a model, and a version of it. */
-export async function withVersion({ service, extension }: Pick<Fixture, 'service' | 'extension'>, projectId = 'p'): Promise<{ readonly modelId: string; readonly versionId: string }> {
-  await uploadObjects(service, projectId, [{ id: 'root', children: [{ referencedId: 'leaf' }], __closure: { leaf: 1 } }, { id: 'leaf' }])
+export async function withVersion(
+  { service, extension }: Pick<Fixture, 'service' | 'extension'>,
+  projectId = 'p',
+): Promise<{ readonly modelId: string; readonly versionId: string }> {
+  await uploadObjects(service, projectId, [
+    { id: 'root', children: [{ referencedId: 'leaf' }], __closure: { leaf: 1 } },
+    { id: 'leaf' },
+  ])
   const { models, versions } = extension.project(projectId)
   const { id: modelId } = await models.create({ name: 'House' })
   const { id: versionId } = await versions.create(modelId, { rootObjectId: 'root', message: 'first' })
@@ -111,9 +162,23 @@ export async function running(t: TestContext, options: FixtureOptions = {}): Pro
   const fixture = automated(t, { functions: [definition(executor)], ...options })
   const { modelId } = await withVersion(fixture)
   const project = fixture.extension.project('p')
-  const automation = await project.automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: { apiKey: 'hush' }, trigger: 'manual' })
+  const automation = await project.automations.create({
+    name: 'Check',
+    functionId: 'checker',
+    modelId,
+    inputs: { apiKey: 'hush' },
+    trigger: 'manual',
+  })
   const { id } = await project.runs.start(automation.id)
   const start = await starting
   const token = { Authorization: `Bearer ${start.runFile.speckleToken}` }
-  return { ...fixture, project, automation, id, start, token, report: (report: RunReport) => start.backend.report(report) }
+  return {
+    ...fixture,
+    project,
+    automation,
+    id,
+    start,
+    token,
+    report: (report: RunReport) => start.backend.report(report),
+  }
 }

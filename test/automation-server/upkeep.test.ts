@@ -32,17 +32,40 @@ async function ownBlobs(backend: StorageBackend): Promise<readonly string[]> {
 }
 
 /** A run with an artifact, annotations in a blob, and lines. */
-async function used(t: TestContext, backend: StorageBackend, options: Parameters<typeof automated>[1] = {}): Promise<Fixture & { readonly runId: string; readonly artifactId: string }> {
+async function used(
+  t: TestContext,
+  backend: StorageBackend,
+  options: Parameters<typeof automated>[1] = {},
+): Promise<Fixture & { readonly runId: string; readonly artifactId: string }> {
   const executor = inProcess(async (start) => {
-    await start.backend.storeArtifact({ name: 'a.csv', sizeBytes: 3, idempotencyKey: 'a', content: (async function* () { yield Buffer.from('a,b') })() })
-    const results = Array.from({ length: 600 }, (_, at) => ({ category: 'Fire', level: 'ERROR' as const, objectAppIds: { [`object ${at}`]: null }, message: 'x'.repeat(80), metadata: null }))
+    await start.backend.storeArtifact({
+      name: 'a.csv',
+      sizeBytes: 3,
+      idempotencyKey: 'a',
+      content: (async function* () {
+        yield Buffer.from('a,b')
+      })(),
+    })
+    const results = Array.from({ length: 600 }, (_, at) => ({
+      category: 'Fire',
+      level: 'ERROR' as const,
+      objectAppIds: { [`object ${at}`]: null },
+      message: 'x'.repeat(80),
+      metadata: null,
+    }))
     await start.backend.report({ sequence: 1, results, logs: [{ atMs: 1, level: 'info', message: 'a line' }] })
     await start.backend.report({ sequence: 2, status: 'succeeded', message: 'done', result: { a: 1 } })
   })
   const fixture = automated(t, { backend: shared(backend), functions: [definition(executor)], ...options })
   const { modelId } = await withVersion(fixture)
   const project = fixture.extension.project('p')
-  const automation = await project.automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: { apiKey: 'hush' }, trigger: 'manual' })
+  const automation = await project.automations.create({
+    name: 'Check',
+    functionId: 'checker',
+    modelId,
+    inputs: { apiKey: 'hush' },
+    trigger: 'manual',
+  })
   const { id: runId } = await project.runs.start(automation.id)
   await fixture.extension.idle()
   const { artifacts } = await project.runs.get(runId)
@@ -54,7 +77,8 @@ test('a removed project is unreadable at once, its space comes back, and it can 
   const { service, extension, ask, runId, artifactId } = await used(t, backend)
   const other = await extension.project('q').models.create({ name: 'Other' })
   await service.project('p').remove()
-  for (const path of [`p/runs/${runId}`, `p/artifacts/${artifactId}`]) assert.equal((await ask('GET', path)).status, 404)
+  for (const path of [`p/runs/${runId}`, `p/artifacts/${artifactId}`])
+    assert.equal((await ask('GET', path)).status, 404)
   assert.deepEqual((await extension.project('p').models.list()).items, [])
   await eventually(async () => (await ownBlobs(backend)).length === 0, 'the blobs are gone')
   // What is left: the heads of both projects, the other's model, and the key of tokens.
@@ -79,10 +103,19 @@ test('a run in a project that is removed is told to stop', async (t) => {
   const reasons: string[] = []
   const errors: unknown[] = []
   const executor = inProcess(async (_start, stopped) => void reasons.push(await stopped))
-  const { service, extension } = automated(t, { functions: [definition(executor)], service: { logger: { error: (fields) => errors.push(fields) } } })
+  const { service, extension } = automated(t, {
+    functions: [definition(executor)],
+    service: { logger: { error: (fields) => errors.push(fields) } },
+  })
   const { modelId } = await withVersion({ service, extension })
   const project = extension.project('p')
-  const automation = await project.automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
+  const automation = await project.automations.create({
+    name: 'Check',
+    functionId: 'checker',
+    modelId,
+    inputs: {},
+    trigger: 'manual',
+  })
   const { id } = await project.runs.start(automation.id)
   await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
   await service.project('p').remove()
@@ -96,12 +129,19 @@ test('the object store leaves alone what automation keeps: its check, its sweep 
   const { service, runId, artifactId } = await used(t, backend)
   await service.close()
   const before = await imageOf(backend)
-  const own = (image: typeof before) => [image.records.filter(({ key }) => key[0] === 'x'.charCodeAt(0)), image.blobs.filter(({ name }) => name.startsWith('x/'))]
+  const own = (image: typeof before) => [
+    image.records.filter(({ key }) => key[0] === 'x'.charCodeAt(0)),
+    image.blobs.filter(({ name }) => name.startsWith('x/')),
+  ]
   assert.deepEqual(await all(checkStore(backend)), [])
   await all(reindexStore(backend))
   assert.deepEqual(own(await imageOf(backend)), own(before))
   // A service without automation, after the time in which blobs that no record names are kept.
-  const plain = createObjectService({ backend: shared(backend), access: openAccess(), clock: { now: () => Date.now() + DAY_MS } })
+  const plain = createObjectService({
+    backend: shared(backend),
+    access: openAccess(),
+    clock: { now: () => Date.now() + DAY_MS },
+  })
   await plain.ready()
   await plain.close()
   assert.deepEqual(own(await imageOf(backend)), own(before))
@@ -116,17 +156,41 @@ test('check tells a damaged record, a blob that is gone or changed, and one that
   const { service } = await used(t, backend)
   await service.close()
   const { records } = await imageOf(backend)
-  const subjects = async (): Promise<readonly (readonly [Finding['severity'], string])[]> => (await all(checkAutomation(backend))).map(({ severity, subject }) => [severity, subject.replace(/[0-9a-f]{16,}.*/, '…')])
+  const subjects = async (): Promise<readonly (readonly [Finding['severity'], string])[]> =>
+    (await all(checkAutomation(backend))).map(({ severity, subject }) => [
+      severity,
+      subject.replace(/[0-9a-f]{16,}.*/, '…'),
+    ])
   assert.deepEqual(await subjects(), [])
-  const [artifactBlob, resultBlob] = await Promise.all(['artifact', 'result'].map(async (kind) => (await ownBlobs(backend)).find((name) => name.includes(`-${kind}-`)) ?? ''))
+  const [artifactBlob, resultBlob] = await Promise.all(
+    ['artifact', 'result'].map(
+      async (kind) => (await ownBlobs(backend)).find((name) => name.includes(`-${kind}-`)) ?? '',
+    ),
+  )
   await putBlob(backend, artifactBlob, Buffer.from('a,c'))
   await backend.blobs.remove([resultBlob])
   await putBlob(backend, `${artifactBlob}0`, Buffer.from('left'))
-  assert.deepEqual((await subjects()).toSorted((a, b) => (a[1] < b[1] ? -1 : 1)), [['damage', 'annotations of a run'], ['damage', 'artifact …'], ['note', 'blob x/…']])
+  assert.deepEqual(
+    (await subjects()).toSorted((a, b) => (a[1] < b[1] ? -1 : 1)),
+    [
+      ['damage', 'annotations of a run'],
+      ['damage', 'artifact …'],
+      ['note', 'blob x/…'],
+    ],
+  )
   const run = records.find(({ key }) => Buffer.from(key).toString('latin1').includes('\0run\0'))
   assert.ok(run !== undefined)
-  await putRecord(backend, run.key, run.value.map((byte, at) => (at === 40 ? byte ^ 1 : byte)))
-  assert.ok((await all(checkAutomation(backend))).some(({ severity, projectId, subject }) => severity === 'damage' && projectId === 'p' && subject.startsWith('run record')))
+  await putRecord(
+    backend,
+    run.key,
+    run.value.map((byte, at) => (at === 40 ? byte ^ 1 : byte)),
+  )
+  assert.ok(
+    (await all(checkAutomation(backend))).some(
+      ({ severity, projectId, subject }) =>
+        severity === 'damage' && projectId === 'p' && subject.startsWith('run record'),
+    ),
+  )
 })
 
 test('blobs that no record names are removed after a grace, those of records stay', async (t) => {
@@ -143,7 +207,10 @@ test('blobs that no record names are removed after a grace, those of records sta
   const late = automated(t, { backend: shared(backend), service: { clock: { now: () => Date.now() + DAY_MS } } })
   await late.service.ready()
   await eventually(async () => (await ownBlobs(backend)).length === named.length + 1, 'what nothing names is gone')
-  assert.deepEqual((await ownBlobs(backend)).filter((name) => named.includes(name)), named)
+  assert.deepEqual(
+    (await ownBlobs(backend)).filter((name) => named.includes(name)),
+    named,
+  )
 })
 
 test('runs are kept for their time, and then go with all that they left', async (t) => {
@@ -151,13 +218,22 @@ test('runs are kept for their time, and then go with all that they left', async 
   const { service, runId, artifactId } = await used(t, backend)
   await service.close()
   const before = await ownRecords(backend)
-  const inTime = automated(t, { backend: shared(backend), keptMs: 10 * DAY_MS, service: { clock: { now: () => Date.now() + 9 * DAY_MS } } })
+  const inTime = automated(t, {
+    backend: shared(backend),
+    keptMs: 10 * DAY_MS,
+    service: { clock: { now: () => Date.now() + 9 * DAY_MS } },
+  })
   assert.equal((await inTime.ask('GET', `p/runs/${runId}`)).status, 200)
   await inTime.service.close()
-  const late = automated(t, { backend: shared(backend), keptMs: 10 * DAY_MS, service: { clock: { now: () => Date.now() + 11 * DAY_MS } } })
+  const late = automated(t, {
+    backend: shared(backend),
+    keptMs: 10 * DAY_MS,
+    service: { clock: { now: () => Date.now() + 11 * DAY_MS } },
+  })
   await late.service.ready()
   await eventually(async () => (await ownBlobs(backend)).length === 0, 'the blobs are gone')
-  for (const path of [`p/runs/${runId}`, `p/artifacts/${artifactId}`, `p/runs/${runId}/logs`]) assert.equal((await late.ask('GET', path)).status, 404)
+  for (const path of [`p/runs/${runId}`, `p/artifacts/${artifactId}`, `p/runs/${runId}/logs`])
+    assert.equal((await late.ask('GET', path)).status, 404)
   // The run, its inputs, its place among its automation's, a batch, lines, what it handed over, the artifact and its key.
   await eventually(async () => (await ownRecords(backend)) === before - 8, 'the records are gone')
   assert.equal((await late.extension.project('p').models.list()).items.length, 1)

@@ -17,17 +17,33 @@ async function prepared(t: TestContext, options: FixtureOptions, trigger: Automa
   const fixture = automated(t, { functions: [definition(waiting)], ...options })
   const { modelId } = await withVersion(fixture)
   const project = fixture.extension.project('p')
-  const automation = await project.automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger })
-  return { ...fixture, project, automation, modelId, newVersion: (message: string) => project.versions.create(modelId, { rootObjectId: 'root', message }) }
+  const automation = await project.automations.create({
+    name: 'Check',
+    functionId: 'checker',
+    modelId,
+    inputs: {},
+    trigger,
+  })
+  return {
+    ...fixture,
+    project,
+    automation,
+    modelId,
+    newVersion: (message: string) => project.versions.create(modelId, { rootObjectId: 'root', message }),
+  }
 }
 
 async function waitingMarks({ backend }: Pick<Awaited<ReturnType<typeof prepared>>, 'backend'>): Promise<number> {
-  return (await imageOf(backend)).records.filter(({ key }) => Buffer.from(key).toString('latin1').includes('\0waiting\0')).length
+  return (await imageOf(backend)).records.filter(({ key }) =>
+    Buffer.from(key).toString('latin1').includes('\0waiting\0'),
+  ).length
 }
 
 test('of one automation only so many runs wait that were asked for, also when they are asked for at once', async (t) => {
   const { ask, project, automation, modelId } = await prepared(t, { ...NOBODY_TAKES_UP, limits: { pendingRunsMax: 3 } })
-  const answers = await Promise.all(Array.from({ length: 8 }, () => ask('POST', `p/automations/${automation.id}/runs`, {})))
+  const answers = await Promise.all(
+    Array.from({ length: 8 }, () => ask('POST', `p/automations/${automation.id}/runs`, {})),
+  )
   assert.equal(answers.filter(({ status }) => status === 201).length, 3)
   const refused = answers.find(({ status }) => status !== 201) ?? assert.fail('all were taken')
   assert.deepEqual([refused.status, refused.json.code], [409, 'too_many_runs'])
@@ -38,14 +54,21 @@ test('of one automation only so many runs wait that were asked for, also when th
   await project.runs.cancel(second.id)
   await project.runs.start(automation.id)
   await assert.rejects(project.runs.rerun(first.id), { code: 'too_many_runs', statusCode: 409 })
-  const other = await project.automations.create({ name: 'Other', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
+  const other = await project.automations.create({
+    name: 'Other',
+    functionId: 'checker',
+    modelId,
+    inputs: {},
+    trigger: 'manual',
+  })
   assert.equal((await project.runs.start(other.id)).status, 'pending')
 })
 
 test('a run that was taken up waits no more, whatever becomes of it', async (t) => {
   const fixture = await prepared(t, { concurrency: 1, limits: { pendingRunsMax: 1 } })
   const { project, automation, extension } = fixture
-  const isTakenUp = (id: string) => eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it is taken up')
+  const isTakenUp = (id: string) =>
+    eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it is taken up')
   const first = await project.runs.start(automation.id)
   await isTakenUp(first.id)
   const second = await project.runs.start(automation.id)
@@ -59,16 +82,36 @@ test('a run that was taken up waits no more, whatever becomes of it', async (t) 
 })
 
 test('a new version always gets its run: the oldest that waits is superseded, those that somebody asked for last', async (t) => {
-  const { project, automation, newVersion } = await prepared(t, { ...NOBODY_TAKES_UP, limits: { pendingRunsMax: 3 } }, 'version')
+  const { project, automation, newVersion } = await prepared(
+    t,
+    { ...NOBODY_TAKES_UP, limits: { pendingRunsMax: 3 } },
+    'version',
+  )
   const asked = await project.runs.start(automation.id)
   const versions: string[] = []
   for (const message of ['two', 'three', 'four', 'five']) versions.push((await newVersion(message)).id)
-  const statusOf = async () => Object.fromEntries((await project.runs.list()).items.map(({ versionId, triggeredBy, status }) => [`${triggeredBy.kind} ${versions.indexOf(versionId)}`, status]))
-  assert.deepEqual(await statusOf(), { 'manual -1': 'pending', 'version 0': 'canceled', 'version 1': 'canceled', 'version 2': 'pending', 'version 3': 'pending' })
+  const statusOf = async () =>
+    Object.fromEntries(
+      (await project.runs.list()).items.map(({ versionId, triggeredBy, status }) => [
+        `${triggeredBy.kind} ${versions.indexOf(versionId)}`,
+        status,
+      ]),
+    )
+  assert.deepEqual(await statusOf(), {
+    'manual -1': 'pending',
+    'version 0': 'canceled',
+    'version 1': 'canceled',
+    'version 2': 'pending',
+    'version 3': 'pending',
+  })
   const [superseded] = (await project.runs.list({ status: 'canceled' })).items
-  assert.match(superseded.message ?? '', /^superseded: a new version came while as many runs of this automation waited as may \(3\)/)
+  assert.match(
+    superseded.message ?? '',
+    /^superseded: a new version came while as many runs of this automation waited as may \(3\)/,
+  )
   assert.ok(superseded.endedAt !== null)
-  for (const { id } of (await project.runs.list({ status: 'pending' })).items.filter(({ id }) => id !== asked.id)) await project.runs.cancel(id)
+  for (const { id } of (await project.runs.list({ status: 'pending' })).items.filter(({ id }) => id !== asked.id))
+    await project.runs.cancel(id)
   for (let more = 0; more < 2; more++) await project.runs.start(automation.id)
   const { id: versionId } = await newVersion('six')
   assert.equal((await project.runs.get(asked.id)).status, 'canceled')
@@ -77,10 +120,19 @@ test('a new version always gets its run: the oldest that waits is superseded, th
 
 test('what more than the limit waits, since the limit was lowered, gives way with the next version', async (t) => {
   const backend = memoryBackend()
-  const before = await prepared(t, { ...NOBODY_TAKES_UP, backend: hooked(backend, (_call, _detail, work) => work()), limits: { pendingRunsMax: 5 } }, 'version')
+  const before = await prepared(
+    t,
+    { ...NOBODY_TAKES_UP, backend: hooked(backend, (_call, _detail, work) => work()), limits: { pendingRunsMax: 5 } },
+    'version',
+  )
   for (const message of ['two', 'three', 'four', 'five']) await before.newVersion(message)
   await before.service.close({ graceMs: 0 })
-  const after = automated(t, { ...NOBODY_TAKES_UP, backend: hooked(backend, (_call, _detail, work) => work()), functions: [SUCCEEDING], limits: { pendingRunsMax: 2 } })
+  const after = automated(t, {
+    ...NOBODY_TAKES_UP,
+    backend: hooked(backend, (_call, _detail, work) => work()),
+    functions: [SUCCEEDING],
+    limits: { pendingRunsMax: 2 },
+  })
   const { runs, versions } = after.extension.project('p')
   const { id } = await versions.create(before.modelId, { rootObjectId: 'root', message: 'six' })
   const { items } = await runs.list({ status: 'pending' })
@@ -92,7 +144,11 @@ test('a run that nobody took up in time becomes a time-out that says why, and is
   const backend = memoryBackend()
   let nowMs = Date.now()
   const shared = (options: FixtureOptions): FixtureOptions => ({
-    sweepIntervalMs: 10, pendingMsMax: 2 * HOUR_MS, ...options, backend: hooked(backend, (_call, _detail, work) => work()), service: { clock: { now: () => nowMs } },
+    sweepIntervalMs: 10,
+    pendingMsMax: 2 * HOUR_MS,
+    ...options,
+    backend: hooked(backend, (_call, _detail, work) => work()),
+    service: { clock: { now: () => nowMs } },
   })
   const { project, automation, service } = await prepared(t, shared(NOBODY_TAKES_UP))
   const old = await project.runs.start(automation.id)
@@ -100,14 +156,20 @@ test('a run that nobody took up in time becomes a time-out that says why, and is
   const young = await project.runs.start(automation.id)
   nowMs += HOUR_MS
   await eventually(async () => (await project.runs.get(old.id)).status === 'timeout', 'the old one is a time-out')
-  assert.match((await project.runs.get(old.id)).message ?? '', /^the run waited for 2 h, and no server took it up: there was none with the function "checker", or other runs had all its places \(2 at a time here\); run it again$/)
+  assert.match(
+    (await project.runs.get(old.id)).message ?? '',
+    /^the run waited for 2 h, and no server took it up: there was none with the function "checker", or other runs had all its places \(2 at a time here\); run it again$/,
+  )
   assert.equal((await project.runs.get(young.id)).status, 'pending')
   await service.close({ graceMs: 0 })
   nowMs += HOUR_MS
   // Its sweep and its queue look at the same time, and both say that it is too late.
   const late = automated(t, shared({ functions: [SUCCEEDING] }))
   await late.service.ready()
-  await eventually(async () => (await late.extension.project('p').runs.get(young.id)).endedAt !== null, 'the young one has ended')
+  await eventually(
+    async () => (await late.extension.project('p').runs.get(young.id)).endedAt !== null,
+    'the young one has ended',
+  )
   assert.equal((await late.extension.project('p').runs.get(young.id)).status, 'timeout')
   assert.equal(await waitingMarks({ backend }), 0)
 })
@@ -117,11 +179,20 @@ test('a run of a function that no server has any more ends with words that name 
   const first = await prepared(t, { ...NOBODY_TAKES_UP, backend: hooked(backend, (_call, _detail, work) => work()) })
   const { id } = await first.project.runs.start(first.automation.id)
   await first.service.close({ graceMs: 0 })
-  const without = automated(t, { backend: hooked(backend, (_call, _detail, work) => work()), service: { clock: { now: () => Date.now() + 24 * HOUR_MS } } })
+  const without = automated(t, {
+    backend: hooked(backend, (_call, _detail, work) => work()),
+    service: { clock: { now: () => Date.now() + 24 * HOUR_MS } },
+  })
   await without.service.ready()
-  await eventually(async () => (await without.extension.project('p').runs.get(id)).status === 'timeout', 'it is a time-out')
+  await eventually(
+    async () => (await without.extension.project('p').runs.get(id)).status === 'timeout',
+    'it is a time-out',
+  )
   const { message, startedAt, endedAt } = await without.extension.project('p').runs.get(id)
-  assert.equal(message, 'the run waited for 24 h, and no server took it up: its function "checker" is registered at none that was there; register it, then run it again')
+  assert.equal(
+    message,
+    'the run waited for 24 h, and no server took it up: its function "checker" is registered at none that was there; register it, then run it again',
+  )
   assert.equal(startedAt, null)
   assert.ok(endedAt !== null)
 })
@@ -132,15 +203,24 @@ test('runs that wait are found with few reads, and a damaged one is told and kee
   const ids: string[] = []
   for (let count = 0; count < 10; count++) ids.push((await before.project.runs.start(before.automation.id)).id)
   await before.service.close({ graceMs: 0 })
-  const damaged = (await imageOf(backend)).records.find(({ key }) => Buffer.from(key).toString('latin1').includes(`\0run\0${ids[1]}`)) ?? assert.fail('it has a record')
-  await putRecord(backend, damaged.key, damaged.value.map((byte, at) => (at === 40 ? byte ^ 1 : byte)))
+  const damaged =
+    (await imageOf(backend)).records.find(({ key }) =>
+      Buffer.from(key).toString('latin1').includes(`\0run\0${ids[1]}`),
+    ) ?? assert.fail('it has a record')
+  await putRecord(
+    backend,
+    damaged.key,
+    damaged.value.map((byte, at) => (at === 40 ? byte ^ 1 : byte)),
+  )
   let reads = 0
   const counting = hooked(backend, (call, _detail, work) => {
     if (call === 'getMany') reads++
     return work()
   })
   const errors: unknown[] = []
-  const active = new ActiveRuns(new AutomationStore(counting, { clock: Date, newId: () => '' }), (error) => errors.push(error))
+  const active = new ActiveRuns(new AutomationStore(counting, { clock: Date, newId: () => '' }), (error) =>
+    errors.push(error),
+  )
   const found: string[] = []
   for await (const { run } of active.all()) found.push(run.id)
   for await (const { run } of active.all()) assert.notEqual(run.id, ids[1])
@@ -148,7 +228,14 @@ test('runs that wait are found with few reads, and a damaged one is told and kee
   assert.equal(errors.length, 1, 'it is told once')
   assert.match(String(errors), /does not match its CRC-32/)
   assert.ok(reads <= 4, `${reads} reads`)
-  const after = automated(t, { backend: hooked(backend, (_call, _detail, work) => work()), functions: [SUCCEEDING], service: { logger: { error: () => undefined } } })
+  const after = automated(t, {
+    backend: hooked(backend, (_call, _detail, work) => work()),
+    functions: [SUCCEEDING],
+    service: { logger: { error: () => undefined } },
+  })
   await after.service.ready()
-  await eventually(async () => (await after.extension.project('p').runs.get(ids[9])).status === 'succeeded', 'it is run')
+  await eventually(
+    async () => (await after.extension.project('p').runs.get(ids[9])).status === 'succeeded',
+    'it is run',
+  )
 })

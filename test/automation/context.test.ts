@@ -4,15 +4,39 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { attributeFailure, type AutomationContext, type DagObject, defineInputs, type JsonObject, RunCanceled, RunInterrupted, testFunction, type TestedRun, type TestFunctionOptions } from '../../src/automation/index.ts'
+import {
+  attributeFailure,
+  type AutomationContext,
+  type DagObject,
+  defineInputs,
+  type JsonObject,
+  RunCanceled,
+  RunInterrupted,
+  testFunction,
+  type TestedRun,
+  type TestFunctionOptions,
+} from '../../src/automation/index.ts'
 
 class Inputs extends defineInputs({}) {}
 
 const LEVEL = { speckle_type: 'Level', name: 'ground', applicationId: 'level-0' }
-const MODEL = { name: 'house', '@elements': [{ speckle_type: 'Wall', name: 'a', '@level': LEVEL, applicationId: 'wall-a' }, { speckle_type: 'Wall', name: 'b', '@level': LEVEL }], '@(2)areas': [1, 2, 3, 4, 5] }
+const MODEL = {
+  name: 'house',
+  '@elements': [
+    { speckle_type: 'Wall', name: 'a', '@level': LEVEL, applicationId: 'wall-a' },
+    { speckle_type: 'Wall', name: 'b', '@level': LEVEL },
+  ],
+  '@(2)areas': [1, 2, 3, 4, 5],
+}
 
-interface Wall extends DagObject { readonly applicationId?: string; readonly '@level': { name: string } }
-interface House extends DagObject { readonly '@elements': readonly Wall[]; readonly '@(2)areas': number[] }
+interface Wall extends DagObject {
+  readonly applicationId?: string
+  readonly '@level': { name: string }
+}
+interface House extends DagObject {
+  readonly '@elements': readonly Wall[]
+  readonly '@(2)areas': number[]
+}
 
 type Body = (context: AutomationContext<Inputs>) => void | Promise<void>
 
@@ -39,34 +63,43 @@ function succeeded(run: TestedRun): void {
 
 suite('the model', () => {
   test('receiveVersion gives the whole model, with shared children shared and arrays whole', async () => {
-    succeeded(await tested(async (context) => {
-      const house = (await context.receiveVersion()) as House
-      const [a, b] = house['@elements']
-      assert.equal(a['@level'], b['@level'])
-      assert.deepEqual([a['@level'].name, house['@(2)areas']], ['ground', [1, 2, 3, 4, 5]])
-    }))
+    succeeded(
+      await tested(async (context) => {
+        const house = (await context.receiveVersion()) as House
+        const [a, b] = house['@elements']
+        assert.equal(a['@level'], b['@level'])
+        assert.deepEqual([a['@level'].name, house['@(2)areas']], ['ground', [1, 2, 3, 4, 5]])
+      }),
+    )
   })
 
   test('objects gives every object once, the root first, with references', async () => {
-    succeeded(await tested(async (context) => {
-      const all: DagObject[] = []
-      for await (const batch of context.objects()) all.push(...batch)
-      assert.equal(all[0].name, 'house')
-      assert.equal(new Set(all.map(({ id }) => id)).size, all.length)
-      assert.equal(all.length, 1 + 2 + 1 + 3)
-      assert.ok(JSON.stringify(all[0]).includes('referencedId'))
-    }))
+    succeeded(
+      await tested(async (context) => {
+        const all: DagObject[] = []
+        for await (const batch of context.objects()) all.push(...batch)
+        assert.equal(all[0].name, 'house')
+        assert.equal(new Set(all.map(({ id }) => id)).size, all.length)
+        assert.equal(all.length, 1 + 2 + 1 + 3)
+        assert.ok(JSON.stringify(all[0]).includes('referencedId'))
+      }),
+    )
   })
 
   test('the properties say what the run is about', async () => {
-    succeeded(await tested(async (context) => {
-      const { automationRunData: data, serviceClient, functionInputs, signal, status } = context
-      assert.equal(data.projectId, 'house-project')
-      assert.equal(data.triggers[0].triggerType, 'versionCreation')
-      assert.ok(functionInputs instanceof Inputs)
-      assert.deepEqual([signal.aborted, status], [false, 'running'])
-      assert.equal((await serviceClient.project(data.projectId).diff(['nothing'])).missing.length, 1)
-    }, { projectId: 'house-project' }))
+    succeeded(
+      await tested(
+        async (context) => {
+          const { automationRunData: data, serviceClient, functionInputs, signal, status } = context
+          assert.equal(data.projectId, 'house-project')
+          assert.equal(data.triggers[0].triggerType, 'versionCreation')
+          assert.ok(functionInputs instanceof Inputs)
+          assert.deepEqual([signal.aborted, status], [false, 'running'])
+          assert.equal((await serviceClient.project(data.projectId).diff(['nothing'])).missing.length, 1)
+        },
+        { projectId: 'house-project' },
+      ),
+    )
   })
 })
 
@@ -82,10 +115,23 @@ suite('annotations', () => {
       context.attachInfoToObjects('names', [{ id: 'other', applicationId: 7 }], 'noted')
     })
     const [error, ...others] = run.annotations
-    assert.deepEqual([error.category, error.level, error.message, error.metadata], ['fire rating', 'ERROR', 'missing', { limit: 3 }])
+    assert.deepEqual(
+      [error.category, error.level, error.message, error.metadata],
+      ['fire rating', 'ERROR', 'missing', { limit: 3 }],
+    )
     assert.deepEqual(Object.values(error.objectAppIds), ['wall-a', null])
-    assert.deepEqual(others.map(({ level, metadata }) => [level, metadata]), [['WARNING', null], ['SUCCESS', null], ['INFO', null]])
-    assert.deepEqual(others.slice(1).map(({ objectAppIds }) => objectAppIds), [{ 'some-id': null }, { other: null }])
+    assert.deepEqual(
+      others.map(({ level, metadata }) => [level, metadata]),
+      [
+        ['WARNING', null],
+        ['SUCCESS', null],
+        ['INFO', null],
+      ],
+    )
+    assert.deepEqual(
+      others.slice(1).map(({ objectAppIds }) => objectAppIds),
+      [{ 'some-id': null }, { other: null }],
+    )
   })
 
   test('that cannot be are refused at once', async () => {
@@ -101,7 +147,10 @@ suite('annotations', () => {
         [() => context.attachErrorToObjects('category', ['id', {} as { id: string }], 'message'), TypeError],
         [() => context.attachErrorToObjects('category', ['id'], ' '), TypeError],
         [() => context.attachErrorToObjects('category', ['id'], 'message', cyclic), TypeError],
-        [() => context.attachErrorToObjects('category', ['id'], 'message', { long: 'x'.repeat(40_000) }), { code: 'invalid_request' }],
+        [
+          () => context.attachErrorToObjects('category', ['id'], 'message', { long: 'x'.repeat(40_000) }),
+          { code: 'invalid_request' },
+        ],
         [() => context.attachErrorToObjects('category', ['id'], 'message', levels(33)), { code: 'invalid_request' }],
         [() => context.attachErrorToObjects('category', ['two\nlines'], 'message'), { code: 'invalid_id' }],
         [() => context.attachErrorToObjects('category', [{ id: 'ä'.repeat(257) }], 'message'), { code: 'invalid_id' }],
@@ -147,7 +196,8 @@ suite('versions and files', () => {
       const house = (await context.receiveVersion()) as House
       house['@elements'][0]['@level'].name = 'first'
       const { projectId } = context.automationRunData
-      const held = async (id: string): Promise<boolean> => (await context.serviceClient.project(projectId).single(id)) !== undefined
+      const held = async (id: string): Promise<boolean> =>
+        (await context.serviceClient.project(projectId).single(id)) !== undefined
       assert.ok(await held(house.id))
       context.markRunSuccess(await context.createNewVersionInProject(projectId, house, 'levels renamed'))
     })
@@ -162,30 +212,47 @@ suite('versions and files', () => {
     const run = await tested(async (context) => {
       const house = await context.receiveVersion()
       await context.createNewVersionInProject('test', house, 'the same')
-      await assert.rejects(context.createNewVersionInProject('another', house, 'elsewhere'), { code: 'invalid_request' })
+      await assert.rejects(context.createNewVersionInProject('another', house, 'elsewhere'), {
+        code: 'invalid_request',
+      })
       await assert.rejects(context.createNewVersionInProject('test', house, ''), TypeError)
-      await assert.rejects(context.createNewVersionInProject('test', { toJSON: undefined, big: 3n }, 'a number that JSON has not'), { code: 'invalid_value' })
+      await assert.rejects(
+        context.createNewVersionInProject('test', { toJSON: undefined, big: 3n }, 'a number that JSON has not'),
+        { code: 'invalid_value' },
+      )
       context.markRunSuccess(house.id)
     })
-    assert.deepEqual(run.versions.map(({ rootObjectId }) => rootObjectId), [run.message])
+    assert.deepEqual(
+      run.versions.map(({ rootObjectId }) => rootObjectId),
+      [run.message],
+    )
   })
 
   test('a file result keeps its bytes and its display name', async (t) => {
     const path = await fileOf(t, 'level,area\n')
-    const run = await tested(async (context) => context.markRunSuccess(await context.storeFileResult(path, 'Areas by level.csv')))
+    const run = await tested(async (context) =>
+      context.markRunSuccess(await context.storeFileResult(path, 'Areas by level.csv')),
+    )
     const [artifact] = run.artifacts
-    assert.deepEqual([artifact.id, artifact.name, Buffer.from(artifact.bytes).toString()], [run.message, 'Areas by level.csv', 'level,area\n'])
+    assert.deepEqual(
+      [artifact.id, artifact.name, Buffer.from(artifact.bytes).toString()],
+      [run.message, 'Areas by level.csv', 'level,area\n'],
+    )
   })
 
   test('what is no file, has no name or is too large is refused', async (t) => {
     const path = await fileOf(t, 'x'.repeat(1_001))
-    const run = await tested(async (context) => {
-      await assert.rejects(context.storeFileResult(path, 'large'), { code: 'artifact_too_large' })
-      await assert.rejects(context.storeFileResult(tmpdir(), 'folder'), { code: 'invalid_request' })
-      await assert.rejects(context.storeFileResult(`${path}.nothing`, 'nothing'), { code: 'ENOENT' })
-      for (const name of ['', 'two\nlines', 'n'.repeat(201)]) await assert.rejects(context.storeFileResult(path, name), TypeError)
-      await assert.rejects(context.storeFileResult(path, '名'.repeat(86)), { code: 'invalid_request' })
-    }, { artifactBytesMax: 1_000 })
+    const run = await tested(
+      async (context) => {
+        await assert.rejects(context.storeFileResult(path, 'large'), { code: 'artifact_too_large' })
+        await assert.rejects(context.storeFileResult(tmpdir(), 'folder'), { code: 'invalid_request' })
+        await assert.rejects(context.storeFileResult(`${path}.nothing`, 'nothing'), { code: 'ENOENT' })
+        for (const name of ['', 'two\nlines', 'n'.repeat(201)])
+          await assert.rejects(context.storeFileResult(path, name), TypeError)
+        await assert.rejects(context.storeFileResult(path, '名'.repeat(86)), { code: 'invalid_request' })
+      },
+      { artifactBytesMax: 1_000 },
+    )
     succeeded(run)
     assert.deepEqual(run.artifacts, [])
   })
@@ -207,7 +274,13 @@ suite('the end of a run', () => {
     await assert.rejects(context.storeFileResult(path, 'late'), refusal)
     await assert.rejects(context.receiveVersion(), refusal)
     await assert.rejects(context.createNewVersionInProject('test', {}, 'late'), refusal)
-    for (const call of [() => context.objects(), () => context.log.info('late'), () => context.progress(1), () => context.markRunFailed('late'), () => context.attachInfoToObjects('c', ['id'], 'm')]) {
+    for (const call of [
+      () => context.objects(),
+      () => context.log.info('late'),
+      () => context.progress(1),
+      () => context.markRunFailed('late'),
+      () => context.attachInfoToObjects('c', ['id'], 'm'),
+    ]) {
       assert.throws(call, refusal)
     }
   })
@@ -226,11 +299,13 @@ suite('the end of a run', () => {
     })
     assert.equal(run.status, 'exception')
     assert.match(run.message, /ENOENT/)
-    succeeded(await tested(async (context) => {
-      context.storeFileResult('no-such-file', 'lost').catch(() => undefined)
-      await Promise.allSettled([context.storeFileResult('no-such-file', 'lost')])
-      context.markRunSuccess('done')
-    }))
+    succeeded(
+      await tested(async (context) => {
+        context.storeFileResult('no-such-file', 'lost').catch(() => undefined)
+        await Promise.allSettled([context.storeFileResult('no-such-file', 'lost')])
+        context.markRunSuccess('done')
+      }),
+    )
   })
 
   test('a canceled run says nothing more; a stopped one is an exception, unless it had its word', async () => {
@@ -240,24 +315,39 @@ suite('the end of a run', () => {
       const beginning = new Promise<void>((resolve) => {
         begun = resolve
       })
-      const running = tested((context) => {
-        begun()
-        return body(context)
-      }, { signal: stop.signal, unmarked: 'exception' })
+      const running = tested(
+        (context) => {
+          begun()
+          return body(context)
+        },
+        { signal: stop.signal, unmarked: 'exception' },
+      )
       await beginning
       stop.abort(reason)
       const { status, message } = await running
       return [status, message]
     }
-    const obeys: Body = async ({ signal }) => { await wait(10_000, undefined, { signal }) }
+    const obeys: Body = async ({ signal }) => {
+      await wait(10_000, undefined, { signal })
+    }
     assert.deepEqual(await stopped(new RunCanceled('not needed any more'), obeys), ['canceled', 'not needed any more'])
-    assert.deepEqual(await stopped(new RunInterrupted('the host closes'), obeys), ['exception', 'the run was stopped: RunInterrupted: the host closes'])
-    const [status, message] = await stopped(new RunInterrupted('the host closes'), async () => { await wait(300) })
+    assert.deepEqual(await stopped(new RunInterrupted('the host closes'), obeys), [
+      'exception',
+      'the run was stopped: RunInterrupted: the host closes',
+    ])
+    const [status, message] = await stopped(new RunInterrupted('the host closes'), async () => {
+      await wait(300)
+    })
     assert.equal(status, 'exception')
     assert.match(message, /did not return within 50 ms/)
-    assert.deepEqual(await stopped(new RunInterrupted('the host closes'), async (context) => {
-      await wait(10_000, undefined, { signal: context.signal }).catch(() => context.markRunFailed('half of it is wrong'))
-    }), ['failed', 'half of it is wrong'])
+    assert.deepEqual(
+      await stopped(new RunInterrupted('the host closes'), async (context) => {
+        await wait(10_000, undefined, { signal: context.signal }).catch(() =>
+          context.markRunFailed('half of it is wrong'),
+        )
+      }),
+      ['failed', 'half of it is wrong'],
+    )
   })
 
   test('a host can tell which run an error comes from', async () => {

@@ -5,12 +5,25 @@ import { testFunction } from '../../src/automation/index.ts'
 import { wallChecker as shortWallChecker } from './example/short-wall-checker.ts'
 import { wallChecker } from './example/wall-checker.ts'
 
-const HOUSE = { '@walls': [{ speckle_type: 'Wall', name: 'north', fireRating: 'F90' }, { speckle_type: 'Wall', name: 'south', applicationId: 'wall-2' }] }
+const HOUSE = {
+  '@walls': [
+    { speckle_type: 'Wall', name: 'north', fireRating: 'F90' },
+    { speckle_type: 'Wall', name: 'south', applicationId: 'wall-2' },
+  ],
+}
 
 test('the example of the page finds what it should', async () => {
   const run = await testFunction(wallChecker, { inputs: { listFine: true }, object: HOUSE })
   assert.deepEqual([run.status, run.message], ['failed', '1 walls have no fireRating: they are marked as errors'])
-  assert.deepEqual(run.annotations.map(({ level, objectAppIds }) => [level, Object.values(objectAppIds)[0]]).toSorted(([a], [b]) => String(a).localeCompare(String(b))), [['ERROR', 'wall-2'], ['SUCCESS', null]])
+  assert.deepEqual(
+    run.annotations
+      .map(({ level, objectAppIds }) => [level, Object.values(objectAppIds)[0]])
+      .toSorted(([a], [b]) => String(a).localeCompare(String(b))),
+    [
+      ['ERROR', 'wall-2'],
+      ['SUCCESS', null],
+    ],
+  )
   assert.equal(run.artifacts[0].name, 'Walls.csv')
   assert.match(Buffer.from(run.artifacts[0].bytes).toString(), /"south",false/)
   const fine = await testFunction(wallChecker, { inputs: { property: 'name' }, object: HOUSE })
@@ -20,13 +33,22 @@ test('the example of the page finds what it should', async () => {
 
 test('the example of the readme marks the walls that lack something', async () => {
   const run = await testFunction(shortWallChecker, { inputs: {}, object: HOUSE })
-  assert.deepEqual([run.status, run.annotations.map(({ message }) => message)], ['succeeded', ['this wall has no fireRating']])
+  assert.deepEqual(
+    [run.status, run.annotations.map(({ message }) => message)],
+    ['succeeded', ['this wall has no fireRating']],
+  )
 })
 
 test('pages show the examples as they are', async () => {
   const text = (path: string): Promise<string> => readFile(new URL(path, import.meta.url), 'utf8')
-  for (const [page, example] of [['docs/automation.md', 'wall-checker'], ['README.md', 'short-wall-checker']]) {
-    const code = (await text(`./example/${example}.ts`)).replace('../../../src/automation/index.ts', 'stowage/automation')
+  for (const [page, example] of [
+    ['docs/automation.md', 'wall-checker'],
+    ['README.md', 'short-wall-checker'],
+  ]) {
+    const code = (await text(`./example/${example}.ts`)).replace(
+      '../../../src/automation/index.ts',
+      'stowage/automation',
+    )
     assert.ok((await text(`../../${page}`)).includes(`\`\`\`ts\n${code}\`\`\``), page)
   }
 })

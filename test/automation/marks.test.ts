@@ -9,41 +9,67 @@ const WALL = { speckle_type: 'Wall', name: 'a wall' }
 suite('how a run ends', () => {
   test('a mark is the status of the run, with its message and result; the function goes on after it', async () => {
     let wentOn = false
-    const run = await testFunction((context) => {
-      assert.equal(context.status, 'running')
-      context.markRunSuccess('all walls are fine', { walls: 3 })
-      assert.equal(context.status, 'succeeded')
-      wentOn = true
-    }, Inputs, { object: WALL })
-    assert.deepEqual([run.status, run.message, run.result, wentOn], ['succeeded', 'all walls are fine', { walls: 3 }, true])
-    const failed = await testFunction((context) => context.markRunFailed('two walls are too thin'), Inputs, { object: WALL })
+    const run = await testFunction(
+      (context) => {
+        assert.equal(context.status, 'running')
+        context.markRunSuccess('all walls are fine', { walls: 3 })
+        assert.equal(context.status, 'succeeded')
+        wentOn = true
+      },
+      Inputs,
+      { object: WALL },
+    )
+    assert.deepEqual(
+      [run.status, run.message, run.result, wentOn],
+      ['succeeded', 'all walls are fine', { walls: 3 }, true],
+    )
+    const failed = await testFunction((context) => context.markRunFailed('two walls are too thin'), Inputs, {
+      object: WALL,
+    })
     assert.deepEqual([failed.status, failed.message], ['failed', 'two walls are too thin'])
-    const exception = await testFunction((context) => context.markRunException(new RangeError('no such level')), Inputs, { object: WALL })
+    const exception = await testFunction(
+      (context) => context.markRunException(new RangeError('no such level')),
+      Inputs,
+      { object: WALL },
+    )
     assert.deepEqual([exception.status, exception.message], ['exception', 'RangeError: no such level'])
     assert.match(exception.logs.at(-1)?.message ?? '', /marks\.test\.ts/)
   })
 
   test('a second mark throws, and the run is an exception unless the function deals with that', async () => {
-    const run = await testFunction((context) => {
-      context.markRunSuccess('first')
-      context.markRunFailed('second')
-    }, Inputs, { object: WALL })
+    const run = await testFunction(
+      (context) => {
+        context.markRunSuccess('first')
+        context.markRunFailed('second')
+      },
+      Inputs,
+      { object: WALL },
+    )
     assert.equal(run.status, 'exception')
     assert.match(run.message, /marked as succeeded already.*exactly one mark/)
-    const caught = await testFunction((context) => {
-      context.markRunFailed('first')
-      assert.throws(() => context.markRunFailed('second'), { code: 'conflict' })
-      assert.throws(() => context.markRunException('third'), { code: 'conflict' })
-    }, Inputs, { object: WALL })
+    const caught = await testFunction(
+      (context) => {
+        context.markRunFailed('first')
+        assert.throws(() => context.markRunFailed('second'), { code: 'conflict' })
+        assert.throws(() => context.markRunException('third'), { code: 'conflict' })
+      },
+      Inputs,
+      { object: WALL },
+    )
     assert.deepEqual([caught.status, caught.message], ['failed', 'first'])
   })
 
   test('a mark needs words', async () => {
-    const run = await testFunction((context) => {
-      for (const words of ['', ' \n', undefined as unknown as string, 7 as unknown as string]) assert.throws(() => context.markRunSuccess(words), TypeError)
-      assert.throws(() => context.markRunSuccess('words', { big: 'x'.repeat(40_000) }), { code: 'invalid_request' })
-      context.markRunSuccess('words')
-    }, Inputs, { object: WALL })
+    const run = await testFunction(
+      (context) => {
+        for (const words of ['', ' \n', undefined as unknown as string, 7 as unknown as string])
+          assert.throws(() => context.markRunSuccess(words), TypeError)
+        assert.throws(() => context.markRunSuccess('words', { big: 'x'.repeat(40_000) }), { code: 'invalid_request' })
+        context.markRunSuccess('words')
+      },
+      Inputs,
+      { object: WALL },
+    )
     assert.equal(run.status, 'succeeded')
   })
 
@@ -53,38 +79,72 @@ suite('how a run ends', () => {
     assert.match(run.message, /returned without a mark/)
     const lenient = await testFunction(() => {}, Inputs, { object: WALL, unmarked: 'success' })
     assert.equal(lenient.status, 'succeeded')
-    assert.deepEqual(lenient.logs.map(({ level }) => level), ['warn'])
+    assert.deepEqual(
+      lenient.logs.map(({ level }) => level),
+      ['warn'],
+    )
   })
 
   test('RunFailed ends the function as failed', async () => {
-    const run = await testFunction(() => { throw new RunFailed('three rules are broken') }, Inputs, { object: WALL })
+    const run = await testFunction(
+      () => {
+        throw new RunFailed('three rules are broken')
+      },
+      Inputs,
+      { object: WALL },
+    )
     assert.deepEqual([run.status, run.message], ['failed', 'three rules are broken'])
-    const both = await testFunction((context) => {
-      context.markRunFailed('the first word')
-      throw new RunFailed('the second one')
-    }, Inputs, { object: WALL })
+    const both = await testFunction(
+      (context) => {
+        context.markRunFailed('the first word')
+        throw new RunFailed('the second one')
+      },
+      Inputs,
+      { object: WALL },
+    )
     assert.deepEqual([both.status, both.message], ['failed', 'the first word'])
-    const contradiction = await testFunction((context) => {
-      context.markRunSuccess('fine')
-      throw new RunFailed('not fine')
-    }, Inputs, { object: WALL })
+    const contradiction = await testFunction(
+      (context) => {
+        context.markRunSuccess('fine')
+        throw new RunFailed('not fine')
+      },
+      Inputs,
+      { object: WALL },
+    )
     assert.equal(contradiction.status, 'exception')
     assert.match(contradiction.message, /marked as succeeded already, and then threw RunFailed: not fine/)
   })
 
   test('what is thrown is an exception, whatever was marked, and what was said before is kept', async () => {
-    const run = await testFunction(async (context) => {
-      const { id } = await context.receiveVersion()
-      context.attachWarningToObjects('thickness', [id], 'rather thin')
-      context.log.info('half way')
-      context.markRunSuccess('fine so far')
-      throw new TypeError('walls is undefined')
-    }, Inputs, { object: WALL })
-    assert.deepEqual([run.status, run.message, run.annotations.length], ['exception', 'TypeError: walls is undefined', 1])
+    const run = await testFunction(
+      async (context) => {
+        const { id } = await context.receiveVersion()
+        context.attachWarningToObjects('thickness', [id], 'rather thin')
+        context.log.info('half way')
+        context.markRunSuccess('fine so far')
+        throw new TypeError('walls is undefined')
+      },
+      Inputs,
+      { object: WALL },
+    )
+    assert.deepEqual(
+      [run.status, run.message, run.annotations.length],
+      ['exception', 'TypeError: walls is undefined', 1],
+    )
     assert.equal(run.logs[0].message, 'half way')
-    for (const [thrown, shown] of [['a text', /not an error was thrown: 'a text'/], [undefined, /undefined/], [new Error(''), /without a message/]] as const) {
+    for (const [thrown, shown] of [
+      ['a text', /not an error was thrown: 'a text'/],
+      [undefined, /undefined/],
+      [new Error(''), /without a message/],
+    ] as const) {
       // oxlint-disable-next-line typescript/only-throw-error -- functions do
-      const odd = await testFunction(() => { throw thrown }, Inputs, { object: WALL })
+      const odd = await testFunction(
+        () => {
+          throw thrown
+        },
+        Inputs,
+        { object: WALL },
+      )
       assert.equal(odd.status, 'exception')
       assert.match(odd.message, shown)
     }
@@ -102,11 +162,15 @@ suite('how a run ends', () => {
       [Object.assign(new RunFailed('x'), { message: 5 }), 'failed', /^5$/],
     ]
     for (const [thrown, status, words] of odd) {
-      const run = await testFunction((context) => {
-        context.log.info('before')
-        // oxlint-disable-next-line typescript/only-throw-error -- functions do
-        throw thrown
-      }, Inputs, { object: WALL })
+      const run = await testFunction(
+        (context) => {
+          context.log.info('before')
+          // oxlint-disable-next-line typescript/only-throw-error -- functions do
+          throw thrown
+        },
+        Inputs,
+        { object: WALL },
+      )
       assert.deepEqual([run.status, run.logs[0].message], [status, 'before'])
       assert.match(run.message, words)
     }
@@ -119,7 +183,13 @@ suite('how a run ends', () => {
 
   test('inputs that are not valid are an exception that names the fields and shows no value', async () => {
     let wasCalled = false
-    const run = await testFunction(() => { wasCalled = true }, Inputs, { object: WALL, inputs: { tolerance: 4_711, color: 'mauve' } })
+    const run = await testFunction(
+      () => {
+        wasCalled = true
+      },
+      Inputs,
+      { object: WALL, inputs: { tolerance: 4_711, color: 'mauve' } },
+    )
     assert.deepEqual([run.status, wasCalled], ['exception', false])
     assert.match(run.message, /tolerance/)
     assert.match(run.message, /color/)
@@ -127,11 +197,15 @@ suite('how a run ends', () => {
   })
 
   test('inputs come parsed, with defaults', async () => {
-    const run = await testFunction((context, inputs) => {
-      assert.ok(inputs instanceof Inputs)
-      assert.equal(context.functionInputs, inputs)
-      context.markRunSuccess(`within ${inputs.tolerance}`)
-    }, Inputs, { object: WALL })
+    const run = await testFunction(
+      (context, inputs) => {
+        assert.ok(inputs instanceof Inputs)
+        assert.equal(context.functionInputs, inputs)
+        context.markRunSuccess(`within ${inputs.tolerance}`)
+      },
+      Inputs,
+      { object: WALL },
+    )
     assert.equal(run.message, 'within 10')
   })
 })

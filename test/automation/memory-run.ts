@@ -18,11 +18,21 @@ export async function memoryRun(model: object = { name: 'root', '@child': { name
   const { root: rootObjectId } = await client.project('demo').send(model)
   const trigger = { modelId: 'model', versionId: 'version', rootObjectId, message: '' }
   const backend = new MemoryRunBackend({ client, projectId: 'demo', trigger, artifactBytesMax: ARTIFACT_BYTES_MAX })
-  const found = <T extends { readonly id: string }>(items: readonly T[], id: string): T => items.find((item) => item.id === id) as T
+  const found = <T extends { readonly id: string }>(items: readonly T[], id: string): T =>
+    items.find((item) => item.id === id) as T
   return {
-    backend, service, projectId: 'demo', modelId: 'model', rootObjectId, artifactBytesMax: ARTIFACT_BYTES_MAX,
+    backend,
+    service,
+    projectId: 'demo',
+    modelId: 'model',
+    rootObjectId,
+    artifactBytesMax: ARTIFACT_BYTES_MAX,
     runData: {
-      projectId: 'demo', speckleServerUrl: 'http://in.process', automationId: 'automation', automationRunId: 'run', functionRunId: 'run',
+      projectId: 'demo',
+      speckleServerUrl: 'http://in.process',
+      automationId: 'automation',
+      automationRunId: 'run',
+      functionRunId: 'run',
       triggers: [{ triggerType: 'versionCreation', payload: { modelId: 'model', versionId: 'version' } }],
     },
     state: async () => {

@@ -1,7 +1,19 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { type AutomationContext, defineFunction, defineInputs, runFunction, type RunBackend, RunFailed, type RunOptions, RunInterrupted, type RunOutcome, type RunReport, secret } from '../../src/automation/index.ts'
+import {
+  type AutomationContext,
+  defineFunction,
+  defineInputs,
+  runFunction,
+  type RunBackend,
+  RunFailed,
+  type RunOptions,
+  RunInterrupted,
+  type RunOutcome,
+  type RunReport,
+  secret,
+} from '../../src/automation/index.ts'
 import { StowageError } from '../../src/index.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { memoryRun } from './memory-run.ts'
@@ -10,7 +22,12 @@ class Inputs extends defineInputs({ key: secret({ required: false }) }) {}
 
 type Body = (context: AutomationContext<Inputs>, inputs: Inputs) => void | Promise<void>
 
-const QUICK: Pick<RunOptions, 'flushMs' | 'deliverMs' | 'leaseIntervalMs' | 'retry'> = { flushMs: 5, deliverMs: PATIENCE_MS, leaseIntervalMs: 20, retry: { delayMs: 1, delayMsMax: 5 } }
+const QUICK: Pick<RunOptions, 'flushMs' | 'deliverMs' | 'leaseIntervalMs' | 'retry'> = {
+  flushMs: 5,
+  deliverMs: PATIENCE_MS,
+  leaseIntervalMs: 20,
+  retry: { delayMs: 1, delayMsMax: 5 },
+}
 
 interface Ran {
   readonly outcome: RunOutcome
@@ -19,7 +36,11 @@ interface Ran {
 }
 
 /** Runs a body over a backend in memory, whose methods may be replaced. */
-async function ran(body: Body, change: (backend: RunBackend) => Partial<RunBackend> = () => ({}), options: Partial<RunOptions> = {}): Promise<Ran> {
+async function ran(
+  body: Body,
+  change: (backend: RunBackend) => Partial<RunBackend> = () => ({}),
+  options: Partial<RunOptions> = {},
+): Promise<Ran> {
   const { backend, runData } = await memoryRun()
   const reports: RunReport[] = []
   const recorded: RunBackend = {
@@ -32,7 +53,13 @@ async function ran(body: Body, change: (backend: RunBackend) => Partial<RunBacke
     createVersion: (version) => backend.createVersion(version),
     storeArtifact: (artifact) => backend.storeArtifact(artifact),
   }
-  const outcome = await runFunction(defineFunction(body, Inputs, { graceMs: 100 }), { ...QUICK, runData, inputs: null, ...options, backend: { ...recorded, ...change(recorded) } })
+  const outcome = await runFunction(defineFunction(body, Inputs, { graceMs: 100 }), {
+    ...QUICK,
+    runData,
+    inputs: null,
+    ...options,
+    backend: { ...recorded, ...change(recorded) },
+  })
   return { outcome, reported: backend.reported, reports }
 }
 
@@ -41,24 +68,36 @@ const unavailable = (): StowageError => new StowageError('storage_unavailable', 
 suite('delivery', () => {
   test('reports that fail come again under the same number until they are taken, each once, though the answer was lost', async () => {
     let calls = 0
-    const { outcome, reported } = await ran(async (context) => {
-      for (let n = 0; n < 30; n++) {
-        context.attachErrorToObjects('rule', [`object-${n}`], 'broken')
-        context.log.info(`line ${n}`)
-        if (n % 10 === 0) await wait(8)
-      }
-      context.markRunFailed('thirty')
-    }, ({ report }) => ({
-      report: async (sent) => {
-        calls += 1
-        if (calls % 3 === 0) throw unavailable()
-        await report(sent)
-        if (calls % 3 === 1) throw unavailable()
+    const { outcome, reported } = await ran(
+      async (context) => {
+        for (let n = 0; n < 30; n++) {
+          context.attachErrorToObjects('rule', [`object-${n}`], 'broken')
+          context.log.info(`line ${n}`)
+          if (n % 10 === 0) await wait(8)
+        }
+        context.markRunFailed('thirty')
       },
-    }))
-    assert.deepEqual([outcome.status, outcome.isDelivered, reported.status, reported.message], ['failed', true, 'failed', 'thirty'])
-    assert.deepEqual(reported.annotations.map(({ objectAppIds }) => Object.keys(objectAppIds)[0]), Array.from({ length: 30 }, (_, n) => `object-${n}`))
-    assert.deepEqual(reported.logs.map(({ message }) => message), Array.from({ length: 30 }, (_, n) => `line ${n}`))
+      ({ report }) => ({
+        report: async (sent) => {
+          calls += 1
+          if (calls % 3 === 0) throw unavailable()
+          await report(sent)
+          if (calls % 3 === 1) throw unavailable()
+        },
+      }),
+    )
+    assert.deepEqual(
+      [outcome.status, outcome.isDelivered, reported.status, reported.message],
+      ['failed', true, 'failed', 'thirty'],
+    )
+    assert.deepEqual(
+      reported.annotations.map(({ objectAppIds }) => Object.keys(objectAppIds)[0]),
+      Array.from({ length: 30 }, (_, n) => `object-${n}`),
+    )
+    assert.deepEqual(
+      reported.logs.map(({ message }) => message),
+      Array.from({ length: 30 }, (_, n) => `line ${n}`),
+    )
   })
 
   test('says first that it runs, then many things at once in few reports of bounded size, and the status last', async () => {
@@ -68,39 +107,58 @@ suite('delivery', () => {
       context.markRunSuccess('done')
     })
     assert.equal(reports[0].status, 'running')
-    assert.deepEqual(reports.map(({ sequence }) => sequence), reports.map((_, at) => at + 1))
+    assert.deepEqual(
+      reports.map(({ sequence }) => sequence),
+      reports.map((_, at) => at + 1),
+    )
     assert.ok(reports.length < 20, `${reports.length} reports`)
     assert.ok(reports.every((report) => JSON.stringify(report).length < 400_000))
-    assert.equal(reports.reduce((sum, { results = [] }) => sum + results.length, 0), 3_000)
+    assert.equal(
+      reports.reduce((sum, { results = [] }) => sum + results.length, 0),
+      3_000,
+    )
     assert.ok(reports.filter(({ progress }) => progress !== undefined).length < 5)
     assert.equal(reports.at(-1)?.status, 'succeeded')
   })
 
   test('an annotation of many objects becomes several', async () => {
     const { reported } = await ran((context) => {
-      context.attachWarningToObjects('many', Array.from({ length: 2_500 }, (_, n) => ({ id: `object-${n}`, applicationId: `app-${n}` })), 'too many')
+      context.attachWarningToObjects(
+        'many',
+        Array.from({ length: 2_500 }, (_, n) => ({ id: `object-${n}`, applicationId: `app-${n}` })),
+        'too many',
+      )
       context.markRunSuccess('done')
     })
-    assert.deepEqual(reported.annotations.map(({ objectAppIds }) => Object.keys(objectAppIds).length), [1_000, 1_000, 500])
+    assert.deepEqual(
+      reported.annotations.map(({ objectAppIds }) => Object.keys(objectAppIds).length),
+      [1_000, 1_000, 500],
+    )
     assert.equal(reported.annotations[2].objectAppIds['object-2499'], 'app-2499')
   })
 
   test('what waits for delivery is bounded: annotations are refused, lines are counted and left out', async () => {
     let release = (): void => undefined
     const blocked = new Promise<void>((resolve) => (release = resolve))
-    const { outcome, reported } = await ran(async (context) => {
-      for (let n = 0; n < 12_000; n++) context.log.debug(`line ${n}`)
-      assert.throws(() => {
-        for (let n = 0; n < 10_000; n++) context.attachInfoToObjects('rule', ['object'], 'x'.repeat(4_000))
-      }, { code: 'overloaded' })
-      release()
-      context.markRunSuccess('done')
-    }, ({ report }) => ({
-      report: async (sent) => {
-        await blocked
-        await report({ ...sent, results: [] })
+    const { outcome, reported } = await ran(
+      async (context) => {
+        for (let n = 0; n < 12_000; n++) context.log.debug(`line ${n}`)
+        assert.throws(
+          () => {
+            for (let n = 0; n < 10_000; n++) context.attachInfoToObjects('rule', ['object'], 'x'.repeat(4_000))
+          },
+          { code: 'overloaded' },
+        )
+        release()
+        context.markRunSuccess('done')
       },
-    }))
+      ({ report }) => ({
+        report: async (sent) => {
+          await blocked
+          await report({ ...sent, results: [] })
+        },
+      }),
+    )
     assert.equal(outcome.status, 'succeeded')
     assert.match(reported.logs.at(-1)?.message ?? '', /2000 lines were left out/)
   })
@@ -108,118 +166,196 @@ suite('delivery', () => {
   test('a report that is refused for what it holds makes the run an exception; the rest arrives', async () => {
     let refuse = (): void => undefined
     const refused = new Promise<void>((resolve) => (refuse = resolve))
-    const { outcome, reported } = await ran(async (context) => {
-      context.attachInfoToObjects('wrong', ['object'], 'refused')
-      await refused
-      context.attachInfoToObjects('right', ['object'], 'taken')
-      context.markRunSuccess('done')
-    }, ({ report }) => ({
-      report: async (sent) => {
-        if (sent.results?.some(({ category }) => category === 'wrong') === true) {
-          refuse()
-          throw new StowageError('invalid_request', 'no such category')
-        }
-        await report(sent)
+    const { outcome, reported } = await ran(
+      async (context) => {
+        context.attachInfoToObjects('wrong', ['object'], 'refused')
+        await refused
+        context.attachInfoToObjects('right', ['object'], 'taken')
+        context.markRunSuccess('done')
       },
-    }))
+      ({ report }) => ({
+        report: async (sent) => {
+          if (sent.results?.some(({ category }) => category === 'wrong') === true) {
+            refuse()
+            throw new StowageError('invalid_request', 'no such category')
+          }
+          await report(sent)
+        },
+      }),
+    )
     assert.deepEqual([outcome.status, outcome.isDelivered], ['exception', true])
     assert.match(reported.message, /could not be delivered: StowageError: no such category/)
-    assert.deepEqual(reported.annotations.map(({ category }) => category), ['right'])
+    assert.deepEqual(
+      reported.annotations.map(({ category }) => category),
+      ['right'],
+    )
   })
 
   test('a backend that never answers is given up in time', async () => {
-    const { outcome } = await ran((context) => context.markRunSuccess('done'), () => ({ report: () => new Promise<void>(() => undefined) }), { deliverMs: 50 })
-    assert.deepEqual([outcome.status, outcome.message, outcome.isDelivered], ['exception', 'the final report (succeeded) could not be delivered: it was given up after 50 ms', false])
+    const { outcome } = await ran(
+      (context) => context.markRunSuccess('done'),
+      () => ({ report: () => new Promise<void>(() => undefined) }),
+      { deliverMs: 50 },
+    )
+    assert.deepEqual(
+      [outcome.status, outcome.message, outcome.isDelivered],
+      ['exception', 'the final report (succeeded) could not be delivered: it was given up after 50 ms', false],
+    )
   })
 
   test('times without an end are long, and not over at once', async () => {
-    const { outcome } = await ran(async (context) => {
-      context.markRunSuccess('in time')
-      await wait(20)
-    }, (recorded) => ({
-      report: async (report) => {
+    const { outcome } = await ran(
+      async (context) => {
+        context.markRunSuccess('in time')
         await wait(20)
-        return recorded.report(report)
       },
-      renewLease: () => Promise.reject(new StowageError('conflict', 'asked at once')),
-    }), { deliverMs: Infinity, leaseIntervalMs: Infinity, flushMs: 2 ** 31 })
+      (recorded) => ({
+        report: async (report) => {
+          await wait(20)
+          return recorded.report(report)
+        },
+        renewLease: () => Promise.reject(new StowageError('conflict', 'asked at once')),
+      }),
+      { deliverMs: Infinity, leaseIntervalMs: Infinity, flushMs: 2 ** 31 },
+    )
     assert.deepEqual([outcome.status, outcome.isDelivered, outcome.message], ['succeeded', true, 'in time'])
     const stopping = new AbortController()
-    const { status, message } = await runFunction(defineFunction(async (context) => {
-      stopping.abort(new RunInterrupted('stopped'))
-      await wait(20)
-      context.markRunSuccess('in time')
-    }, Inputs, { graceMs: Infinity }), { ...QUICK, ...(await memoryRun()), inputs: null, signal: stopping.signal, deliverMs: Infinity, leaseIntervalMs: Infinity })
+    const { status, message } = await runFunction(
+      defineFunction(
+        async (context) => {
+          stopping.abort(new RunInterrupted('stopped'))
+          await wait(20)
+          context.markRunSuccess('in time')
+        },
+        Inputs,
+        { graceMs: Infinity },
+      ),
+      {
+        ...QUICK,
+        ...(await memoryRun()),
+        inputs: null,
+        signal: stopping.signal,
+        deliverMs: Infinity,
+        leaseIntervalMs: Infinity,
+      },
+    )
     assert.deepEqual([status, message], ['succeeded', 'in time'])
   })
 
   test('a run that was ended on the other side stops, and says nothing more', async () => {
-    const { outcome, reported } = await ran(async (context) => {
-      context.progress(0.5)
-      await wait(PATIENCE_MS, undefined, { signal: context.signal })
-    }, () => ({ report: async ({ sequence }) => { if (sequence > 1) throw new StowageError('conflict', 'the run is canceled') } }))
+    const { outcome, reported } = await ran(
+      async (context) => {
+        context.progress(0.5)
+        await wait(PATIENCE_MS, undefined, { signal: context.signal })
+      },
+      () => ({
+        report: async ({ sequence }) => {
+          if (sequence > 1) throw new StowageError('conflict', 'the run is canceled')
+        },
+      }),
+    )
     assert.deepEqual([outcome.status, outcome.isDelivered, reported.status], ['canceled', false, 'pending'])
   })
 
   test('the lease tells of a cancellation; a beat that fails is no reason to stop', async () => {
     let beats = 0
-    const { outcome } = await ran(async (context) => { await wait(PATIENCE_MS, undefined, { signal: context.signal }) }, () => ({
-      renewLease: async () => {
-        beats += 1
-        if (beats < 3) throw unavailable()
-        return { status: 'running', canceled: beats > 4 }
+    const { outcome } = await ran(
+      async (context) => {
+        await wait(PATIENCE_MS, undefined, { signal: context.signal })
       },
-    }))
+      () => ({
+        renewLease: async () => {
+          beats += 1
+          if (beats < 3) throw unavailable()
+          return { status: 'running', canceled: beats > 4 }
+        },
+      }),
+    )
     assert.deepEqual([outcome.status, outcome.message, beats], ['canceled', 'the run was canceled', 5])
   })
 
   test('a final report that comes second is told as not delivered', async () => {
-    const { outcome, reported } = await ran((context) => context.markRunSuccess('mine'), ({ report }) => ({
-      report: async (sent) => {
-        if (sent.status === 'succeeded') await report({ ...sent, sequence: 1_000, status: 'failed', message: 'theirs' })
-        await report(sent)
-        if (sent.status === 'succeeded') throw new StowageError('conflict', 'the run has failed')
-      },
-    }))
-    assert.deepEqual([outcome.status, outcome.isDelivered, reported.status, reported.message], ['succeeded', false, 'failed', 'theirs'])
+    const { outcome, reported } = await ran(
+      (context) => context.markRunSuccess('mine'),
+      ({ report }) => ({
+        report: async (sent) => {
+          if (sent.status === 'succeeded')
+            await report({ ...sent, sequence: 1_000, status: 'failed', message: 'theirs' })
+          await report(sent)
+          if (sent.status === 'succeeded') throw new StowageError('conflict', 'the run has failed')
+        },
+      }),
+    )
+    assert.deepEqual(
+      [outcome.status, outcome.isDelivered, reported.status, reported.message],
+      ['succeeded', false, 'failed', 'theirs'],
+    )
   })
 
   test('secrets leave in no channel: messages, annotations, metadata, results, progress, log, names and versions', async () => {
     const key = 'sword fish/4711'
-    const { reported, reports } = await ran(async (context, inputs) => {
-      const shown = inputs.key?.reveal() ?? ''
-      const encoded = encodeURIComponent(shown)
-      context.attachErrorToObjects(`category ${shown}`, [{ id: 'object', applicationId: shown }], `message ${encoded}`, { [shown]: Buffer.from(`u:${shown}`).toString('base64') })
-      context.progress(0.5, `with ${shown}`)
-      context.log.warn(`with ${shown}`, { shown, json: JSON.stringify({ shown }), token: 'token-0815' })
-      await context.createNewVersionInProject('demo', { name: 'new' }, `version of ${shown}`)
-      context.markRunFailed(`no access with ${encoded} and token-0815`, { shown })
-    }, () => ({}), { inputs: { key }, secrets: ['token-0815'] })
+    const { reported, reports } = await ran(
+      async (context, inputs) => {
+        const shown = inputs.key?.reveal() ?? ''
+        const encoded = encodeURIComponent(shown)
+        context.attachErrorToObjects(
+          `category ${shown}`,
+          [{ id: 'object', applicationId: shown }],
+          `message ${encoded}`,
+          { [shown]: Buffer.from(`u:${shown}`).toString('base64') },
+        )
+        context.progress(0.5, `with ${shown}`)
+        context.log.warn(`with ${shown}`, { shown, json: JSON.stringify({ shown }), token: 'token-0815' })
+        await context.createNewVersionInProject('demo', { name: 'new' }, `version of ${shown}`)
+        context.markRunFailed(`no access with ${encoded} and token-0815`, { shown })
+      },
+      () => ({}),
+      { inputs: { key }, secrets: ['token-0815'] },
+    )
     const said = JSON.stringify([reports, reported])
     assert.equal(reported.message, 'no access with ****** and ******')
     assert.equal(reported.versions[0].message, 'version of ******')
-    for (const trace of ['4711', '0815', Buffer.from(key).toString('base64').slice(2, 12)]) assert.ok(!said.includes(trace), trace)
+    for (const trace of ['4711', '0815', Buffer.from(key).toString('base64').slice(2, 12)])
+      assert.ok(!said.includes(trace), trace)
   })
   test('no part of a secret is left where a text is cut, and no text grows beyond what a server takes', async () => {
     const key = 'Sword-fish-4711'
-    const { reported } = await ran((context) => {
-      const at = (length: number): string => `${'x'.repeat(length - 6)} ${key}`
-      context.attachErrorToObjects('category', [{ id: 'object', applicationId: at(512) }], at(4_000), { key })
-      context.log.info('fields', { text: at(2_000), error: Object.assign(new Error('cause'), { text: at(2_000) }) })
-      context.markRunException(Object.assign(new Error(at(4_000)), { text: at(2_000) }))
-    }, () => ({}), { inputs: { key } })
+    const { reported } = await ran(
+      (context) => {
+        const at = (length: number): string => `${'x'.repeat(length - 6)} ${key}`
+        context.attachErrorToObjects('category', [{ id: 'object', applicationId: at(512) }], at(4_000), { key })
+        context.log.info('fields', { text: at(2_000), error: Object.assign(new Error('cause'), { text: at(2_000) }) })
+        context.markRunException(Object.assign(new Error(at(4_000)), { text: at(2_000) }))
+      },
+      () => ({}),
+      { inputs: { key } },
+    )
     assert.equal(reported.annotations.length, 1)
     assert.doesNotMatch(JSON.stringify(reported), /Sword/)
     const message = { text: `${'x'.repeat(1_994)} ${key}` }
-    for (const thrown of [message, Object.assign(new Error('x'), { message }), Object.assign(new RunFailed('x'), { message })]) {
+    for (const thrown of [
+      message,
+      Object.assign(new Error('x'), { message }),
+      Object.assign(new RunFailed('x'), { message }),
+    ]) {
       // oxlint-disable-next-line typescript/only-throw-error -- functions do
-      const { outcome } = await ran(() => { throw thrown }, () => ({}), { inputs: { key } })
+      const { outcome } = await ran(
+        () => {
+          throw thrown
+        },
+        () => ({}),
+        { inputs: { key } },
+      )
       assert.doesNotMatch(outcome.message, /Sword/)
     }
-    const { reported: grown } = await ran((context) => {
-      context.attachErrorToObjects('4711 '.repeat(40), ['object'], '4711 '.repeat(790))
-      context.markRunFailed('4711')
-    }, () => ({}), { inputs: { key: '4711' } })
+    const { reported: grown } = await ran(
+      (context) => {
+        context.attachErrorToObjects('4711 '.repeat(40), ['object'], '4711 '.repeat(790))
+        context.markRunFailed('4711')
+      },
+      () => ({}),
+      { inputs: { key: '4711' } },
+    )
     assert.deepEqual([grown.annotations[0].category.length, grown.annotations[0].message?.length], [200, 4_000])
   })
 })

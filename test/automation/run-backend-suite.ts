@@ -13,7 +13,9 @@ export interface RunUnderTest {
   /** The limit in bytes. */
   readonly artifactBytesMax: number
   readonly state: () => Promise<RunState>
-  readonly version: (id: string) => Promise<{ readonly modelId: string; readonly rootObjectId: string; readonly message: string }>
+  readonly version: (
+    id: string,
+  ) => Promise<{ readonly modelId: string; readonly rootObjectId: string; readonly message: string }>
   readonly artifact: (id: string) => Promise<{ readonly name: string; readonly bytes: Uint8Array }>
   readonly versionCount: () => Promise<number>
   readonly artifactCount: () => Promise<number>
@@ -29,7 +31,13 @@ export interface RunState {
   readonly logs: readonly LogLine[]
 }
 
-const RESULT: ObjectResult = { category: 'fire rating', level: 'ERROR', objectAppIds: { a: 'app-a', b: null }, message: 'missing', metadata: { rule: 7 } }
+const RESULT: ObjectResult = {
+  category: 'fire rating',
+  level: 'ERROR',
+  objectAppIds: { a: 'app-a', b: null },
+  message: 'missing',
+  metadata: { rule: 7 },
+}
 const LINE: LogLine = { atMs: 1_700_000_000_000, level: 'info', message: 'a line' }
 
 /** What every `RunBackend` must do. `open` gives a run of its own to each test, in the status `pending` or `initializing`. */
@@ -46,7 +54,10 @@ function reports(open: (t: TestContext) => Promise<RunUnderTest>): void {
   test('knows the version that triggered the run, and its client reads the model', async (t) => {
     const { backend, projectId, modelId, rootObjectId } = await open(t)
     const trigger = await backend.triggeringVersion()
-    assert.deepEqual([trigger.modelId, trigger.rootObjectId, typeof trigger.versionId, typeof trigger.message], [modelId, rootObjectId, 'string', 'string'])
+    assert.deepEqual(
+      [trigger.modelId, trigger.rootObjectId, typeof trigger.versionId, typeof trigger.message],
+      [modelId, rootObjectId, 'string', 'string'],
+    )
     const root = await backend.client.project(projectId).receive(trigger.rootObjectId)
     assert.equal(root.id, rootObjectId)
   })
@@ -54,7 +65,12 @@ function reports(open: (t: TestContext) => Promise<RunUnderTest>): void {
   test('adds what reports say, in order', async (t) => {
     const { backend, state } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
-    await backend.report({ sequence: 2, results: [RESULT], logs: [LINE], progress: { fraction: 0.25, message: 'a quarter' } })
+    await backend.report({
+      sequence: 2,
+      results: [RESULT],
+      logs: [LINE],
+      progress: { fraction: 0.25, message: 'a quarter' },
+    })
     await backend.report({ sequence: 3, results: [{ ...RESULT, level: 'INFO' }], progress: { fraction: 0.5 } })
     const { status, fraction, results, logs } = await state()
     assert.deepEqual([status, fraction], ['running', 0.5])
@@ -66,7 +82,9 @@ function reports(open: (t: TestContext) => Promise<RunUnderTest>): void {
     const { backend, state } = await open(t)
     await backend.report({ sequence: 1, status: 'running', logs: [LINE] })
     await backend.report({ sequence: 1, status: 'running', logs: [LINE] })
-    await Promise.all([2, 2, 2].map((sequence) => backend.report({ sequence, results: [RESULT], logs: [LINE] }).catch(ifRetryable)))
+    await Promise.all(
+      [2, 2, 2].map((sequence) => backend.report({ sequence, results: [RESULT], logs: [LINE] }).catch(ifRetryable)),
+    )
     await backend.report({ sequence: 2, results: [RESULT], logs: [LINE] })
     const { results, logs } = await state()
     assert.deepEqual([results.length, logs.length], [1, 2])
@@ -80,7 +98,10 @@ function endings(open: (t: TestContext) => Promise<RunUnderTest>): void {
     const final = { sequence: 2, status: 'failed', message: 'two walls', results: [RESULT] } as const
     await backend.report(final)
     await backend.report(final)
-    await assert.rejects(backend.report({ sequence: 3, status: 'succeeded', message: 'after all' }), { code: 'conflict', retryable: false })
+    await assert.rejects(backend.report({ sequence: 3, status: 'succeeded', message: 'after all' }), {
+      code: 'conflict',
+      retryable: false,
+    })
     const { status, message, results } = await state()
     assert.deepEqual([status, message, results.length], ['failed', 'two walls', 1])
   })
@@ -88,10 +109,15 @@ function endings(open: (t: TestContext) => Promise<RunUnderTest>): void {
   test('of two different final reports at once exactly one holds', async (t) => {
     const { backend, state } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
-    const messages = await Promise.all((['succeeded', 'failed'] as const).map(async (status, at) => {
-      const outcome = await backend.report({ sequence: 2 + at, status, message: status }).then(() => status, () => undefined)
-      return outcome
-    }))
+    const messages = await Promise.all(
+      (['succeeded', 'failed'] as const).map(async (status, at) => {
+        const outcome = await backend.report({ sequence: 2 + at, status, message: status }).then(
+          () => status,
+          () => undefined,
+        )
+        return outcome
+      }),
+    )
     const { status, message } = await state()
     assert.equal(message, status)
     assert.ok(messages.includes(status as 'succeeded'), `${status} holds, and was refused`)
@@ -107,9 +133,13 @@ function endings(open: (t: TestContext) => Promise<RunUnderTest>): void {
   test('a canceled run takes no success, and its lease says so', async (t) => {
     const { backend, state, cancel } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
-    if (backend.renewLease !== undefined) assert.deepEqual(await backend.renewLease(), { status: 'running', canceled: false })
+    if (backend.renewLease !== undefined)
+      assert.deepEqual(await backend.renewLease(), { status: 'running', canceled: false })
     await cancel()
-    await assert.rejects(backend.report({ sequence: 2, status: 'succeeded', message: 'too late' }), (error: { readonly retryable: boolean }) => !error.retryable)
+    await assert.rejects(
+      backend.report({ sequence: 2, status: 'succeeded', message: 'too late' }),
+      (error: { readonly retryable: boolean }) => !error.retryable,
+    )
     const lease = await backend.renewLease?.().catch(() => undefined)
     assert.ok(lease === undefined || lease.canceled)
     assert.equal((await state()).status, 'canceled')
@@ -133,11 +163,19 @@ function versions(open: (t: TestContext) => Promise<RunUnderTest>): void {
   test('refuses a version whose root or child is missing, and another project', async (t) => {
     const { backend, projectId, modelId } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
-    const wanted = { projectId, modelId, rootObjectId: 'f'.repeat(32), message: 'nothing', idempotencyKey: randomUUID() }
+    const wanted = {
+      projectId,
+      modelId,
+      rootObjectId: 'f'.repeat(32),
+      message: 'nothing',
+      idempotencyKey: randomUUID(),
+    }
     await assert.rejects(backend.createVersion(wanted), { code: 'objects_missing' })
     const hollow = { id: 'e'.repeat(32), child: { speckle_type: 'reference', referencedId: 'd'.repeat(32) } }
     await backend.client.project(projectId).upload([hollow])
-    await assert.rejects(backend.createVersion({ ...wanted, rootObjectId: hollow.id, idempotencyKey: randomUUID() }), { code: 'objects_missing' })
+    await assert.rejects(backend.createVersion({ ...wanted, rootObjectId: hollow.id, idempotencyKey: randomUUID() }), {
+      code: 'objects_missing',
+    })
     await assert.rejects(backend.createVersion({ ...wanted, projectId: 'another' }), { code: 'forbidden' })
   })
 }
@@ -160,8 +198,14 @@ function artifacts(open: (t: TestContext) => Promise<RunUnderTest>): void {
     const { backend, artifactBytesMax, artifactCount } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
     const chunks = Array.from({ length: Math.ceil(artifactBytesMax / 65_536) + 1 }, () => new Uint8Array(65_536))
-    await assert.rejects(backend.storeArtifact(fileOf('large', chunks)), { code: 'artifact_too_large', retryable: false })
-    await assert.rejects(backend.storeArtifact({ ...fileOf('large', chunks), sizeBytes: 1 }), { code: 'artifact_too_large', retryable: false })
+    await assert.rejects(backend.storeArtifact(fileOf('large', chunks)), {
+      code: 'artifact_too_large',
+      retryable: false,
+    })
+    await assert.rejects(backend.storeArtifact({ ...fileOf('large', chunks), sizeBytes: 1 }), {
+      code: 'artifact_too_large',
+      retryable: false,
+    })
     assert.equal(await artifactCount(), 0)
   })
 
@@ -172,7 +216,14 @@ function artifacts(open: (t: TestContext) => Promise<RunUnderTest>): void {
       yield new Uint8Array(1_000)
       throw new Error('the disk is gone')
     }
-    await assert.rejects(backend.storeArtifact({ name: 'torn', sizeBytes: 2_000, idempotencyKey: randomUUID(), content: { [Symbol.asyncIterator]: content } }))
+    await assert.rejects(
+      backend.storeArtifact({
+        name: 'torn',
+        sizeBytes: 2_000,
+        idempotencyKey: randomUUID(),
+        content: { [Symbol.asyncIterator]: content },
+      }),
+    )
     assert.equal(await artifactCount(), 0)
   })
 }
@@ -181,7 +232,12 @@ function fileOf(name: string, chunks: readonly Uint8Array[]): NewArtifact {
   async function* content(): AsyncGenerator<Uint8Array> {
     yield* chunks
   }
-  return { name, sizeBytes: chunks.reduce((sum, { length }) => sum + length, 0), idempotencyKey: randomUUID(), content: { [Symbol.asyncIterator]: content } }
+  return {
+    name,
+    sizeBytes: chunks.reduce((sum, { length }) => sum + length, 0),
+    idempotencyKey: randomUUID(),
+    content: { [Symbol.asyncIterator]: content },
+  }
 }
 
 /** Reports of the same number at once may get in each other's way, as long as they say so. */

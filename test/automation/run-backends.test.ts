@@ -15,14 +15,22 @@ runBackendSuite('http', async (t) => {
 test('over http: no error shows the token, whatever the server repeats', async (t) => {
   const server = await runServer(t)
   server.fault = (req, res) => {
-    answer(res, 403, { message: `${req.headers.authorization} and ${encodeURIComponent(TOKEN)} may not`, statusCode: 403, code: 'forbidden' })
+    answer(res, 403, {
+      message: `${req.headers.authorization} and ${encodeURIComponent(TOKEN)} may not`,
+      statusCode: 403,
+      code: 'forbidden',
+    })
     return true
   }
   const backend = httpRunBackend(server.runFile())
   const file = { name: 'file', sizeBytes: 0, idempotencyKey: 'key', content: { async *[Symbol.asyncIterator]() {} } }
   const version = { projectId: 'demo', modelId: 'model', rootObjectId: 'root', message: '', idempotencyKey: 'key' }
   const calls: readonly (() => Promise<unknown> | undefined)[] = [
-    () => backend.report({ sequence: 1 }), () => backend.triggeringVersion(), () => backend.storeArtifact(file), () => backend.createVersion(version), () => backend.renewLease?.(),
+    () => backend.report({ sequence: 1 }),
+    () => backend.triggeringVersion(),
+    () => backend.storeArtifact(file),
+    () => backend.createVersion(version),
+    () => backend.renewLease?.(),
   ]
   for (const call of calls) {
     await assert.rejects(call() as Promise<unknown>, (error: Error & { code: string; retryable: boolean }) => {
@@ -37,7 +45,11 @@ test('over http: what no server of ours answers is told as such', async (t) => {
   const server = await runServer(t)
   const backend = httpRunBackend(server.runFile())
   const answers: readonly (readonly [number, object, string, boolean])[] = [
-    [502, {}, 'http_error', true], [429, {}, 'http_error', true], [413, {}, 'http_error', false], [200, {}, 'invalid_answer', false], [200, { rootObjectId: 7 }, 'invalid_answer', false],
+    [502, {}, 'http_error', true],
+    [429, {}, 'http_error', true],
+    [413, {}, 'http_error', false],
+    [200, {}, 'invalid_answer', false],
+    [200, { rootObjectId: 7 }, 'invalid_answer', false],
   ]
   for (const [status, body, code, retryable] of answers) {
     server.fault = (_, res) => {
@@ -58,6 +70,12 @@ test('over http: a run file without a trigger, or with ids that no path can hold
   const file = runFile()
   const without = httpRunBackend({ ...file, automationRunData: { ...file.automationRunData, triggers: [] } })
   await assert.rejects(without.triggeringVersion(), { code: 'not_found' })
-  assert.throws(() => httpRunBackend({ ...file, automationRunData: { ...file.automationRunData, functionRunId: '..' } }), { code: 'invalid_id' })
-  assert.throws(() => httpRunBackend({ ...file, automationRunData: { ...file.automationRunData, speckleServerUrl: 'nowhere' } }), TypeError)
+  assert.throws(
+    () => httpRunBackend({ ...file, automationRunData: { ...file.automationRunData, functionRunId: '..' } }),
+    { code: 'invalid_id' },
+  )
+  assert.throws(
+    () => httpRunBackend({ ...file, automationRunData: { ...file.automationRunData, speckleServerUrl: 'nowhere' } }),
+    TypeError,
+  )
 })

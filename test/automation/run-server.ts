@@ -33,7 +33,8 @@ export async function runServer(t: TestContext, model?: object): Promise<RunServ
     if (name === undefined) return run.service.node(req, res)
     asked.push(name)
     if (await running.fault(req, res, name)) return
-    if (req.headers.authorization !== `Bearer ${TOKEN}`) throw new StowageError('unauthenticated', `${req.headers.authorization} is not the token of the run`)
+    if (req.headers.authorization !== `Bearer ${TOKEN}`)
+      throw new StowageError('unauthenticated', `${req.headers.authorization} is not the token of the run`)
     answer(res, 200, await answered(run, req, url, name))
   }
   server.listen(0, '127.0.0.1')
@@ -43,12 +44,27 @@ export async function runServer(t: TestContext, model?: object): Promise<RunServ
     server.close()
   })
   const speckleServerUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  const runFile = (functionInputs: JsonObject | null = null): RunFile => ({ speckleToken: TOKEN, functionInputs, automationRunData: { ...run.runData, speckleServerUrl } })
-  const running: RunServer = { run, runFile, written: (inputs) => writtenFile(t, runFile(inputs)), asked, fault: () => false }
+  const runFile = (functionInputs: JsonObject | null = null): RunFile => ({
+    speckleToken: TOKEN,
+    functionInputs,
+    automationRunData: { ...run.runData, speckleServerUrl },
+  })
+  const running: RunServer = {
+    run,
+    runFile,
+    written: (inputs) => writtenFile(t, runFile(inputs)),
+    asked,
+    fault: () => false,
+  }
   return running
 }
 
-async function answered({ backend, rootObjectId }: MemoryRun, req: IncomingMessage, url: URL, name: string): Promise<object> {
+async function answered(
+  { backend, rootObjectId }: MemoryRun,
+  req: IncomingMessage,
+  url: URL,
+  name: string,
+): Promise<object> {
   const idempotencyKey = String(req.headers['idempotency-key'])
   switch (name) {
     case 'versions': {
@@ -64,7 +80,14 @@ async function answered({ backend, rootObjectId }: MemoryRun, req: IncomingMessa
       return { status, canceled: RUN_STATUS_RANK[status] >= RUN_STATUS_RANK.canceled }
     }
     case 'artifacts':
-      return { id: await backend.storeArtifact({ name: url.searchParams.get('name') as string, sizeBytes: 0, idempotencyKey, content: req }) }
+      return {
+        id: await backend.storeArtifact({
+          name: url.searchParams.get('name') as string,
+          sizeBytes: 0,
+          idempotencyKey,
+          content: req,
+        }),
+      }
     default:
       throw new StowageError('route_not_found', name)
   }
@@ -90,7 +113,10 @@ export function answer(res: ServerResponse, status: number, body: object): void 
 
 /** Reads what is still coming, as a server must that wants to be heard. */
 function refuse(res: ServerResponse, error: unknown): void {
-  const known = error instanceof StowageError ? error : new StowageError('internal', 'the server of the test failed', { cause: error })
+  const known =
+    error instanceof StowageError
+      ? error
+      : new StowageError('internal', 'the server of the test failed', { cause: error })
   res.req.resume()
   if (!res.headersSent && !res.destroyed) answer(res, known.statusCode, known.toJSON())
 }

@@ -16,7 +16,9 @@ const STARTED_WITHIN_MS: number = 5 * PATIENCE_MS
 
 /** What `npm start` runs, on a folder of its own. Resolves to all that it printed. */
 async function demo(t: TestContext): Promise<string> {
-  const child = spawn(process.execPath, ['--import', 'tsx', DEMO, '--port', '0', '--data', newDataFolder(t)], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const child = spawn(process.execPath, ['--import', 'tsx', DEMO, '--port', '0', '--data', newDataFolder(t)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const exit = once(child, 'exit')
   t.after(async () => {
     child.kill('SIGINT')
@@ -25,7 +27,11 @@ async function demo(t: TestContext): Promise<string> {
   let printed = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text))
   const signal = AbortSignal.timeout(STARTED_WITHIN_MS)
-  while (!printed.includes(STARTED)) await Promise.race([once(child.stdout, 'data', { signal }), exit.then(() => assert.fail(`it ended, and had printed ${printed}`))])
+  while (!printed.includes(STARTED))
+    await Promise.race([
+      once(child.stdout, 'data', { signal }),
+      exit.then(() => assert.fail(`it ended, and had printed ${printed}`)),
+    ])
   return printed
 }
 
@@ -40,31 +46,40 @@ async function runAndWait(page: Page, status: 'Succeeded' | 'Failed'): Promise<v
   await page.getByText(status, { exact: true }).first().waitFor()
 }
 
-browserTest('npm start: the link signs in; the rule checker marks walls, the take-off gives a table, and the renamer makes a version', async ({ t, page }) => {
-  const printed = await demo(t)
-  await page.goto(/^http:\S+sign-in\?code=\S+$/m.exec(printed)?.[0] ?? '')
-  await page.getByRole('button', { name: 'Sign in' }).click()
-  await page.getByRole('link', { name: 'demo', exact: true }).click()
+browserTest(
+  'npm start: the link signs in; the rule checker marks walls, the take-off gives a table, and the renamer makes a version',
+  async ({ t, page }) => {
+    const printed = await demo(t)
+    await page.goto(/^http:\S+sign-in\?code=\S+$/m.exec(printed)?.[0] ?? '')
+    await page.getByRole('button', { name: 'Sign in' }).click()
+    await page.getByRole('link', { name: 'demo', exact: true }).click()
 
-  await page.getByRole('link', { name: 'New automation of Rule checker' }).click()
-  await page.getByLabel('Name', { exact: true }).fill('Walls of ninety minutes')
-  await page.getByLabel('Lowest rating').fill('90')
-  await page.getByLabel('Only when somebody starts it').check()
-  await page.getByRole('button', { name: 'Create' }).click()
-  await runAndWait(page, 'Failed')
-  await page.getByText(/^Fire Rating is .*, below 90 minutes$/).first().waitFor()
-  await page.getByText('There is no Fire Rating').first().waitFor()
-  await page.getByRole('button', { name: 'Run again' }).waitFor()
-  await screenshot(page, 'npm start, rule checker')
+    await page.getByRole('link', { name: 'New automation of Rule checker' }).click()
+    await page.getByLabel('Name', { exact: true }).fill('Walls of ninety minutes')
+    await page.getByLabel('Lowest rating').fill('90')
+    await page.getByLabel('Only when somebody starts it').check()
+    await page.getByRole('button', { name: 'Create' }).click()
+    await runAndWait(page, 'Failed')
+    await page
+      .getByText(/^Fire Rating is .*, below 90 minutes$/)
+      .first()
+      .waitFor()
+    await page.getByText('There is no Fire Rating').first().waitFor()
+    await page.getByRole('button', { name: 'Run again' }).waitFor()
+    await screenshot(page, 'npm start, rule checker')
 
-  await openAutomation(page, 'Quantities')
-  await runAndWait(page, 'Succeeded')
-  const [download] = await Promise.all([page.waitForEvent('download'), page.getByRole('link', { name: 'Take-off.csv' }).click()])
-  const rows = (await readFile(await download.path(), 'utf8')).trim().split('\r\n')
-  assert.ok(rows.length > 10 && rows.every((row) => row.split(',').length >= 4), rows.join('\n'))
+    await openAutomation(page, 'Quantities')
+    await runAndWait(page, 'Succeeded')
+    const [download] = await Promise.all([
+      page.waitForEvent('download'),
+      page.getByRole('link', { name: 'Take-off.csv' }).click(),
+    ])
+    const rows = (await readFile(await download.path(), 'utf8')).trim().split('\r\n')
+    assert.ok(rows.length > 10 && rows.every((row) => row.split(',').length >= 4), rows.join('\n'))
 
-  await openAutomation(page, 'Names of levels')
-  await runAndWait(page, 'Succeeded')
-  await page.getByRole('link', { name: 'demo', exact: true }).click()
-  await page.getByText('2 versions', { exact: true }).waitFor()
-})
+    await openAutomation(page, 'Names of levels')
+    await runAndWait(page, 'Succeeded')
+    await page.getByRole('link', { name: 'demo', exact: true }).click()
+    await page.getByText('2 versions', { exact: true }).waitFor()
+  },
+)

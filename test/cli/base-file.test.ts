@@ -11,9 +11,17 @@ const never = new AbortController().signal
 test('the texts of a file of lines are found by their ids, wherever its pieces end', async (t) => {
   const folder = newDataFolder(t)
   mkdirSync(folder)
-  const texts = new Map(Array.from({ length: 3_000 }, (_, at) => [`id-${at}-ä`, `{"id":"id-${at}-ä","text":"${'€'.repeat((at * 37) % 500)}"}`]))
+  const texts = new Map(
+    Array.from({ length: 3_000 }, (_, at) => [
+      `id-${at}-ä`,
+      `{"id":"id-${at}-ä","text":"${'€'.repeat((at * 37) % 500)}"}`,
+    ]),
+  )
   const lines = [...texts].map(([id, json]) => `${id}\t${json}\n`).join('')
-  for (const [name, content] of [['ends', lines], ['open', lines.slice(0, -1)]] as const) {
+  for (const [name, content] of [
+    ['ends', lines],
+    ['open', lines.slice(0, -1)],
+  ] as const) {
     const path = join(folder, name)
     writeFileSync(path, content)
     await using file = await BaseFile.open(path, never)
@@ -26,9 +34,19 @@ test('what is no file of lines is refused with what it must be', async (t) => {
   const folder = newDataFolder(t)
   mkdirSync(folder)
   const path = join(folder, 'file')
-  for (const content of ['[{"id":"a"}]\n', '{"id":"a"}\n{"id":"b"}\n', gzipSync('a\t{"id":"a"}\n'), 'x'.repeat(10_000), 'a\t{}\nb']) {
+  for (const content of [
+    '[{"id":"a"}]\n',
+    '{"id":"a"}\n{"id":"b"}\n',
+    gzipSync('a\t{"id":"a"}\n'),
+    'x'.repeat(10_000),
+    'a\t{}\nb',
+  ]) {
     writeFileSync(path, content)
-    await assert.rejects(BaseFile.open(path, never), { code: 'invalid_request', message: /is no file of lines/ }, String(content).slice(0, 20))
+    await assert.rejects(
+      BaseFile.open(path, never),
+      { code: 'invalid_request', message: /is no file of lines/ },
+      String(content).slice(0, 20),
+    )
   }
   await assert.rejects(BaseFile.open(join(folder, 'nowhere'), never), { code: 'invalid_request' })
   await assert.rejects(BaseFile.open(folder, never), { code: 'invalid_request', message: /is no file/ })

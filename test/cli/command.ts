@@ -16,14 +16,24 @@ export interface Outcome {
 }
 
 /** The command in a process of its own. */
-export function spawnCommand(args: readonly string[], env: NodeJS.ProcessEnv = {}): ChildProcessByStdio<null, Readable, Readable> {
-  return spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } })
+export function spawnCommand(
+  args: readonly string[],
+  env: NodeJS.ProcessEnv = {},
+): ChildProcessByStdio<null, Readable, Readable> {
+  return spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, ...env },
+  })
 }
 
 /** Runs the command to its end. */
 export async function stowage(args: readonly string[], env?: NodeJS.ProcessEnv): Promise<Outcome> {
   const child = spawnCommand(args, env)
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit') as Promise<[number | null]>])
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit') as Promise<[number | null]>,
+  ])
   return { code, stdout, stderr }
 }
 
@@ -43,7 +53,11 @@ export interface RunningServer {
 }
 
 /** `stowage serve` with these options, once it has printed its line. */
-export async function startServer(context: TestContext, args: readonly string[], env?: NodeJS.ProcessEnv): Promise<RunningServer> {
+export async function startServer(
+  context: TestContext,
+  args: readonly string[],
+  env?: NodeJS.ProcessEnv,
+): Promise<RunningServer> {
   const child = spawnCommand(['serve', '--port', '0', ...args], env)
   context.after(() => child.kill('SIGKILL'))
   const stderr = text(child.stderr)
@@ -52,7 +66,8 @@ export async function startServer(context: TestContext, args: readonly string[],
   child.stdout.setEncoding('utf8').on('data', (chunk: string) => {
     stdout += chunk
   })
-  while (!stdout.includes('\n')) await Promise.race([once(child.stdout, 'data'), exit.then(async () => Promise.reject(new Error(await stderr)))])
+  while (!stdout.includes('\n'))
+    await Promise.race([once(child.stdout, 'data'), exit.then(async () => Promise.reject(new Error(await stderr)))])
   return {
     child,
     line: stdout.slice(0, stdout.indexOf('\n')),

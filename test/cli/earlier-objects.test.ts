@@ -4,7 +4,10 @@ import { EarlierObjects } from '../../src/cli/client/earlier-objects.ts'
 import type { ObjectText } from '../../src/client/index.ts'
 
 const OBJECTS = 20_000
-const older: readonly ObjectText[] = Array.from({ length: OBJECTS }, (_, at) => ({ id: `o${at}`, json: `{"id":"o${at}"}` }))
+const older: readonly ObjectText[] = Array.from({ length: OBJECTS }, (_, at) => ({
+  id: `o${at}`,
+  json: `{"id":"o${at}"}`,
+}))
 const known: ReadonlySet<string> = new Set(older.map(({ id }) => id))
 
 async function* inBatches(objects: readonly ObjectText[]): AsyncGenerator<readonly ObjectText[]> {
@@ -31,13 +34,17 @@ test('what stands between the same neighbours is taken for the same, also where 
 })
 
 test('objects that came or went lead nobody astray for long', async () => {
-  const newer = older.flatMap(({ id }, at) => (at % 500 === 10 ? [`more ${at}`, id] : at % 500 === 20 ? [] : at % 500 === 30 ? [`new ${at}`] : [id]))
+  const newer = older.flatMap(({ id }, at) =>
+    at % 500 === 10 ? [`more ${at}`, id] : at % 500 === 20 ? [] : at % 500 === 30 ? [`new ${at}`] : [id],
+  )
   const found = await guesses(newer)
   for (const [id, base] of found) if (id.startsWith('new')) assert.equal(base, id.replace('new ', 'o'))
 })
 
 test('where a long run is gone, the place is found again', async () => {
-  const newer = older.filter((_, at) => at < 3_000 || at > 9_000).map(({ id }, at, all) => (at % 100 === 99 && at < all.length - 1 ? `new ${id.slice(1)}` : id))
+  const newer = older
+    .filter((_, at) => at < 3_000 || at > 9_000)
+    .map(({ id }, at, all) => (at % 100 === 99 && at < all.length - 1 ? `new ${id.slice(1)}` : id))
   const found = await guesses(newer)
   const late = [...found].filter(([id]) => Number(id.slice(4)) > 17_000)
   assert.ok(late.length > 2)

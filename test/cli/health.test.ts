@@ -8,7 +8,10 @@ import { withHealth } from '../../src/cli/operations.ts'
 import { StoragePoisonedError } from '../../src/index.ts'
 import { jsonUpload, openService } from '../http/served.ts'
 
-async function statuses(t: TestContext, service: ReturnType<typeof openService>): Promise<(path: string) => Promise<[number, unknown]>> {
+async function statuses(
+  t: TestContext,
+  service: ReturnType<typeof openService>,
+): Promise<(path: string) => Promise<[number, unknown]>> {
   const server = createServer(withHealth(service, service.node)).listen(0, '127.0.0.1')
   await once(server, 'listening')
   t.after(() => server.close().closeAllConnections())
@@ -21,16 +24,29 @@ async function statuses(t: TestContext, service: ReturnType<typeof openService>)
 test('a service is ready from when it is open until it closes; the process lives throughout', async (t) => {
   const service = openService()
   const ask = await statuses(t, service)
-  assert.deepEqual([await ask('/healthz'), await ask('/healthz/live')], [[503, { status: 'unavailable' }], [200, { status: 'ok' }]])
+  assert.deepEqual(
+    [await ask('/healthz'), await ask('/healthz/live')],
+    [
+      [503, { status: 'unavailable' }],
+      [200, { status: 'ok' }],
+    ],
+  )
   await service.ready()
   assert.deepEqual(await ask('/healthz?verbose'), [200, { status: 'ok' }])
   await service.close()
-  assert.deepEqual([await ask('/healthz/ready'), await ask('/healthz/live')], [[503, { status: 'unavailable' }], [200, { status: 'ok' }]])
+  assert.deepEqual(
+    [await ask('/healthz/ready'), await ask('/healthz/live')],
+    [
+      [503, { status: 'unavailable' }],
+      [200, { status: 'ok' }],
+    ],
+  )
 })
 
 test('a service whose storage has lost a write is not ready again', async (t) => {
   const backend = memoryBackend()
-  backend.records.commit = () => Promise.reject(new StoragePoisonedError(new Error('the disk at a secret place failed')))
+  backend.records.commit = () =>
+    Promise.reject(new StoragePoisonedError(new Error('the disk at a secret place failed')))
   const service = openService({ backend })
   t.after(() => service.close())
   const ask = await statuses(t, service)

@@ -31,5 +31,8 @@ test('the digest of a file changes with every file that it imports by a relative
     await writeFile(join(folder, name), code)
   }
   assert.equal(await digest(), before)
-  assert.equal(await digestWithImports(join(folder, 'unrelated.js')), createHash('sha256').update(FILES['unrelated.js']).digest('hex'))
+  assert.equal(
+    await digestWithImports(join(folder, 'unrelated.js')),
+    createHash('sha256').update(FILES['unrelated.js']).digest('hex'),
+  )
 })

@@ -17,7 +17,10 @@ export async function writeModel(path: string, options: BuildingOptions): Promis
 }
 
 /** What does not depend on the order of lines: how many there are, and the sum of the ends of their hashes. */
-export async function fingerprint(paths: readonly string[], hash: (line: string) => string): Promise<{ readonly lines: number; readonly sum: bigint }> {
+export async function fingerprint(
+  paths: readonly string[],
+  hash: (line: string) => string,
+): Promise<{ readonly lines: number; readonly sum: bigint }> {
   let lines = 0
   let sum = 0n
   for (const path of paths) {

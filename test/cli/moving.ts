@@ -54,16 +54,29 @@ const CHANGED = 0.01
 /** Moves a model and its second version up and down. Fails when something is lost, or costs more than it may. Resolves with what each step took. */
 export async function moveModels(t: TestContext, options: MoveOptions): Promise<readonly Moved[]> {
   const { folder, objects, url, breakEveryBytes, isThorough, shareMax } = options
-  const [firstFile, secondFile, downFile, changesFile] = ['first.txt', 'second.txt', 'down.txt', 'changes.txt'].map((name) => join(folder, name))
+  const [firstFile, secondFile, downFile, changesFile] = ['first.txt', 'second.txt', 'down.txt', 'changes.txt'].map(
+    (name) => join(folder, name),
+  )
   const first = await writeModel(firstFile, { objects })
   const second = await writeModel(secondFile, { objects, revision: 1, changed: CHANGED, changes: 'in one part' })
   const whole = await fingerprint([firstFile], sha)
   const proxy = await countingProxy(t, url)
   const moves: Moved[] = []
-  const move = async (what: string, line: 'calm' | 'rough', project: string, args: readonly string[], killAfterBytes?: number, beforeKill?: () => Promise<void>): Promise<Moved> => {
+  const move = async (
+    what: string,
+    line: 'calm' | 'rough',
+    project: string,
+    args: readonly string[],
+    killAfterBytes?: number,
+    beforeKill?: () => Promise<void>,
+  ): Promise<Moved> => {
     proxy.reset(line === 'rough' ? breakEveryBytes : Infinity)
     const kill = killAfterBytes === undefined ? undefined : proxy.holdAfter(killAfterBytes).then(beforeKill)
-    const run = await runCommand(options, [...args, '--url', proxy.url, '--project', project, '--json', '--quiet'], kill)
+    const run = await runCommand(
+      options,
+      [...args, '--url', proxy.url, '--project', project, '--json', '--quiet'],
+      kill,
+    )
     const moved = { what, ...run, up: proxy.up(), down: proxy.down(), breaks: proxy.breaks() }
     moves.push(moved)
     t.diagnostic(describe(moved))
@@ -88,10 +101,18 @@ export async function moveModels(t: TestContext, options: MoveOptions): Promise<
     assert.ok(report.resumes > 1, `${report.resumes} resumes`)
     assert.deepEqual(await fingerprint([downFile], sha), whole)
   }
-  const head = { method: 'HEAD', headers: { accept: 'text/plain', 'accept-encoding': 'gzip', ...authorization(options.token) } }
-  await eventually(async () => (await fetch(`${url}/objects/calm/${first}`, head)).headers.has('etag'), 'the graph has a plan, without which no download can be continued')
+  const head = {
+    method: 'HEAD',
+    headers: { accept: 'text/plain', 'accept-encoding': 'gzip', ...authorization(options.token) },
+  }
+  await eventually(
+    async () => (await fetch(`${url}/objects/calm/${first}`, head)).headers.has('etag'),
+    'the graph has a plan, without which no download can be continued',
+  )
   const killAfterBytes = objects * KILL_AFTER_BYTES_PER_OBJECT
-  await move('download, killed', 'calm', 'calm', download, killAfterBytes, () => eventually(() => bytesOf(`${downFile}.partial`) > killAfterBytes / 2, 'what has come is written'))
+  await move('download, killed', 'calm', 'calm', download, killAfterBytes, () =>
+    eventually(() => bytesOf(`${downFile}.partial`) > killAfterBytes / 2, 'what has come is written'),
+  )
   const { report: resumed } = await move('download, continued over breaking connections', 'rough', 'calm', download)
   const downloadBytes = resumed.keptBytes + resumed.receivedBytes
   assert.ok(resumed.keptBytes > downloadBytes / 10, `${resumed.keptBytes} bytes were kept`)
@@ -101,7 +122,16 @@ export async function moveModels(t: TestContext, options: MoveOptions): Promise<
 
   const checkShares = async (what: string, root: string): Promise<void> => {
     const uploaded = await move(`upload of ${what}`, 'calm', 'calm', ['upload', secondFile, '--have', firstFile])
-    const downloaded = await move(`download of ${what}`, 'calm', 'calm', ['download', root, '--have', first, '--base', firstFile, '-o', changesFile])
+    const downloaded = await move(`download of ${what}`, 'calm', 'calm', [
+      'download',
+      root,
+      '--have',
+      first,
+      '--base',
+      firstFile,
+      '-o',
+      changesFile,
+    ])
     assert.deepEqual(await fingerprint([changesFile], sha), await differenceOf(firstFile, secondFile))
     assert.equal((await fingerprint([changesFile], sha)).lines, uploaded.report.sent)
     const [up, down] = [(uploaded.up + uploaded.down) / uploadBytes, (downloaded.up + downloaded.down) / downloadBytes]
@@ -110,20 +140,38 @@ export async function moveModels(t: TestContext, options: MoveOptions): Promise<
   }
   await checkShares('a second version', second)
   // Where one object in 100 differs everywhere, most groups differ too, and each names all that is below it.
-  await checkShares('a version that differs everywhere', await writeModel(secondFile, { objects, revision: 2, changed: CHANGED }))
+  await checkShares(
+    'a version that differs everywhere',
+    await writeModel(secondFile, { objects, revision: 2, changed: CHANGED }),
+  )
   return moves
 }
 
-async function runCommand({ token, command }: MoveOptions, args: readonly string[], kill: Promise<void> | undefined): Promise<Pick<Moved, 'seconds' | 'peakMb' | 'report'>> {
+async function runCommand(
+  { token, command }: MoveOptions,
+  args: readonly string[],
+  kill: Promise<void> | undefined,
+): Promise<Pick<Moved, 'seconds' | 'peakMb' | 'report'>> {
   const started = performance.now()
-  const child = spawn(process.execPath, [...command, ...args], { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, STOWAGE_TOKEN: token ?? '' } })
+  const child = spawn(process.execPath, [...command, ...args], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    env: { ...process.env, STOWAGE_TOKEN: token ?? '' },
+  })
   void kill?.then(() => setTimeout(() => child.kill('SIGKILL'), BEFORE_KILL_MS))
   let peakMb = 0
   const watch = setInterval(() => (peakMb = Math.max(peakMb, peakOf(child))), PEAK_EVERY_MS)
-  const [stdout, stderr, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit') as Promise<[number | null]>])
+  const [stdout, stderr, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit') as Promise<[number | null]>,
+  ])
   clearInterval(watch)
   assert.equal(code, kill === undefined ? 0 : null, stderr)
-  return { seconds: (performance.now() - started) / 1_000, peakMb, report: kill === undefined ? (JSON.parse(stdout) as Record<string, number>) : {} }
+  return {
+    seconds: (performance.now() - started) / 1_000,
+    peakMb,
+    report: kill === undefined ? (JSON.parse(stdout) as Record<string, number>) : {},
+  }
 }
 
 function bytesOf(path: string): number {
@@ -146,7 +194,8 @@ function describe({ what, seconds, peakMb, up, down, breaks, report }: Moved): s
 /** The fingerprint of the lines of one file that the other one lacks. */
 async function differenceOf(olderFile: string, newerFile: string): ReturnType<typeof fingerprint> {
   const older = new IdLedger()
-  for await (const line of createInterface({ input: createReadStream(olderFile), crlfDelay: Infinity })) older.add(line.slice(0, line.indexOf('\t')))
+  for await (const line of createInterface({ input: createReadStream(olderFile), crlfDelay: Infinity }))
+    older.add(line.slice(0, line.indexOf('\t')))
   let lines = 0
   let sum = 0n
   for await (const line of createInterface({ input: createReadStream(newerFile), crlfDelay: Infinity })) {

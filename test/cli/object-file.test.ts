@@ -52,7 +52,8 @@ test('wherever a text is cut, the same objects come out', () => {
   for (const size of [1, 2, 3, 7, 50]) {
     const reader = new JsonObjects('array')
     const found: string[] = []
-    for (let at = 0; at < text.length; at += size) found.push(...reader.push(text.slice(at, at + size)).map(({ json }) => json))
+    for (let at = 0; at < text.length; at += size)
+      found.push(...reader.push(text.slice(at, at + size)).map(({ json }) => json))
     reader.end()
     assert.deepEqual(found, EXACT.slice(0, 3), `pieces of ${size}`)
   }
@@ -69,7 +70,11 @@ test('an object without an id gets the one that the server gives', async (t) => 
 
 test('what is no file of objects is refused with its place', async (t) => {
   const refused: readonly (readonly [string | Uint8Array, string, RegExp])[] = [
-    ['[{"id":"a"},{"id":"b",}]', 'invalid_json', /^object 2 of the file, which starts with .*id.*b.*, cannot be read: it is not JSON/],
+    [
+      '[{"id":"a"},{"id":"b",}]',
+      'invalid_json',
+      /^object 2 of the file, which starts with .*id.*b.*, cannot be read: it is not JSON/,
+    ],
     ['[{"id":"a"}', 'invalid_json', /^object 2 .*the file ends before the array is closed/],
     ['[{"id":"a"},{"id":', 'invalid_json', /^object 2 .*the file ends in the middle of it/],
     ['[{"id":"a"}]]', 'invalid_json', /not JSON/],
@@ -86,15 +91,26 @@ test('what is no file of objects is refused with its place', async (t) => {
     [Buffer.from('[{"id":"\xff"}]', 'latin1'), 'invalid_utf8', /not UTF-8/],
     [gzipSync('[{"id":"a"}]').subarray(0, 20), 'invalid_gzip', /no whole one/],
   ]
-  for (const [content, code, message] of refused) await assert.rejects(readAll(t, content), { code, message }, String(content))
+  for (const [content, code, message] of refused)
+    await assert.rejects(readAll(t, content), { code, message }, String(content))
   await assert.rejects(readAll(t, `${' '.repeat(600_000)}x`), { code: 'invalid_json' })
-  await assert.rejects(openObjectFile(join(newDataFolder(t), 'none'), new AbortController().signal), { code: 'invalid_request', message: /there is no file/ })
+  await assert.rejects(openObjectFile(join(newDataFolder(t), 'none'), new AbortController().signal), {
+    code: 'invalid_request',
+    message: /there is no file/,
+  })
 })
 
 test('roots are what nobody refers to, in whatever order objects come', () => {
   const texts: ObjectText[] = ['leaf', 'left', 'right', 'top', 'alone'].map((id) => {
     const children = { left: ['leaf'], right: ['leaf', 'right'], top: ['left', 'right'] }[id] ?? []
-    return { id, json: JSON.stringify({ id, text: '"referencedId":"alone"', children: children.map((referencedId) => ({ referencedId })) }) }
+    return {
+      id,
+      json: JSON.stringify({
+        id,
+        text: '"referencedId":"alone"',
+        children: children.map((referencedId) => ({ referencedId })),
+      }),
+    }
   })
   for (const order of [texts, texts.toReversed()]) {
     const finder = new RootFinder()

@@ -38,16 +38,30 @@ test('a file is there once it is whole, and what a link leads to gives way, not 
   assert.deepEqual(readdirSync(folder).toSorted(), ['links', 'old.txt'])
 })
 
-test('a device stays a device: it is written to, and nothing is made beside it', { skip: process.platform === 'win32' }, async (t) => {
-  const folder = newFolder(t)
-  symlinkSync('/dev/null', join(folder, 'nothing'))
-  assert.equal((await write(join(folder, 'nothing'), 'text')).isRegular, false)
-  assert.deepEqual([readdirSync(folder), lstatSync(join(folder, 'nothing')).isSymbolicLink(), lstatSync('/dev/null').isCharacterDevice()], [['nothing'], true, true])
-})
+test(
+  'a device stays a device: it is written to, and nothing is made beside it',
+  { skip: process.platform === 'win32' },
+  async (t) => {
+    const folder = newFolder(t)
+    symlinkSync('/dev/null', join(folder, 'nothing'))
+    assert.equal((await write(join(folder, 'nothing'), 'text')).isRegular, false)
+    assert.deepEqual(
+      [
+        readdirSync(folder),
+        lstatSync(join(folder, 'nothing')).isSymbolicLink(),
+        lstatSync('/dev/null').isCharacterDevice(),
+      ],
+      [['nothing'], true, true],
+    )
+  },
+)
 
 test('a folder is no file to write, and a folder that is not there is not made; before anything is asked for', async (t) => {
   const folder = newFolder(t)
   await assert.rejects(fileSink(folder), { code: 'invalid_request', message: /is a folder; name the file to write/ })
-  await assert.rejects(fileSink(join(folder, 'none', 'file.txt')), { code: 'invalid_request', message: /there is no folder ".*none"/ })
+  await assert.rejects(fileSink(join(folder, 'none', 'file.txt')), {
+    code: 'invalid_request',
+    message: /there is no folder ".*none"/,
+  })
   assert.deepEqual(readdirSync(folder), [])
 })

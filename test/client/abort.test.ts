@@ -4,7 +4,13 @@ import { type ClientOptions, createClient, type Fetch, type Project } from '../.
 import { collect, QUICK } from './support.ts'
 
 function projectOver(fetchOne: Fetch, options: Partial<ClientOptions> = {}): Project {
-  return createClient({ url: 'http://in.process', token: undefined, retry: QUICK, fetch: fetchOne, ...options }).project('demo')
+  return createClient({
+    url: 'http://in.process',
+    token: undefined,
+    retry: QUICK,
+    fetch: fetchOne,
+    ...options,
+  }).project('demo')
 }
 
 /** Never settles, whatever is aborted. */
@@ -12,18 +18,25 @@ const never = <T>(): Promise<T> => new Promise(() => undefined)
 
 /** A body that never brings anything and does not know of signals. */
 function silentBody(onCancel: () => void): Response {
-  return new Response(new ReadableStream({ pull: () => never(), cancel: onCancel }, { highWaterMark: 0 }), { headers: { 'Content-Type': 'text/plain' } })
+  return new Response(new ReadableStream({ pull: () => never(), cancel: onCancel }, { highWaterMark: 0 }), {
+    headers: { 'Content-Type': 'text/plain' },
+  })
 }
 
 test('a fetch that does not heed signals is left behind, and its body told, when nothing comes and when the caller aborts', async () => {
   let cancelled = 0
   const bodies = async (): Promise<Response> => silentBody(() => (cancelled += 1))
   for (const fetchOne of [() => never<Response>(), bodies]) {
-    await assert.rejects(collect(projectOver(fetchOne, { stallTimeoutMs: 20, retry: false }).graph('a')), { code: 'timed_out' })
+    await assert.rejects(collect(projectOver(fetchOne, { stallTimeoutMs: 20, retry: false }).graph('a')), {
+      code: 'timed_out',
+    })
     const reason = new Error('enough')
     const controller = new AbortController()
     setTimeout(() => controller.abort(reason), 10)
-    await assert.rejects(collect(projectOver(fetchOne).graph('a', { signal: controller.signal })), (error) => error === reason)
+    await assert.rejects(
+      collect(projectOver(fetchOne).graph('a', { signal: controller.signal })),
+      (error) => error === reason,
+    )
   }
   assert.equal(cancelled, 2)
 })
@@ -40,10 +53,15 @@ test('an answer that comes when nobody waits for it any more is closed', async (
 test('who leaves the loop closes a body that does not heed signals', async () => {
   const closed = deferred()
   let sent = 0
-  const endless = async (): Promise<Response> => new Response(new ReadableStream({
-    pull: (controller) => controller.enqueue(new TextEncoder().encode(`${sent++}\t{"text":"${'x'.repeat(300_000)}"}\n`)),
-    cancel: () => closed.resolve(),
-  }), { headers: { 'Content-Type': 'text/plain' } })
+  const endless = async (): Promise<Response> =>
+    new Response(
+      new ReadableStream({
+        pull: (controller) =>
+          controller.enqueue(new TextEncoder().encode(`${sent++}\t{"text":"${'x'.repeat(300_000)}"}\n`)),
+        cancel: () => closed.resolve(),
+      }),
+      { headers: { 'Content-Type': 'text/plain' } },
+    )
   for await (const _ of projectOver(endless).graphTexts('a')) break
   await closed.promise
 })
@@ -65,7 +83,8 @@ test('an abort ends a call while it waits for a token, for ids, and for another 
     'for ids of a list': (signal) => collect(project.list(ids(), { signal })),
     'for ids of a diff': (signal) => project.diff(ids(), { signal }),
   }
-  for (const [what, call] of Object.entries(calls)) await assert.rejects(aborting(call), (error) => error === reason, what)
+  for (const [what, call] of Object.entries(calls))
+    await assert.rejects(aborting(call), (error) => error === reason, what)
   const controller = new AbortController()
   const retry = { delayMs: 60_000, delayMsMax: 60_000, onRetry: () => controller.abort(reason) }
   const failing = projectOver(() => Promise.reject(new TypeError('no')), { retry })
@@ -93,7 +112,12 @@ test('what came of a list is handed on while its next ids are waited for', async
     yield 'last'
   }
   const echo: Fetch = async (_, init) => {
-    return new Response(idsIn(init).map((id) => `${id}\t{"id":"${id}"}\n`).join(''), { headers: { 'Content-Type': 'text/plain' } })
+    return new Response(
+      idsIn(init)
+        .map((id) => `${id}\t{"id":"${id}"}\n`)
+        .join(''),
+      { headers: { 'Content-Type': 'text/plain' } },
+    )
   }
   let count = 0
   for await (const batch of projectOver(echo).list(ids())) {
@@ -117,7 +141,10 @@ test('many requests at a time are no leak of listeners', async (t) => {
     return Response.json(Object.fromEntries(idsIn(init).map((id) => [id, false])))
   }
   const ids = Array.from({ length: 12_000 }, (_, n) => `id-${n}`)
-  assert.equal((await projectOver(together).diff(ids, { concurrency: 12, signal: controller.signal })).missing.length, 12_000)
+  assert.equal(
+    (await projectOver(together).diff(ids, { concurrency: 12, signal: controller.signal })).missing.length,
+    12_000,
+  )
   await new Promise((resolve) => setImmediate(resolve))
   assert.deepEqual(warnings, [])
 })
@@ -127,14 +154,24 @@ test('times beyond what a timer can be set to are long, not none; what is undefi
     await new Promise((resolve) => setTimeout(resolve, 20))
     return new Response('{"id":"a"}', { headers: { 'Content-Type': 'application/json' } })
   }
-  for (const stallTimeoutMs of [Infinity, 2 ** 31]) assert.deepEqual(await projectOver(object, { stallTimeoutMs, retry: false }).single('a'), { id: 'a' })
+  for (const stallTimeoutMs of [Infinity, 2 ** 31])
+    assert.deepEqual(await projectOver(object, { stallTimeoutMs, retry: false }).single('a'), { id: 'a' })
   let asked = 0
   const controller = new AbortController()
-  const patient = { ...QUICK, retryAfterMsMax: Infinity, onRetry: () => setTimeout(() => controller.abort(new Error('it waits')), 50) }
-  const busy = projectOver(async () => (asked++, new Response('', { status: 503, headers: { 'Retry-After': '99999999' } })), { retry: patient })
+  const patient = {
+    ...QUICK,
+    retryAfterMsMax: Infinity,
+    onRetry: () => setTimeout(() => controller.abort(new Error('it waits')), 50),
+  }
+  const busy = projectOver(
+    async () => (asked++, new Response('', { status: 503, headers: { 'Retry-After': '99999999' } })),
+    { retry: patient },
+  )
   await assert.rejects(busy.single('a', { signal: controller.signal }), { message: 'it waits' })
   assert.equal(asked, 1)
-  const failing = projectOver(async () => (asked++, new Response('', { status: 503 })), { retry: { ...QUICK, attemptsMax: undefined } })
+  const failing = projectOver(async () => (asked++, new Response('', { status: 503 })), {
+    retry: { ...QUICK, attemptsMax: undefined },
+  })
   await assert.rejects(failing.single('a'), { status: 503 })
   assert.equal(asked, 7)
 })

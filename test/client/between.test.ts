@@ -12,7 +12,13 @@ import { collect, QUICK } from './support.ts'
 const PAGE = '<!doctype html>\n<title>\tSign in</title>\n'
 
 function projectOver(fetchOne: Fetch, options: Partial<ClientOptions> = {}): Project {
-  return createClient({ url: 'http://in.process', token: undefined, retry: QUICK, fetch: fetchOne, ...options }).project('demo')
+  return createClient({
+    url: 'http://in.process',
+    token: undefined,
+    retry: QUICK,
+    fetch: fetchOne,
+    ...options,
+  }).project('demo')
 }
 
 async function addressOf(t: TestContext, listener: RequestListener): Promise<string> {
@@ -27,7 +33,10 @@ async function addressOf(t: TestContext, listener: RequestListener): Promise<str
 
 test('a page with the status of success is no answer: nothing counts as held, as missing, as sent or as an object', async (t) => {
   const cache = memoryCache()
-  const project = projectOver(async () => new Response(PAGE, { headers: { 'Content-Type': 'text/html; charset=utf-8' } }), { cache })
+  const project = projectOver(
+    async () => new Response(PAGE, { headers: { 'Content-Type': 'text/html; charset=utf-8' } }),
+    { cache },
+  )
   const calls: Readonly<Record<string, () => Promise<unknown>>> = {
     single: () => project.single('a'),
     singleText: () => project.singleText('a'),
@@ -37,7 +46,8 @@ test('a page with the status of success is no answer: nothing counts as held, as
     diff: () => project.diff(['a']),
     upload: () => project.upload([{ id: 'a' }], { diff: false }),
   }
-  for (const [name, call] of Object.entries(calls)) await assert.rejects(call(), { name: 'ClientError', code: 'invalid_answer', retryable: false }, name)
+  for (const [name, call] of Object.entries(calls))
+    await assert.rejects(call(), { name: 'ClientError', code: 'invalid_answer', retryable: false }, name)
   const service = openService()
   t.after(() => service.close())
   const later = projectOver((url, init) => service.fetch(new Request(url, init)), { cache })
@@ -47,7 +57,11 @@ test('a page with the status of success is no answer: nothing counts as held, as
 
 test('a question that is not answered for each id is no answer', async () => {
   for (const text of ['{}', '[]', '{"error":"sign in"}', '{"a":true}', '{"a":true,"b":"no"}', '{"a":true,"b":null}']) {
-    await assert.rejects(projectOver(async () => Response.json(JSON.parse(text))).diff(['a', 'b']), { code: 'invalid_answer' }, text)
+    await assert.rejects(
+      projectOver(async () => Response.json(JSON.parse(text))).diff(['a', 'b']),
+      { code: 'invalid_answer' },
+      text,
+    )
   }
   const fine = projectOver(async () => new Response('{"a":true,"__proto__":false,"b":true}'))
   assert.deepEqual((await fine.diff(['a', '__proto__', 'b'])).missing, ['__proto__'])
@@ -57,8 +71,20 @@ test('only the service says that an object is not held, and what it sends is tha
   const elsewhere = projectOver(async () => new Response(PAGE, { status: 404 }))
   await assert.rejects(elsewhere.single('a'), { code: 'http_error', status: 404 })
   const json = { 'Content-Type': 'application/json' }
-  for (const text of ['{"id":"b"}', '{}', 'null', '{"id":"a"', '{"id":"a","cut":{"n":1}', '[{"id":"a"}]', Uint8Array.from(Buffer.from('{"id":"a","text":"\xff"}', 'latin1'))]) {
-    await assert.rejects(projectOver(async () => new Response(text, { headers: json })).singleText('a'), { code: 'invalid_answer' }, String(text))
+  for (const text of [
+    '{"id":"b"}',
+    '{}',
+    'null',
+    '{"id":"a"',
+    '{"id":"a","cut":{"n":1}',
+    '[{"id":"a"}]',
+    Uint8Array.from(Buffer.from('{"id":"a","text":"\xff"}', 'latin1')),
+  ]) {
+    await assert.rejects(
+      projectOver(async () => new Response(text, { headers: json })).singleText('a'),
+      { code: 'invalid_answer' },
+      String(text),
+    )
   }
   for (const text of ['{"id":"a","n":1}', '{"n":{"id":"b"},"id":"a"}', ' {"n":1, "id" : "a", "m":2}']) {
     assert.equal((await projectOver(async () => new Response(text, { headers: json })).singleText('a'))?.json, text)
@@ -77,7 +103,9 @@ test('nothing is posted to where it is redirected, and no token goes to another 
       res.writeHead(status, { Location: `${elsewhere.replace('127.0.0.1', 'localhost')}/login` }).end()
     })
     const project = createClient({ url, token: 'secret', retry: false }).project('demo')
-    await assert.rejects(project.upload([{ id: 'a' }], { diff: false }), (error: Error) => /redirected to "http:.*\/login"; give the client the url/.test(error.message))
+    await assert.rejects(project.upload([{ id: 'a' }], { diff: false }), (error: Error) =>
+      /redirected to "http:.*\/login"; give the client the url/.test(error.message),
+    )
     await assert.rejects(project.diff(['a']), { code: 'http_error', status, retryable: false })
     assert.deepEqual(seen.splice(0), [])
     assert.deepEqual(await project.single('a'), { id: 'a' })
@@ -89,18 +117,33 @@ test('ids, tokens and addresses that cannot be sent are refused before anything 
   const asked: string[] = []
   const project = projectOver(async (url) => (asked.push(url), new Response('')))
   for (const call of [
-    () => project.single('\ud800'), () => project.graphInfo('a\udfff'), () => collect(project.graph('\ud800')), () => collect(project.graph('a', { have: ['\ud800'] })),
+    () => project.single('\ud800'),
+    () => project.graphInfo('a\udfff'),
+    () => collect(project.graph('\ud800')),
+    () => collect(project.graph('a', { have: ['\ud800'] })),
     async () => createClient({ url: 'http://in.process', token: undefined }).project('\ud800'),
   ]) {
     await assert.rejects(call(), { name: 'ClientError', code: 'invalid_id' })
   }
   for (const token of ['top\nsecret', 'top\u0000secret', 'top-secret”']) {
-    await assert.rejects(projectOver(async () => new Response(''), { token }).single('a'), (error: Error & { code?: string }) => error.code === 'unauthenticated' && !error.message.includes('secret'))
+    await assert.rejects(
+      projectOver(async () => new Response(''), { token }).single('a'),
+      (error: Error & { code?: string }) => error.code === 'unauthenticated' && !error.message.includes('secret'),
+    )
   }
-  assert.throws(() => createClient({ url: 'http://:password@a.example', token: undefined }), (error) => error instanceof TypeError && !error.message.includes('password'))
+  assert.throws(
+    () => createClient({ url: 'http://:password@a.example', token: undefined }),
+    (error) => error instanceof TypeError && !error.message.includes('password'),
+  )
   assert.deepEqual(asked, [])
   const noted: (string | null)[] = []
-  const fine = projectOver(async (_, init) => (noted.push(new Headers(init.headers).get('authorization')), new Response('{"id":"a"}', { headers: { 'Content-Type': 'application/json' } })), { token: ' token\r\n' })
+  const fine = projectOver(
+    async (_, init) => (
+      noted.push(new Headers(init.headers).get('authorization')),
+      new Response('{"id":"a"}', { headers: { 'Content-Type': 'application/json' } })
+    ),
+    { token: ' token\r\n' },
+  )
   await fine.single('a')
   assert.deepEqual(noted, ['Bearer token'], 'as it comes out of a file')
 })
@@ -108,6 +151,14 @@ test('ids, tokens and addresses that cannot be sent are refused before anything 
 test('what a proxy made of the headers about roots that were left out does not end a download', async () => {
   const headers = { 'Content-Type': 'text/plain', 'Stowage-Have': 'old;subtracted, %E0%A4;unknown' }
   let have: readonly (readonly [string, string])[] = []
-  await collect(projectOver(async () => new Response('a\t{"id":"a"}\n', { headers })).graph('a', { have: ['old'], onInfo: (info) => (have = [...info.have]) }))
-  assert.deepEqual(have, [['old', 'subtracted'], ['%E0%A4', 'unknown']])
+  await collect(
+    projectOver(async () => new Response('a\t{"id":"a"}\n', { headers })).graph('a', {
+      have: ['old'],
+      onInfo: (info) => (have = [...info.have]),
+    }),
+  )
+  assert.deepEqual(have, [
+    ['old', 'subtracted'],
+    ['%E0%A4', 'unknown'],
+  ])
 })

@@ -4,7 +4,14 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { Level } from 'level'
-import { type ClientOptions, type Fetch, type GraphProgress, memoryCache, type ObjectCache, type Project } from '../../src/client/index.ts'
+import {
+  type ClientOptions,
+  type Fetch,
+  type GraphProgress,
+  memoryCache,
+  type ObjectCache,
+  type Project,
+} from '../../src/client/index.ts'
 import { levelCache } from '../../src/client/level-cache.ts'
 import { buildModel } from '../support/model.ts'
 import { byId, collect, idsOf, serviceAndClient } from './support.ts'
@@ -14,11 +21,25 @@ const SECOND = buildModel({ objects: 900, revision: 1 })
 const changed = [...SECOND.byId.keys()].filter((id) => !FIRST.byId.has(id)).length
 
 /** A project with both models, asked by a client with a cache; and the paths of what it asked. */
-async function cachedProject(t: Parameters<typeof serviceAndClient>[0], cache: ObjectCache, models = [FIRST, SECOND]): Promise<{ url: string; project: Project; asked: string[]; withOptions: (options: Partial<ClientOptions>) => Project }> {
+async function cachedProject(
+  t: Parameters<typeof serviceAndClient>[0],
+  cache: ObjectCache,
+  models = [FIRST, SECOND],
+): Promise<{
+  url: string
+  project: Project
+  asked: string[]
+  withOptions: (options: Partial<ClientOptions>) => Project
+}> {
   const { url, project, withOptions } = await serviceAndClient(t)
   for (const model of models) await project.upload(model.objects)
   const asked: string[] = []
-  const noting: Fetch = (url, init) => (asked.push(new URL(url).pathname.split('/').slice(1, 3).join('/') + new URL(url).search.replace(/have=[^&]*/g, 'have')), fetch(url, init))
+  const noting: Fetch = (url, init) => (
+    asked.push(
+      new URL(url).pathname.split('/').slice(1, 3).join('/') + new URL(url).search.replace(/have=[^&]*/g, 'have'),
+    ),
+    fetch(url, init)
+  )
   return { url, project: withOptions({ cache, fetch: noting }), asked, withOptions }
 }
 
@@ -67,14 +88,20 @@ test('a difference that is asked for by hand uses the digest too', async (t) => 
   const { project } = await cachedProject(t, memoryCache())
   await collect(project.graphTexts(FIRST.rootId))
   let outcome: string | undefined
-  const texts = await collect(project.graphTexts(SECOND.rootId, { have: [FIRST.rootId], onInfo: ({ have }) => (outcome = have.get(FIRST.rootId)) }))
+  const texts = await collect(
+    project.graphTexts(SECOND.rootId, {
+      have: [FIRST.rootId],
+      onInfo: ({ have }) => (outcome = have.get(FIRST.rootId)),
+    }),
+  )
   assert.deepEqual([outcome, texts.length], ['subtracted', changed])
 })
 
 test('a cache that forgot something costs a request, never an object; one that is left alone is not asked', async (t) => {
   const cache = memoryCache({ charactersMax: 600_000 })
   const { project, asked } = await cachedProject(t, cache)
-  for (let round = 0; round < 3; round++) assert.deepEqual(byId(await collect(project.graphTexts(FIRST.rootId))), FIRST.byId)
+  for (let round = 0; round < 3; round++)
+    assert.deepEqual(byId(await collect(project.graphTexts(FIRST.rootId))), FIRST.byId)
   asked.length = 0
   await collect(project.graphTexts(FIRST.rootId, { cache: false }))
   assert.deepEqual(asked, ['objects/demo?archive=gzip'])
@@ -85,7 +112,8 @@ test('a graph with holes is never taken for whole: what comes later is found', a
   const { project } = await cachedProject(t, memoryCache(), [])
   const reference = (referencedId: string): object => ({ speckle_type: 'reference', referencedId })
   await project.upload([{ id: 'a' }, { id: 'root', at: [reference('a'), reference('late')] }])
-  for (let round = 0; round < 2; round++) assert.deepEqual(idsOf(await collect(project.graph('root'))).sort(), ['a', 'root'])
+  for (let round = 0; round < 2; round++)
+    assert.deepEqual(idsOf(await collect(project.graph('root'))).sort(), ['a', 'root'])
   await assert.rejects(collect(project.graph('root', { strict: true })), { code: 'objects_missing' })
   await project.upload([{ id: 'late', below: reference('a') }])
   assert.deepEqual(idsOf(await collect(project.graph('root', { strict: true }))).sort(), ['a', 'late', 'root'])
@@ -98,16 +126,36 @@ test('what is not held is an error also where the cache knows the root, and what
   const reference = (referencedId: string): object => ({ speckle_type: 'reference', referencedId })
   const [first, ...others] = ['a', 'b', 'c', 'd', 'gone']
   await project.upload([...others.slice(0, -1), first].map((id) => ({ id })))
-  await project.upload([{ id: 'root', at: [first, ...others].map(reference), __closure: Object.fromEntries([first, ...others].map((id) => [id, 1])) }])
+  await project.upload([
+    {
+      id: 'root',
+      at: [first, ...others].map(reference),
+      __closure: Object.fromEntries([first, ...others].map((id) => [id, 1])),
+    },
+  ])
   const told: [number | undefined, number][] = []
-  for (let round = 0; round < 2; round++) assert.equal((await collect(project.graph('root', { onInfo: ({ objects, missing }) => told.push([objects, missing]) }))).length, 5)
-  assert.deepEqual(told, [[5, 1], [5, 1]])
+  for (let round = 0; round < 2; round++)
+    assert.equal(
+      (await collect(project.graph('root', { onInfo: ({ objects, missing }) => told.push([objects, missing]) })))
+        .length,
+      5,
+    )
+  assert.deepEqual(told, [
+    [5, 1],
+    [5, 1],
+  ])
   const forgetful: ObjectCache = {
-    getMany: async (_, ids) => ids.map(() => undefined), hasMany: async (_, ids) => ids.map(() => false), putMany: async () => undefined,
-    roots: async () => [{ id: 'root' }], putRoot: async () => undefined,
+    getMany: async (_, ids) => ids.map(() => undefined),
+    hasMany: async (_, ids) => ids.map(() => false),
+    putMany: async () => undefined,
+    roots: async () => [{ id: 'root' }],
+    putRoot: async () => undefined,
   }
   const empty = await serviceAndClient(t)
-  await assert.rejects(collect(empty.withOptions({ cache: forgetful }).graph('root')), { code: 'not_found', status: 404 })
+  await assert.rejects(collect(empty.withOptions({ cache: forgetful }).graph('root')), {
+    code: 'not_found',
+    status: 404,
+  })
   await assert.rejects(collect(withOptions({ cache: forgetful }).graph('..')), { code: 'invalid_id' })
 })
 
@@ -117,7 +165,11 @@ test('what a cache has instead of an object counts as forgotten; with hashes, al
   await collect(project.graphTexts(FIRST.rootId))
   const scope = `${url}\0demo`
   const ids = [...FIRST.byId.keys()]
-  const poison = async (json: (id: string) => string, some = [ids[3], ids[4], FIRST.rootId]): Promise<void> => cache.putMany(scope, some.map((id) => ({ id, json: json(id) })))
+  const poison = async (json: (id: string) => string, some = [ids[3], ids[4], FIRST.rootId]): Promise<void> =>
+    cache.putMany(
+      scope,
+      some.map((id) => ({ id, json: json(id) })),
+    )
   for (const json of ['garbage', 'null', '{"id":"another"}', '[]', '', '{"id":']) {
     await poison(() => json)
     assert.deepEqual(byId(await collect(project.graphTexts(FIRST.rootId))), FIRST.byId, json)
@@ -134,18 +186,29 @@ test('a cache on the disk: what has changed there is not given out, and who cann
   const folder = await mkdtemp(join(tmpdir(), 'stowage-cache-'))
   t.after(() => rm(folder, { recursive: true }))
   const cache = levelCache({ path: folder })
-  await cache.putMany('s', [{ id: 'a', json: '{"id":"a"}' }, { id: 'b', json: '{"id":"b"}' }])
+  await cache.putMany('s', [
+    { id: 'a', json: '{"id":"a"}' },
+    { id: 'b', json: '{"id":"b"}' },
+  ])
   await Promise.all(['x', 'y', 'z'].map((id) => cache.putRoot('s', { id })))
-  assert.deepEqual(await cache.roots('s'), [{ id: 'z' }, { id: 'y' }, { id: 'x' }], 'none is lost that comes at the same time')
+  assert.deepEqual(
+    await cache.roots('s'),
+    [{ id: 'z' }, { id: 'y' }, { id: 'x' }],
+    'none is lost that comes at the same time',
+  )
   const second = levelCache({ path: folder })
-  await assert.rejects(second.getMany('s', ['a']), { name: 'ClientError', code: 'storage_unavailable', message: /another process/ })
+  await assert.rejects(second.getMany('s', ['a']), {
+    name: 'ClientError',
+    code: 'storage_unavailable',
+    message: /another process/,
+  })
   await second.close()
   await cache.close()
   await assert.rejects(cache.getMany('s', ['a']), { code: 'storage_unavailable', message: /it is closed/ })
 
   const database = new Level(folder)
-  await database.put('o\0s\0a', (await database.get('o\0s\0a') ?? '').replace('"a"', '"e"'))
-  await database.put('o\0s\0c', await database.get('o\0s\0b') ?? '')
+  await database.put('o\0s\0a', ((await database.get('o\0s\0a')) ?? '').replace('"a"', '"e"'))
+  await database.put('o\0s\0c', (await database.get('o\0s\0b')) ?? '')
   await database.put('r\0s', 'nonsense')
   await database.close()
   const closing = levelCache({ path: folder })
@@ -154,7 +217,8 @@ test('a cache on the disk: what has changed there is not given out, and who cann
     return closing.getMany('s', ['b'])
   })
   const [, ...outcomes] = await Promise.allSettled([closing.close(), ...reads])
-  for (const outcome of outcomes) assert.ok(outcome.status === 'fulfilled' || /it is closed/.test(String(outcome.reason)), JSON.stringify(outcome))
+  for (const outcome of outcomes)
+    assert.ok(outcome.status === 'fulfilled' || /it is closed/.test(String(outcome.reason)), JSON.stringify(outcome))
 
   const again = levelCache({ path: folder })
   assert.deepEqual(await again.getMany('s', ['a', 'b', 'c']), [undefined, '{"id":"b"}', undefined])

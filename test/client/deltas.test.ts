@@ -1,7 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { type BasedText, type Fetch, memoryCache, type ObjectCache, type ObjectText, type Project } from '../../src/client/index.ts'
+import {
+  type BasedText,
+  type Fetch,
+  memoryCache,
+  type ObjectCache,
+  type ObjectText,
+  type Project,
+} from '../../src/client/index.ts'
 import { DELTA_MEDIA_TYPE } from '../../src/delta/delta.ts'
 import { buildModel, type Model } from '../support/model.ts'
 import { breakingProxy, byId, collect, serviceAndClient } from './support.ts'
@@ -40,7 +47,10 @@ function counting(): { readonly fetch: Fetch; down: number; deltaRequests: numbe
 }
 
 /** What it costs a client with the older version in its cache to get the newer one. */
-async function difference(project: (fetch: Fetch) => Project, newer: Model): Promise<{ readonly texts: Map<string, string>; readonly bytes: number }> {
+async function difference(
+  project: (fetch: Fetch) => Project,
+  newer: Model,
+): Promise<{ readonly texts: Map<string, string>; readonly bytes: number }> {
   const counts = counting()
   const texts = byId(await collect(project(counts.fetch).graphTexts(newer.rootId)))
   return { texts, bytes: counts.down }
@@ -72,8 +82,13 @@ test('where a base is not there any more, or is another, the object is asked for
   await project.upload(newer.objects)
   const expected = differenceOf(older, newer)
   for (const spoilt of [undefined, '{}', `${older.byId.get(older.rootId)} `]) {
-    const bases = { getMany: async (ids: readonly string[]) => ids.map((id) => (id === older.rootId ? spoilt : older.byId.get(id))) }
-    assert.deepEqual(byId(await collect(withOptions({}).graphTexts(newer.rootId, { have: [older.rootId], bases }))), expected)
+    const bases = {
+      getMany: async (ids: readonly string[]) => ids.map((id) => (id === older.rootId ? spoilt : older.byId.get(id))),
+    }
+    assert.deepEqual(
+      byId(await collect(withOptions({}).graphTexts(newer.rootId, { have: [older.rootId], bases }))),
+      expected,
+    )
   }
 })
 
@@ -121,8 +136,13 @@ test('who refuses deltas gets everything whole, and is not tried again and again
   await project.upload(older.objects)
   const counts = counting()
   const refusing: Fetch = (url, init) =>
-    new Headers(init.headers).get('content-type') === DELTA_MEDIA_TYPE ? counts.fetch(`${url}/nowhere`, init) : counts.fetch(url, init)
-  const result = await withOptions({ fetch: refusing }).upload(based(older, newer), { batchBytes: 1_000, concurrency: 1 })
+    new Headers(init.headers).get('content-type') === DELTA_MEDIA_TYPE
+      ? counts.fetch(`${url}/nowhere`, init)
+      : counts.fetch(url, init)
+  const result = await withOptions({ fetch: refusing }).upload(based(older, newer), {
+    batchBytes: 1_000,
+    concurrency: 1,
+  })
   assert.equal(result.deltas, 0)
   assert.equal(counts.deltaRequests, 1)
   assert.deepEqual(byId(await collect(project.graphTexts(newer.rootId))), newer.byId)
@@ -138,8 +158,19 @@ test('a base that the server does not hold, or holds otherwise, is no harm; form
   const other = json.replace('"new"', '"other"')
   assert.equal((await project.upload([{ id: 'other', json: other, base }])).deltas, 0)
   assert.equal((await project.singleText('other'))?.json, other)
-  assert.equal((await project.upload([{ id: 'third', json: json.replace('"new"', '"third"'), base: { id: 'new', json } }], { body: 'multipart' })).deltas, 0)
-  assert.equal((await project.upload([{ id: 'fourth', json: json.replace('"new"', '"fourth"'), base: { id: 'new', json } }])).deltas, 1)
+  assert.equal(
+    (
+      await project.upload([{ id: 'third', json: json.replace('"new"', '"third"'), base: { id: 'new', json } }], {
+        body: 'multipart',
+      })
+    ).deltas,
+    0,
+  )
+  assert.equal(
+    (await project.upload([{ id: 'fourth', json: json.replace('"new"', '"fourth"'), base: { id: 'new', json } }]))
+      .deltas,
+    1,
+  )
 })
 
 test('a value that was received, changed and sent again goes as what makes it of what it was', async (t) => {
@@ -153,5 +184,8 @@ test('a value that was received, changed and sent again goes as what makes it of
   assert.deepEqual([second.sent, second.deltas], [2, 2])
   assert.ok(second.wireBytes < first.wireBytes * 0.1, `${second.wireBytes} of ${first.wireBytes} bytes`)
   const again = await withOptions({}).receive<{ '@doors': { name: string }[] }>(second.root)
-  assert.deepEqual(again['@doors'].map(({ name }) => name), doors.with(250, { ...doors[250], name: 'another one' }).map(({ name }) => name))
+  assert.deepEqual(
+    again['@doors'].map(({ name }) => name),
+    doors.with(250, { ...doors[250], name: 'another one' }).map(({ name }) => name),
+  )
 })

@@ -10,24 +10,43 @@ const REFERENCE = { speckle_type: 'reference' }
 
 test('single, list and diff: what is held, and what is not', async (t) => {
   const { project } = await serviceAndClient(t)
-  await project.upload([{ id: 'a', n: 1 }, { id: '__proto__', n: 2 }, { id: '..', n: 3 }, { id: 'ü/%2F?#', n: 4 }])
+  await project.upload([
+    { id: 'a', n: 1 },
+    { id: '__proto__', n: 2 },
+    { id: '..', n: 3 },
+    { id: 'ü/%2F?#', n: 4 },
+  ])
   assert.deepEqual(await project.single<{ id: string; n: number }>('a'), { id: 'a', n: 1 })
   assert.deepEqual(await project.single('ü/%2F?#'), { id: 'ü/%2F?#', n: 4 })
   assert.equal(await project.single('b'), undefined)
   await assert.rejects(project.single('..'), { code: 'invalid_id' })
   const missing: string[] = []
-  const listed = await collect(project.list(['b', 'a', '..', 'a', '__proto__'], { onMissing: (ids) => missing.push(...ids) }))
+  const listed = await collect(
+    project.list(['b', 'a', '..', 'a', '__proto__'], { onMissing: (ids) => missing.push(...ids) }),
+  )
   assert.deepEqual(idsOf(listed).sort(), ['..', '__proto__', 'a'])
   assert.deepEqual(missing, ['b'])
-  await assert.rejects(collect(project.list(['a', 'b'], { strict: true })), (error) => error instanceof ClientError && error.code === 'objects_missing' && error.ids[0] === 'b')
+  await assert.rejects(
+    collect(project.list(['a', 'b'], { strict: true })),
+    (error) => error instanceof ClientError && error.code === 'objects_missing' && error.ids[0] === 'b',
+  )
   const { held, missing: lacking } = await project.diff(['a', 'b', '__proto__', 'b', 'c'])
-  assert.deepEqual([[...held], lacking], [['a', '__proto__'], ['b', 'c']])
+  assert.deepEqual(
+    [[...held], lacking],
+    [
+      ['a', '__proto__'],
+      ['b', 'c'],
+    ],
+  )
 })
 
 test('lists of any length come in requests of a thousand, a few at a time', async (t) => {
   const { project, withOptions } = await serviceAndClient(t)
   const all = Array.from({ length: 4_500 }, (_, n) => `object-${n}`)
-  await project.upload(all.map((id) => ({ id })), { diff: false })
+  await project.upload(
+    all.map((id) => ({ id })),
+    { diff: false },
+  )
   const asked: number[] = []
   let open = 0
   let openMax = 0
@@ -52,13 +71,25 @@ test('lists of any length come in requests of a thousand, a few at a time', asyn
 
 test('a graph comes with what the server says about it; what lacks is counted, or an error', async (t) => {
   const { project } = await serviceAndClient(t)
-  await project.upload([{ id: 'leaf' }, { id: 'root', at: [{ ...REFERENCE, referencedId: 'leaf' }, { ...REFERENCE, referencedId: 'gone' }] }])
+  await project.upload([
+    { id: 'leaf' },
+    {
+      id: 'root',
+      at: [
+        { ...REFERENCE, referencedId: 'leaf' },
+        { ...REFERENCE, referencedId: 'gone' },
+      ],
+    },
+  ])
   let info: GraphInfo | undefined
   const objects = await collect(project.graph('root', { onInfo: (told) => (info = told) }))
   assert.deepEqual(idsOf(objects), ['root', 'leaf'])
   assert.equal(info?.missing, 1)
   assert.match(info?.closure ?? '', /^[0-9a-f]{32,}$/)
-  await assert.rejects(collect(project.graph('root', { strict: true })), (error) => error instanceof ClientError && error.status === 409 && error.ids[0] === 'gone')
+  await assert.rejects(
+    collect(project.graph('root', { strict: true })),
+    (error) => error instanceof ClientError && error.status === 409 && error.ids[0] === 'gone',
+  )
   await assert.rejects(collect(project.graph('gone')), { code: 'not_found', status: 404, retryable: false })
 })
 
@@ -68,8 +99,19 @@ test('a difference: what lies below another root is left out', async (t) => {
   await project.upload([...first.objects, ...second.objects])
   let info: GraphInfo | undefined
   await collect(project.graphTexts(first.rootId, { onInfo: (told) => (info = told) }))
-  const difference = await collect(project.graphTexts(second.rootId, { have: [`${first.rootId}@${info?.closure}`, 'unknown'], onInfo: (told) => (info = told) }))
-  assert.deepEqual([...(info?.have ?? [])], [[first.rootId, 'subtracted'], ['unknown', 'unknown']])
+  const difference = await collect(
+    project.graphTexts(second.rootId, {
+      have: [`${first.rootId}@${info?.closure}`, 'unknown'],
+      onInfo: (told) => (info = told),
+    }),
+  )
+  assert.deepEqual(
+    [...(info?.have ?? [])],
+    [
+      [first.rootId, 'subtracted'],
+      ['unknown', 'unknown'],
+    ],
+  )
   assert.deepEqual(new Set(idsOf(difference)), new Set([...second.byId.keys()].filter((id) => !first.byId.has(id))))
 })
 
@@ -84,14 +126,21 @@ test('hashes are taken where that is wished: one changed byte is noticed', async
 })
 
 test('a hash over a text that names another id further on is none', async () => {
-  const line = async (rest: string): Promise<string> => `${await contentId(`{${rest}`)}\t{"id":"${await contentId(`{${rest}`)}",${rest}\n`
+  const line = async (rest: string): Promise<string> =>
+    `${await contentId(`{${rest}`)}\t{"id":"${await contentId(`{${rest}`)}",${rest}\n`
   const comes = async (rest: string): Promise<number> => {
     const body = await line(rest)
-    const project = createClient({ url: 'http://in.process', token: undefined, fetch: async () => new Response(body, { headers: { 'Content-Type': 'text/plain' } }) }).project('demo')
+    const project = createClient({
+      url: 'http://in.process',
+      token: undefined,
+      fetch: async () => new Response(body, { headers: { 'Content-Type': 'text/plain' } }),
+    }).project('demo')
     return (await collect(project.graph('a', { verifyIds: true }))).length
   }
-  for (const rest of ['"n":1}', '"at":{"id":"inside"}}', '"text":"\\"id\\":1"}']) assert.equal(await comes(rest), 1, rest)
-  for (const rest of ['"n":1,"id":"another"}', '"n":1,"\\u0069d" : "another"}']) await assert.rejects(comes(rest), { code: 'integrity_failed' }, rest)
+  for (const rest of ['"n":1}', '"at":{"id":"inside"}}', '"text":"\\"id\\":1"}'])
+    assert.equal(await comes(rest), 1, rest)
+  for (const rest of ['"n":1,"id":"another"}', '"n":1,"\\u0069d" : "another"}'])
+    await assert.rejects(comes(rest), { code: 'integrity_failed' }, rest)
 })
 
 test('a consumer that stops, and one that aborts, free the connection', async (t) => {
@@ -109,9 +158,12 @@ test('a consumer that stops, and one that aborts, free the connection', async (t
   assert.ok(signals.length >= 2 && signals.every(({ aborted }) => aborted))
   const controller = new AbortController()
   const reason = new Error('enough')
-  await assert.rejects(async () => {
-    for await (const _ of watched.graph(model.rootId, { signal: controller.signal })) controller.abort(reason)
-  }, (error) => error === reason)
+  await assert.rejects(
+    async () => {
+      for await (const _ of watched.graph(model.rootId, { signal: controller.signal })) controller.abort(reason)
+    },
+    (error) => error === reason,
+  )
   await assert.rejects(collect(watched.list(['a'], { signal: controller.signal })), (error) => error === reason)
 })
 
@@ -119,10 +171,15 @@ test('a consumer that waits holds up the answer', async (t) => {
   const { project } = await serviceAndClient(t)
   const text = Array.from({ length: 4_000 }, () => Math.random().toString(36)).join(' ')
   const ids = Array.from({ length: 100 }, (_, n) => `part-${n}`)
-  await project.upload([...ids.map((id) => ({ id, text: text.slice(Number(id.slice(5))) })), { id: 'root', at: ids.map((id) => ({ ...REFERENCE, referencedId: id })) }])
+  await project.upload([
+    ...ids.map((id) => ({ id, text: text.slice(Number(id.slice(5))) })),
+    { id: 'root', at: ids.map((id) => ({ ...REFERENCE, referencedId: id })) },
+  ])
   let received = 0
   let total = 0
-  for await (const _ of project.graph('root', { onProgress: ({ receivedBytes, totalBytes = 0 }) => ([received, total] = [receivedBytes, totalBytes]) })) {
+  for await (const _ of project.graph('root', {
+    onProgress: ({ receivedBytes, totalBytes = 0 }) => ([received, total] = [receivedBytes, totalBytes]),
+  })) {
     await new Promise((resolve) => setTimeout(resolve, 100))
     break
   }
@@ -149,7 +206,12 @@ test('answers that are not what they should be are errors, never objects', async
     ['another object', 'a\t{"id":"b"}\n', text, 'invalid_answer'],
   ]
   for (const [name, body, headers, code] of cases) {
-    const project = createClient({ url: 'http://in.process', token: 'x', retry: { ...QUICK, attemptsMax: 2 }, fetch: async () => new Response(body, { headers }) }).project('demo')
+    const project = createClient({
+      url: 'http://in.process',
+      token: 'x',
+      retry: { ...QUICK, attemptsMax: 2 },
+      fetch: async () => new Response(body, { headers }),
+    }).project('demo')
     await assert.rejects(collect(project.graph('a')), { name: 'ClientError', code }, name)
   }
 })
@@ -166,13 +228,23 @@ test('a server without files of its own is read as text', async () => {
 
 test('the token goes along, fresh each time where it is asked for; addresses and options that cannot be are refused', async (t) => {
   const seen: (string | null)[] = []
-  const noting: Fetch = async (_, init) => (seen.push(new Headers(init.headers).get('authorization')), new Response('{"message":"no","statusCode":401,"code":"unauthenticated"}', { status: 401 }))
+  const noting: Fetch = async (_, init) => (
+    seen.push(new Headers(init.headers).get('authorization')),
+    new Response('{"message":"no","statusCode":401,"code":"unauthenticated"}', { status: 401 })
+  )
   const tokens = ['one', 'two']
-  const project = createClient({ url: 'http://in.process', token: async () => tokens.shift() ?? '', fetch: noting }).project('demo')
-  for (let n = 0; n < 2; n++) await assert.rejects(project.single('a'), { code: 'unauthenticated', status: 401, retryable: false })
+  const project = createClient({
+    url: 'http://in.process',
+    token: async () => tokens.shift() ?? '',
+    fetch: noting,
+  }).project('demo')
+  for (let n = 0; n < 2; n++)
+    await assert.rejects(project.single('a'), { code: 'unauthenticated', status: 401, retryable: false })
   assert.deepEqual(seen, ['Bearer one', 'Bearer two'])
-  for (const url of ['nowhere', 'ftp://a.example', 'http://a.example?x', 'http://u:p@a.example']) assert.throws(() => createClient({ url, token: undefined }), TypeError)
-  for (const retry of [{ attemptsMax: 0 }, { delayMs: -1 }]) assert.throws(() => createClient({ url: 'http://a.example', token: undefined, retry }), RangeError)
+  for (const url of ['nowhere', 'ftp://a.example', 'http://a.example?x', 'http://u:p@a.example'])
+    assert.throws(() => createClient({ url, token: undefined }), TypeError)
+  for (const retry of [{ attemptsMax: 0 }, { delayMs: -1 }])
+    assert.throws(() => createClient({ url: 'http://a.example', token: undefined, retry }), RangeError)
   assert.equal(createClient({ url: 'http://a.example/models/', token: undefined }).url, 'http://a.example/models')
   const { url } = await serviceAndClient(t, { prefix: '/models' })
   await assert.rejects(createClient({ url, token: undefined }).project('demo').single('a'), { code: 'route_not_found' })

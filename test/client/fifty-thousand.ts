@@ -26,5 +26,8 @@ process.stdout.write(JSON.stringify({ sent, jsonBytes, received, buffersMb: Math
 
 function* objects(): Generator<object> {
   for (let n = 0; n < COUNT; n++) yield { id: `object-${n}`, text: TEXT.slice(n % 5_000, (n % 5_000) + 1_200) }
-  yield { id: 'root', at: Array.from({ length: COUNT }, (_, n) => ({ speckle_type: 'reference', referencedId: `object-${n}` })) }
+  yield {
+    id: 'root',
+    at: Array.from({ length: COUNT }, (_, n) => ({ speckle_type: 'reference', referencedId: `object-${n}` })),
+  }
 }

@@ -18,7 +18,12 @@ function memoryJournal(): MemoryJournal {
   let held = Buffer.alloc(0)
   return {
     bytes: () => held.length,
-    kept: () => Promise.resolve(tag === undefined ? undefined : { etag: tag, bytes: held.length, read: (count) => piecesOf(held.subarray(0, count)) }),
+    kept: () =>
+      Promise.resolve(
+        tag === undefined
+          ? undefined
+          : { etag: tag, bytes: held.length, read: (count) => piecesOf(held.subarray(0, count)) },
+      ),
     begin: (etag) => {
       tag = etag
       held = Buffer.alloc(0)
@@ -55,7 +60,11 @@ test('a download goes on where another one was left, also when that was at its v
     const kept = journal.bytes()
     const texts = await collect(project.graphTexts(MODEL.rootId, { journal, onProgress }))
     assert.equal(texts.length, 999, again)
-    assert.deepEqual([progress?.keptBytes, progress?.receivedBytes], [kept - 1, (progress?.totalBytes ?? 0) - kept + 1], again)
+    assert.deepEqual(
+      [progress?.keptBytes, progress?.receivedBytes],
+      [kept - 1, (progress?.totalBytes ?? 0) - kept + 1],
+      again,
+    )
   }
   await project.upload([last])
   await planned({ url }, MODEL.rootId)
@@ -76,7 +85,10 @@ test('a journal that has more than there is starts anew; one that is damaged is 
   // As after a loss of power: well-formed DEFLATE, and text that is none.
   const damaged = gzipSync(randomBytes(whole).toString('hex').replace(/.{64}/g, '$&\n'))
   await journal.write(0, damaged.subarray(0, whole - 10))
-  await assert.rejects(collect(project.graphTexts(MODEL.rootId, { journal })), { code: 'integrity_failed', message: /what was kept .* is damaged/ })
+  await assert.rejects(collect(project.graphTexts(MODEL.rootId, { journal })), {
+    code: 'integrity_failed',
+    message: /what was kept .* is damaged/,
+  })
 })
 
 test('what a graph is can be asked without the graph', async (t) => {
@@ -90,7 +102,9 @@ test('what a graph is can be asked without the graph', async (t) => {
 test('a ledger of ids agrees with a set, through additions and removals', () => {
   const ledger = new IdLedger()
   const set = new Set<string>()
-  const ids = Array.from({ length: 400 }, (_, at) => (at % 7 === 0 ? `id ${at}` : createHash('md5').update(String(at)).digest('hex')))
+  const ids = Array.from({ length: 400 }, (_, at) =>
+    at % 7 === 0 ? `id ${at}` : createHash('md5').update(String(at)).digest('hex'),
+  )
   ids.push('0'.repeat(32))
   for (let step = 0; step < 4_000; step++) {
     const id = ids[(step * 7_919 + (step >> 3)) % ids.length]

@@ -12,7 +12,12 @@ test('over a line that breaks again and again a graph comes whole: each byte is 
   await planned({ url }, MODEL.rootId)
   const proxy = await breakingProxy(t, port, 20_000)
   let last: GraphProgress | undefined
-  const texts = await collect(withOptions({ url: proxy.url, retry: { ...QUICK, attemptsMax: 3 } }).graphTexts(MODEL.rootId, { onProgress: (progress) => (last = progress), verifyIds: true }))
+  const texts = await collect(
+    withOptions({ url: proxy.url, retry: { ...QUICK, attemptsMax: 3 } }).graphTexts(MODEL.rootId, {
+      onProgress: (progress) => (last = progress),
+      verifyIds: true,
+    }),
+  )
   assert.deepEqual(byId(texts), MODEL.byId)
   const { resumes = 0, restarts, receivedBytes = 0, totalBytes = 0, objects } = last ?? {}
   assert.ok(resumes >= 10, `${resumes} resumes`)
@@ -31,7 +36,9 @@ test('when the answer has changed by the time the line is back, it starts anew, 
     await planned({ url }, MODEL.rootId)
   })
   let progress: GraphProgress | undefined
-  const texts = await collect(withOptions({ url: proxy.url }).graphTexts(MODEL.rootId, { onProgress: (told) => (progress = told) }))
+  const texts = await collect(
+    withOptions({ url: proxy.url }).graphTexts(MODEL.rootId, { onProgress: (told) => (progress = told) }),
+  )
   assert.deepEqual(byId(texts), MODEL.byId)
   assert.equal(progress?.restarts, 1)
   assert.ok((progress?.resumes ?? 0) > 0)
@@ -47,7 +54,9 @@ test('an answer that cannot be continued starts anew, and nothing comes twice', 
     return new Response(response.body?.pipeThrough(cutAfter(asked * 600_000)), { headers: response.headers })
   }
   let progress: GraphProgress | undefined
-  const texts = await collect(withOptions({ fetch: breaking }).graphTexts(MODEL.rootId, { onProgress: (told) => (progress = told) }))
+  const texts = await collect(
+    withOptions({ fetch: breaking }).graphTexts(MODEL.rootId, { onProgress: (told) => (progress = told) }),
+  )
   assert.deepEqual(byId(texts), MODEL.byId)
   assert.ok(asked > 2 && progress?.restarts === asked - 1)
 })
@@ -70,7 +79,10 @@ test('a line on which nothing is gained is given up', async (t) => {
   const { project, port, withOptions } = await serviceAndClient(t)
   await project.upload(MODEL.objects)
   const proxy = await breakingProxy(t, port, 100)
-  await assert.rejects(collect(withOptions({ url: proxy.url, retry: { ...QUICK, attemptsMax: 4 } }).graph(MODEL.rootId)), { code: 'network_failed', retryable: true })
+  await assert.rejects(
+    collect(withOptions({ url: proxy.url, retry: { ...QUICK, attemptsMax: 4 } }).graph(MODEL.rootId)),
+    { code: 'network_failed', retryable: true },
+  )
   assert.equal(proxy.connections(), 4)
 })
 

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { contentId, deserialize, type ObjectText, Origins, serialize, type SerializeOptions } from '../../src/client/index.ts'
+import {
+  contentId,
+  deserialize,
+  type ObjectText,
+  Origins,
+  serialize,
+  type SerializeOptions,
+} from '../../src/client/index.ts'
 import { buildModel } from '../support/model.ts'
 import { byId, collect, serviceAndClient } from './support.ts'
 
@@ -17,14 +24,28 @@ async function roundTrip<T extends object>(value: T): Promise<T> {
 }
 
 const VALUE = {
-  speckle_type: 'Base', name: 'ü\u2028', empty: {}, none: null, list: [1, [2, { deep: true }], []],
+  speckle_type: 'Base',
+  name: 'ü\u2028',
+  empty: {},
+  none: null,
+  list: [1, [2, { deep: true }], []],
   '@wall': { name: 'wall', inline: { '@window': { name: 'window', '@(2)vertices': [1, 2, 3, 4, 5] } } },
-  '@elements': [{ n: 1 }, 7, null, [{ n: 2 }]], '@(3)points': [{ x: 1, '@tag': { t: 'tag' } }, { x: 2 }, { x: 3 }, { x: 4 }], '@(2)none': [], '@text': 'plain',
+  '@elements': [{ n: 1 }, 7, null, [{ n: 2 }]],
+  '@(3)points': [{ x: 1, '@tag': { t: 'tag' } }, { x: 2 }, { x: 3 }, { x: 4 }],
+  '@(2)none': [],
+  '@text': 'plain',
 }
 
 test('what is serialized comes back as it was', async () => {
   assert.deepEqual(await roundTrip(VALUE), VALUE)
-  for (const value of [{}, { a: 1 }, { '@a': {} }, { '@': { b: 1 } }, { '@()a': [1, 2] }, JSON.parse('{"__proto__":{"a":1},"@x":{"__proto__":[{"@y":{}}]},"constructor":1}') as object]) {
+  for (const value of [
+    {},
+    { a: 1 },
+    { '@a': {} },
+    { '@': { b: 1 } },
+    { '@()a': [1, 2] },
+    JSON.parse('{"__proto__":{"a":1},"@x":{"__proto__":[{"@y":{}}]},"constructor":1}') as object,
+  ]) {
     assert.deepEqual(await roundTrip(value), value)
   }
 })
@@ -33,7 +54,11 @@ test('names decide what stands by itself; ids are hashes; closures have the smal
   const objects = await objectsOf(VALUE)
   const find = (matches: (object: Members) => boolean): Members => objects.find(matches) ?? assert.fail()
   const root = objects[objects.length - 1]
-  const [wall, window, tag] = [find((o) => o.name === 'wall'), find((o) => o.name === 'window'), find((o) => o.t === 'tag')]
+  const [wall, window, tag] = [
+    find((o) => o.name === 'wall'),
+    find((o) => o.name === 'window'),
+    find((o) => o.t === 'tag'),
+  ]
   const chunks = objects.filter((o) => o.speckle_type === 'Speckle.Core.Models.DataChunk')
   assert.deepEqual(new Set(chunks.map(({ data }) => JSON.stringify(data))).size, 5)
   assert.ok(chunks.every(({ data }) => (data as unknown[]).length <= 3))
@@ -41,12 +66,16 @@ test('names decide what stands by itself; ids are hashes; closures have the smal
   assert.deepEqual(root['@wall'], { speckle_type: 'reference', referencedId: wall.id })
   const vertices = window['@(2)vertices'] as { referencedId: string }[]
   assert.equal(vertices.length, 3)
-  assert.deepEqual(wall.__closure, { [window.id as string]: 1, ...Object.fromEntries(vertices.map(({ referencedId }) => [referencedId, 2])) })
+  assert.deepEqual(wall.__closure, {
+    [window.id as string]: 1,
+    ...Object.fromEntries(vertices.map(({ referencedId }) => [referencedId, 2])),
+  })
   assert.equal(wall.totalChildrenCount, 4)
   assert.equal(root.totalChildrenCount, objects.length - 1)
   assert.equal((root.__closure as Record<string, number>)[tag.id as string], 2)
   assert.deepEqual([tag.totalChildrenCount, '__closure' in tag], [0, false])
-  for (const { id, json } of await collect(serialize(VALUE))) assert.equal(await contentId(json.replace(`"id":"${id}",`, '')), id)
+  for (const { id, json } of await collect(serialize(VALUE)))
+    assert.equal(await contentId(json.replace(`"id":"${id}",`, '')), id)
 })
 
 test('the shortest way counts, and shared children are written once', async () => {
@@ -64,9 +93,17 @@ test('the shortest way counts, and shared children are written once', async () =
 })
 
 test('the ids of parts do not depend on what else is there', async () => {
-  const part = (): object => ({ '@a': { '@x': { n: 1 }, '@y': { n: 2 } }, '@b': { n: 2 }, '@c': [{ n: 3 }, { '@d': { n: 1 } }] })
+  const part = (): object => ({
+    '@a': { '@x': { n: 1 }, '@y': { n: 2 } },
+    '@b': { n: 2 },
+    '@c': [{ n: 3 }, { '@d': { n: 1 } }],
+  })
   const alone = await objectsOf(part())
-  const many = await objectsOf({ '@before': Array.from({ length: 700 }, (_, n) => ({ n: { n } })), '@part': part(), '@x': { n: 2, '@more': { n: 3 } } })
+  const many = await objectsOf({
+    '@before': Array.from({ length: 700 }, (_, n) => ({ n: { n } })),
+    '@part': part(),
+    '@x': { n: 2, '@more': { n: 3 } },
+  })
   const ids = new Set(many.map(({ id }) => id))
   for (const { id } of alone) assert.ok(ids.has(id))
 })
@@ -78,21 +115,43 @@ test('cycles and what JSON cannot hold are errors that name the place', async ()
   detached['@a'] = { list: [{ '@b': detached }] }
   const deep = JSON.parse(`${'{"a":'.repeat(1_001)}1${'}'.repeat(1_001)}`) as object
   for (const [value, message] of [
-    [inline, /a\.b\[0\].*cycle/], [detached, /@a\.list\[0\]\.@b.*cycle/], [{ '@a': [{ x: Number.NaN }] }, /@a\[0\]\.x" is NaN/], [{ a: 1n }, /"a" is of type bigint/],
-    [{ a: new Map() }, /"a" is a Map/], [{ a: [undefined] }, /a\[0\]" is of type undefined/], [{ a: () => 1 }, /function/], [deep, /deeper than 1000 levels/],
-    [{ '@(0)a': [1] }, /pieces of 0 items/], [{ '@a': { text: 'x'.repeat(11_000_000) } }, /"@a" makes an object of more than 10485760 bytes/],
+    [inline, /a\.b\[0\].*cycle/],
+    [detached, /@a\.list\[0\]\.@b.*cycle/],
+    [{ '@a': [{ x: Number.NaN }] }, /@a\[0\]\.x" is NaN/],
+    [{ a: 1n }, /"a" is of type bigint/],
+    [{ a: new Map() }, /"a" is a Map/],
+    [{ a: [undefined] }, /a\[0\]" is of type undefined/],
+    [{ a: () => 1 }, /function/],
+    [deep, /deeper than 1000 levels/],
+    [{ '@(0)a': [1] }, /pieces of 0 items/],
+    [{ '@a': { text: 'x'.repeat(11_000_000) } }, /"@a" makes an object of more than 10485760 bytes/],
   ] as [object, RegExp][]) {
-    await assert.rejects(collect(serialize(value)), (error: Error & { code?: string }) => error.code === 'invalid_value' && message.test(error.message), String(message))
+    await assert.rejects(
+      collect(serialize(value)),
+      (error: Error & { code?: string }) => error.code === 'invalid_value' && message.test(error.message),
+      String(message),
+    )
   }
-  for (const value of [[], { speckle_type: 'reference', referencedId: 'x' }]) await assert.rejects(collect(serialize(value)), { code: 'invalid_value' })
+  for (const value of [[], { speckle_type: 'reference', referencedId: 'x' }])
+    await assert.rejects(collect(serialize(value)), { code: 'invalid_value' })
 })
 
 test('what JSON would make nothing of is refused; what holds a primitive value is one; toJSON counts at the root too', async () => {
   for (const [value, message] of [
-    [new Date(Number.NaN), /an invalid date/], [/x/, /a RegExp/], [new TypeError('x'), /an? TypeError/], [new WeakSet(), /a WeakSet/], [new Blob([]), /a Blob/],
-    [new DataView(new ArrayBuffer(1)), /a DataView/], [{ speckle_type: 'reference', referencedId: 'x', n: 1n }, /"at\.n" is of type bigint/], [Object(1n), /of type bigint/],
+    [new Date(Number.NaN), /an invalid date/],
+    [/x/, /a RegExp/],
+    [new TypeError('x'), /an? TypeError/],
+    [new WeakSet(), /a WeakSet/],
+    [new Blob([]), /a Blob/],
+    [new DataView(new ArrayBuffer(1)), /a DataView/],
+    [{ speckle_type: 'reference', referencedId: 'x', n: 1n }, /"at\.n" is of type bigint/],
+    [Object(1n), /of type bigint/],
   ] as [unknown, RegExp][]) {
-    await assert.rejects(collect(serialize({ at: value })), (error: Error & { code?: string }) => error.code === 'invalid_value' && message.test(error.message), String(message))
+    await assert.rejects(
+      collect(serialize({ at: value })),
+      (error: Error & { code?: string }) => error.code === 'invalid_value' && message.test(error.message),
+      String(message),
+    )
   }
   const boxed = { a: Object(5) as unknown, b: Object('text') as unknown, c: [Object(true) as unknown] }
   assert.deepEqual(await roundTrip(boxed), { a: 5, b: 'text', c: [true] })
@@ -107,15 +166,29 @@ test('what JSON would make nothing of is refused; what holds a primitive value i
 })
 
 test('pieces inside pieces stay what they are, however deep, and arrays of one piece again and again have an end', async () => {
-  const piece = (id: string, data: readonly unknown[]): ObjectText => ({ id, json: JSON.stringify({ id, speckle_type: 'Speckle.Core.Models.DataChunk', data }) })
+  const piece = (id: string, data: readonly unknown[]): ObjectText => ({
+    id,
+    json: JSON.stringify({ id, speckle_type: 'Speckle.Core.Models.DataChunk', data }),
+  })
   const reference = (referencedId: string): object => ({ speckle_type: 'reference', referencedId })
-  const root = { id: 'root', json: JSON.stringify({ id: 'root', list: Array.from({ length: 10 }, () => reference('p-20000')) }) }
-  const pieces = Array.from({ length: 20_001 }, (_, n) => piece(`p-${n}`, n === 0 ? [1, 2] : Array.from({ length: n < 30 ? 10 : 1 }, () => reference(`p-${n - 1}`))))
+  const root = {
+    id: 'root',
+    json: JSON.stringify({ id: 'root', list: Array.from({ length: 10 }, () => reference('p-20000')) }),
+  }
+  const pieces = Array.from({ length: 20_001 }, (_, n) =>
+    piece(`p-${n}`, n === 0 ? [1, 2] : Array.from({ length: n < 30 ? 10 : 1 }, () => reference(`p-${n - 1}`))),
+  )
   const value = await deserialize<{ list: { id: string }[] }>([[root, ...pieces]], 'root')
-  assert.deepEqual(value.list.map(({ id }) => id), Array.from({ length: 10 }, () => 'p-19999'))
+  assert.deepEqual(
+    value.list.map(({ id }) => id),
+    Array.from({ length: 10 }, () => 'p-19999'),
+  )
   const long = [{ ...root, json: root.json.replaceAll('p-20000', 'p-0') }, pieces[0]]
   assert.equal((await deserialize<{ list: number[] }>([long], 'root', { joinedItemsMax: 20 })).list.length, 20)
-  await assert.rejects(deserialize([long], 'root', { joinedItemsMax: 19 }), { code: 'invalid_answer', message: /more than 19 items/ })
+  await assert.rejects(deserialize([long], 'root', { joinedItemsMax: 19 }), {
+    code: 'invalid_answer',
+    message: /more than 19 items/,
+  })
 })
 
 test('graphs are deeper than calls, and closures have a limit', async () => {
@@ -126,19 +199,31 @@ test('graphs are deeper than calls, and closures have a limit', async () => {
   assert.ok(texts[10].json.includes('__closure') && !texts[11].json.includes('__closure'))
   assert.ok(texts[1_099].json.includes('"totalChildrenCount":1099'))
   let depth = 0
-  for (let link: unknown = await deserialize([texts], texts[1_099].id); link !== undefined; link = (link as Members)['@next']) depth += 1
+  for (
+    let link: unknown = await deserialize([texts], texts[1_099].id);
+    link !== undefined;
+    link = (link as Members)['@next']
+  )
+    depth += 1
   assert.equal(depth, 1_100)
 })
 
 test('dates become texts, typed arrays lists; undefined members go; the spelling of types and references can be another', async () => {
   const value = { at: new Date(0), gone: undefined, '@(2)list': new Float32Array([1, 2, 3]), '@x': { kind: 'X' } }
-  const objects = await objectsOf(value, { typeField: 'kind', chunkType: 'Piece', newId: (text) => `id-${text.length}-${text.at(-20)}` })
+  const objects = await objectsOf(value, {
+    typeField: 'kind',
+    chunkType: 'Piece',
+    newId: (text) => `id-${text.length}-${text.at(-20)}`,
+  })
   const root = objects[objects.length - 1]
   assert.equal(root.at, '1970-01-01T00:00:00.000Z')
   assert.ok(!('gone' in root) && (root.id as string).startsWith('id-'))
   assert.equal((root['@x'] as Members).kind, 'reference')
   const texts = await collect(serialize(value, { typeField: 'kind', chunkType: 'Piece' }))
-  const back = await deserialize<{ '@(2)list': number[] }>([texts], texts[texts.length - 1].id, { typeField: 'kind', chunkType: 'Piece' })
+  const back = await deserialize<{ '@(2)list': number[] }>([texts], texts[texts.length - 1].id, {
+    typeField: 'kind',
+    chunkType: 'Piece',
+  })
   assert.deepEqual(back['@(2)list'], [1, 2, 3])
 })
 
@@ -157,7 +242,10 @@ test('a received model is sent again under the same ids; after a change only wha
   const model = buildModel({ objects: 800 })
   await project.upload(foreign(model.objects))
   const root = `x${model.rootId}`
-  interface Element { name: string; displayValue: { vertices: number[] }[] }
+  interface Element {
+    name: string
+    displayValue: { vertices: number[] }[]
+  }
   const value = await project.receive<{ elements: { elements: { elements: Element[] }[] }[] }>(root)
   const unchanged = await project.send(value)
   assert.deepEqual([unchanged.root, unchanged.sent, unchanged.held], [root, 0, 800])
@@ -169,7 +257,11 @@ test('a received model is sent again under the same ids; after a change only wha
   group.elements[3].displayValue[0].vertices = group.elements[3].displayValue[0].vertices.map((number) => number * 2)
   const again = await project.send(value)
   const chunksOf = (element: Element): number => Math.ceil(element.displayValue[0].vertices.length / 100)
-  assert.ok(again.sent >= 4 + 2 + 2 + 3 && again.sent <= 4 + 4 + 3 + 2 * chunksOf(group.elements[3]) + 2 * chunksOf(group.elements[2]), `${again.sent} objects were new`)
+  assert.ok(
+    again.sent >= 4 + 2 + 2 + 3 &&
+      again.sent <= 4 + 4 + 3 + 2 * chunksOf(group.elements[3]) + 2 * chunksOf(group.elements[2]),
+    `${again.sent} objects were new`,
+  )
   assert.notEqual(again.root, root)
   const back = await project.receive<typeof value>(again.root)
   assert.deepEqual(withoutMeta(back), withoutMeta(value))
@@ -178,46 +270,94 @@ test('a received model is sent again under the same ids; after a change only wha
 test('what stood inside an object stays inside, beside and around what did not; what is new stands by itself where others did', async () => {
   const reference = (referencedId: string): object => ({ speckle_type: 'reference', referencedId })
   const texts = [
-    { id: 'leaf', n: 1 }, { id: 'piece', speckle_type: 'Speckle.Core.Models.DataChunk', data: [{ '@inside': { n: 2 } }] },
+    { id: 'leaf', n: 1 },
+    { id: 'piece', speckle_type: 'Speckle.Core.Models.DataChunk', data: [{ '@inside': { n: 2 } }] },
     {
-      id: 'root', list: [{ inline: 1 }, reference('leaf')], holder: { deep: { of: [reference('leaf')], '@plain': { n: 3 } } }, '@named': { inline: 2 }, '@mixed': [[{ inline: 3 }], reference('leaf')],
-      pieces: [reference('piece')], '@data': { x: 1 },
+      id: 'root',
+      list: [{ inline: 1 }, reference('leaf')],
+      holder: { deep: { of: [reference('leaf')], '@plain': { n: 3 } } },
+      '@named': { inline: 2 },
+      '@mixed': [[{ inline: 3 }], reference('leaf')],
+      pieces: [reference('piece')],
+      '@data': { x: 1 },
     },
   ].map((object) => ({ id: object.id, json: JSON.stringify(object) }))
-  interface Root { list: Members[]; holder: { deep: { of: Members[] } }; '@named': Members; moved?: Members }
+  interface Root {
+    list: Members[]
+    holder: { deep: { of: Members[] } }
+    '@named': Members
+    moved?: Members
+  }
   const received = async (): Promise<[Root, Origins]> => {
     const origins = new Origins()
     return [await deserialize<Root>([texts], 'root', { origins }), origins]
   }
   const [value, origins] = await received()
-  assert.deepEqual((await collect(serialize(value, { origins }))).map(({ id }) => id).toSorted(), ['leaf', 'piece', 'root'])
+  assert.deepEqual((await collect(serialize(value, { origins }))).map(({ id }) => id).toSorted(), [
+    'leaf',
+    'piece',
+    'root',
+  ])
   const [changed, known] = await received()
   changed.list.push({ n: 'new in a list' })
   changed.holder.deep.of[0] = { n: 'new further in' }
   const objects = (await collect(serialize(changed, { origins: known }))).map(({ json }) => JSON.parse(json) as Members)
-  assert.deepEqual(objects.map(({ n }) => n).filter((n) => typeof n === 'string').toSorted(), ['new further in', 'new in a list'])
+  assert.deepEqual(
+    objects
+      .map(({ n }) => n)
+      .filter((n) => typeof n === 'string')
+      .toSorted(),
+    ['new further in', 'new in a list'],
+  )
   const root = objects.at(-1) as unknown as Root
   assert.deepEqual([root.list[0], root['@named']], [{ inline: 1 }, { inline: 2 }])
   const [moving, moved] = await received()
   const [inline] = moving.list
   Object.assign(moving, { '@elsewhere': inline })
-  assert.equal((await collect(serialize(moving, { origins: moved }))).length, 4, 'under another name with "@" it stands by itself')
+  assert.equal(
+    (await collect(serialize(moving, { origins: moved }))).length,
+    4,
+    'under another name with "@" it stands by itself',
+  )
 })
 
 test('an array that came in one piece, or in an empty one, grows in pieces of a sensible size', async () => {
-  const piece = (id: string, data: readonly number[]): ObjectText => ({ id, json: JSON.stringify({ id, speckle_type: 'Speckle.Core.Models.DataChunk', data }) })
-  const texts = [piece('empty', []), piece('three', [1, 2, 3]), { id: 'root', json: JSON.stringify({
-    id: 'root', ...Object.fromEntries([['none', 'empty'], ['@(50)named', 'three'], ['few', 'three']].map(([name, referencedId]) => [name, [{ speckle_type: 'reference', referencedId }]])),
-  }) }]
+  const piece = (id: string, data: readonly number[]): ObjectText => ({
+    id,
+    json: JSON.stringify({ id, speckle_type: 'Speckle.Core.Models.DataChunk', data }),
+  })
+  const texts = [
+    piece('empty', []),
+    piece('three', [1, 2, 3]),
+    {
+      id: 'root',
+      json: JSON.stringify({
+        id: 'root',
+        ...Object.fromEntries(
+          [
+            ['none', 'empty'],
+            ['@(50)named', 'three'],
+            ['few', 'three'],
+          ].map(([name, referencedId]) => [name, [{ speckle_type: 'reference', referencedId }]]),
+        ),
+      }),
+    },
+  ]
   for (const replaces of [false, true]) {
     const origins = new Origins()
     const value = await deserialize<Record<string, number[]>>([texts], 'root', { origins })
-    assert.deepEqual((await collect(serialize(value, { origins }))).map(({ id }) => id).toSorted(), ['empty', 'root', 'three'])
+    assert.deepEqual((await collect(serialize(value, { origins }))).map(({ id }) => id).toSorted(), [
+      'empty',
+      'root',
+      'three',
+    ])
     for (const name of ['none', '@(50)named', 'few']) {
       if (replaces) value[name] = [...value[name]]
       value[name].push(...Array.from({ length: 500 }, (_, n) => n))
     }
-    const objects = (await collect(serialize(value, { origins }))).map(({ json }) => JSON.parse(json) as Record<string, readonly unknown[]>)
+    const objects = (await collect(serialize(value, { origins }))).map(
+      ({ json }) => JSON.parse(json) as Record<string, readonly unknown[]>,
+    )
     const root = objects.at(-1) as Record<string, readonly unknown[]>
     assert.deepEqual([root.none.length, root['@(50)named'].length, root.few.length], replaces ? [1, 11, 1] : [2, 11, 2])
   }
@@ -263,11 +403,16 @@ function foreign(objects: readonly ObjectText[]): ObjectText[] {
     const renamed = json
       .replace(`{"id":"${id}",`, '{')
       .replace(/"__closure":\{[^}]*\}/, (closure) => closure.replace(/"([0-9a-f]{32})"/g, '"x$1"'))
-      .replace(/\{"speckle_type":"reference","referencedId":"([0-9a-f]{32})"\}/g, '{"referencedId":"x$1","__closure":null,"speckle_type":"reference"}')
+      .replace(
+        /\{"speckle_type":"reference","referencedId":"([0-9a-f]{32})"\}/g,
+        '{"referencedId":"x$1","__closure":null,"speckle_type":"reference"}',
+      )
     return { id: `x${id}`, json: `${renamed.slice(0, -1)},"revision":1.0,"id":"x${id}"}` }
   })
 }
 
 function withoutMeta(value: unknown): unknown {
-  return JSON.parse(JSON.stringify(value, (key, inner: unknown) => (key === 'id' || key === 'totalChildrenCount' ? undefined : inner)))
+  return JSON.parse(
+    JSON.stringify(value, (key, inner: unknown) => (key === 'id' || key === 'totalChildrenCount' ? undefined : inner)),
+  )
 }

@@ -21,13 +21,17 @@ export const QUICK: NonNullable<ClientOptions['retry']> = { delayMs: 1, delayMsM
 /** A service on a port of its own, and a client of it. */
 export async function serviceAndClient(t: TestContext, options: ServedOptions = {}): Promise<Fixture> {
   const { url, port, service } = await served(t, options)
-  const withOptions = (more: Partial<ClientOptions>): Project => createClient({ url, token: undefined, retry: QUICK, ...more }).project('demo')
+  const withOptions = (more: Partial<ClientOptions>): Project =>
+    createClient({ url, token: undefined, retry: QUICK, ...more }).project('demo')
   return { url, port, service, project: withOptions({}), withOptions }
 }
 
 /** Waits until a graph has its plan, without which no answer can be continued. */
 export function planned({ url }: Pick<Fixture, 'url'>, rootId: string): Promise<void> {
-  return eventually(async () => (await fetch(`${url}/objects/demo/${rootId}?archive=gzip`, { method: 'HEAD' })).headers.has('etag'), `the graph of ${rootId} has a plan`)
+  return eventually(
+    async () => (await fetch(`${url}/objects/demo/${rootId}?archive=gzip`, { method: 'HEAD' })).headers.has('etag'),
+    `the graph of ${rootId} has a plan`,
+  )
 }
 
 export async function collect<T>(batches: AsyncIterable<readonly T[]>): Promise<T[]> {
@@ -54,7 +58,12 @@ export interface BreakingProxy {
 }
 
 /** Passes everything on, and breaks each connection once so many bytes came back over it. `onBreak` happens before the client can notice. */
-export async function breakingProxy(t: TestContext, port: number, bytesUntilBreak: number, onBreak: (count: number) => Promise<void> = async () => {}): Promise<BreakingProxy> {
+export async function breakingProxy(
+  t: TestContext,
+  port: number,
+  bytesUntilBreak: number,
+  onBreak: (count: number) => Promise<void> = async () => {},
+): Promise<BreakingProxy> {
   let connections = 0
   let breaks = 0
   const breakOff = async (client: Socket): Promise<void> => {
@@ -71,7 +80,10 @@ export async function breakingProxy(t: TestContext, port: number, bytesUntilBrea
     upstream.on('data', (chunk: Buffer) => {
       bytes += chunk.length
       const isOver = bytes >= bytesUntilBreak
-      client.write(chunk.subarray(0, Math.min(chunk.length, chunk.length - (bytes - bytesUntilBreak))), () => void (isOver && breakOff(client)))
+      client.write(
+        chunk.subarray(0, Math.min(chunk.length, chunk.length - (bytes - bytesUntilBreak))),
+        () => void (isOver && breakOff(client)),
+      )
       if (isOver) upstream.pause()
     })
   }).listen(0, '127.0.0.1')

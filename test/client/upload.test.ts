@@ -10,7 +10,10 @@ test('a model goes up in several requests and comes back byte for byte; a second
   const { project } = await serviceAndClient(t)
   const model = buildModel({ objects: 1_200 })
   const told: UploadProgress[] = []
-  const first = await project.upload(model.objects, { batchBytes: 300_000, onProgress: (progress) => told.push(progress) })
+  const first = await project.upload(model.objects, {
+    batchBytes: 300_000,
+    onProgress: (progress) => told.push(progress),
+  })
   assert.equal(first.created, 1_200)
   assert.equal(first.lastId, model.rootId)
   assert.ok(first.requests >= 4 && first.wireBytes * 4 < first.jsonBytes)
@@ -33,7 +36,19 @@ test('objects, texts, arrays of them and asynchronous sources; as gzip files and
   assert.equal(created, 4)
   assert.deepEqual(await project.single('a'), { id: 'a', value: 'é\u2028' })
   assert.equal((await project.singleText('d'))?.json, '{ "a" : {"id":"other"}, "id":"d", "z":0}')
-  assert.deepEqual(await project.upload([]), { objects: 0, held: 0, sent: 0, requests: 0, deltas: 0, jsonBytes: 0, wireBytes: 0, retries: 0, created: 0, differing: 0, lastId: undefined })
+  assert.deepEqual(await project.upload([]), {
+    objects: 0,
+    held: 0,
+    sent: 0,
+    requests: 0,
+    deltas: 0,
+    jsonBytes: 0,
+    wireBytes: 0,
+    retries: 0,
+    created: 0,
+    differing: 0,
+    lastId: undefined,
+  })
   assert.equal((await project.upload([{ id: 'a', value: 'another' }], { diff: false })).differing, 1)
 })
 
@@ -41,12 +56,19 @@ test('an object without id gets the one that the server would give it', async (t
   const { project, url } = await serviceAndClient(t)
   for (const object of [{}, { name: 'x', list: [1, { y: null }] }, { text: 'a\u0085b\u2028c\u2029d\ud800' }]) {
     const { lastId } = await project.upload([object], { diff: false })
-    const response = await fetch(`${url}/objects/other`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify([object]) })
+    const response = await fetch(`${url}/objects/other`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify([object]),
+    })
     const { assigned } = (await response.json()) as { assigned: { id: string }[] }
     assert.equal(lastId, assigned[0].id)
   }
   const text = '{"name":"x"}'
-  assert.equal((await project.upload([{ name: 'x' }])).lastId, createHash('sha256').update(text).digest('hex').slice(0, 32))
+  assert.equal(
+    (await project.upload([{ name: 'x' }])).lastId,
+    createHash('sha256').update(text).digest('hex').slice(0, 32),
+  )
 })
 
 test('the last object is sent after all others are acknowledged', async (t) => {
@@ -68,14 +90,30 @@ test('the last object is sent after all others are acknowledged', async (t) => {
 
 test('what passes is tried again: a broken connection, 408, 429, 500 and 503; Retry-After is the least that is waited', async (t) => {
   const { withOptions } = await serviceAndClient(t)
-  const failures = [() => Promise.reject(new TypeError('fetch failed')), ...[408, 429, 500, 503].map((status) => () => Promise.resolve(new Response('', { status, headers: status === 503 ? { 'Retry-After': '0.1' } : {} })))]
+  const failures = [
+    () => Promise.reject(new TypeError('fetch failed')),
+    ...[408, 429, 500, 503].map(
+      (status) => () =>
+        Promise.resolve(new Response('', { status, headers: status === 503 ? { 'Retry-After': '0.1' } : {} })),
+    ),
+  ]
   const waits: [string | number, number][] = []
-  const flaky: Fetch = (url, init) => (init.method === 'POST' && url.endsWith('/objects/demo') && failures.shift()?.()) || fetch(url, init)
-  const retry = { ...QUICK, onRetry: (error: ClientError, waitMs: number) => waits.push([error.status ?? error.code, waitMs]) }
+  const flaky: Fetch = (url, init) =>
+    (init.method === 'POST' && url.endsWith('/objects/demo') && failures.shift()?.()) || fetch(url, init)
+  const retry = {
+    ...QUICK,
+    onRetry: (error: ClientError, waitMs: number) => waits.push([error.status ?? error.code, waitMs]),
+  }
   const result = await withOptions({ fetch: flaky, retry }).upload([{ id: 'a' }])
   assert.deepEqual([result.retries, result.created], [5, 1])
-  assert.deepEqual(waits.map(([what]) => what), ['network_failed', 408, 429, 500, 503])
-  assert.ok(waits.every(([what, waitMs]) => (what === 503 ? waitMs >= 100 : waitMs <= 5)), JSON.stringify(waits))
+  assert.deepEqual(
+    waits.map(([what]) => what),
+    ['network_failed', 408, 429, 500, 503],
+  )
+  assert.ok(
+    waits.every(([what, waitMs]) => (what === 503 ? waitMs >= 100 : waitMs <= 5)),
+    JSON.stringify(waits),
+  )
 })
 
 test('what lasts is not tried again, nor is anything for ever', async (t) => {
@@ -86,28 +124,58 @@ test('what lasts is not tried again, nor is anything for ever', async (t) => {
     assert.match(error.requestId ?? '', /^\w+$/)
     return true
   })
-  for (const [status, retryable, tries] of [[503, true, 3], [507, false, 1], [501, false, 1], [400, false, 1]] as const) {
+  for (const [status, retryable, tries] of [
+    [503, true, 3],
+    [507, false, 1],
+    [501, false, 1],
+    [400, false, 1],
+  ] as const) {
     let asked = 0
-    const failing = withOptions({ retry: { ...QUICK, attemptsMax: 3 }, fetch: async () => new Response(`{"message":"so be it","statusCode":${status}}`, { status: (asked++, status) }) })
-    await assert.rejects(failing.upload([{ id: 'a' }]), (error) => error instanceof ClientError && error.retryable === retryable && /answered \d+: so be it/.test(error.message))
+    const failing = withOptions({
+      retry: { ...QUICK, attemptsMax: 3 },
+      fetch: async () => new Response(`{"message":"so be it","statusCode":${status}}`, { status: (asked++, status) }),
+    })
+    await assert.rejects(
+      failing.upload([{ id: 'a' }]),
+      (error) =>
+        error instanceof ClientError && error.retryable === retryable && /answered \d+: so be it/.test(error.message),
+    )
     assert.equal(asked, tries)
   }
   const late = withOptions({ fetch: async () => new Response('', { status: 503, headers: { 'Retry-After': '3600' } }) })
   await assert.rejects(late.upload([{ id: 'a' }]), { code: 'http_error', status: 503, retryAfterMs: 3_600_000 })
-  await assert.rejects(withOptions({ retry: false, fetch: () => Promise.reject(new TypeError('no')) }).upload([{ id: 'a' }]), { code: 'network_failed', retryable: true })
+  await assert.rejects(
+    withOptions({ retry: false, fetch: () => Promise.reject(new TypeError('no')) }).upload([{ id: 'a' }]),
+    { code: 'network_failed', retryable: true },
+  )
 })
 
 test('a service that counts nothing, or in its own way, is taken at its status', async () => {
-  for (const [text, type] of [['', 'text/plain'], ['{"created":"5","differing":null}', 'application/json'], ['[]', 'application/json'], ['Created', '']] as const) {
-    const fetchOne: Fetch = async () => new Response(text, { status: 201, headers: type === '' ? {} : { 'Content-Type': type } })
-    const { created, differing, sent } = await createClient({ url: 'http://in.process', token: undefined, fetch: fetchOne }).project('demo').upload([{ id: 'a' }], { diff: false })
+  for (const [text, type] of [
+    ['', 'text/plain'],
+    ['{"created":"5","differing":null}', 'application/json'],
+    ['[]', 'application/json'],
+    ['Created', ''],
+  ] as const) {
+    const fetchOne: Fetch = async () =>
+      new Response(text, { status: 201, headers: type === '' ? {} : { 'Content-Type': type } })
+    const { created, differing, sent } = await createClient({
+      url: 'http://in.process',
+      token: undefined,
+      fetch: fetchOne,
+    })
+      .project('demo')
+      .upload([{ id: 'a' }], { diff: false })
     assert.deepEqual([created, differing, sent], [1, 0, 1], text)
   }
 })
 
 test('a server that says nothing is given up after a while', async (t) => {
   const { withOptions } = await serviceAndClient(t)
-  const silent: Fetch = (_, init) => new Promise((_resolve, reject) => init.signal?.addEventListener('abort', () => reject(init.signal?.reason as Error)))
+  const silent: Fetch = (_, init) =>
+    new Promise((_resolve, reject) =>
+      init.signal?.addEventListener('abort', () => reject(init.signal?.reason as Error)),
+    )
   const project = withOptions({ fetch: silent, stallTimeoutMs: 20, retry: { ...QUICK, attemptsMax: 2 } })
   await assert.rejects(project.upload([{ id: 'a' }]), { code: 'timed_out', retryable: true })
 })
@@ -123,7 +191,8 @@ test('an abort ends the upload at once with its reason, and the source too', asy
     async function* endless(): AsyncGenerator<object> {
       try {
         for (let n = 0; ; n++) {
-          if (when === 'while the source waits' && n === 10) await new Promise((resolve) => setTimeout(() => (controller.abort(reason), setTimeout(resolve, 50)), 5))
+          if (when === 'while the source waits' && n === 10)
+            await new Promise((resolve) => setTimeout(() => (controller.abort(reason), setTimeout(resolve, 50)), 5))
           yield { n }
         }
       } finally {
@@ -135,7 +204,10 @@ test('an abort ends the upload at once with its reason, and the source too', asy
       if (when !== 'in flight') return Promise.reject(new TypeError('fetch failed'))
       return fetch(url, init)
     }
-    const project = withOptions({ retry: { delayMs: 60_000 }, ...(when === 'while the source waits' ? {} : { fetch: hanging }) })
+    const project = withOptions({
+      retry: { delayMs: 60_000 },
+      ...(when === 'while the source waits' ? {} : { fetch: hanging }),
+    })
     await assert.rejects(project.upload(endless(), { signal, batchBytes: 5_000 }), (error) => error === reason, when)
     if (when !== 'before') await eventually(() => ended, `the source ends: ${when}`)
   }
@@ -153,14 +225,22 @@ test('what the source throws is what the upload rejects with', async (t) => {
 
 test('what cannot be an object is refused, and says why', async (t) => {
   const { project } = await serviceAndClient(t)
-  for (const [item, code] of [[['text'], 'invalid_value'], [[null], 'invalid_value'], [{ id: 5 }, 'invalid_value'], [{ id: 'a', json: '{"id":"b"}' }, 'invalid_id'],
-    [{ id: 'a', json: '{"id":' }, 'invalid_value'], [new Date(), 'invalid_value']] as const) {
+  for (const [item, code] of [
+    [['text'], 'invalid_value'],
+    [[null], 'invalid_value'],
+    [{ id: 5 }, 'invalid_value'],
+    [{ id: 'a', json: '{"id":"b"}' }, 'invalid_id'],
+    [{ id: 'a', json: '{"id":' }, 'invalid_value'],
+    [new Date(), 'invalid_value'],
+  ] as const) {
     await assert.rejects(project.upload([item]), { name: 'ClientError', code })
   }
   const circle: Record<string, unknown> = {}
   circle.self = circle
-  for (const item of [{ n: 1n }, circle, { toJSON: () => undefined }, { toJSON: () => [1] }]) await assert.rejects(project.upload([item]), { name: 'ClientError', code: 'invalid_value' })
-  for (const options of [{ concurrency: 0 }, { concurrency: 1e9 }, { batchBytes: 2 ** 31 }]) await assert.rejects(project.upload([{ id: 'a' }], options), RangeError)
+  for (const item of [{ n: 1n }, circle, { toJSON: () => undefined }, { toJSON: () => [1] }])
+    await assert.rejects(project.upload([item]), { name: 'ClientError', code: 'invalid_value' })
+  for (const options of [{ concurrency: 0 }, { concurrency: 1e9 }, { batchBytes: 2 ** 31 }])
+    await assert.rejects(project.upload([{ id: 'a' }], options), RangeError)
 })
 
 test('the id is the one that the text has, not one that only the value shows', async (t) => {
@@ -171,12 +251,20 @@ test('the id is the one that the text has, not one that only the value shows', a
       return 'not in the text'
     }
   }
-  const shown = [new Wall(), { id: 'dropped', toJSON: () => ({ n: 2 }) }, { id: 'another', toJSON: () => ({ id: 'written', n: 3 }) }]
+  const shown = [
+    new Wall(),
+    { id: 'dropped', toJSON: () => ({ n: 2 }) },
+    { id: 'another', toJSON: () => ({ id: 'written', n: 3 }) },
+  ]
   for (const item of shown) {
     const { lastId = '' } = await project.upload([item])
     assert.equal((await project.single(lastId))?.id, lastId)
   }
-  assert.deepEqual((await project.diff(['not in the text', 'dropped', 'another', 'written'])).missing, ['not in the text', 'dropped', 'another'])
+  assert.deepEqual((await project.diff(['not in the text', 'dropped', 'another', 'written'])).missing, [
+    'not in the text',
+    'dropped',
+    'another',
+  ])
 })
 
 test('no more is read from a source than a few groups ahead of what is acknowledged', async (t) => {
@@ -190,7 +278,10 @@ test('no more is read from a source than a few groups ahead of what is acknowled
       yield { id: `object-${made}`, name: 'one of many' }
     }
   }
-  const { created } = await project.upload(source(), { batchBytes: 100_000, onProgress: ({ sent, held }) => (acknowledged = sent + held) })
+  const { created } = await project.upload(source(), {
+    batchBytes: 100_000,
+    onProgress: ({ sent, held }) => (acknowledged = sent + held),
+  })
   assert.equal(created, 25_000)
   assert.ok(aheadMax < 12_000, `${aheadMax} objects ahead`)
 })

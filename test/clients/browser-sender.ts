@@ -6,12 +6,19 @@ import { jsonArray } from '../support/model.ts'
 const BATCH_BYTES = 200_000
 
 /** What the object sender of the existing service's web pages does: one part named `object-batch` a request, one request at a time, and 201 or it fails. */
-export async function sendFromBrowser({ url, token, projectId }: Target, objects: readonly ModelObject[]): Promise<number> {
+export async function sendFromBrowser(
+  { url, token, projectId }: Target,
+  objects: readonly ModelObject[],
+): Promise<number> {
   let requests = 0
   const send = async (batch: readonly ModelObject[]): Promise<void> => {
     const form = new FormData()
     form.append('object-batch', new Blob([jsonArray(batch)], { type: 'application/json' }))
-    const answer = await fetch(`${url}/objects/${projectId}`, { method: 'POST', headers: { Authorization: `Bearer ${token}` }, body: form })
+    const answer = await fetch(`${url}/objects/${projectId}`, {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${token}` },
+      body: form,
+    })
     assert.equal(answer.status, 201, await answer.text())
     requests += 1
   }

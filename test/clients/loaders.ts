@@ -64,13 +64,36 @@ const LIMIT_MS = 480_000
  * Loads a root with everything below it. The loaders sleep between batches: this is no measure of speed. One that is known to complain and then to wait for
  * ever is watched for `watchedMs` after that.
  */
-export async function load(context: TestContext, loader: Loader, { url, token, projectId }: Target, rootId: string, watchedMs?: number): Promise<Loaded> {
+export async function load(
+  context: TestContext,
+  loader: Loader,
+  { url, token, projectId }: Target,
+  rootId: string,
+  watchedMs?: number,
+): Promise<Loaded> {
   const folder = await temporaryFolder(context)
-  await symlink(required('STOWAGE_TEST_LOADERS', 'the node_modules folder with the loaders'), join(folder, 'node_modules'))
+  await symlink(
+    required('STOWAGE_TEST_LOADERS', 'the node_modules folder with the loaders'),
+    join(folder, 'node_modules'),
+  )
   const out = join(folder, 'out')
   await mkdir(out)
   await writeFile(join(folder, 'load.mjs'), `${ITERATORS[loader]}\n${LOAD}`)
-  await runClient(process.execPath, [join(folder, 'load.mjs')], { SERVER: url, PROJECT: projectId, ROOT: rootId, TOKEN: token, OUT: out, LIMIT: String(LIMIT_MS), WATCHED: String(watchedMs ?? '') })
-  const [received, given, end] = await Promise.all(['received', 'given', 'end'].map((name) => readFile(join(out, name), 'utf8')))
-  return { received: linesById(received), given: linesById(given), ...(JSON.parse(end) as Pick<Loaded, 'end' | 'missing' | 'complaints'>) }
+  await runClient(process.execPath, [join(folder, 'load.mjs')], {
+    SERVER: url,
+    PROJECT: projectId,
+    ROOT: rootId,
+    TOKEN: token,
+    OUT: out,
+    LIMIT: String(LIMIT_MS),
+    WATCHED: String(watchedMs ?? ''),
+  })
+  const [received, given, end] = await Promise.all(
+    ['received', 'given', 'end'].map((name) => readFile(join(out, name), 'utf8')),
+  )
+  return {
+    received: linesById(received),
+    given: linesById(given),
+    ...(JSON.parse(end) as Pick<Loaded, 'end' | 'missing' | 'complaints'>),
+  }
 }

@@ -24,16 +24,32 @@ export interface RoundTripOptions {
 }
 
 export async function roundTrip(
-  context: TestContext, client: Specklepy, action: 'send' | 'receive', { url, token, projectId }: Target, { elements, root }: RoundTripOptions,
+  context: TestContext,
+  client: Specklepy,
+  action: 'send' | 'receive',
+  { url, token, projectId }: Target,
+  { elements, root }: RoundTripOptions,
 ): Promise<RoundTrip> {
   const folder = await temporaryFolder(context)
-  const python = join(required('STOWAGE_TEST_SPECKLEPY', 'the folder with the virtual environments current and older'), client, 'bin', 'python3')
+  const python = join(
+    required('STOWAGE_TEST_SPECKLEPY', 'the folder with the virtual environments current and older'),
+    client,
+    'bin',
+    'python3',
+  )
   const objects = join(folder, 'objects')
   const printed = await runClient(python, [join(import.meta.dirname, 'specklepy', 'round_trip.py')], {
-    ACTION: action, URL: url, TOKEN: token, PROJECT: projectId, OBJECTS: objects,
-    ...(elements === undefined ? {} : { ELEMENTS: String(elements) }), ...(root === undefined ? {} : { ROOT: root }),
+    ACTION: action,
+    URL: url,
+    TOKEN: token,
+    PROJECT: projectId,
+    OBJECTS: objects,
+    ...(elements === undefined ? {} : { ELEMENTS: String(elements) }),
+    ...(root === undefined ? {} : { ROOT: root }),
     // Its accounts and caches are looked for there, so that those of whoever runs this stay out of it.
-    SPECKLE_USERDATA_PATH: folder, HOME: folder, XDG_CONFIG_HOME: folder,
+    SPECKLE_USERDATA_PATH: folder,
+    HOME: folder,
+    XDG_CONFIG_HOME: folder,
   })
   return { ...(JSON.parse(printed) as Omit<RoundTrip, 'objects'>), objects: await readLines(objects) }
 }

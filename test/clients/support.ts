@@ -24,7 +24,10 @@ export interface TestServer extends AsyncDisposable {
 export type OpenHost = (service: ObjectService) => Promise<Server>
 
 /** A server on a free port of this machine that keeps objects in memory and, unless told otherwise, lets everybody in. */
-export async function startServer(options: ServedOptions = {}, open: OpenHost = (service) => Promise.resolve(createServer(service.node))): Promise<TestServer> {
+export async function startServer(
+  options: ServedOptions = {},
+  open: OpenHost = (service) => Promise.resolve(createServer(service.node)),
+): Promise<TestServer> {
   const service = openService(options)
   const server = await open(service)
   continueOnExpect(server, service)
@@ -86,8 +89,16 @@ export function required(variable: string, what: string): string {
 }
 
 /** What a client of another kind prints. Rejects when it fails, with what it complained about, and when it takes too long. */
-export async function runClient(program: string, args: readonly string[], environment: Readonly<Record<string, string>> = {}): Promise<string> {
-  const { stdout } = await run(program, args, { env: { ...process.env, ...environment }, timeout: CLIENT_TIMEOUT_MS, maxBuffer: 64 * 1_048_576 })
+export async function runClient(
+  program: string,
+  args: readonly string[],
+  environment: Readonly<Record<string, string>> = {},
+): Promise<string> {
+  const { stdout } = await run(program, args, {
+    env: { ...process.env, ...environment },
+    timeout: CLIENT_TIMEOUT_MS,
+    maxBuffer: 64 * 1_048_576,
+  })
   return stdout
 }
 

@@ -29,8 +29,22 @@ for (const framing of ['Content-Length', 'Transfer-Encoding: chunked'] as const)
     const framingArgs = framing === 'Content-Length' ? [] : ['-H', framing]
     for (const megabytes of SIZES_MB) {
       for (let round = 0; round < ROUNDS; round++) {
-        const args = ['-sS', '-w', '\n%{http_code}', '-H', 'Content-Type: application/json', '-H', 'Expect:', ...framingArgs]
-        const printed = await runClient('curl', [...args, '--data-binary', `@${join(folder, `${megabytes}`)}`, `${server.url}/objects/demo`])
+        const args = [
+          '-sS',
+          '-w',
+          '\n%{http_code}',
+          '-H',
+          'Content-Type: application/json',
+          '-H',
+          'Expect:',
+          ...framingArgs,
+        ]
+        const printed = await runClient('curl', [
+          ...args,
+          '--data-binary',
+          `@${join(folder, `${megabytes}`)}`,
+          `${server.url}/objects/demo`,
+        ])
         const [body, status] = printed.split('\n')
         assert.equal(status, '413')
         assert.equal((JSON.parse(body) as { statusCode: number }).statusCode, 413)
@@ -53,7 +67,12 @@ print(json.dumps(statuses))
 `
 
 test('Python requests sees 413 for bodies over the limit, whole and multipart', async () => {
-  const environment = { SIZES: JSON.stringify(SIZES_MB), FOLDER: folder, ROUNDS: String(ROUNDS), URL: `${server.url}/objects/demo` }
+  const environment = {
+    SIZES: JSON.stringify(SIZES_MB),
+    FOLDER: folder,
+    ROUNDS: String(ROUNDS),
+    URL: `${server.url}/objects/demo`,
+  }
   const statuses = await runPython(POST_FILES, environment)
   assert.deepEqual(statuses, Array<number>(SIZES_MB.length * ROUNDS * 2).fill(413))
 })

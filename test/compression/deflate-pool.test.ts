@@ -17,9 +17,12 @@ function inflatedAlone(fragment: Uint8Array): Uint8Array {
 
 test('many inputs at once each become a fragment of their own, in any order', async () => {
   const pool = new DeflatePool({ level: 1, concurrency: 3 })
-  const inputs = Array.from({ length: 40 }, (_, i) => (i % 7 === 0 ? randomBytes(i * 9_000) : words(1 + i * 3_000, i + 1)))
+  const inputs = Array.from({ length: 40 }, (_, i) =>
+    i % 7 === 0 ? randomBytes(i * 9_000) : words(1 + i * 3_000, i + 1),
+  )
   const fragments = await Promise.all(inputs.map((raw) => pool.deflate(raw)))
-  for (const [i, fragment] of fragments.entries()) assert.deepEqual(Buffer.from(inflatedAlone(fragment)), Buffer.from(inputs[i]), `input ${i}`)
+  for (const [i, fragment] of fragments.entries())
+    assert.deepEqual(Buffer.from(inflatedAlone(fragment)), Buffer.from(inputs[i]), `input ${i}`)
   const both = Buffer.concat([fragments[3], fragments[11]])
   assert.deepEqual(Buffer.from(inflatedAlone(both)), Buffer.concat([inputs[3], inputs[11]]))
   pool.close()

@@ -11,7 +11,13 @@ import { test, type TestContext } from 'node:test'
 import { gunzipSync } from 'node:zlib'
 import { memoryBackend } from '../../adapters/memory.ts'
 import * as stowage from '../../src/index.ts'
-import { createObjectService, ERROR_STATUS, type ObjectService, openAccess, type StowageError } from '../../src/index.ts'
+import {
+  createObjectService,
+  ERROR_STATUS,
+  type ObjectService,
+  openAccess,
+  type StowageError,
+} from '../../src/index.ts'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
 import { readSource, readSources } from '../support/sources.ts'
 import { accessOf, authorization, contractList, listening, onEverySide, planned, store, tokenFor } from './sides.ts'
@@ -45,15 +51,19 @@ test('a token\'s claim: {"stowage":{"projects":{"<id>":"read"|"write","*":"read"
   assert.deepEqual(await rightsOf({}, 'p'), [403, 403])
 })
 
-everySide('"a project exists from its first stored object. On an unknown project diff answers all false and reads answer 404"', async (side) => {
-  const diff = async (): Promise<unknown> => (await side.ask(`/api/diff/${side.project}`, contractList(['a']))).json()
-  for (const path of ['/a', '/a/single']) assert.equal((await errorOf(await side.ask(`/objects/${side.project}${path}`))).status, 404)
-  assert.deepEqual(await diff(), { a: false })
-  await store(side, [])
-  assert.deepEqual(await diff(), { a: false })
-  await store(side, [{ id: 'a' }])
-  assert.deepEqual(await diff(), { a: true })
-})
+everySide(
+  '"a project exists from its first stored object. On an unknown project diff answers all false and reads answer 404"',
+  async (side) => {
+    const diff = async (): Promise<unknown> => (await side.ask(`/api/diff/${side.project}`, contractList(['a']))).json()
+    for (const path of ['/a', '/a/single'])
+      assert.equal((await errorOf(await side.ask(`/objects/${side.project}${path}`))).status, 404)
+    assert.deepEqual(await diff(), { a: false })
+    await store(side, [])
+    assert.deepEqual(await diff(), { a: false })
+    await store(side, [{ id: 'a' }])
+    assert.deepEqual(await diff(), { a: true })
+  },
+)
 
 test('"a project exists from its first stored object", and is listed from then on', async (t) => {
   const service = opened(t)
@@ -65,7 +75,9 @@ test('"a project exists from its first stored object", and is listed from then o
   await service.fetch(new Request('http://x/api/diff/p', contractList(['a']))).then(async (answer) => answer.text())
   await service.fetch(new Request('http://x/objects/p', jsonUpload([]))).then(async (answer) => answer.text())
   assert.deepEqual(await listed(), [])
-  await service.fetch(new Request('http://x/objects/p', jsonUpload([{ id: 'a' }]))).then(async (answer) => answer.text())
+  await service
+    .fetch(new Request('http://x/objects/p', jsonUpload([{ id: 'a' }])))
+    .then(async (answer) => answer.text())
   assert.deepEqual(await listed(), ['p'])
 })
 
@@ -87,7 +99,15 @@ async function host(t: TestContext, options: Partial<stowage.CommonServiceOption
 test('"an unmatched path calls next(); a matched one is always answered and failures also go to onError"', async (t) => {
   const told: string[] = []
   const url = await host(t, { onError: ({ code }) => told.push(code) })
-  for (const path of ['/', '/model', '/modelsobjects/p/a', '/objects/p/a', '/models', '/models/other', '/models/objects/p/a/twice']) {
+  for (const path of [
+    '/',
+    '/model',
+    '/modelsobjects/p/a',
+    '/objects/p/a',
+    '/models',
+    '/models/other',
+    '/models/objects/p/a/twice',
+  ]) {
     assert.equal(await (await fetch(`${url}${path}`)).text(), 'a page of the host', path)
   }
   assert.deepEqual(told, [])
@@ -109,7 +129,10 @@ test('"one table lists every code with its status: 400, 401, 403, 404, 405, 406,
 })
 
 /** A request whose path is sent as it is: `fetch` would resolve `..`. */
-async function rawGet(url: string, path: string): Promise<{ readonly status: number | undefined; readonly body: string }> {
+async function rawGet(
+  url: string,
+  path: string,
+): Promise<{ readonly status: number | undefined; readonly body: string }> {
   const [answer] = (await once(request(url, { path }).end(), 'response')) as [IncomingMessage]
   return { status: answer.statusCode, body: await text(answer) }
 }
@@ -118,7 +141,24 @@ test('"mounts match the raw URL, split it, then decode each segment once; ids wi
   const service = opened(t, { prefix: '/a/b' })
   const { url, close } = await listening(service)
   t.after(close)
-  const ids = ['a/b', '%2F', 'single', '..', '.', '%', '%41', '+', 'a?b=c#d', '"', 'é', 'x'.repeat(512), '/objects/p/x/single', ' ', '\\', '%00']
+  const ids = [
+    'a/b',
+    '%2F',
+    'single',
+    '..',
+    '.',
+    '%',
+    '%41',
+    '+',
+    'a?b=c#d',
+    '"',
+    'é',
+    'x'.repeat(512),
+    '/objects/p/x/single',
+    ' ',
+    '\\',
+    '%00',
+  ]
   for (const project of ['p/q', '%2F', 'single', 'x'.repeat(128)]) {
     const [inPath, member] = [encodeURIComponent(project), ids.map((id) => ({ id }))]
     assert.equal((await fetch(`${url}/a/b/objects/${inPath}`, jsonUpload(member))).status, 200)
@@ -132,40 +172,75 @@ test('"mounts match the raw URL, split it, then decode each segment once; ids wi
   }
 })
 
-everySide('"?archive=gzip answers the same bytes as Content-Type: application/gzip without the encoding", resumed with Range and If-Range', async (side) => {
-  await store(side, Array.from({ length: 200 }, (_, n) => ({ id: n === 0 ? 'root' : `${n}`, to: { referencedId: `${n + 1}` }, data: randomBytes(600).toString('base64') })))
-  const path = `/objects/${side.project}/root?archive=gzip`
-  const whole = await planned(side, path, { headers: { 'Accept-Encoding': 'identity' } })
-  assert.deepEqual([whole.headers.get('content-type'), whole.headers.get('content-encoding')], ['application/gzip', null])
-  const bytes = Buffer.from(await whole.arrayBuffer())
-  assert.equal(whole.headers.get('content-length'), String(bytes.length))
-  const plain = await side.ask(`/objects/${side.project}/root`, { headers: { Accept: 'text/plain', 'Accept-Encoding': 'identity' } })
-  assert.equal(gunzipSync(bytes).toString(), await plain.text())
-  const rest = await side.ask(path, { headers: { Range: 'bytes=1000-', 'If-Range': whole.headers.get('etag') ?? '' } })
-  assert.equal(rest.status, 206)
-  assert.deepEqual(Buffer.from(await rest.arrayBuffer()), bytes.subarray(1_000))
-})
+everySide(
+  '"?archive=gzip answers the same bytes as Content-Type: application/gzip without the encoding", resumed with Range and If-Range',
+  async (side) => {
+    await store(
+      side,
+      Array.from({ length: 200 }, (_, n) => ({
+        id: n === 0 ? 'root' : `${n}`,
+        to: { referencedId: `${n + 1}` },
+        data: randomBytes(600).toString('base64'),
+      })),
+    )
+    const path = `/objects/${side.project}/root?archive=gzip`
+    const whole = await planned(side, path, { headers: { 'Accept-Encoding': 'identity' } })
+    assert.deepEqual(
+      [whole.headers.get('content-type'), whole.headers.get('content-encoding')],
+      ['application/gzip', null],
+    )
+    const bytes = Buffer.from(await whole.arrayBuffer())
+    assert.equal(whole.headers.get('content-length'), String(bytes.length))
+    const plain = await side.ask(`/objects/${side.project}/root`, {
+      headers: { Accept: 'text/plain', 'Accept-Encoding': 'identity' },
+    })
+    assert.equal(gunzipSync(bytes).toString(), await plain.text())
+    const rest = await side.ask(path, {
+      headers: { Range: 'bytes=1000-', 'If-Range': whole.headers.get('etag') ?? '' },
+    })
+    assert.equal(rest.status, 206)
+    assert.deepEqual(Buffer.from(await rest.arrayBuffer()), bytes.subarray(1_000))
+  },
+)
 
-everySide('"/single is immutable: Cache-Control: private, max-age=31536000, immutable, Vary: Authorization"', async (side) => {
-  await store(side, [{ id: 'a' }])
-  const { headers } = await side.ask(`/objects/${side.project}/a/single`)
-  assert.equal(headers.get('cache-control'), 'private, max-age=31536000, immutable')
-  assert.match(headers.get('vary') ?? '', /\bAuthorization\b/)
-})
+everySide(
+  '"/single is immutable: Cache-Control: private, max-age=31536000, immutable, Vary: Authorization"',
+  async (side) => {
+    await store(side, [{ id: 'a' }])
+    const { headers } = await side.ask(`/objects/${side.project}/a/single`)
+    assert.equal(headers.get('cache-control'), 'private, max-age=31536000, immutable')
+    assert.match(headers.get('vary') ?? '', /\bAuthorization\b/)
+  },
+)
 
 /** Values and types, the names behind `as` among them. */
 function publicNames(): string[] {
   const exported = [...readSource('src/index.ts').text.matchAll(/^export (?:type )?\{([^}]*)\}/gm)]
-  return exported.flatMap(([, list]) => list.split(',')).map((entry) => entry.trim().split(' ').at(-1) ?? '').filter((name) => name !== '')
+  return exported
+    .flatMap(([, list]) => list.split(','))
+    .map((entry) => entry.trim().split(' ').at(-1) ?? '')
+    .filter((name) => name !== '')
 }
 
 test('"no public name equals a global of the DOM library", nor one of Node', () => {
-  const domTypes = readFileSync(join(dirname(createRequire(import.meta.url).resolve('@tsd/typescript')), 'lib.dom.d.ts'), 'utf8')
-  const globals = new Set([...domTypes.matchAll(/^(?:declare (?:var|function)|interface|type) (\w+)/gm)].map(([, name]) => name))
+  const domTypes = readFileSync(
+    join(dirname(createRequire(import.meta.url).resolve('@tsd/typescript')), 'lib.dom.d.ts'),
+    'utf8',
+  )
+  const globals = new Set(
+    [...domTypes.matchAll(/^(?:declare (?:var|function)|interface|type) (\w+)/gm)].map(([, name]) => name),
+  )
   assert.ok(globals.has('Storage') && globals.has('Request'))
   const names = publicNames()
-  assert.ok(names.includes('createObjectService') && names.includes('ObjectRecord') && Object.keys(stowage).every((name) => names.includes(name)))
-  assert.deepEqual(names.filter((name) => globals.has(name) || name in globalThis), [])
+  assert.ok(
+    names.includes('createObjectService') &&
+      names.includes('ObjectRecord') &&
+      Object.keys(stowage).every((name) => names.includes(name)),
+  )
+  assert.deepEqual(
+    names.filter((name) => globals.has(name) || name in globalThis),
+    [],
+  )
 })
 
 test('"two services in one process do not meet; a second service over the same backend instance is an error"', async (t) => {
@@ -184,8 +259,16 @@ test('"Express, Koa and Hono need none": hosts and databases of others are no de
   const { dependencies } = JSON.parse(readSource('package.json').text) as { dependencies: Record<string, string> }
   const needed = ['@fastify/busboy', 'jose', 'level', 'minizlib', 'stream-json']
   for (const name of needed) assert.ok(name in dependencies, name)
-  assert.ok(Object.keys(dependencies).every((name) => !/express|koa|fastify$|^pg$|aws|prom-client/.test(name)), Object.keys(dependencies).join())
+  assert.ok(
+    Object.keys(dependencies).every((name) => !/express|koa|fastify$|^pg$|aws|prom-client/.test(name)),
+    Object.keys(dependencies).join(),
+  )
   // The pages are rendered by its JSX; its servers are hosts like all others.
-  const users = readSources(['src', 'adapters']).filter(({ text }) => /from 'hono/.test(text)).map(({ path }) => path)
-  assert.deepEqual(users.filter((path) => !path.startsWith('src/pages/')), [])
+  const users = readSources(['src', 'adapters'])
+    .filter(({ text }) => /from 'hono/.test(text))
+    .map(({ path }) => path)
+  assert.deepEqual(
+    users.filter((path) => !path.startsWith('src/pages/')),
+    [],
+  )
 })

@@ -1,9 +1,27 @@
 import { randomBytes } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
-import { automation, type AutomationExtension, type FunctionView, type RegisteredAs, type RunDetails, type RunExecutor, type Version } from '../../src/automation-server/index.ts'
 import {
-  type AutomationFunction, defineFunction, type FunctionBody, httpRunBackend, type InferInputs, type InputsSource, type JsonObject, type LogLine, type ObjectResult, RunCanceled, startRun,
+  automation,
+  type AutomationExtension,
+  type FunctionView,
+  type RegisteredAs,
+  type RunDetails,
+  type RunExecutor,
+  type Version,
+} from '../../src/automation-server/index.ts'
+import {
+  type AutomationFunction,
+  defineFunction,
+  type FunctionBody,
+  httpRunBackend,
+  type InferInputs,
+  type InputsSource,
+  type JsonObject,
+  type LogLine,
+  type ObjectResult,
+  RunCanceled,
+  startRun,
 } from '../../src/automation/index.ts'
 import { type Client, createClient } from '../../src/client/index.ts'
 import { createObjectService, type ObjectService } from '../../src/index.ts'
@@ -13,7 +31,9 @@ export const PROJECT = 'a-project'
 
 /** A graph with a shared part, as automation functions get it. */
 export const MODEL: Readonly<Record<string, unknown>> = {
-  speckle_type: 'Building', name: 'house', units: 'm',
+  speckle_type: 'Building',
+  name: 'house',
+  units: 'm',
   '@elements': [
     { speckle_type: 'Wall', applicationId: 'wall-1', parameters: { height: 3 }, '@level': { name: 'ground' } },
     { speckle_type: 'Wall', applicationId: 'wall-2', parameters: { height: 2 }, '@level': { name: 'ground' } },
@@ -37,13 +57,22 @@ export interface Ran {
   readonly download: (artifactId: string) => Promise<Response>
 }
 
-type RunFunction = <S extends InputsSource>(body: FunctionBody<InferInputs<S>>, Inputs: S, inputs?: JsonObject) => Promise<Ran>
+type RunFunction = <S extends InputsSource>(
+  body: FunctionBody<InferInputs<S>>,
+  Inputs: S,
+  inputs?: JsonObject,
+) => Promise<Ran>
 
 /** A test on each way in which a function reaches the service: in process, and by requests with its token. Access is by JWT. */
 export function onBothBackends(name: string, check: (ran: RunFunction) => Promise<void>): void {
   void test(name, async (t) => {
-    for (const [backend, registeredAs] of [['embedded', inProcess], ['http', byRequests]] as const) {
-      await t.test(backend, (t) => check((body, Inputs, inputs = {}) => ranOn(t, { body: defineFunction(body, Inputs), inputs, registeredAs })))
+    for (const [backend, registeredAs] of [
+      ['embedded', inProcess],
+      ['http', byRequests],
+    ] as const) {
+      await t.test(backend, (t) =>
+        check((body, Inputs, inputs = {}) => ranOn(t, { body: defineFunction(body, Inputs), inputs, registeredAs })),
+      )
     }
   })
 }
@@ -56,30 +85,73 @@ const byRequests: Register = (automationFunction, service) => {
   const executor: RunExecutor = {
     start: ({ runFile, secretTexts }) => {
       const backend = httpRunBackend(runFile, { fetch: (url, init) => service().fetch(new Request(url, init)) })
-      const run = startRun(automationFunction, { backend, runData: runFile.automationRunData, inputs: runFile.functionInputs, secrets: secretTexts })
+      const run = startRun(automationFunction, {
+        backend,
+        runData: runFile.automationRunData,
+        inputs: runFile.functionInputs,
+        secrets: secretTexts,
+      })
       return { cancel: (reason) => run.stop(new RunCanceled(reason)), ended: run.outcome.then(() => undefined) }
     },
   }
-  return { id: 'function', name: automationFunction.name, release: '1', inputs: automationFunction.inputs.toJSONSchema(), executor }
+  return {
+    id: 'function',
+    name: automationFunction.name,
+    release: '1',
+    inputs: automationFunction.inputs.toJSONSchema(),
+    executor,
+  }
 }
 
-async function ranOn(t: TestContext, { body, inputs, registeredAs }: { readonly body: AutomationFunction; readonly inputs: JsonObject; readonly registeredAs: Register }): Promise<Ran> {
+async function ranOn(
+  t: TestContext,
+  {
+    body,
+    inputs,
+    registeredAs,
+  }: { readonly body: AutomationFunction; readonly inputs: JsonObject; readonly registeredAs: Register },
+): Promise<Ran> {
   const secret = randomBytes(32)
-  const extension: AutomationExtension = automation({ functions: [registeredAs(body, () => service)], secretKeys: [{ id: 'key', key: randomBytes(32) }] })
+  const extension: AutomationExtension = automation({
+    functions: [registeredAs(body, () => service)],
+    secretKeys: [{ id: 'key', key: randomBytes(32) }],
+  })
   const service = createObjectService({ backend: memoryBackend(), access: accessOf(secret), extensions: [extension] })
   t.after(() => service.close({ graceMs: 100 }))
   const token = await tokenFor(secret, { [PROJECT]: 'write' })
-  const client = createClient({ url: 'http://in.process', token, fetch: (url, init) => service.fetch(new Request(url, init)) })
+  const client = createClient({
+    url: 'http://in.process',
+    token,
+    fetch: (url, init) => service.fetch(new Request(url, init)),
+  })
   const { root: rootObjectId } = await client.project(PROJECT).send(MODEL)
   const { models, versions, automations, runs } = extension.project(PROJECT)
   const { id: modelId } = await models.create({ name: 'House' })
   const { id: versionId } = await versions.create(modelId, { rootObjectId, message: 'first' })
-  const { id: automationId } = await automations.create({ name: 'An automation', functionId: 'function', modelId, inputs, trigger: 'manual' })
+  const { id: automationId } = await automations.create({
+    name: 'An automation',
+    functionId: 'function',
+    modelId,
+    inputs,
+    trigger: 'manual',
+  })
   const { id } = await runs.start(automationId)
   await extension.idle()
   return {
-    run: await runs.get(id), annotations: (await runs.results(id)).items, logs: (await runs.logs(id)).items, versions: (await versions.list(modelId)).items,
-    rootObjectId, versionId, modelId, client, function: extension.functions()[0],
-    download: (artifactId) => service.fetch(new Request(`http://in.process/api/v1/projects/${PROJECT}/artifacts/${artifactId}`, { headers: { Authorization: `Bearer ${token}` } })),
+    run: await runs.get(id),
+    annotations: (await runs.results(id)).items,
+    logs: (await runs.logs(id)).items,
+    versions: (await versions.list(modelId)).items,
+    rootObjectId,
+    versionId,
+    modelId,
+    client,
+    function: extension.functions()[0],
+    download: (artifactId) =>
+      service.fetch(
+        new Request(`http://in.process/api/v1/projects/${PROJECT}/artifacts/${artifactId}`, {
+          headers: { Authorization: `Bearer ${token}` },
+        }),
+      ),
   }
 }

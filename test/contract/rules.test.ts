@@ -4,7 +4,18 @@ import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
 import { createObjectService, DEFAULT_LIMITS, MB, openAccess } from '../../src/index.ts'
 import { errorOf, jsonUpload } from '../http/served.ts'
-import { accessOf, authorization, contractList, linesOf, onEverySide, type Side, store, tokenFor, type Who, withHeaders } from './sides.ts'
+import {
+  accessOf,
+  authorization,
+  contractList,
+  linesOf,
+  onEverySide,
+  type Side,
+  store,
+  tokenFor,
+  type Who,
+  withHeaders,
+} from './sides.ts'
 
 /* The contract, area A, row by row: authentication, errors, limits, versioning. */
 
@@ -40,7 +51,11 @@ async function isError(answer: Response, status: number): Promise<void> {
 everySide('Authentication 1: "Every REST endpoint requires a personal access token"', async (side) => {
   await store(side, [{ id: 'a' }])
   for (const endpoint of ENDPOINTS) {
-    assert.deepEqual([await statusFor(side, endpoint, 'nobody'), await statusFor(side, endpoint, 'writer')], [401, 200], `endpoint ${endpoint.number}`)
+    assert.deepEqual(
+      [await statusFor(side, endpoint, 'nobody'), await statusFor(side, endpoint, 'writer')],
+      [401, 200],
+      `endpoint ${endpoint.number}`,
+    )
   }
 })
 
@@ -56,10 +71,21 @@ test('Authentication 2: "Authorization with the value Bearer <ACCESS_TOKEN> (HTT
   }
   assert.equal(await statusWith({ Authorization: `Bearer ${token}` }), 200)
   assert.equal(await statusWith({ authorization: `bearer ${token}` }), 200)
-  for (const wrong of [token, `Basic ${token}`, `Token ${token}`, `Bearer${token}`, `Bearer ${token} x`, 'Bearer', 'Bearer ']) {
+  for (const wrong of [
+    token,
+    `Basic ${token}`,
+    `Token ${token}`,
+    `Bearer${token}`,
+    `Bearer ${token} x`,
+    'Bearer',
+    'Bearer ',
+  ]) {
     assert.equal(await statusWith({ Authorization: wrong }), 401, wrong.slice(0, 12))
   }
-  assert.equal((await service.fetch(new Request(`http://x/api/diff/p?access_token=${token}`, contractList(['a'])))).status, 401)
+  assert.equal(
+    (await service.fetch(new Request(`http://x/api/diff/p?access_token=${token}`, contractList(['a'])))).status,
+    401,
+  )
 })
 
 test('Authentication 3: "A missing or invalid token gives 401"', async (t) => {
@@ -78,20 +104,30 @@ test('Authentication 3: "A missing or invalid token gives 401"', async (t) => {
   }
 })
 
-everySide('Authentication 4: "A valid token without enough permission gives 403: write permission for diff and upload, read permission for the download endpoints"', async (side) => {
-  await store(side, [{ id: 'a' }])
-  for (const endpoint of ENDPOINTS) {
-    assert.equal(await statusFor(side, endpoint, 'reader'), endpoint.right === 'read' ? 200 : 403, `endpoint ${endpoint.number}`)
-    assert.equal(await statusFor(side, endpoint, 'stranger'), 403, `endpoint ${endpoint.number}`)
-  }
-})
+everySide(
+  'Authentication 4: "A valid token without enough permission gives 403: write permission for diff and upload, read permission for the download endpoints"',
+  async (side) => {
+    await store(side, [{ id: 'a' }])
+    for (const endpoint of ENDPOINTS) {
+      assert.equal(
+        await statusFor(side, endpoint, 'reader'),
+        endpoint.right === 'read' ? 200 : 403,
+        `endpoint ${endpoint.number}`,
+      )
+      assert.equal(await statusFor(side, endpoint, 'stranger'), 403, `endpoint ${endpoint.number}`)
+    }
+  },
+)
 
-everySide('Errors: "Error body shape for 401 and 403: JSON object with message (string) and statusCode (integer)"', async (side) => {
-  for (const { request } of ENDPOINTS) {
-    await isError(await side.ask(...request(side.project), 'nobody'), 401)
-    await isError(await side.ask(...request(side.project), 'stranger'), 403)
-  }
-})
+everySide(
+  'Errors: "Error body shape for 401 and 403: JSON object with message (string) and statusCode (integer)"',
+  async (side) => {
+    for (const { request } of ENDPOINTS) {
+      await isError(await side.ask(...request(side.project), 'nobody'), 401)
+      await isError(await side.ask(...request(side.project), 'stranger'), 403)
+    }
+  },
+)
 
 everySide('Errors: "401 | authentication token invalid or missing | all REST endpoints"', async (side) => {
   for (const { request } of ENDPOINTS) {
@@ -120,12 +156,16 @@ everySide('Errors: "404 | object not found | 3 and 5"', async (side) => {
 test('Errors: "413 | payload too large: request over 50 MB | 2"; Limits: "Size of one object | 10 MB | upload"; over plain http in reliability cases 1 and 2', async (t) => {
   const service = createObjectService({ backend: memoryBackend(), access: openAccess() })
   t.after(() => service.close({ graceMs: 0 }))
-  const upload = (body: string | Buffer): Promise<Response> => service.fetch(new Request('http://x/objects/p', { ...jsonUpload([]), body: body as string }))
+  const upload = (body: string | Buffer): Promise<Response> =>
+    service.fetch(new Request('http://x/objects/p', { ...jsonUpload([]), body: body as string }))
   const objectOf = (bytes: number): string => `[{"id":"large","data":"${'x'.repeat(bytes - 24)}"}]`
   await isError(await upload(Buffer.alloc(50 * MB + 1, ' ')), 413)
   await isError(await upload(objectOf(10 * MB + 1)), 413)
   assert.equal((await upload(objectOf(10 * MB))).status, 200)
-  assert.equal((await (await service.fetch(new Request('http://x/objects/p/large/single'))).arrayBuffer()).byteLength, 10 * MB)
+  assert.equal(
+    (await (await service.fetch(new Request('http://x/objects/p/large/single'))).arrayBuffer()).byteLength,
+    10 * MB,
+  )
 })
 
 test('Limits: "Size of one request | 50 MB | upload | hard limit; exceeding gives 413" is the default; reliability case 2 sends it', () => {
@@ -140,15 +180,21 @@ everySide('Limits: "Objects per call | 1000 | diff | recommended maximum", more 
   await store(side, MANY)
   const answer = await side.ask(`/api/diff/${side.project}`, contractList(ASKED))
   const held = Object.entries((await answer.json()) as Record<string, boolean>)
-  assert.deepEqual(held, ASKED.map((id) => [id, !id.startsWith('absent')]))
+  assert.deepEqual(
+    held,
+    ASKED.map((id) => [id, !id.startsWith('absent')]),
+  )
 })
 
-everySide('Limits: "Objects per request | 1000 | getobjects | recommended maximum", more are answered as well', async (side) => {
-  await store(side, MANY)
-  const answer = await side.ask(`/api/getobjects/${side.project}`, contractList(ASKED, { Accept: 'text/plain' }))
-  assert.equal(answer.headers.get('stowage-missing-objects'), '3000')
-  assert.deepEqual(await linesOf(answer), new Map(MANY.map((object) => [object.id, JSON.stringify(object)])))
-})
+everySide(
+  'Limits: "Objects per request | 1000 | getobjects | recommended maximum", more are answered as well',
+  async (side) => {
+    await store(side, MANY)
+    const answer = await side.ask(`/api/getobjects/${side.project}`, contractList(ASKED, { Accept: 'text/plain' }))
+    assert.equal(answer.headers.get('stowage-missing-objects'), '3000')
+    assert.deepEqual(await linesOf(answer), new Map(MANY.map((object) => [object.id, JSON.stringify(object)])))
+  },
+)
 
 everySide('Versioning: "Paths carry no version segment"', async (side) => {
   await store(side, [{ id: 'a' }])

@@ -11,7 +11,14 @@ import { SignJWT } from 'jose'
 import { filesystemBackend } from '../../adapters/filesystem.ts'
 import { memoryBackend } from '../../adapters/memory.ts'
 import {
-  type Access, type CommonServiceOptions, continueOnExpect, createObjectService, jwtAccess, type ObjectService, type Right, type StorageBackend,
+  type Access,
+  type CommonServiceOptions,
+  continueOnExpect,
+  createObjectService,
+  jwtAccess,
+  type ObjectService,
+  type Right,
+  type StorageBackend,
 } from '../../src/index.ts'
 import { jsonUpload } from '../http/served.ts'
 import { eventually } from '../support/patience.ts'
@@ -48,8 +55,11 @@ export function onEverySide(options: SidesOptions = {}): SidesTest {
   before(async () => {
     const folder = await mkdtemp(join(tmpdir(), 'stowage-contract-'))
     closers.unshift(() => rm(folder, { recursive: true, force: true }))
-    for (const [storage, backend] of [['memory', memoryBackend()], ['files', filesystemBackend({ path: folder })]] as const) {
-      open.push(...await openSides(storage, backend, options, closers))
+    for (const [storage, backend] of [
+      ['memory', memoryBackend()],
+      ['files', filesystemBackend({ path: folder })],
+    ] as const) {
+      open.push(...(await openSides(storage, backend, options, closers)))
     }
   })
   after(async () => {
@@ -62,7 +72,12 @@ export function onEverySide(options: SidesOptions = {}): SidesTest {
   }
 }
 
-async function openSides(storage: string, backend: StorageBackend, options: SidesOptions, closers: (() => Promise<void>)[]): Promise<readonly OpenSide[]> {
+async function openSides(
+  storage: string,
+  backend: StorageBackend,
+  options: SidesOptions,
+  closers: (() => Promise<void>)[],
+): Promise<readonly OpenSide[]> {
   const secret = randomBytes(32)
   const service = createObjectService({ ...options, backend, access: accessOf(secret) })
   const { url, close } = await listening(service)
@@ -73,16 +88,24 @@ async function openSides(storage: string, backend: StorageBackend, options: Side
   const tokens = await tokensOf(secret)
   const withToken = (init: RequestInit, who: Who): RequestInit => withHeaders(init, authorization(tokens[who]))
   return [
-    { name: `http over ${storage}`, url, ask: (path, init = {}, who = 'writer') => fetch(`${url}${path}`, withToken(init, who)) },
     {
-      name: `fetch over ${storage}`, url: 'http://in.process',
-      ask: (path, init = {}, who = 'writer') => service.fetch(new Request(`http://in.process${path}`, withToken(init, who))),
+      name: `http over ${storage}`,
+      url,
+      ask: (path, init = {}, who = 'writer') => fetch(`${url}${path}`, withToken(init, who)),
+    },
+    {
+      name: `fetch over ${storage}`,
+      url: 'http://in.process',
+      ask: (path, init = {}, who = 'writer') =>
+        service.fetch(new Request(`http://in.process${path}`, withToken(init, who))),
     },
   ]
 }
 
 /** A service behind a port of this machine. */
-export async function listening(service: ObjectService): Promise<{ readonly url: string; readonly port: number; readonly close: () => Promise<void> }> {
+export async function listening(
+  service: ObjectService,
+): Promise<{ readonly url: string; readonly port: number; readonly close: () => Promise<void> }> {
   const server = createServer((req, res) => service.node(req, res))
   continueOnExpect(server, service)
   server.listen(0, '127.0.0.1')
@@ -101,9 +124,20 @@ export function accessOf(secret: Uint8Array): Access<unknown> {
 }
 
 /** A JWT that grants these rights, for ten minutes unless told otherwise. */
-export function tokenFor(secret: Uint8Array, projects: Readonly<Record<string, Right>>, expires: string | number = '10m'): Promise<string> {
-  return new SignJWT({ stowage: { projects } }).setProtectedHeader({ alg: 'HS256' })
-    .setIssuer(ISSUER).setAudience(AUDIENCE).setSubject('somebody').setJti('1').setIssuedAt().setExpirationTime(expires).sign(secret)
+export function tokenFor(
+  secret: Uint8Array,
+  projects: Readonly<Record<string, Right>>,
+  expires: string | number = '10m',
+): Promise<string> {
+  return new SignJWT({ stowage: { projects } })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setIssuer(ISSUER)
+    .setAudience(AUDIENCE)
+    .setSubject('somebody')
+    .setJti('1')
+    .setIssuedAt()
+    .setExpirationTime(expires)
+    .sign(secret)
 }
 
 async function tokensOf(secret: Uint8Array): Promise<Readonly<Record<Who, string | undefined>>> {
@@ -121,7 +155,10 @@ export function authorization(token: string | undefined): Record<string, string>
 
 /** The request with further headers, which win. */
 export function withHeaders(init: RequestInit, further: Readonly<Record<string, string>>): RequestInit {
-  return { ...init, headers: { ...Object.fromEntries(new Headers(init.headers)), ...Object.fromEntries(new Headers(further)) } }
+  return {
+    ...init,
+    headers: { ...Object.fromEntries(new Headers(init.headers)), ...Object.fromEntries(new Headers(further)) },
+  }
 }
 
 /** Stores objects and fails if that fails. */
@@ -151,7 +188,11 @@ export async function planned({ ask }: Side, path: string, init: RequestInit = {
 
 /** A list of ids as the contract has it: a string that holds a JSON array. */
 export function contractList(ids: readonly string[], headers: Readonly<Record<string, string>> = {}): RequestInit {
-  return { method: 'POST', headers: { 'Content-Type': 'application/json', ...headers }, body: JSON.stringify({ objects: JSON.stringify(ids) }) }
+  return {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json', ...headers },
+    body: JSON.stringify({ objects: JSON.stringify(ids) }),
+  }
 }
 
 export interface Part {
@@ -161,18 +202,30 @@ export interface Part {
 
 /** A file as most clients send it. */
 export function filePart(content: Uint8Array | string, contentType: string, name: string = 'file'): Part {
-  return { headers: [`Content-Disposition: form-data; name="${name}"; filename="${name}"`, `Content-Type: ${contentType}`], content }
+  return {
+    headers: [`Content-Disposition: form-data; name="${name}"; filename="${name}"`, `Content-Type: ${contentType}`],
+    content,
+  }
 }
 
 /** A multipart/form-data upload (RFC 7578), byte for byte as given. */
-export function multipartUpload(parts: readonly Part[], boundary: string = 'a-boundary-of-tests'): RequestInit & { readonly body: Uint8Array<ArrayBuffer> } {
-  const pieces = parts.flatMap(({ headers, content }) => [`--${boundary}\r\n${headers.join('\r\n')}\r\n\r\n`, content, '\r\n'])
+export function multipartUpload(
+  parts: readonly Part[],
+  boundary: string = 'a-boundary-of-tests',
+): RequestInit & { readonly body: Uint8Array<ArrayBuffer> } {
+  const pieces = parts.flatMap(({ headers, content }) => [
+    `--${boundary}\r\n${headers.join('\r\n')}\r\n\r\n`,
+    content,
+    '\r\n',
+  ])
   const body = Buffer.concat([...pieces, `--${boundary}--\r\n`].map((piece) => Buffer.from(piece as string)))
   return { method: 'POST', headers: { 'Content-Type': `multipart/form-data; boundary=${boundary}` }, body }
 }
 
 /** What an error answer tells, which must have the one shape of all errors. */
-export async function shapedError(answer: Response): Promise<{ readonly status: number; readonly code: string; readonly message: string }> {
+export async function shapedError(
+  answer: Response,
+): Promise<{ readonly status: number; readonly code: string; readonly message: string }> {
   const body = (await answer.json()) as { readonly message: string; readonly statusCode: number; readonly code: string }
   const { message, statusCode, code } = body
   assert.deepEqual(Object.keys(body), ['message', 'statusCode', 'code'], JSON.stringify(body))
@@ -187,5 +240,10 @@ export async function linesOf(answer: Response): Promise<Map<string, string>> {
   const type = answer.headers.get('content-type')
   if (type?.startsWith('text/plain') !== true) throw new Error(`not lines but ${type}: ${text}`)
   if (text !== '' && !text.endsWith('\n')) throw new Error('the last line does not end')
-  return new Map(text.split('\n').slice(0, -1).map((line) => [line.slice(0, line.indexOf('\t')), line.slice(line.indexOf('\t') + 1)]))
+  return new Map(
+    text
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => [line.slice(0, line.indexOf('\t')), line.slice(line.indexOf('\t') + 1)]),
+  )
 }

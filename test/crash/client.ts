@@ -25,7 +25,11 @@ export class Client {
 
   /** One that shall be cut ends its connection in the middle of the body, and has no outcome but `unknown`. */
   async upload(upload: Upload, random: Random): Promise<Outcome> {
-    const headers = { ...this.#headers, 'Content-Type': `multipart/form-data; boundary=${BOUNDARY}`, 'Content-Length': upload.body.length }
+    const headers = {
+      ...this.#headers,
+      'Content-Type': `multipart/form-data; boundary=${BOUNDARY}`,
+      'Content-Length': upload.body.length,
+    }
     const sending = request(`${this.#url}/objects/${upload.projectId}`, { method: 'POST', headers, agent: this.#agent })
     sending.on('error', () => undefined)
     const answer = once(sending, 'response') as Promise<[IncomingMessage]>
@@ -48,7 +52,9 @@ export class Client {
     const held = new Set<string>()
     for (let from = 0; from < ids.length; from += IDS_AT_ONCE) {
       const some = ids.slice(from, from + IDS_AT_ONCE)
-      const answer = JSON.parse(await this.#read(`/api/diff/${projectId}`, {}, { objects: JSON.stringify(some) })) as Record<string, boolean>
+      const answer = JSON.parse(
+        await this.#read(`/api/diff/${projectId}`, {}, { objects: JSON.stringify(some) }),
+      ) as Record<string, boolean>
       for (const id of some) if (answer[id]) held.add(id)
     }
     return held
@@ -70,13 +76,21 @@ export class Client {
 
   async #texts(path: string, random: Random, body?: unknown): Promise<Texts> {
     const accept = random.pick(['text/plain', 'application/json'])
-    const answer = await this.#read(path, { Accept: accept, 'Accept-Encoding': random.pick(['gzip', 'identity']) }, body)
+    const answer = await this.#read(
+      path,
+      { Accept: accept, 'Accept-Encoding': random.pick(['gzip', 'identity']) },
+      body,
+    )
     return accept === 'text/plain' ? textsOfLines(answer) : textsOfArray(answer)
   }
 
   async #read(path: string, accept: Readonly<Record<string, string>>, body?: unknown): Promise<string> {
     const sent = body === undefined ? {} : { method: 'POST', body: JSON.stringify(body) }
-    const headers = { ...this.#headers, ...accept, ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) }
+    const headers = {
+      ...this.#headers,
+      ...accept,
+      ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+    }
     const response = await fetch(`${this.#url}${path}`, { ...sent, headers })
     const answer = await response.text()
     if (response.status !== 200) throw new Error(`${path} answered ${response.status}: ${answer.slice(0, 300)}`)

@@ -43,7 +43,8 @@ function* makeTexts(): Generator<[string, string]> {
   const groups = Array.from({ length: GROUPS }, (_, group) => `group-${group}`)
   for (const [group, id] of groups.entries()) {
     const leaves = Array.from({ length: LEAVES_PER_GROUP }, (_, leaf) => `leaf-${group}-${leaf}`)
-    for (const leaf of leaves) yield [leaf, JSON.stringify({ id: leaf, data: incompressible(leaf, leaf.endsWith('-7') ? 200 : 3) })]
+    for (const leaf of leaves)
+      yield [leaf, JSON.stringify({ id: leaf, data: incompressible(leaf, leaf.endsWith('-7') ? 200 : 3) })]
     yield [id, JSON.stringify({ id, parts: leaves.map((referencedId) => ({ referencedId })) })]
   }
   yield [ROOT, JSON.stringify({ id: ROOT, parts: groups.map((referencedId) => ({ referencedId })) })]
@@ -139,10 +140,27 @@ const QUESTIONS: readonly Question[] = [
   { name: 'archive', path: `${ROOT_PATH}?archive=gzip`, ids: ALL },
   { name: 'list of lines, gzip', ...LIST, accept: 'text/plain', coding: 'gzip' },
   { name: 'list as array', ...LIST, accept: 'application/json', coding: 'identity' },
-  { name: 'object-stream', path: `/api/v2/projects/${PROJECT}/object-stream`, body: { objectIds: ALL }, coding: 'gzip', ids: ALL },
+  {
+    name: 'object-stream',
+    path: `/api/v2/projects/${PROJECT}/object-stream`,
+    body: { objectIds: ALL },
+    coding: 'gzip',
+    ids: ALL,
+  },
   { name: 'lines, gzip, once more', path: ROOT_PATH, accept: 'text/plain', coding: 'gzip', ids: ALL },
-  { name: 'of a removed project', path: `/api/getobjects/${REMOVED_PROJECT}`, body: { objects: JSON.stringify(ALL) }, accept: 'text/plain', ids: [] },
-  ...SOME_SINGLES.map((id) => ({ name: `single ${id}`, path: `/objects/${PROJECT}/${id}/single`, accept: 'text/plain', ids: [id] })),
+  {
+    name: 'of a removed project',
+    path: `/api/getobjects/${REMOVED_PROJECT}`,
+    body: { objects: JSON.stringify(ALL) },
+    accept: 'text/plain',
+    ids: [],
+  },
+  ...SOME_SINGLES.map((id) => ({
+    name: `single ${id}`,
+    path: `/objects/${PROJECT}/${id}/single`,
+    accept: 'text/plain',
+    ids: [id],
+  })),
 ]
 
 async function verdictOf(service: ObjectService, question: Question): Promise<'same' | 'different' | 'wrong'> {
@@ -156,16 +174,24 @@ async function verdictOf(service: ObjectService, question: Question): Promise<'s
 }
 
 /** What a client makes of the answer; `undefined` where it sees that something is wrong. */
-async function answerTo(service: ObjectService, question: Question): Promise<{ readonly texts: ReadonlyMap<string, string>; readonly missing: number } | undefined> {
+async function answerTo(
+  service: ObjectService,
+  question: Question,
+): Promise<{ readonly texts: ReadonlyMap<string, string>; readonly missing: number } | undefined> {
   const { path, accept, coding = 'identity', body, ids } = question
-  const headers = { 'Accept-Encoding': coding, ...(accept === undefined ? {} : { Accept: accept }), ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) }
+  const headers = {
+    'Accept-Encoding': coding,
+    ...(accept === undefined ? {} : { Accept: accept }),
+    ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
+  }
   const request = body === undefined ? { headers } : { headers, method: 'POST', body: JSON.stringify(body) }
   const response = await service.fetch(new Request(`http://in.process${path}`, request))
   let bytes: Buffer
   try {
     bytes = Buffer.from(await response.arrayBuffer())
     if (response.status !== 200) return undefined
-    const isZipped = response.headers.get('content-encoding') === 'gzip' || response.headers.get('content-type') === 'application/gzip'
+    const isZipped =
+      response.headers.get('content-encoding') === 'gzip' || response.headers.get('content-type') === 'application/gzip'
     if (isZipped) bytes = gunzipSync(bytes)
   } catch {
     return undefined
@@ -173,10 +199,17 @@ async function answerTo(service: ObjectService, question: Question): Promise<{ r
   const missing = Number(response.headers.get('stowage-missing-objects'))
   const text = bytes.toString()
   if (path.endsWith('/single')) return { texts: new Map([[ids[0], text]]), missing }
-  return { texts: response.headers.get('content-type')?.includes('json') ? textsOfArray(text) : textsOfLines(text), missing }
+  return {
+    texts: response.headers.get('content-type')?.includes('json') ? textsOfArray(text) : textsOfLines(text),
+    missing,
+  }
 }
 
-async function withService(storage: Storage, path: string, use: (service: ObjectService) => Promise<void>): Promise<void> {
+async function withService(
+  storage: Storage,
+  path: string,
+  use: (service: ObjectService) => Promise<void>,
+): Promise<void> {
   const service = createObjectService({ backend: backendIn(storage, path), access: openAccess() })
   try {
     await service.ready()
@@ -188,8 +221,15 @@ async function withService(storage: Storage, path: string, use: (service: Object
 
 async function post(service: ObjectService, projectId: string, ids: readonly string[]): Promise<void> {
   const body = `[${ids.map((id) => TEXTS.get(id)).join(',')}]`
-  const response = await service.fetch(new Request(`http://in.process/objects/${projectId}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body }))
-  if (response.status !== 200) throw new Error(`the upload was answered with ${response.status}: ${await response.text()}`)
+  const response = await service.fetch(
+    new Request(`http://in.process/objects/${projectId}`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body,
+    }),
+  )
+  if (response.status !== 200)
+    throw new Error(`the upload was answered with ${response.status}: ${await response.text()}`)
 }
 
 /** Files with something in them, but for those that LevelDB writes for people, and the note of how long its files were. */
@@ -206,8 +246,15 @@ export function someDamage(folder: string, path: string, random: Random): Damage
   const { length } = readFileSync(join(folder, path))
   const at = random.below(length)
   const kind = random.below(10)
-  if (kind === 0) return { path, at, name: `${path} cut at ${at} of ${length}`, apply: (bytes) => bytes.subarray(0, at) }
-  if (kind === 1) return { path, at, name: `${path} zeroed from ${at} of ${length}`, apply: (bytes) => bytes.fill(0, at, Math.min(at + PAGE_BYTES, length)) }
+  if (kind === 0)
+    return { path, at, name: `${path} cut at ${at} of ${length}`, apply: (bytes) => bytes.subarray(0, at) }
+  if (kind === 1)
+    return {
+      path,
+      at,
+      name: `${path} zeroed from ${at} of ${length}`,
+      apply: (bytes) => bytes.fill(0, at, Math.min(at + PAGE_BYTES, length)),
+    }
   return someFlippedBit(folder, path, random)
 }
 

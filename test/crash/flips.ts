@@ -2,7 +2,16 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Random } from '../../bench/model/random.ts'
 import { scanLog } from '../../adapters/level-log-file.ts'
-import { checkFolder, type Damage, damagedCopy, filesOf, fillFolder, judge, someDamage, someFlippedBit } from './damaged-folder.ts'
+import {
+  checkFolder,
+  type Damage,
+  damagedCopy,
+  filesOf,
+  fillFolder,
+  judge,
+  someDamage,
+  someFlippedBit,
+} from './damaged-folder.ts'
 import type { Storage } from './server.ts'
 
 export interface DamageReport {
@@ -26,7 +35,10 @@ export async function damageFiles({ storage, scratch, perKind, random }: DamageO
   await fillFolder(storage, closed, crashed)
   const failures: string[] = await untouched(storage, [closed, crashed], copy)
   const counts = new Map<string, number>()
-  for (const [folder, times] of [[closed, perKind], [crashed, Math.ceil(perKind / 3)]] as const) {
+  for (const [folder, times] of [
+    [closed, perKind],
+    [crashed, Math.ceil(perKind / 3)],
+  ] as const) {
     const files = filesOf(folder)
     for (const kind of new Set(files.map(kindOf))) {
       const paths = files.filter((path) => kindOf(path) === kind)
@@ -34,7 +46,11 @@ export async function damageFiles({ storage, scratch, perKind, random }: DamageO
         // What is cut off a log after a crash looks like what was never written: there only bits are flipped.
         const damage = (folder === crashed ? someFlippedBit : someDamage)(folder, random.pick(paths), random)
         counts.set(kind, (counts.get(kind) ?? 0) + 1)
-        failures.push(...(await failuresOf(storage, folder, copy, damage)).map((failure) => `${folder === crashed ? 'after a crash, ' : ''}${damage.name}: ${failure}`))
+        failures.push(
+          ...(await failuresOf(storage, folder, copy, damage)).map(
+            (failure) => `${folder === crashed ? 'after a crash, ' : ''}${damage.name}: ${failure}`,
+          ),
+        )
       }
     }
   }
@@ -76,5 +92,7 @@ function lastRecordAt(log: Buffer): number {
 }
 
 function kindOf(path: string): string {
-  return path.replace(/^packs\/\w+\/(plan|tombstone)?.*/, (_, kind: string | undefined) => kind ?? 'pack').replace(/\d+/, 'N')
+  return path
+    .replace(/^packs\/\w+\/(plan|tombstone)?.*/, (_, kind: string | undefined) => kind ?? 'pack')
+    .replace(/\d+/, 'N')
 }

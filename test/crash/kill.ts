@@ -16,7 +16,11 @@ import type { Storage } from './server.ts'
  */
 
 const { values: chosen } = parseArgs({
-  options: { rounds: { type: 'string', default: '20' }, seed: { type: 'string', default: String(Date.now() % 1_000_000) }, folder: { type: 'string', default: tmpdir() } },
+  options: {
+    rounds: { type: 'string', default: '20' },
+    seed: { type: 'string', default: String(Date.now() % 1_000_000) },
+    folder: { type: 'string', default: tmpdir() },
+  },
 })
 const rounds = Number(chosen.rounds)
 const seed = Number(chosen.seed)
@@ -38,13 +42,26 @@ for (const [at, storage] of STORAGES.entries()) {
   })
 
   test(`${storage}: the power lost`, async (context) => {
-    const report = await crashRounds({ rounds: share(at + 2), storage, scratch, shim, random: createRandom(seed, at, 1) })
+    const report = await crashRounds({
+      rounds: share(at + 2),
+      storage,
+      scratch,
+      shim,
+      random: createRandom(seed, at, 1),
+    })
     context.diagnostic(describe(report))
     assert.equal(report.findings.join('\n'), '')
   })
 
   test(`${storage}: the power lost, and nothing synced before`, async (context) => {
-    const report = await crashRounds({ rounds: CONTROL_ROUNDS, storage, scratch, shim, unsynced: true, random: createRandom(seed, at, 2) })
+    const report = await crashRounds({
+      rounds: CONTROL_ROUNDS,
+      storage,
+      scratch,
+      shim,
+      unsynced: true,
+      random: createRandom(seed, at, 2),
+    })
     context.diagnostic(`${describe(report)}; first finding: ${report.findings[0]}`)
     assert.notEqual(report.findings.length, 0, 'without syncs something must be lost, or this test proves nothing')
   })

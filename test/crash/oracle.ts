@@ -48,7 +48,8 @@ export class Oracle {
     const { projectId, rootId, ownIds, texts, fate } = upload
     const isExpected = outcome === 'unknown' || (outcome === 'acknowledged') === (fate === 'whole')
     if (!isExpected) throw new Error(`an upload whose fate is to be ${fate} was ${outcome}`)
-    const state = outcome === 'acknowledged' ? 'acknowledged' : fate === 'whole' && outcome === 'unknown' ? 'open' : 'absent'
+    const state =
+      outcome === 'acknowledged' ? 'acknowledged' : fate === 'whole' && outcome === 'unknown' ? 'open' : 'absent'
     const digests = new Map([...texts].map(([id, text]) => [id, digest(text)]))
     this.#entries.push({ projectId, rootId, ownIds, digests, state, isNew: true })
   }
@@ -69,7 +70,10 @@ export class Oracle {
   async #settle(client: Client, entry: Entry): Promise<void> {
     const held = await client.held(entry.projectId, entry.ownIds)
     entry.state = held.size > 0 ? 'settled' : 'absent'
-    if (held.size > 0 && held.size < entry.ownIds.length) this.#find(`torn: ${held.size} of ${entry.ownIds.length} objects of ${entry.rootId}, which was never acknowledged`)
+    if (held.size > 0 && held.size < entry.ownIds.length)
+      this.#find(
+        `torn: ${held.size} of ${entry.ownIds.length} objects of ${entry.rootId}, which was never acknowledged`,
+      )
   }
 
   /** Held is what is in an upload that is there, and nothing else. */
@@ -101,14 +105,17 @@ export class Oracle {
     for (const [id, text] of texts) {
       const found = digest(text)
       const name = `${projectId} ${id}`
-      if (digests.get(id) !== found && !this.#isOfAnother(projectId, id, found)) this.#find(`wrong: ${id} has a text that nobody wrote`)
+      if (digests.get(id) !== found && !this.#isOfAnother(projectId, id, found))
+        this.#find(`wrong: ${id} has a text that nobody wrote`)
       else if ((this.#pinned.get(name) ?? found) !== found) this.#find(`wrong: ${id} has another text than before`)
       if (id.startsWith('rival')) this.#pinned.set(name, found)
     }
   }
 
   #isOfAnother(projectId: string, id: string, found: string): boolean {
-    return this.#entries.some((entry) => entry.projectId === projectId && isThere(entry) && entry.digests.get(id) === found)
+    return this.#entries.some(
+      (entry) => entry.projectId === projectId && isThere(entry) && entry.digests.get(id) === found,
+    )
   }
 
   #find(finding: string): void {
@@ -124,7 +131,10 @@ function chosen(entries: readonly Entry[], { everything, random }: VerifyOptions
   const there = entries.filter(isThere)
   if (everything) return there
   const older = there.filter(({ isNew }) => !isNew)
-  return [...there.filter(({ isNew }) => isNew), ...Array.from({ length: Math.min(OLDER_COMPARED, older.length) }, () => random.pick(older))]
+  return [
+    ...there.filter(({ isNew }) => isNew),
+    ...Array.from({ length: Math.min(OLDER_COMPARED, older.length) }, () => random.pick(older)),
+  ]
 }
 
 function digest(text: string): string {

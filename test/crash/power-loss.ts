@@ -1,5 +1,15 @@
 import { execFile } from 'node:child_process'
-import { lstatSync, mkdirSync, readdirSync, readFileSync, renameSync, rmSync, statSync, truncateSync, writeFileSync } from 'node:fs'
+import {
+  lstatSync,
+  mkdirSync,
+  readdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  statSync,
+  truncateSync,
+  writeFileSync,
+} from 'node:fs'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
 import type { Random } from '../../bench/model/random.ts'
@@ -50,7 +60,12 @@ export class PowerLoss {
     mkdirSync(this.#graves)
     writeFileSync(this.#log, '')
     this.#before = lengthsOf(this.#root)
-    return { LD_PRELOAD: this.#shim, POWER_LOSS_ROOT: this.#root, POWER_LOSS_LOG: this.#log, POWER_LOSS_GRAVES: this.#graves }
+    return {
+      LD_PRELOAD: this.#shim,
+      POWER_LOSS_ROOT: this.#root,
+      POWER_LOSS_LOG: this.#log,
+      POWER_LOSS_GRAVES: this.#graves,
+    }
   }
 
   /** After the process has ended: leaves in the folder what would be found there when the power comes back. */
@@ -63,7 +78,18 @@ export class PowerLoss {
 
 export async function compileShim(scratch: string): Promise<string> {
   const shim = join(scratch, 'power-loss.so')
-  await promisify(execFile)('gcc', ['-O1', '-Wall', '-Wextra', '-Werror', '-shared', '-fPIC', '-o', shim, join(import.meta.dirname, 'power-loss.c'), '-ldl'])
+  await promisify(execFile)('gcc', [
+    '-O1',
+    '-Wall',
+    '-Wextra',
+    '-Werror',
+    '-shared',
+    '-fPIC',
+    '-o',
+    shim,
+    join(import.meta.dirname, 'power-loss.c'),
+    '-ldl',
+  ])
   return shim
 }
 
@@ -72,8 +98,12 @@ function readJournal(log: string, before: Lengths): Journal {
   const synced: Lengths = new Map(before)
   const durable = new Map<string, number>()
   const created = new Map<number, { folder: string; number: number }>()
-  const keep = (folder: string, number: number): void => void durable.set(folder, Math.max(number, durable.get(folder) ?? 0))
-  for (const [kind, first, ...rest] of log.split('\n').slice(0, -1).map((line) => line.split('\t'))) {
+  const keep = (folder: string, number: number): void =>
+    void durable.set(folder, Math.max(number, durable.get(folder) ?? 0))
+  for (const [kind, first, ...rest] of log
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.split('\t'))) {
     const number = Number(first)
     if (kind === 'sync') {
       synced.set(number, Number(rest[0]))
@@ -95,7 +125,8 @@ function readJournal(log: string, before: Lengths): Journal {
 function changeOf(kind: string, number: number, fields: readonly string[]): Change {
   if (kind === 'create') return { number, folder: dirname(fields[1]), undo: () => rmSync(fields[1], { force: true }) }
   if (kind === 'link') return { number, folder: dirname(fields[0]), undo: () => rmSync(fields[0], { force: true }) }
-  if (kind === 'mkdir') return { number, folder: dirname(fields[0]), undo: () => rmSync(fields[0], { recursive: true, force: true }) }
+  if (kind === 'mkdir')
+    return { number, folder: dirname(fields[0]), undo: () => rmSync(fields[0], { recursive: true, force: true }) }
   if (kind === 'unlink') return { number, folder: dirname(fields[0]), undo: () => renameIfThere(fields[1], fields[0]) }
   if (kind !== 'rename') throw new Error(`the journal has a line of the kind ${kind}`)
   const [from, to, grave] = fields
@@ -124,12 +155,16 @@ function cutToSynced(path: string, synced: Lengths, random: Random): void {
 }
 
 function lengthsOf(root: string): Lengths {
-  return new Map(filesBelow(root).map((path) => {
-    const { ino, size } = statSync(path)
-    return [ino, size]
-  }))
+  return new Map(
+    filesBelow(root).map((path) => {
+      const { ino, size } = statSync(path)
+      return [ino, size]
+    }),
+  )
 }
 
 function filesBelow(root: string): string[] {
-  return readdirSync(root, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  return readdirSync(root, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
 }

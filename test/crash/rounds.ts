@@ -50,7 +50,8 @@ export async function crashRounds(options: RoundsOptions): Promise<RoundsReport>
         report.rounds += 1
         report.findings.push(...(await folder.round(round)).map((finding) => `round ${report.rounds}: ${finding}`))
       }
-      if (report.findings.length === 0) report.findings.push(...(await folder.last()).map((finding) => `after ${report.rounds} rounds: ${finding}`))
+      if (report.findings.length === 0)
+        report.findings.push(...(await folder.last()).map((finding) => `after ${report.rounds} rounds: ${finding}`))
       report.acknowledgedUploads += folder.oracle.acknowledgedUploads
       report.acknowledgedObjects += folder.oracle.acknowledgedObjects
     } finally {
@@ -82,7 +83,11 @@ class CrashedFolder {
     const folder = mkdtempSync(join(options.scratch, `${options.storage}-`))
     const data = join(folder, 'data')
     mkdirSync(data)
-    const { token } = await issueToken(data, { projects: new Map([['*', 'write']]), subject: 'crash test', ttlSeconds: 86_400 })
+    const { token } = await issueToken(data, {
+      projects: new Map([['*', 'write']]),
+      subject: 'crash test',
+      ttlSeconds: 86_400,
+    })
     return new CrashedFolder(options, folder, data, token)
   }
 
@@ -106,7 +111,8 @@ class CrashedFolder {
       const acknowledgedBefore = this.oracle.acknowledgedUploads
       await sleep(random.below(LOAD_MS))
       // The control must have something to lose, however slow the machine is.
-      if (unsynced) await eventually(() => this.oracle.acknowledgedUploads > acknowledgedBefore, 'an upload is acknowledged')
+      if (unsynced)
+        await eventually(() => this.oracle.acknowledgedUploads > acknowledgedBefore, 'an upload is acknowledged')
       await server.end('SIGKILL')
       loading.isOn = false
       await Promise.all(workers)
@@ -121,7 +127,10 @@ class CrashedFolder {
   }
 
   /** Starts a server and compares what it holds; `use` must end it. */
-  async #serve({ everything }: { readonly everything: boolean }, use: (server: CrashServer, client: Client) => Promise<void>): Promise<readonly string[]> {
+  async #serve(
+    { everything }: { readonly everything: boolean },
+    use: (server: CrashServer, client: Client) => Promise<void>,
+  ): Promise<readonly string[]> {
     const server = this.#start()
     let client: Client | undefined
     try {

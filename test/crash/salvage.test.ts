@@ -17,7 +17,8 @@ const random = createRandom(Math.floor(Math.random() * 1_000_000))
 const copy = join(scratch, 'copy')
 
 before(async () => {
-  for (const storage of ['filesystem', 'level'] as const) await fillFolder(storage, join(scratch, storage), join(scratch, `${storage}-crashed`))
+  for (const storage of ['filesystem', 'level'] as const)
+    await fillFolder(storage, join(scratch, storage), join(scratch, `${storage}-crashed`))
 })
 after(() => rmSync(scratch, { recursive: true, force: true }))
 
@@ -71,15 +72,23 @@ test('a whole folder is not touched by it', async () => {
 })
 
 test('without any records, packs that are files of their own come back', async () => {
-  damagedCopy(join(scratch, 'filesystem'), copy, { path: 'stowage.json', at: 0, name: 'nothing', apply: (bytes) => bytes })
+  damagedCopy(join(scratch, 'filesystem'), copy, {
+    path: 'stowage.json',
+    at: 0,
+    name: 'nothing',
+    apply: (bytes) => bytes,
+  })
   rmSync(join(copy, 'records'), { recursive: true })
-  assert.deepEqual(await salvage('filesystem'), ['records/CURRENT is damaged: it names no manifest; there is nothing to set aside'])
+  assert.deepEqual(await salvage('filesystem'), [
+    'records/CURRENT is damaged: it names no manifest; there is nothing to set aside',
+  ])
   assert.equal(await checkFolder('filesystem', copy), 0)
   const { wrong } = await judge('filesystem', copy)
   assert.deepEqual(wrong, [])
   const backend = filesystemBackend({ path: copy })
   let records = 0
-  for await (const entries of backend.records.range({ gte: Buffer.from('o'), lt: Buffer.from('p') })) records += entries.length
+  for await (const entries of backend.records.range({ gte: Buffer.from('o'), lt: Buffer.from('p') }))
+    records += entries.length
   await backend.close()
   assert.ok(records > 800, `${records} objects are found`)
 })

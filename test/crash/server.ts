@@ -7,7 +7,11 @@ import { REPOSITORY } from '../../bench/server.ts'
 
 /** The built command; `npm run build` makes it. */
 const COMMAND: readonly string[] = [join(REPOSITORY, 'dist', 'src', 'cli', 'stowage.cjs')]
-const UNSYNCED_SERVER: readonly string[] = ['--import', 'tsx', new URL('./unsynced-server.ts', import.meta.url).pathname]
+const UNSYNCED_SERVER: readonly string[] = [
+  '--import',
+  'tsx',
+  new URL('./unsynced-server.ts', import.meta.url).pathname,
+]
 const START_TIMEOUT_MS = 180_000
 
 export type Storage = 'filesystem' | 'level'
@@ -28,7 +32,9 @@ export interface CrashServer {
 }
 
 export function startServer({ data, storage, env = {}, unsynced = false }: ServerOptions): CrashServer {
-  const args = unsynced ? [...UNSYNCED_SERVER, storage, data] : [...COMMAND, 'serve', '--json', '--port', '0', '--data', data, '--storage', storage]
+  const args = unsynced
+    ? [...UNSYNCED_SERVER, storage, data]
+    : [...COMMAND, 'serve', '--json', '--port', '0', '--data', data, '--storage', storage]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'], env: { ...process.env, ...env } })
   const endWithThisProcess = (): boolean => child.kill('SIGKILL')
   process.once('exit', endWithThisProcess)
@@ -45,7 +51,9 @@ export function startServer({ data, storage, env = {}, unsynced = false }: Serve
 async function listening(child: ChildProcess, exit: Promise<void>): Promise<string> {
   if (child.stdout === null || child.stderr === null) throw new TypeError('the server was started without pipes')
   const said = text(child.stderr)
-  const line = once(createInterface({ input: child.stdout }), 'line', { signal: AbortSignal.timeout(START_TIMEOUT_MS) }) as Promise<[string]>
+  const line = once(createInterface({ input: child.stdout }), 'line', {
+    signal: AbortSignal.timeout(START_TIMEOUT_MS),
+  }) as Promise<[string]>
   line.catch(() => undefined)
   const early = exit.then(async () => Promise.reject(new Error(`the server did not come up: ${await said}`)))
   early.catch(() => undefined)
@@ -54,8 +62,14 @@ async function listening(child: ChildProcess, exit: Promise<void>): Promise<stri
 }
 
 /** Runs the built command to its end; the answer is its exit code and what it printed. */
-export async function runCommand(args: readonly string[]): Promise<{ readonly code: number | null; readonly output: string }> {
+export async function runCommand(
+  args: readonly string[],
+): Promise<{ readonly code: number | null; readonly output: string }> {
   const child = spawn(process.execPath, [...COMMAND, ...args], { stdio: ['ignore', 'pipe', 'pipe'] })
-  const [output, errors, [code]] = await Promise.all([text(child.stdout), text(child.stderr), once(child, 'exit') as Promise<[number | null]>])
+  const [output, errors, [code]] = await Promise.all([
+    text(child.stdout),
+    text(child.stderr),
+    once(child, 'exit') as Promise<[number | null]>,
+  ])
   return { code, output: output + errors }
 }

@@ -8,8 +8,11 @@ import { createObjectService } from '../../src/index.ts'
 /* The control of the tests of durability: serves a data folder as the command does, but acknowledges before anything is synced. */
 
 const [storage, path] = process.argv.slice(2)
-const backend = storage === 'level' ? levelBackend({ path, unsafeNoSync: true }) : filesystemBackend({ path, unsafeNoSync: true })
+const backend =
+  storage === 'level' ? levelBackend({ path, unsafeNoSync: true }) : filesystemBackend({ path, unsafeNoSync: true })
 const service = createObjectService({ backend, access: await accessFromFolder(path) })
 await service.ready()
 const server = createServer(service.node)
-server.listen(0, '127.0.0.1', () => console.log(JSON.stringify({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })))
+server.listen(0, '127.0.0.1', () =>
+  console.log(JSON.stringify({ url: `http://127.0.0.1:${(server.address() as AddressInfo).port}` })),
+)

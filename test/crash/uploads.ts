@@ -61,9 +61,22 @@ export async function makeUpload(random: Random, name: string): Promise<Upload> 
   }
   const rootId = `${name}-root`
   ownIds.push(rootId)
-  texts.set(rootId, JSON.stringify({ id: rootId, parts: [...texts.keys()].map((referencedId) => ({ speckle_type: 'reference', referencedId })) }))
+  texts.set(
+    rootId,
+    JSON.stringify({
+      id: rootId,
+      parts: [...texts.keys()].map((referencedId) => ({ speckle_type: 'reference', referencedId })),
+    }),
+  )
   const fate = random.oneIn(8) ? 'cut' : random.oneIn(8) ? 'invalid' : 'whole'
-  return { projectId: random.pick(PROJECTS), rootId, fate, texts, ownIds, body: await makeBody(random, [...texts.values()], fate) }
+  return {
+    projectId: random.pick(PROJECTS),
+    rootId,
+    fate,
+    texts,
+    ownIds,
+    body: await makeBody(random, [...texts.values()], fate),
+  }
 }
 
 function pickSize(random: Random): Size {
@@ -86,7 +99,9 @@ async function makeBody(random: Random, texts: readonly string[], fate: Fate): P
   // The length of the content at the very end of a gzip file: everything before it has been read when it turns out to be wrong.
   if (fate === 'invalid' && !isBadJson) zipped[zipped.length - 1] ^= 0x40
   return Buffer.concat([
-    Buffer.from(`--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="batch.json.gz"\r\nContent-Type: application/gzip\r\n\r\n`),
+    Buffer.from(
+      `--${BOUNDARY}\r\nContent-Disposition: form-data; name="file"; filename="batch.json.gz"\r\nContent-Type: application/gzip\r\n\r\n`,
+    ),
     zipped,
     Buffer.from(`\r\n--${BOUNDARY}--\r\n`),
   ])

@@ -8,7 +8,13 @@ import { codeOf, errorOf, inChunks, randomFrom } from './support.ts'
 
 async function inflate(bytes: Uint8Array, { chunk = 65_536, bytesMax = 100_000_000 } = {}): Promise<Buffer> {
   const pieces: Buffer[] = []
-  const options = { tally: { inflatedBytes: 0 }, code: 'inflated_too_large', bytesMax, what: 'the body', breather: new Breather() } as const
+  const options = {
+    tally: { inflatedBytes: 0 },
+    code: 'inflated_too_large',
+    bytesMax,
+    what: 'the body',
+    breather: new Breather(),
+  } as const
   for await (const piece of gunzip(inChunks(bytes, chunk), options)) pieces.push(Buffer.from(piece))
   return Buffer.concat(pieces)
 }

@@ -57,14 +57,18 @@ const cases: Record<string, () => UploadSource> = {
   'empty parts': () => upload(FORM_TYPE, repeated(`${BOUNDARY_LINE}\r\n\r\n`, 400_000 * (BOUNDARY_LINE.length + 4))),
   'tiny files': () => upload(FORM_TYPE, repeated(`${BOUNDARY_LINE}${file('').headers[0]}\r\n\r\n[]\r\n`, 50 * MB)),
   'large headers': () =>
-    upload(FORM_TYPE, repeated(`${BOUNDARY_LINE}${file('').headers[0]}\r\nX-Long: ${'x'.repeat(80_000)}\r\n\r\n[]\r\n`, 50 * MB)),
+    upload(
+      FORM_TYPE,
+      repeated(`${BOUNDARY_LINE}${file('').headers[0]}\r\nX-Long: ${'x'.repeat(80_000)}\r\n\r\n[]\r\n`, 50 * MB),
+    ),
   'endless header': () => upload(FORM_TYPE, repeated('x: y\r\n', 50 * MB, BOUNDARY_LINE)),
   brackets: () => upload('application/json', repeated('[', 50 * MB)),
   nesting: () => upload('application/json', repeated('{"a":', 50 * MB, '[')),
   members: () => upload('application/gzip', repeated(gzipSync(''), 100_000 * 20)),
   'nested gzip': () => upload('application/gzip', [gzipSync(gzipSync(Buffer.alloc(20 * MB)))]),
   'bomb of spaces': () => upload('application/gzip', bomb('[', ' ')),
-  'bomb in a file': () => upload(FORM_TYPE, [Buffer.from(`${BOUNDARY_LINE}${file('').headers[0]}\r\n\r\n`), ...bomb('[', ' ')]),
+  'bomb in a file': () =>
+    upload(FORM_TYPE, [Buffer.from(`${BOUNDARY_LINE}${file('').headers[0]}\r\n\r\n`), ...bomb('[', ' ')]),
   'bomb of one object': () => upload('application/gzip', bomb('[{"id":"a","x":"', 'x')),
 }
 

@@ -55,7 +55,24 @@ test('reads every spelling of a list to the same ids, each once and in order', a
 
 test('agrees with JSON.parse on random strings', async () => {
   const random = randomFrom(11)
-  const pieces = ['a', '"', '\\', '/', '\n', '\u0001', '\t', 'é', '\u0085', '😀', '\uffff', '\u007f', '%', '+', '&', '=']
+  const pieces = [
+    'a',
+    '"',
+    '\\',
+    '/',
+    '\n',
+    '\u0001',
+    '\t',
+    'é',
+    '\u0085',
+    '😀',
+    '\uffff',
+    '\u007f',
+    '%',
+    '+',
+    '&',
+    '=',
+  ]
   for (let round = 0; round < 100; round++) {
     const list = Array.from({ length: 5 }, () =>
       Array.from({ length: 1 + Math.floor(random() * 6) }, () => pieces[Math.floor(random() * pieces.length)]).join(''),
@@ -115,10 +132,23 @@ test('refuses what is no list of strings', async () => {
   for (const [code, bodies] of Object.entries(bad)) {
     for (const body of bodies) assert.equal(await codeOf(ids(body)), code, body.slice(0, 80))
   }
-  for (const body of ['', 'a=1', 'objects', 'objects=', 'objects=%', 'objects=%5', 'objects=%zz', 'objects=[]&objects=[]', 'objects=[1]']) {
+  for (const body of [
+    '',
+    'a=1',
+    'objects',
+    'objects=',
+    'objects=%',
+    'objects=%5',
+    'objects=%zz',
+    'objects=[]&objects=[]',
+    'objects=[1]',
+  ]) {
     assert.equal(await codeOf(ids(body, { type: FORM })), 'invalid_request', body)
   }
-  for (const body of [Buffer.from('{"objects":["\xff"]}', 'latin1'), Buffer.from('{"objects":["a"],"x":"\xc3"}', 'latin1')]) {
+  for (const body of [
+    Buffer.from('{"objects":["\xff"]}', 'latin1'),
+    Buffer.from('{"objects":["a"],"x":"\xc3"}', 'latin1'),
+  ]) {
     assert.equal(await codeOf(ids(body)), 'invalid_utf8')
   }
   assert.equal(await codeOf(ids('objects=["%ff"]', { type: FORM })), 'invalid_utf8')
@@ -134,7 +164,13 @@ test('refuses a list that is cut at any place', async () => {
 
 test('refuses other types, and content that is not what was declared', async () => {
   const body = '{"objects":[]}'
-  for (const type of ['', 'text/plain', 'application/gzip', 'application/json; charset=utf-16', 'multipart/form-data; boundary=x']) {
+  for (const type of [
+    '',
+    'text/plain',
+    'application/gzip',
+    'application/json; charset=utf-16',
+    'multipart/form-data; boundary=x',
+  ]) {
     assert.equal(await codeOf(ids(body, { type })), 'unsupported_media_type', type)
   }
   assert.equal(
@@ -152,19 +188,29 @@ test('bounds the body on the wire and inflated', async () => {
   const body = JSON.stringify({ objects: Array.from({ length: 500 }, (_, i) => `an-id-${i}`) })
   assert.equal((await ids(body, {}, { idListBytesMax: body.length })).length, 500)
   for (const length of [undefined, body.length]) {
-    assert.equal(await codeOf(ids(body, { length, chunk: 100 }, { idListBytesMax: body.length - 1 })), 'id_list_too_large')
+    assert.equal(
+      await codeOf(ids(body, { length, chunk: 100 }, { idListBytesMax: body.length - 1 })),
+      'id_list_too_large',
+    )
   }
   assert.equal((await ids(gzipSync(body), { encoding: 'gzip' }, { idListBytesMax: body.length })).length, 500)
-  assert.equal(await codeOf(ids(gzipSync(body), { encoding: 'gzip' }, { idListBytesMax: body.length - 1 })), 'id_list_too_large')
+  assert.equal(
+    await codeOf(ids(gzipSync(body), { encoding: 'gzip' }, { idListBytesMax: body.length - 1 })),
+    'id_list_too_large',
+  )
 })
 
 test('an aborted request ends', async () => {
-  const body: AsyncIterable<Uint8Array> = { [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => undefined) }) }
+  const body: AsyncIterable<Uint8Array> = {
+    [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => undefined) }),
+  }
   const abort = new AbortController()
   const ended = codeOf(
-    decodeIdList({ contentType: 'application/json', contentEncoding: undefined, contentLength: 10, body }, DEFAULT_LIMITS, {
-      signal: abort.signal,
-    }),
+    decodeIdList(
+      { contentType: 'application/json', contentEncoding: undefined, contentLength: 10, body },
+      DEFAULT_LIMITS,
+      { signal: abort.signal },
+    ),
   )
   abort.abort()
   assert.equal(await ended, 'request_aborted')
@@ -182,11 +228,14 @@ test('reads an object-stream request with and without a mask', async () => {
   const plain = await stream('{"objectIds":["a","b","a"]}')
   assert.deepEqual(listed(plain.ids), ['a', 'b'])
   assert.equal(plain.mask, undefined)
-  const included = await stream('{"attributeMask": {"include": ["id", "sp\\u0065ed"]}, "objectIds": ["a"]}', { chunk: 3 })
-  assert.deepEqual(included.mask, { include: ['id', 'speed'] })
-  assert.deepEqual((await stream(gzipSync('{"objectIds":["a"],"attributeMask":{"exclude":[]}}'), { encoding: 'gzip' })).mask, {
-    exclude: [],
+  const included = await stream('{"attributeMask": {"include": ["id", "sp\\u0065ed"]}, "objectIds": ["a"]}', {
+    chunk: 3,
   })
+  assert.deepEqual(included.mask, { include: ['id', 'speed'] })
+  assert.deepEqual(
+    (await stream(gzipSync('{"objectIds":["a"],"attributeMask":{"exclude":[]}}'), { encoding: 'gzip' })).mask,
+    { exclude: [] },
+  )
 })
 
 test('reads an object-stream request strictly', async () => {

@@ -60,6 +60,7 @@ test('hostile uploads end early, in little memory, and leave the event loop to o
     assert.ok(readBytes <= READ_BYTES_MAX, `${name}: read ${readBytes} bytes`)
     assert.ok(grownBytes <= bound.grownMb * MB, `${name}: memory grew by ${grownBytes} bytes`)
     assert.ok(tookMs <= bound.tookMs, `${name}: took ${tookMs} ms`)
-    if (code === 'inflated_too_large') assert.ok(heldMs <= tookMs * HELD_SHARE_MAX, `${name}: held the loop for ${heldMs} of ${tookMs} ms`)
+    if (code === 'inflated_too_large')
+      assert.ok(heldMs <= tookMs * HELD_SHARE_MAX, `${name}: held the loop for ${heldMs} of ${tookMs} ms`)
   }
 })

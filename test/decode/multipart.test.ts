@@ -19,7 +19,10 @@ interface ReadOptions {
 
 async function read(body: Uint8Array, { chunk, limits, boundary = BOUNDARY }: ReadOptions = {}): Promise<ReadPart[]> {
   const parts: ReadPart[] = []
-  for await (const { bytes, ...about } of fileParts(inChunks(body, chunk), { boundary, limits: { ...DEFAULT_LIMITS, ...limits } })) {
+  for await (const { bytes, ...about } of fileParts(inChunks(body, chunk), {
+    boundary,
+    limits: { ...DEFAULT_LIMITS, ...limits },
+  })) {
     const pieces: Buffer[] = []
     for await (const piece of bytes) pieces.push(Buffer.from(piece))
     parts.push({ ...about, content: Buffer.concat(pieces).toString('latin1') })
@@ -29,10 +32,21 @@ async function read(body: Uint8Array, { chunk, limits, boundary = BOUNDARY }: Re
 
 test('reads files with their headers, whatever the chunks', async () => {
   const random = randomFrom(3)
-  const tricky = ['', '\r\n', '\r\n--', `\r\n--${BOUNDARY.slice(0, -1)}`, '-', '--', `--${BOUNDARY.slice(1)}\r\n\r`, '\r\r\n\n']
+  const tricky = [
+    '',
+    '\r\n',
+    '\r\n--',
+    `\r\n--${BOUNDARY.slice(0, -1)}`,
+    '-',
+    '--',
+    `--${BOUNDARY.slice(1)}\r\n\r`,
+    '\r\r\n\n',
+  ]
   for (let round = 0; round < 25; round++) {
     const contents = Array.from({ length: 1 + Math.floor(random() * 4) }, () =>
-      Array.from({ length: Math.floor(random() * 6) }, () => tricky[Math.floor(random() * tricky.length)]).join(random() < 0.5 ? 'x' : ''),
+      Array.from({ length: Math.floor(random() * 6) }, () => tricky[Math.floor(random() * tricky.length)]).join(
+        random() < 0.5 ? 'x' : '',
+      ),
     )
     const body = multipart(contents.map((content) => file(content, 'application/json', 'Content-Encoding: identity')))
     for (const chunk of [1, 3, 11, 29, 65_536]) {
@@ -81,9 +95,13 @@ test('a file is known by its file name, by its name, or by its type', async () =
     [`${disposition}"file"`],
     [`${disposition}"object-batch"`],
     [`content-disposition: FORM-DATA; NAME="x"`, 'content-type: text/plain; charset=utf-8'],
-    ...['application/json', 'application/gzip', 'application/octet-stream'].map((type) => [`${disposition}"x"`, `Content-Type: ${type}`]),
+    ...['application/json', 'application/gzip', 'application/octet-stream'].map((type) => [
+      `${disposition}"x"`,
+      `Content-Type: ${type}`,
+    ]),
   ]
-  for (const headers of accepted) assert.equal((await read(multipart([{ headers, content: '[]' }])))[0].content, '[]', headers.join())
+  for (const headers of accepted)
+    assert.equal((await read(multipart([{ headers, content: '[]' }])))[0].content, '[]', headers.join())
   const [quotedName] = await read(multipart([{ headers: [`${disposition}"a\\"é;b"; filename=""`], content: '' }]))
   assert.equal(quotedName.name, 'a"é;b')
 })
@@ -93,7 +111,10 @@ test('no part is dropped or cut in silence', async () => {
   const disposition = 'Content-Disposition: form-data; name="file"'
   const bad: Record<string, Part> = {
     'a form field': { headers: ['Content-Disposition: form-data; name="comment"'], content: 'hello' },
-    'a field of another type': { headers: ['Content-Disposition: form-data; name="comment"', 'Content-Type: image/png'], content: 'hello' },
+    'a field of another type': {
+      headers: ['Content-Disposition: form-data; name="comment"', 'Content-Type: image/png'],
+      content: 'hello',
+    },
     'no headers': { headers: [], content: '[]' },
     'no Content-Disposition': { headers: ['Content-Type: application/json'], content: '[]' },
     'a space before the header': { headers: [` ${disposition}`], content: '[]' },
@@ -103,16 +124,23 @@ test('no part is dropped or cut in silence', async () => {
     'an open quote': { headers: ['Content-Disposition: form-data; name="file'], content: '[]' },
     'two names': { headers: [`${disposition}; name="file"`], content: '[]' },
     'two dispositions': { headers: [disposition, disposition], content: '[]' },
-    'two types': { headers: [disposition, 'Content-Type: text/plain', 'Content-Type: application/gzip'], content: '[]' },
+    'two types': {
+      headers: [disposition, 'Content-Type: text/plain', 'Content-Type: application/gzip'],
+      content: '[]',
+    },
     'a transfer encoding': { headers: [disposition, 'Content-Transfer-Encoding: base64'], content: 'W10=' },
     'a line break in the name': { headers: ['Content-Disposition: form-data; name="fi\nle"'], content: '[]' },
   }
   for (const [what, part] of Object.entries(bad)) {
     for (const parts of [[part], [good, part], [part, good], [good, part, good]]) {
-      for (const chunk of [3, 65_536]) assert.equal(await codeOf(read(multipart(parts), { chunk })), 'invalid_multipart', what)
+      for (const chunk of [3, 65_536])
+        assert.equal(await codeOf(read(multipart(parts), { chunk })), 'invalid_multipart', what)
     }
   }
-  assert.match((await errorOf(read(multipart([good, bad['a form field']]))))?.message ?? '', /part 1 is the form field "comment"/)
+  assert.match(
+    (await errorOf(read(multipart([good, bad['a form field']]))))?.message ?? '',
+    /part 1 is the form field "comment"/,
+  )
 })
 
 test('a part that ends inside its headers is refused', async () => {
@@ -121,7 +149,11 @@ test('a part that ends inside its headers is refused', async () => {
   for (const open of ['', '\r\n', 'Content-Disposition: form-data; name="file"\r\n']) {
     for (const body of [part(open) + part(good), part(good) + part(open) + part(good), part(good) + part(open)]) {
       for (const chunk of [1, 65_536]) {
-        assert.equal(await codeOf(read(Buffer.from(`${body}--${BOUNDARY}--\r\n`), { chunk })), 'invalid_multipart', body)
+        assert.equal(
+          await codeOf(read(Buffer.from(`${body}--${BOUNDARY}--\r\n`), { chunk })),
+          'invalid_multipart',
+          body,
+        )
       }
     }
   }
@@ -134,18 +166,24 @@ test('bytes behind the closing boundary are refused, except white space', async 
   }
   for (const tail of ['x', body.toString(), `\r\n--${BOUNDARY}--`, `${' '.repeat(40_000)}x`]) {
     for (const chunk of [1, body.length, 65_536]) {
-      assert.equal(await codeOf(read(Buffer.concat([body, Buffer.from(tail)]), { chunk })), 'invalid_multipart', tail.slice(0, 50))
+      assert.equal(
+        await codeOf(read(Buffer.concat([body, Buffer.from(tail)]), { chunk })),
+        'invalid_multipart',
+        tail.slice(0, 50),
+      )
     }
   }
 })
 
 test('a preamble is skipped, a body without parts refused', async () => {
   assert.equal(
-    (await read(Buffer.concat([Buffer.from('to old readers: ignore this\r\n'), multipart([file('[]')])]), { chunk: 4 })).length,
+    (await read(Buffer.concat([Buffer.from('to old readers: ignore this\r\n'), multipart([file('[]')])]), { chunk: 4 }))
+      .length,
     1,
   )
   for (const body of ['', '\r\n', 'no boundary at all', `--${BOUNDARY}--\r\n`, `--${BOUNDARY}`]) {
-    for (const chunk of [1, 65_536]) assert.equal(await codeOf(read(Buffer.from(body), { chunk })), 'invalid_multipart', body)
+    for (const chunk of [1, 65_536])
+      assert.equal(await codeOf(read(Buffer.from(body), { chunk })), 'invalid_multipart', body)
   }
 })
 
@@ -163,7 +201,8 @@ test('the boundary has 1 to 70 characters', async () => {
 test('takes as many parts as the limit and refuses one more', async () => {
   const parts = (count: number): Buffer => multipart(Array.from({ length: count }, () => file('[]')))
   assert.equal((await read(parts(5), { limits: { partsMax: 5 } })).length, 5)
-  for (const chunk of [10, 65_536]) assert.equal(await codeOf(read(parts(6), { chunk, limits: { partsMax: 5 } })), 'too_many_parts')
+  for (const chunk of [10, 65_536])
+    assert.equal(await codeOf(read(parts(6), { chunk, limits: { partsMax: 5 } })), 'too_many_parts')
 })
 
 test('takes part headers of exactly the limit and refuses one byte more', async () => {
@@ -184,7 +223,8 @@ test('takes part headers of exactly the limit and refuses one byte more', async 
 test('skips what is not read of a part, pulls no more than is read, and lets go of the body', async () => {
   const body = multipart([file('x'.repeat(100_000)), file('[]')])
   const names: number[] = []
-  for await (const part of fileParts(inChunks(body), { boundary: BOUNDARY, limits: DEFAULT_LIMITS })) names.push(part.index)
+  for await (const part of fileParts(inChunks(body), { boundary: BOUNDARY, limits: DEFAULT_LIMITS }))
+    names.push(part.index)
   assert.deepEqual(names, [0, 1])
 
   let pulled = 0

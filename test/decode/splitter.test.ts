@@ -43,7 +43,18 @@ function pick<T>(choices: readonly T[]): T {
 }
 
 const SPACES = ['', '', '', ' ', '\n', '\t\r\n ']
-const STRINGS = ['""', '"a"', '"\\\\"', '"\\""', '"\\\\\\""', '"[{"', '"}]"', '"\\u005d,"', '"é\u2028😀"', `"${'x'.repeat(50)}"`]
+const STRINGS = [
+  '""',
+  '"a"',
+  '"\\\\"',
+  '"\\""',
+  '"\\\\\\""',
+  '"[{"',
+  '"}]"',
+  '"\\u005d,"',
+  '"é\u2028😀"',
+  `"${'x'.repeat(50)}"`,
+]
 
 function value(depth: number): string {
   const kind = depth > 4 ? 0 : Math.floor(random() * 4)
@@ -72,7 +83,9 @@ test('cuts generated arrays into their elements, whatever the chunks', () => {
 function referenceElements(text: string): unknown[] | undefined {
   const whole = parse(text)
   if (!Array.isArray(whole)) return undefined
-  return whole.every((element) => typeof element === 'object' && element !== null && !Array.isArray(element)) ? whole : undefined
+  return whole.every((element) => typeof element === 'object' && element !== null && !Array.isArray(element))
+    ? whole
+    : undefined
 }
 
 function parse(text: string): unknown {
@@ -105,7 +118,9 @@ test('with an inspection of each element it accepts exactly what JSON.parse acce
     let text = `[${Array.from({ length: 1 + Math.floor(random() * 3) }, () => object(2)).join(',')}]`
     for (let damage = 0; damage < 1 + random() * 2; damage++) {
       const at = Math.floor(random() * (text.length + 1))
-      text = wellFormed(text.slice(0, at) + (random() < 0.5 ? pick(junk) : '') + text.slice(at + Math.floor(random() * 2)))
+      text = wellFormed(
+        text.slice(0, at) + (random() < 0.5 ? pick(junk) : '') + text.slice(at + Math.floor(random() * 2)),
+      )
     }
     const expected = referenceElements(text)
     if (expected !== undefined) accepted++
@@ -117,7 +132,8 @@ test('with an inspection of each element it accepts exactly what JSON.parse acce
 test('refuses every proper beginning of a text', () => {
   const text = ' [ {"a":[1,{"b":"\\"]"}]} , {"c":"\\\\"} ] '
   assert.equal(split(text, 3).length, 2)
-  for (let length = 0; length < text.trimEnd().length; length++) assert.equal(failure(text.slice(0, length), 4).code, 'invalid_json')
+  for (let length = 0; length < text.trimEnd().length; length++)
+    assert.equal(failure(text.slice(0, length), 4).code, 'invalid_json')
 })
 
 test('names the part, the element and the byte of what is wrong', () => {
@@ -132,9 +148,12 @@ test('refuses a byte order mark, and what is no array of objects', () => {
   const marked = failure(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from('[]')]))
   assert.equal(marked.code, 'invalid_json')
   assert.match(marked.message, /byte order mark/)
-  for (const utf16 of ['fffe5b005d00', 'feff005b005d']) assert.equal(failure(Buffer.from(utf16, 'hex')).code, 'invalid_json')
-  for (const element of ['1', '"a"', 'null', 'true', '-1', '[]', '[[{}]]']) assert.equal(failure(`[{},${element}]`).code, 'invalid_object')
-  for (const text of ['{}', '1', '"[]"', 'null', '\u00a0[]', '\u000b[]']) assert.equal(failure(text).code, 'invalid_json')
+  for (const utf16 of ['fffe5b005d00', 'feff005b005d'])
+    assert.equal(failure(Buffer.from(utf16, 'hex')).code, 'invalid_json')
+  for (const element of ['1', '"a"', 'null', 'true', '-1', '[]', '[[{}]]'])
+    assert.equal(failure(`[{},${element}]`).code, 'invalid_object')
+  for (const text of ['{}', '1', '"[]"', 'null', '\u00a0[]', '\u000b[]'])
+    assert.equal(failure(text).code, 'invalid_json')
 })
 
 test('takes an object of exactly the limit and refuses one byte more, with its id', () => {
@@ -149,7 +168,11 @@ test('takes an object of exactly the limit and refuses one byte more, with its i
 })
 
 test('stops an object that never ends at its limit, holding no more than that', () => {
-  const splitter = new ElementSplitter({ part: 0, limits: { ...DEFAULT_LIMITS, objectBytesMax: 1_000_000 }, tally: { objects: 0 } })
+  const splitter = new ElementSplitter({
+    part: 0,
+    limits: { ...DEFAULT_LIMITS, objectBytesMax: 1_000_000 },
+    tally: { objects: 0 },
+  })
   const text = Buffer.alloc(65_536, 'x')
   const before = process.memoryUsage().arrayBuffers
   splitter.push(Buffer.from('[{"id":"big","a":"'))
@@ -169,7 +192,8 @@ test('takes as many objects as the limit and refuses one more, over all parts', 
   assert.equal(split(`[${'{},'.repeat(9)}{}]`, 4, { objectsMax: 10 }).length, 10)
   assert.equal(failure(`[${'{},'.repeat(10)}{}]`, 4, { objectsMax: 10 }).code, 'too_many_objects')
   const tally = { objects: 0 }
-  const splitter = (part: number): ElementSplitter => new ElementSplitter({ part, limits: { ...DEFAULT_LIMITS, objectsMax: 3 }, tally })
+  const splitter = (part: number): ElementSplitter =>
+    new ElementSplitter({ part, limits: { ...DEFAULT_LIMITS, objectsMax: 3 }, tally })
   splitter(0).push(Buffer.from('[{},{}]'))
   assert.throws(() => splitter(1).push(Buffer.from('[{},{}]')), { code: 'too_many_objects' })
 })

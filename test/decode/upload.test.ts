@@ -18,7 +18,10 @@ function form(...parts: readonly Part[]): ReturnType<typeof source> {
 test('takes whole bodies: JSON, JSON in gzip, and both declared together', async () => {
   for (const chunk of [1, 3, 65_536]) {
     assert.deepEqual(await texts(source(plain, { chunk })), objects)
-    assert.deepEqual(await texts(source(plain, { chunk, type: 'Application/JSON; charset="UTF-8"', encoding: 'identity' })), objects)
+    assert.deepEqual(
+      await texts(source(plain, { chunk, type: 'Application/JSON; charset="UTF-8"', encoding: 'identity' })),
+      objects,
+    )
     assert.deepEqual(await texts(source(gzip, { chunk, encoding: 'GZIP' })), objects)
     assert.deepEqual(await texts(source(gzip, { chunk, type: 'application/gzip' })), objects)
     assert.deepEqual(await texts(source(gzip, { chunk, type: 'application/gzip', encoding: 'gzip' })), objects)
@@ -64,7 +67,10 @@ test('content, type and encoding of a whole body must agree', async () => {
   ] as const) {
     assert.equal(await codeOf(decode(source(body, sent))), 'invalid_request')
   }
-  assert.equal(await codeOf(decode(source(gzipSync(gzip), { type: 'application/gzip', encoding: 'gzip' }))), 'invalid_gzip')
+  assert.equal(
+    await codeOf(decode(source(gzipSync(gzip), { type: 'application/gzip', encoding: 'gzip' }))),
+    'invalid_gzip',
+  )
 })
 
 test('takes the files of real clients', async () => {
@@ -73,7 +79,10 @@ test('takes the files of real clients', async () => {
     'gzip with a part header too (.NET)': file(gzip, 'application/gzip', 'Content-Encoding: gzip'),
     'plain text (.NET, older)': file(plain, 'text/plain; charset=utf-8'),
     'a blob of a browser': {
-      headers: ['Content-Disposition: form-data; name="object-batch"; filename="blob"', 'Content-Type: application/json'],
+      headers: [
+        'Content-Disposition: form-data; name="object-batch"; filename="blob"',
+        'Content-Type: application/json',
+      ],
       content: plain,
     },
     'no type at all (Python)': file(plain),
@@ -133,7 +142,10 @@ test('takes a body of exactly the limit, and refuses one byte more with and with
   const exact = { requestBytesMax: body.length }
   for (const length of [undefined, body.length]) {
     assert.equal((await decode(source(body, { length, chunk: 999 }), exact)).length, 1)
-    assert.equal(await codeOf(decode(source(body, { length, chunk: 999 }), { requestBytesMax: body.length - 1 })), 'request_too_large')
+    assert.equal(
+      await codeOf(decode(source(body, { length, chunk: 999 }), { requestBytesMax: body.length - 1 })),
+      'request_too_large',
+    )
   }
   let pulled = false
   async function* unread(): AsyncGenerator<Uint8Array> {
@@ -155,7 +167,10 @@ test('takes a body of exactly the limit, and refuses one byte more with and with
 test('bounds what all parts together inflate to and hold', async () => {
   const three = form(file(gzip), file(gzip), file(plain))
   assert.equal((await decode(three, { inflatedBytesMax: 2 * plain.length, objectsMax: 6 })).length, 6)
-  assert.equal(await codeOf(decode(form(file(gzip), file(gzip)), { inflatedBytesMax: 2 * plain.length - 1 })), 'inflated_too_large')
+  assert.equal(
+    await codeOf(decode(form(file(gzip), file(gzip)), { inflatedBytesMax: 2 * plain.length - 1 })),
+    'inflated_too_large',
+  )
   assert.equal(await codeOf(decode(form(file(gzip), file(plain), file(gzip)), { objectsMax: 5 })), 'too_many_objects')
 })
 
@@ -177,7 +192,10 @@ test('one huge chunk comes out in small batches', async () => {
 })
 
 /** A body that stalls after its first bytes and says when it was let go. */
-function stalling(first: Uint8Array): { readonly body: AsyncIterable<Uint8Array>; readonly state: { returned: boolean } } {
+function stalling(first: Uint8Array): {
+  readonly body: AsyncIterable<Uint8Array>
+  readonly state: { returned: boolean }
+} {
   const state = { returned: false }
   let sent = false
   const iterator: AsyncIterator<Uint8Array> = {
@@ -205,7 +223,9 @@ test('an abort ends a body that stalls, at every stage, and lets it go', async (
   for (const [first, contentType] of beginnings) {
     const { body, state } = stalling(first)
     const abort = new AbortController()
-    const ended = errorOf(decode({ contentType, contentEncoding: undefined, contentLength: undefined, body }, {}, abort.signal))
+    const ended = errorOf(
+      decode({ contentType, contentEncoding: undefined, contentLength: undefined, body }, {}, abort.signal),
+    )
     setTimeout(() => abort.abort(new Error('the client is gone')), 5)
     assert.equal((await ended)?.code, 'request_aborted')
     assert.ok(state.returned)
@@ -245,7 +265,8 @@ test('a consumer that leaves early, and a refusal, let the body go', async () =>
     }
     try {
       const upload = { contentType, contentEncoding: undefined, contentLength: undefined, body: watched() }
-      for await (const batch of decodeUpload(upload, DEFAULT_LIMITS, { signal: new AbortController().signal })) if (batch.length > 0) break
+      for await (const batch of decodeUpload(upload, DEFAULT_LIMITS, { signal: new AbortController().signal }))
+        if (batch.length > 0) break
     } catch (error) {
       assert.ok(error instanceof StowageError)
     }

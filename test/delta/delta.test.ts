@@ -11,16 +11,21 @@ const MB = 1_048_576
 
 function roundTrip(base: string, text: string): string | undefined {
   const delta = encodeDelta('base', base, text)
-  if (delta !== undefined) assert.equal(Buffer.from(applyDelta(parseDelta(delta), Buffer.from(base), 64 * MB)).toString(), text)
+  if (delta !== undefined)
+    assert.equal(Buffer.from(applyDelta(parseDelta(delta), Buffer.from(base), 64 * MB)).toString(), text)
   return delta
 }
 
 test('the CRC-32 is that of zlib', () => {
-  for (const text of ['', 'a', '123456789', 'ü€😀'.repeat(1_000)]) assert.equal(crc32(Buffer.from(text)), zlibCrc32(Buffer.from(text)))
+  for (const text of ['', 'a', '123456789', 'ü€😀'.repeat(1_000)])
+    assert.equal(crc32(Buffer.from(text)), zlibCrc32(Buffer.from(text)))
 })
 
 test('a closure in which some ids are others costs what the others cost, and a little', () => {
-  const delta = roundTrip(closureText(20_000, () => false), closureText(20_000, (at) => at % 1_000 === 7))
+  const delta = roundTrip(
+    closureText(20_000, () => false),
+    closureText(20_000, (at) => at % 1_000 === 7),
+  )
   assert.ok(delta !== undefined && delta.length < 20 * 64, `${delta?.length} characters`)
 })
 
@@ -38,7 +43,8 @@ test('what was put in, taken out or moved is found', () => {
 
 test('texts that have little in common have no delta', () => {
   const random = createRandom(1)
-  const noise = (length: number): string => Array.from({ length }, () => String.fromCharCode(33 + random.below(90))).join('')
+  const noise = (length: number): string =>
+    Array.from({ length }, () => String.fromCharCode(33 + random.below(90))).join('')
   assert.equal(roundTrip(noise(1_000), noise(1_000)), undefined)
   assert.equal(roundTrip('', noise(300_000)), undefined)
   assert.equal(roundTrip('{}', '{"a":1}'), undefined)
@@ -88,19 +94,45 @@ test('what is no delta is refused, and the message says where', () => {
     ['["b",1,0,1,2]', /element 4 .* a string/],
     [`["b",1${',0,0,""'.repeat(DELTA_CHARACTERS_MAX / 7)}]`, /may have 1048576 characters/],
   ]
-  for (const [json, message] of refused) assert.throws(() => parseDelta(json), (error) => error instanceof DeltaFault && error.kind === 'malformed' && message.test(error.message), json.slice(0, 40))
+  for (const [json, message] of refused)
+    assert.throws(
+      () => parseDelta(json),
+      (error) => error instanceof DeltaFault && error.kind === 'malformed' && message.test(error.message),
+      json.slice(0, 40),
+    )
 })
 
 test('a delta for another base, or for more than is allowed, makes nothing', () => {
   const base = Buffer.from(closureText(100, () => false))
-  const delta = parseDelta(encodeDelta('base', base.toString(), closureText(100, (at) => at === 50)) as string)
+  const delta = parseDelta(
+    encodeDelta(
+      'base',
+      base.toString(),
+      closureText(100, (at) => at === 50),
+    ) as string,
+  )
   const other = Buffer.from(closureText(100, (at) => at === 3))
-  const kindOf = (kind: DeltaFault['kind']) => (error: unknown): boolean => error instanceof DeltaFault && error.kind === kind
+  const kindOf =
+    (kind: DeltaFault['kind']) =>
+    (error: unknown): boolean =>
+      error instanceof DeltaFault && error.kind === kind
   assert.throws(() => applyDelta(delta, other, MB), kindOf('base'))
   assert.throws(() => applyDelta(delta, base.subarray(0, 200), MB), kindOf('base'))
   assert.throws(() => applyDelta(delta, base, 1_000), kindOf('size'))
   assert.throws(() => applyDelta({ baseId: 'b', crc32: 0, steps: [-1, 5, ''] }, base, MB), kindOf('base'))
-  assert.throws(() => applyDelta({ baseId: 'b', crc32: 0, steps: Array.from({ length: 300_000 }, (_, at) => [-1_000, 1_000, ''][at % 3]).with(0, 0) }, base, 10 * MB), kindOf('size'))
+  assert.throws(
+    () =>
+      applyDelta(
+        {
+          baseId: 'b',
+          crc32: 0,
+          steps: Array.from({ length: 300_000 }, (_, at) => [-1_000, 1_000, ''][at % 3]).with(0, 0),
+        },
+        base,
+        10 * MB,
+      ),
+    kindOf('size'),
+  )
 })
 
 /** Some parts others, some gone, some more. */

@@ -14,7 +14,14 @@ const COMBINATIONS: EmitOptions[] = [
   { format: 'json', coding: 'identity' },
 ]
 const ZLIB_SLACK_BYTES = 16
-const SHAPES = [{}, { planned: true }, { linesEach: 1 }, { linesEach: 2 }, { linesEach: 3, blockBytes: 150_000 }, { linesEach: 7, blockBytes: 1 }]
+const SHAPES = [
+  {},
+  { planned: true },
+  { linesEach: 1 },
+  { linesEach: 2 },
+  { linesEach: 3, blockBytes: 150_000 },
+  { linesEach: 7, blockBytes: 1 },
+]
 /** Those whose length a plan fixes. */
 const MEASURED = COMBINATIONS.filter(({ format, coding }) => format === 'text' || coding === 'identity')
 
@@ -25,7 +32,10 @@ async function decoded(made: Made, options: EmitOptions): Promise<Buffer> {
 
 /** Objects of 10 KB that hardly compress, so that answers have several buffers. */
 function randomObjects(count: number): MadeObject[] {
-  return Array.from({ length: count }, (_, i) => ({ id: `r${i}`, json: `{"data":"${randomBytes(7_500).toString('base64')}"}` }))
+  return Array.from({ length: count }, (_, i) => ({
+    id: `r${i}`,
+    json: `{"data":"${randomBytes(7_500).toString('base64')}"}`,
+  }))
 }
 
 function expected(made: Made, { format }: EmitOptions): Buffer {
@@ -33,7 +43,12 @@ function expected(made: Made, { format }: EmitOptions): Buffer {
 }
 
 test('every format, coding, mix of stored and loose lines, with and without a plan', async () => {
-  for (const [count, jsonBytes] of [[1, 60], [2, 60], [500, 60], [300, 5_000]]) {
+  for (const [count, jsonBytes] of [
+    [1, 60],
+    [2, 60],
+    [500, 60],
+    [300, 5_000],
+  ]) {
     const objects = madeObjects(count, jsonBytes)
     for (const shape of SHAPES) {
       const made = await madeSelection(objects, shape)
@@ -54,8 +69,14 @@ test('the length of a planned answer is known, and is the one that is sent', asy
       const sent = await collected(emit(made.selection, options, { signal }))
       assert.equal(length, options.format === 'json' && options.coding === 'gzip' ? undefined : sent.length)
     }
-    assert.equal(emittedLength(made.selection, { format: 'text', coding: 'gzip', heartbeat: { intervalMs: 5, line: made.text } }), undefined)
-    assert.equal(emittedLength(made.selection, { format: 'text', coding: 'gzip', mask: { include: ['name'] } }), undefined)
+    assert.equal(
+      emittedLength(made.selection, { format: 'text', coding: 'gzip', heartbeat: { intervalMs: 5, line: made.text } }),
+      undefined,
+    )
+    assert.equal(
+      emittedLength(made.selection, { format: 'text', coding: 'gzip', mask: { include: ['name'] } }),
+      undefined,
+    )
   }
   const unplanned = await madeSelection(madeObjects(40))
   for (const options of COMBINATIONS) assert.equal(emittedLength(unplanned.selection, options), undefined)
@@ -63,7 +84,8 @@ test('the length of a planned answer is known, and is the one that is sent', asy
 
 test('an empty selection is an empty text and an empty array', async () => {
   const made = await madeSelection([])
-  for (const options of COMBINATIONS) assert.equal((await decoded(made, options)).toString(), options.format === 'json' ? '[]' : '')
+  for (const options of COMBINATIONS)
+    assert.equal((await decoded(made, options)).toString(), options.format === 'json' ? '[]' : '')
 })
 
 test('every part of a small planned answer', async () => {
@@ -73,7 +95,10 @@ test('every part of a small planned answer', async () => {
     for (let start = 0; start <= whole.length; start += 1) {
       for (let end = start; end <= whole.length; end += 1) {
         const part = await collected(emit(made.selection, { ...options, start, end }, { signal }))
-        assert.ok(part.equals(whole.subarray(start, end)), `${options.format} ${options.coding} ${start} to ${end} of ${whole.length}`)
+        assert.ok(
+          part.equals(whole.subarray(start, end)),
+          `${options.format} ${options.coding} ${start} to ${end} of ${whole.length}`,
+        )
       }
     }
   }
@@ -88,31 +113,54 @@ test('random parts of a larger planned answer, and parts with one end given', as
       const start = randomInt(0, whole.length)
       const end = randomInt(start, whole.length + 1)
       const part = await collected(emit(made.selection, { ...options, start, end }, { signal }))
-      assert.ok(part.equals(whole.subarray(start, end)), `${options.format} ${options.coding} ${start} to ${end} of ${whole.length}`)
+      assert.ok(
+        part.equals(whole.subarray(start, end)),
+        `${options.format} ${options.coding} ${start} to ${end} of ${whole.length}`,
+      )
     }
     const from = whole.length - 5_000
-    assert.ok((await collected(emit(made.selection, { ...options, start: from }, { signal }))).equals(whole.subarray(from)))
-    assert.ok((await collected(emit(made.selection, { ...options, end: from }, { signal }))).equals(whole.subarray(0, from)))
+    assert.ok(
+      (await collected(emit(made.selection, { ...options, start: from }, { signal }))).equals(whole.subarray(from)),
+    )
+    assert.ok(
+      (await collected(emit(made.selection, { ...options, end: from }, { signal }))).equals(whole.subarray(0, from)),
+    )
   }
 })
 
 test('parts outside the answer, or of one whose length is not known, are refused before anything is read', async () => {
   const planned = await madeSelection(madeObjects(3), { planned: true })
   const length = planned.text.length
-  for (const [start, end] of [[-1, 5], [5, 4], [0, length + 1], [0.5, 2], [length + 1, length + 1]]) {
+  for (const [start, end] of [
+    [-1, 5],
+    [5, 4],
+    [0, length + 1],
+    [0.5, 2],
+    [length + 1, length + 1],
+  ]) {
     const part = { ...COMBINATIONS[1], start, end }
     assert.throws(() => emit(planned.selection, part, { signal }), { code: 'range_not_satisfiable' })
   }
-  assert.throws(() => emit(planned.selection, { format: 'json', coding: 'gzip', start: 1 }, { signal }), { code: 'not_supported' })
+  assert.throws(() => emit(planned.selection, { format: 'json', coding: 'gzip', start: 1 }, { signal }), {
+    code: 'not_supported',
+  })
   const unplanned = await madeSelection(madeObjects(3))
-  assert.throws(() => emit(unplanned.selection, { format: 'text', coding: 'gzip', end: 1 }, { signal }), { code: 'not_supported' })
+  assert.throws(() => emit(unplanned.selection, { format: 'text', coding: 'gzip', end: 1 }, { signal }), {
+    code: 'not_supported',
+  })
   assert.equal(planned.pulls + unplanned.pulls, 0)
 })
 
 test('one huge line', async () => {
   const json = `{"id":"huge","data":[${'0.125,'.repeat(800_000)}1]}`
   for (const shape of [{ linesEach: 1 }, { planned: true }]) {
-    const made = await madeSelection([{ id: 'huge', json }, { id: 'b', json: '{}' }], shape)
+    const made = await madeSelection(
+      [
+        { id: 'huge', json },
+        { id: 'b', json: '{}' },
+      ],
+      shape,
+    )
     for (const options of COMBINATIONS) assert.ok((await decoded(made, options)).equals(expected(made, options)))
   }
 })
@@ -122,7 +170,10 @@ test('the same selection gives gzip of the same size, however its lines come', a
   const one = await madeSelection(objects, { linesEach: 1, blockBytes: 1_000 })
   const other = await madeSelection(objects, { linesEach: 1, blockBytes: 90_000 })
   for (const options of COMBINATIONS.filter(({ coding }) => coding === 'gzip')) {
-    const [first, second] = [await collected(emit(one.selection, options, { signal })), await collected(emit(other.selection, options, { signal }))]
+    const [first, second] = [
+      await collected(emit(one.selection, options, { signal })),
+      await collected(emit(other.selection, options, { signal })),
+    ]
     assert.ok(gunzipSync(first).equals(gunzipSync(second)))
     // What zlib finds in the last segment, which is not a whole one, depends a little on where in its window the segment begins.
     assert.ok(Math.abs(first.length - second.length) <= ZLIB_SLACK_BYTES, `${first.length} and ${second.length} bytes`)
@@ -142,7 +193,9 @@ test('a failing read rejects and frees everything, with a compressor of its own 
     const made = await madeSelection(madeObjects(400, 300), { ...shape, failAt: 3 })
     for (const options of COMBINATIONS) {
       await assert.rejects(collected(emit(made.selection, options, { signal })), { message: 'the disk is gone' })
-      await assert.rejects(collected(emit(made.selection, options, { signal, compressor })), { message: 'the disk is gone' })
+      await assert.rejects(collected(emit(made.selection, options, { signal, compressor })), {
+        message: 'the disk is gone',
+      })
       assert.equal(made.open, 0)
     }
   }
@@ -187,7 +240,8 @@ test('an early return frees everything, and nothing is read ahead of the pulls',
 test('small fragments leave in large buffers', async () => {
   const made = await madeSelection(madeObjects(20_000, 400), { blockBytes: 8_000 })
   const sizes: number[] = []
-  for await (const buffer of emit(made.selection, { format: 'text', coding: 'gzip' }, { signal })) sizes.push(buffer.length)
+  for await (const buffer of emit(made.selection, { format: 'text', coding: 'gzip' }, { signal }))
+    sizes.push(buffer.length)
   assert.ok(sizes.length <= 1 + sizes.reduce((sum, bytes) => sum + bytes, 0) / 200_000, sizes.join(' '))
 })
 
@@ -203,15 +257,22 @@ test('a plan whose bytes end too early is an error, not a short answer', async (
 test('a mask is applied to the lines in both codings, with and without a plan, and not to a JSON array', async () => {
   for (const shape of [{ linesEach: 2 }, { planned: true }]) {
     const made = await madeSelection(madeObjects(100), shape)
-    const masked = made.text.toString().split('\n').slice(0, -1).map((line) => {
-      const [id, json] = line.split('\t')
-      const { name } = JSON.parse(json) as { name: string }
-      return `${id}\t${JSON.stringify({ id, name })}\n`
-    })
+    const masked = made.text
+      .toString()
+      .split('\n')
+      .slice(0, -1)
+      .map((line) => {
+        const [id, json] = line.split('\t')
+        const { name } = JSON.parse(json) as { name: string }
+        return `${id}\t${JSON.stringify({ id, name })}\n`
+      })
     for (const coding of ['gzip', 'identity'] as const) {
       const sent = await decoded(made, { format: 'text', coding, mask: { include: ['name'] } })
       assert.equal(sent.toString(), masked.join(''))
     }
-    assert.throws(() => emit(made.selection, { format: 'json', coding: 'gzip', mask: { include: ['name'] } }, { signal }), { code: 'not_supported' })
+    assert.throws(
+      () => emit(made.selection, { format: 'json', coding: 'gzip', mask: { include: ['name'] } }, { signal }),
+      { code: 'not_supported' },
+    )
   }
 })

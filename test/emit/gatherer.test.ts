@@ -5,7 +5,9 @@ import { Gatherer } from '../../src/emit/gatherer.ts'
 
 test('pieces of every size come out in their order, in buffers that are large', () => {
   const gatherer = new Gatherer()
-  const pieces = Array.from({ length: 3_000 }, (_, i) => randomBytes(i % 50 === 0 ? randomInt(0, 400_000) : randomInt(0, 9_000)))
+  const pieces = Array.from({ length: 3_000 }, (_, i) =>
+    randomBytes(i % 50 === 0 ? randomInt(0, 400_000) : randomInt(0, 9_000)),
+  )
   const out: Uint8Array[] = []
   for (const piece of pieces) {
     gatherer.add(piece)
@@ -35,13 +37,24 @@ test('neighbours in memory are joined without a copy, up to about 1 MB', () => {
   const runs = gatherer.takeAll()
   assert.equal(runs.length, 3)
   for (const run of runs) assert.equal(run.buffer, memory.buffer)
-  assert.equal(runs.reduce((sum, run) => sum + run.length, 0), memory.length)
+  assert.equal(
+    runs.reduce((sum, run) => sum + run.length, 0),
+    memory.length,
+  )
 })
 
 test('pieces with a gap between them, or that lie side by side in the wrong order, are not joined', () => {
   const gatherer = new Gatherer()
   const memory = Uint8Array.from({ length: 100 }, (_, i) => i)
-  for (const [start, end] of [[10, 20], [21, 30], [5, 10], [30, 40], [40, 40], [40, 42]]) gatherer.add(memory.subarray(start, end))
+  for (const [start, end] of [
+    [10, 20],
+    [21, 30],
+    [5, 10],
+    [30, 40],
+    [40, 40],
+    [40, 42],
+  ])
+    gatherer.add(memory.subarray(start, end))
   const expected = [memory.subarray(10, 20), memory.subarray(21, 30), memory.subarray(5, 10), memory.subarray(30, 42)]
   assert.ok(Buffer.concat(gatherer.takeAll()).equals(Buffer.concat(expected)))
 })

@@ -15,20 +15,37 @@ async function* batchesOf(...batches: Fragment[][]): AsyncGenerator<Fragment[]> 
 }
 
 test('the end of a gzip stream holds the length modulo 2^32', () => {
-  for (const [rawBytes, isize] of [[0, 0], [5, 5], [2 ** 32 - 1, 2 ** 32 - 1], [2 ** 32, 0], [3 * 2 ** 32 + 77, 77]]) {
+  for (const [rawBytes, isize] of [
+    [0, 0],
+    [5, 5],
+    [2 ** 32 - 1, 2 ** 32 - 1],
+    [2 ** 32, 0],
+    [3 * 2 ** 32 + 77, 77],
+  ]) {
     const end = gzipEnd(0xdeadbeef, rawBytes)
     const view = new DataView(end.buffer)
-    assert.deepEqual([end.length, view.getUint16(0), view.getUint32(2, true), view.getUint32(6, true)], [10, 0x0300, 0xdeadbeef, isize])
+    assert.deepEqual(
+      [end.length, view.getUint16(0), view.getUint32(2, true), view.getUint32(6, true)],
+      [10, 0x0300, 0xdeadbeef, isize],
+    )
   }
 })
 
 test('fragments of every kind become one member that gunzip accepts', async () => {
   const compressor = new DeflatePool({ level: 1, concurrency: 2 })
-  const raws = [randomBytes(300_000), Buffer.from('a\t{}\n'), Buffer.alloc(500_000, 'b\t[1,2]\n'), Buffer.alloc(0), randomBytes(1)]
-  const fragments = await Promise.all(raws.map(async (lines, i): Promise<Fragment> => {
-    if (i % 2 === 0) return { lines }
-    return { deflated: await compressor.deflate(lines), rawBytes: lines.length, crc32: crc32(lines) }
-  }))
+  const raws = [
+    randomBytes(300_000),
+    Buffer.from('a\t{}\n'),
+    Buffer.alloc(500_000, 'b\t[1,2]\n'),
+    Buffer.alloc(0),
+    randomBytes(1),
+  ]
+  const fragments = await Promise.all(
+    raws.map(async (lines, i): Promise<Fragment> => {
+      if (i % 2 === 0) return { lines }
+      return { deflated: await compressor.deflate(lines), rawBytes: lines.length, crc32: crc32(lines) }
+    }),
+  )
   const gzip = await collected(gzipFromFragments(batchesOf(fragments, [], fragments), { signal, compressor }))
   assert.ok(gunzipSync(gzip).equals(Buffer.concat([...raws, ...raws])))
   compressor.close()
@@ -37,7 +54,9 @@ test('fragments of every kind become one member that gunzip accepts', async () =
 test('a fragment whose CRC-32 is wrong is noticed by who inflates', async () => {
   const compressor = new DeflatePool({ level: 1, concurrency: 1 })
   const deflated = await compressor.deflate(Buffer.from('a\t{}\n'))
-  const gzip = await collected(gzipFromFragments(batchesOf([{ deflated, rawBytes: 5, crc32: 1 }]), { signal, compressor }))
+  const gzip = await collected(
+    gzipFromFragments(batchesOf([{ deflated, rawBytes: 5, crc32: 1 }]), { signal, compressor }),
+  )
   assert.throws(() => gunzipSync(gzip), { code: 'Z_DATA_ERROR' })
   compressor.close()
 })
@@ -66,11 +85,14 @@ test('what lines came in does not matter for the segments, and their number unde
   }
   const text = Buffer.alloc(3_000_000, 'some\t{"text":1}\n')
   const pieces = (size: number): Fragment[] =>
-    Array.from({ length: Math.ceil(text.length / size) }, (_, i) => ({ lines: text.subarray(i * size, (i + 1) * size) }))
+    Array.from({ length: Math.ceil(text.length / size) }, (_, i) => ({
+      lines: text.subarray(i * size, (i + 1) * size),
+    }))
   const sizes: number[][] = []
   for (const size of [10_000, 131_072, 3_000_000]) {
     const got: number[] = []
-    for await (const batch of deflateFragments(batchesOf(pieces(size)), { pool, signal })) got.push(...batch.map(({ rawBytes }) => rawBytes))
+    for await (const batch of deflateFragments(batchesOf(pieces(size)), { pool, signal }))
+      got.push(...batch.map(({ rawBytes }) => rawBytes))
     sizes.push(got)
   }
   assert.deepEqual(sizes[1], sizes[0])

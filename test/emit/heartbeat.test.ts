@@ -40,7 +40,11 @@ test('a slow source gets heartbeats between its lines, in both codings, with and
   for (const shape of [{ linesEach: 2 }, { planned: true }]) {
     for (const coding of ['gzip', 'identity'] as const) {
       const told = { text: '' }
-      const made = await madeSelection(madeObjects(40), { ...shape, before: () => twoMoreHeartbeats(told), blockBytes: 1_500 })
+      const made = await madeSelection(madeObjects(40), {
+        ...shape,
+        before: () => twoMoreHeartbeats(told),
+        blockBytes: 1_500,
+      })
       for await (const text of textsOf(emit(made.selection, textOptions(coding), { signal }), coding)) told.text += text
       const parts = told.text.split(LINE)
       assert.ok(parts.length > 2, `${parts.length - 1} heartbeats`)
@@ -53,14 +57,20 @@ test('a slow source gets heartbeats between its lines, in both codings, with and
 test('a quick source gets none', async () => {
   const made = await madeSelection(madeObjects(500), { linesEach: 2 })
   for (const coding of ['gzip', 'identity'] as const) {
-    const sent = await collected(emit(made.selection, { ...textOptions(coding), heartbeat: { ...heartbeat, intervalMs: 5_000 } }, { signal }))
+    const sent = await collected(
+      emit(made.selection, { ...textOptions(coding), heartbeat: { ...heartbeat, intervalMs: 5_000 } }, { signal }),
+    )
     assert.equal((coding === 'gzip' ? gunzipSync(sent) : sent).toString(), made.text.toString())
   }
 })
 
 test('in gzip a heartbeat brings everything that was held back', async () => {
   const told = { text: '' }
-  const made = await madeSelection(madeObjects(30), { before: () => twoMoreHeartbeats(told), blockBytes: 300, linesEach: 2 })
+  const made = await madeSelection(madeObjects(30), {
+    before: () => twoMoreHeartbeats(told),
+    blockBytes: 300,
+    linesEach: 2,
+  })
   let objectsBeforeTheEnd = 0
   for await (const text of textsOf(emit(made.selection, textOptions('gzip'), { signal }), 'gzip')) {
     told.text += text
@@ -85,17 +95,26 @@ test('an abort between heartbeats, and a source that fails after one', async () 
     const slow = await madeSelection(madeObjects(40), { delayMs: 60_000 })
     const controller = new AbortController()
     setTimeout(() => controller.abort(new Error('the client is gone')), 70)
-    await assert.rejects(collected(emit(slow.selection, textOptions(coding), { signal: controller.signal })), { message: 'the client is gone' })
+    await assert.rejects(collected(emit(slow.selection, textOptions(coding), { signal: controller.signal })), {
+      message: 'the client is gone',
+    })
     const failing = await madeSelection(madeObjects(40), { delayMs: 50, failAt: 1, blockBytes: 200 })
-    await assert.rejects(collected(emit(failing.selection, textOptions(coding), { signal })), { message: 'the disk is gone' })
+    await assert.rejects(collected(emit(failing.selection, textOptions(coding), { signal })), {
+      message: 'the disk is gone',
+    })
     assert.equal(slow.open + failing.open, 0)
   }
 })
 
 test('a heartbeat that cannot be is refused', async () => {
   const { selection } = await madeSelection(madeObjects(1))
-  for (const wrong of [{ intervalMs: 0, line: heartbeat.line }, { intervalMs: 5, line: Buffer.alloc(70_000) }]) {
+  for (const wrong of [
+    { intervalMs: 0, line: heartbeat.line },
+    { intervalMs: 5, line: Buffer.alloc(70_000) },
+  ]) {
     assert.throws(() => emit(selection, { ...textOptions('gzip'), heartbeat: wrong }, { signal }), RangeError)
   }
-  assert.throws(() => emit(selection, { format: 'json', coding: 'gzip', heartbeat }, { signal }), { code: 'not_supported' })
+  assert.throws(() => emit(selection, { format: 'json', coding: 'gzip', heartbeat }, { signal }), {
+    code: 'not_supported',
+  })
 })

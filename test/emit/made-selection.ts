@@ -36,9 +36,15 @@ export interface Made {
 
 export function madeObjects(count: number, jsonBytes = 60): MadeObject[] {
   return Array.from({ length: count }, (_, i) => {
-    const id = createHash('md5').update(`object ${i}`).digest('hex').slice(0, 1 + ((i * 7) % 32))
+    const id = createHash('md5')
+      .update(`object ${i}`)
+      .digest('hex')
+      .slice(0, 1 + ((i * 7) % 32))
     const json = `{"id":"${id}","name":"Wand ä ${i}"`
-    return { id, json: `${json},"pad":"${`${i}-`.repeat(jsonBytes).slice(0, Math.max(1, jsonBytes + (i % 5) - json.length))}"}` }
+    return {
+      id,
+      json: `${json},"pad":"${`${i}-`.repeat(jsonBytes).slice(0, Math.max(1, jsonBytes + (i % 5) - json.length))}"}`,
+    }
   })
 }
 
@@ -89,16 +95,29 @@ export async function madeSelection(objects: readonly MadeObject[], options: Mad
     missing: 0,
     missingIds: () => Promise.resolve([]),
     ...(planned ? { plan: madePlan(made, objects, blocks, fragments, options) } : {}),
-    lines: (read) => followed(made, blocks.map((block) => Buffer.from(block)), options, read),
+    lines: (read) =>
+      followed(
+        made,
+        blocks.map((block) => Buffer.from(block)),
+        options,
+        read,
+      ),
     fragments: (read) => followed(made, inBatches, options, read),
     release: () => undefined,
   }
   return Object.assign(made, { selection })
 }
 
-function madePlan(made: Omit<Made, 'selection'>, objects: readonly MadeObject[], blocks: readonly Buffer[], fragments: readonly Fragment[],
-  options: MadeOptions): PlannedSelection {
-  const stored = Buffer.concat(fragments.map((fragment) => ('deflated' in fragment ? fragment.deflated : fragment.lines)))
+function madePlan(
+  made: Omit<Made, 'selection'>,
+  objects: readonly MadeObject[],
+  blocks: readonly Buffer[],
+  fragments: readonly Fragment[],
+  options: MadeOptions,
+): PlannedSelection {
+  const stored = Buffer.concat(
+    fragments.map((fragment) => ('deflated' in fragment ? fragment.deflated : fragment.lines)),
+  )
   const ids = objects.map(({ id }) => Buffer.byteLength(id))
   return {
     digest: 'ab',
@@ -106,7 +125,8 @@ function madePlan(made: Omit<Made, 'selection'>, objects: readonly MadeObject[],
     rawBytes: made.text.length,
     crc32: crc32(made.text),
     idBytes: ids.reduce((sum, bytes) => sum + bytes, 0),
-    stored: (start, end, read) => followed(made, chunksOf(stored.subarray(start, end), options.chunkBytes ?? 700), options, read),
+    stored: (start, end, read) =>
+      followed(made, chunksOf(stored.subarray(start, end), options.chunkBytes ?? 700), options, read),
     linesFrom: (unit, offset, read) => {
       // As a store does: it can start only where a block does.
       let blockStart = 0
@@ -119,7 +139,15 @@ function madePlan(made: Omit<Made, 'selection'>, objects: readonly MadeObject[],
         }
         blockStart += bytes
       }
-      return { skip: offset - blockStart, lines: followed(made, blocks.slice(from).map((block) => Buffer.from(block)), options, read) }
+      return {
+        skip: offset - blockStart,
+        lines: followed(
+          made,
+          blocks.slice(from).map((block) => Buffer.from(block)),
+          options,
+          read,
+        ),
+      }
     },
   }
 }
@@ -136,7 +164,12 @@ function chunksOf(bytes: Buffer, size: number): Buffer[] {
   return chunks
 }
 
-async function* followed<T>(made: Omit<Made, 'selection'>, values: readonly T[], options: MadeOptions, read: SelectionReadOptions): AsyncGenerator<T> {
+async function* followed<T>(
+  made: Omit<Made, 'selection'>,
+  values: readonly T[],
+  options: MadeOptions,
+  read: SelectionReadOptions,
+): AsyncGenerator<T> {
   const { signal } = read
   made.open++
   try {

@@ -18,7 +18,11 @@ void test('HTTP/2: the same answers, by a server of Node and by Fastify', async 
   await fastify.register(fastifyMount, { service, prefix: '/models' })
   await fastify.ready()
   const plain = createServer((req, res) => {
-    void service.serve({ req: req as unknown as IncomingMessage, res: res as unknown as ServerResponse, mountPoint: '/models' })
+    void service.serve({
+      req: req as unknown as IncomingMessage,
+      res: res as unknown as ServerResponse,
+      mountPoint: '/models',
+    })
   })
   for (const server of [plain, fastify.server]) {
     server.listen(0, '127.0.0.1')

@@ -29,12 +29,15 @@ const LOAD_HELD_BYTES_MAX = 128 * MB
 /** 100 ms, with the slack of three times that times have in tests. */
 const LOOP_P99_MS_MAX = 300
 
-const head = (method: string, path: string, headers: string): string => `${method} ${PREFIX}${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
+const head = (method: string, path: string, headers: string): string =>
+  `${method} ${PREFIX}${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n`
 const UPLOAD_HEAD = head('POST', '/objects/p', 'Content-Type: application/json\r\nContent-Length: 1000000\r\n')
 const SENT = Buffer.from(`${UPLOAD_HEAD}[{"id":"a","text":"${'x'.repeat(64_000)}`)
 
 function openFilesMax(): number {
-  const { userLimits } = process.report.getReport() as { readonly userLimits?: { readonly open_files?: { readonly soft?: number | 'unlimited' } } }
+  const { userLimits } = process.report.getReport() as {
+    readonly userLimits?: { readonly open_files?: { readonly soft?: number | 'unlimited' } }
+  }
   return Number(userLimits?.open_files?.soft ?? Infinity) || Infinity
 }
 
@@ -46,14 +49,16 @@ async function connected(port: number): Promise<Socket> {
 
 async function abortUploads(port: number, count: number): Promise<void> {
   for (let done = 0; done < count; done += ABORTED_AT_ONCE) {
-    await Promise.all(Array.from({ length: ABORTED_AT_ONCE }, async (_, n) => {
-      const socket = await connected(port)
-      // Some go before all was sent, some after.
-      await new Promise((resolve) => (socket.write(SENT, resolve), n % 2 === 0 && resolve(undefined)))
-      const closed = once(socket, 'close')
-      socket.destroy()
-      await closed
-    }))
+    await Promise.all(
+      Array.from({ length: ABORTED_AT_ONCE }, async (_, n) => {
+        const socket = await connected(port)
+        // Some go before all was sent, some after.
+        await new Promise((resolve) => (socket.write(SENT, resolve), n % 2 === 0 && resolve(undefined)))
+        const closed = once(socket, 'close')
+        socket.destroy()
+        await closed
+      }),
+    )
   }
 }
 
@@ -65,7 +70,10 @@ for (const { name } of HOSTS) {
     await abortUploads(host.port, ABORTED)
     const after = await host.holdings()
     t.diagnostic(`${after.heldBytes - before.heldBytes} bytes`)
-    assert.ok(after.heldBytes - before.heldBytes < ABORTED_GROWTH_BYTES_MAX, `${after.heldBytes - before.heldBytes} bytes more are held`)
+    assert.ok(
+      after.heldBytes - before.heldBytes < ABORTED_GROWTH_BYTES_MAX,
+      `${after.heldBytes - before.heldBytes} bytes more are held`,
+    )
     assert.equal((await fetch(`${host.url}/objects/p/a`)).status, 404)
     await host.end()
   })
@@ -75,43 +83,78 @@ for (const { name } of HOSTS) {
 const SLOW: Readonly<Record<string, { readonly sends: string; readonly answer: RegExp }>> = {
   'slow headers': { sends: `GET ${PREFIX}/objects/p/o HTTP/1.1\r\nHost`, answer: /^(?:HTTP\/1\.1 408 [^]*)?$/ },
   // Those for whom there is no memory are refused at once.
-  'slow body': { sends: `${UPLOAD_HEAD}[{"id":"slow"`, answer: /^HTTP\/1\.1 (?:400 [^]*"code":"request_aborted"|503 [^]*"code":"overloaded")/ },
-  'slow reader': { sends: head('GET', '/objects/p/root', 'Accept: text/plain\r\nConnection: close\r\n'), answer: /^HTTP\/1\.1 200 / },
+  'slow body': {
+    sends: `${UPLOAD_HEAD}[{"id":"slow"`,
+    answer: /^HTTP\/1\.1 (?:400 [^]*"code":"request_aborted"|503 [^]*"code":"overloaded")/,
+  },
+  'slow reader': {
+    sends: head('GET', '/objects/p/root', 'Accept: text/plain\r\nConnection: close\r\n'),
+    answer: /^HTTP\/1\.1 200 /,
+  },
 }
 
-test(`case 19: ${SLOW_CLIENTS} slow clients of each kind at once are cut off in time, through every mount`, { concurrency: HOSTS.length }, async (t) => {
-  await Promise.all(HOSTS.map(async ({ name, style }) => t.test(name, async (t) => {
-    const host = await hostProcess(t, name, { stallTimeoutMs: STALL_TIMEOUT_MS, headersTimeoutMs: HEADERS_TIMEOUT_MS })
-    const large = Array.from({ length: 24 }, (_, n) => ({ id: `o${n}`, text: 'x'.repeat(500_000) }))
-    assert.equal((await fetch(`${host.url}/objects/p`, jsonUpload([...large, { id: 'root', all: large.map(({ id }) => ({ referencedId: id })) }]))).status, 200)
-    await (await fetch(`${host.url}/objects/p/root`)).arrayBuffer()
-    const before = await host.holdings()
-    for (const [kind, { sends, answer }] of Object.entries(SLOW)) {
-      const count = kind === 'slow reader' ? SLOW_CLIENTS / 10 : SLOW_CLIENTS
-      const ended = await Promise.all(Array.from({ length: count }, async () => {
-        const socket = await connected(host.port)
-        let got = ''
-        const closed = once(socket, 'close')
-        socket.setEncoding('latin1').on('data', (text: string) => (got += text.slice(0, 1_000)))
-        if (kind === 'slow reader') socket.pause()
-        socket.write(sends)
-        return { closed, got: () => got, socket }
-      }))
-      // What the system buffered comes when it is read; the rest of it never does.
-      if (kind === 'slow reader') setTimeout(() => ended.forEach(({ socket }) => socket.resume()), 2 * STALL_TIMEOUT_MS)
-      assert.equal((await fetch(`${host.url}/objects/p/o1/single`, { method: 'HEAD' })).status, 200, 'others are served meanwhile')
-      const startedAtMs = performance.now()
-      await Promise.all(ended.map(async ({ closed }) => closed))
-      assert.ok(performance.now() - startedAtMs < CLOSED_WITHIN_MS, kind)
-      for (const { got } of ended) assert.match(got(), answer, kind)
-    }
-    const after = await host.holdings()
-    t.diagnostic(`${after.heldBytes - before.heldBytes} bytes`)
-    assert.ok(after.heldBytes - before.heldBytes < SLOW_GROWTH_BYTES_MAX, `${after.heldBytes - before.heldBytes} bytes more are held`)
-    // The server of Hono prints that an answer broke off.
-    await host.end(style === 'fetch' ? /nothing was read for/ : undefined)
-  })))
-})
+test(
+  `case 19: ${SLOW_CLIENTS} slow clients of each kind at once are cut off in time, through every mount`,
+  { concurrency: HOSTS.length },
+  async (t) => {
+    await Promise.all(
+      HOSTS.map(async ({ name, style }) =>
+        t.test(name, async (t) => {
+          const host = await hostProcess(t, name, {
+            stallTimeoutMs: STALL_TIMEOUT_MS,
+            headersTimeoutMs: HEADERS_TIMEOUT_MS,
+          })
+          const large = Array.from({ length: 24 }, (_, n) => ({ id: `o${n}`, text: 'x'.repeat(500_000) }))
+          assert.equal(
+            (
+              await fetch(
+                `${host.url}/objects/p`,
+                jsonUpload([...large, { id: 'root', all: large.map(({ id }) => ({ referencedId: id })) }]),
+              )
+            ).status,
+            200,
+          )
+          await (await fetch(`${host.url}/objects/p/root`)).arrayBuffer()
+          const before = await host.holdings()
+          for (const [kind, { sends, answer }] of Object.entries(SLOW)) {
+            const count = kind === 'slow reader' ? SLOW_CLIENTS / 10 : SLOW_CLIENTS
+            const ended = await Promise.all(
+              Array.from({ length: count }, async () => {
+                const socket = await connected(host.port)
+                let got = ''
+                const closed = once(socket, 'close')
+                socket.setEncoding('latin1').on('data', (text: string) => (got += text.slice(0, 1_000)))
+                if (kind === 'slow reader') socket.pause()
+                socket.write(sends)
+                return { closed, got: () => got, socket }
+              }),
+            )
+            // What the system buffered comes when it is read; the rest of it never does.
+            if (kind === 'slow reader')
+              setTimeout(() => ended.forEach(({ socket }) => socket.resume()), 2 * STALL_TIMEOUT_MS)
+            assert.equal(
+              (await fetch(`${host.url}/objects/p/o1/single`, { method: 'HEAD' })).status,
+              200,
+              'others are served meanwhile',
+            )
+            const startedAtMs = performance.now()
+            await Promise.all(ended.map(async ({ closed }) => closed))
+            assert.ok(performance.now() - startedAtMs < CLOSED_WITHIN_MS, kind)
+            for (const { got } of ended) assert.match(got(), answer, kind)
+          }
+          const after = await host.holdings()
+          t.diagnostic(`${after.heldBytes - before.heldBytes} bytes`)
+          assert.ok(
+            after.heldBytes - before.heldBytes < SLOW_GROWTH_BYTES_MAX,
+            `${after.heldBytes - before.heldBytes} bytes more are held`,
+          )
+          // The server of Hono prints that an answer broke off.
+          await host.end(style === 'fetch' ? /nothing was read for/ : undefined)
+        }),
+      ),
+    )
+  },
+)
 
 for (const { name } of HOSTS) {
   test(`case 27: ${name}: 32 uploads and 32 downloads for ${LOAD_MS / 1_000} s in bounded memory, with a responsive event loop`, async (t) => {
@@ -119,7 +162,9 @@ for (const { name } of HOSTS) {
     const load = await loadFor(host, LOAD_MS)
     const { heldBytes, rssBytesMax, loopP99Ms } = await host.holdings()
     const megabytes = [rssBytesMax, heldBytes].map((bytes) => `${(bytes / MB).toFixed(0)} MB`)
-    t.diagnostic(`${load.uploads} uploads, ${load.downloads} downloads; ${megabytes[0]} at most, ${megabytes[1]} held afterwards; event loop p99 ${loopP99Ms.toFixed(0)} ms`)
+    t.diagnostic(
+      `${load.uploads} uploads, ${load.downloads} downloads; ${megabytes[0]} at most, ${megabytes[1]} held afterwards; event loop p99 ${loopP99Ms.toFixed(0)} ms`,
+    )
     assert.ok(load.uploads >= 32 && load.downloads >= 32, JSON.stringify(load))
     assert.ok(rssBytesMax < LOAD_MEMORY_BYTES_MAX, `${rssBytesMax} bytes at most`)
     assert.ok(heldBytes < LOAD_HELD_BYTES_MAX, `${heldBytes} bytes are held afterwards`)

@@ -27,7 +27,10 @@ interface Held {
 }
 
 function batch(name: string): readonly Held[] {
-  return Array.from({ length: OBJECTS_A_BATCH }, (_, n) => ({ id: `${name}-${n}`, text: randomBytes(OBJECT_BYTES / 2).toString('hex') }))
+  return Array.from({ length: OBJECTS_A_BATCH }, (_, n) => ({
+    id: `${name}-${n}`,
+    text: randomBytes(OBJECT_BYTES / 2).toString('hex'),
+  }))
 }
 
 function upload({ url }: HostProcess, objects: readonly Held[]): Promise<Response> {
@@ -35,7 +38,10 @@ function upload({ url }: HostProcess, objects: readonly Held[]): Promise<Respons
 }
 
 /** Uploads until it is refused; the refusal is to have one of these. */
-async function uploadUntilRefused(host: HostProcess, acknowledged: Held[]): Promise<{ readonly status: number; readonly code: string; readonly refused: readonly Held[] }> {
+async function uploadUntilRefused(
+  host: HostProcess,
+  acknowledged: Held[],
+): Promise<{ readonly status: number; readonly code: string; readonly refused: readonly Held[] }> {
   for (let n = 0; n < 4 * DISK_MB; n++) {
     const objects = batch(`b${acknowledged.length}`)
     const answer = await upload(host, objects)
@@ -50,10 +56,21 @@ async function uploadUntilRefused(host: HostProcess, acknowledged: Held[]): Prom
 }
 
 /** Whatever was acknowledged is there with all its bytes, and whatever was refused is not. */
-async function readable({ url }: HostProcess, acknowledged: readonly Held[], refused: readonly Held[] = []): Promise<void> {
-  for (const object of acknowledged) assert.deepEqual(await (await fetch(`${url}/objects/p/${object.id}/single`, UNCOMPRESSED)).json(), object)
-  const held = (await (await fetch(`${url}/api/diff/p`, idList(refused.map(({ id }) => id)))).json()) as Record<string, boolean>
-  assert.deepEqual(Object.values(held).filter((isHeld) => isHeld), [])
+async function readable(
+  { url }: HostProcess,
+  acknowledged: readonly Held[],
+  refused: readonly Held[] = [],
+): Promise<void> {
+  for (const object of acknowledged)
+    assert.deepEqual(await (await fetch(`${url}/objects/p/${object.id}/single`, UNCOMPRESSED)).json(), object)
+  const held = (await (await fetch(`${url}/api/diff/p`, idList(refused.map(({ id }) => id)))).json()) as Record<
+    string,
+    boolean
+  >
+  assert.deepEqual(
+    Object.values(held).filter((isHeld) => isHeld),
+    [],
+  )
 }
 
 /** A file system of its own, small enough to fill; only the superuser of a Linux may have one. */
@@ -125,4 +142,3 @@ for (const { name } of HOSTS) {
     await again.end()
   })
 }
-

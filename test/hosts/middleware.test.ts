@@ -11,7 +11,14 @@ import { type Context, Hono } from 'hono'
 import { cors as honoCors } from 'hono/cors'
 import Koa from 'koa'
 import { memoryBackend } from '../../adapters/memory.ts'
-import { type Access, type AccessRequest, claimAuthorize, createObjectService, type ObjectService, type Principal } from '../../src/index.ts'
+import {
+  type Access,
+  type AccessRequest,
+  claimAuthorize,
+  createObjectService,
+  type ObjectService,
+  type Principal,
+} from '../../src/index.ts'
 import { expressMount } from '../../src/mounts/express.ts'
 import { fastifyMount } from '../../src/mounts/fastify.ts'
 import { koaMount } from '../../src/mounts/koa.ts'
@@ -20,7 +27,10 @@ import { listen } from '../mounts/hosts.ts'
 import { eventually } from '../support/patience.ts'
 
 const ORIGIN = 'https://viewer.example'
-const USERS: Readonly<Record<string, Principal>> = { ada: { subject: 'ada', projects: { p: 'write' } }, bob: { subject: 'bob', projects: { q: 'read' } } }
+const USERS: Readonly<Record<string, Principal>> = {
+  ada: { subject: 'ada', projects: { p: 'write' } },
+  bob: { subject: 'bob', projects: { q: 'read' } },
+}
 
 /** What a host's own sign-in does: here a header is enough. */
 function signedIn(name: unknown): Principal | undefined {
@@ -28,7 +38,11 @@ function signedIn(name: unknown): Principal | undefined {
 }
 
 /** A service whose access asks the host who it is, and writes down the paths that it is told. */
-function hostedService<H>(t: TestContext, userOf: (host: H) => Principal | undefined, paths: string[]): ObjectService<H> {
+function hostedService<H>(
+  t: TestContext,
+  userOf: (host: H) => Principal | undefined,
+  paths: string[],
+): ObjectService<H> {
   const access: Access<H> = {
     authenticate: ({ host, path }: AccessRequest<H>) => {
       paths.push(path)
@@ -90,7 +104,10 @@ const openFastify: Open = async (t, { paths, lines }) => {
   const service = hostedService<FastifyRequest>(t, (request) => users.get(request), paths)
   const fastify = Fastify()
   await fastify.register(fastifyCors, { origin: [ORIGIN] })
-  fastify.addHook('onResponse', async (request, reply) => void lines.push(`${request.method} ${request.originalUrl} ${reply.statusCode}`))
+  fastify.addHook(
+    'onResponse',
+    async (request, reply) => void lines.push(`${request.method} ${request.originalUrl} ${reply.statusCode}`),
+  )
   fastify.addHook('preHandler', async (request) => void users.set(request, signedIn(request.headers['x-user'])))
   await fastify.register(fastifyMount, { service, prefix: '/models' })
   await fastify.ready()
@@ -111,13 +128,23 @@ const openHono: Open = async (t, { paths, lines }) => {
     context.set('user', signedIn(context.req.header('x-user')))
     await next()
   })
-  hono.mount('/models', (request: Request, context: HonoContext) => service.fetch(request, context), { optionHandler: (context) => context as HonoContext })
+  hono.mount('/models', (request: Request, context: HonoContext) => service.fetch(request, context), {
+    optionHandler: (context) => context as HonoContext,
+  })
   return { server: createAdaptorServer({ fetch: hono.fetch }) as Server, service }
 }
 
-const HOSTED: readonly (readonly [string, Open])[] = [['express', openExpress], ['koa', openKoa], ['fastify', openFastify], ['hono', openHono]]
+const HOSTED: readonly (readonly [string, Open])[] = [
+  ['express', openExpress],
+  ['koa', openKoa],
+  ['fastify', openFastify],
+  ['hono', openHono],
+]
 
-async function opened(t: TestContext, open: Open): Promise<Told & { readonly tell: (sent: Sent) => ReturnType<typeof ask> }> {
+async function opened(
+  t: TestContext,
+  open: Open,
+): Promise<Told & { readonly tell: (sent: Sent) => ReturnType<typeof ask> }> {
   const told: Told = { paths: [], lines: [] }
   const { server, service } = await open(t, told)
   const port = await listen(t, server, service)
@@ -130,25 +157,51 @@ const PATH = '/objects/p/a%2Fb'
 for (const [name, open] of HOSTED) {
   void test(`${name}: who signed in at the host is who asks`, async (t) => {
     const { tell, paths, lines } = await opened(t, open)
-    const status = async (headers: Readonly<Record<string, string>>, path: string = PATH): Promise<number> => (await tell({ path, headers })).status
-    assert.deepEqual([await status({ 'x-user': 'ada' }), await status({ 'x-user': 'bob' }), await status({})], [200, 403, 401])
-    assert.deepEqual([await status({ 'x-user': 'bob' }, '/objects/q/none'), await status({ 'x-user': 'ada' }, '/objects/q/none')], [404, 403])
-    const upload = { method: 'POST', path: '/objects/p', headers: { 'content-type': 'application/json', 'x-user': 'ada' }, body: '[{"id":"b"}]' }
+    const status = async (headers: Readonly<Record<string, string>>, path: string = PATH): Promise<number> =>
+      (await tell({ path, headers })).status
+    assert.deepEqual(
+      [await status({ 'x-user': 'ada' }), await status({ 'x-user': 'bob' }), await status({})],
+      [200, 403, 401],
+    )
+    assert.deepEqual(
+      [await status({ 'x-user': 'bob' }, '/objects/q/none'), await status({ 'x-user': 'ada' }, '/objects/q/none')],
+      [404, 403],
+    )
+    const upload = {
+      method: 'POST',
+      path: '/objects/p',
+      headers: { 'content-type': 'application/json', 'x-user': 'ada' },
+      body: '[{"id":"b"}]',
+    }
     assert.equal((await tell(upload)).status, 200)
     // Hosts that strip their mount's path from a Request leave nothing of it.
     const seen = name === 'hono' ? PATH : `/models${PATH}`
     assert.deepEqual(paths.slice(0, 3), [seen, seen, seen])
     await eventually(() => lines.length >= 6, 'the host has logged all of them')
-    assert.deepEqual([lines[0], lines[2], lines[5]], [`GET /models${PATH} 200`, `GET /models${PATH} 401`, 'POST /models/objects/p 200'])
+    assert.deepEqual(
+      [lines[0], lines[2], lines[5]],
+      [`GET /models${PATH} 200`, `GET /models${PATH} 401`, 'POST /models/objects/p 200'],
+    )
   })
 
   void test(`${name}: the host's CORS middleware does its work on every answer`, async (t) => {
     const { tell } = await opened(t, open)
-    const preflight = await tell({ method: 'OPTIONS', path: '/objects/p', headers: { origin: ORIGIN, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization' } })
+    const preflight = await tell({
+      method: 'OPTIONS',
+      path: '/objects/p',
+      headers: {
+        origin: ORIGIN,
+        'access-control-request-method': 'POST',
+        'access-control-request-headers': 'authorization',
+      },
+    })
     assert.equal(preflight.status, 204)
     assert.equal(preflight.headers['access-control-allow-origin'], ORIGIN)
     assert.match(preflight.headers['access-control-allow-methods'], /POST/)
-    for (const [user, status] of [['ada', 200], ['nobody', 401]] as const) {
+    for (const [user, status] of [
+      ['ada', 200],
+      ['nobody', 401],
+    ] as const) {
       const answer = await tell({ path: PATH, headers: { origin: ORIGIN, 'x-user': user } })
       assert.deepEqual([answer.status, answer.headers['access-control-allow-origin']], [status, ORIGIN])
       assert.match(answer.headers.vary, status === 200 ? /Origin.*Accept-Encoding|Accept-Encoding.*Origin/ : /Origin/)
@@ -173,7 +226,12 @@ void test('a host that refuses by itself has the last word', async (t) => {
   for (const server of [fastify.server, createServer(app), createServer((req, res) => void handle(req, res))]) {
     const port = await listen(t, server, service)
     for (const type of ['application/json', 'no media type']) {
-      const { status, body } = await ask(port, { method: 'POST', path: '/objects/p', headers: { 'content-type': type }, body: '[{"id":"a"}]' })
+      const { status, body } = await ask(port, {
+        method: 'POST',
+        path: '/objects/p',
+        headers: { 'content-type': type },
+        body: '[{"id":"a"}]',
+      })
       assert.deepEqual([status, body], [402, 'pay first'])
     }
   }
@@ -198,10 +256,17 @@ void test('endpoints by themselves serve hosts that route on their own', async (
     reply.hijack()
     graph.node(request.raw, reply.raw, request.params)
   })
-  const hono = new Hono().get('/my/:projectId/:objectId', (context) => graph.fetch(context.req.raw, context.req.param(), context))
+  const hono = new Hono().get('/my/:projectId/:objectId', (context) =>
+    graph.fetch(context.req.raw, context.req.param(), context),
+  )
   await fastify.ready()
   const handle = koa.callback()
-  for (const server of [createServer(app), createServer((req, res) => void handle(req, res)), fastify.server, createAdaptorServer({ fetch: hono.fetch }) as Server]) {
+  for (const server of [
+    createServer(app),
+    createServer((req, res) => void handle(req, res)),
+    fastify.server,
+    createAdaptorServer({ fetch: hono.fetch }) as Server,
+  ]) {
     const port = await listen(t, server, service)
     assert.equal((await ask(port, { path: '/my/p/a%2Fb' })).body, '[{"id":"a/b"}]')
   }

@@ -32,7 +32,10 @@ interface Behind {
   readonly jsonUpload: 'stored' | 'refused'
 }
 
-function behindExpress(create: typeof express | typeof express4, ...parsers: readonly express.RequestHandler[]): Behind['open'] {
+function behindExpress(
+  create: typeof express | typeof express4,
+  ...parsers: readonly express.RequestHandler[]
+): Behind['open'] {
   return (service) => {
     const app = create() as ReturnType<typeof express>
     for (const parser of parsers) app.use(parser)
@@ -63,13 +66,37 @@ const behindFastify: Behind['open'] = async (service) => {
 const keepRawBody = (req: object, _res: unknown, rawBody: Buffer): void => void Object.assign(req, { rawBody })
 
 const BEHIND: readonly Behind[] = [
-  { name: 'express 5 with json() and urlencoded()', open: behindExpress(express, express.json(), express.urlencoded()), jsonUpload: 'refused' },
-  { name: 'express 4 with json() and urlencoded()', open: behindExpress(express4, express4.json(), express4.urlencoded({ extended: true })), jsonUpload: 'refused' },
+  {
+    name: 'express 5 with json() and urlencoded()',
+    open: behindExpress(express, express.json(), express.urlencoded()),
+    jsonUpload: 'refused',
+  },
+  {
+    name: 'express 4 with json() and urlencoded()',
+    open: behindExpress(express4, express4.json(), express4.urlencoded({ extended: true })),
+    jsonUpload: 'refused',
+  },
   { name: 'express 5 with raw()', open: behindExpress(express, express.raw({ type: '*/*' })), jsonUpload: 'stored' },
-  { name: 'express 5 with text()', open: behindExpress(express, express.text({ type: ['application/json', FORM_TYPE['content-type']] })), jsonUpload: 'stored' },
-  { name: 'express 5 with json() that keeps rawBody', open: behindExpress(express, express.json({ verify: keepRawBody })), jsonUpload: 'stored' },
-  { name: 'koa 3 with @koa/bodyparser', open: behindKoa(new Koa(), bodyParser() as Koa.Middleware), jsonUpload: 'stored' },
-  { name: 'koa 2 with koa-bodyparser', open: behindKoa(new Koa2() as unknown as Koa, koaBodyParser()), jsonUpload: 'stored' },
+  {
+    name: 'express 5 with text()',
+    open: behindExpress(express, express.text({ type: ['application/json', FORM_TYPE['content-type']] })),
+    jsonUpload: 'stored',
+  },
+  {
+    name: 'express 5 with json() that keeps rawBody',
+    open: behindExpress(express, express.json({ verify: keepRawBody })),
+    jsonUpload: 'stored',
+  },
+  {
+    name: 'koa 3 with @koa/bodyparser',
+    open: behindKoa(new Koa(), bodyParser() as Koa.Middleware),
+    jsonUpload: 'stored',
+  },
+  {
+    name: 'koa 2 with koa-bodyparser',
+    open: behindKoa(new Koa2() as unknown as Koa, koaBodyParser()),
+    jsonUpload: 'stored',
+  },
   { name: 'fastify 5 with parsers of its own and @fastify/compress', open: behindFastify, jsonUpload: 'stored' },
 ]
 
@@ -86,16 +113,46 @@ for (const { name, open, jsonUpload } of BEHIND) {
     const port = await listen(t, await open(service), service)
     const text = `[{"id":"a","n":1.50,"big":12345678901234567890}${', {"id":"b"}'.repeat(200)}]`
     const uploaded = await ask(port, post('/objects/p', JSON_TYPE, text))
-    assert.deepEqual([uploaded.status, /"code":"(\w+)"/.exec(uploaded.body)?.[1]], jsonUpload === 'stored' ? [200, undefined] : [500, 'body_consumed'], uploaded.body)
+    assert.deepEqual(
+      [uploaded.status, /"code":"(\w+)"/.exec(uploaded.body)?.[1]],
+      jsonUpload === 'stored' ? [200, undefined] : [500, 'body_consumed'],
+      uploaded.body,
+    )
     if (jsonUpload === 'refused') assert.match(uploaded.body, /mount Stowage before the parser/)
-    assert.equal((await ask(port, post('/objects/p', { 'content-type': 'application/gzip' }, gzipSync(text)))).status, 200)
-    assert.equal((await ask(port, post('/objects/p', { 'content-type': 'multipart/form-data; boundary=a-boundary-of-tests' }, multipart.body))).status, 200)
-    assert.equal((await ask(port, { path: '/models/objects/p/a/single' })).body, '{"id":"a","n":1.50,"big":12345678901234567890}')
-    const coded = await ask(port, post('/objects/p', { ...JSON_TYPE, 'content-encoding': 'gzip' }, gzipSync('[{"id":"c"}]')))
+    assert.equal(
+      (await ask(port, post('/objects/p', { 'content-type': 'application/gzip' }, gzipSync(text)))).status,
+      200,
+    )
+    assert.equal(
+      (
+        await ask(
+          port,
+          post('/objects/p', { 'content-type': 'multipart/form-data; boundary=a-boundary-of-tests' }, multipart.body),
+        )
+      ).status,
+      200,
+    )
+    assert.equal(
+      (await ask(port, { path: '/models/objects/p/a/single' })).body,
+      '{"id":"a","n":1.50,"big":12345678901234567890}',
+    )
+    const coded = await ask(
+      port,
+      post('/objects/p', { ...JSON_TYPE, 'content-encoding': 'gzip' }, gzipSync('[{"id":"c"}]')),
+    )
     assert.equal(coded.status, jsonUpload === 'stored' ? 200 : 500, coded.body)
-    assert.equal((await ask(port, post('/api/diff/p', JSON_TYPE, '{"objects":"[\\"a\\",\\"z\\"]"}'))).body, '{"a":true,"z":false}')
-    assert.equal((await ask(port, post('/api/diff/p', FORM_TYPE, `objects=${encodeURIComponent('["a","z"]')}`))).body, '{"a":true,"z":false}')
-    assert.equal((await ask(port, post('/api/v2/projects/p/object-stream', JSON_TYPE, '{"objectIds":["m"]}'))).body, 'm\t{"id":"m","n":1.50}\n')
+    assert.equal(
+      (await ask(port, post('/api/diff/p', JSON_TYPE, '{"objects":"[\\"a\\",\\"z\\"]"}'))).body,
+      '{"a":true,"z":false}',
+    )
+    assert.equal(
+      (await ask(port, post('/api/diff/p', FORM_TYPE, `objects=${encodeURIComponent('["a","z"]')}`))).body,
+      '{"a":true,"z":false}',
+    )
+    assert.equal(
+      (await ask(port, post('/api/v2/projects/p/object-stream', JSON_TYPE, '{"objectIds":["m"]}'))).body,
+      'm\t{"id":"m","n":1.50}\n',
+    )
     assert.equal((await ask(port, post('/api/getobjects/p', JSON_TYPE, ''))).status, 400)
   })
 }
@@ -109,7 +166,7 @@ void test('a text with characters that a parser put in for broken bytes is refus
   assert.equal((await ask(port, { path: '/models/objects/p/a' })).status, 404)
 })
 
-void test("a body of which somebody else has read a part is an error that says so", async (t) => {
+void test('a body of which somebody else has read a part is an error that says so', async (t) => {
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
   const peek: express.RequestHandler = (req, _res, next) => {

@@ -27,11 +27,22 @@ export interface HostProcessOptions extends Partial<Omit<ServerSettings, 'host' 
 }
 
 /** A mount in a process of its own, over a data folder that is gone with the test. */
-export async function hostProcess(t: TestContext, host: string, options: HostProcessOptions = {}): Promise<HostProcess> {
+export async function hostProcess(
+  t: TestContext,
+  host: string,
+  options: HostProcessOptions = {},
+): Promise<HostProcess> {
   const { openFilesMax = 4_096, path = await temporaryFolder(t), ...rest } = options
   const settings: ServerSettings = { host, path, prefix: PREFIX, ...rest }
-  const command = [process.execPath, ...process.execArgv, fileURLToPath(new URL('server.ts', import.meta.url)), JSON.stringify(settings)]
-  const child = spawn('sh', ['-c', `ulimit -n ${openFilesMax} 2>/dev/null; exec "$0" "$@"`, ...command], { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] })
+  const command = [
+    process.execPath,
+    ...process.execArgv,
+    fileURLToPath(new URL('server.ts', import.meta.url)),
+    JSON.stringify(settings),
+  ]
+  const child = spawn('sh', ['-c', `ulimit -n ${openFilesMax} 2>/dev/null; exec "$0" "$@"`, ...command], {
+    stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
+  })
   let said = ''
   child.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text))
   t.after(() => child.kill('SIGKILL'))

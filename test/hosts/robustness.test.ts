@@ -56,11 +56,20 @@ const LIST_REQUEST = `POST ${PREFIX}/api/getobjects/p HTTP/1.1\r\nHost: x\r\nCon
 
 /** Holds `LARGE`: more than the system buffers on both ends of a connection. */
 const full = new WatchedStore()
-const record = ({ id, text }: { readonly id: string; readonly text: string }): ObjectRecord => ({ id, json: Buffer.from(JSON.stringify({ id, text })), references: [], claims: [] })
+const record = ({ id, text }: { readonly id: string; readonly text: string }): ObjectRecord => ({
+  id,
+  json: Buffer.from(JSON.stringify({ id, text })),
+  references: [],
+  claims: [],
+})
 await full.put('p', Readable.from([LARGE.map(record)]))
 
 /** An upload that waits for `100 Continue` before it sends its body. */
-function expecting(port: number, length: number, body: string): Promise<{ readonly continued: boolean; readonly status: number | undefined }> {
+function expecting(
+  port: number,
+  length: number,
+  body: string,
+): Promise<{ readonly continued: boolean; readonly status: number | undefined }> {
   return new Promise((resolve, reject) => {
     let continued = false
     const headers = { 'Content-Type': 'application/json', 'Content-Length': length, Expect: '100-continue' }
@@ -76,38 +85,60 @@ function expecting(port: number, length: number, body: string): Promise<{ readon
 }
 
 for (const errors of ['answer', 'next'] as const) {
-  onEachHost(`a 413 arrives while the client sends, whoever answers it (errors: ${errors})`, { limits: LIMITS, errors }, async ({ host, url, port, service }) => {
-    const headers = { 'Content-Type': 'application/json' }
-    const expected = errors === 'next' ? errorText({ code: 'request_too_large' }) : '"code":"request_too_large"'
-    for (let round = 0; round < 3; round++) {
-      const refused = await fetch(`${url}/objects/p`, { method: 'POST', headers, body: Buffer.alloc(1_900_000, ' ') })
-      assert.equal(refused.status, 413)
-      assert.ok((await refused.text()).includes(expected))
-    }
-    const piece = `${(65_536).toString(16)}\r\n${' '.repeat(65_536)}\r\n`
-    const answer = await rawExchange(port, [UPLOAD_HEAD.replace('Host: x', 'Host: x\r\nConnection: close'), ...Array.from({ length: 28 }, () => piece), '0\r\n\r\n'])
-    assert.match(answer, /^HTTP\/1\.1 413 /, host.name)
-    assert.ok(answer.includes(expected), answer)
-    await closesByItself(service)
-  })
+  onEachHost(
+    `a 413 arrives while the client sends, whoever answers it (errors: ${errors})`,
+    { limits: LIMITS, errors },
+    async ({ host, url, port, service }) => {
+      const headers = { 'Content-Type': 'application/json' }
+      const expected = errors === 'next' ? errorText({ code: 'request_too_large' }) : '"code":"request_too_large"'
+      for (let round = 0; round < 3; round++) {
+        const refused = await fetch(`${url}/objects/p`, { method: 'POST', headers, body: Buffer.alloc(1_900_000, ' ') })
+        assert.equal(refused.status, 413)
+        assert.ok((await refused.text()).includes(expected))
+      }
+      const piece = `${(65_536).toString(16)}\r\n${' '.repeat(65_536)}\r\n`
+      const answer = await rawExchange(port, [
+        UPLOAD_HEAD.replace('Host: x', 'Host: x\r\nConnection: close'),
+        ...Array.from({ length: 28 }, () => piece),
+        '0\r\n\r\n',
+      ])
+      assert.match(answer, /^HTTP\/1\.1 413 /, host.name)
+      assert.ok(answer.includes(expected), answer)
+      await closesByItself(service)
+    },
+  )
 }
 
-onEachHost("errors: 'next' hands errors to the host's error handler, and nothing else", { errors: 'next' }, async ({ url }) => {
-  for (const [path, init, status, code] of [
-    ['/objects/p/none', {}, 404, 'not_found'], ['/objects/p/%ff', {}, 400, 'invalid_request'], ['/objects/p', { method: 'DELETE' }, 405, 'method_not_allowed'],
-    ['/objects/p', { ...jsonUpload([]), body: '[1]' }, 400, 'invalid_object'], ['/objects/p', { ...jsonUpload([]), headers: { 'content-type': 'text/html' } }, 415, 'unsupported_media_type'],
-  ] as const) {
-    const answer = await fetch(`${url}${path}`, init)
-    assert.deepEqual([answer.status, await answer.text()], [status, errorText({ code })])
-  }
-  assert.equal((await fetch(`${url}/objects/p`, jsonUpload([{ id: 'a' }]))).status, 200)
-})
+onEachHost(
+  "errors: 'next' hands errors to the host's error handler, and nothing else",
+  { errors: 'next' },
+  async ({ url }) => {
+    for (const [path, init, status, code] of [
+      ['/objects/p/none', {}, 404, 'not_found'],
+      ['/objects/p/%ff', {}, 400, 'invalid_request'],
+      ['/objects/p', { method: 'DELETE' }, 405, 'method_not_allowed'],
+      ['/objects/p', { ...jsonUpload([]), body: '[1]' }, 400, 'invalid_object'],
+      ['/objects/p', { ...jsonUpload([]), headers: { 'content-type': 'text/html' } }, 415, 'unsupported_media_type'],
+    ] as const) {
+      const answer = await fetch(`${url}${path}`, init)
+      assert.deepEqual([answer.status, await answer.text()], [status, errorText({ code })])
+    }
+    assert.equal((await fetch(`${url}/objects/p`, jsonUpload([{ id: 'a' }]))).status, 200)
+  },
+)
 
-onEachHost('Expect: 100-continue: what is refused is not sent, what is read is asked for', { limits: LIMITS }, async ({ port, host }) => {
-  // Hono's own mount() makes a new Request and begins to read for it.
-  assert.deepEqual(await expecting(port, 3_000_000, ' '.repeat(3_000_000)), { continued: host.style === 'fetch', status: 413 })
-  assert.deepEqual(await expecting(port, 12, '[{"id":"a"}]'), { continued: true, status: 200 })
-})
+onEachHost(
+  'Expect: 100-continue: what is refused is not sent, what is read is asked for',
+  { limits: LIMITS },
+  async ({ port, host }) => {
+    // Hono's own mount() makes a new Request and begins to read for it.
+    assert.deepEqual(await expecting(port, 3_000_000, ' '.repeat(3_000_000)), {
+      continued: host.style === 'fetch',
+      status: 413,
+    })
+    assert.deepEqual(await expecting(port, 12, '[{"id":"a"}]'), { continued: true, status: 200 })
+  },
+)
 
 void test('hono by a route, not by mount(), leaves the body alone', async (t) => {
   const service = openService({ limits: LIMITS, prefix: PREFIX })
@@ -118,29 +149,40 @@ void test('hono by a route, not by mount(), leaves the body alone', async (t) =>
   await closesByItself(service)
 })
 
-onEachHost('a client that goes away, up or down, frees everything', { store: full, limits: LIMITS }, async ({ port, service }) => {
-  const uploading = await sending(port, `${UPLOAD_HEAD}11\r\n[{"id":"a"},{"id"\r\n`)
-  await eventually(() => full.puts === 1, 'the upload begins')
-  uploading.destroy()
-  await eventually(() => full.puts === 0, 'the upload ends')
-  const reading = await sending(port, LIST_REQUEST)
-  await once(reading, 'data')
-  assert.equal(full.gets, 1, 'the answer is under way')
-  reading.destroy()
-  await eventually(() => full.gets === 0, 'sending ends')
-  await closesByItself(service)
-  assert.equal((await ask(port, { path: `${PREFIX}/objects/p/a` })).status, 503)
-})
+onEachHost(
+  'a client that goes away, up or down, frees everything',
+  { store: full, limits: LIMITS },
+  async ({ port, service }) => {
+    const uploading = await sending(port, `${UPLOAD_HEAD}11\r\n[{"id":"a"},{"id"\r\n`)
+    await eventually(() => full.puts === 1, 'the upload begins')
+    uploading.destroy()
+    await eventually(() => full.puts === 0, 'the upload ends')
+    const reading = await sending(port, LIST_REQUEST)
+    await once(reading, 'data')
+    assert.equal(full.gets, 1, 'the answer is under way')
+    reading.destroy()
+    await eventually(() => full.gets === 0, 'sending ends')
+    await closesByItself(service)
+    assert.equal((await ask(port, { path: `${PREFIX}/objects/p/a` })).status, 503)
+  },
+)
 
 void test('slow bodies and slow readers are cut off, on every host at once', async (t) => {
-  await Promise.all(HOSTS.map(async (host) => slowClients(await opened(t, host, { store: full, stallTimeoutMs: 150, limits: LIMITS }))))
+  await Promise.all(
+    HOSTS.map(async (host) => slowClients(await opened(t, host, { store: full, stallTimeoutMs: 150, limits: LIMITS }))),
+  )
 })
 
 async function slowClients({ port, url, service }: Open): Promise<void> {
-  assert.match(await rawExchange(port, [`${UPLOAD_HEAD}5\r\n[{"id\r\n`]), /^HTTP\/1\.1 400 [^]*"code":"request_aborted"\}/)
+  assert.match(
+    await rawExchange(port, [`${UPLOAD_HEAD}5\r\n[{"id\r\n`]),
+    /^HTTP\/1\.1 400 [^]*"code":"request_aborted"\}/,
+  )
   const readers = await Promise.all(Array.from({ length: 3 }, () => sending(port, LIST_REQUEST)))
   const closed = readers.map((reader) => once(reader.pause(), 'close'))
-  const statuses = await Promise.all(Array.from({ length: 100 }, async () => (await fetch(`${url}/objects/p/o1/single`, { method: 'HEAD' })).status))
+  const statuses = await Promise.all(
+    Array.from({ length: 100 }, async () => (await fetch(`${url}/objects/p/o1/single`, { method: 'HEAD' })).status),
+  )
   assert.deepEqual(new Set(statuses), new Set([200]))
   await eventually(() => full.gets === 0, 'slow readers are given up')
   await closesByItself(service)
@@ -160,13 +202,29 @@ void test('what the storage fails with has its status on every mount, tells no s
   const store = new FailingStore()
   const told: string[] = []
   const note = (...what: unknown[]): void => void told.push(JSON.stringify(what))
-  const service = openService({ store, logger: { error: (fields, message) => note(message, Object.keys(fields)), warn: (fields, message) => note(message, Object.keys(fields)) }, onError: (error: StowageError, context) => note(error, context.requestId) })
+  const service = openService({
+    store,
+    logger: {
+      error: (fields, message) => note(message, Object.keys(fields)),
+      warn: (fields, message) => note(message, Object.keys(fields)),
+    },
+    onError: (error: StowageError, context) => note(error, context.requestId),
+  })
   t.after(() => service.close({ graceMs: 0 }))
-  const headers = { authorization: 'Bearer the-secret-token', 'content-type': 'application/json', 'x-request-id': 'x"<script>' }
+  const headers = {
+    authorization: 'Bearer the-secret-token',
+    'content-type': 'application/json',
+    'x-request-id': 'x"<script>',
+  }
   for (const host of HOSTS) {
     const port = await listen(t, await host.open(service, PREFIX), service)
-    const diff = async (): Promise<Response> => fetch(`http://127.0.0.1:${port}${PREFIX}/api/diff/p?token=the-secret-token`, { ...idList(['a']), headers })
-    for (const [code, status] of [['ENOSPC', 507], ['EMFILE', 503], ['EHUNTER2', 500]] as const) {
+    const diff = async (): Promise<Response> =>
+      fetch(`http://127.0.0.1:${port}${PREFIX}/api/diff/p?token=the-secret-token`, { ...idList(['a']), headers })
+    for (const [code, status] of [
+      ['ENOSPC', 507],
+      ['EMFILE', 503],
+      ['EHUNTER2', 500],
+    ] as const) {
       store.failure = Object.assign(new Error(`hunter2 at /srv/${code}`), { code })
       const answer = await diff()
       assert.equal(answer.headers.get('retry-after') !== null, status === 503)

@@ -12,21 +12,48 @@ import { HOSTS, listen } from '../mounts/hosts.ts'
 
 const SECRET = 'hunter2-the-secret'
 const PREFIX = '/models'
-const CARRIED: Readonly<Record<string, string>> = { authorization: `Bearer ${SECRET}`, cookie: `session=${SECRET}`, 'x-api-key': SECRET, 'proxy-authorization': `Basic ${Buffer.from(SECRET).toString('base64')}` }
+const CARRIED: Readonly<Record<string, string>> = {
+  authorization: `Bearer ${SECRET}`,
+  cookie: `session=${SECRET}`,
+  'x-api-key': SECRET,
+  'proxy-authorization': `Basic ${Buffer.from(SECRET).toString('base64')}`,
+}
 const JSON_TYPE = { 'content-type': 'application/json' }
 /** What would begin a line of its own, or a command of a terminal, where it is written as it is. */
 const BREAKING = ['%0d%0aset-cookie:%20a=b', '%0A', '%1b[31m', '%C2%85', '%E2%80%A8', 'a%0Ab']
 const CONTROL = /[\p{Cc}\u2028\u2029]/u
 
-const post = (path: string, body: string | Uint8Array, headers: Readonly<Record<string, string>> = JSON_TYPE): Sent => ({ method: 'POST', path: `${path}?token=${SECRET}`, headers: { ...CARRIED, ...headers }, body })
-const get = (path: string, headers: Readonly<Record<string, string>> = {}): Sent => ({ path: `${path}?token=${SECRET}`, headers: { ...CARRIED, ...headers } })
+const post = (
+  path: string,
+  body: string | Uint8Array,
+  headers: Readonly<Record<string, string>> = JSON_TYPE,
+): Sent => ({ method: 'POST', path: `${path}?token=${SECRET}`, headers: { ...CARRIED, ...headers }, body })
+const get = (path: string, headers: Readonly<Record<string, string>> = {}): Sent => ({
+  path: `${path}?token=${SECRET}`,
+  headers: { ...CARRIED, ...headers },
+})
 
 const parts = multipartUpload([{ ...filePart('[{"id":"a"},', 'application/json') }])
-const WRONG_BODIES = ['[{"id":"a","password":"SECRET"', '[{"id":"a"}, SECRET]', '[{"id":"a","x":SECRET}]', '{"id":"a","x":"SECRET\\q"}', '"SECRET"', 'SECRET', '[["SECRET"]]', '[{"id":"a\\r\\nb","x":"SECRET"}]', '[{"id":"a","SECRET":tru}]']
-  .map((text) => text.replace('SECRET', SECRET))
+const WRONG_BODIES = [
+  '[{"id":"a","password":"SECRET"',
+  '[{"id":"a"}, SECRET]',
+  '[{"id":"a","x":SECRET}]',
+  '{"id":"a","x":"SECRET\\q"}',
+  '"SECRET"',
+  'SECRET',
+  '[["SECRET"]]',
+  '[{"id":"a\\r\\nb","x":"SECRET"}]',
+  '[{"id":"a","SECRET":tru}]',
+].map((text) => text.replace('SECRET', SECRET))
 
 const SENTS: readonly Sent[] = [
-  ...WRONG_BODIES.flatMap((body) => [post('/objects/p', body), post('/objects/p', gzipSync(body), { 'content-type': 'application/gzip' }), post('/api/diff/p', body), post('/api/getobjects/p', body), post('/api/v2/projects/p/object-stream', body)]),
+  ...WRONG_BODIES.flatMap((body) => [
+    post('/objects/p', body),
+    post('/objects/p', gzipSync(body), { 'content-type': 'application/gzip' }),
+    post('/api/diff/p', body),
+    post('/api/getobjects/p', body),
+    post('/api/v2/projects/p/object-stream', body),
+  ]),
   post('/objects/p', parts.body, { 'content-type': 'multipart/form-data; boundary=a-boundary-of-tests' }),
   post('/objects/p', parts.body, { 'content-type': `multipart/form-data; boundary=${SECRET}` }),
   post('/objects/p', '[]', { 'content-type': 'text/html\tx' }),
@@ -35,9 +62,20 @@ const SENTS: readonly Sent[] = [
   post('/objects/full', '[{"id":"a"}]'),
   post('/objects/forbidden', '[{"id":"a"}]'),
   get('/objects/broken/a'),
-  get('/objects/p/none', { accept: 'image/png\tx', range: 'bytes=\t9-', 'if-match': '"\t"', origin: 'https://x.example' }),
+  get('/objects/p/none', {
+    accept: 'image/png\tx',
+    range: 'bytes=\t9-',
+    'if-match': '"\t"',
+    origin: 'https://x.example',
+  }),
   get('/objects/p/none', { authorization: `Bearer ${SECRET}\tx` }),
-  ...BREAKING.flatMap((text) => [get(`/objects/p/${text}`), get(`/objects/${text}/a`), get(`/objects/p/${text}/single`), post(`/objects/${text}`, '[{"id":"a"}]'), { path: `/objects/p/a?have=${text}&archive=${text}`, headers: CARRIED }]),
+  ...BREAKING.flatMap((text) => [
+    get(`/objects/p/${text}`),
+    get(`/objects/${text}/a`),
+    get(`/objects/p/${text}/single`),
+    post(`/objects/${text}`, '[{"id":"a"}]'),
+    { path: `/objects/p/a?have=${text}&archive=${text}`, headers: CARRIED },
+  ]),
   { method: 'DELETE', path: `/objects/p?token=${SECRET}`, headers: CARRIED },
 ]
 
@@ -45,13 +83,19 @@ const SENTS: readonly Sent[] = [
 const access: Access<unknown> = {
   authenticate: ({ headers, path }) => {
     if (path.includes('broken')) throw new Error(`the accounts are away, asked with ${headers.get('authorization')}`)
-    return headers.get('authorization') === CARRIED.authorization ? { subject: 'ada', projects: { p: 'write', full: 'read' } } : undefined
+    return headers.get('authorization') === CARRIED.authorization
+      ? { subject: 'ada', projects: { p: 'write', full: 'read' } }
+      : undefined
   },
   authorize: claimAuthorize,
 }
 
 function tellsNothing({ headers, body }: Answered, what: string): void {
-  assert.doesNotMatch(body + JSON.stringify(headers), new RegExp(`${SECRET}|${Buffer.from(SECRET).toString('base64')}`), what)
+  assert.doesNotMatch(
+    body + JSON.stringify(headers),
+    new RegExp(`${SECRET}|${Buffer.from(SECRET).toString('base64')}`),
+    what,
+  )
   assert.doesNotMatch(Buffer.from(body, 'latin1').toString(), CONTROL, what)
   for (const value of Object.values(headers)) assert.doesNotMatch(value, CONTROL, what)
   assert.doesNotMatch(headers['content-type'] ?? '', /html/, what)
@@ -61,10 +105,13 @@ function tellsNothing({ headers, body }: Answered, what: string): void {
 for (const host of HOSTS) {
   void test(`case 21: ${host.name}: secrets and line ends of requests are in no answer, no log line and no error`, async (t) => {
     const told: string[] = []
-    const log = (fields: unknown, message: unknown): void => void told.push(inspect(fields, { depth: 0 }), String(message))
+    const log = (fields: unknown, message: unknown): void =>
+      void told.push(inspect(fields, { depth: 0 }), String(message))
     const service = openService({
-      access, logger: { error: log },
-      onError: ({ message, headers, code }, { requestId }) => void told.push(message, JSON.stringify(headers), code, requestId),
+      access,
+      logger: { error: log },
+      onError: ({ message, headers, code }, { requestId }) =>
+        void told.push(message, JSON.stringify(headers), code, requestId),
     })
     t.after(() => service.close({ graceMs: 0 }))
     const port = await listen(t, await host.open(service, PREFIX), service)

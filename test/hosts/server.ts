@@ -17,12 +17,21 @@ const KEEP_ALIVE_MS = 300_000
 setFlagsFromString('--expose-gc')
 const collectGarbage = runInNewContext('gc') as () => void
 
-const { host: name, path, prefix, limits, stallTimeoutMs, headersTimeoutMs } = JSON.parse(process.argv[2]) as ServerSettings
+const {
+  host: name,
+  path,
+  prefix,
+  limits,
+  stallTimeoutMs,
+  headersTimeoutMs,
+} = JSON.parse(process.argv[2]) as ServerSettings
 const host = HOSTS.find((candidate) => candidate.name === name)
 if (host === undefined) throw new Error(`there is no host ${JSON.stringify(name)}`)
 const service = createObjectService({
-  backend: filesystemBackend({ path, diskReserveBytes: 4_194_304 }), access: openAccess(),
-  ...(limits === undefined ? {} : { limits }), ...(stallTimeoutMs === undefined ? {} : { stallTimeoutMs }),
+  backend: filesystemBackend({ path, diskReserveBytes: 4_194_304 }),
+  access: openAccess(),
+  ...(limits === undefined ? {} : { limits }),
+  ...(stallTimeoutMs === undefined ? {} : { stallTimeoutMs }),
 })
 await service.ready()
 const server = await host.open(service, prefix)
@@ -55,7 +64,13 @@ async function holdings(): Promise<Holdings> {
   }
   const { heapUsed, external, rss } = process.memoryUsage()
   const connections = await new Promise<number>((resolve) => server.getConnections((_error, count) => resolve(count)))
-  return { heldBytes: heapUsed + external, rssBytes: rss, rssBytesMax: process.resourceUsage().maxRSS * 1_024, loopP99Ms: loop.p99Ms(), connections }
+  return {
+    heldBytes: heapUsed + external,
+    rssBytes: rss,
+    rssBytesMax: process.resourceUsage().maxRSS * 1_024,
+    loopP99Ms: loop.p99Ms(),
+    connections,
+  }
 }
 
 const COMMANDS: Readonly<Record<Told, () => unknown>> = {
@@ -63,7 +78,8 @@ const COMMANDS: Readonly<Record<Told, () => unknown>> = {
   'watch loop': () => loop.start(),
   'take all files': takeAllFiles,
   'give files back': () => taken.splice(0).forEach((file) => closeSync(file)),
-  'fail syncs': () => (fileMethods.sync = () => Promise.reject(Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' }))),
+  'fail syncs': () =>
+    (fileMethods.sync = () => Promise.reject(Object.assign(new Error('EIO: i/o error, fsync'), { code: 'EIO' }))),
   'let syncs be': () => (fileMethods.sync = realSync),
 }
 

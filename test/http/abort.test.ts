@@ -18,7 +18,8 @@ async function sending(port: number, text: string): Promise<Socket> {
   return socket
 }
 
-const UPLOAD_HEAD = 'POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+const UPLOAD_HEAD =
+  'POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
 
 test('a client that goes away while it uploads leaves nothing', async (t) => {
   const store = new WatchedStore()
@@ -34,7 +35,9 @@ test('a client that goes away while it uploads leaves nothing', async (t) => {
 test('a client that goes away while its graph is walked, or while it is sent, frees everything', async (t) => {
   const store = new WatchedStore()
   const { port, url, service } = await served(t, { store })
-  await (await fetch(`${url}/objects/p`, jsonUpload([{ id: 'root', c: LARGE.map(({ id }) => ({ referencedId: id })) }]))).arrayBuffer()
+  await (
+    await fetch(`${url}/objects/p`, jsonUpload([{ id: 'root', c: LARGE.map(({ id }) => ({ referencedId: id })) }]))
+  ).arrayBuffer()
   await (await fetch(`${url}/objects/p`, jsonUpload(LARGE))).arrayBuffer()
   store.waits = true
   const walking = await sending(port, 'GET /objects/p/root HTTP/1.1\r\nHost: x\r\n\r\n')
@@ -78,7 +81,10 @@ test('a reader that stalls is cut off, on both cores', async (t) => {
   const { port, url } = await served(t, { store, stallTimeoutMs: 300 })
   await (await fetch(`${url}/objects/p`, jsonUpload(LARGE))).arrayBuffer()
   const body = JSON.stringify({ objects: LARGE.map(({ id }) => id) })
-  const socket = await sending(port, `POST /api/getobjects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`)
+  const socket = await sending(
+    port,
+    `POST /api/getobjects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: ${body.length}\r\n\r\n${body}`,
+  )
   await once(socket, 'readable')
   await new Promise((resolve) => setTimeout(resolve, 300))
   await eventually(() => store.gets === 0, 'the stalled answer is given up')
@@ -94,9 +100,17 @@ test('a reader that stalls is cut off, on both cores', async (t) => {
 
 test('a body that stalls is refused', async (t) => {
   const { port, service } = await served(t, { stallTimeoutMs: 100 })
-  assert.match(await rawExchange(port, [`${UPLOAD_HEAD}5\r\n[{"id\r\n`]), /^HTTP\/1\.1 400 [^]*"code":"request_aborted"\}$/)
+  assert.match(
+    await rawExchange(port, [`${UPLOAD_HEAD}5\r\n[{"id\r\n`]),
+    /^HTTP\/1\.1 400 [^]*"code":"request_aborted"\}$/,
+  )
   const stalled = new ReadableStream<Uint8Array>({ start: (controller) => controller.enqueue(Buffer.from('[')) })
-  const init = { method: 'POST', headers: { 'content-type': 'application/json' }, body: stalled, duplex: 'half' } as RequestInit
+  const init = {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: stalled,
+    duplex: 'half',
+  } as RequestInit
   assert.equal((await errorOf(await service.fetch(new Request('http://x/objects/p', init)))).code, 'request_aborted')
 })
 
@@ -119,7 +133,11 @@ test('a server that was held up itself takes what came meanwhile', async (t) => 
 test('an error after the first byte destroys the connection and is told to the host', async (t) => {
   class Breaking extends PlainObjectStore {
     #calls = 0
-    override async *get(projectId: string, ids: readonly string[], options: { readonly signal: AbortSignal }): AsyncGenerator<readonly StoredObject[]> {
+    override async *get(
+      projectId: string,
+      ids: readonly string[],
+      options: { readonly signal: AbortSignal },
+    ): AsyncGenerator<readonly StoredObject[]> {
       if (this.#calls++ > 0) throw new Error('the disk is gone')
       yield* super.get(projectId, ids, options)
     }

@@ -11,7 +11,11 @@ class SlowStore extends PlainObjectStore {
   waiting = 0
   letGo: () => void = () => undefined
 
-  override async *get(projectId: string, ids: readonly string[], options: { readonly signal: AbortSignal }): AsyncGenerator<readonly StoredObject[]> {
+  override async *get(
+    projectId: string,
+    ids: readonly string[],
+    options: { readonly signal: AbortSignal },
+  ): AsyncGenerator<readonly StoredObject[]> {
     this.waiting++
     await Promise.race([once(options.signal, 'abort'), new Promise<void>((resolve) => (this.letGo = resolve))])
     yield* super.get(projectId, ids, options)

@@ -10,7 +10,11 @@ const ETAG = '"digest-text-gzip"'
 
 const rangeOf = (range: string, ifRange?: string): string => {
   try {
-    const found = requestedRange(new Headers({ range, ...(ifRange === undefined ? {} : { 'if-range': ifRange }) }), ETAG, 100)
+    const found = requestedRange(
+      new Headers({ range, ...(ifRange === undefined ? {} : { 'if-range': ifRange }) }),
+      ETAG,
+      100,
+    )
     return found === undefined ? 'whole' : `${found.start}-${found.end}`
   } catch (error) {
     assert.ok(error instanceof StowageError)
@@ -21,13 +25,28 @@ const rangeOf = (range: string, ifRange?: string): string => {
 
 test('ranges by RFC 9110 section 14', () => {
   const expected: readonly (readonly [string, string])[] = [
-    ['bytes=0-0', '0-1'], ['bytes=10-19', '10-20'], ['bytes=90-', '90-100'], ['bytes=90-1000', '90-100'], ['bytes=-10', '90-100'], ['bytes=-1000', '0-100'], ['BYTES = 1 - 2', '1-3'],
-    ['bytes=100-', '416'], ['bytes=100-200', '416'], ['bytes=-0', '416'],
-    ['bytes=5-4', 'whole'], ['bytes=0-1,5-6', 'whole'], ['items=0-1', 'whole'], ['bytes=-', 'whole'], ['bytes=a-b', 'whole'], ['bytes=', 'whole'], ['bytes=0x1-2', 'whole'],
+    ['bytes=0-0', '0-1'],
+    ['bytes=10-19', '10-20'],
+    ['bytes=90-', '90-100'],
+    ['bytes=90-1000', '90-100'],
+    ['bytes=-10', '90-100'],
+    ['bytes=-1000', '0-100'],
+    ['BYTES = 1 - 2', '1-3'],
+    ['bytes=100-', '416'],
+    ['bytes=100-200', '416'],
+    ['bytes=-0', '416'],
+    ['bytes=5-4', 'whole'],
+    ['bytes=0-1,5-6', 'whole'],
+    ['items=0-1', 'whole'],
+    ['bytes=-', 'whole'],
+    ['bytes=a-b', 'whole'],
+    ['bytes=', 'whole'],
+    ['bytes=0x1-2', 'whole'],
   ]
   for (const [range, outcome] of expected) assert.equal(rangeOf(range), outcome, range)
   assert.equal(rangeOf('bytes=1-2', ETAG), '1-3')
-  for (const stale of ['"other"', `W/${ETAG}`, 'Sat, 21 Nov 2026 09:00:00 GMT']) assert.equal(rangeOf('bytes=1-2', stale), 'whole', stale)
+  for (const stale of ['"other"', `W/${ETAG}`, 'Sat, 21 Nov 2026 09:00:00 GMT'])
+    assert.equal(rangeOf('bytes=1-2', stale), 'whole', stale)
 })
 
 test('entity tags compare by RFC 9110 section 13', () => {
@@ -36,12 +55,18 @@ test('entity tags compare by RFC 9110 section 13', () => {
   for (const value of ['"other"', 'digest-text-gzip', '']) assert.ok(!unmodified(value), value)
 })
 
-const MODEL = [{ id: 'root', children: [1, 2, 3].map((n) => ({ referencedId: `c${n}` })) }, ...[1, 2, 3].map((n) => ({ id: `c${n}`, text: `${n}`.repeat(4_000) }))]
+const MODEL = [
+  { id: 'root', children: [1, 2, 3].map((n) => ({ referencedId: `c${n}` })) },
+  ...[1, 2, 3].map((n) => ({ id: `c${n}`, text: `${n}`.repeat(4_000) })),
+]
 
 /** Uploads the model and asks once more until its plan is there, which fixes every byte. */
 async function plannedModel(ask: Ask): Promise<void> {
   await (await ask('/objects/p', jsonUpload(MODEL))).arrayBuffer()
-  await eventually(async () => (await ask('/objects/p/root', { method: 'HEAD' })).headers.has('etag'), 'the graph has a plan')
+  await eventually(
+    async () => (await ask('/objects/p/root', { method: 'HEAD' })).headers.has('etag'),
+    'the graph has a plan',
+  )
 }
 
 const VARIANTS: readonly { readonly path: string; readonly headers: Readonly<Record<string, string>> }[] = [
@@ -57,7 +82,8 @@ test('a planned graph has its length, its tag, conditions and ranges, over both 
     const tags = new Set<string>()
     for (const { path, headers } of VARIANTS) {
       const where = `${core} ${path} ${JSON.stringify(headers)}`
-      const get = (more: Record<string, string> = {}, method = 'GET'): Promise<Response> => ask(path, { method, headers: { ...headers, ...more } })
+      const get = (more: Record<string, string> = {}, method = 'GET'): Promise<Response> =>
+        ask(path, { method, headers: { ...headers, ...more } })
       const head = await get({}, 'HEAD')
       const etag = head.headers.get('etag') ?? ''
       assert.match(etag, /^"[^",]+"$/, where)
@@ -95,7 +121,8 @@ test('a body that is resumed with Range and If-Range is the whole body', async (
     }
     const isGzip = path.includes('archive') || whole.headers.get('content-encoding') === 'gzip'
     const body = (isGzip ? gunzipSync(bytes) : bytes).toString()
-    if (headers.accept === 'application/json') assert.deepEqual((JSON.parse(body) as { id: string }[]).map(({ id }) => id).sort(), ['c1', 'c2', 'c3', 'root'])
+    if (headers.accept === 'application/json')
+      assert.deepEqual((JSON.parse(body) as { id: string }[]).map(({ id }) => id).sort(), ['c1', 'c2', 'c3', 'root'])
     else assert.deepEqual(body.split(/(?<=\n)/).sort(), [...text].sort())
     assert.ok(body.slice(0, 7).includes('root') || body.startsWith('[{"id":"root"'), 'the root comes first')
   }
@@ -121,10 +148,13 @@ test('have subtracts what the client has and says what became of it', async (t) 
     const closure = (await ask('/objects/p/root', { method: 'HEAD' })).headers.get('stowage-closure') ?? ''
     const second = { id: 'second', children: [{ referencedId: 'c1' }, { referencedId: 'c4' }] }
     await (await ask('/objects/p', jsonUpload([second, { id: 'c4' }]))).arrayBuffer()
-    const ids = async (query: string): Promise<readonly string[]> => ((await (await ask(`/objects/p/second?${query}`)).json()) as { id: string }[]).map(({ id }) => id)
+    const ids = async (query: string): Promise<readonly string[]> =>
+      ((await (await ask(`/objects/p/second?${query}`)).json()) as { id: string }[]).map(({ id }) => id)
     assert.deepEqual([...(await ids(''))].sort(), ['c1', 'c4', 'second'], core)
     assert.deepEqual(await ids(`have=root@${closure}`), ['second', 'c4'], core)
-    const answer = await ask(`/objects/p/second?have=root@${closure}&have=nobody&have=root@${'0'.repeat(closure.length)}`)
+    const answer = await ask(
+      `/objects/p/second?have=root@${closure}&have=nobody&have=root@${'0'.repeat(closure.length)}`,
+    )
     assert.equal(answer.headers.get('stowage-have'), 'root;subtracted, nobody;unknown, root;digest-mismatch', core)
     await answer.arrayBuffer()
   }
@@ -154,7 +184,11 @@ test('a single object is immutable and has a strong tag', async (t) => {
     await plain.arrayBuffer()
     const zipped = await ask('/objects/p/a/single', { method: 'HEAD', headers: { 'accept-encoding': 'gzip' } })
     assert.equal(zipped.headers.get('etag'), etag.replace('identity', 'gzip'), core)
-    assert.equal((await ask('/objects/p/a/single', { headers: { 'accept-encoding': 'identity', 'if-none-match': etag } })).status, 304, core)
+    assert.equal(
+      (await ask('/objects/p/a/single', { headers: { 'accept-encoding': 'identity', 'if-none-match': etag } })).status,
+      304,
+      core,
+    )
     assert.equal((await errorOf(await ask('/objects/p/b/single'))).code, 'not_found', core)
   }
 })

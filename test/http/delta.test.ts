@@ -19,7 +19,10 @@ interface Answered {
 function deltaUpload(elements: readonly string[], isGzip = false): RequestInit {
   const body = `[${elements.join()}]`
   const headers = { 'content-type': DELTA_MEDIA_TYPE }
-  return { method: 'POST', ...(isGzip ? { headers: { ...headers, 'content-encoding': 'gzip' }, body: gzipSync(body) } : { headers, body }) }
+  return {
+    method: 'POST',
+    ...(isGzip ? { headers: { ...headers, 'content-encoding': 'gzip' }, body: gzipSync(body) } : { headers, body }),
+  }
 }
 
 async function answered(ask: Ask, path: string, init?: RequestInit): Promise<Answered> {
@@ -44,7 +47,14 @@ test('objects go up as deltas on objects that are held, beside whole ones, and a
   for (const isGzip of [false, true]) {
     for (const [core, ask] of await bothCores(t)) {
       await (await ask('/objects/p', rawUpload(`[${OLD}]`))).arrayBuffer()
-      const { status, created } = await answered(ask, '/objects/p', deltaUpload(['{"id":"whole"}', DELTA, encodeDelta('old', OLD, OLD.replace('"old"', '"third"')) as string], isGzip))
+      const { status, created } = await answered(
+        ask,
+        '/objects/p',
+        deltaUpload(
+          ['{"id":"whole"}', DELTA, encodeDelta('old', OLD, OLD.replace('"old"', '"third"')) as string],
+          isGzip,
+        ),
+      )
       assert.deepEqual({ status, created }, { status: 200, created: 3 }, core)
       assert.equal(await (await ask('/objects/p/new/single')).text(), NEW, core)
       assert.equal(await (await ask('/objects/p/third/single')).text(), OLD.replace('"old"', '"third"'), core)
@@ -53,11 +63,22 @@ test('objects go up as deltas on objects that are held, beside whole ones, and a
 })
 
 test('what is no delta, or one for another base, is refused with what and where, and nothing of it is kept', async (t) => {
-  const huge = JSON.stringify(['old', 0, ...Array.from({ length: 20 }, () => [0, OLD.length, '']).flatMap(([, copy]) => [0, copy, '']).map((step, at) => (at % 3 === 0 && at > 0 ? -OLD.length : step))])
+  const huge = JSON.stringify([
+    'old',
+    0,
+    ...Array.from({ length: 20 }, () => [0, OLD.length, ''])
+      .flatMap(([, copy]) => [0, copy, ''])
+      .map((step, at) => (at % 3 === 0 && at > 0 ? -OLD.length : step)),
+  ])
   const refusals: readonly [string, number, string, RegExp][] = [
     ['["old","x"]', 400, 'invalid_delta', /CRC-32.*; send the object whole \(part 0, element 1\)/],
     ['[]', 400, 'invalid_delta', /the id of its base/],
-    [DELTA.replace('["old"', '["nowhere"'), 409, 'base_mismatch', /the base "nowhere" of a delta is not held; send the object whole \(part 0, element 1\)/],
+    [
+      DELTA.replace('["old"', '["nowhere"'),
+      409,
+      'base_mismatch',
+      /the base "nowhere" of a delta is not held; send the object whole \(part 0, element 1\)/,
+    ],
     [DELTA.replace('["old"', '["other"'), 409, 'base_mismatch', /CRC-32|copies bytes/],
     [DELTA.replace('["old"', '["\\u0001"'), 400, 'invalid_id', /./],
     [huge, 413, 'object_too_large', /what a delta makes \(part 0, element 1\)/],
@@ -72,21 +93,31 @@ test('what is no delta, or one for another base, is refused with what and where,
       assert.match(got.message ?? '', message)
     }
     assert.equal((await answered(ask, '/objects/p/whole/single')).status, 404, core)
-    assert.equal((await answered(ask, '/objects/p', rawUpload(`[${DELTA}]`))).code, 'invalid_object', 'a delta is one only where the media type says so')
+    assert.equal(
+      (await answered(ask, '/objects/p', rawUpload(`[${DELTA}]`))).code,
+      'invalid_object',
+      'a delta is one only where the media type says so',
+    )
   }
 })
 
 test('what one upload reads and makes is bounded, however small its deltas are', async (t) => {
   for (const [core, ask] of await bothCores(t, () => ({ limits: { inflatedBytesMax: OLD.length * 5 } }))) {
     await (await ask('/objects/p', rawUpload(`[${OLD}]`))).arrayBuffer()
-    const many = Array.from({ length: 6 }, (_, at) => encodeDelta('old', OLD, OLD.replace('"old"', `"${at}"`)) as string)
+    const many = Array.from(
+      { length: 6 },
+      (_, at) => encodeDelta('old', OLD, OLD.replace('"old"', `"${at}"`)) as string,
+    )
     assert.equal((await answered(ask, '/objects/p', deltaUpload(many))).code, 'inflated_too_large', core)
     assert.equal((await answered(ask, '/objects/p', deltaUpload(many.slice(0, 4)))).created, 4, core)
   }
 })
 
 test('who may write and not read cannot send deltas, whose checksums would tell what objects hold', async () => {
-  const mayOnlyWrite: Access<unknown> = { authenticate: () => ({ subject: 'a' }), authorize: (_principal, _projectId, right: Right) => right === 'write' }
+  const mayOnlyWrite: Access<unknown> = {
+    authenticate: () => ({ subject: 'a' }),
+    authorize: (_principal, _projectId, right: Right) => right === 'write',
+  }
   const service = openService({ access: mayOnlyWrite })
   const ask = (init: RequestInit): Promise<Response> => service.fetch(new Request('http://x/objects/p', init))
   assert.equal((await ask(rawUpload(`[${OLD}]`))).status, 200)
@@ -102,7 +133,11 @@ test('downloads of what changed come as deltas to who asks for them, as text and
     const whole = await (await ask(path, { headers: { accept: 'text/plain' } })).text()
     assert.equal(whole, `new\t${NEW}\n`, core)
     const answer = await ask(`${path}&delta`, { headers: { accept: 'text/plain' } })
-    assert.deepEqual(['stowage-have', 'stowage-objects', 'etag', 'content-type'].map((name) => answer.headers.get(name)), ['old;subtracted', '1', null, 'text/plain; charset=utf-8'], core)
+    assert.deepEqual(
+      ['stowage-have', 'stowage-objects', 'etag', 'content-type'].map((name) => answer.headers.get(name)),
+      ['old;subtracted', '1', null, 'text/plain; charset=utf-8'],
+      core,
+    )
     const line = await answer.text()
     const [id, delta] = line.trimEnd().split('\t')
     assert.equal(id, 'new')
@@ -110,7 +145,11 @@ test('downloads of what changed come as deltas to who asks for them, as text and
     assert.equal(Buffer.from(applyDelta(parseDelta(delta), Buffer.from(OLD), BYTES_MAX)).toString(), NEW, core)
     const archive = await (await ask(`${path}&delta&archive=gzip`)).arrayBuffer()
     assert.equal(gunzipSync(Buffer.from(archive)).toString(), line, core)
-    assert.equal(await (await ask('/objects/p/new?delta', { headers: { accept: 'text/plain' } })).text(), whole, 'without have there is no base')
+    assert.equal(
+      await (await ask('/objects/p/new?delta', { headers: { accept: 'text/plain' } })).text(),
+      whole,
+      'without have there is no base',
+    )
     assert.equal(await (await ask(`${path}&delta`)).text(), `[${NEW}]`, 'an array of objects never holds deltas')
   }
 })

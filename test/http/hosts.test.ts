@@ -39,9 +39,18 @@ test('a body that a parser of the host has read is used where nothing is lost, a
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
   const parsed = await listening(t, behindParser(service, parseJson))
-  const raw = await listening(t, behindParser(service, (bytes) => bytes))
-  const text = await listening(t, behindParser(service, (bytes) => bytes.toString()))
-  const dropped = await listening(t, behindParser(service, () => undefined))
+  const raw = await listening(
+    t,
+    behindParser(service, (bytes) => bytes),
+  )
+  const text = await listening(
+    t,
+    behindParser(service, (bytes) => bytes.toString()),
+  )
+  const dropped = await listening(
+    t,
+    behindParser(service, () => undefined),
+  )
   const upload = jsonUpload([{ id: 'a', n: 1 }])
   assert.equal((await fetch(`${raw}/objects/p`, upload)).status, 200)
   assert.equal((await fetch(`${text}/objects/p`, jsonUpload([{ id: 'b' }]))).status, 200)
@@ -53,7 +62,10 @@ test('a body that a parser of the host has read is used where nothing is lost, a
   }
   for (const url of [parsed, raw, text]) {
     assert.deepEqual(await (await fetch(`${url}/api/diff/p`, idList(['a', 'c']))).json(), { a: true, c: false })
-    assert.equal(await (await fetch(`${url}/api/v2/projects/p/object-stream/`, idList(['a'], 'objectIds'))).text(), 'a\t{"id":"a","n":1}\n')
+    assert.equal(
+      await (await fetch(`${url}/api/v2/projects/p/object-stream/`, idList(['a'], 'objectIds'))).text(),
+      'a\t{"id":"a","n":1}\n',
+    )
   }
   assert.equal((await errorOf(await fetch(`${dropped}/api/diff/p`, idList(['a'])))).code, 'body_consumed')
 })
@@ -61,15 +73,24 @@ test('a body that a parser of the host has read is used where nothing is lost, a
 test('a form that the host parsed, and a body that it inflated, are read as what they are now', async (t) => {
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
-  const url = await listening(t, behindParser(service, (bytes) => Object.fromEntries(new URLSearchParams(bytes.toString()))))
+  const url = await listening(
+    t,
+    behindParser(service, (bytes) => Object.fromEntries(new URLSearchParams(bytes.toString()))),
+  )
   const form = await fetch(`${url}/api/diff/p`, { method: 'POST', body: new URLSearchParams({ objects: '["a"]' }) })
   assert.deepEqual(await form.json(), { a: false })
-  const inflated = await listening(t, behindParser(service, () => Buffer.from('[{"id":"z"}]')))
+  const inflated = await listening(
+    t,
+    behindParser(service, () => Buffer.from('[{"id":"z"}]')),
+  )
   const headers = { 'content-type': 'application/json', 'content-encoding': 'gzip' }
-  assert.equal((await fetch(`${inflated}/objects/p`, { method: 'POST', headers, body: gzipSync('[{"id":"z"}]') })).status, 200)
+  assert.equal(
+    (await fetch(`${inflated}/objects/p`, { method: 'POST', headers, body: gzipSync('[{"id":"z"}]') })).status,
+    200,
+  )
 })
 
-test('paths that are not Stowage\'s go to the host; with a prefix, only what is under it is served', async (t) => {
+test("paths that are not Stowage's go to the host; with a prefix, only what is under it is served", async (t) => {
   const service = openService({ prefix: '/models' })
   t.after(() => service.close({ graceMs: 0 }))
   const url = await listening(t, (req, res) => service.node(req, res, () => res.end('the host')))
@@ -89,7 +110,10 @@ test("errors: 'next' hands errors over, with the status a host would answer", as
     }),
   )
   assert.equal(await (await fetch(`${url}/objects/p/a`)).text(), 'host: not_found')
-  await assert.rejects(service.fetch(new Request('http://x/objects/p/a')), (error) => error instanceof StowageError && error.code === 'not_found')
+  await assert.rejects(
+    service.fetch(new Request('http://x/objects/p/a')),
+    (error) => error instanceof StowageError && error.code === 'not_found',
+  )
   const alone = await listening(t, (req, res) => service.node(req, res))
   assert.equal((await errorOf(await fetch(`${alone}/objects/p/a`))).code, 'not_found')
   assert.equal(told.length, 3)
@@ -105,21 +129,34 @@ test('headers that the host set stay, and Vary is both', async (t) => {
   })
   await (await fetch(`${url}/objects/p`, jsonUpload([{ id: 'a' }]))).arrayBuffer()
   const { headers } = await fetch(`${url}/objects/p/a`)
-  assert.deepEqual([headers.get('vary'), headers.get('x-host')], ['Origin, Accept, Accept-Encoding, Authorization', 'yes'])
+  assert.deepEqual(
+    [headers.get('vary'), headers.get('x-host')],
+    ['Origin, Accept, Accept-Encoding, Authorization', 'yes'],
+  )
 })
 
-test('endpoints serve what a host\'s own router has matched and decoded', async (t) => {
+test("endpoints serve what a host's own router has matched and decoded", async (t) => {
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
   const { endpoints } = service
-  assert.deepEqual(Object.values(endpoints).map(({ method, path }) => `${method} ${path}`), [
-    'POST /api/diff/:projectId', 'POST /objects/:projectId', 'GET /objects/:projectId/:objectId/single', 'POST /api/getobjects/:projectId', 'GET /objects/:projectId/:objectId',
-    'POST /api/v2/projects/:projectId/object-stream',
-  ])
+  assert.deepEqual(
+    Object.values(endpoints).map(({ method, path }) => `${method} ${path}`),
+    [
+      'POST /api/diff/:projectId',
+      'POST /objects/:projectId',
+      'GET /objects/:projectId/:objectId/single',
+      'POST /api/getobjects/:projectId',
+      'GET /objects/:projectId/:objectId',
+      'POST /api/v2/projects/:projectId/object-stream',
+    ],
+  )
   await endpoints.upload.fetch(new Request('http://x/put', jsonUpload([{ id: 'a/b' }])), { projectId: 'p' })
   const single = await endpoints.single.fetch(new Request('http://x/get'), { projectId: 'p', objectId: 'a/b' })
   assert.deepEqual(await single.json(), { id: 'a/b' })
-  assert.equal((await errorOf(await endpoints.single.fetch(new Request('http://x/get'), { projectId: 'p', objectId: '' }))).code, 'invalid_id')
+  assert.equal(
+    (await errorOf(await endpoints.single.fetch(new Request('http://x/get'), { projectId: 'p', objectId: '' }))).code,
+    'invalid_id',
+  )
   const url = await listening(t, (req, res) => endpoints.graph.node(req, res, { projectId: 'p', objectId: 'a/b' }))
   assert.deepEqual(await (await fetch(url)).json(), [{ id: 'a/b' }])
 })
@@ -133,7 +170,8 @@ test('access is told of the host: the request under node, what was passed under 
         hosts.push(host)
         return { subject: `${method} ${path}` }
       },
-      authorize: (principal, projectId, right) => principal.subject === `GET /objects/p/a%2Fb` && projectId === 'p' && right === 'read',
+      authorize: (principal, projectId, right) =>
+        principal.subject === `GET /objects/p/a%2Fb` && projectId === 'p' && right === 'read',
     },
   })
   t.after(() => service.close({ graceMs: 0 }))

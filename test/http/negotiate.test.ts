@@ -16,34 +16,75 @@ const outcome = (negotiate: (headers: Headers) => string, name: string, value: s
 
 test('Accept chooses between JSON, the default, and text', () => {
   const expected: readonly (readonly [string | undefined, string])[] = [
-    [undefined, 'json'], ['', 'json'], ['*/*', 'json'], ['application/json', 'json'], ['APPLICATION/JSON', 'json'], ['application/*', 'json'],
-    ['text/plain', 'text'], ['text/*', 'text'], ['text/plain;charset=UTF-8', 'text'], ['text/html, text/plain', 'text'],
-    ['application/json;q=0.5, text/plain', 'text'], ['text/plain;q=0.5, application/json', 'json'], ['text/plain;q=0.4, */*;q=0.8', 'json'],
-    ['text/plain;q=0, */*', 'json'], ['application/json;q=0, */*', 'text'], ['application/json;q=0', '406'], ['text/html', '406'], ['image/*, text/plain;q=0', '406'],
+    [undefined, 'json'],
+    ['', 'json'],
+    ['*/*', 'json'],
+    ['application/json', 'json'],
+    ['APPLICATION/JSON', 'json'],
+    ['application/*', 'json'],
+    ['text/plain', 'text'],
+    ['text/*', 'text'],
+    ['text/plain;charset=UTF-8', 'text'],
+    ['text/html, text/plain', 'text'],
+    ['application/json;q=0.5, text/plain', 'text'],
+    ['text/plain;q=0.5, application/json', 'json'],
+    ['text/plain;q=0.4, */*;q=0.8', 'json'],
+    ['text/plain;q=0, */*', 'json'],
+    ['application/json;q=0, */*', 'text'],
+    ['application/json;q=0', '406'],
+    ['text/html', '406'],
+    ['image/*, text/plain;q=0', '406'],
   ]
-  for (const [accept, format] of expected) assert.equal(outcome(negotiateFormat, 'accept', accept), format, String(accept))
+  for (const [accept, format] of expected)
+    assert.equal(outcome(negotiateFormat, 'accept', accept), format, String(accept))
 })
 
 test('Accept-Encoding chooses between gzip, which wins ties, and identity, the default', () => {
   const expected: readonly (readonly [string | undefined, string])[] = [
-    [undefined, 'identity'], ['', 'identity'], ['gzip', 'gzip'], ['GZIP', 'gzip'], ['*', 'gzip'], ['identity, gzip', 'gzip'], ['gzip;q=0.5, identity;q=0.5', 'gzip'],
-    ['identity', 'identity'], ['gzip;q=0.5, identity', 'identity'], ['gzip;q=0', 'identity'], ['br', 'identity'], ['br, zstd;q=0.1', 'identity'],
-    ['gzip, deflate, br', 'gzip'], ['identity;q=0, gzip', 'gzip'], ['gzip, *;q=0', 'gzip'], ['br, *;q=0.1', 'gzip'],
-    ['identity;q=0', '406'], ['*;q=0', '406'], ['gzip;q=0, identity;q=0', '406'], ['br, *;q=0', '406'],
+    [undefined, 'identity'],
+    ['', 'identity'],
+    ['gzip', 'gzip'],
+    ['GZIP', 'gzip'],
+    ['*', 'gzip'],
+    ['identity, gzip', 'gzip'],
+    ['gzip;q=0.5, identity;q=0.5', 'gzip'],
+    ['identity', 'identity'],
+    ['gzip;q=0.5, identity', 'identity'],
+    ['gzip;q=0', 'identity'],
+    ['br', 'identity'],
+    ['br, zstd;q=0.1', 'identity'],
+    ['gzip, deflate, br', 'gzip'],
+    ['identity;q=0, gzip', 'gzip'],
+    ['gzip, *;q=0', 'gzip'],
+    ['br, *;q=0.1', 'gzip'],
+    ['identity;q=0', '406'],
+    ['*;q=0', '406'],
+    ['gzip;q=0, identity;q=0', '406'],
+    ['br, *;q=0', '406'],
   ]
-  for (const [accept, coding] of expected) assert.equal(outcome(negotiateCoding, 'accept-encoding', accept), coding, String(accept))
+  for (const [accept, coding] of expected)
+    assert.equal(outcome(negotiateCoding, 'accept-encoding', accept), coding, String(accept))
 })
 
 test('each read in each format and coding says what it is', async (t) => {
   const [, [, ask]] = await bothCores(t)
-  const objects = [{ id: 'root', child: { referencedId: 'leaf' } }, { id: 'leaf', n: 1 }]
+  const objects = [
+    { id: 'root', child: { referencedId: 'leaf' } },
+    { id: 'leaf', n: 1 },
+  ]
   await (await ask('/objects/p', jsonUpload(objects))).arrayBuffer()
   const text = objects.map((object) => `${object.id}\t${JSON.stringify(object)}\n`).join('')
   const list = idList(['root', 'leaf', 'root'])
-  for (const [path, init] of [['/objects/p/root', {}], ['/api/getobjects/p', list]] as const) {
+  for (const [path, init] of [
+    ['/objects/p/root', {}],
+    ['/api/getobjects/p', list],
+  ] as const) {
     for (const accept of ['application/json', 'text/plain']) {
       for (const coding of ['identity', 'gzip']) {
-        const answer = await ask(path, { ...init, headers: { 'content-type': 'application/json', accept, 'accept-encoding': coding } })
+        const answer = await ask(path, {
+          ...init,
+          headers: { 'content-type': 'application/json', accept, 'accept-encoding': coding },
+        })
         const bytes = Buffer.from(await answer.arrayBuffer())
         const body = (coding === 'gzip' ? gunzipSync(bytes) : bytes).toString()
         assert.equal(body, accept === 'text/plain' ? text : JSON.stringify(objects), `${path} ${accept} ${coding}`)
@@ -60,9 +101,21 @@ test('each read in each format and coding says what it is', async (t) => {
 test('diff, upload and single are JSON whatever Accept says, since clients that want lines send the same header everywhere', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     const headers = { accept: 'text/plain', 'content-type': 'application/json' }
-    assert.equal((await ask('/objects/p', { ...jsonUpload([{ id: 'a', s: '1\n2' }]), headers })).headers.get('content-type'), 'application/json; charset=utf-8', core)
-    assert.deepEqual(await (await ask('/api/diff/p', { ...idList(['a', 'b']), headers })).json(), { a: true, b: false }, core)
-    assert.equal(await (await ask('/objects/p/a/single', { headers: { accept: 'text/plain' } })).text(), '{"id":"a","s":"1\\n2"}', core)
+    assert.equal(
+      (await ask('/objects/p', { ...jsonUpload([{ id: 'a', s: '1\n2' }]), headers })).headers.get('content-type'),
+      'application/json; charset=utf-8',
+      core,
+    )
+    assert.deepEqual(
+      await (await ask('/api/diff/p', { ...idList(['a', 'b']), headers })).json(),
+      { a: true, b: false },
+      core,
+    )
+    assert.equal(
+      await (await ask('/objects/p/a/single', { headers: { accept: 'text/plain' } })).text(),
+      '{"id":"a","s":"1\\n2"}',
+      core,
+    )
   }
 })
 

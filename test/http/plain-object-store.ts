@@ -6,7 +6,8 @@ export class PlainObjectStore implements ObjectStore {
 
   async put(projectId: string, batches: AsyncIterable<readonly ObjectRecord[]>): Promise<{ inserted: number }> {
     const incoming: StoredObject[] = []
-    for await (const records of batches) for (const { id, json } of records) incoming.push({ id, json: Uint8Array.from(json) })
+    for await (const records of batches)
+      for (const { id, json } of records) incoming.push({ id, json: Uint8Array.from(json) })
     const project = this.#project(projectId)
     const before = project.size
     for (const record of incoming) if (!project.has(record.id)) project.set(record.id, record)
@@ -19,7 +20,11 @@ export class PlainObjectStore implements ObjectStore {
     return ids.map((id) => project.has(id))
   }
 
-  async *get(projectId: string, ids: readonly string[], options: { readonly signal: AbortSignal }): AsyncGenerator<readonly StoredObject[]> {
+  async *get(
+    projectId: string,
+    ids: readonly string[],
+    options: { readonly signal: AbortSignal },
+  ): AsyncGenerator<readonly StoredObject[]> {
     options.signal.throwIfAborted()
     const project = this.#project(projectId)
     yield ids.map((id) => project.get(id)).filter((record) => record !== undefined)

@@ -15,7 +15,10 @@ async function idsOf(selection: Selection | undefined): Promise<readonly string[
   let text = ''
   for await (const lines of selection.lines({ signal })) text += Buffer.from(lines).toString()
   selection.release()
-  return text.split('\n').slice(0, -1).map((line) => line.slice(0, line.indexOf('\t')))
+  return text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.slice(0, line.indexOf('\t')))
 }
 
 async function storeWith(objects: readonly { readonly id: string }[]): Promise<PlainObjectStore> {
@@ -33,10 +36,18 @@ test('the five endpoints stand on three methods', async (t) => {
 })
 
 async function fiveEndpoints(ask: Ask, core: string): Promise<void> {
-  const objects = [{ id: 'root', deep: [{ at: reference('a') }], __closure: { b: 1, 'not held': 2 } }, { id: 'a', c: reference('gone') }, { id: 'b' }]
+  const objects = [
+    { id: 'root', deep: [{ at: reference('a') }], __closure: { b: 1, 'not held': 2 } },
+    { id: 'a', c: reference('gone') },
+    { id: 'b' },
+  ]
   const summary = await (await ask('/objects/p', jsonUpload([...objects, { id: 'a' }]))).json()
   assert.deepEqual(summary, { objects: 3, created: 3, differing: 0, assigned: [] }, core)
-  assert.deepEqual(await (await ask('/objects/p', jsonUpload(objects))).json(), { objects: 3, created: 0, differing: 0, assigned: [] }, core)
+  assert.deepEqual(
+    await (await ask('/objects/p', jsonUpload(objects))).json(),
+    { objects: 3, created: 0, differing: 0, assigned: [] },
+    core,
+  )
   assert.deepEqual(await (await ask('/api/diff/p', idList(['a', 'x']))).json(), { a: true, x: false }, core)
   assert.deepEqual(await (await ask('/objects/p/a/single')).json(), objects[1], core)
   const list = await ask('/api/getobjects/p', idList(['b', 'x', 'a', 'b', '\u0000', 'y'.repeat(600)]))
@@ -47,13 +58,18 @@ async function fiveEndpoints(ask: Ask, core: string): Promise<void> {
   assert.equal(graph.headers.get('stowage-missing-objects'), '1', core)
   assert.deepEqual(await graph.json(), objects, core)
   assert.equal((await errorOf(await ask('/objects/p/root?have=a'))).code, 'not_supported', core)
-  const strict = (await (await ask('/api/getobjects/p?strict', idList(['a', '\u0000', 'gone']))).json()) as { ids: string[] }
+  const strict = (await (await ask('/api/getobjects/p?strict', idList(['a', '\u0000', 'gone']))).json()) as {
+    ids: string[]
+  }
   assert.deepEqual(strict.ids, ['gone', '\u0000'], core)
 }
 
 test('cycles, chains and wide parents end, each object once, the root first', async () => {
   const chain = Array.from({ length: 1_500 }, (_, n) => ({ id: `c${n}`, next: reference(`c${(n + 1) % 1_500}`) }))
-  const wide = [{ id: 'wide', children: Array.from({ length: 3_000 }, (_, n) => reference(`w${n}`)) }, ...Array.from({ length: 3_000 }, (_, n) => ({ id: `w${n}`, up: reference('wide') }))]
+  const wide = [
+    { id: 'wide', children: Array.from({ length: 3_000 }, (_, n) => reference(`w${n}`)) },
+    ...Array.from({ length: 3_000 }, (_, n) => ({ id: `w${n}`, up: reference('wide') })),
+  ]
   const store = plainGraphStore(await storeWith([...chain, ...wide]))
   const around = await idsOf(await store.closure('p', 'c7', { signal }))
   assert.deepEqual([around.length, new Set(around).size, around[0]], [1_500, 1_500, 'c7'])
@@ -64,9 +80,13 @@ test('cycles, chains and wide parents end, each object once, the root first', as
 })
 
 test('a graph beyond the bound is refused before its first byte', async () => {
-  const store = await storeWith([{ id: 'root', children: Array.from({ length: 10 }, (_, n) => reference(`m${n}`)) } as { id: string }])
+  const store = await storeWith([
+    { id: 'root', children: Array.from({ length: 10 }, (_, n) => reference(`m${n}`)) } as { id: string },
+  ])
   assert.ok(await plainGraphStore(store, { closureObjectsMax: 11 }).closure('p', 'root', { signal }))
-  await assert.rejects(plainGraphStore(store, { closureObjectsMax: 10 }).closure('p', 'root', { signal }), { code: 'not_supported' })
+  await assert.rejects(plainGraphStore(store, { closureObjectsMax: 10 }).closure('p', 'root', { signal }), {
+    code: 'not_supported',
+  })
 })
 
 test('a store that knows descendants is asked for them instead of being walked', async () => {
@@ -85,8 +105,11 @@ test('a store that knows descendants is asked for them instead of being walked',
   assert.deepEqual(await idsOf(selection), ['root', 'b', 'a'])
 })
 
-test('texts of a host\'s own are brought into one line, and objects that vanish are noticed', async () => {
-  const texts = new Map([['a', '{\n\t"id": "a",\n\t"n": 1.0\n}'], ['b', '{"id":"b"}']])
+test("texts of a host's own are brought into one line, and objects that vanish are noticed", async () => {
+  const texts = new Map([
+    ['a', '{\n\t"id": "a",\n\t"n": 1.0\n}'],
+    ['b', '{"id":"b"}'],
+  ])
   const store: ObjectStore = {
     put: () => Promise.reject(new Error('read only')),
     has: (_, ids) => Promise.resolve(ids.map((id) => texts.has(id))),

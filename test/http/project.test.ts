@@ -25,7 +25,10 @@ test('a project in process does what HTTP does', async (t) => {
   assert.equal((await project.upload(source(gzipSync(text)), 'application/gzip')).created, 0)
   assert.deepEqual(await project.has(['leaf', 'none', 'leaf']), new Set(['leaf']))
   const root = await project.single('root')
-  assert.deepEqual([root?.id, root?.references, Buffer.from(root?.json ?? []).toString()], ['root', ['leaf'], '{"id":"root","a":{"referencedId":"leaf"}}'])
+  assert.deepEqual(
+    [root?.id, root?.references, Buffer.from(root?.json ?? []).toString()],
+    ['root', ['leaf'], '{"id":"root","a":{"referencedId":"leaf"}}'],
+  )
   assert.equal(await project.single('none'), undefined)
   assert.deepEqual(await idsOf(project.graph('root')), ['root', 'leaf'])
   await assert.rejects(idsOf(project.graph('none')), { code: 'not_found' })

@@ -53,22 +53,46 @@ test('fetch sees the 413 while it still sends, whether or not it told the length
   }
 })
 
-test('curl sees the 413 while it still sends', { skip: spawnSync('curl', ['--version']).status !== 0 && 'there is no curl here' }, async (t) => {
-  const { url } = await served(t, limited)
-  for (const headers of [[], ['-H', 'Transfer-Encoding: chunked'], ['-H', 'Expect:'], ['-H', 'Expect:', '-H', 'Transfer-Encoding: chunked']]) {
-    const curl = spawn('curl', ['-sS', '--noproxy', '*', '-o', '-', '-w', '%{http_code}', '-H', 'Content-Type: application/json', ...headers, '--data-binary', '@-', `${url}/objects/p`])
-    curl.stdin.on('error', () => undefined)
-    let output = ''
-    curl.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
-    curl.stdin.end(Buffer.concat(spaces(3 * MB)))
-    await once(curl, 'close')
-    assert.match(output, /"code":"request_too_large"\}413$/, headers.join(' '))
-  }
-})
+test(
+  'curl sees the 413 while it still sends',
+  { skip: spawnSync('curl', ['--version']).status !== 0 && 'there is no curl here' },
+  async (t) => {
+    const { url } = await served(t, limited)
+    for (const headers of [
+      [],
+      ['-H', 'Transfer-Encoding: chunked'],
+      ['-H', 'Expect:'],
+      ['-H', 'Expect:', '-H', 'Transfer-Encoding: chunked'],
+    ]) {
+      const curl = spawn('curl', [
+        '-sS',
+        '--noproxy',
+        '*',
+        '-o',
+        '-',
+        '-w',
+        '%{http_code}',
+        '-H',
+        'Content-Type: application/json',
+        ...headers,
+        '--data-binary',
+        '@-',
+        `${url}/objects/p`,
+      ])
+      curl.stdin.on('error', () => undefined)
+      let output = ''
+      curl.stdout.on('data', (chunk: Buffer) => (output += chunk.toString()))
+      curl.stdin.end(Buffer.concat(spaces(3 * MB)))
+      await once(curl, 'close')
+      assert.match(output, /"code":"request_too_large"\}413$/, headers.join(' '))
+    }
+  },
+)
 
 test('a client that blocks until its whole body is out reads the 413, up to twice the limit', async (t) => {
   const { port } = await served(t, limited)
-  const head = (length: string): string => `POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${length}\r\n\r\n`
+  const head = (length: string): string =>
+    `POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${length}\r\n\r\n`
   for (let round = 0; round < 5; round++) {
     const told = await rawExchange(port, [head(`Content-Length: ${4 * MB}`), ...spaces(4 * MB)])
     assert.match(told, /^HTTP\/1\.1 413 [^]*Connection: close[^]*"request_too_large"\}$/i)
@@ -83,7 +107,9 @@ test('an endless body is cut off: not much more than twice the limit is read', a
   const accepted = once(server, 'connection') as Promise<[Socket]>
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => undefined).resume()
-  socket.write('POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n')
+  socket.write(
+    'POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n',
+  )
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   const chunk = Buffer.concat([Buffer.from(`${PIECE.length.toString(16)}\r\n`), PIECE, Buffer.from('\r\n')])
   const send = (): void => {
@@ -99,7 +125,11 @@ test('an endless body is cut off: not much more than twice the limit is read', a
 
 test('a refusal of any kind arrives while the client sends', async (t) => {
   const { url } = await served(t, { ...limited, access: { authenticate: () => undefined, authorize: () => false } })
-  const answer = await fetch(`${url}/objects/p`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: Buffer.concat(spaces(3 * MB)) })
+  const answer = await fetch(`${url}/objects/p`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: Buffer.concat(spaces(3 * MB)),
+  })
   assert.equal((await errorOf(answer)).status, 401)
 })
 
@@ -126,7 +156,10 @@ test('the fetch core answers 413 and lets go of the body', async (t) => {
   const service = openService(limited)
   t.after(() => service.close({ graceMs: 0 }))
   let cancelled = false
-  const body = new ReadableStream<Uint8Array>({ pull: (controller) => controller.enqueue(PIECE), cancel: () => void (cancelled = true) })
+  const body = new ReadableStream<Uint8Array>({
+    pull: (controller) => controller.enqueue(PIECE),
+    cancel: () => void (cancelled = true),
+  })
   const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body, duplex: 'half' } as RequestInit
   const answer = await service.fetch(new Request('http://x/objects/p', init))
   assert.equal((await errorOf(answer)).status, 413)

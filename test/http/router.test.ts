@@ -8,7 +8,14 @@ import { splitTarget } from '../../src/http/target.ts'
 import { bothCores, errorOf, idList, jsonUpload } from './served.ts'
 
 const unused: Operation<unknown> = () => Promise.reject(new Error('only matched'))
-const resources = objectResources({ diff: unused, upload: unused, single: unused, list: unused, graph: unused, stream: unused })
+const resources = objectResources({
+  diff: unused,
+  upload: unused,
+  single: unused,
+  list: unused,
+  graph: unused,
+  stream: unused,
+})
 
 function match(path: string, prefix = ''): Match<unknown> | undefined {
   return new RouteTable(Object.values(resources), prefix).match(path)
@@ -29,7 +36,21 @@ test('exactly the paths of the contract have a route', () => {
   assert.equal(route('/api/getobjects/p'), 'list')
   assert.equal(route('/api/v2/projects/p/object-stream'), 'stream')
   assert.equal(route('/api/v2/projects/p/object-stream/'), 'stream')
-  const none = ['/', '', '/objects', '/objects/', '/objects/p/', '/objects//o', '/objects/p/o/', '/objects/p/o/single/', '/api/diff/p/', '/api/objects/p', '/OBJECTS/p', '/objects/p/o/twice', '//objects/p']
+  const none = [
+    '/',
+    '',
+    '/objects',
+    '/objects/',
+    '/objects/p/',
+    '/objects//o',
+    '/objects/p/o/',
+    '/objects/p/o/single/',
+    '/api/diff/p/',
+    '/api/objects/p',
+    '/OBJECTS/p',
+    '/objects/p/o/twice',
+    '//objects/p',
+  ]
   for (const path of none) assert.equal(route(path), undefined, path)
 })
 
@@ -56,10 +77,23 @@ test('segments are decoded once, after splitting', () => {
   assert.deepEqual(params('/objects/p%2Fq/a%2Fb'), { projectId: 'p/q', objectId: 'a/b' })
   assert.deepEqual(params('/objects/p/%252F'), { projectId: 'p', objectId: '%2F' })
   for (const bad of ['/objects/p/%', '/objects/p/%zz', '/objects/p/%ff', '/objects/%E0%A4/o']) {
-    assert.throws(() => params(bad), (error) => error instanceof StowageError && error.code === 'invalid_request', bad)
+    assert.throws(
+      () => params(bad),
+      (error) => error instanceof StowageError && error.code === 'invalid_request',
+      bad,
+    )
   }
-  for (const bad of ['/objects/p/%00', `/objects/p/${'x'.repeat(513)}`, `/objects/${'x'.repeat(129)}/o`, '/objects/p/%C2%85']) {
-    assert.throws(() => params(bad), (error) => error instanceof StowageError && error.code === 'invalid_id', bad)
+  for (const bad of [
+    '/objects/p/%00',
+    `/objects/p/${'x'.repeat(513)}`,
+    `/objects/${'x'.repeat(129)}/o`,
+    '/objects/p/%C2%85',
+  ]) {
+    assert.throws(
+      () => params(bad),
+      (error) => error instanceof StowageError && error.code === 'invalid_id',
+      bad,
+    )
   }
 })
 
@@ -69,12 +103,35 @@ test('targets in absolute form and with a query', () => {
   assert.deepEqual(splitTarget('*'), { path: '*', query: '' })
 })
 
-const HOSTILE = ['a/b', '%2F', '%252F', 'single', '..', '../../etc', 'C:\\x', '__proto__', 'constructor', 'a b+c', 'q?x=1#y', '"\\', 'ü€😀', 'x'.repeat(512), '€'.repeat(170), '@1234567890abcdef', ' ', '|;,']
+const HOSTILE = [
+  'a/b',
+  '%2F',
+  '%252F',
+  'single',
+  '..',
+  '../../etc',
+  'C:\\x',
+  '__proto__',
+  'constructor',
+  'a b+c',
+  'q?x=1#y',
+  '"\\',
+  'ü€😀',
+  'x'.repeat(512),
+  '€'.repeat(170),
+  '@1234567890abcdef',
+  ' ',
+  '|;,',
+]
 
 test('hostile ids come back as they went in, over both cores', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     const created = await ask('/objects/p%2F1', jsonUpload(HOSTILE.map((id, n) => ({ id, n }))))
-    assert.deepEqual(await created.json(), { objects: HOSTILE.length, created: HOSTILE.length, differing: 0, assigned: [] }, core)
+    assert.deepEqual(
+      await created.json(),
+      { objects: HOSTILE.length, created: HOSTILE.length, differing: 0, assigned: [] },
+      core,
+    )
     for (const [n, id] of HOSTILE.entries()) {
       // The URL standard itself takes a segment "%2E%2E" for "..", before any server sees it.
       if (id === '..') continue

@@ -3,7 +3,14 @@ import { createServer, type Server } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
-import { type CommonServiceOptions, continueOnExpect, createObjectService, type ObjectService, openAccess, type ServiceStorage } from '../../src/index.ts'
+import {
+  type CommonServiceOptions,
+  continueOnExpect,
+  createObjectService,
+  type ObjectService,
+  openAccess,
+  type ServiceStorage,
+} from '../../src/index.ts'
 
 export type ServedOptions = Partial<ServiceStorage & CommonServiceOptions<unknown>>
 
@@ -16,7 +23,8 @@ export interface Served {
 
 /** A service over a backend in memory, open to everybody unless told otherwise. */
 export function openService(options: ServedOptions = {}): ObjectService {
-  const storage: ServiceStorage = 'store' in options || 'backend' in options ? (options as ServiceStorage) : { backend: memoryBackend() }
+  const storage: ServiceStorage =
+    'store' in options || 'backend' in options ? (options as ServiceStorage) : { backend: memoryBackend() }
   return createObjectService({ access: openAccess(), ...options, ...storage })
 }
 
@@ -42,7 +50,10 @@ export async function behindPort(t: TestContext, service: ObjectService): Promis
 /** A handler of requests: either core of a service, so that one test tells the same of both. */
 export type Ask = (path: string, init?: RequestInit) => Promise<Response>
 
-export async function bothCores(t: TestContext, options: () => ServedOptions = () => ({})): Promise<readonly (readonly [string, Ask])[]> {
+export async function bothCores(
+  t: TestContext,
+  options: () => ServedOptions = () => ({}),
+): Promise<readonly (readonly [string, Ask])[]> {
   const { url } = await served(t, options())
   const service = openService(options())
   t.after(() => service.close({ graceMs: 0 }))
@@ -80,6 +91,7 @@ export async function rawExchange(port: number, pieces: Iterable<string | Uint8A
 
 export async function errorOf(response: Response): Promise<{ status: number; code: string; message: string }> {
   const { message, statusCode, code } = (await response.json()) as { message: string; statusCode: number; code: string }
-  if (statusCode !== response.status) throw new Error(`statusCode ${statusCode} in an answer with status ${response.status}`)
+  if (statusCode !== response.status)
+    throw new Error(`statusCode ${statusCode} in an answer with status ${response.status}`)
   return { status: statusCode, code, message }
 }

@@ -1,7 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { type Access, claimAuthorize, createObjectService, ERROR_STATUS, openAccess, type Principal, StowageError, type StowageErrorCode } from '../../src/index.ts'
+import {
+  type Access,
+  claimAuthorize,
+  createObjectService,
+  ERROR_STATUS,
+  openAccess,
+  type Principal,
+  StowageError,
+  type StowageErrorCode,
+} from '../../src/index.ts'
 import { errorAnswer, toStowageError } from '../../src/http/errors.ts'
 import { PlainObjectStore } from './plain-object-store.ts'
 import { type Ask, bothCores, errorOf, idList, jsonUpload } from './served.ts'
@@ -11,9 +20,17 @@ const PRINCIPALS: Readonly<Record<string, Principal>> = {
   'Bearer writer': { subject: 'w', projects: { p: 'write' } },
   'Bearer other': { subject: 'o', projects: { q: 'write' } },
 }
-const access: Access<unknown> = { authenticate: ({ headers }) => PRINCIPALS[headers.get('authorization') ?? ''], authorize: claimAuthorize }
+const access: Access<unknown> = {
+  authenticate: ({ headers }) => PRINCIPALS[headers.get('authorization') ?? ''],
+  authorize: claimAuthorize,
+}
 
-const REQUESTS: readonly { readonly path: string; readonly init: RequestInit; readonly right: 'read' | 'write'; readonly ok: number }[] = [
+const REQUESTS: readonly {
+  readonly path: string
+  readonly init: RequestInit
+  readonly right: 'read' | 'write'
+  readonly ok: number
+}[] = [
   { path: '/objects/p', init: jsonUpload([{ id: 'a' }]), right: 'write', ok: 200 },
   { path: '/api/diff/p', init: idList(['a']), right: 'write', ok: 200 },
   { path: '/objects/p/a', init: {}, right: 'read', ok: 200 },
@@ -23,7 +40,13 @@ const REQUESTS: readonly { readonly path: string; readonly init: RequestInit; re
 ]
 
 function withToken(init: RequestInit, token: string | undefined): RequestInit {
-  return { ...init, headers: { ...(init.headers as Record<string, string>), ...(token === undefined ? {} : { authorization: `Bearer ${token}` }) } }
+  return {
+    ...init,
+    headers: {
+      ...(init.headers as Record<string, string>),
+      ...(token === undefined ? {} : { authorization: `Bearer ${token}` }),
+    },
+  }
 }
 
 test('every endpoint asks who it is and what they may, over both cores', async (t) => {
@@ -49,13 +72,21 @@ test('access comes before what a request holds and before what a project holds',
   assert.equal((await errorOf(await ask('/objects/p', withToken(broken, 'reader')))).status, 403)
   for (const path of ['/objects/p/nothing', '/objects/nowhere/nothing', '/objects/p/nothing/single']) {
     assert.equal((await errorOf(await ask(path, withToken({}, 'other')))).status, 403)
-    assert.equal((await errorOf(await ask(path, withToken({ headers: { 'if-none-match': '*', accept: 'image/png' } }, undefined)))).status, 401)
+    assert.equal(
+      (await errorOf(await ask(path, withToken({ headers: { 'if-none-match': '*', accept: 'image/png' } }, undefined))))
+        .status,
+      401,
+    )
   }
 })
 
 test('unknown projects hold nothing', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
-    assert.deepEqual(await (await ask('/api/diff/new', idList(['a', '__proto__']))).text(), '{"a":false,"__proto__":false}', core)
+    assert.deepEqual(
+      await (await ask('/api/diff/new', idList(['a', '__proto__']))).text(),
+      '{"a":false,"__proto__":false}',
+      core,
+    )
     assert.equal((await errorOf(await ask('/objects/new/a'))).code, 'not_found', core)
     assert.equal((await errorOf(await ask('/objects/new/a/single'))).code, 'not_found', core)
     const list = await ask('/api/getobjects/new', idList(['a', 'b']))
@@ -64,13 +95,29 @@ test('unknown projects hold nothing', async (t) => {
 })
 
 const BAD: readonly (readonly [string, RequestInit, StowageErrorCode])[] = [
-  ['/objects/p', { method: 'POST', body: '[{"id":"a"},]', headers: { 'content-type': 'application/json' } }, 'invalid_json'],
+  [
+    '/objects/p',
+    { method: 'POST', body: '[{"id":"a"},]', headers: { 'content-type': 'application/json' } },
+    'invalid_json',
+  ],
   ['/objects/p', { method: 'POST', body: '[1]', headers: { 'content-type': 'application/json' } }, 'invalid_object'],
   ['/objects/p', { method: 'POST', body: '[]', headers: { 'content-type': 'text/html' } }, 'unsupported_media_type'],
-  ['/objects/p', { method: 'POST', body: gzipSync('[]').subarray(0, 15), headers: { 'content-type': 'application/gzip' } }, 'invalid_gzip'],
-  ['/api/diff/p', { method: 'POST', body: '{"objects":7}', headers: { 'content-type': 'application/json' } }, 'invalid_request'],
+  [
+    '/objects/p',
+    { method: 'POST', body: gzipSync('[]').subarray(0, 15), headers: { 'content-type': 'application/gzip' } },
+    'invalid_gzip',
+  ],
+  [
+    '/api/diff/p',
+    { method: 'POST', body: '{"objects":7}', headers: { 'content-type': 'application/json' } },
+    'invalid_request',
+  ],
   ['/api/v2/projects/p/object-stream', idList([], 'objectIds'), 'invalid_request'],
-  ['/api/getobjects/p', { ...idList(['a']), headers: { 'content-type': 'application/json', accept: 'image/png' } }, 'not_acceptable'],
+  [
+    '/api/getobjects/p',
+    { ...idList(['a']), headers: { 'content-type': 'application/json', accept: 'image/png' } },
+    'not_acceptable',
+  ],
   ['/objects/p/a', { headers: { 'accept-encoding': 'identity;q=0' } }, 'not_acceptable'],
   [`/objects/p/a?${'have=b&'.repeat(101)}`, {}, 'invalid_request'],
   ['/objects/p/a?have=%00', {}, 'invalid_id'],
@@ -91,19 +138,32 @@ test('what is wrong with a request is told in one shape, over both cores', async
 
 test('a failed upload leaves nothing; 201 is an option', async (t) => {
   for (const [core, ask] of await bothCores(t, () => ({ uploadStatus: 201 }))) {
-    await (await ask('/objects/p', { method: 'POST', body: '[{"id":"a"},{"id":"b"}', headers: { 'content-type': 'application/json' } })).arrayBuffer()
+    await (
+      await ask('/objects/p', {
+        method: 'POST',
+        body: '[{"id":"a"},{"id":"b"}',
+        headers: { 'content-type': 'application/json' },
+      })
+    ).arrayBuffer()
     assert.deepEqual(await (await ask('/api/diff/p', idList(['a', 'b']))).json(), { a: false, b: false }, core)
     const created = await ask('/objects/p', jsonUpload([{ id: 'a' }, { n: 1 }]))
     assert.equal(created.status, 201, core)
     const summary = (await created.json()) as { assigned: { id: string }[] }
     assert.match(summary.assigned[0].id, /^[0-9a-f]{32}$/)
-    assert.deepEqual(summary, { objects: 2, created: 2, differing: 0, assigned: [{ part: 0, index: 1, id: summary.assigned[0].id }] }, core)
+    assert.deepEqual(
+      summary,
+      { objects: 2, created: 2, differing: 0, assigned: [{ part: 0, index: 1, id: summary.assigned[0].id }] },
+      core,
+    )
   }
 })
 
 test('request ids: a sane one is repeated, any other replaced', async (t) => {
   for (const [core, ask] of await bothCores(t, () => ({ newId: counter() }))) {
-    const idOf = async (sent?: string): Promise<string | null> => (await ask('/nothing', sent === undefined ? {} : { headers: { 'x-request-id': sent } })).headers.get('x-request-id')
+    const idOf = async (sent?: string): Promise<string | null> =>
+      (await ask('/nothing', sent === undefined ? {} : { headers: { 'x-request-id': sent } })).headers.get(
+        'x-request-id',
+      )
     assert.equal(await idOf('abc-123:4'), 'abc-123:4', core)
     assert.match((await idOf('<script>')) ?? '', /^[0-9a-f]{32}$/, core)
     assert.match((await idOf('x'.repeat(129))) ?? '', /^[0-9a-f]{32}$/, core)
@@ -141,7 +201,9 @@ test('what the server failed at is told to the host, not to the client', async (
     const told: StowageError[] = []
     const logged: unknown[] = []
     const service = createObjectService({
-      store: new FailingStore(thrown), access: openAccess(), logger: { error: (fields) => logged.push(fields), warn: (fields) => logged.push(fields) },
+      store: new FailingStore(thrown),
+      access: openAccess(),
+      logger: { error: (fields) => logged.push(fields), warn: (fields) => logged.push(fields) },
       onError: (error) => {
         told.push(error)
         throw new Error('a listener that fails')
@@ -160,21 +222,36 @@ test('what the server failed at is told to the host, not to the client', async (
 })
 
 test('whatever is thrown becomes a StowageError', () => {
-  for (const thrown of [undefined, null, 'text', 7, {}, new Error('x')]) assert.equal(toStowageError(thrown).code, 'internal')
+  for (const thrown of [undefined, null, 'text', 7, {}, new Error('x')])
+    assert.equal(toStowageError(thrown).code, 'internal')
   const known = new StowageError('not_found', 'x')
   assert.equal(toStowageError(known), known)
-  assert.equal(toStowageError(new StowageError('internal', 'x', { cause: Object.assign(new Error('e'), { code: 'EDQUOT' }) })).code, 'storage_full')
+  assert.equal(
+    toStowageError(new StowageError('internal', 'x', { cause: Object.assign(new Error('e'), { code: 'EDQUOT' }) }))
+      .code,
+    'storage_full',
+  )
   const endless = new Error('loop')
   endless.cause = endless
   assert.equal(toStowageError(endless).code, 'internal')
-  assert.equal(errorAnswer(new StowageError('overloaded', 'x', { headers: { 'Retry-After': '2' } })).headers['Retry-After'], '2')
+  assert.equal(
+    errorAnswer(new StowageError('overloaded', 'x', { headers: { 'Retry-After': '2' } })).headers['Retry-After'],
+    '2',
+  )
 })
 
 test('CORS is answered when asked for, on every route', async (t) => {
   const origin = 'https://viewer.example'
   for (const [core, ask] of await bothCores(t, () => ({ cors: { origins: [origin], credentials: true } }))) {
     const preflight = (path: string, from: string): Promise<Response> =>
-      ask(path, { method: 'OPTIONS', headers: { origin: from, 'access-control-request-method': 'POST', 'access-control-request-headers': 'authorization, content-type' } })
+      ask(path, {
+        method: 'OPTIONS',
+        headers: {
+          origin: from,
+          'access-control-request-method': 'POST',
+          'access-control-request-headers': 'authorization, content-type',
+        },
+      })
     for (const { path, init } of REQUESTS) {
       const { headers, status } = await preflight(path, origin)
       assert.equal(status, 204, core)
@@ -182,7 +259,11 @@ test('CORS is answered when asked for, on every route', async (t) => {
       assert.equal(headers.get('access-control-allow-credentials'), 'true', core)
       assert.equal(headers.get('access-control-allow-headers'), 'authorization, content-type', core)
       assert.ok((headers.get('access-control-allow-methods') ?? '').includes(init.method ?? 'GET'), core)
-      assert.equal((await preflight(path, 'https://evil.example')).headers.get('access-control-allow-origin'), null, core)
+      assert.equal(
+        (await preflight(path, 'https://evil.example')).headers.get('access-control-allow-origin'),
+        null,
+        core,
+      )
     }
     await exposes(ask, origin, core)
   }
@@ -199,13 +280,34 @@ async function exposes(ask: Ask, origin: string, core: string): Promise<void> {
 
 test('options that cannot be are refused at once', () => {
   const store = new PlainObjectStore()
-  assert.throws(() => createObjectService({ store, access: openAccess(), cors: { origins: '*', credentials: true } }), TypeError)
-  const withOrigin = (origin: string): unknown => createObjectService({ store, access: openAccess(), cors: { origins: [origin] } })
+  assert.throws(
+    () => createObjectService({ store, access: openAccess(), cors: { origins: '*', credentials: true } }),
+    TypeError,
+  )
+  const withOrigin = (origin: string): unknown =>
+    createObjectService({ store, access: openAccess(), cors: { origins: [origin] } })
   for (const [origin, message] of [
-    ['https://a.example/', /must be "https:\/\/a\.example"/], ['https://A.example', /must be "https:\/\/a\.example"/], ['http://a.example:80', /must be "http:\/\/a\.example"/],
-    ['a.example', /must be like/], ['*', /must be like/], ['', /must be like/], ['https://a.example/path', /must be "https:\/\/a\.example"/],
-  ] as const) assert.throws(() => withOrigin(origin), (error: Error) => error instanceof TypeError && message.test(error.message), origin)
-  for (const origin of ['https://a.example:8443', 'http://localhost:5173', 'http://[::1]:81', 'chrome-extension://abcdef', 'null']) withOrigin(origin)
+    ['https://a.example/', /must be "https:\/\/a\.example"/],
+    ['https://A.example', /must be "https:\/\/a\.example"/],
+    ['http://a.example:80', /must be "http:\/\/a\.example"/],
+    ['a.example', /must be like/],
+    ['*', /must be like/],
+    ['', /must be like/],
+    ['https://a.example/path', /must be "https:\/\/a\.example"/],
+  ] as const)
+    assert.throws(
+      () => withOrigin(origin),
+      (error: Error) => error instanceof TypeError && message.test(error.message),
+      origin,
+    )
+  for (const origin of [
+    'https://a.example:8443',
+    'http://localhost:5173',
+    'http://[::1]:81',
+    'chrome-extension://abcdef',
+    'null',
+  ])
+    withOrigin(origin)
   assert.throws(() => createObjectService({ store, access: openAccess(), prefix: '/a?b' }), TypeError)
   assert.throws(() => createObjectService({ store, access: openAccess(), limits: { objectBytesMax: 0 } }), RangeError)
 })

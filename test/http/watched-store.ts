@@ -8,7 +8,10 @@ export class WatchedStore extends PlainObjectStore {
   gets = 0
   waits = false
 
-  override async put(projectId: string, batches: AsyncIterable<readonly ObjectRecord[]>): Promise<{ inserted: number }> {
+  override async put(
+    projectId: string,
+    batches: AsyncIterable<readonly ObjectRecord[]>,
+  ): Promise<{ inserted: number }> {
     this.puts++
     try {
       return await super.put(projectId, batches)
@@ -17,7 +20,11 @@ export class WatchedStore extends PlainObjectStore {
     }
   }
 
-  override async *get(projectId: string, ids: readonly string[], options: { readonly signal: AbortSignal }): AsyncGenerator<readonly StoredObject[]> {
+  override async *get(
+    projectId: string,
+    ids: readonly string[],
+    options: { readonly signal: AbortSignal },
+  ): AsyncGenerator<readonly StoredObject[]> {
     this.gets++
     try {
       if (this.waits) await once(options.signal, 'abort')

@@ -17,12 +17,27 @@ test('multipart uploads as clients send them: gzip files, several, and a JSON ba
     form.append('file', new Blob([gzipSync('[{"id":"a"},{"id":"b"}]')], { type: 'application/gzip' }), 'batch.gz')
     form.append('file', new Blob(['[{"n":1}]'], { type: 'application/json' }), 'batch.json')
     form.append('object-batch', new Blob(['[]'], { type: 'application/json' }), 'blob')
-    const summary = (await (await ask('/objects/p', { method: 'POST', body: form })).json()) as { objects: number; assigned: { part: number; index: number }[] }
+    const summary = (await (await ask('/objects/p', { method: 'POST', body: form })).json()) as {
+      objects: number
+      assigned: { part: number; index: number }[]
+    }
     assert.equal(summary.objects, 3, core)
-    assert.deepEqual(summary.assigned.map(({ part, index }) => [part, index]), [[1, 0]], core)
-    const gzip = { method: 'POST', headers: { 'content-type': 'application/gzip' }, body: gzipSync('[{"id":"a"},{"id":"c"}]') }
+    assert.deepEqual(
+      summary.assigned.map(({ part, index }) => [part, index]),
+      [[1, 0]],
+      core,
+    )
+    const gzip = {
+      method: 'POST',
+      headers: { 'content-type': 'application/gzip' },
+      body: gzipSync('[{"id":"a"},{"id":"c"}]'),
+    }
     assert.equal(((await (await ask('/objects/p', gzip)).json()) as { created: number }).created, 1, core)
-    const coded = { method: 'POST', headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' }, body: gzipSync('[{"id":"d"}]') }
+    const coded = {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-encoding': 'gzip' },
+      body: gzipSync('[{"id":"d"}]'),
+    }
     assert.equal((await ask('/objects/p', coded)).status, 200, core)
   }
 })
@@ -30,17 +45,44 @@ test('multipart uploads as clients send them: gzip files, several, and a JSON ba
 test('diff and getobjects take forms; object-stream answers lines, masked, with and without the slash', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     await (await ask('/objects/p', jsonUpload([{ id: 'a', keep: 1, drop: { id: 'x' } }, { id: 'b' }]))).arrayBuffer()
-    const form = { method: 'POST', body: new URLSearchParams({ objects: '["a","c"]' }), headers: { accept: 'text/plain' } }
-    assert.deepEqual(await (await ask('/api/diff/p', form)).json(), { a: true, c: false }, core)
-    assert.equal(await (await ask('/api/getobjects/p', form)).text(), 'a\t{"id":"a","keep":1,"drop":{"id":"x"}}\n', core)
-    for (const slash of ['', '/']) {
-      const body = (mask: unknown): RequestInit => ({ ...idList([]), body: JSON.stringify({ objectIds: ['b', 'a'], attributeMask: mask }) })
-      const masked = async (mask: unknown): Promise<string> => (await ask(`/api/v2/projects/p/object-stream${slash}`, body(mask))).text()
-      assert.deepEqual((await masked({ include: ['keep'] })).split('\n').sort(), ['', 'a\t{"id":"a","keep":1}', 'b\t{"id":"b"}'], core)
-      assert.deepEqual((await masked({ exclude: ['keep', 'id'] })).split('\n').sort(), ['', 'a\t{"id":"a","drop":{"id":"x"}}', 'b\t{"id":"b"}'], core)
+    const form = {
+      method: 'POST',
+      body: new URLSearchParams({ objects: '["a","c"]' }),
+      headers: { accept: 'text/plain' },
     }
-    const json = await ask('/api/v2/projects/p/object-stream', { ...idList(['b'], 'objectIds'), headers: { 'content-type': 'application/json', accept: 'application/json' } })
-    assert.deepEqual([json.headers.get('content-type'), await json.text()], ['text/plain; charset=utf-8', 'b\t{"id":"b"}\n'], core)
+    assert.deepEqual(await (await ask('/api/diff/p', form)).json(), { a: true, c: false }, core)
+    assert.equal(
+      await (await ask('/api/getobjects/p', form)).text(),
+      'a\t{"id":"a","keep":1,"drop":{"id":"x"}}\n',
+      core,
+    )
+    for (const slash of ['', '/']) {
+      const body = (mask: unknown): RequestInit => ({
+        ...idList([]),
+        body: JSON.stringify({ objectIds: ['b', 'a'], attributeMask: mask }),
+      })
+      const masked = async (mask: unknown): Promise<string> =>
+        (await ask(`/api/v2/projects/p/object-stream${slash}`, body(mask))).text()
+      assert.deepEqual(
+        (await masked({ include: ['keep'] })).split('\n').sort(),
+        ['', 'a\t{"id":"a","keep":1}', 'b\t{"id":"b"}'],
+        core,
+      )
+      assert.deepEqual(
+        (await masked({ exclude: ['keep', 'id'] })).split('\n').sort(),
+        ['', 'a\t{"id":"a","drop":{"id":"x"}}', 'b\t{"id":"b"}'],
+        core,
+      )
+    }
+    const json = await ask('/api/v2/projects/p/object-stream', {
+      ...idList(['b'], 'objectIds'),
+      headers: { 'content-type': 'application/json', accept: 'application/json' },
+    })
+    assert.deepEqual(
+      [json.headers.get('content-type'), await json.text()],
+      ['text/plain; charset=utf-8', 'b\t{"id":"b"}\n'],
+      core,
+    )
   }
 })
 
@@ -53,7 +95,11 @@ class HesitantStore extends PlainObjectStore {
     this.told = new Promise((resolve) => (this.goOn = resolve))
   }
 
-  override async *get(projectId: string, ids: readonly string[], options: { readonly signal: AbortSignal }): AsyncGenerator<readonly StoredObject[]> {
+  override async *get(
+    projectId: string,
+    ids: readonly string[],
+    options: { readonly signal: AbortSignal },
+  ): AsyncGenerator<readonly StoredObject[]> {
     await this.told
     yield* super.get(projectId, ids, options)
   }
@@ -65,15 +111,35 @@ test('heartbeat lines come while nothing else does, for who asked and for nobody
   await service.fetch(new Request('http://x/objects/p', jsonUpload([{ id: 'a' }])))
   const compressor = new DeflatePool({ level: 1, concurrency: 1 })
   t.after(() => compressor.close())
-  const account = new Account({ teller: new EventTeller({ service: 'test', onEvent: undefined, logger: undefined, requestLog: undefined }), inFlight: { uploads: 0, downloads: 0 } })
-  const stream = streamOperation({ store: plainGraphStore(store), guard: createGuard(openAccess()), limits: DEFAULT_LIMITS, compressor, heartbeatIntervalMs: 10 })
+  const account = new Account({
+    teller: new EventTeller({ service: 'test', onEvent: undefined, logger: undefined, requestLog: undefined }),
+    inFlight: { uploads: 0, downloads: 0 },
+  })
+  const stream = streamOperation({
+    store: plainGraphStore(store),
+    guard: createGuard(openAccess()),
+    limits: DEFAULT_LIMITS,
+    compressor,
+    heartbeatIntervalMs: 10,
+  })
   const ask = async (headers: Record<string, string>): Promise<string> => {
-    const request = new Request('http://x/', { ...idList(['a'], 'objectIds'), headers: { 'content-type': 'application/json', ...headers } })
+    const request = new Request('http://x/', {
+      ...idList(['a'], 'objectIds'),
+      headers: { 'content-type': 'application/json', ...headers },
+    })
     const bytes = async function* (): AsyncGenerator<Uint8Array> {
       yield new Uint8Array(await request.arrayBuffer())
     }
     const answer = await stream({
-      method: 'POST', path: '/', query: new URLSearchParams(), headers: request.headers, params: { projectId: 'p' }, signal: new AbortController().signal, requestId: '1', host: undefined, account,
+      method: 'POST',
+      path: '/',
+      query: new URLSearchParams(),
+      headers: request.headers,
+      params: { projectId: 'p' },
+      signal: new AbortController().signal,
+      requestId: '1',
+      host: undefined,
+      account,
       body: { type: 'application/json', encoding: undefined, length: undefined, bytes, values: bytes },
     })
     const pieces: Uint8Array[] = []

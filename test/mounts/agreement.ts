@@ -20,9 +20,13 @@ async function filled(t: TestContext, options: ServedOptions = {}): Promise<Obje
 }
 
 /** Answers to all, some asked at once, in the order of the questions. */
-async function answers(sents: readonly Sent[], answer: (sent: Sent) => Promise<Answered>): Promise<readonly Answered[]> {
+async function answers(
+  sents: readonly Sent[],
+  answer: (sent: Sent) => Promise<Answered>,
+): Promise<readonly Answered[]> {
   const answered: Answered[] = []
-  for (let at = 0; at < sents.length; at += AT_ONCE) answered.push(...(await Promise.all(sents.slice(at, at + AT_ONCE).map(answer))))
+  for (let at = 0; at < sents.length; at += AT_ONCE)
+    answered.push(...(await Promise.all(sents.slice(at, at + AT_ONCE).map(answer))))
   return answered
 }
 
@@ -34,9 +38,15 @@ function isUnplanned({ path }: Sent, { status, headers }: Answered): boolean {
 }
 
 /** What plain `http` without a prefix answers: the measure of all others. Reads are asked before, until each graph has its plan. */
-async function plainAnswers(t: TestContext, service: ObjectService, sents: readonly Sent[], mayAskAgain: boolean = true): Promise<readonly Answered[]> {
+async function plainAnswers(
+  t: TestContext,
+  service: ObjectService,
+  sents: readonly Sent[],
+  mayAskAgain: boolean = true,
+): Promise<readonly Answered[]> {
   const port = await listen(t, await HOSTS[0].open(service, ''), service)
-  for (const sent of mayAskAgain ? sents : []) await eventually(async () => !isUnplanned(sent, await ask(port, sent)), `${sent.path} has a plan`)
+  for (const sent of mayAskAgain ? sents : [])
+    await eventually(async () => !isUnplanned(sent, await ask(port, sent)), `${sent.path} has a plan`)
   return answers(sents, (sent) => ask(port, sent))
 }
 
@@ -47,7 +57,11 @@ function isTellable(host: Host, { path }: Sent): boolean {
 
 /** Tests that every mount, below each of these prefixes, answers as plain `http` does: the same status, headers and bytes. */
 export function mountsAgree(prefixes: readonly string[]): void {
-  const onEveryMount = async (t: TestContext, service: ObjectService, check: (host: Host, port: number, prefix: string) => Promise<void>): Promise<void> => {
+  const onEveryMount = async (
+    t: TestContext,
+    service: ObjectService,
+    check: (host: Host, port: number, prefix: string) => Promise<void>,
+  ): Promise<void> => {
     for (const host of HOSTS) {
       for (const prefix of prefixes) {
         const port = await listen(t, await host.open(service, prefix), service)
@@ -56,13 +70,18 @@ export function mountsAgree(prefixes: readonly string[]): void {
     }
   }
 
-  for (const [what, sents] of [['reads', reads(PROJECT)], ['hostile ids', hostilePaths(PROJECT)], ['methods', methods(PROJECT)]] as const) {
+  for (const [what, sents] of [
+    ['reads', reads(PROJECT)],
+    ['hostile ids', hostilePaths(PROJECT)],
+    ['methods', methods(PROJECT)],
+  ] as const) {
     void test(`${what} get the same answers from every mount`, async (t) => {
       const service = await filled(t)
       const expected = await plainAnswers(t, service, sents)
       await onEveryMount(t, service, async (host, port, prefix) => {
         const got = await answers(sents, (sent) => ask(port, sent, prefix))
-        for (const [n, sent] of sents.entries()) if (isTellable(host, sent)) assert.deepEqual(got[n], expected[n], JSON.stringify(sent))
+        for (const [n, sent] of sents.entries())
+          if (isTellable(host, sent)) assert.deepEqual(got[n], expected[n], JSON.stringify(sent))
       })
     })
   }
@@ -74,16 +93,35 @@ export function mountsAgree(prefixes: readonly string[]): void {
     for (const [n, sent] of sents.entries()) {
       const { method = 'GET', path, headers, body } = sent
       if (!isTellable({ name: 'fetch', style: 'fetch', open: HOSTS[0].open }, sent)) continue
-      const response = await service.fetch(new Request(`http://in.process${path}`, { method, headers: { 'x-request-id': 'the-same', ...headers }, ...(body === undefined ? {} : { body }) }))
+      const response = await service.fetch(
+        new Request(`http://in.process${path}`, {
+          method,
+          headers: { 'x-request-id': 'the-same', ...headers },
+          ...(body === undefined ? {} : { body }),
+        }),
+      )
       const text = Buffer.from(await response.arrayBuffer()).toString('latin1')
-      assert.deepEqual({ status: response.status, headers: describing(response.headers), body: text }, expected[n], JSON.stringify(sent))
+      assert.deepEqual(
+        { status: response.status, headers: describing(response.headers), body: text },
+        expected[n],
+        JSON.stringify(sent),
+      )
     }
   })
 
   void test('hostile ids are found by every one of those requests', async (t) => {
     const service = await filled(t)
-    const found = await plainAnswers(t, service, HOSTILE_IDS.filter((id) => id !== 'root').map((id) => ({ path: `/objects/${PROJECT}/${encodeURIComponent(id)}/single` })))
-    assert.deepEqual(found.map(({ body }) => (JSON.parse(Buffer.from(body, 'latin1').toString()) as { id: string }).id), HOSTILE_IDS.filter((id) => id !== 'root'))
+    const found = await plainAnswers(
+      t,
+      service,
+      HOSTILE_IDS.filter((id) => id !== 'root').map((id) => ({
+        path: `/objects/${PROJECT}/${encodeURIComponent(id)}/single`,
+      })),
+    )
+    assert.deepEqual(
+      found.map(({ body }) => (JSON.parse(Buffer.from(body, 'latin1').toString()) as { id: string }).id),
+      HOSTILE_IDS.filter((id) => id !== 'root'),
+    )
   })
 
   void test('uploads get the same answers from every mount', async (t) => {
@@ -93,18 +131,35 @@ export function mountsAgree(prefixes: readonly string[]): void {
     let projects = 0
     await onEveryMount(t, service, async (_host, port, prefix) => {
       const sents = uploads(`q${projects++}`)
-      for (const [n, sent] of sents.entries()) assert.deepEqual(await ask(port, sent, prefix), expected[n], `${n}: ${JSON.stringify(sent).slice(0, 200)}`)
+      for (const [n, sent] of sents.entries())
+        assert.deepEqual(await ask(port, sent, prefix), expected[n], `${n}: ${JSON.stringify(sent).slice(0, 200)}`)
     })
   })
 
   void test("paths that are not Stowage's go on to the host, with any method", async (t) => {
     const service = await filled(t)
-    const paths = ['/', '/objects', '/objects/', '/objects/p/', '/objects/p/o/', '/objects/p/o/twice', '/api/diff/p/', '/OBJECTS/p', '/other', '/objects/p/o%2Fsingle/x', '/favicon.ico']
+    const paths = [
+      '/',
+      '/objects',
+      '/objects/',
+      '/objects/p/',
+      '/objects/p/o/',
+      '/objects/p/o/twice',
+      '/api/diff/p/',
+      '/OBJECTS/p',
+      '/other',
+      '/objects/p/o%2Fsingle/x',
+      '/favicon.ico',
+    ]
     await onEveryMount(t, service, async (host, port, prefix) => {
       for (const path of paths) {
         for (const method of ['GET', 'POST', 'DELETE']) {
           const { status, body } = await ask(port, { method, path }, prefix)
-          assert.deepEqual([status, host.style === 'node' ? body : (JSON.parse(body) as { code: string }).code], [404, host.style === 'node' ? HOST_ANSWER : 'route_not_found'], `${method} ${path}`)
+          assert.deepEqual(
+            [status, host.style === 'node' ? body : (JSON.parse(body) as { code: string }).code],
+            [404, host.style === 'node' ? HOST_ANSWER : 'route_not_found'],
+            `${method} ${path}`,
+          )
         }
       }
       if (prefix !== '') assert.equal((await ask(port, { path: `${prefix}objects/${PROJECT}/root` })).status, 404)

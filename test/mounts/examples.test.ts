@@ -3,10 +3,18 @@ import { test } from 'node:test'
 import { SignJWT } from 'jose'
 import { KEY, started } from './started.ts'
 
-async function serves(url: string, token: string, paths: { readonly upload: string; readonly graph: string }): Promise<void> {
+async function serves(
+  url: string,
+  token: string,
+  paths: { readonly upload: string; readonly graph: string },
+): Promise<void> {
   const authorization = `Bearer ${token}`
   assert.equal((await fetch(url + paths.graph)).status, 401)
-  const upload = await fetch(url + paths.upload, { method: 'POST', headers: { authorization, 'content-type': 'application/json' }, body: '[{"id":"a","n":1.50}]' })
+  const upload = await fetch(url + paths.upload, {
+    method: 'POST',
+    headers: { authorization, 'content-type': 'application/json' },
+    body: '[{"id":"a","n":1.50}]',
+  })
   assert.equal(upload.status, 200, await upload.text())
   assert.equal(await (await fetch(url + paths.graph, { headers: { authorization } })).text(), '[{"id":"a","n":1.50}]')
 }
@@ -29,7 +37,14 @@ for (const [name, load] of EXAMPLES) {
 
 void test('the example for plain http runs', async (t) => {
   const token = await new SignJWT({ stowage: { projects: { demo: 'write' } } })
-    .setProtectedHeader({ alg: 'HS256' }).setIssuer('https://accounts.example').setAudience('models').setSubject('ada').setJti('1').setIssuedAt().setExpirationTime('5m').sign(KEY)
+    .setProtectedHeader({ alg: 'HS256' })
+    .setIssuer('https://accounts.example')
+    .setAudience('models')
+    .setSubject('ada')
+    .setJti('1')
+    .setIssuedAt()
+    .setExpirationTime('5m')
+    .sign(KEY)
   const { url } = await started(t, () => import('./examples/http.ts'))
   await serves(url, token, PATHS)
   assert.equal((await fetch(url)).status, 404)

@@ -51,7 +51,10 @@ function expressServer(create: typeof express | typeof express4): Host['open'] {
     const app = create() as ReturnType<typeof express>
     app.use(prefix === '' ? '/' : prefix, expressMount(service))
     app.use((_req, res) => void res.status(404).send(HOST_ANSWER))
-    app.use((error: StowageError, _req: express.Request, res: express.Response, _next: express.NextFunction) => void res.status(error.statusCode).send(errorText(error)))
+    app.use(
+      (error: StowageError, _req: express.Request, res: express.Response, _next: express.NextFunction) =>
+        void res.status(error.statusCode).send(errorText(error)),
+    )
     return createServer(CHECKED_OFTEN, app)
   }
 }
@@ -106,7 +109,11 @@ export const HOSTS: readonly Host[] = [
 ]
 
 /** Listens on a free port of this machine until the test ends. */
-export async function listen(t: TestContext, server: Server, service: Parameters<typeof continueOnExpect>[1]): Promise<number> {
+export async function listen(
+  t: TestContext,
+  server: Server,
+  service: Parameters<typeof continueOnExpect>[1],
+): Promise<number> {
   continueOnExpect(server, service)
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')

@@ -8,17 +8,48 @@ export const LIMITS = { requestBytesMax: 200_000, objectBytesMax: 100_000 }
 const JSON_TYPE = { 'content-type': 'application/json' }
 
 export const HOSTILE_IDS: readonly string[] = [
-  'a/b', '%2F', '%252F', '%ff', 'single', '..', '.', '../../etc/passwd', 'C:\\x', '__proto__', 'constructor', 'a b+c', 'q?x=1#y', '"\\', 'ü€😀', 'x'.repeat(121), 'x'.repeat(512),
-  '€'.repeat(170), '/'.repeat(512), ' ', '|;,', ':id', '*', ';a=b', 'objects', 'root',
+  'a/b',
+  '%2F',
+  '%252F',
+  '%ff',
+  'single',
+  '..',
+  '.',
+  '../../etc/passwd',
+  'C:\\x',
+  '__proto__',
+  'constructor',
+  'a b+c',
+  'q?x=1#y',
+  '"\\',
+  'ü€😀',
+  'x'.repeat(121),
+  'x'.repeat(512),
+  '€'.repeat(170),
+  '/'.repeat(512),
+  ' ',
+  '|;,',
+  ':id',
+  '*',
+  ';a=b',
+  'objects',
+  'root',
 ]
 
 export const HELD: readonly { readonly id: string; readonly [member: string]: unknown }[] = [
   ...HOSTILE_IDS.filter((id) => id !== 'root').map((id, n) => ({ id, n })),
   ...Array.from({ length: 40 }, (_, n) => ({ id: `child${n}`, text: `${n}, `.repeat(400) })),
-  { id: 'root', children: Array.from({ length: 40 }, (_, n) => ({ referencedId: `child${n}` })), unheld: { referencedId: 'nobody' } },
+  {
+    id: 'root',
+    children: Array.from({ length: 40 }, (_, n) => ({ referencedId: `child${n}` })),
+    unheld: { referencedId: 'nobody' },
+  },
 ]
 
-const multipart = multipartUpload([filePart('[{"id":"m1"}]', 'application/json'), filePart(gzipSync('[{"id":"m2"},{"n":1}]'), 'application/gzip')])
+const multipart = multipartUpload([
+  filePart('[{"id":"m1"}]', 'application/json'),
+  filePart(gzipSync('[{"id":"m2"},{"n":1}]'), 'application/gzip'),
+])
 
 const DELTA_TYPE = { 'content-type': DELTA_MEDIA_TYPE }
 
@@ -27,7 +58,11 @@ function delta(id: string): string {
   return JSON.stringify([['a', crc32(`{"id":"${id}","n":1.50}`), 0, 7, id, 1, 11, '']])
 }
 
-function upload(project: string, body: Uint8Array | string, headers: Readonly<Record<string, string>> = JSON_TYPE): Sent {
+function upload(
+  project: string,
+  body: Uint8Array | string,
+  headers: Readonly<Record<string, string>> = JSON_TYPE,
+): Sent {
   return { method: 'POST', path: `/objects/${project}`, headers, body }
 }
 
@@ -49,7 +84,9 @@ export function uploads(project: string): readonly Sent[] {
     upload(project, '[{"id":"h"}]', { 'content-type': '' }),
     upload(project, '[{"id":"i"}]', {}),
     upload(project, multipart.body, { 'content-type': 'multipart/form-data; boundary=a-boundary-of-tests' }),
-    upload(project, multipart.body.subarray(0, 100), { 'content-type': 'multipart/form-data; boundary=a-boundary-of-tests' }),
+    upload(project, multipart.body.subarray(0, 100), {
+      'content-type': 'multipart/form-data; boundary=a-boundary-of-tests',
+    }),
     upload(project, multipart.body, { 'content-type': 'multipart/form-data' }),
     upload(project, '[]'),
     upload(project, ''),
@@ -65,7 +102,14 @@ export function uploads(project: string): readonly Sent[] {
     upload(project, ' '.repeat(LIMITS.requestBytesMax + 1)),
     upload(project, ' '.repeat(LIMITS.requestBytesMax + 1), { ...JSON_TYPE, 'transfer-encoding': 'chunked' }),
     upload(project, ' '.repeat(2 * LIMITS.requestBytesMax), { 'content-type': 'application/gzip' }),
-    { method: 'POST', path: `/api/diff/${project}`, headers: JSON_TYPE, body: JSON.stringify({ objects: JSON.stringify(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'z', 'm1', 'm2']) }) },
+    {
+      method: 'POST',
+      path: `/api/diff/${project}`,
+      headers: JSON_TYPE,
+      body: JSON.stringify({
+        objects: JSON.stringify(['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h', 'i', 'j', 'k', 'l', 'm', 'z', 'm1', 'm2']),
+      }),
+    },
   ]
 }
 
@@ -92,7 +136,9 @@ export function reads(project: string): readonly Sent[] {
     list(`/api/getobjects/${project}`, IDS, { accept: 'image/png' }),
     ...['', '/'].map((slash) => list(`/api/v2/projects/${project}/object-stream${slash}`, STREAM)),
     list(`/api/v2/projects/${project}/object-stream`, '{"objectIds":[]}'),
-    ...['application/json', 'text/plain', '*/*;q=0.1'].flatMap((accept) => ['identity', 'gzip'].map((coding): Sent => ({ path: root, headers: { accept, 'accept-encoding': coding } }))),
+    ...['application/json', 'text/plain', '*/*;q=0.1'].flatMap((accept) =>
+      ['identity', 'gzip'].map((coding): Sent => ({ path: root, headers: { accept, 'accept-encoding': coding } })),
+    ),
     { path: root, headers: { accept: 'text/plain', 'accept-encoding': 'gzip', range: 'bytes=100-199' } },
     { path: root, headers: { accept: 'text/plain', 'accept-encoding': 'gzip', range: 'bytes=-5' } },
     { path: root, headers: { 'accept-encoding': 'gzip', range: 'bytes=99999999-' } },
@@ -113,7 +159,24 @@ export function reads(project: string): readonly Sent[] {
 
 /** Hostile ids in paths, and paths that are no ids. */
 export function hostilePaths(project: string): readonly Sent[] {
-  const ids = [...HOSTILE_IDS.map((id) => encodeURIComponent(id)), '%2e%2e', 'x'.repeat(513), '%', '%f', '%zz', '%ff', '%E0%A4', '%00', '%C2%85', '%ff%2F%25', "a'b", 'a;b', 'a%3Bb', '@', '!$&()*+,=']
+  const ids = [
+    ...HOSTILE_IDS.map((id) => encodeURIComponent(id)),
+    '%2e%2e',
+    'x'.repeat(513),
+    '%',
+    '%f',
+    '%zz',
+    '%ff',
+    '%E0%A4',
+    '%00',
+    '%C2%85',
+    '%ff%2F%25',
+    "a'b",
+    'a;b',
+    'a%3Bb',
+    '@',
+    '!$&()*+,=',
+  ]
   return ids.flatMap((id) => ['?x=%ff&%', '/single'].map((rest) => ({ path: `/objects/${project}/${id}${rest}` })))
 }
 
@@ -122,6 +185,13 @@ const METHODS = ['GET', 'HEAD', 'OPTIONS', 'PUT', 'DELETE', 'PATCH', 'POST']
 /** Every method on every path. */
 export function methods(project: string): readonly Sent[] {
   const paths = ['/objects/root', '/objects/root/single'].map((path) => path.replace('/root', `/${project}/root`))
-  const all = [...paths, `/objects/${project}`, `/api/diff/${project}`, `/api/getobjects/${project}`, `/api/v2/projects/${project}/object-stream`, `/objects/${project}/%ff`]
+  const all = [
+    ...paths,
+    `/objects/${project}`,
+    `/api/diff/${project}`,
+    `/api/getobjects/${project}`,
+    `/api/v2/projects/${project}/object-stream`,
+    `/objects/${project}/%ff`,
+  ]
   return all.flatMap((path) => METHODS.map((method) => ({ method, path })))
 }

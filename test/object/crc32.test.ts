@@ -17,13 +17,21 @@ test('every length whose bytes include zeros combines', () => {
   const zeros = new Uint8Array(1 << 17)
   const crcA = crc32('before')
   for (const length of [0, 1, 255, 256, 257, 65_535, 65_536, 65_537, 1 << 17]) {
-    assert.equal(crc32Combine(crcA, crc32(zeros.subarray(0, length)), length), crc32(zeros.subarray(0, length), crcA), `${length}`)
+    assert.equal(
+      crc32Combine(crcA, crc32(zeros.subarray(0, length)), length),
+      crc32(zeros.subarray(0, length), crcA),
+      `${length}`,
+    )
   }
 })
 
 test('lengths beyond 2^32 combine as the same bytes combined in parts', () => {
   const crcs = [crc32('a'), crc32('b'), crc32('c')]
-  for (const [lengthB, lengthC] of [[2 ** 32, 7], [2 ** 40 + 12_345, 2 ** 33 + 1], [2 ** 52 + 3, 2 ** 51 + 9]]) {
+  for (const [lengthB, lengthC] of [
+    [2 ** 32, 7],
+    [2 ** 40 + 12_345, 2 ** 33 + 1],
+    [2 ** 52 + 3, 2 ** 51 + 9],
+  ]) {
     const left = crc32Combine(crc32Combine(crcs[0], crcs[1], lengthB), crcs[2], lengthC)
     const right = crc32Combine(crcs[0], crc32Combine(crcs[1], crcs[2], lengthC), lengthB + lengthC)
     assert.equal(left, right)

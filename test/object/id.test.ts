@@ -7,10 +7,49 @@ const utf8 = (text: string): Uint8Array => new TextEncoder().encode(text)
 const codePoint = (value: number): string => String.fromCodePoint(value)
 const isInvalidId = (error: unknown): boolean => error instanceof StowageError && error.code === 'invalid_id'
 
-const ACCEPTED = ['a', '../x', '.', '..', '/', '\\', 'C:\\con', 'C:', 'nul', 'single', '%00', '%2F', ' ', 'a b', '"', '{}', '__proto__', 'é', 'e\u0301',
-  '\u00a0', '\ufeff', '\u2027', '\u202a', '\ufffd', '\u{10ffff}', '🏠', 'x'.repeat(512), 'é'.repeat(256)]
-const CONTROLS = [...Array.from({ length: 32 }, (_, value) => value), ...Array.from({ length: 33 }, (_, value) => 0x7f + value), 0x2028, 0x2029]
-const REFUSED = ['', 'x'.repeat(513), 'é'.repeat(257), 'x'.repeat(1_048_576), ...CONTROLS.flatMap((value) => [codePoint(value), `a${codePoint(value)}é`, `é${codePoint(value)}`])]
+const ACCEPTED = [
+  'a',
+  '../x',
+  '.',
+  '..',
+  '/',
+  '\\',
+  'C:\\con',
+  'C:',
+  'nul',
+  'single',
+  '%00',
+  '%2F',
+  ' ',
+  'a b',
+  '"',
+  '{}',
+  '__proto__',
+  'é',
+  'e\u0301',
+  '\u00a0',
+  '\ufeff',
+  '\u2027',
+  '\u202a',
+  '\ufffd',
+  '\u{10ffff}',
+  '🏠',
+  'x'.repeat(512),
+  'é'.repeat(256),
+]
+const CONTROLS = [
+  ...Array.from({ length: 32 }, (_, value) => value),
+  ...Array.from({ length: 33 }, (_, value) => 0x7f + value),
+  0x2028,
+  0x2029,
+]
+const REFUSED = [
+  '',
+  'x'.repeat(513),
+  'é'.repeat(257),
+  'x'.repeat(1_048_576),
+  ...CONTROLS.flatMap((value) => [codePoint(value), `a${codePoint(value)}é`, `é${codePoint(value)}`]),
+]
 
 test('every id that is not refused by rule is taken as its UTF-8 bytes', () => {
   for (const id of ACCEPTED) {
@@ -51,13 +90,22 @@ test('project ids have the same rules and 128 bytes', () => {
 
 test('the message says which rule was broken and shows no raw foreign text', () => {
   assert.throws(() => checkObjectId('ab\u0085'), /object id "ab\\u0085" holds U\+0085 at byte 2/)
-  assert.throws(() => checkProjectId('x'.repeat(1_000)), (error: Error) => error.message.length < 200 && /1000 bytes long; it must be 1 to 128/.test(error.message))
+  assert.throws(
+    () => checkProjectId('x'.repeat(1_000)),
+    (error: Error) => error.message.length < 200 && /1000 bytes long; it must be 1 to 128/.test(error.message),
+  )
   for (const id of REFUSED) {
-    assert.throws(() => checkObjectId(id), (error: Error) => CONTROLS.every((value) => !error.message.includes(codePoint(value))))
+    assert.throws(
+      () => checkObjectId(id),
+      (error: Error) => CONTROLS.every((value) => !error.message.includes(codePoint(value))),
+    )
   }
 })
 
 test('what is quoted cannot turn the text around it, nor break its line', () => {
-  assert.equal(quoted('a\u202eb\u2066c\u200f\ufeff\u061c\n\u2028"'), '"a\\u202eb\\u2066c\\u200f\\ufeff\\u061c\\n\\u2028\\""')
+  assert.equal(
+    quoted('a\u202eb\u2066c\u200f\ufeff\u061c\n\u2028"'),
+    '"a\\u202eb\\u2066c\\u200f\\ufeff\\u061c\\n\\u2028\\""',
+  )
   assert.equal(quoted('Größe 🏠 مبنى'), '"Größe 🏠 مبنى"')
 })

@@ -51,7 +51,8 @@ test('injured documents are accepted exactly where JSON.parse after a fatal deco
       assert.ok(code === expected.refused || code === alsoRight, `${code}, not ${expected.refused}: ${shown}`)
     } else assertAsExpected((await inspectAll([bytes])).objects[0], expected, shown)
   }
-  for (const outcome of ['accepted', 'invalid_json', 'invalid_utf8', 'invalid_object', 'invalid_id']) assert.ok(counts[outcome] > 20, `${outcome}: ${counts[outcome]}`)
+  for (const outcome of ['accepted', 'invalid_json', 'invalid_utf8', 'invalid_object', 'invalid_id'])
+    assert.ok(counts[outcome] > 20, `${outcome}: ${counts[outcome]}`)
 })
 
 function assertAsExpected(object: Inspected, expected: Expected, text: string): void {

@@ -15,8 +15,12 @@ async function jsonOf(text: string): Promise<string> {
 
 test('the text stays as it was sent', async () => {
   const texts = [
-    '{"id":"a","z":1.0,"a":1e400,"n":-0,"big":123456789012345678901234567890}', '{"id":"a","id2":"\\u00e9\\/\\ud800","é":"\u00e9"}', '{"id":"a","__proto__":{"x":1},"toString":null}',
-    '{ "id" : "a" , "b" : [ 1 , 2 ] }', '{"a":1,"a":2,"id":"a","":""}', '{"id":"a","s":"\u007f\u00a0\ufeff\u{10ffff}"}',
+    '{"id":"a","z":1.0,"a":1e400,"n":-0,"big":123456789012345678901234567890}',
+    '{"id":"a","id2":"\\u00e9\\/\\ud800","é":"\u00e9"}',
+    '{"id":"a","__proto__":{"x":1},"toString":null}',
+    '{ "id" : "a" , "b" : [ 1 , 2 ] }',
+    '{"a":1,"a":2,"id":"a","":""}',
+    '{"id":"a","s":"\u007f\u00a0\ufeff\u{10ffff}"}',
   ]
   for (const text of texts) assert.equal(await jsonOf(text), text)
 })
@@ -27,28 +31,52 @@ test('runs of white space go when they hold line ends or tabs; runs of spaces an
 })
 
 test('raw line separators become escapes, in keys too', async () => {
-  assert.equal(await jsonOf('{"id":"a","\u0085":"x\u2028y\u2029\u2027\u0084"}'), '{"id":"a","\\u0085":"x\\u2028y\\u2029\u2027\u0084"}')
+  assert.equal(
+    await jsonOf('{"id":"a","\u0085":"x\u2028y\u2029\u2027\u0084"}'),
+    '{"id":"a","\\u0085":"x\\u2028y\\u2029\u2027\u0084"}',
+  )
 })
 
 test('an object without an id gets the digest of its text, as its first member', async () => {
   const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
   const { objects, assigned } = await inspectAll(['{}', '{"id":"b"}', '{\n"a":"\u2028"}', '{ "a":{"id":"x"}}', '{ }'])
   const texts = ['{}', '{"a":"\\u2028"}', '{ "a":{"id":"x"}}', '{ }']
-  assert.deepEqual(assigned, [0, 2, 3, 4].map((index, i) => ({ part: 0, index, id: hash(texts[i]) })))
-  assert.deepEqual(objects.map(({ json }) => json), [
-    `{"id":"${hash(texts[0])}"}`, '{"id":"b"}', `{"id":"${hash(texts[1])}","a":"\\u2028"}`, `{"id":"${hash(texts[2])}", "a":{"id":"x"}}`, `{"id":"${hash(texts[3])}" }`,
-  ])
+  assert.deepEqual(
+    assigned,
+    [0, 2, 3, 4].map((index, i) => ({ part: 0, index, id: hash(texts[i]) })),
+  )
+  assert.deepEqual(
+    objects.map(({ json }) => json),
+    [
+      `{"id":"${hash(texts[0])}"}`,
+      '{"id":"b"}',
+      `{"id":"${hash(texts[1])}","a":"\\u2028"}`,
+      `{"id":"${hash(texts[2])}", "a":{"id":"x"}}`,
+      `{"id":"${hash(texts[3])}" }`,
+    ],
+  )
 })
 
 test('of several ids the last one counts, however its key is spelled', async () => {
-  const { objects } = await inspectAll(['{"id":"a","\\u0069d":"b"}', '{"id":1,"id":"c"}', '{"id":"\\u0061\\u00e9"}', '{"a":{"id":5},"id":"d"}'])
-  assert.deepEqual(objects.map(({ id }) => id), ['b', 'c', 'aé', 'd'])
+  const { objects } = await inspectAll([
+    '{"id":"a","\\u0069d":"b"}',
+    '{"id":1,"id":"c"}',
+    '{"id":"\\u0061\\u00e9"}',
+    '{"a":{"id":5},"id":"d"}',
+  ])
+  assert.deepEqual(
+    objects.map(({ id }) => id),
+    ['b', 'c', 'aé', 'd'],
+  )
   assert.equal((await refusalOf('{"id":"a","\\u0069d":null}'))?.code, 'invalid_object')
 })
 
 test('references are strings at any depth, claims the keys of a top-level __closure object', async () => {
-  const text = '{"id":"a","referencedId":"r0","x":[{"referencedId":"r1"},{"y":{"referenced\\u0049d":"r\\u0032"}}],"n":{"referencedId":5,"__closure":{"no":1}},"__closure":{"c1":1,"c\\t2":2,"c\\u0033":{"no":3}}}'
-  const { objects: [object] } = await inspectAll([text])
+  const text =
+    '{"id":"a","referencedId":"r0","x":[{"referencedId":"r1"},{"y":{"referenced\\u0049d":"r\\u0032"}}],"n":{"referencedId":5,"__closure":{"no":1}},"__closure":{"c1":1,"c\\t2":2,"c\\u0033":{"no":3}}}'
+  const {
+    objects: [object],
+  } = await inspectAll([text])
   assert.deepEqual(object.references, ['r0', 'r1', 'r2'])
   assert.deepEqual(object.claims, ['c1', 'c3'])
 })
@@ -57,15 +85,75 @@ test('what cannot be an id is no reference; of several __closure members the las
   const unfit = ['', 'a\\nb', '\\ud800', '\u2028', '\u0085', 'x'.repeat(513), '\\u0061'.repeat(513)]
   const { objects } = await inspectAll([
     `{"id":"a","l":[${unfit.map((id) => `{"referencedId":"${id}"}`).join(',')}],"__closure":{${unfit.map((id) => `"${id}":1`).join(',')}}}`,
-    '{"id":"b","__closure":{"x":1},"__closure":{"y":1}}', '{"id":"c","__closure":{"x":1},"__closure":[{"y":1}]}', '{"id":"d","__closure":"x","e":{"f":1}}',
+    '{"id":"b","__closure":{"x":1},"__closure":{"y":1}}',
+    '{"id":"c","__closure":{"x":1},"__closure":[{"y":1}]}',
+    '{"id":"d","__closure":"x","e":{"f":1}}',
   ])
-  assert.deepEqual(objects.map(({ references, claims }) => [references, claims]), [[[], []], [[], ['y']], [[], []], [[], []]])
+  assert.deepEqual(
+    objects.map(({ references, claims }) => [references, claims]),
+    [
+      [[], []],
+      [[], ['y']],
+      [[], []],
+      [[], []],
+    ],
+  )
 })
 
 test('hostile ids are refused or kept apart, byte for byte', async () => {
-  const characters = ['../x', '.', '..', '/', '\\', 'C:', 'C:\\x', 'nul', 'con', '%2F', '%00', '\0', '\n', '\r', '\t', '\u001b', '\u007f', '\u0080', '\u0085', '\u009f', '\u00a0', '\u2028', '\u2029', '\u202e', '\ufeff', '\ufffd',
-    '\ud800', '\udfff', '\udc00\ud800', 'é', 'e\u0301', 'É', 'K', '\u212a', '🏠', '__proto__', 'constructor', 'id', '"', '{"id":"x"}', ' ', '']
-  const ids = [...characters, ...characters.flatMap((id) => [`a${id}`, `${id}b`, id + id, `A${id}`]), 'x'.repeat(512), 'x'.repeat(513), '🏠'.repeat(128), '🏠'.repeat(129), 'x'.repeat(1_048_576)]
+  const characters = [
+    '../x',
+    '.',
+    '..',
+    '/',
+    '\\',
+    'C:',
+    'C:\\x',
+    'nul',
+    'con',
+    '%2F',
+    '%00',
+    '\0',
+    '\n',
+    '\r',
+    '\t',
+    '\u001b',
+    '\u007f',
+    '\u0080',
+    '\u0085',
+    '\u009f',
+    '\u00a0',
+    '\u2028',
+    '\u2029',
+    '\u202e',
+    '\ufeff',
+    '\ufffd',
+    '\ud800',
+    '\udfff',
+    '\udc00\ud800',
+    'é',
+    'e\u0301',
+    'É',
+    'K',
+    '\u212a',
+    '🏠',
+    '__proto__',
+    'constructor',
+    'id',
+    '"',
+    '{"id":"x"}',
+    ' ',
+    '',
+  ]
+  const ids = [
+    ...characters,
+    ...characters.flatMap((id) => [`a${id}`, `${id}b`, id + id, `A${id}`]),
+    'x'.repeat(512),
+    'x'.repeat(513),
+    '🏠'.repeat(128),
+    '🏠'.repeat(129),
+    'x'.repeat(1_048_576),
+  ]
   const fit = new Set<string>()
   for (const id of ids) {
     if (canBeId(id)) fit.add(id)
@@ -73,19 +161,35 @@ test('hostile ids are refused or kept apart, byte for byte', async () => {
   }
   assert.ok(ids.length > 200 && fit.size > 100)
   const { objects } = await inspectAll([...fit].map((id) => JSON.stringify({ id })))
-  assert.deepEqual(objects.map(({ id }) => id), [...fit])
+  assert.deepEqual(
+    objects.map(({ id }) => id),
+    [...fit],
+  )
 })
 
 test('a refusal names the part, the element, the id if it is known, and the byte', async () => {
-  const elements: Element[] = [{ bytes: Buffer.from('{"id":"a"}'), part: 1, index: 6 }, { bytes: Buffer.from('{"id":"b\u0085","x":tru}'), part: 1, index: 7 }]
+  const elements: Element[] = [
+    { bytes: Buffer.from('{"id":"a"}'), part: 1, index: 6 },
+    { bytes: Buffer.from('{"id":"b\u0085","x":tru}'), part: 1, index: 7 },
+  ]
   await assert.rejects(drained(inspectBatches(asBatches([elements]), LIMITS, { signal: never })), {
     code: 'invalid_json',
     statusCode: 400,
     message: 'a word other than true, false and null (part 1, element 7, id "b\\u0085", byte 16 of the object)',
   })
   const places: readonly (readonly [string | Uint8Array, string, number])[] = [
-    ['{"id":[]}', 'invalid_object', 6], ['{"id":""}', 'invalid_id', 6], ['[]', 'invalid_object', 0], ['', 'invalid_object', 0], ['{"a":1', 'invalid_json', 5], ['\ufeff{}', 'invalid_object', 0],
-    [Buffer.concat([Buffer.from(`{"a":"${'é'.repeat(5_000)}`), Buffer.from([0xc3, 0x22, 0x7d])]), 'invalid_utf8', 10_006], [Buffer.from([0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]), 'invalid_utf8', 2],
+    ['{"id":[]}', 'invalid_object', 6],
+    ['{"id":""}', 'invalid_id', 6],
+    ['[]', 'invalid_object', 0],
+    ['', 'invalid_object', 0],
+    ['{"a":1', 'invalid_json', 5],
+    ['\ufeff{}', 'invalid_object', 0],
+    [
+      Buffer.concat([Buffer.from(`{"a":"${'é'.repeat(5_000)}`), Buffer.from([0xc3, 0x22, 0x7d])]),
+      'invalid_utf8',
+      10_006,
+    ],
+    [Buffer.from([0x7b, 0x22, 0xed, 0xa0, 0x80, 0x22, 0x3a, 0x31, 0x7d]), 'invalid_utf8', 2],
   ]
   for (const [text, code, at] of places) {
     const refusal = await refusalOf(text)
@@ -102,13 +206,29 @@ test('nesting is bounded', async () => {
 })
 
 test('batches keep the order, hold about 256 KB, and are not written again', async () => {
-  const texts = Array.from({ length: 3_000 }, (_, i) => JSON.stringify({ id: `o${i}`, x: { referencedId: `r${i}` }, pad: 'p'.repeat(i % 700), __closure: { [`c${i}`]: 1 } }))
+  const texts = Array.from({ length: 3_000 }, (_, i) =>
+    JSON.stringify({
+      id: `o${i}`,
+      x: { referencedId: `r${i}` },
+      pad: 'p'.repeat(i % 700),
+      __closure: { [`c${i}`]: 1 },
+    }),
+  )
   const elements = elementsOf(texts)
   const batches: ObjectBatch[] = []
-  for await (const batch of inspectBatches(asBatches([elements.slice(0, 10), [], elements.slice(10)]), LIMITS, { signal: never })) batches.push(batch)
-  assert.ok(batches.length > 2 && batches.every(({ lines }) => lines.length < 300_000), 'several batches of a bounded size')
+  for await (const batch of inspectBatches(asBatches([elements.slice(0, 10), [], elements.slice(10)]), LIMITS, {
+    signal: never,
+  }))
+    batches.push(batch)
+  assert.ok(
+    batches.length > 2 && batches.every(({ lines }) => lines.length < 300_000),
+    'several batches of a bounded size',
+  )
   const objects = batches.flatMap(objectsOf)
-  assert.deepEqual(objects, texts.map((json, i) => ({ id: `o${i}`, json, references: [`r${i}`], claims: [`c${i}`] })))
+  assert.deepEqual(
+    objects,
+    texts.map((json, i) => ({ id: `o${i}`, json, references: [`r${i}`], claims: [`c${i}`] })),
+  )
 })
 
 test('no elements make no batch', async () => {

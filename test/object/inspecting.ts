@@ -24,17 +24,27 @@ export function elementsOf(texts: readonly (string | Uint8Array)[]): Element[] {
   return texts.map((text, index) => ({ bytes: typeof text === 'string' ? Buffer.from(text) : text, part: 0, index }))
 }
 
-export async function inspectAll(texts: readonly (string | Uint8Array)[], nestingMax: number = DEFAULT_LIMITS.nestingMax): Promise<Inspection> {
+export async function inspectAll(
+  texts: readonly (string | Uint8Array)[],
+  nestingMax: number = DEFAULT_LIMITS.nestingMax,
+): Promise<Inspection> {
   const assigned: AssignedId[] = []
   const objects: Inspected[] = []
-  for await (const batch of inspectBatches(asBatches([elementsOf(texts)]), { nestingMax }, { signal: never, onAssigned: (id) => assigned.push(id) })) {
+  for await (const batch of inspectBatches(
+    asBatches([elementsOf(texts)]),
+    { nestingMax },
+    { signal: never, onAssigned: (id) => assigned.push(id) },
+  )) {
     objects.push(...objectsOf(batch))
   }
   return { objects, assigned }
 }
 
 /** The code and the message with which the text is refused. */
-export async function refusalOf(text: string | Uint8Array, nestingMax?: number): Promise<{ readonly code: string; readonly message: string } | undefined> {
+export async function refusalOf(
+  text: string | Uint8Array,
+  nestingMax?: number,
+): Promise<{ readonly code: string; readonly message: string } | undefined> {
   try {
     await inspectAll([text], nestingMax)
     return undefined
@@ -67,6 +77,11 @@ export function objectsOf(batch: ObjectBatch): Inspected[] {
 
 function namesOf(batch: ObjectBatch, first: number, after: number): string[] {
   const names: string[] = []
-  for (let name = first; name < after; name++) names.push(Buffer.from(batch.names.subarray(name === 0 ? 0 : batch.nameEnds[name - 1], batch.nameEnds[name])).toString('utf8'))
+  for (let name = first; name < after; name++)
+    names.push(
+      Buffer.from(batch.names.subarray(name === 0 ? 0 : batch.nameEnds[name - 1], batch.nameEnds[name])).toString(
+        'utf8',
+      ),
+    )
   return names
 }

@@ -58,21 +58,53 @@ test('stopping after any stretch changes nothing', () => {
     const hurt = injured(random, text)
     const bytes = i % 2 === 0 && hurt.length > 1 && hurt[0] === 0x7b && hurt.at(-1) === 0x7d ? hurt : text
     const whole = scanned(bytes, bytes.length)
-    for (const stepBytes of [1, 2, 7]) assert.deepEqual(scanned(bytes, stepBytes), whole, JSON.stringify(bytes.toString('latin1')))
+    for (const stepBytes of [1, 2, 7])
+      assert.deepEqual(scanned(bytes, stepBytes), whole, JSON.stringify(bytes.toString('latin1')))
   }
 })
 
 test('a fault has the byte that breaks the rule', () => {
   const faults: readonly (readonly [string, number])[] = [
-    ['{"a":01}', 6], ['{"a":-}', 6], ['{"a":1.}', 7], ['{"a":1e}', 7], ['{"a":1e+}', 8], ['{"a":.5}', 5], ['{"a":+1}', 5], ['{"a":NaN}', 5], ['{"a":tru}', 5], ['{"a":nulL}', 5],
-    ['{"a":"\t"}', 6], ['{"a":"\\u00g0"}', 6], ['{"a":"\\x"}', 6], ['{"a"}', 4], ['{"a":}', 5], ['{"a" 1}', 5], ['{a:1}', 1], ['{,}', 1], ['{"a":1,}', 7], ['{"a":1 "b":2}', 7],
-    ['{"a":[1,]}', 8], ['{"a":[1}', 7], ['{"a":{]}', 6], ['{}}', 2], ['{} {}', 3], ['{"a":[{}', 8], ['{"a":"b}', 8], ['{"a":1\v}', 6], ["{'a':1}", 1], ['{"a":1}//}', 7], ['{"\\ud8"}', 2],
+    ['{"a":01}', 6],
+    ['{"a":-}', 6],
+    ['{"a":1.}', 7],
+    ['{"a":1e}', 7],
+    ['{"a":1e+}', 8],
+    ['{"a":.5}', 5],
+    ['{"a":+1}', 5],
+    ['{"a":NaN}', 5],
+    ['{"a":tru}', 5],
+    ['{"a":nulL}', 5],
+    ['{"a":"\t"}', 6],
+    ['{"a":"\\u00g0"}', 6],
+    ['{"a":"\\x"}', 6],
+    ['{"a"}', 4],
+    ['{"a":}', 5],
+    ['{"a" 1}', 5],
+    ['{a:1}', 1],
+    ['{,}', 1],
+    ['{"a":1,}', 7],
+    ['{"a":1 "b":2}', 7],
+    ['{"a":[1,]}', 8],
+    ['{"a":[1}', 7],
+    ['{"a":{]}', 6],
+    ['{}}', 2],
+    ['{} {}', 3],
+    ['{"a":[{}', 8],
+    ['{"a":"b}', 8],
+    ['{"a":1\v}', 6],
+    ["{'a':1}", 1],
+    ['{"a":1}//}', 7],
+    ['{"\\ud8"}', 2],
   ]
   for (const [text, at] of faults) assert.match(String(fault(text)), new RegExp(`^invalid_json ${at} .`), text)
 })
 
 test('levels are counted, the object itself included', () => {
-  for (const [opening, closing] of [['[', ']'], ['{"a":', '}']]) {
+  for (const [opening, closing] of [
+    ['[', ']'],
+    ['{"a":', '}'],
+  ]) {
     const nested = (levels: number): string => `{"a":${opening.repeat(levels - 1)}1${closing.repeat(levels - 1)}}`
     assert.equal(fault(nested(1_000)), 'ended')
     assert.match(String(fault(nested(1_001))), /^nesting_too_deep \d+ .*limit of 1000 levels/)

@@ -22,17 +22,29 @@ test('include keeps what is named and the id, exclude drops what is named but th
 })
 
 test('members stay byte for byte', () => {
-  assert.equal(masked('{ "x" : 1.0 , "big":123456789012345678901234567890,"y":"}, \\" " , "e":1E400 ,"id":"a" }', { exclude: ['none'] }), '{"x" : 1.0,"big":123456789012345678901234567890,"y":"}, \\" ","e":1E400,"id":"a"}')
+  assert.equal(
+    masked('{ "x" : 1.0 , "big":123456789012345678901234567890,"y":"}, \\" " , "e":1E400 ,"id":"a" }', {
+      exclude: ['none'],
+    }),
+    '{"x" : 1.0,"big":123456789012345678901234567890,"y":"}, \\" ","e":1E400,"id":"a"}',
+  )
   assert.equal(masked('{"a":[1,2, 3 ] ,"id":"a"}', { include: ['a'] }), '{"a":[1,2, 3 ],"id":"a"}')
 })
 
 test('a key counts by what it says', () => {
-  assert.equal(masked('{"\\u0069d":"a","\\u0078":1,"x":2,"\u00e9":3,"__proto__":4}', { include: ['x', 'é', '__proto__'] }), '{"\\u0069d":"a","\\u0078":1,"x":2,"é":3,"__proto__":4}')
-  assert.equal(masked('{"\\u0069d":"a","\\u0078":1,"\\ud800":2,"\\u00e9":3}', { exclude: ['x', 'é'] }), '{"\\u0069d":"a","\\ud800":2}')
+  assert.equal(
+    masked('{"\\u0069d":"a","\\u0078":1,"x":2,"\u00e9":3,"__proto__":4}', { include: ['x', 'é', '__proto__'] }),
+    '{"\\u0069d":"a","\\u0078":1,"x":2,"é":3,"__proto__":4}',
+  )
+  assert.equal(
+    masked('{"\\u0069d":"a","\\u0078":1,"\\ud800":2,"\\u00e9":3}', { exclude: ['x', 'é'] }),
+    '{"\\u0069d":"a","\\ud800":2}',
+  )
 })
 
 test('buffers of many lines, as they come', async () => {
-  const lines = (from: number, to: number): string => Array.from({ length: to - from }, (_, i) => `i${from + i}\t{"id":"i${from + i}","n":${i},"keep":true}\n`).join('')
+  const lines = (from: number, to: number): string =>
+    Array.from({ length: to - from }, (_, i) => `i${from + i}\t{"id":"i${from + i}","n":${i},"keep":true}\n`).join('')
   const buffers = async function* (): AsyncGenerator<Uint8Array> {
     yield Buffer.from(lines(0, 1_000))
     yield Buffer.from(lines(1_000, 1_001))
@@ -40,18 +52,34 @@ test('buffers of many lines, as they come', async () => {
   const out: Uint8Array[] = []
   for await (const buffer of maskLines(buffers(), { exclude: ['n'] })) out.push(buffer)
   assert.equal(out.length, 2)
-  assert.equal(Buffer.concat(out).toString('utf8'), `${lines(0, 1_000)}${lines(1_000, 1_001)}`.replaceAll(/"n":\d+,/g, ''))
+  assert.equal(
+    Buffer.concat(out).toString('utf8'),
+    `${lines(0, 1_000)}${lines(1_000, 1_001)}`.replaceAll(/"n":\d+,/g, ''),
+  )
 })
 
 test('any object keeps the values that its mask wants', async () => {
   const random = seeded(4)
-  const texts = Array.from({ length: 4_000 }, () => randomObjectText(random)).filter((text) => !('refused' in expectedOf(Buffer.from(text))))
+  const texts = Array.from({ length: 4_000 }, () => randomObjectText(random)).filter(
+    (text) => !('refused' in expectedOf(Buffer.from(text))),
+  )
   const { objects } = await inspectAll(texts)
   for (const { json } of objects) {
-    const names = [pick(random, ['a', 'x y', '__closure', '', 'é\u0085', 'id']), pick(random, ['referencedId', '\u2028', '__proto__'])]
+    const names = [
+      pick(random, ['a', 'x y', '__closure', '', 'é\u0085', 'id']),
+      pick(random, ['referencedId', '\u2028', '__proto__']),
+    ]
     const members = Object.entries(JSON.parse(json) as Record<string, unknown>)
     const kept = (wanted: (key: string) => boolean): unknown => members.filter(([key]) => key === 'id' || wanted(key))
-    assert.deepEqual(Object.entries(JSON.parse(masked(json, { include: names })) as object), kept((key) => names.includes(key)), json)
-    assert.deepEqual(Object.entries(JSON.parse(masked(json, { exclude: names })) as object), kept((key) => !names.includes(key)), json)
+    assert.deepEqual(
+      Object.entries(JSON.parse(masked(json, { include: names })) as object),
+      kept((key) => names.includes(key)),
+      json,
+    )
+    assert.deepEqual(
+      Object.entries(JSON.parse(masked(json, { exclude: names })) as object),
+      kept((key) => !names.includes(key)),
+      json,
+    )
   }
 })

@@ -3,7 +3,13 @@ import { createHash } from 'node:crypto'
 /** What an inspection must find in an element, worked out the slow way: with `JSON.parse`, regular expressions and recursion. */
 export type Expected =
   | { readonly refused: 'invalid_json' | 'invalid_utf8' | 'invalid_object' | 'invalid_id' }
-  | { readonly id: string; readonly json: string; readonly assigned: boolean; readonly references: readonly string[]; readonly claims: readonly string[] }
+  | {
+      readonly id: string
+      readonly json: string
+      readonly assigned: boolean
+      readonly references: readonly string[]
+      readonly claims: readonly string[]
+    }
 
 type Json = null | boolean | number | string | Json[] | { [key: string]: Json }
 
@@ -34,7 +40,10 @@ export function canBeId(id: string): boolean {
 function expectedOfObject(text: string, parsed: { [key: string]: Json }): Expected {
   const json = inOneLine(text)
   const closure = Object.hasOwn(parsed, '__closure') ? parsed.__closure : null
-  const claims = typeof closure === 'object' && closure !== null && !Array.isArray(closure) ? Object.keys(closure).filter(canBeId) : []
+  const claims =
+    typeof closure === 'object' && closure !== null && !Array.isArray(closure)
+      ? Object.keys(closure).filter(canBeId)
+      : []
   const references = referencesIn(text).filter(canBeId)
   if (!Object.hasOwn(parsed, 'id')) {
     const id = createHash('sha256').update(json).digest('hex').slice(0, 32)

@@ -1,11 +1,41 @@
 import type { TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
-import { type AutomationExtension, automation, type AutomationOptions, type RunExecutor, type RunStart } from '../../src/automation-server/index.ts'
 import {
-  ARTIFACT_ID, ARTIFACT_NAME, ARTIFACT_TEXT, AUTOMATION, AUTOMATION_ID, CHANGED_ROOT, CHANGED_ROOT_ID, EXAMPLE_TIME, FUNCTION, GIVEN_INPUTS, INPUTS, MODEL, MODEL_ID, REPORTS, RUN_ID, RUN_VERSION,
-  RUN_VERSION_ID, VERSION, VERSION_ID,
+  type AutomationExtension,
+  automation,
+  type AutomationOptions,
+  type RunExecutor,
+  type RunStart,
+} from '../../src/automation-server/index.ts'
+import {
+  ARTIFACT_ID,
+  ARTIFACT_NAME,
+  ARTIFACT_TEXT,
+  AUTOMATION,
+  AUTOMATION_ID,
+  CHANGED_ROOT,
+  CHANGED_ROOT_ID,
+  EXAMPLE_TIME,
+  FUNCTION,
+  GIVEN_INPUTS,
+  INPUTS,
+  MODEL,
+  MODEL_ID,
+  REPORTS,
+  RUN_ID,
+  RUN_VERSION,
+  RUN_VERSION_ID,
+  VERSION,
+  VERSION_ID,
 } from '../../src/automation-server/openapi/examples.ts'
-import { type Access, claimAuthorize, type CommonServiceOptions, createObjectService, type ObjectService, type StorageBackend } from '../../src/index.ts'
+import {
+  type Access,
+  claimAuthorize,
+  type CommonServiceOptions,
+  createObjectService,
+  type ObjectService,
+  type StorageBackend,
+} from '../../src/index.ts'
 import { DOOR, PROJECT_ID, ROOT, ROOT_ID, WALL } from '../../src/openapi/objects/examples.ts'
 import { inProcess, SECRET_KEY, uploadObjects } from '../automation-server/support.ts'
 import { behindPort } from '../http/served.ts'
@@ -44,14 +74,20 @@ const OF_RUNS_THEMSELVES = /\/runs\/\{runId\}\/(?:report|lease|versions|artifact
 
 /** Told by a header who asks: nobody, somebody without rights, or somebody whose rights cannot be found out. */
 const ACCESS: Access<unknown> = {
-  authenticate: ({ headers }) => (headers.get('x-test-who') === 'nobody' ? undefined : { subject: headers.get('x-test-who') ?? 'all', projects: { '*': 'write' } }),
+  authenticate: ({ headers }) =>
+    headers.get('x-test-who') === 'nobody'
+      ? undefined
+      : { subject: headers.get('x-test-who') ?? 'all', projects: { '*': 'write' } },
   authorize: (principal, projectId, right) => {
     if (principal.subject === 'broken') throw new Error('the host failed')
     return principal.subject !== 'stranger' && claimAuthorize(principal, projectId, right)
   },
 }
 
-export async function automatedServer(t: TestContext, { underWay = false, ...options }: AutomatedOptions = {}): Promise<Automated> {
+export async function automatedServer(
+  t: TestContext,
+  { underWay = false, ...options }: AutomatedOptions = {},
+): Promise<Automated> {
   const faults: Faults = { isFull: false, runReadsLeft: Infinity }
   let begun: (start: RunStart) => void = () => undefined
   const secondRun = new Promise<RunStart>((resolve) => {
@@ -69,25 +105,49 @@ export async function automatedServer(t: TestContext, { underWay = false, ...opt
   const { runId: endedRunId, ids } = await makeExamples(service, extension)
   const run = underWay ? await extension.project(PROJECT_ID).runs.start(String(ids.get(AUTOMATION_ID))) : undefined
   const token = underWay ? (await secondRun).runFile.speckleToken : ''
-  const replaced = (text: string, runId: string): string => [...ids, [RUN_ID, runId] as const].reduce((changed, [from, to]) => changed.replaceAll(from, to), text)
+  const replaced = (text: string, runId: string): string =>
+    [...ids, [RUN_ID, runId] as const].reduce((changed, [from, to]) => changed.replaceAll(from, to), text)
   const real: Automated['real'] = ({ path, headers = {}, body, ...sent }, template) => {
     const runId = run !== undefined && OF_THE_RUN_UNDER_WAY.test(template) ? run.id : endedRunId
-    const asRun: Readonly<Record<string, string>> = OF_RUNS_THEMSELVES.test(template) && !('x-test-who' in headers) ? { authorization: `Bearer ${token}` } : {}
-    const bytes = body === undefined ? {} : { body: Buffer.from(replaced(Buffer.from(body).toString('latin1'), runId), 'latin1') }
+    const asRun: Readonly<Record<string, string>> =
+      OF_RUNS_THEMSELVES.test(template) && !('x-test-who' in headers) ? { authorization: `Bearer ${token}` } : {}
+    const bytes =
+      body === undefined ? {} : { body: Buffer.from(replaced(Buffer.from(body).toString('latin1'), runId), 'latin1') }
     return { ...sent, path: replaced(path, runId), headers: { ...headers, ...asRun }, ...bytes }
   }
   return {
-    service, extension, backend, faults, endedRunId, real,
+    service,
+    extension,
+    backend,
+    faults,
+    endedRunId,
+    real,
     ask: (sent, template) => ask(port, real(sent, template)),
-    shown: (text) => [...ids, [RUN_ID, endedRunId] as const].reduce((changed, [to, from]) => changed.replaceAll(from, to), text),
+    shown: (text) =>
+      [...ids, [RUN_ID, endedRunId] as const].reduce((changed, [to, from]) => changed.replaceAll(from, to), text),
   }
 }
 
 /** A service that knows the function of the examples. */
-export function exampleService(backend: StorageBackend, executor: RunExecutor, options: AutomationOptions = {}, serviceOptions: Partial<CommonServiceOptions<unknown>> = {}): Pick<Automated, 'service' | 'extension'> {
+export function exampleService(
+  backend: StorageBackend,
+  executor: RunExecutor,
+  options: AutomationOptions = {},
+  serviceOptions: Partial<CommonServiceOptions<unknown>> = {},
+): Pick<Automated, 'service' | 'extension'> {
   const { id, name, description, release } = FUNCTION
-  const extension = automation({ secretKeys: [SECRET_KEY], functions: [{ id, name, description, release, inputs: { ...INPUTS }, executor }], ...options })
-  const service = createObjectService({ backend, access: ACCESS, clock: { now: () => Date.parse(EXAMPLE_TIME) }, ...serviceOptions, extensions: [extension] })
+  const extension = automation({
+    secretKeys: [SECRET_KEY],
+    functions: [{ id, name, description, release, inputs: { ...INPUTS }, executor }],
+    ...options,
+  })
+  const service = createObjectService({
+    backend,
+    access: ACCESS,
+    clock: { now: () => Date.parse(EXAMPLE_TIME) },
+    ...serviceOptions,
+    extensions: [extension],
+  })
   return { service, extension }
 }
 
@@ -95,8 +155,19 @@ export function exampleService(backend: StorageBackend, executor: RunExecutor, o
 export async function workOfExample({ run, projectId, backend }: RunStart): Promise<void> {
   const [first, ...others] = REPORTS
   await backend.report(first)
-  await backend.createVersion({ projectId, modelId: run.modelId, rootObjectId: CHANGED_ROOT_ID, message: RUN_VERSION.message, idempotencyKey: 'version' })
-  await backend.storeArtifact({ name: ARTIFACT_NAME, content: oneChunk(), sizeBytes: ARTIFACT_TEXT.length, idempotencyKey: 'artifact' })
+  await backend.createVersion({
+    projectId,
+    modelId: run.modelId,
+    rootObjectId: CHANGED_ROOT_ID,
+    message: RUN_VERSION.message,
+    idempotencyKey: 'version',
+  })
+  await backend.storeArtifact({
+    name: ARTIFACT_NAME,
+    content: oneChunk(),
+    sizeBytes: ARTIFACT_TEXT.length,
+    idempotencyKey: 'artifact',
+  })
   for (const report of others) await backend.report(report)
 }
 
@@ -105,16 +176,29 @@ async function* oneChunk(): AsyncGenerator<Uint8Array> {
 }
 
 /** The ids of the document, each with the one that stands for it in this server, but for the run's. */
-export async function makeExamples(service: ObjectService, extension: AutomationExtension): Promise<{ readonly runId: string; readonly ids: ReadonlyMap<string, string> }> {
+export async function makeExamples(
+  service: ObjectService,
+  extension: AutomationExtension,
+): Promise<{ readonly runId: string; readonly ids: ReadonlyMap<string, string> }> {
   await uploadObjects(service, PROJECT_ID, [ROOT, WALL, DOOR, CHANGED_ROOT])
   const { models, versions, automations, runs } = extension.project(PROJECT_ID)
   const model = await models.create({ name: MODEL.name })
   const { name, functionId, trigger } = AUTOMATION
   const made = await automations.create({ name, functionId, modelId: model.id, inputs: GIVEN_INPUTS, trigger })
-  const version = await versions.create(model.id, { rootObjectId: ROOT_ID, message: VERSION.message, source: VERSION.source })
+  const version = await versions.create(model.id, {
+    rootObjectId: ROOT_ID,
+    message: VERSION.message,
+    source: VERSION.source,
+  })
   await extension.idle()
   const [run] = (await runs.list({ automationId: made.id })).items
-  const ids = [[MODEL_ID, model.id], [VERSION_ID, version.id], [AUTOMATION_ID, made.id], [RUN_VERSION_ID, run.createdVersions[0].versionId], [ARTIFACT_ID, run.artifacts[0].id]] as const
+  const ids = [
+    [MODEL_ID, model.id],
+    [VERSION_ID, version.id],
+    [AUTOMATION_ID, made.id],
+    [RUN_VERSION_ID, run.createdVersions[0].versionId],
+    [ARTIFACT_ID, run.artifacts[0].id],
+  ] as const
   return { runId: run.id, ids: new Map(ids) }
 }
 
@@ -129,7 +213,8 @@ function failing({ records, blobs, close }: StorageBackend, faults: Faults): Sto
     records: {
       limits: records.limits,
       getMany: async (keys, options) => {
-        if (keys.some((key) => Buffer.from(key).includes('\0run\0')) && faults.runReadsLeft-- <= 0) return keys.map(() => undefined)
+        if (keys.some((key) => Buffer.from(key).includes('\0run\0')) && faults.runReadsLeft-- <= 0)
+          return keys.map(() => undefined)
         return records.getMany(keys, options)
       },
       range: (bounds, options) => records.range(bounds, options),

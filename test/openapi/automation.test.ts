@@ -30,7 +30,9 @@ function check({ template, operation, method }: Found, answered: Answered, name:
 
 /** What the document shows as the answer: to the example of this name, or the only one to requests without a body. */
 function shownAnswer({ operation }: Found, name: string, { status, headers }: Answered): Example | undefined {
-  const examples = (operation.responses[String(status)] as Response).content?.[(headers['content-type'] ?? '').split(';')[0]]?.examples ?? {}
+  const examples =
+    (operation.responses[String(status)] as Response).content?.[(headers['content-type'] ?? '').split(';')[0]]
+      ?.examples ?? {}
   return operation.requestBody === undefined && name === 'root' ? Object.values(examples)[0] : examples[name]
 }
 
@@ -53,7 +55,11 @@ test('every example of a request is answered as the document says and shows', as
       check(found, answered, name)
       const shown = shownAnswer(found, name, answered)
       if (shown === undefined) continue
-      assert.deepEqual(givenAnswer(server, answered, shown.value), shown.value, `${found.operation.operationId} ${name}`)
+      assert.deepEqual(
+        givenAnswer(server, answered, shown.value),
+        shown.value,
+        `${found.operation.operationId} ${name}`,
+      )
       compared++
     }
   }
@@ -63,20 +69,41 @@ test('every example of a request is answered as the document says and shows', as
 test('the data of every event is as the document says', async (t) => {
   const { template } = conformance.operation('followRun')
   const server = await automatedServer(t)
-  const { body } = await server.ask({ path: template.replace('{projectId}', PROJECT_ID).replace('{runId}', RUN_ID) }, template)
-  const events = [...Buffer.from(body, 'latin1').toString().matchAll(/^event: (\w+)\n(?:id: .*\n)?data: (.*)$/gm)]
+  const { body } = await server.ask(
+    { path: template.replace('{projectId}', PROJECT_ID).replace('{runId}', RUN_ID) },
+    template,
+  )
+  const events = [
+    ...Buffer.from(body, 'latin1')
+      .toString()
+      .matchAll(/^event: (\w+)\n(?:id: .*\n)?data: (.*)$/gm),
+  ]
   const place = ['paths', template, 'get', 'responses', '200', 'content', 'text/event-stream', 'x-events']
-  for (const [, name, data] of events) assert.deepEqual(conformance.valueProblems([...place, name], JSON.parse(data)), [], name)
-  assert.deepEqual(new Set(events.map(([, name]) => name)), new Set(['log', 'progress', 'results', 'outputs', 'status']))
+  for (const [, name, data] of events)
+    assert.deepEqual(conformance.valueProblems([...place, name], JSON.parse(data)), [], name)
+  assert.deepEqual(
+    new Set(events.map(([, name]) => name)),
+    new Set(['log', 'progress', 'results', 'outputs', 'status']),
+  )
 })
 
 type Provocation = (sent: Sent, server: Automated) => Sent | Promise<Sent>
 
-const withHeader = (name: string, value: string): Provocation => (sent) => ({ ...sent, headers: { ...sent.headers, [name]: value } })
-const withBody = (body: unknown): Provocation => (sent) => ({ ...sent, body: JSON.stringify(body) })
+const withHeader =
+  (name: string, value: string): Provocation =>
+  (sent) => ({ ...sent, headers: { ...sent.headers, [name]: value } })
+const withBody =
+  (body: unknown): Provocation =>
+  (sent) => ({ ...sent, body: JSON.stringify(body) })
 /** The last id of the path is one of nobody. */
-const ofNobody: Provocation = (sent) => ({ ...sent, path: sent.path.replace(/(?:[0-9a-f]{32}|wall-check)(?!.*(?:[0-9a-f]{32}|wall-check))/, NOBODY) })
-const withRun = (run: 'ended' | 'under way'): Provocation => (sent, { endedRunId }) => (run === 'ended' ? { ...sent, path: sent.path.replace(RUN_ID, endedRunId) } : sent)
+const ofNobody: Provocation = (sent) => ({
+  ...sent,
+  path: sent.path.replace(/(?:[0-9a-f]{32}|wall-check)(?!.*(?:[0-9a-f]{32}|wall-check))/, NOBODY),
+})
+const withRun =
+  (run: 'ended' | 'under way'): Provocation =>
+  (sent, { endedRunId }) =>
+    run === 'ended' ? { ...sent, path: sent.path.replace(RUN_ID, endedRunId) } : sent
 /** The project goes away after the token was found good. */
 const goneMeanwhile: Provocation = (sent, { faults }) => {
   faults.runReadsLeft = 1
@@ -106,16 +133,31 @@ const OTHERWISE: Readonly<Record<string, Provocation>> = {
   'followRun 204': withHeader('last-event-id', '999.999'),
   'headFollowRun 204': withHeader('last-event-id', '999.999'),
   'createVersion 409': withBody({ rootObjectId: UNKNOWN_ID, message: '' }),
-  'createAutomation 404': withBody({ name: 'a', functionId: 'nobody', modelId: MODEL_ID, inputs: {}, trigger: 'manual' }),
+  'createAutomation 404': withBody({
+    name: 'a',
+    functionId: 'nobody',
+    modelId: MODEL_ID,
+    inputs: {},
+    trigger: 'manual',
+  }),
   'createAutomation 409': (sent) => sent,
   'startRun 409': async (sent, { extension }) => {
     const { models, automations } = extension.project(PROJECT_ID)
     const { id: modelId } = await models.create({ name: 'empty' })
-    const { id } = await automations.create({ name: 'a', functionId: FUNCTION_ID, modelId, inputs: { analysis: 'thermal', apiKey: 'k' }, trigger: 'manual' })
+    const { id } = await automations.create({
+      name: 'a',
+      functionId: FUNCTION_ID,
+      modelId,
+      inputs: { analysis: 'thermal', apiKey: 'k' },
+      trigger: 'manual',
+    })
     return { ...sent, path: sent.path.replace(AUTOMATION_ID, id) }
   },
   'cancelRun 409': withRun('ended'),
-  'rerunRun 409': async (sent, { extension }) => ({ ...sent, path: sent.path.replace(RUN_ID, (await extension.project(PROJECT_ID).runs.list({ status: 'running' })).items[0].id) }),
+  'rerunRun 409': async (sent, { extension }) => ({
+    ...sent,
+    path: sent.path.replace(RUN_ID, (await extension.project(PROJECT_ID).runs.list({ status: 'running' })).items[0].id),
+  }),
   'reportRun 404': goneMeanwhile,
   'reportRun 409': withBody({ ...REPORTS[2], sequence: 1 }),
   'reportRun 507': (sent, server) => full({ ...sent, body: JSON.stringify(REPORTS[1]) }, server),
@@ -137,10 +179,12 @@ async function provoke(server: Automated, found: Found, status: string): Promise
   const key = `${found.operation.operationId} ${status}`
   const provocation = OTHERWISE[key] ?? PROVOCATIONS[status]
   assert.notEqual(provocation, undefined, `nothing provokes ${key}`)
-  const send = async (): Promise<Answered> => server.ask(await provocation(exampleRequests(conformance, found)[0].sent, server), found.template)
+  const send = async (): Promise<Answered> =>
+    server.ask(await provocation(exampleRequests(conformance, found)[0].sent, server), found.template)
   let answered = await send()
   // Whoever else looks at the run in that moment takes the one look that was left for its token.
-  for (let round = 0; provocation === goneMeanwhile && answered.status === 401 && round < 50; round++) answered = await send()
+  for (let round = 0; provocation === goneMeanwhile && answered.status === 401 && round < 50; round++)
+    answered = await send()
   Object.assign(server.faults, { isFull: false, runReadsLeft: Infinity })
   assert.equal(String(answered.status), status, `${key}: ${answered.body}`)
   check(found, answered, status)
@@ -154,8 +198,19 @@ test('every error that the document names can be had, and is as documented', asy
   for (const found of operations) {
     for (const status of Object.keys(found.operation.responses)) {
       if (Number(status) < 300 && !['204', '206'].includes(status)) continue
-      if (found.method === 'options' || found.operation.operationId === 'deleteAutomation' && status === '204' || ELSEWHERE.has(status)) continue
-      const server = ['404', '409'].includes(status) && UNSAFE.has(found.method) ? await automatedServer(t, { underWay: true, limits: { ...limits, automationsMax: AUTOMATIONS_MAX[found.operation.operationId] ?? 2 } }) : shared
+      if (
+        found.method === 'options' ||
+        (found.operation.operationId === 'deleteAutomation' && status === '204') ||
+        ELSEWHERE.has(status)
+      )
+        continue
+      const server =
+        ['404', '409'].includes(status) && UNSAFE.has(found.method)
+          ? await automatedServer(t, {
+              underWay: true,
+              limits: { ...limits, automationsMax: AUTOMATIONS_MAX[found.operation.operationId] ?? 2 },
+            })
+          : shared
       await provoke(server, found, status)
     }
   }
@@ -165,8 +220,19 @@ test('a service that is closing says so on every path', async (t) => {
   const server = await automatedServer(t)
   await server.service.close({ graceMs: 0 })
   for (const found of operations.filter(({ operation }) => '503' in operation.responses)) {
-    const { method = 'GET', path, headers = {}, body } = server.real(exampleRequests(conformance, found)[0].sent, found.template)
-    const response = await server.service.fetch(new Request(`http://in.process${path}`, { method, headers: { ...headers, authorization: 'x' }, ...(body === undefined ? {} : { body: Buffer.from(body) }) }))
+    const {
+      method = 'GET',
+      path,
+      headers = {},
+      body,
+    } = server.real(exampleRequests(conformance, found)[0].sent, found.template)
+    const response = await server.service.fetch(
+      new Request(`http://in.process${path}`, {
+        method,
+        headers: { ...headers, authorization: 'x' },
+        ...(body === undefined ? {} : { body: Buffer.from(body) }),
+      }),
+    )
     const answered = { status: response.status, headers: describing(response.headers), body: await response.text() }
     assert.equal(answered.status, 503, found.operation.operationId)
     check(found, answered, 'closing')
@@ -179,9 +245,13 @@ test('a service without a key for secrets refuses them', async (t) => {
   t.after(() => service.close({ graceMs: 0 }))
   for (const operationId of ['createAutomation', 'changeAutomation']) {
     const found = conformance.operation(operationId)
-    const sent = exampleRequests(conformance, found).find(({ name }) => ['versions', 'inputs'].includes(name))?.sent ?? assert.fail(operationId)
+    const sent =
+      exampleRequests(conformance, found).find(({ name }) => ['versions', 'inputs'].includes(name))?.sent ??
+      assert.fail(operationId)
     const { path, headers = {}, body = '' } = server.real(sent, found.template)
-    const response = await service.fetch(new Request(`http://in.process${path}`, { method: found.method.toUpperCase(), headers, body: Buffer.from(body) }))
+    const response = await service.fetch(
+      new Request(`http://in.process${path}`, { method: found.method.toUpperCase(), headers, body: Buffer.from(body) }),
+    )
     const answered = { status: response.status, headers: describing(response.headers), body: await response.text() }
     assert.equal(answered.status, 501, answered.body)
     check(found, answered, 'keyless')
@@ -190,7 +260,14 @@ test('a service without a key for secrets refuses them', async (t) => {
 
 test('who asks for the headers alone takes no place among the streams of events, and no range of a file', async (t) => {
   const server = await automatedServer(t, { limits: { eventStreamsMax: 1 } })
-  for (const [operationId, headers] of [['headFollowRun', {}], ['headFollowRun', {}], ['followRun', {}], ['followRun', {}], ['headGetArtifact', { range: 'bytes=0-3' }], ['headGetArtifact', { range: 'bytes=1000000-' }]] as const) {
+  for (const [operationId, headers] of [
+    ['headFollowRun', {}],
+    ['headFollowRun', {}],
+    ['followRun', {}],
+    ['followRun', {}],
+    ['headGetArtifact', { range: 'bytes=0-3' }],
+    ['headGetArtifact', { range: 'bytes=1000000-' }],
+  ] as const) {
     const found = conformance.operation(operationId)
     const answered = await server.ask({ ...exampleRequests(conformance, found)[0].sent, headers }, found.template)
     assert.equal(answered.status, 200, operationId)
@@ -199,6 +276,11 @@ test('who asks for the headers alone takes no place among the streams of events,
 })
 
 test('every status of every operation was seen', () => {
-  const documented = operations.flatMap(({ operation }) => Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`))
-  assert.deepEqual(documented.filter((one) => !seen.has(one)), [])
+  const documented = operations.flatMap(({ operation }) =>
+    Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`),
+  )
+  assert.deepEqual(
+    documented.filter((one) => !seen.has(one)),
+    [],
+  )
 })

@@ -1,6 +1,13 @@
 import { gunzipSync } from 'node:zlib'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
-import type { Header, MediaType, OpenApiDocument, Operation, OperationMethod, Response } from '../../src/openapi/types.ts'
+import type {
+  Header,
+  MediaType,
+  OpenApiDocument,
+  Operation,
+  OperationMethod,
+  Response,
+} from '../../src/openapi/types.ts'
 import type { Answered } from '../mounts/ask.ts'
 
 /** A request as far as the document knows it. */
@@ -54,9 +61,11 @@ export class Conformance {
   /** What of an answer is not as the document says, one sentence each. */
   problems(asked: Asked, answered: Answered): string[] {
     const found = this.#find(asked)
-    if (typeof found === 'string') return this.#responseProblems(['components', 'responses', found], answered, asked.method === 'HEAD')
+    if (typeof found === 'string')
+      return this.#responseProblems(['components', 'responses', found], answered, asked.method === 'HEAD')
     const { template, method, operation } = found
-    if (!(String(answered.status) in operation.responses)) return [`${operation.operationId} answers ${answered.status}, which is not documented`]
+    if (!(String(answered.status) in operation.responses))
+      return [`${operation.operationId} answers ${answered.status}, which is not documented`]
     return this.#responseProblems(['paths', template, method, 'responses', String(answered.status)], answered)
   }
 
@@ -66,12 +75,16 @@ export class Conformance {
     const text = JSON.stringify(pointed(this.document, pointer))
     let validate = this.#compiled.get(text)
     if (validate === undefined) {
-      const place = pointer.map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1'))).join('/')
+      const place = pointer
+        .map((part) => encodeURIComponent(part.replaceAll('~', '~0').replaceAll('/', '~1')))
+        .join('/')
       validate = this.#ajv.compile({ $ref: `${ID}#/${place}` })
       this.#compiled.set(text, validate)
     }
     if (validate(value)) return []
-    return (validate.errors ?? []).map(({ instancePath, message }) => `${pointer.join('/')}: ${instancePath} ${message}`)
+    return (validate.errors ?? []).map(
+      ({ instancePath, message }) => `${pointer.join('/')}: ${instancePath} ${message}`,
+    )
   }
 
   #find({ method, path }: Asked): Found | 'RouteNotFound' | 'MethodNotAllowed' {
@@ -80,7 +93,10 @@ export class Conformance {
     if (segments.at(-1) === '' && segments.at(-2) === 'object-stream') segments.pop()
     const templates = Object.keys(this.document.paths).filter((template) => {
       const shape = template.split('/')
-      return shape.length === segments.length && shape.every((part, at) => (part.startsWith('{') ? segments[at] !== '' : part === segments[at]))
+      return (
+        shape.length === segments.length &&
+        shape.every((part, at) => (part.startsWith('{') ? segments[at] !== '' : part === segments[at]))
+      )
     })
     if (templates.length === 0) return 'RouteNotFound'
     const [template] = templates.sort((a, b) => a.split('{').length - b.split('{').length)
@@ -96,15 +112,25 @@ export class Conformance {
   }
 
   #headerProblems(pointer: readonly string[], response: Response, { headers, status }: Answered): string[] {
-    const documented = new Map(Object.entries(response.headers ?? {}).map(([name, header]) => [name.toLowerCase(), { name, header: this.resolve<Header>(header) }]))
+    const documented = new Map(
+      Object.entries(response.headers ?? {}).map(([name, header]) => [
+        name.toLowerCase(),
+        { name, header: this.resolve<Header>(header) },
+      ]),
+    )
     const problems: string[] = []
-    for (const [name, { header }] of documented) if (header.required === true && !(name in headers)) problems.push(`${status} lacks the header ${name}`)
+    for (const [name, { header }] of documented)
+      if (header.required === true && !(name in headers)) problems.push(`${status} lacks the header ${name}`)
     for (const [name, value] of Object.entries(headers)) {
       const known = documented.get(name)
-      if (known === undefined && !OF_HTTP.has(name)) problems.push(`${status} has the header ${name}, which is not documented`)
+      if (known === undefined && !OF_HTTP.has(name))
+        problems.push(`${status} has the header ${name}, which is not documented`)
       if (known === undefined) continue
       const place = response.headers?.[known.name] ?? {}
-      const at = '$ref' in place ? (place as { readonly $ref: string }).$ref.slice(2).split('/') : [...pointer, 'headers', known.name]
+      const at =
+        '$ref' in place
+          ? (place as { readonly $ref: string }).$ref.slice(2).split('/')
+          : [...pointer, 'headers', known.name]
       problems.push(...this.valueProblems([...at, 'schema'], value))
     }
     return problems

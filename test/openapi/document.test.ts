@@ -16,7 +16,9 @@ const document = openApiDocument({ prefix: '', areas: [AUTOMATION_AREA] })
 const conformance = new Conformance(document)
 
 test('the document is one of OpenAPI 3.1, and the interface that it describes is 1.0.0', async () => {
-  const { valid, errors } = await new Validator().validate(JSON.parse(JSON.stringify(document)) as Record<string, unknown>)
+  const { valid, errors } = await new Validator().validate(
+    JSON.parse(JSON.stringify(document)) as Record<string, unknown>,
+  )
   assert.ok(valid, JSON.stringify(errors))
   assert.equal(document.info.version, '1.0.0')
 })
@@ -24,7 +26,9 @@ test('the document is one of OpenAPI 3.1, and the interface that it describes is
 test('every reference in the document leads somewhere, and nothing of its components is unused', () => {
   const used = new Set(JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g))
   for (const reference of used) assert.notEqual(conformance.resolve({ $ref: reference }), undefined, reference)
-  const answersOfNoOperation = new Set(['RouteNotFound', 'MethodNotAllowed'].map((name) => `#/components/responses/${name}`))
+  const answersOfNoOperation = new Set(
+    ['RouteNotFound', 'MethodNotAllowed'].map((name) => `#/components/responses/${name}`),
+  )
   for (const [section, named] of Object.entries(document.components) as [string, object][]) {
     if (section === 'securitySchemes') continue
     for (const name of Object.keys(named)) {
@@ -37,14 +41,17 @@ test('every reference in the document leads somewhere, and nothing of its compon
 test('operation ids are the names of the contract, each once', () => {
   const ids = conformance.operations().map(({ operation }) => operation.operationId)
   assert.equal(new Set(ids).size, ids.length)
-  for (const name of ['checkObjectsExist', 'uploadObjects', 'getSingleObject', 'getObjects', 'getObjectWithChildren']) assert.ok(ids.includes(name), name)
+  for (const name of ['checkObjectsExist', 'uploadObjects', 'getSingleObject', 'getObjects', 'getObjectWithChildren'])
+    assert.ok(ids.includes(name), name)
 })
 
 test('the routes of a service are the paths of its document, method by method', async (t) => {
   const { port, service } = await served(t, { extensions: [automation()] })
   for (const [template, item] of Object.entries(document.paths)) {
     const { headers } = await ask(port, { method: 'OPTIONS', path: template.replaceAll(/\{[^}]+\}/g, 'x') })
-    const documented = Object.keys(item).filter((key) => key !== 'parameters').map((method) => method.toUpperCase())
+    const documented = Object.keys(item)
+      .filter((key) => key !== 'parameters')
+      .map((method) => method.toUpperCase())
     assert.deepEqual((headers.allow ?? '').split(', ').sort(), documented.sort(), template)
   }
   const beginnings = new Set(Object.keys(document.paths).map((template) => template.split('{')[0]))
@@ -58,12 +65,23 @@ const NOT_OVER_HTTP: ReadonlySet<string> = new Set(['invalid_inputs_schema'])
 
 test('every error code is documented, and with its own status', () => {
   const told = new Map<string, Set<string>>()
-  const responses = [...conformance.operations().flatMap(({ operation }) => Object.values(operation.responses)), ...Object.values(document.components.responses ?? {})]
+  const responses = [
+    ...conformance.operations().flatMap(({ operation }) => Object.values(operation.responses)),
+    ...Object.values(document.components.responses ?? {}),
+  ]
   for (const response of responses as Response[]) {
     const schema = response.content?.['application/json']?.schema?.allOf?.[1].properties
-    for (const code of schema?.code?.enum ?? []) told.set(String(code), (told.get(String(code)) ?? new Set<string>()).add(String(schema?.statusCode?.const)))
+    for (const code of schema?.code?.enum ?? [])
+      told.set(String(code), (told.get(String(code)) ?? new Set<string>()).add(String(schema?.statusCode?.const)))
   }
-  assert.deepEqual(Object.fromEntries([...told].map(([code, statuses]) => [code, [...statuses]])), Object.fromEntries(Object.entries(ERROR_STATUS).filter(([code]) => !NOT_OVER_HTTP.has(code)).map(([code, status]) => [code, [String(status)]])))
+  assert.deepEqual(
+    Object.fromEntries([...told].map(([code, statuses]) => [code, [...statuses]])),
+    Object.fromEntries(
+      Object.entries(ERROR_STATUS)
+        .filter(([code]) => !NOT_OVER_HTTP.has(code))
+        .map(([code, status]) => [code, [String(status)]]),
+    ),
+  )
 })
 
 test('every example is what its schema says', () => {
@@ -77,27 +95,41 @@ test('every example is what its schema says', () => {
   const checkContent = (pointer: readonly string[], content: Readonly<Record<string, MediaType>> | undefined): void => {
     for (const [type, media] of Object.entries(content ?? {})) check([...pointer, 'content', type], media.examples)
   }
-  for (const [name, parameter] of Object.entries(document.components.parameters ?? {})) check(['components', 'parameters', name], parameter.examples)
+  for (const [name, parameter] of Object.entries(document.components.parameters ?? {}))
+    check(['components', 'parameters', name], parameter.examples)
   for (const { template, method, operation } of conformance.operations()) {
     const place = ['paths', template, method]
     checkContent([...place, 'requestBody'], operation.requestBody?.content)
-    for (const [status, response] of Object.entries(operation.responses)) checkContent([...place, 'responses', status], (response as Response).content)
+    for (const [status, response] of Object.entries(operation.responses))
+      checkContent([...place, 'responses', status], (response as Response).content)
   }
   assert.ok(seen > 50, `${seen} examples`)
 })
 
 test('a service describes itself, below its prefix, to everybody', async (t) => {
-  const { port } = await served(t, { prefix: '/models/', access: { authenticate: () => undefined, authorize: () => false } })
+  const { port } = await served(t, {
+    prefix: '/models/',
+    access: { authenticate: () => undefined, authorize: () => false },
+  })
   const path = '/models/api/openapi.json'
   const whole = await ask(port, { path })
   assert.equal(whole.status, 200)
-  assert.deepEqual(JSON.parse(Buffer.from(whole.body, 'latin1').toString()), JSON.parse(JSON.stringify(openApiDocument({ prefix: '/models' }))))
+  assert.deepEqual(
+    JSON.parse(Buffer.from(whole.body, 'latin1').toString()),
+    JSON.parse(JSON.stringify(openApiDocument({ prefix: '/models' }))),
+  )
   assert.equal(openApiDocument({ prefix: '/models' }).servers[0].url, '/models')
   const { etag } = whole.headers
   assert.match(whole.headers['cache-control'], /^public/)
   const head = await ask(port, { method: 'HEAD', path })
-  assert.deepEqual([head.headers.etag, head.headers['content-length'], head.body], [etag, whole.headers['content-length'], ''])
-  assert.deepEqual(await ask(port, { path, headers: { 'if-none-match': etag } }).then(({ status, body }) => [status, body]), [304, ''])
+  assert.deepEqual(
+    [head.headers.etag, head.headers['content-length'], head.body],
+    [etag, whole.headers['content-length'], ''],
+  )
+  assert.deepEqual(
+    await ask(port, { path, headers: { 'if-none-match': etag } }).then(({ status, body }) => [status, body]),
+    [304, ''],
+  )
   assert.equal((await ask(port, { path, headers: { 'if-match': '"other"' } })).status, 412)
   assert.equal((await ask(port, { path: '/api/openapi.json' })).status, 404)
 })
@@ -105,8 +137,13 @@ test('a service describes itself, below its prefix, to everybody', async (t) => 
 test('a service with automation describes that as well, and one without does not', async () => {
   for (const extensions of [[], [automation()]]) {
     const service = createObjectService({ backend: memoryBackend(), access: openAccess(), extensions })
-    const described = (await (await service.fetch(new Request('http://in.process/api/openapi.json'))).json()) as OpenApiDocument
-    assert.deepEqual(described, JSON.parse(JSON.stringify(openApiDocument({ prefix: '', areas: extensions.flatMap(({ area }) => area ?? []) }))))
+    const described = (await (
+      await service.fetch(new Request('http://in.process/api/openapi.json'))
+    ).json()) as OpenApiDocument
+    assert.deepEqual(
+      described,
+      JSON.parse(JSON.stringify(openApiDocument({ prefix: '', areas: extensions.flatMap(({ area }) => area ?? []) }))),
+    )
     assert.equal('/api/v1/projects/{projectId}/runs/{runId}' in described.paths, extensions.length > 0)
     await service.close()
   }
@@ -114,8 +151,15 @@ test('a service with automation describes that as well, and one without does not
 
 test('areas that give one name to two things are refused', () => {
   const { openapi, info, servers, security } = document
-  const area = (path: string): Parameters<typeof composeDocument>[1][number] => ({ tags: [], paths: { [path]: {} }, components: { schemas: { [path]: {} } } })
+  const area = (path: string): Parameters<typeof composeDocument>[1][number] => ({
+    tags: [],
+    paths: { [path]: {} },
+    components: { schemas: { [path]: {} } },
+  })
   const frame = { openapi, info, servers, security }
   assert.deepEqual(Object.keys(composeDocument(frame, [area('/a'), area('/b')]).paths), ['/a', '/b'])
-  assert.throws(() => composeDocument(frame, [area('/a'), area('/a')]), { name: 'TypeError', message: /"\/a" differently/ })
+  assert.throws(() => composeDocument(frame, [area('/a'), area('/a')]), {
+    name: 'TypeError',
+    message: /"\/a" differently/,
+  })
 })

@@ -11,9 +11,15 @@ import { exampleAnswer, exampleRequests } from './requests.ts'
 const conformance = new Conformance(openApiDocument({ prefix: '' }))
 
 async function withModel(t: TestContext, cors: boolean): Promise<(sent: Sent) => Promise<Answered>> {
-  const { port, service } = await served(t, cors ? { cors: { origins: ['https://viewer.example'], credentials: true } } : {})
+  const { port, service } = await served(
+    t,
+    cors ? { cors: { origins: ['https://viewer.example'], credentials: true } } : {},
+  )
   await service.fetch(new Request(`http://in.process/objects/${PROJECT_ID}`, jsonUpload([ROOT, WALL, DOOR])))
-  await eventually(async () => 'etag' in (await ask(port, { method: 'HEAD', path: `/objects/${PROJECT_ID}/${ROOT_ID}` })).headers, 'the graph has a plan')
+  await eventually(
+    async () => 'etag' in (await ask(port, { method: 'HEAD', path: `/objects/${PROJECT_ID}/${ROOT_ID}` })).headers,
+    'the graph has a plan',
+  )
   return (sent) => ask(port, sent)
 }
 
@@ -26,7 +32,10 @@ for (const cors of [false, true]) {
         const answered = await send({ ...sent, headers: { ...sent.headers, ...origin } })
         const where = `${found.operation.operationId} ${name}`
         // The examples of lists name an id that is not held.
-        assert.ok(answered.status < 400 || (answered.status === 409 && name === 'strict: strict'), `${where}: ${answered.status} ${answered.body}`)
+        assert.ok(
+          answered.status < 400 || (answered.status === 409 && name === 'strict: strict'),
+          `${where}: ${answered.status} ${answered.body}`,
+        )
         assert.deepEqual(conformance.problems({ method: found.method, path: sent.path }, answered), [], where)
       }
     }
@@ -52,7 +61,9 @@ test('the answers are those that the document shows', async (t) => {
 
 test('uploads into an empty project are answered as the document shows', async (t) => {
   const found = conformance.operation('uploadObjects')
-  for (const { name, sent } of exampleRequests(conformance, found).filter(({ name }) => ['model', 'files', 'compressed'].includes(name))) {
+  for (const { name, sent } of exampleRequests(conformance, found).filter(({ name }) =>
+    ['model', 'files', 'compressed'].includes(name),
+  )) {
     const { port } = await served(t)
     const pair = exampleAnswer(found, name, await ask(port, sent))
     assert.deepEqual(pair?.given, pair?.shown, name)

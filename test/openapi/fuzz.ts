@@ -31,7 +31,10 @@ const GOOD_STATUSES_OF_AUTOMATION: ReadonlySet<number> = new Set([...GOOD_STATUS
 /** The same for deltas, whose steps are made up and lead anywhere. */
 const STATUSES_OF_DELTAS: ReadonlySet<number> = new Set([...GOOD_STATUSES, 400, 413])
 const MODEL: readonly object[] = [
-  { id: 'root', children: [{ referencedId: 'child0' }, { referencedId: 'child1' }] }, { id: 'child0', text: 'x'.repeat(4_000) }, { id: 'child1', n: 1.5 }, { id: 'incomplete', child: { referencedId: 'unknown' } },
+  { id: 'root', children: [{ referencedId: 'child0' }, { referencedId: 'child1' }] },
+  { id: 'child0', text: 'x'.repeat(4_000) },
+  { id: 'child1', n: 1.5 },
+  { id: 'incomplete', child: { referencedId: 'unknown' } },
 ]
 
 function isDeltaUpload({ headers }: Sent): boolean {
@@ -46,7 +49,12 @@ export class FuzzedServer {
   readonly #failures: readonly StowageError[]
   readonly #options: FuzzOptions
 
-  private constructor(running: Served, automation: FuzzedAutomation, failures: readonly StowageError[], options: FuzzOptions) {
+  private constructor(
+    running: Served,
+    automation: FuzzedAutomation,
+    failures: readonly StowageError[],
+    options: FuzzOptions,
+  ) {
     this.#running = running
     this.#automation = automation
     this.#failures = failures
@@ -56,14 +64,26 @@ export class FuzzedServer {
   static async start(t: TestContext, options: FuzzOptions): Promise<FuzzedServer> {
     const failures: StowageError[] = []
     const automation = await FuzzedAutomation.start({
-      limits: { requestBytesMax: 200_000, objectBytesMax: 50_000, inflatedBytesMax: 1_000_000, idListBytesMax: 20_000, objectsMax: 1_000, nestingMax: 100, partsMax: 10, partHeaderBytesMax: 1_000 },
+      limits: {
+        requestBytesMax: 200_000,
+        objectBytesMax: 50_000,
+        inflatedBytesMax: 1_000_000,
+        idListBytesMax: 20_000,
+        objectsMax: 1_000,
+        nestingMax: 100,
+        partsMax: 10,
+        partHeaderBytesMax: 1_000,
+      },
       stallTimeoutMs: STALL_TIMEOUT_MS,
       cors: { origins: ['https://viewer.example'] },
       onError: (error) => failures.push(error),
     })
     const running = await behindPort(t, automation.service)
     const fuzzed = new FuzzedServer(running, automation, failures, options)
-    assert.equal((await running.service.fetch(new Request('http://in.process/objects/demo', jsonUpload(MODEL)))).status, 200)
+    assert.equal(
+      (await running.service.fetch(new Request('http://in.process/objects/demo', jsonUpload(MODEL)))).status,
+      200,
+    )
     return fuzzed
   }
 
@@ -72,7 +92,11 @@ export class FuzzedServer {
     return this.#holds(validRequests(this.conformance), 1, async (sent) => {
       const answered = await this.#answer(sent)
       // Whether a delta can be undone depends on what is held, so one that was made up is refused, as the document says.
-      const good = sent.path.startsWith('/api/v1/') ? GOOD_STATUSES_OF_AUTOMATION : isDeltaUpload(sent) ? STATUSES_OF_DELTAS : GOOD_STATUSES
+      const good = sent.path.startsWith('/api/v1/')
+        ? GOOD_STATUSES_OF_AUTOMATION
+        : isDeltaUpload(sent)
+          ? STATUSES_OF_DELTAS
+          : GOOD_STATUSES
       assert.ok(good.has(answered.status), `${answered.status} ${answered.body}`)
     })
   }
@@ -87,9 +111,15 @@ export class FuzzedServer {
 
   /** A request that is itself broken may lose its connection, but not for ever, and harms no other. */
   broken(): Promise<number> {
-    const wrongLengths = fc.tuple(validRequests(this.conformance), fc.integer({ min: -50, max: 50 }), fc.constantFrom('', 'Transfer-Encoding: chunked\r\n'))
+    const wrongLengths = fc.tuple(
+      validRequests(this.conformance),
+      fc.integer({ min: -50, max: 50 }),
+      fc.constantFrom('', 'Transfer-Encoding: chunked\r\n'),
+    )
     return this.#holds(wrongLengths, BROKEN_SHARE, async ([sent, off, framing]) => {
-      const answer = await withinTime(rawExchange(this.#running.port, [rawRequest(await this.#automation.real(sent), off, framing)]))
+      const answer = await withinTime(
+        rawExchange(this.#running.port, [rawRequest(await this.#automation.real(sent), off, framing)]),
+      )
       const [, status] = /^HTTP\/1\.1 (\d{3})/.exec(answer) ?? []
       assert.ok(status === undefined || Number(status) < 500, answer.slice(0, 500))
     })
@@ -99,8 +129,16 @@ export class FuzzedServer {
   async stillServes(): Promise<void> {
     const { port } = this.#running
     const answered = await ask(port, { path: '/objects/demo/root', headers: { accept: 'text/plain' } })
-    assert.equal(answered.body, [MODEL[0], MODEL[1], MODEL[2]].map((object) => `${(object as { id: string }).id}\t${JSON.stringify(object)}\n`).join(''))
-    assert.deepEqual(this.#failures.filter(({ statusCode }) => statusCode >= 500).map(({ code, cause }) => [code, cause]), [])
+    assert.equal(
+      answered.body,
+      [MODEL[0], MODEL[1], MODEL[2]]
+        .map((object) => `${(object as { id: string }).id}\t${JSON.stringify(object)}\n`)
+        .join(''),
+    )
+    assert.deepEqual(
+      this.#failures.filter(({ statusCode }) => statusCode >= 500).map(({ code, cause }) => [code, cause]),
+      [],
+    )
   }
 
   async #answer(made: Sent): Promise<Answered> {
@@ -113,15 +151,16 @@ export class FuzzedServer {
   /** Resolves with the number of requests that were tried. */
   async #holds<T>(requests: fc.Arbitrary<T>, share: number, check: (request: T) => Promise<void>): Promise<number> {
     const { effort, seed, path } = this.#options
-    const extent = 'requests' in effort ? { numRuns: Math.ceil(effort.requests * share) } : { numRuns: Number.MAX_SAFE_INTEGER, interruptAfterTimeLimit: effort.timeMs, markInterruptAsFailure: false }
+    const extent =
+      'requests' in effort
+        ? { numRuns: Math.ceil(effort.requests * share) }
+        : { numRuns: Number.MAX_SAFE_INTEGER, interruptAfterTimeLimit: effort.timeMs, markInterruptAsFailure: false }
     let tried = 0
     const counted = async (request: T): Promise<void> => {
       tried++
       await check(request)
     }
-    await fc.assert(fc.asyncProperty(requests, counted), {
-      seed, ...extent, ...(path === undefined ? {} : { path }),
-    })
+    await fc.assert(fc.asyncProperty(requests, counted), { seed, ...extent, ...(path === undefined ? {} : { path }) })
     return tried
   }
 }
@@ -130,8 +169,13 @@ export class FuzzedServer {
 function rawRequest({ method = 'GET', path, headers = {}, body = '' }: Sent, off: number, framing: string): Buffer {
   const bytes = Buffer.from(body)
   const length = framing === '' ? `Content-Length: ${Math.max(0, bytes.length + off)}\r\n` : framing
-  const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`).join('')
-  return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines}${length}\r\n`, 'latin1'), bytes])
+  const lines = Object.entries(headers)
+    .map(([name, value]) => `${name}: ${value}\r\n`)
+    .join('')
+  return Buffer.concat([
+    Buffer.from(`${method} ${path} HTTP/1.1\r\nHost: x\r\nConnection: close\r\n${lines}${length}\r\n`, 'latin1'),
+    bytes,
+  ])
 }
 
 async function withinTime<T>(answer: Promise<T>): Promise<T> {

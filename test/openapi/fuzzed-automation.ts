@@ -26,11 +26,20 @@ export class FuzzedAutomation {
       this.#begun = undefined
       begun?.(start)
       if (begun === undefined) await start.backend.report({ sequence: 1, status: 'succeeded', message: '' })
-      else await Promise.race([stopped, new Promise<void>((resolve) => {
-        this.#release = resolve
-      })])
+      else
+        await Promise.race([
+          stopped,
+          new Promise<void>((resolve) => {
+            this.#release = resolve
+          }),
+        ])
     })
-    const { service, extension } = exampleService(memoryBackend(), executor, { runMsMax: 60_000, concurrency: 4, limits: { reportBytesMax: 100_000, artifactBytesMax: 100_000 } }, { access: openAccess(), clock: Date, ...options })
+    const { service, extension } = exampleService(
+      memoryBackend(),
+      executor,
+      { runMsMax: 60_000, concurrency: 4, limits: { reportBytesMax: 100_000, artifactBytesMax: 100_000 } },
+      { access: openAccess(), clock: Date, ...options },
+    )
     this.service = service
     this.#extension = extension
   }
@@ -47,10 +56,20 @@ export class FuzzedAutomation {
   async real(sent: Sent): Promise<Sent> {
     const isOwn = OF_RUNS_THEMSELVES.test(sent.path)
     const held = isOwn ? await this.#heldRun() : undefined
-    const replaced = (text: string): string => [...this.#ids, [RUN_ID, held?.run.id ?? this.#endedRunId] as const].reduce((changed, [from, to]) => changed.replaceAll(from, to), text)
+    const replaced = (text: string): string =>
+      [...this.#ids, [RUN_ID, held?.run.id ?? this.#endedRunId] as const].reduce(
+        (changed, [from, to]) => changed.replaceAll(from, to),
+        text,
+      )
     const { path, headers = {}, body } = sent
-    const authorization: Readonly<Record<string, string>> = held === undefined || 'authorization' in headers ? {} : { authorization: `Bearer ${held.runFile.speckleToken}` }
-    return { ...sent, path: replaced(path), headers: { ...headers, ...authorization }, ...(body === undefined ? {} : { body: Buffer.from(replaced(Buffer.from(body).toString('latin1')), 'latin1') }) }
+    const authorization: Readonly<Record<string, string>> =
+      held === undefined || 'authorization' in headers ? {} : { authorization: `Bearer ${held.runFile.speckleToken}` }
+    return {
+      ...sent,
+      path: replaced(path),
+      headers: { ...headers, ...authorization },
+      ...(body === undefined ? {} : { body: Buffer.from(replaced(Buffer.from(body).toString('latin1')), 'latin1') }),
+    }
   }
 
   async #heldRun(): Promise<RunStart> {
@@ -61,7 +80,10 @@ export class FuzzedAutomation {
     this.#release()
     await this.#extension.idle()
     const automationId = this.#ids.get(AUTOMATION_ID) ?? ''
-    const isThere = await automations.get(automationId).then(() => true, () => false)
+    const isThere = await automations.get(automationId).then(
+      () => true,
+      () => false,
+    )
     if (!isThere) await this.#remake()
     this.#held = new Promise((resolve) => {
       this.#begun = resolve

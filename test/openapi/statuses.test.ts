@@ -30,16 +30,25 @@ class RefusingStore extends PlainObjectStore {
     this.#error = error
   }
 
-  override async put(_projectId: string, batches: AsyncIterable<readonly ObjectRecord[]>): Promise<{ inserted: number }> {
+  override async put(
+    _projectId: string,
+    batches: AsyncIterable<readonly ObjectRecord[]>,
+  ): Promise<{ inserted: number }> {
     for await (const batch of batches) assert.ok(batch.length > 0)
     throw this.#error
   }
 }
 
 const principal = { subject: 'somebody' }
-const withHeader = (name: string, value: string) => (sent: Sent): Sent => ({ ...sent, headers: { ...sent.headers, [name]: value } })
-const withQuery = (query: string) => (sent: Sent): Sent => ({ ...sent, path: `${sent.path}?${query}` })
-const inPath = (from: string, to: string) => (sent: Sent): Sent => ({ ...sent, path: sent.path.replace(from, to) })
+const withHeader =
+  (name: string, value: string) =>
+  (sent: Sent): Sent => ({ ...sent, headers: { ...sent.headers, [name]: value } })
+const withQuery =
+  (query: string) =>
+  (sent: Sent): Sent => ({ ...sent, path: `${sent.path}?${query}` })
+const inPath =
+  (from: string, to: string) =>
+  (sent: Sent): Sent => ({ ...sent, path: sent.path.replace(from, to) })
 const refusing = (error: () => unknown): Provocation => ({ options: () => ({ store: new RefusingStore(error()) }) })
 
 const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
@@ -58,18 +67,30 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
   413: { options: () => ({ limits: { idListBytesMax: 10, requestBytesMax: 10 } }) },
   415: { change: withHeader('content-type', 'text/html') },
   416: { change: withHeader('range', 'bytes=1000000-') },
-  500: { options: () => ({ access: { authenticate: () => principal, authorize: () => Promise.reject(new Error('the host failed')) } }) },
+  500: {
+    options: () => ({
+      access: { authenticate: () => principal, authorize: () => Promise.reject(new Error('the host failed')) },
+    }),
+  },
   501: { options: () => ({ store: new PlainObjectStore() }), change: withQuery('have=x') },
   503: { before: ({ service }) => service.close() },
   507: refusing(() => Object.assign(new Error('full'), { code: 'ENOSPC' })),
 }
 
 const OTHERWISE: Readonly<Record<string, Provocation>> = {
-  'uploadObjects 409': refusing(() => new StowageError('project_removed', 'the project was removed while objects were uploaded to it')),
-  'streamObjects 409': { change: (sent) => ({ ...withQuery('strict')(sent), body: idList([UNKNOWN_ID], 'objectIds').body as string }) },
+  'uploadObjects 409': refusing(
+    () => new StowageError('project_removed', 'the project was removed while objects were uploaded to it'),
+  ),
+  'streamObjects 409': {
+    change: (sent) => ({ ...withQuery('strict')(sent), body: idList([UNKNOWN_ID], 'objectIds').body as string }),
+  },
 }
 
-async function provoke(t: TestContext, found: Found, provocation: Provocation): Promise<Awaited<ReturnType<typeof ask>>> {
+async function provoke(
+  t: TestContext,
+  found: Found,
+  provocation: Provocation,
+): Promise<Awaited<ReturnType<typeof ask>>> {
   const { options = () => ({}), change = (sent) => sent, before } = provocation
   const running = await served(t, options())
   const { service, port } = running
@@ -79,7 +100,8 @@ async function provoke(t: TestContext, found: Found, provocation: Provocation): 
   const sent = change(exampleRequests(conformance, found)[0].sent)
   let answered = await ask(port, sent)
   await eventually(async () => {
-    const waitsForPlan = found.template === '/objects/{projectId}/{objectId}' && answered.status === 200 && !('etag' in answered.headers)
+    const waitsForPlan =
+      found.template === '/objects/{projectId}/{objectId}' && answered.status === 200 && !('etag' in answered.headers)
     if (waitsForPlan) answered = await ask(port, sent)
     return !waitsForPlan
   }, 'the graph has a plan')
@@ -94,14 +116,26 @@ for (const found of conformance.operations()) {
       assert.notEqual(provocation, undefined, `nothing provokes ${status}`)
       const answered = await provoke(t, found, provocation)
       assert.equal(String(answered.status), status, answered.body)
-      assert.deepEqual(conformance.problems({ method, path: found.template.replaceAll(/\{\w+\}/g, 'x') }, answered), [], `status ${status}`)
+      assert.deepEqual(
+        conformance.problems({ method, path: found.template.replaceAll(/\{\w+\}/g, 'x') }, answered),
+        [],
+        `status ${status}`,
+      )
     }
   })
 }
 
 test('paths and methods that the document does not have get 404 and 405, as it says', async (t) => {
   const { port } = await served(t)
-  for (const [method, path, status] of [['GET', '/', 404], ['GET', '/objects', 404], ['POST', '/api/diff/', 404], ['DELETE', '/objects/p', 405], ['PUT', '/objects/p/a', 405], ['POST', '/api/openapi.json', 405], ['TRACE', '/api/diff/p', 405]] as const) {
+  for (const [method, path, status] of [
+    ['GET', '/', 404],
+    ['GET', '/objects', 404],
+    ['POST', '/api/diff/', 404],
+    ['DELETE', '/objects/p', 405],
+    ['PUT', '/objects/p/a', 405],
+    ['POST', '/api/openapi.json', 405],
+    ['TRACE', '/api/diff/p', 405],
+  ] as const) {
     const answered = await ask(port, { method, path })
     assert.equal(answered.status, status, `${method} ${path}`)
     assert.deepEqual(conformance.problems({ method, path }, answered), [], `${method} ${path}`)

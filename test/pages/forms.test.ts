@@ -51,32 +51,62 @@ function assertComplaint({ status, html }: Shown, name: string, message: string)
 }
 
 const INVALID: readonly (readonly [name: string, value: string, message: string])[] = [
-  ['name', '', 'Name is required.'], ['name', 'x'.repeat(201), 'Name must be one line of at most 200 characters.'], ['name', 'two\nlines', 'Name must be one line of at most 200 characters.'],
-  ['modelId', '', 'Model is required.'], ['modelId', '0'.repeat(32), 'Model must be one of this project.'], ['modelId', '../x', 'Model must be one of this project.'],
+  ['name', '', 'Name is required.'],
+  ['name', 'x'.repeat(201), 'Name must be one line of at most 200 characters.'],
+  ['name', 'two\nlines', 'Name must be one line of at most 200 characters.'],
+  ['modelId', '', 'Model is required.'],
+  ['modelId', '0'.repeat(32), 'Model must be one of this project.'],
+  ['modelId', '../x', 'Model must be one of this project.'],
   ['trigger', 'sometimes', 'When it runs must be one of the choices.'],
-  ['input.owner', '', 'Project owner is required.'], ['input.owner', 'A', 'Project owner must have at least 2 characters.'],
-  ['input.owner', `A${'b'.repeat(20)}`, 'Project owner must have at most 20 characters.'], ['input.owner', 'ada', 'Project owner must match the pattern ^[A-Z][a-z ]*$.'],
+  ['input.owner', '', 'Project owner is required.'],
+  ['input.owner', 'A', 'Project owner must have at least 2 characters.'],
+  ['input.owner', `A${'b'.repeat(20)}`, 'Project owner must have at most 20 characters.'],
+  ['input.owner', 'ada', 'Project owner must match the pattern ^[A-Z][a-z ]*$.'],
   ['input.remark', 'x'.repeat(1_001), 'Remark must have at most 1000 characters.'],
-  ['input.tolerance', 'abc', 'Tolerance must be a number.'], ['input.tolerance', '1e999', 'Tolerance must be a number.'], ['input.tolerance', '0x10', 'Tolerance must be a number.'],
-  ['input.tolerance', '0', 'Tolerance must be greater than 0.'], ['input.tolerance', '100', 'Tolerance must be less than 100.'],
-  ['input.floors', '2.5', 'Floors must be a whole number.'], ['input.floors', 'two', 'Floors must be a whole number.'],
-  ['input.floors', '9007199254740993', 'Floors must be from -9007199254740991 to 9007199254740991, where whole numbers are exact.'], ['input.floors', '0', 'Floors must be 1 or more.'], ['input.floors', '6', 'Floors must be 5 or less.'],
-  ['input.strict', 'maybe', 'Be strict must be true or false.'], ['input.rounding', 'maybe', 'Round lengths must be true or false.'],
-  ['input.analysis', '', 'Analysis is required.'], ['input.analysis', 'magic', 'Analysis must be one of the choices.'], ['input.unit', 'ft', 'Unit must be one of the choices.'],
-  ['input.apiKey', '', 'API key is required.'], ['input.apiKey', 'short', 'API key must have at least 8 characters.'],
+  ['input.tolerance', 'abc', 'Tolerance must be a number.'],
+  ['input.tolerance', '1e999', 'Tolerance must be a number.'],
+  ['input.tolerance', '0x10', 'Tolerance must be a number.'],
+  ['input.tolerance', '0', 'Tolerance must be greater than 0.'],
+  ['input.tolerance', '100', 'Tolerance must be less than 100.'],
+  ['input.floors', '2.5', 'Floors must be a whole number.'],
+  ['input.floors', 'two', 'Floors must be a whole number.'],
+  [
+    'input.floors',
+    '9007199254740993',
+    'Floors must be from -9007199254740991 to 9007199254740991, where whole numbers are exact.',
+  ],
+  ['input.floors', '0', 'Floors must be 1 or more.'],
+  ['input.floors', '6', 'Floors must be 5 or less.'],
+  ['input.strict', 'maybe', 'Be strict must be true or false.'],
+  ['input.rounding', 'maybe', 'Round lengths must be true or false.'],
+  ['input.analysis', '', 'Analysis is required.'],
+  ['input.analysis', 'magic', 'Analysis must be one of the choices.'],
+  ['input.unit', 'ft', 'Unit must be one of the choices.'],
+  ['input.apiKey', '', 'API key is required.'],
+  ['input.apiKey', 'short', 'API key must have at least 8 characters.'],
 ]
 
 test('what is wrong with each kind of input is said beside it and at the top, and nothing is made', async (t) => {
   const { visitor, form, extension } = await opened(t)
-  for (const [name, value, message] of INVALID) assertComplaint(await visitor.post(NEW, { ...form, [name]: value }), name, message)
+  for (const [name, value, message] of INVALID)
+    assertComplaint(await visitor.post(NEW, { ...form, [name]: value }), name, message)
   assert.deepEqual((await extension.project('p').automations.list()).items, [])
 })
 
 test('values are kept as they were sent, but for secrets', async (t) => {
   const { visitor, form } = await opened(t)
   const sent = {
-    ...form, name: '"Check" <b>', enabled: '', trigger: 'manual', 'input.owner': '1"><script>', 'input.remark': '\nfirst\r\n</textarea><b>', 'input.tolerance': ' 1,5 ',
-    'input.strict': '', 'input.rounding': 'false', 'input.apiKey': 'hunter2', 'input.spareKey': 'hunter3-spare',
+    ...form,
+    name: '"Check" <b>',
+    enabled: '',
+    trigger: 'manual',
+    'input.owner': '1"><script>',
+    'input.remark': '\nfirst\r\n</textarea><b>',
+    'input.tolerance': ' 1,5 ',
+    'input.strict': '',
+    'input.rounding': 'false',
+    'input.apiKey': 'hunter2',
+    'input.spareKey': 'hunter3-spare',
   }
   const { status, html } = await visitor.post(NEW, sent)
   assert.equal(status, 422)
@@ -99,14 +129,23 @@ test('the form says what is asked for before anybody gets it wrong', async (t) =
   assert.equal(status, 200)
   const plain = textOf(html)
   for (const words of [
-    'New automation of Checker', 'Checks a building against rules.', 'What to check', 'Project owner Who is told about the result. 2 to 20 characters. Matches the pattern ^[A-Z][a-z ]*$.', 'Remark (optional) 1,000 characters at most.',
-    'Tolerance In millimetres. A number, greater than 0 and less than 100. Left empty, it is 10.', 'Floors (optional) A whole number from 1 to 5.', 'Structural analysis', 'API key 8 characters at least.',
-  ]) assert.ok(plain.includes(words), `${words} in ${plain}`)
+    'New automation of Checker',
+    'Checks a building against rules.',
+    'What to check',
+    'Project owner Who is told about the result. 2 to 20 characters. Matches the pattern ^[A-Z][a-z ]*$.',
+    'Remark (optional) 1,000 characters at most.',
+    'Tolerance In millimetres. A number, greater than 0 and less than 100. Left empty, it is 10.',
+    'Floors (optional) A whole number from 1 to 5.',
+    'Structural analysis',
+    'API key 8 characters at least.',
+  ])
+    assert.ok(plain.includes(words), `${words} in ${plain}`)
   assert.match(control(html, 'input.tolerance'), / value="10"/)
   assert.match(control(html, 'input.strict'), /type="checkbox".* checked/)
   assert.match(control(html, 'input.apiKey'), /type="password" autocomplete="new-password"/)
   for (const label of html.matchAll(/<label for="([^"]+)"/g)) assert.ok(html.includes(`id="${label[1]}"`), label[1])
-  for (const described of html.matchAll(/aria-describedby="([^"]+)"/g)) for (const id of described[1].split(' ')) assert.ok(html.includes(`id="${id}"`), id)
+  for (const described of html.matchAll(/aria-describedby="([^"]+)"/g))
+    for (const id of described[1].split(' ')) assert.ok(html.includes(`id="${id}"`), id)
 })
 
 test('what is right becomes an automation, is changed, started and deleted', async (t) => {
@@ -118,30 +157,83 @@ test('what is right becomes an automation, is changed, started and deleted', asy
   const [automation] = (await automations.list()).items
   assert.equal(location, `/web/projects/p/automations/${automation.id}`)
   const { id, createdAt: _made, updatedAt: _changed, ...rest } = automation
-  const inputs = { owner: 'Ada', remark: 'one\ntwo', tolerance: 12.5, floors: 3, strict: true, analysis: 'thermal', unit: 'm', apiKey: '******' }
-  assert.deepEqual(rest, { name: 'Nightly check', functionId: 'checker', modelId, inputs, trigger: 'manual', enabled: true })
+  const inputs = {
+    owner: 'Ada',
+    remark: 'one\ntwo',
+    tolerance: 12.5,
+    floors: 3,
+    strict: true,
+    analysis: 'thermal',
+    unit: 'm',
+    apiKey: '******',
+  }
+  assert.deepEqual(rest, {
+    name: 'Nightly check',
+    functionId: 'checker',
+    modelId,
+    inputs,
+    trigger: 'manual',
+    enabled: true,
+  })
   const plain = textOf((await visitor.get(location)).html)
-  for (const words of ['Project owner Ada', 'Tolerance 12.5', 'Be strict Yes', 'Round lengths not given', 'Analysis Thermal analysis', 'API key stored, not shown', 'Spare key not given', 'only when somebody starts it']) assert.ok(plain.includes(words), words)
-  assertComplaint(await visitor.post(`${location}/edit`, { ...form, 'input.apiKey': '', 'input.floors': '9' }), 'input.floors', 'Floors must be 5 or less.')
-  const changed = await visitor.post(`${location}/edit`, { ...form, name: 'Other', trigger: 'version', 'input.apiKey': '', 'input.floors': '', 'input.spareKey': 'second key' })
+  for (const words of [
+    'Project owner Ada',
+    'Tolerance 12.5',
+    'Be strict Yes',
+    'Round lengths not given',
+    'Analysis Thermal analysis',
+    'API key stored, not shown',
+    'Spare key not given',
+    'only when somebody starts it',
+  ])
+    assert.ok(plain.includes(words), words)
+  assertComplaint(
+    await visitor.post(`${location}/edit`, { ...form, 'input.apiKey': '', 'input.floors': '9' }),
+    'input.floors',
+    'Floors must be 5 or less.',
+  )
+  const changed = await visitor.post(`${location}/edit`, {
+    ...form,
+    name: 'Other',
+    trigger: 'version',
+    'input.apiKey': '',
+    'input.floors': '',
+    'input.spareKey': 'second key',
+  })
   assert.deepEqual([changed.status, changed.headers.get('location')], [303, location])
   const now = await automations.get(id)
-  assert.deepEqual([now.name, now.trigger, now.inputs.floors, now.inputs.apiKey, now.inputs.spareKey], ['Other', 'version', undefined, '******', '******'])
-  assert.equal((await visitor.post(`${location}/edit`, { ...form, 'input.apiKey': '', 'forget.spareKey': 'true' })).status, 303)
+  assert.deepEqual(
+    [now.name, now.trigger, now.inputs.floors, now.inputs.apiKey, now.inputs.spareKey],
+    ['Other', 'version', undefined, '******', '******'],
+  )
+  assert.equal(
+    (await visitor.post(`${location}/edit`, { ...form, 'input.apiKey': '', 'forget.spareKey': 'true' })).status,
+    303,
+  )
   assert.equal((await automations.get(id)).inputs.spareKey, undefined)
   const started = await visitor.post(`${location}/run`, {})
   const [run] = (await runs.list()).items
   assert.equal(started.headers.get('location'), `/web/projects/p/runs/${run.id}`)
   const deleted = await visitor.post(`${location}/delete`)
-  assert.deepEqual([deleted.status, deleted.headers.get('location'), (await automations.list()).items.length], [303, '/web/projects/p', 0])
+  assert.deepEqual(
+    [deleted.status, deleted.headers.get('location'), (await automations.list()).items.length],
+    [303, '/web/projects/p', 0],
+  )
 })
 
 test('what a function asks for since the automation was saved stands at its default, and so does a choice that is gone', async (t) => {
   const kept = memoryBackend()
   const backend = (): StorageBackend => hooked(kept, (_call, _detail, work) => work())
-  const before = paged(t, { backend: backend(), functions: [everyKind(waiting, { inputs: { type: 'object', properties: { unit: { type: 'string', enum: ['ft', 'm'] } } } })] })
+  const before = paged(t, {
+    backend: backend(),
+    functions: [
+      everyKind(waiting, { inputs: { type: 'object', properties: { unit: { type: 'string', enum: ['ft', 'm'] } } } }),
+    ],
+  })
   const { modelId } = await withVersion(before)
-  const { id } = await before.extension.project('p').automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: { unit: 'ft' }, trigger: 'manual' })
+  const { id } = await before.extension
+    .project('p')
+    .automations.create({ name: 'Check', functionId: 'checker', modelId, inputs: { unit: 'ft' }, trigger: 'manual' })
   await before.service.close()
   const { service } = paged(t, { backend: backend(), functions: [everyKind(waiting)] })
   const { html } = await (await signedIn(service)).get(`/web/projects/p/automations/${id}/edit`)
@@ -152,18 +244,34 @@ test('what a function asks for since the automation was saved stands at its defa
 
 test('a form is bounded, must be a form, and takes the right to write', async (t) => {
   const { service, visitor, form } = await opened(t)
-  const sent = (body: RequestInit['body'], type: string, more: Readonly<Record<string, string>> = {}): Promise<Response> =>
-    service.fetch(new Request(`http://stowage.test${NEW}`, { method: 'POST', body, duplex: 'half', headers: { cookie: visitor.cookie, accept: 'text/html', ...FORM_TYPE, 'content-type': type, ...more } }))
+  const sent = (
+    body: RequestInit['body'],
+    type: string,
+    more: Readonly<Record<string, string>> = {},
+  ): Promise<Response> =>
+    service.fetch(
+      new Request(`http://stowage.test${NEW}`, {
+        method: 'POST',
+        body,
+        duplex: 'half',
+        headers: { cookie: visitor.cookie, accept: 'text/html', ...FORM_TYPE, 'content-type': type, ...more },
+      }),
+    )
   const type = 'application/x-www-form-urlencoded'
   assert.equal((await sent(`a=${'x'.repeat(1_048_576)}`, type)).status, 413)
-  assert.equal((await sent(new Blob(['x'.repeat(600_000), 'x'.repeat(600_000)]).stream() as unknown as RequestInit['body'], type)).status, 413)
+  assert.equal(
+    (await sent(new Blob(['x'.repeat(600_000), 'x'.repeat(600_000)]).stream() as unknown as RequestInit['body'], type))
+      .status,
+    413,
+  )
   assert.equal((await sent('a=b&'.repeat(1_001), type)).status, 400)
   assert.equal((await sent('{}', 'text/plain')).status, 415)
   assert.equal((await sent('a=b', 'multipart/form-data; boundary=x')).status, 415)
   assert.equal((await sent('a=b', type, { 'content-encoding': 'gzip' })).status, 415)
   assert.equal((await sent(Buffer.from([0x61, 0x3d, 0xff]), type)).status, 400)
   const reader = await signedIn(service, { p: 'read' })
-  for (const path of [NEW, '/web/projects/p/automations/0/run']) assert.equal((await reader.post(path, form)).status, 403)
+  for (const path of [NEW, '/web/projects/p/automations/0/run'])
+    assert.equal((await reader.post(path, form)).status, 403)
   assert.equal((await reader.get(NEW)).status, 403)
   assert.doesNotMatch((await reader.get('/web/projects/p')).html, /New automation/)
 })

@@ -20,9 +20,17 @@ class MovedClock {
   }
 }
 
-async function cookieFor(t: TestContext, prefix: string | undefined, headers: Readonly<Record<string, string>>): Promise<string> {
+async function cookieFor(
+  t: TestContext,
+  prefix: string | undefined,
+  headers: Readonly<Record<string, string>>,
+): Promise<string> {
   const { service } = paged(t, { service: { prefix } })
-  const { headers: answered, status } = await new Visitor(service).post(`${prefix ?? ''}/web/sign-in`, { token: await tokenFor({ p: 'read' }) }, headers)
+  const { headers: answered, status } = await new Visitor(service).post(
+    `${prefix ?? ''}/web/sign-in`,
+    { token: await tokenFor({ p: 'read' }) },
+    headers,
+  )
   assert.equal(status, 303)
   return answered.get('set-cookie') ?? ''
 }
@@ -33,22 +41,37 @@ test('the cookie is for this service alone, out of reach of scripts and other si
   const cases = [
     [undefined, plain, /^stowage-session=([\w.-]+); Max-Age=43200; Path=\/; HttpOnly; SameSite=Strict$/],
     ['/models', plain, /^stowage-session=([\w.-]+); Max-Age=43200; Path=\/models; HttpOnly; SameSite=Strict$/],
-    [undefined, secure, /^__Host-stowage-session=([\w.-]+); Max-Age=43200; Path=\/; HttpOnly; Secure; SameSite=Strict$/],
-    ['/models', secure, /^__Secure-stowage-session=([\w.-]+); Max-Age=43200; Path=\/models; HttpOnly; Secure; SameSite=Strict$/],
+    [
+      undefined,
+      secure,
+      /^__Host-stowage-session=([\w.-]+); Max-Age=43200; Path=\/; HttpOnly; Secure; SameSite=Strict$/,
+    ],
+    [
+      '/models',
+      secure,
+      /^__Secure-stowage-session=([\w.-]+); Max-Age=43200; Path=\/models; HttpOnly; Secure; SameSite=Strict$/,
+    ],
   ] as const
   for (const [prefix, headers, expected] of cases) {
     const cookie = await cookieFor(t, prefix, headers)
     assert.match(cookie, expected)
     const [, sealed] = expected.exec(cookie) ?? []
-    assert.deepEqual(JSON.parse(Buffer.from(sealed.split('.')[0], 'base64url').toString()), { alg: 'dir', enc: 'A256GCM' })
+    assert.deepEqual(JSON.parse(Buffer.from(sealed.split('.')[0], 'base64url').toString()), {
+      alg: 'dir',
+      enc: 'A256GCM',
+    })
   }
 })
 
 test('what is no token of a person does not sign in', async (t) => {
   const { service } = paged(t)
   const cases = [
-    ['', /Paste a token to sign in\./], ['two words', /This is not a token/], ['<script>alert(1)</script>', /This is not a token/], ['x'.repeat(10_000), /This is not a token/],
-    ['nonsense', /This token is not valid here, or not any more\./], [`${await tokenFor({ p: 'read' })}x`, /This token is not valid here/],
+    ['', /Paste a token to sign in\./],
+    ['two words', /This is not a token/],
+    ['<script>alert(1)</script>', /This is not a token/],
+    ['x'.repeat(10_000), /This is not a token/],
+    ['nonsense', /This token is not valid here, or not any more\./],
+    [`${await tokenFor({ p: 'read' })}x`, /This token is not valid here/],
   ] as const
   for (const [token, message] of cases) {
     const { status, html, headers } = await new Visitor(service).post('/web/sign-in', { token })
@@ -84,9 +107,20 @@ test('signing in leads to the page that was asked for, and to no other site', as
   assert.equal(asked.status, 401)
   assert.match(asked.headers.get('www-authenticate') ?? '', /^Bearer/)
   assert.match(asked.html, /name="next" value="\/m\/web\/projects\/p\/runs\?status=failed"/)
-  const leads = async (next: string): Promise<string | null> => (await new Visitor(service).post('/m/web/sign-in', { token, next })).headers.get('location')
+  const leads = async (next: string): Promise<string | null> =>
+    (await new Visitor(service).post('/m/web/sign-in', { token, next })).headers.get('location')
   assert.equal(await leads('/m/web/projects/p/runs?status=failed'), '/m/web/projects/p/runs?status=failed')
-  for (const next of ['', '/', 'https://evil.test/m/web', '//evil.test/m/web', '/m/webevil', '/m/web/\\evil', '/m/web/a\r\nSet-Cookie: a=b', '/web']) assert.equal(await leads(next), '/m/web', next)
+  for (const next of [
+    '',
+    '/',
+    'https://evil.test/m/web',
+    '//evil.test/m/web',
+    '/m/webevil',
+    '/m/web/\\evil',
+    '/m/web/a\r\nSet-Cookie: a=b',
+    '/web',
+  ])
+    assert.equal(await leads(next), '/m/web', next)
 })
 
 test('a link signs in once, within five minutes, and only when its button is pressed', async (t) => {
@@ -104,19 +138,33 @@ test('a link signs in once, within five minutes, and only when its button is pre
   const visitor = new Visitor(service)
   assert.equal((await visitor.post('/m/web/sign-in', { code })).headers.get('location'), '/m/web')
   assert.equal((await visitor.get('/m/web')).status, 200)
-  assert.match((await new Visitor(service).post('/m/web/sign-in', { code })).html, /This link was used already, or is older than five minutes/)
+  assert.match(
+    (await new Visitor(service).post('/m/web/sign-in', { code })).html,
+    /This link was used already, or is older than five minutes/,
+  )
   const late = new URL(web.signInLink({ token }), 'http://stowage.test').searchParams.get('code') ?? ''
   clock.addedMs = 300_001
   assert.equal((await new Visitor(service).post('/m/web/sign-in', { code: late })).status, 422)
 })
 
 test('the cookie is worth nothing to the API, but for the events of a run and for files', async (t) => {
-  const parts = paged(t, { functions: [definition(inProcess(async ({ backend }, stopped) => {
-    await backend.storeArtifact({ name: 'a.csv', content: (async function* () {
-      yield Buffer.from('a;b')
-    })(), sizeBytes: 3, idempotencyKey: 'a' })
-    await stopped
-  }))] })
+  const parts = paged(t, {
+    functions: [
+      definition(
+        inProcess(async ({ backend }, stopped) => {
+          await backend.storeArtifact({
+            name: 'a.csv',
+            content: (async function* () {
+              yield Buffer.from('a;b')
+            })(),
+            sizeBytes: 3,
+            idempotencyKey: 'a',
+          })
+          await stopped
+        }),
+      ),
+    ],
+  })
   const { modelId } = await withVersion(parts)
   const { automations, runs } = parts.extension.project('p')
   const { id } = await automations.create({ name: 'a', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' })
@@ -124,14 +172,23 @@ test('the cookie is worth nothing to the API, but for the events of a run and fo
   await eventually(async () => (await runs.get(run.id)).artifacts.length === 1, 'its file is there')
   const visitor = await signedIn(parts.service)
   const api = '/api/v1/projects/p'
-  for (const path of [`${api}/models`, `${api}/runs/${run.id}`, `${api}/runs/${run.id}/results`, '/objects/p/root/single', '/objects/p/root']) assert.equal((await visitor.get(path)).status, 401, path)
-  for (const path of [`${api}/runs/${run.id}/cancel`, `${api}/automations/${id}/runs`, `${api}/runs/${run.id}/events`]) assert.equal((await visitor.post(path)).status, path.endsWith('events') ? 405 : 401, path)
+  for (const path of [
+    `${api}/models`,
+    `${api}/runs/${run.id}`,
+    `${api}/runs/${run.id}/results`,
+    '/objects/p/root/single',
+    '/objects/p/root',
+  ])
+    assert.equal((await visitor.get(path)).status, 401, path)
+  for (const path of [`${api}/runs/${run.id}/cancel`, `${api}/automations/${id}/runs`, `${api}/runs/${run.id}/events`])
+    assert.equal((await visitor.post(path)).status, path.endsWith('events') ? 405 : 401, path)
   const [artifact] = (await runs.get(run.id)).artifacts
   const file = await visitor.get(`${api}/artifacts/${artifact.id}`)
   assert.deepEqual([file.status, file.html, file.headers.get('x-content-type-options')], [200, 'a;b', 'nosniff'])
   assert.match(file.headers.get('content-disposition') ?? '', /^attachment/)
   const foreign: readonly Readonly<Record<string, string>>[] = [
-    { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' }, { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' },
+    { 'sec-fetch-site': 'cross-site', 'sec-fetch-mode': 'cors', 'sec-fetch-dest': 'empty' },
+    { 'sec-fetch-site': 'same-site', 'sec-fetch-mode': 'no-cors', 'sec-fetch-dest': 'image' },
     { authorization: 'Bearer nonsense' },
   ]
   for (const headers of foreign) {
@@ -141,7 +198,10 @@ test('the cookie is worth nothing to the API, but for the events of a run and fo
   await runs.cancel(run.id)
   assert.equal((await events).status, 200)
   assert.match((await events).html, /event: status\nid: .+\ndata: .*canceled/)
-  assert.equal((await (await signedIn(parts.service, { other: 'write' })).get(`${api}/artifacts/${artifact.id}`)).status, 403)
+  assert.equal(
+    (await (await signedIn(parts.service, { other: 'write' })).get(`${api}/artifacts/${artifact.id}`)).status,
+    403,
+  )
 })
 
 test('a session ends with its time, with its token, by signing out, and where its cookie is damaged', async (t) => {
@@ -152,7 +212,10 @@ test('a session ends with its time, with its token, by signing out, and where it
   assert.equal((await visitor.get('/web')).status, 200)
   const lost = await new Visitor(service).get('/web', { cookie: damaged })
   assert.equal(lost.status, 401)
-  assert.match(lost.headers.get('set-cookie') ?? '', /^stowage-session=; Max-Age=0; Path=\/; HttpOnly; SameSite=Strict$/)
+  assert.match(
+    lost.headers.get('set-cookie') ?? '',
+    /^stowage-session=; Max-Age=0; Path=\/; HttpOnly; SameSite=Strict$/,
+  )
   const kept = visitor.cookie
   const out = await visitor.post('/web/sign-out')
   assert.deepEqual([out.status, out.headers.get('location'), visitor.cookie], [303, '/web/sign-in', ''])
@@ -168,14 +231,24 @@ test('with the same key people stay signed in over a restart, with another they 
   assert.equal((await stat(path)).mode & 0o777, 0o600)
   assert.deepEqual(await sessionKeyFromFolder(folder), key)
   const { cookie } = await signedIn(paged(t, { pages: { sessionKey: key } }).service)
-  assert.equal((await new Visitor(paged(t, { pages: { sessionKey: key } }).service).get('/web', { cookie })).status, 200)
+  assert.equal(
+    (await new Visitor(paged(t, { pages: { sessionKey: key } }).service).get('/web', { cookie })).status,
+    200,
+  )
   assert.equal((await new Visitor(paged(t).service).get('/web', { cookie })).status, 401)
   await writeFile(path, 'nothing')
-  await assert.rejects(sessionKeyFromFolder(folder), { code: 'corrupt_data', message: /session-key is not a key.*Remove it to get a new one/ })
+  await assert.rejects(sessionKeyFromFolder(folder), {
+    code: 'corrupt_data',
+    message: /session-key is not a key.*Remove it to get a new one/,
+  })
 })
 
 test("a host's own way to know people needs no sign-in", async (t) => {
-  const access: Access<unknown> = { ...openAccess(), authenticate: ({ headers }) => (headers.get('x-user') === null ? undefined : { subject: 'Grace', projects: { p: 'read' } }) }
+  const access: Access<unknown> = {
+    ...openAccess(),
+    authenticate: ({ headers }) =>
+      headers.get('x-user') === null ? undefined : { subject: 'Grace', projects: { p: 'read' } },
+  }
   const { service } = paged(t, { service: { access } })
   const shown = await new Visitor(service).get('/web', { 'x-user': 'grace' })
   assert.equal(shown.status, 200)
@@ -192,36 +265,94 @@ test('a form is taken from our own pages alone', async (t) => {
   const visitor = await signedIn(parts.service)
   const own = 'http://stowage.test'
   const cases: readonly (readonly [Readonly<Record<string, string>>, number])[] = [
-    [{ 'sec-fetch-site': 'same-origin', origin: own }, 303], [{ 'sec-fetch-site': 'same-origin' }, 303], [{ origin: own }, 303], [{ origin: 'HTTP://STOWAGE.test' }, 303],
-    [{}, 403], [{ referer: `${own}/web` }, 403], [{ 'sec-fetch-site': 'none' }, 403], [{ 'sec-fetch-site': 'same-site', origin: own }, 403], [{ 'sec-fetch-site': 'cross-site', origin: own }, 403],
-    [{ 'sec-fetch-site': 'same-origin', origin: 'null' }, 403], [{ origin: 'null' }, 403], [{ origin: 'http://evil.test' }, 403], [{ origin: `${own}.evil.test` }, 403], [{ origin: `${own}:8080` }, 403],
-    [{ origin: 'http://evil@stowage.test' }, 403], [{ 'sec-fetch-site': 'same-origin', origin: 'http://evil.test' }, 403],
+    [{ 'sec-fetch-site': 'same-origin', origin: own }, 303],
+    [{ 'sec-fetch-site': 'same-origin' }, 303],
+    [{ origin: own }, 303],
+    [{ origin: 'HTTP://STOWAGE.test' }, 303],
+    [{}, 403],
+    [{ referer: `${own}/web` }, 403],
+    [{ 'sec-fetch-site': 'none' }, 403],
+    [{ 'sec-fetch-site': 'same-site', origin: own }, 403],
+    [{ 'sec-fetch-site': 'cross-site', origin: own }, 403],
+    [{ 'sec-fetch-site': 'same-origin', origin: 'null' }, 403],
+    [{ origin: 'null' }, 403],
+    [{ origin: 'http://evil.test' }, 403],
+    [{ origin: `${own}.evil.test` }, 403],
+    [{ origin: `${own}:8080` }, 403],
+    [{ origin: 'http://evil@stowage.test' }, 403],
+    [{ 'sec-fetch-site': 'same-origin', origin: 'http://evil.test' }, 403],
   ]
-  for (const [headers, expected] of cases) assert.equal((await visitor.post(`/web/projects/p/automations/${id}/run`, {}, headers)).status, expected, JSON.stringify(headers))
+  for (const [headers, expected] of cases)
+    assert.equal(
+      (await visitor.post(`/web/projects/p/automations/${id}/run`, {}, headers)).status,
+      expected,
+      JSON.stringify(headers),
+    )
   assert.equal((await runs.list()).items.length, 4)
-  for (const path of ['/web/sign-in', '/web/sign-out', `/web/projects/p/automations/${id}/delete`, `/web/projects/p/automations/${id}/edit`, '/web/projects/p/functions/checker/new']) {
-    assert.equal((await visitor.post(path, {}, { 'sec-fetch-site': 'cross-site', origin: 'http://evil.test' })).status, 403, path)
+  for (const path of [
+    '/web/sign-in',
+    '/web/sign-out',
+    `/web/projects/p/automations/${id}/delete`,
+    `/web/projects/p/automations/${id}/edit`,
+    '/web/projects/p/functions/checker/new',
+  ]) {
+    assert.equal(
+      (await visitor.post(path, {}, { 'sec-fetch-site': 'cross-site', origin: 'http://evil.test' })).status,
+      403,
+      path,
+    )
   }
   assert.equal((await automations.list()).items.length, 1)
 })
 
 test('behind a proxy that changes the host, the origin is told', async (t) => {
   const { service } = paged(t, { pages: { origin: 'https://models.example' } })
-  const signIn = async (origin: string): Promise<number> => (await new Visitor(service).post('/web/sign-in', { token: await tokenFor({ p: 'read' }) }, { origin })).status
-  assert.deepEqual([await signIn('https://models.example'), await signIn('http://models.example'), await signIn('http://stowage.test')], [303, 403, 403])
+  const signIn = async (origin: string): Promise<number> =>
+    (await new Visitor(service).post('/web/sign-in', { token: await tokenFor({ p: 'read' }) }, { origin })).status
+  assert.deepEqual(
+    [
+      await signIn('https://models.example'),
+      await signIn('http://models.example'),
+      await signIn('http://stowage.test'),
+    ],
+    [303, 403, 403],
+  )
 })
 
 test('scripts and pictures of other sites see no page, links of other sites open one', async (t) => {
   const visitor = await signedIn(paged(t).service)
-  const from = async (site: string, mode: string, dest: string): Promise<number> => (await visitor.get('/web', { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest })).status
-  assert.deepEqual([await from('cross-site', 'cors', 'empty'), await from('cross-site', 'no-cors', 'image'), await from('same-site', 'navigate', 'iframe')], [403, 403, 403])
-  assert.deepEqual([await from('none', 'navigate', 'document'), await from('cross-site', 'navigate', 'document'), await from('same-origin', 'cors', 'empty')], [200, 200, 200])
+  const from = async (site: string, mode: string, dest: string): Promise<number> =>
+    (await visitor.get('/web', { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest })).status
+  assert.deepEqual(
+    [
+      await from('cross-site', 'cors', 'empty'),
+      await from('cross-site', 'no-cors', 'image'),
+      await from('same-site', 'navigate', 'iframe'),
+    ],
+    [403, 403, 403],
+  )
+  assert.deepEqual(
+    [
+      await from('none', 'navigate', 'document'),
+      await from('cross-site', 'navigate', 'document'),
+      await from('same-origin', 'cors', 'empty'),
+    ],
+    [200, 200, 200],
+  )
 })
 
 test('options that cannot be are refused', () => {
   const auto = automation()
-  assert.throws(() => pages({ automation: auto, sessionKey: new Uint8Array(31) }), { name: 'TypeError', message: /sessionKey has 31 bytes/ })
-  for (const origin of ['models.example', 'https://models.example/', 'https://models.example/web']) assert.throws(() => pages({ automation: auto, origin }), { name: 'TypeError', message: /origin is/ })
-  for (const sessionMs of [0, 1.5, Number.NaN, Number.POSITIVE_INFINITY]) assert.throws(() => pages({ automation: auto, sessionMs }), { name: 'RangeError', message: /sessionMs is/ })
-  assert.throws(() => pages({ automation: auto }).signInLink({ token: 'x' }), { name: 'TypeError', message: /belong to no service yet/ })
+  assert.throws(() => pages({ automation: auto, sessionKey: new Uint8Array(31) }), {
+    name: 'TypeError',
+    message: /sessionKey has 31 bytes/,
+  })
+  for (const origin of ['models.example', 'https://models.example/', 'https://models.example/web'])
+    assert.throws(() => pages({ automation: auto, origin }), { name: 'TypeError', message: /origin is/ })
+  for (const sessionMs of [0, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
+    assert.throws(() => pages({ automation: auto, sessionMs }), { name: 'RangeError', message: /sessionMs is/ })
+  assert.throws(() => pages({ automation: auto }).signInLink({ token: 'x' }), {
+    name: 'TypeError',
+    message: /belong to no service yet/,
+  })
 })

@@ -3,7 +3,15 @@ import type { TestContext } from 'node:test'
 import { SignJWT } from 'jose'
 import { memoryBackend } from '../../adapters/memory.ts'
 import { automation, type AutomationExtension, type AutomationOptions } from '../../src/automation-server/index.ts'
-import { type Access, type CommonServiceOptions, createObjectService, jwtAccess, type ObjectService, type Right, type StorageBackend } from '../../src/index.ts'
+import {
+  type Access,
+  type CommonServiceOptions,
+  createObjectService,
+  jwtAccess,
+  type ObjectService,
+  type Right,
+  type StorageBackend,
+} from '../../src/index.ts'
 import { pages, type PagesExtension, type PagesOptions } from '../../src/pages/index.ts'
 import { SECRET_KEY, uploadObjects, withVersion } from '../automation-server/support.ts'
 
@@ -12,11 +20,21 @@ const ORIGIN = 'http://stowage.test'
 const TOKEN_LIFE_S = 3_600
 
 /** Access by tokens that `tokenFor` makes. */
-export const TOKEN_ACCESS: Access<unknown> = jwtAccess({ keys: TOKEN_KEY, issuer: 'tests', audience: 'pages', algorithms: ['HS256'] })
+export const TOKEN_ACCESS: Access<unknown> = jwtAccess({
+  keys: TOKEN_KEY,
+  issuer: 'tests',
+  audience: 'pages',
+  algorithms: ['HS256'],
+})
 
 export function tokenFor(projects: Readonly<Record<string, Right>>, subject = 'Ada'): Promise<string> {
-  return new SignJWT({ stowage: { projects } }).setProtectedHeader({ alg: 'HS256' }).setIssuer('tests').setAudience('pages').setSubject(subject)
-    .setExpirationTime(Math.floor(Date.now() / 1_000) + TOKEN_LIFE_S).sign(TOKEN_KEY)
+  return new SignJWT({ stowage: { projects } })
+    .setProtectedHeader({ alg: 'HS256' })
+    .setIssuer('tests')
+    .setAudience('pages')
+    .setSubject(subject)
+    .setExpirationTime(Math.floor(Date.now() / 1_000) + TOKEN_LIFE_S)
+    .sign(TOKEN_KEY)
 }
 
 export interface Paged {
@@ -32,10 +50,18 @@ export interface PagedOptions extends AutomationOptions {
 }
 
 /** A service with automation and pages over a backend in memory; it ends with the test. */
-export function paged(t: TestContext, { backend = memoryBackend(), service: serviceOptions = {}, pages: pagesOptions = {}, ...options }: PagedOptions = {}): Paged {
+export function paged(
+  t: TestContext,
+  { backend = memoryBackend(), service: serviceOptions = {}, pages: pagesOptions = {}, ...options }: PagedOptions = {},
+): Paged {
   const extension = automation({ secretKeys: [SECRET_KEY], ...options })
   const web = pages({ automation: extension, ...pagesOptions })
-  const service = createObjectService({ backend, access: TOKEN_ACCESS, ...serviceOptions, extensions: [extension, web] })
+  const service = createObjectService({
+    backend,
+    access: TOKEN_ACCESS,
+    ...serviceOptions,
+    extensions: [extension, web],
+  })
   t.after(() => service.close({ graceMs: 100 }))
   return { service, extension, web }
 }
@@ -60,11 +86,26 @@ export class Visitor {
   }
 
   get(path: string, headers: Readonly<Record<string, string>> = {}): Promise<Shown> {
-    return this.#ask(path, { headers: { 'sec-fetch-site': 'same-origin', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document', ...headers } })
+    return this.#ask(path, {
+      headers: {
+        'sec-fetch-site': 'same-origin',
+        'sec-fetch-mode': 'navigate',
+        'sec-fetch-dest': 'document',
+        ...headers,
+      },
+    })
   }
 
-  post(path: string, form: Readonly<Record<string, string>> = {}, headers: Readonly<Record<string, string>> = { 'sec-fetch-site': 'same-origin', origin: ORIGIN }): Promise<Shown> {
-    return this.#ask(path, { method: 'POST', body: new URLSearchParams(form).toString(), headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers } })
+  post(
+    path: string,
+    form: Readonly<Record<string, string>> = {},
+    headers: Readonly<Record<string, string>> = { 'sec-fetch-site': 'same-origin', origin: ORIGIN },
+  ): Promise<Shown> {
+    return this.#ask(path, {
+      method: 'POST',
+      body: new URLSearchParams(form).toString(),
+      headers: { 'content-type': 'application/x-www-form-urlencoded', ...headers },
+    })
   }
 
   async signIn(token: string, home = '/web'): Promise<void> {
@@ -74,7 +115,11 @@ export class Visitor {
   }
 
   async #ask(path: string, init: RequestInit): Promise<Shown> {
-    const headers = new Headers({ host: new URL(ORIGIN).host, accept: 'text/html,application/xhtml+xml', ...(init.headers as Record<string, string>) })
+    const headers = new Headers({
+      host: new URL(ORIGIN).host,
+      accept: 'text/html,application/xhtml+xml',
+      ...(init.headers as Record<string, string>),
+    })
     if (this.#cookies.size > 0) headers.set('cookie', this.cookie)
     const response = await this.#service.fetch(new Request(`${ORIGIN}${path}`, { ...init, headers }))
     for (const one of response.headers.getSetCookie()) {
@@ -86,17 +131,31 @@ export class Visitor {
   }
 }
 
-export async function signedIn(service: Pick<ObjectService, 'fetch'>, projects: Readonly<Record<string, Right>> = { p: 'write' }): Promise<Visitor> {
+export async function signedIn(
+  service: Pick<ObjectService, 'fetch'>,
+  projects: Readonly<Record<string, Right>> = { p: 'write' },
+): Promise<Visitor> {
   const visitor = new Visitor(service)
   await visitor.signIn(await tokenFor(projects))
   return visitor
 }
 
-const ENTITIES: Readonly<Record<string, string>> = { '&lt;': '<', '&gt;': '>', '&quot;': '"', '&#39;': "'", '&amp;': '&' }
+const ENTITIES: Readonly<Record<string, string>> = {
+  '&lt;': '<',
+  '&gt;': '>',
+  '&quot;': '"',
+  '&#39;': "'",
+  '&amp;': '&',
+}
 
 /** What of a page is read: no tags, and single spaces. */
 export function textOf(html: string): string {
-  return html.replaceAll(/<title>.*?<\/title>/g, ' ').replaceAll(/<[^>]*>/g, ' ').replaceAll(/&(?:lt|gt|quot|#39|amp);/g, (entity) => ENTITIES[entity]).replaceAll(/\s+/g, ' ').trim()
+  return html
+    .replaceAll(/<title>.*?<\/title>/g, ' ')
+    .replaceAll(/<[^>]*>/g, ' ')
+    .replaceAll(/&(?:lt|gt|quot|#39|amp);/g, (entity) => ENTITIES[entity])
+    .replaceAll(/\s+/g, ' ')
+    .trim()
 }
 
 export { uploadObjects, withVersion }

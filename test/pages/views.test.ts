@@ -8,25 +8,58 @@ import type { StorageBackend } from '../../src/index.ts'
 import { hooked } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
 import { definition, inProcess, reporting, waiting } from '../automation-server/support.ts'
-import { type Paged, paged, type PagedOptions, type Shown, signedIn, textOf, tokenFor, uploadObjects, Visitor, withVersion } from './support.ts'
+import {
+  type Paged,
+  paged,
+  type PagedOptions,
+  type Shown,
+  signedIn,
+  textOf,
+  tokenFor,
+  uploadObjects,
+  Visitor,
+  withVersion,
+} from './support.ts'
 
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
 const HOSTILE = `<script>alert(1)</script>"'&\u202e\u05d0${'é'.repeat(100)}`
 const HOSTILE_ID = '<b>"\'&/..;\u05d0 %2f'
 
 function hostileResult(level: ObjectResult['level']): ObjectResult {
-  return { category: HOSTILE, level, objectAppIds: { '<i>': HOSTILE, b: null }, message: `${HOSTILE}\n${'x'.repeat(2_000)}`, metadata: { [HOSTILE]: '</pre><script>'.repeat(1_000) } }
+  return {
+    category: HOSTILE,
+    level,
+    objectAppIds: { '<i>': HOSTILE, b: null },
+    message: `${HOSTILE}\n${'x'.repeat(2_000)}`,
+    metadata: { [HOSTILE]: '</pre><script>'.repeat(1_000) },
+  }
 }
 
 /** Everything that a function can say, in words that mean no good. */
 const hostile: RunExecutor = inProcess(async ({ backend, projectId, run: { modelId } }) => {
   const bytes = Buffer.from('x')
-  await backend.storeArtifact({ name: 'a<script>".csv', sizeBytes: 1, idempotencyKey: 'a', content: (async function* () {
-    yield bytes
-  })() })
+  await backend.storeArtifact({
+    name: 'a<script>".csv',
+    sizeBytes: 1,
+    idempotencyKey: 'a',
+    content: (async function* () {
+      yield bytes
+    })(),
+  })
   await backend.createVersion({ projectId, modelId, rootObjectId: 'root', message: HOSTILE, idempotencyKey: 'b' })
   const results = (['ERROR', 'WARNING', 'INFO', 'SUCCESS'] as const).map(hostileResult)
-  await backend.report({ sequence: 1, status: 'failed', message: HOSTILE, results, logs: Array.from({ length: 120 }, (_, at) => ({ atMs: at, level: 'error', message: `${HOSTILE}${'x'.repeat(2_000)}` })) })
+  await backend.report({
+    sequence: 1,
+    status: 'failed',
+    message: HOSTILE,
+    results,
+    logs: Array.from({ length: 120 }, (_, at) => ({
+      atMs: at,
+      level: 'error',
+      message: `${HOSTILE}${'x'.repeat(2_000)}`,
+    })),
+  })
 })
 
 interface Ran extends Paged {
@@ -36,30 +69,49 @@ interface Ran extends Paged {
   readonly versionId: string
 }
 
-async function ran(t: TestContext, projectId: string, name: string, executor: RunExecutor, options: PagedOptions = {}): Promise<Ran> {
+async function ran(
+  t: TestContext,
+  projectId: string,
+  name: string,
+  executor: RunExecutor,
+  options: PagedOptions = {},
+): Promise<Ran> {
   const parts = paged(t, { functions: [definition(executor, { name, description: name })], ...options })
   await uploadObjects(parts.service, projectId, [{ id: 'root' }])
   const { models, versions, automations, runs } = parts.extension.project(projectId)
   const { id: modelId } = await models.create({ name })
   const { id: versionId } = await versions.create(modelId, { rootObjectId: 'root', message: name, source: name })
-  const { id: automationId } = await automations.create({ name, functionId: 'checker', modelId, inputs: { apiKey: 'very secret' }, trigger: 'manual' })
+  const { id: automationId } = await automations.create({
+    name,
+    functionId: 'checker',
+    modelId,
+    inputs: { apiKey: 'very secret' },
+    trigger: 'manual',
+  })
   const { id: runId } = await runs.start(automationId)
   return { ...parts, modelId, versionId, automationId, runId }
 }
 
 function linksOf(html: string): readonly string[] {
-  const found = [...html.matchAll(/ (?:href|src|action|data-events)="([^"]*)"/g)].map(([, address]) => address.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&#39;', "'"))
+  const found = [...html.matchAll(/ (?:href|src|action|data-events)="([^"]*)"/g)].map(([, address]) =>
+    address.replaceAll('&amp;', '&').replaceAll('&quot;', '"').replaceAll('&lt;', '<').replaceAll('&#39;', "'"),
+  )
   return found.filter((address) => !address.startsWith('#') && address !== 'data:,')
 }
 
 /** Opens every page that a link leads to, from the first one on. */
-async function crawl(visitor: Pick<Visitor, 'get'>, start: string, looked: (path: string, shown: Shown) => void): Promise<ReadonlySet<string>> {
+async function crawl(
+  visitor: Pick<Visitor, 'get'>,
+  start: string,
+  looked: (path: string, shown: Shown) => void,
+): Promise<ReadonlySet<string>> {
   const seen = new Set([start])
   for (const path of seen) {
     const shown = await visitor.get(path)
     looked(path, shown)
     if (shown.headers.get('content-type')?.startsWith('text/html') !== true) continue
-    for (const link of linksOf(shown.html)) if (!/\/(?:cancel|rerun|run|delete|sign-out|events|web\/projects)$/.test(link)) seen.add(link.replace(/#.*/, ''))
+    for (const link of linksOf(shown.html))
+      if (!/\/(?:cancel|rerun|run|delete|sign-out|events|web\/projects)$/.test(link)) seen.add(link.replace(/#.*/, ''))
   }
   return seen
 }
@@ -71,19 +123,34 @@ function assertPage(path: string, { status, headers, html }: Shown): void {
   assert.equal(html.match(/<h1[ >]/g)?.length, 1, `${path} has one heading of the first level`)
   assert.equal(html.match(/<main id="content"/g)?.length, 1)
   const levels = [...html.matchAll(/<h([1-6])[ >]/g)].map(([, level]) => Number(level))
-  assert.ok(levels.every((level, at) => at === 0 || level <= levels[at - 1] + 1), `${path} leaves out no level of headings`)
+  assert.ok(
+    levels.every((level, at) => at === 0 || level <= levels[at - 1] + 1),
+    `${path} leaves out no level of headings`,
+  )
   const ids = [...html.matchAll(/ id="([^"]*)"/g)].map(([, id]) => id)
   assert.equal(new Set(ids).size, ids.length, `${path} has each id once`)
   assert.doesNotMatch(html, /<script(?! type="module" src=")|<style| style="| on[a-z]+="|javascript:/)
   assert.deepEqual(
-    ['content-security-policy', 'referrer-policy', 'cache-control', 'x-content-type-options', 'cross-origin-opener-policy', 'cross-origin-resource-policy'].map((name) => headers.get(name)),
+    [
+      'content-security-policy',
+      'referrer-policy',
+      'cache-control',
+      'x-content-type-options',
+      'cross-origin-opener-policy',
+      'cross-origin-resource-policy',
+    ].map((name) => headers.get(name)),
     [POLICY, 'same-origin', 'no-store', 'nosniff', 'same-origin', 'same-origin'],
   )
 }
 
 test('every page that a link leads to is there, whatever it is about is called', async (t) => {
-  const { service, extension, runId, automationId, modelId } = await ran(t, HOSTILE_ID, HOSTILE, hostile, { service: { prefix: '/m' } })
-  await eventually(async () => (await extension.project(HOSTILE_ID).runs.get(runId)).status === 'failed', 'it has failed')
+  const { service, extension, runId, automationId, modelId } = await ran(t, HOSTILE_ID, HOSTILE, hostile, {
+    service: { prefix: '/m' },
+  })
+  await eventually(
+    async () => (await extension.project(HOSTILE_ID).runs.get(runId)).status === 'failed',
+    'it has failed',
+  )
   const visitor = new Visitor(service)
   await visitor.signIn(await tokenFor({ [HOSTILE_ID]: 'write' }, HOSTILE), '/m/web')
   const seen = await crawl(visitor, '/m/web', (path, shown) => {
@@ -94,17 +161,29 @@ test('every page that a link leads to is there, whatever it is about is called',
   })
   const project = `/m/web/projects/${encodeURIComponent(HOSTILE_ID)}`
   const expected = [
-    project, `${project}/models/${modelId}`, `${project}/automations/${automationId}`, `${project}/automations/${automationId}/edit`, `${project}/functions/checker/new`,
-    `${project}/runs`, `${project}/runs/${runId}`, `${project}/runs/${runId}/logs`, `${project}/runs/${runId}?level=ERROR`, `${project}/runs/${runId}?${new URLSearchParams({ category: HOSTILE }).toString()}`,
+    project,
+    `${project}/models/${modelId}`,
+    `${project}/automations/${automationId}`,
+    `${project}/automations/${automationId}/edit`,
+    `${project}/functions/checker/new`,
+    `${project}/runs`,
+    `${project}/runs/${runId}`,
+    `${project}/runs/${runId}/logs`,
+    `${project}/runs/${runId}?level=ERROR`,
+    `${project}/runs/${runId}?${new URLSearchParams({ category: HOSTILE }).toString()}`,
   ]
   for (const path of expected) assert.ok(seen.has(path), `a link leads to ${path}`)
   const run = textOf((await visitor.get(`${project}/runs/${runId}`)).html)
-  for (const words of ['1 Error', '1 Warning', '1 Note', '1 Success', 'a<script>".csv', 'File, 1 bytes', HOSTILE]) assert.ok(run.includes(words), words)
+  for (const words of ['1 Error', '1 Warning', '1 Note', '1 Success', 'a<script>".csv', 'File, 1 bytes', HOSTILE])
+    assert.ok(run.includes(words), words)
 })
 
 test('below the mount point of a host, all links stay below it', async (t) => {
   const { service } = await ran(t, 'p', 'Check', waiting, { service: { prefix: '/m' } })
-  const server = createServer((req, res) => void service.serve({ req, res, mountPoint: '/outer', next: () => res.writeHead(404).end(), host: undefined }))
+  const server = createServer(
+    (req, res) =>
+      void service.serve({ req, res, mountPoint: '/outer', next: () => res.writeHead(404).end(), host: undefined }),
+  )
   await new Promise<void>((resolve) => {
     server.listen(0, '127.0.0.1', resolve)
   })
@@ -115,14 +194,22 @@ test('below the mount point of a host, all links stay below it', async (t) => {
   const { port } = server.address() as { port: number }
   const fetched = ({ url, method, headers, body }: Request): Promise<Response> => {
     const address = url.replace('http://stowage.test', `http://127.0.0.1:${port}`)
-    return fetch(address, { method, headers: withHost(headers, port), redirect: 'manual', ...(body === null ? {} : { body, duplex: 'half' }) })
+    return fetch(address, {
+      method,
+      headers: withHost(headers, port),
+      redirect: 'manual',
+      ...(body === null ? {} : { body, duplex: 'half' }),
+    })
   }
   const visitor = new Visitor({ fetch: fetched })
   await visitor.signIn(await tokenFor({ p: 'write' }), '/outer/m/web')
   assert.match((await new Visitor({ fetch: fetched }).get('/outer/m/web')).html, /action="\/outer\/m\/web\/sign-in"/)
   const seen = await crawl(visitor, '/outer/m/web', (path, shown) => {
     assertPage(path, shown)
-    assert.ok(linksOf(shown.html).every((link) => link.startsWith('/outer/m/')), path)
+    assert.ok(
+      linksOf(shown.html).every((link) => link.startsWith('/outer/m/')),
+      path,
+    )
   })
   assert.ok(seen.size > 8, [...seen].join('\n'))
 })
@@ -139,8 +226,14 @@ test('what is not there, and what may not be seen, is told by pages to browsers 
   const visitor = await signedIn(service)
   const none = '0'.repeat(32)
   const absent = [
-    '/web/nothing', '/web/projects/p/nothing', `/web/projects/p/models/${none}`, `/web/projects/p/runs/${none}`, `/web/projects/p/runs/${none}/logs`, `/web/projects/p/automations/${none}`,
-    `/web/projects/p/automations/${none}/edit`, '/web/projects/p/functions/nothing/new',
+    '/web/nothing',
+    '/web/projects/p/nothing',
+    `/web/projects/p/models/${none}`,
+    `/web/projects/p/runs/${none}`,
+    `/web/projects/p/runs/${none}/logs`,
+    `/web/projects/p/automations/${none}`,
+    `/web/projects/p/automations/${none}/edit`,
+    '/web/projects/p/functions/nothing/new',
   ]
   for (const path of absent) {
     const { status, html, headers } = await visitor.get(path)
@@ -150,8 +243,14 @@ test('what is not there, and what may not be seen, is told by pages to browsers 
     assert.match(html, /Sign out/)
   }
   const odd: readonly (readonly [string, number])[] = [
-    ['/web/projects/p/runs/..%2f', 400], ['/web/projects/p/runs?status=odd', 400], ['/web/projects/p/runs?cursor=odd', 400], ['/web/projects/p?models=odd', 400], [`/web/projects/${'x'.repeat(200)}`, 400], ['/web/projects/%ff', 400],
-    ['/web/projects/other', 403], ['/web/projects/other/runs', 403],
+    ['/web/projects/p/runs/..%2f', 400],
+    ['/web/projects/p/runs?status=odd', 400],
+    ['/web/projects/p/runs?cursor=odd', 400],
+    ['/web/projects/p?models=odd', 400],
+    [`/web/projects/${'x'.repeat(200)}`, 400],
+    ['/web/projects/%ff', 400],
+    ['/web/projects/other', 403],
+    ['/web/projects/other/runs', 403],
   ]
   for (const [path, status] of odd) {
     const shown = await visitor.get(path)
@@ -163,14 +262,21 @@ test('what is not there, and what may not be seen, is told by pages to browsers 
   assert.match(textOf((await visitor.get('/web/projects?id=')).html), /Give the id of a project\./)
   const json = await visitor.get(`/web/projects/p/runs/${none}`, { accept: 'application/json' })
   assert.deepEqual([json.status, JSON.parse(json.html).statusCode], [404, 404])
-  for (const path of ['/web/', '/web/projects/p/', `/web/projects/p/automations/${automationId}/`]) assert.equal((await visitor.get(path)).status, 200, path)
+  for (const path of ['/web/', '/web/projects/p/', `/web/projects/p/automations/${automationId}/`])
+    assert.equal((await visitor.get(path)).status, 200, path)
 })
 
 test('the address of a button leads to the page that has it', async (t) => {
   const { service, automationId, runId } = await ran(t, 'p', 'Check', waiting)
   const visitor = await signedIn(service)
   const [automation, run] = [`/web/projects/p/automations/${automationId}`, `/web/projects/p/runs/${runId}`]
-  for (const [path, page] of [[`${automation}/run`, automation], [`${automation}/delete`, automation], [`${run}/cancel`, run], [`${run}/rerun/`, run], ['/web/sign-out', '/web']]) {
+  for (const [path, page] of [
+    [`${automation}/run`, automation],
+    [`${automation}/delete`, automation],
+    [`${run}/cancel`, run],
+    [`${run}/rerun/`, run],
+    ['/web/sign-out', '/web'],
+  ]) {
     const { status, headers } = await visitor.get(path)
     assert.deepEqual([status, headers.get('location')], [303, page])
   }
@@ -199,7 +305,10 @@ test('the page of a run that goes on is loaded again without a script, unless th
   const again = await visitor.post(`${path}/rerun`)
   const [latest] = (await extension.project('p').runs.list()).items
   assert.deepEqual([again.status, again.headers.get('location')], [303, `/web/projects/p/runs/${latest.id}`])
-  assert.match(textOf((await visitor.get(`/web/projects/p/runs/${latest.id}`)).html), /as a repetition of an earlier run/)
+  assert.match(
+    textOf((await visitor.get(`/web/projects/p/runs/${latest.id}`)).html),
+    /as a repetition of an earlier run/,
+  )
 })
 
 test('long lists come in parts, and only what a person may read is listed', async (t) => {
@@ -211,48 +320,101 @@ test('long lists come in parts, and only what a person may read is listed', asyn
   await parts.extension.idle()
   const visitor = await signedIn(parts.service, { p: 'read', empty: 'read' })
   const home = (await visitor.get('/web')).html
-  assert.deepEqual(linksOf(home).filter((link) => link.startsWith('/web/projects/')), ['/web/projects/empty', '/web/projects/p'])
-  const next = async (path: string): Promise<string> => / rel="next" href="([^"]+)"/.exec((await visitor.get(path)).html)?.[1].replaceAll('&amp;', '&') ?? ''
+  assert.deepEqual(
+    linksOf(home).filter((link) => link.startsWith('/web/projects/')),
+    ['/web/projects/empty', '/web/projects/p'],
+  )
+  const next = async (path: string): Promise<string> =>
+    / rel="next" href="([^"]+)"/.exec((await visitor.get(path)).html)?.[1].replaceAll('&amp;', '&') ?? ''
   const second = await next('/web/projects/p/runs?status=failed')
   assert.match(second, /^\/web\/projects\/p\/runs\?status=failed&cursor=/)
   assert.match((await visitor.get(second)).html, /Failed/)
   assert.equal(await next(second), '')
   assert.match(await next('/web/projects/p'), /^\/web\/projects\/p\?models=/)
-  assert.doesNotMatch((await visitor.get('/web/projects/p')).html, /<form(?![^>]*sign-out)/, 'who may only read gets no buttons')
+  assert.doesNotMatch(
+    (await visitor.get('/web/projects/p')).html,
+    /<form(?![^>]*sign-out)/,
+    'who may only read gets no buttons',
+  )
 })
 
 test('the page of a run that waits says for what, and one too many is refused with words', async (t) => {
   const backend = memoryBackend()
   const shared = (): StorageBackend => hooked(backend, (_call, _detail, work) => work())
-  const first = await ran(t, 'p', 'Check', waiting, { backend: shared(), serverUrl: () => new Promise(() => undefined), limits: { pendingRunsMax: 1 } })
+  const first = await ran(t, 'p', 'Check', waiting, {
+    backend: shared(),
+    serverUrl: () => new Promise(() => undefined),
+    limits: { pendingRunsMax: 1 },
+  })
   const path = `/web/projects/p/runs/${first.runId}`
   const visitor = await signedIn(first.service)
   assert.match(textOf((await visitor.get(path)).html), /Waiting It begins when other runs have ended\./)
   const refused = await visitor.post(`/web/projects/p/automations/${first.automationId}/run`, {})
   assert.equal(refused.status, 409)
-  assert.match(textOf(refused.html), /This cannot be done now As many runs of this automation wait to be taken up as may \(1\); try again when some have begun, or cancel some\./)
+  assert.match(
+    textOf(refused.html),
+    /This cannot be done now As many runs of this automation wait to be taken up as may \(1\); try again when some have begun, or cancel some\./,
+  )
   await first.service.close({ graceMs: 0 })
   const without = paged(t, { backend: shared() })
-  assert.match(textOf((await (await signedIn(without.service)).get(path)).html), /Waiting It waits for a server that has its function checker ; this one has not\./)
+  assert.match(
+    textOf((await (await signedIn(without.service)).get(path)).html),
+    /Waiting It waits for a server that has its function checker ; this one has not\./,
+  )
 })
 
 test('what is said of some objects at a time is read once', async (t) => {
-  const of = (message: string, ids: readonly string[]): ObjectResult => ({ category: 'Fire rating', level: 'ERROR', message, objectAppIds: Object.fromEntries(ids.map((id) => [id, null])), metadata: null })
-  const { service, extension, runId } = await ran(t, 'p', 'Check', reporting({ status: 'failed', message: 'no', results: [of('none', ['a', 'b']), of('too low', ['c']), of('none', ['b', 'd'])] }))
+  const of = (message: string, ids: readonly string[]): ObjectResult => ({
+    category: 'Fire rating',
+    level: 'ERROR',
+    message,
+    objectAppIds: Object.fromEntries(ids.map((id) => [id, null])),
+    metadata: null,
+  })
+  const { service, extension, runId } = await ran(
+    t,
+    'p',
+    'Check',
+    reporting({
+      status: 'failed',
+      message: 'no',
+      results: [of('none', ['a', 'b']), of('too low', ['c']), of('none', ['b', 'd'])],
+    }),
+  )
   await extension.idle()
   const plain = textOf((await (await signedIn(service)).get(`/web/projects/p/runs/${runId}`)).html)
-  assert.match(plain, /3 Errors Fire rating 3 Errors on 4 objects none 3 objects, in 2 annotations a b d too low 1 object c/)
+  assert.match(
+    plain,
+    /3 Errors Fire rating 3 Errors on 4 objects none 3 objects, in 2 annotations a b d too low 1 object c/,
+  )
 })
 
 test('many annotations come in parts, by level and by category', async (t) => {
-  const results = Array.from({ length: 70 }, (_, at): ObjectResult => ({ category: at % 2 === 0 ? 'even' : 'odd', level: at < 60 ? 'ERROR' : 'INFO', message: `finding ${at}.`, objectAppIds: { [`o${at}`]: null }, metadata: null }))
-  const { service, extension, runId } = await ran(t, 'p', 'Check', reporting({ status: 'failed', message: 'no', results }))
+  const results = Array.from({ length: 70 }, (_, at): ObjectResult => ({
+    category: at % 2 === 0 ? 'even' : 'odd',
+    level: at < 60 ? 'ERROR' : 'INFO',
+    message: `finding ${at}.`,
+    objectAppIds: { [`o${at}`]: null },
+    metadata: null,
+  }))
+  const { service, extension, runId } = await ran(
+    t,
+    'p',
+    'Check',
+    reporting({ status: 'failed', message: 'no', results }),
+  )
   await extension.idle()
   const visitor = await signedIn(service)
-  const found = async (query: string): Promise<{ readonly findings: number; readonly next: string; readonly plain: string }> => {
+  const found = async (
+    query: string,
+  ): Promise<{ readonly findings: number; readonly next: string; readonly plain: string }> => {
     const { html } = await visitor.get(`/web/projects/p/runs/${runId}${query}`)
     const plain = textOf(html)
-    return { findings: plain.match(/finding \d+\./g)?.length ?? 0, plain, next: / rel="next" href="[^"?]*(\?[^"#]+)#annotations"/.exec(html)?.[1].replaceAll('&amp;', '&') ?? '' }
+    return {
+      findings: plain.match(/finding \d+\./g)?.length ?? 0,
+      plain,
+      next: / rel="next" href="[^"?]*(\?[^"#]+)#annotations"/.exec(html)?.[1].replaceAll('&amp;', '&') ?? '',
+    }
   }
   const first = await found('')
   assert.equal(first.findings, 50)
@@ -272,7 +434,11 @@ test('the stylesheet and the script may be kept for good, under names that chang
   const style = linksOf((await visitor.get('/web/sign-in')).html).find((link) => link.includes('/assets/')) ?? ''
   assert.match(style, /^\/web\/assets\/style\.[\w-]{16}\.css$/)
   const { status, headers, html } = await visitor.get(style)
-  assert.deepEqual([status, headers.get('content-type'), headers.get('cache-control'), headers.get('x-content-type-options')], [200, 'text/css; charset=utf-8', 'public, max-age=31536000, immutable', 'nosniff'])
+  assert.deepEqual(
+    [status, headers.get('content-type'), headers.get('cache-control'), headers.get('x-content-type-options')],
+    [200, 'text/css; charset=utf-8', 'public, max-age=31536000, immutable', 'nosniff'],
+  )
   assert.match(html, /prefers-color-scheme: dark/)
-  for (const path of ['/web/assets/style.css', '/web/assets/..%2fassets.ts', '/web/assets/tsconfig.json']) assert.equal((await visitor.get(path)).status, 404, path)
+  for (const path of ['/web/assets/style.css', '/web/assets/..%2fassets.ts', '/web/assets/tsconfig.json'])
+    assert.equal((await visitor.get(path)).status, 404, path)
 })

@@ -6,7 +6,10 @@ import { createObjectService, openAccess } from '../../src/index.ts'
 import { FUNCTIONS } from './functions/registered.ts'
 
 /** What the host is told as JSON, as its only parameter. */
-export interface HostSettings extends Pick<AutomationOptions, 'leaseMs' | 'sweepIntervalMs' | 'runMsMax' | 'concurrency' | 'attemptsMax'> {
+export interface HostSettings extends Pick<
+  AutomationOptions,
+  'leaseMs' | 'sweepIntervalMs' | 'runMsMax' | 'concurrency' | 'attemptsMax'
+> {
   readonly folder: string
   /** Any free one by default. */
   readonly port?: number
@@ -16,8 +19,17 @@ export interface HostSettings extends Pick<AutomationOptions, 'leaseMs' | 'sweep
 
 const { folder, port = 0, ...times } = JSON.parse(process.argv[2]) as HostSettings
 let serverUrl = ''
-const extension = automation({ ...times, functions: FUNCTIONS, secretKeys: [await secretKeyFromFolder(folder)], serverUrl: () => serverUrl })
-const service = createObjectService({ backend: filesystemBackend({ path: folder }), access: openAccess(), extensions: [extension] })
+const extension = automation({
+  ...times,
+  functions: FUNCTIONS,
+  secretKeys: [await secretKeyFromFolder(folder)],
+  serverUrl: () => serverUrl,
+})
+const service = createObjectService({
+  backend: filesystemBackend({ path: folder }),
+  access: openAccess(),
+  extensions: [extension],
+})
 const server = createServer((req, res) => service.node(req, res))
 server.listen(port, '127.0.0.1', () => {
   serverUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`

@@ -45,19 +45,25 @@ export async function dataFolder(t: Lasting): Promise<string> {
 
 /** A server as a process of its own, with the functions of `functions/registered.ts` in it and as its children. */
 export async function automationServer(t: Lasting, settings: HostSettings): Promise<AutomationServer> {
-  const host = spawn(process.execPath, [...process.execArgv, HOST, JSON.stringify(settings)], { stdio: ['ignore', 'pipe', 'pipe'] })
+  const host = spawn(process.execPath, [...process.execArgv, HOST, JSON.stringify(settings)], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
   t.after(() => {
     host.kill('SIGKILL')
   })
   let errors = ''
   host.stderr.setEncoding('utf8').on('data', (text: string) => (errors += text))
-  const line = await Promise.race([once(host.stdout.setEncoding('utf8'), 'data'), once(host, 'exit').then(() => Promise.reject(new Error(errors)))])
+  const line = await Promise.race([
+    once(host.stdout.setEncoding('utf8'), 'data'),
+    once(host, 'exit').then(() => Promise.reject(new Error(errors))),
+  ])
   return { process: host, errors: () => errors, ...asked(String(line[0]).trim()) }
 }
 
 function asked(url: string): Omit<AutomationServer, 'process' | 'errors'> {
   const ask = async <T>(method: 'GET' | 'POST' | 'PATCH', path: string, body?: object): Promise<T> => {
-    const sent = body === undefined ? {} : { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }
+    const sent =
+      body === undefined ? {} : { headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(body) }
     const answer = await fetch(`${url}/api/v1/projects/${PROJECT}/${path}`, { method, ...sent })
     const text = await answer.text()
     if (!answer.ok) throw new Error(`${method} ${path}: ${text}`)
@@ -78,9 +84,19 @@ function asked(url: string): Omit<AutomationServer, 'process' | 'errors'> {
     return model
   }
   return {
-    url, ask, run, until, modelId,
+    url,
+    ask,
+    run,
+    until,
+    modelId,
     start: async (functionId, inputs = {}) => {
-      const { id } = await ask<{ id: string }>('POST', 'automations', { name: functionId, functionId, modelId: await modelId(), inputs, trigger: 'manual' })
+      const { id } = await ask<{ id: string }>('POST', 'automations', {
+        name: functionId,
+        functionId,
+        modelId: await modelId(),
+        inputs,
+        trigger: 'manual',
+      })
       return (await ask<{ id: string }>('POST', `automations/${id}/runs`, {})).id
     },
     ended: (runId) => until(runId, ({ endedAt }) => endedAt !== null),
@@ -92,7 +108,9 @@ function asked(url: string): Omit<AutomationServer, 'process' | 'errors'> {
 }
 
 async function newModel(url: string, ask: AutomationServer['ask']): Promise<string> {
-  const { root: rootObjectId } = await createClient({ url, token: 'open' }).project(PROJECT).send({ name: 'a house', '@walls': [{ name: 'a wall' }] })
+  const { root: rootObjectId } = await createClient({ url, token: 'open' })
+    .project(PROJECT)
+    .send({ name: 'a house', '@walls': [{ name: 'a wall' }] })
   const { id } = await ask<{ id: string }>('POST', 'models', { name: 'House' })
   await ask('POST', `models/${id}/versions`, { rootObjectId, message: 'first' })
   return id

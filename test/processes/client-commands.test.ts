@@ -38,20 +38,32 @@ test('what the commands of the client print, and how they end', async (t) => {
   assert.deepEqual([summary.objects, summary.missing], [2, 1])
   assert.deepEqual(JSON.parse(readFileSync(output, 'utf8')), (JSON.parse(MODEL) as unknown[]).toReversed())
   assert.equal(existsSync(`${output}.partial`), false)
-  assert.deepEqual(listed.stdout.split('\n').map((line) => line.split(/\s+/)), [['id', 'bytes', 'children', 'type'], ['top', '93', '2', 'House'], ['leaf', '45', '0', 'Wall'], ['']])
+  assert.deepEqual(
+    listed.stdout.split('\n').map((line) => line.split(/\s+/)),
+    [['id', 'bytes', 'children', 'type'], ['top', '93', '2', 'House'], ['leaf', '45', '0', 'Wall'], ['']],
+  )
   assert.equal(listed.code, 3)
   assert.deepEqual(compared, { code: 0, stdout: '{"objects":2,"held":2,"missing":0}\n', stderr: '' })
-  assert.deepEqual(got, { code: 3, stdout: '{"id":"leaf","speckle_type":"Wall","n":1e400}\n', stderr: 'stowage: 1 object not held: "nobody"\n' })
+  assert.deepEqual(got, {
+    code: 3,
+    stdout: '{"id":"leaf","speckle_type":"Wall","n":1e400}\n',
+    stderr: 'stowage: 1 object not held: "nobody"\n',
+  })
   assert.equal(refused.code, 2)
   assert.match(refused.stderr, /^stowage: --project is missing: .*\(see "stowage upload --help"\)\n$/)
 })
 
 test('Ctrl-C ends an upload from a pipe that does not end', async (t) => {
   const { url, service } = await served(t)
-  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, 'upload', '-', '--url', url, '--project', 'demo', '--quiet', '--batch-bytes', '1'], { stdio: ['pipe', 'pipe', 'pipe'] })
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', MAIN, 'upload', '-', '--url', url, '--project', 'demo', '--quiet', '--batch-bytes', '1'],
+    { stdio: ['pipe', 'pipe', 'pipe'] },
+  )
   t.after(() => child.kill('SIGKILL'))
   child.stdin.write(Array.from({ length: 3_000 }, (_, at) => `{"id":"${at}"}\n`).join(''))
-  for (let held = 0; held === 0; await sleep(50)) for await (const projects of service.projects()) held += projects.length
+  for (let held = 0; held === 0; await sleep(50))
+    for await (const projects of service.projects()) held += projects.length
   child.kill('SIGINT')
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit') as Promise<[number | null]>])
   assert.deepEqual([code, stderr], [130, 'stowage: stopped by SIGINT; running the command again continues\n'])

@@ -12,7 +12,13 @@ const BUFFERS_MB_MAX = 32
 test('50,000 objects, 60 MB, go up and come back through a process that has room for 50 MB', async (t) => {
   const { url } = await served(t)
   const script = fileURLToPath(new URL('../client/fifty-thousand.ts', import.meta.url))
-  const { stdout } = await promisify(execFile)(process.execPath, ['--expose-gc', `--max-old-space-size=${HEAP_MB_MAX}`, ...process.execArgv, script, url])
+  const { stdout } = await promisify(execFile)(process.execPath, [
+    '--expose-gc',
+    `--max-old-space-size=${HEAP_MB_MAX}`,
+    ...process.execArgv,
+    script,
+    url,
+  ])
   const report = JSON.parse(stdout) as { sent: number; jsonBytes: number; received: number; buffersMb: number }
   assert.deepEqual([report.sent, report.received], [50_001, 50_001])
   assert.ok(report.jsonBytes > 60_000_000)

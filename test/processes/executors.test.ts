@@ -56,9 +56,20 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     test(`${functionId}: a secret that is told on purpose is told nowhere`, async () => {
       const id = await server.start(functionId, { what: 'tell-the-key', key: KEY })
       const run = await server.ended(id)
-      assert.deepEqual([run.status, run.message, run.artifacts.map(({ name }) => name)], ['failed', 'no access with ******', ['******.csv']])
-      const told = JSON.stringify([run, await server.logs(id), await server.results(id), await server.runs(), await server.versions(), await server.ask('GET', 'automations')])
-      for (const spelled of ['swordfish', '4711', Buffer.from(KEY).toString('base64').slice(0, 12)]) assert.ok(!told.includes(spelled), spelled)
+      assert.deepEqual(
+        [run.status, run.message, run.artifacts.map(({ name }) => name)],
+        ['failed', 'no access with ******', ['******.csv']],
+      )
+      const told = JSON.stringify([
+        run,
+        await server.logs(id),
+        await server.results(id),
+        await server.runs(),
+        await server.versions(),
+        await server.ask('GET', 'automations'),
+      ])
+      for (const spelled of ['swordfish', '4711', Buffer.from(KEY).toString('base64').slice(0, 12)])
+        assert.ok(!told.includes(spelled), spelled)
       assert.match(told, /the key is \*{6}/)
       assert.doesNotMatch(server.errors(), /swordfish/)
     })
@@ -83,14 +94,20 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     const pids = [...pidsOf(progress?.message), ...pidsOf((await server.logs(deaf))[0].message)]
     assert.equal(pids.length, 3)
     for (const run of [id, deaf]) await server.ask('POST', `runs/${run}/cancel`)
-    await eventually(async () => (await Promise.all(pids.map(isAlive))).every((alive) => !alive), 'all of them are gone')
+    await eventually(
+      async () => (await Promise.all(pids.map(isAlive))).every((alive) => !alive),
+      'all of them are gone',
+    )
     for (const run of [id, deaf]) assert.equal((await server.run(run)).status, 'canceled')
   })
 
   test('the limit on memory ends a run, and says so', async () => {
     const run = await server.ended(await server.start('there', { what: 'hoard' }))
     assert.equal(run.status, 'exception')
-    assert.match(run.message ?? '', /was ended by SIGKILL, since it took \d+ bytes of memory and the limit is 268435456/)
+    assert.match(
+      run.message ?? '',
+      /was ended by SIGKILL, since it took \d+ bytes of memory and the limit is 268435456/,
+    )
   })
 
   test('a flood of output is cut in the log and does not fill the server; its end stands in the message', async () => {
@@ -105,36 +122,96 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
 
   test('a process gets a private file in a private folder, nothing of the environment of the server, and leaves nothing', async () => {
     const run = await server.ended(await server.start('there', { what: 'look-around' }))
-    const { environment, fileMode, folderMode, folder, files } = run.result as { environment: Record<string, string>; fileMode: number; folderMode: number; folder: string; files: string[] }
-    assert.deepEqual([fileMode, folderMode, files.filter((name) => !name.startsWith('tsx-'))], [0o600, 0o700, ['run.json']])
-    const names = new Set(['PATH', 'LANG', 'LC_ALL', 'LC_CTYPE', 'TZ', 'NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR', 'HOME', 'TMPDIR', 'TMP', 'TEMP', 'NODE_OPTIONS', 'STOWAGE_RUN_CAPTURED', 'OPERATORS_TOKEN', 'MODE'])
-    assert.deepEqual(Object.keys(environment).filter((name) => !names.has(name)), [])
-    assert.deepEqual([environment.HOME, environment.MODE, environment.OPERATORS_TOKEN], [folder, 'test', '******'], 'what is named like a secret is not told')
+    const { environment, fileMode, folderMode, folder, files } = run.result as {
+      environment: Record<string, string>
+      fileMode: number
+      folderMode: number
+      folder: string
+      files: string[]
+    }
+    assert.deepEqual(
+      [fileMode, folderMode, files.filter((name) => !name.startsWith('tsx-'))],
+      [0o600, 0o700, ['run.json']],
+    )
+    const names = new Set([
+      'PATH',
+      'LANG',
+      'LC_ALL',
+      'LC_CTYPE',
+      'TZ',
+      'NODE_EXTRA_CA_CERTS',
+      'SSL_CERT_FILE',
+      'SSL_CERT_DIR',
+      'HOME',
+      'TMPDIR',
+      'TMP',
+      'TEMP',
+      'NODE_OPTIONS',
+      'STOWAGE_RUN_CAPTURED',
+      'OPERATORS_TOKEN',
+      'MODE',
+    ])
+    assert.deepEqual(
+      Object.keys(environment).filter((name) => !names.has(name)),
+      [],
+    )
+    assert.deepEqual(
+      [environment.HOME, environment.MODE, environment.OPERATORS_TOKEN],
+      [folder, 'test', '******'],
+      'what is named like a secret is not told',
+    )
     const name = folder.slice(folder.lastIndexOf('/') + 1)
     await eventually(async () => !(await readdir(tmpdir())).includes(name), 'the folder is gone')
   })
 
   test('a program that is not there, and one that reports nothing, are exceptions that say so', async () => {
     const missing = await server.ended(await server.start('missing'))
-    assert.deepEqual([missing.status, missing.message], ['exception', 'the program "no-such-program-anywhere" could not be started: ENOENT'])
+    assert.deepEqual(
+      [missing.status, missing.message],
+      ['exception', 'the program "no-such-program-anywhere" could not be started: ENOENT'],
+    )
     const silent = await server.ended(await server.start('silent'))
-    assert.equal(silent.message, "the function's process ended with exit code 3, and had reported no status; the end of its output:\nnothing to say, ******")
+    assert.equal(
+      silent.message,
+      "the function's process ended with exit code 3, and had reported no status; the end of its output:\nnothing to say, ******",
+    )
     const stubborn = await server.ended(await server.start('stubborn'))
     assert.match(stubborn.message ?? '', /^the function's process ended with exit code 0/)
   })
 
   test('two automations that start each other by their versions, each under another executor, stop', async () => {
-    const versionOf = await server.ask<{ rootObjectId: string }>('GET', `models/${await server.modelId()}/versions/${(await server.versions()).at(-1)?.id}`)
+    const versionOf = await server.ask<{ rootObjectId: string }>(
+      'GET',
+      `models/${await server.modelId()}/versions/${(await server.versions()).at(-1)?.id}`,
+    )
     const { id: modelId } = await server.ask<{ id: string }>('POST', 'models', { name: 'Looping' })
     for (const functionId of ['here', 'there']) {
-      await server.ask('POST', 'automations', { name: functionId, functionId, modelId, inputs: { what: 'make-a-version' }, trigger: 'version' })
+      await server.ask('POST', 'automations', {
+        name: functionId,
+        functionId,
+        modelId,
+        inputs: { what: 'make-a-version' },
+        trigger: 'version',
+      })
     }
-    await server.ask('POST', `models/${modelId}/versions`, { rootObjectId: versionOf.rootObjectId, message: 'by a person' })
-    const runs = async (): Promise<readonly Run[]> => (await server.ask<Page<Run>>('GET', `runs?modelId=${modelId}`)).items
+    await server.ask('POST', `models/${modelId}/versions`, {
+      rootObjectId: versionOf.rootObjectId,
+      message: 'by a person',
+    })
+    const runs = async (): Promise<readonly Run[]> =>
+      (await server.ask<Page<Run>>('GET', `runs?modelId=${modelId}`)).items
     // Each on the person's version, and each on the version that came of the other.
-    await eventually(async () => (await runs()).filter(({ endedAt }) => endedAt !== null).length === 4, 'four runs have ended')
+    await eventually(
+      async () => (await runs()).filter(({ endedAt }) => endedAt !== null).length === 4,
+      'four runs have ended',
+    )
     await wait(300)
-    assert.deepEqual((await runs()).map(({ functionId, status }) => `${functionId} ${status}`).sort(), ['here succeeded', 'here succeeded', 'there succeeded', 'there succeeded'])
+    assert.deepEqual((await runs()).map(({ functionId, status }) => `${functionId} ${status}`).sort(), [
+      'here succeeded',
+      'here succeeded',
+      'there succeeded',
+      'there succeeded',
+    ])
   })
 
   test('a process that stays when its run has ended is ended ten seconds later, and the run stays what it was', async () => {

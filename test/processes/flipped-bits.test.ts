@@ -18,8 +18,19 @@ for (const storage of ['filesystem', 'level'] as const) {
     t.diagnostic(`seed ${SEED}`)
     const { counts, failures } = await damageFiles({ storage, scratch, perKind: PER_KIND, random: createRandom(SEED) })
     assert.equal(failures.join('\n'), '')
-    const kinds = storage === 'level' ? ['blobs/N.ldb', 'blobs/N.log', 'blobs/MANIFEST-N', 'blobs/CURRENT'] : ['pack', 'plan', 'tombstone']
-    for (const kind of [...kinds, 'records/N.ldb', 'records/N.log', 'records/MANIFEST-N', 'records/CURRENT', 'stowage.json']) assert.ok(counts.get(kind), kind)
+    const kinds =
+      storage === 'level'
+        ? ['blobs/N.ldb', 'blobs/N.log', 'blobs/MANIFEST-N', 'blobs/CURRENT']
+        : ['pack', 'plan', 'tombstone']
+    for (const kind of [
+      ...kinds,
+      'records/N.ldb',
+      'records/N.log',
+      'records/MANIFEST-N',
+      'records/CURRENT',
+      'stowage.json',
+    ])
+      assert.ok(counts.get(kind), kind)
   })
 }
 

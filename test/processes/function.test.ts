@@ -16,11 +16,15 @@ interface Ended {
 }
 
 /** The function's file as a process. */
-function started(t: TestContext, ...argv: readonly string[]): { readonly child: ChildProcess; readonly ended: Promise<Ended> } {
+function started(
+  t: TestContext,
+  ...argv: readonly string[]
+): { readonly child: ChildProcess; readonly ended: Promise<Ended> } {
   const child = spawn(process.execPath, [...process.execArgv, FUNCTION, ...argv], { stdio: ['ignore', 'pipe', 'pipe'] })
   t.after(() => child.kill('SIGKILL'))
   let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.setEncoding('utf8').on('data', (text: string) => (output += text))
+  for (const stream of [child.stdout, child.stderr])
+    stream.setEncoding('utf8').on('data', (text: string) => (output += text))
   return { child, ended: new Promise((resolve) => child.on('close', (code) => resolve({ code, output }))) }
 }
 
@@ -42,7 +46,12 @@ suite('a function as a process', { concurrency: 2 }, () => {
     ['throw', 'exception', 'thrown by the function', 1],
     ['timer', 'exception', 'thrown in a timer', 1],
     ['rejection', 'exception', 'rejected, and nobody listens', 1],
-    ['forever', 'exception', 'the function waits for what can never happen: nothing is left in its process that could go on', 1],
+    [
+      'forever',
+      'exception',
+      'the function waits for what can never happen: nothing is left in its process that could go on',
+      1,
+    ],
     ['leave-open', 'succeeded', 'a timer is still there', 0],
   ] as const) {
     test(`${what}: ${status}, exit code ${code}`, async (t) => {
@@ -53,7 +62,11 @@ suite('a function as a process', { concurrency: 2 }, () => {
 
   for (const [what, signal, message] of [
     ['obey', 'SIGTERM', 'the run was stopped: RunInterrupted: the process got SIGTERM'],
-    ['ignore', 'SIGINT', 'the run was stopped: RunInterrupted: the process got SIGINT; the function did not return within 300 ms'],
+    [
+      'ignore',
+      'SIGINT',
+      'the run was stopped: RunInterrupted: the process got SIGINT; the function did not return within 300 ms',
+    ],
   ] as const) {
     test(`${signal} while the function would ${what}: an exception that says so`, async (t) => {
       const server = await runServer(t)
@@ -123,7 +136,10 @@ suite('the command of a function', { concurrency: 2 }, () => {
     const folder = await mkdtemp(join(tmpdir(), 'stowage-run-'))
     t.after(() => rm(folder, { recursive: true }))
     const path = join(folder, 'run.json')
-    for (const [text, words] of [[`{"speckleToken":"${TOKEN}"`, /the file is not JSON/], [`{"speckleToken":"${TOKEN}"}`, /automationRunData must be an object/]] as const) {
+    for (const [text, words] of [
+      [`{"speckleToken":"${TOKEN}"`, /the file is not JSON/],
+      [`{"speckleToken":"${TOKEN}"}`, /automationRunData must be an object/],
+    ] as const) {
       await writeFile(path, text)
       const { code, output } = await started(t, 'run', path).ended
       assert.equal(code, 2)

@@ -42,10 +42,16 @@ suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => 
       const processes = await processesOf(first.process.pid)
       assert.equal(processes.length > 0, functionId === 'there')
       await killed(first)
-      await eventually(async () => (await Promise.all(processes.map(isAlive))).every((alive) => !alive), "the function's process has noticed, and is gone")
+      await eventually(
+        async () => (await Promise.all(processes.map(isAlive))).every((alive) => !alive),
+        "the function's process has noticed, and is gone",
+      )
       const second = await automationServer(t, { folder, ...SOON })
       const run = await second.ended(id)
-      assert.deepEqual([run.status, run.message, run.annotations.INFO], ['timeout', 'nothing was heard of the run for 1500 ms: it was lost', 1])
+      assert.deepEqual(
+        [run.status, run.message, run.annotations.INFO],
+        ['timeout', 'nothing was heard of the run for 1500 ms: it was lost', 1],
+      )
       const again = await second.ask<{ id: string }>('POST', `runs/${id}/rerun`)
       await second.ask('POST', `runs/${again.id}/cancel`)
     })
@@ -64,7 +70,11 @@ suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => 
     await killed(first)
     const second = await automationServer(t, { folder, ...SOON })
     const told = async (what: string, body: object): Promise<number> => {
-      const answer = await fetch(`${second.url}/api/v1/projects/demo/runs/${id}/${what}`, { method: 'POST', headers: { Authorization: `Bearer ${speckleToken}`, 'Content-Type': 'application/json' }, body: JSON.stringify(body) })
+      const answer = await fetch(`${second.url}/api/v1/projects/demo/runs/${id}/${what}`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${speckleToken}`, 'Content-Type': 'application/json' },
+        body: JSON.stringify(body),
+      })
       return answer.status
     }
     await eventually(async () => {
@@ -86,11 +96,18 @@ suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => 
     const gone = once(first.process, 'exit')
     first.process.kill('SIGTERM')
     assert.deepEqual(await gone, [0, null], first.errors())
-    assert.deepEqual(await Promise.all(processes.map(isAlive)), processes.map(() => false))
+    assert.deepEqual(
+      await Promise.all(processes.map(isAlive)),
+      processes.map(() => false),
+    )
     const second = await automationServer(t, { folder })
     for (const id of ids) {
       const { status, message } = await second.run(id)
-      assert.deepEqual([status, message?.startsWith('the run was stopped: RunInterrupted')], ['exception', true], message ?? '')
+      assert.deepEqual(
+        [status, message?.startsWith('the run was stopped: RunInterrupted')],
+        ['exception', true],
+        message ?? '',
+      )
     }
     assert.equal((await second.ended(waiting)).status, 'succeeded')
     assert.equal(first.errors(), '')

@@ -11,5 +11,15 @@ test('a model goes up and down through kills and breaking connections, and its s
   mkdirSync(folder)
   const { url } = await served(t)
   const command = ['--import', 'tsx', join(import.meta.dirname, '../../src/cli/main.ts')]
-  await moveModels(t, { folder, url, token: undefined, objects: 2_500, batchBytes: 65_536, breakEveryBytes: 200_000, shareMax: 0.05, isThorough: false, command })
+  await moveModels(t, {
+    folder,
+    url,
+    token: undefined,
+    objects: 2_500,
+    batchBytes: 65_536,
+    breakEveryBytes: 200_000,
+    shareMax: 0.05,
+    isThorough: false,
+    command,
+  })
 })

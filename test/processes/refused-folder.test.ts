@@ -24,7 +24,9 @@ after(() => rmSync(scratch, { recursive: true, force: true }))
 /** Every name, and every byte of every file. */
 function fingerprint(folder: string): string {
   const hash = createHash('sha256')
-  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }).sort((a, b) => (join(a.parentPath, a.name) < join(b.parentPath, b.name) ? -1 : 1))) {
+  for (const entry of readdirSync(folder, { recursive: true, withFileTypes: true }).sort((a, b) =>
+    join(a.parentPath, a.name) < join(b.parentPath, b.name) ? -1 : 1,
+  )) {
     const path = join(entry.parentPath, entry.name)
     hash.update(`${path.slice(folder.length)}\0`)
     if (entry.isFile()) hash.update(readFileSync(path)).update('\0')
@@ -47,7 +49,10 @@ function find(folder: string, pattern: RegExp): string {
 /** The command in this process, which is as good as one of its own, but does not have to start. */
 async function assertRefused(data: string, args: readonly string[], reason: RegExp): Promise<void> {
   const untouched = fingerprint(data)
-  const failure: unknown = await (await createProgram()).parseAsync([...args, '--data', data], { from: 'user' }).then(() => undefined, (error: unknown) => error)
+  const failure: unknown = await (await createProgram()).parseAsync([...args, '--data', data], { from: 'user' }).then(
+    () => undefined,
+    (error: unknown) => error,
+  )
   assert.ok(failure, `${args.join(' ')} was not refused`)
   assert.match(describeFailure(failure), reason)
   assert.equal(exitCodeOf(failure), 1)
@@ -85,14 +90,19 @@ test('a folder of another storage, of a later format, and one whose marker is da
   }
   await assertRefused(newCopy(), [...SERVE, '--storage', 'level'], /holds storage of the kind filesystem/)
   await assertRefused(withMarker(marker.replace('"format":1', '"format":9')), SERVE, /has format 9/)
-  await assertRefused(withMarker(marker.replace('ready', 'reary')), SERVE, /stowage\.json in the data folder .* is damaged/)
+  await assertRefused(
+    withMarker(marker.replace('ready', 'reary')),
+    SERVE,
+    /stowage\.json in the data folder .* is damaged/,
+  )
 })
 
 test('a folder that another process holds', async (t) => {
   const data = newCopy()
   const { child } = await startServer(t, ['--data', data])
   const reason = new RegExp(`in use by process ${child.pid} `)
-  for (const args of [SERVE, ['check'], ['reindex'], ['project', 'list'], ['project', 'remove', 'site', '--yes']]) await assertRefused(data, args, reason)
+  for (const args of [SERVE, ['check'], ['reindex'], ['project', 'list'], ['project', 'remove', 'site', '--yes']])
+    await assertRefused(data, args, reason)
 })
 
 test('a process of its own says it in one line', async () => {

@@ -7,12 +7,19 @@ import { automation } from '../../src/automation-server/index.ts'
 import { isLoopback, pagesLine, pagesOf } from '../../src/cli/serve-pages.ts'
 import { newDataFolder, startServer } from '../cli/command.ts'
 
-const BROWSER = { accept: 'text/html', 'sec-fetch-site': 'none', 'sec-fetch-mode': 'navigate', 'sec-fetch-dest': 'document' }
+const BROWSER = {
+  accept: 'text/html',
+  'sec-fetch-site': 'none',
+  'sec-fetch-mode': 'navigate',
+  'sec-fetch-dest': 'document',
+}
 
 test('a server for this machine has pages, and a link for the token of the environment', async (context) => {
   const folder = newDataFolder(context)
   const { token } = await issueToken(folder, { projects: new Map([['demo', 'write']]), subject: 'ada', ttlSeconds: 60 })
-  const server = await startServer(context, ['--data', folder, '--json', '--prefix', '/models'], { STOWAGE_TOKEN: token })
+  const server = await startServer(context, ['--data', folder, '--json', '--prefix', '/models'], {
+    STOWAGE_TOKEN: token,
+  })
   const { url, pagesUrl, signInUrl } = JSON.parse(server.line) as { url: string; pagesUrl: string; signInUrl: string }
   assert.equal(pagesUrl, `${url}/web`)
   assert.ok(!server.line.includes(token))
@@ -22,11 +29,19 @@ test('a server for this machine has pages, and a link for the token of the envir
   }
   assert.equal((await fetch(`${url}/`)).status, 404, 'programs are told as before')
   const code = new URL(signInUrl).searchParams.get('code') ?? ''
-  assert.match((await (await fetch(signInUrl, { headers: BROWSER })).text()), /This link signs you in once/)
-  const signedIn = await fetch(`${url}/web/sign-in`, { method: 'POST', body: new URLSearchParams({ code }), headers: { origin: new URL(url).origin }, redirect: 'manual' })
+  assert.match(await (await fetch(signInUrl, { headers: BROWSER })).text(), /This link signs you in once/)
+  const signedIn = await fetch(`${url}/web/sign-in`, {
+    method: 'POST',
+    body: new URLSearchParams({ code }),
+    headers: { origin: new URL(url).origin },
+    redirect: 'manual',
+  })
   assert.equal(signedIn.status, 303)
   const cookie = signedIn.headers.getSetCookie()[0].split(';')[0]
-  assert.match(await (await fetch(pagesUrl, { headers: { ...BROWSER, cookie } })).text(), /href="\/models\/web\/projects\/demo"/)
+  assert.match(
+    await (await fetch(pagesUrl, { headers: { ...BROWSER, cookie } })).text(),
+    /href="\/models\/web\/projects\/demo"/,
+  )
   assert.equal((await server.stop()).code, 0)
   const keyPath = join(folder, 'access/session-key')
   if (process.platform !== 'win32') assert.equal(statSync(keyPath).mode & 0o777, 0o600)
@@ -34,10 +49,26 @@ test('a server for this machine has pages, and a link for the token of the envir
 
 test('other machines get pages only when that is asked for', (context) => {
   const data = newDataFolder(context)
-  const hosts = ['127.0.0.1', '127.1.2.3', '::1', 'localhost', 'LOCALHOST', '0.0.0.0', '::', '192.168.1.1', 'models.example', '127.0.0.1.example', '']
+  const hosts = [
+    '127.0.0.1',
+    '127.1.2.3',
+    '::1',
+    'localhost',
+    'LOCALHOST',
+    '0.0.0.0',
+    '::',
+    '192.168.1.1',
+    'models.example',
+    '127.0.0.1.example',
+    '',
+  ]
   assert.deepEqual(hosts.filter(isLoopback), hosts.slice(0, 5))
   const auto = automation()
-  const has = (host: string, pages?: boolean): boolean => pagesOf({ data, host, ...(pages === undefined ? {} : { pages }) }, auto) !== undefined
-  assert.deepEqual([has('127.0.0.1'), has('0.0.0.0'), has('0.0.0.0', true), has('127.0.0.1', false)], [true, false, true, false])
+  const has = (host: string, pages?: boolean): boolean =>
+    pagesOf({ data, host, ...(pages === undefined ? {} : { pages }) }, auto) !== undefined
+  assert.deepEqual(
+    [has('127.0.0.1'), has('0.0.0.0'), has('0.0.0.0', true), has('127.0.0.1', false)],
+    [true, false, true, false],
+  )
   assert.deepEqual(pagesLine(undefined, 'http://127.0.0.1:1'), {})
 })

@@ -20,7 +20,13 @@ interface ServeLine {
 async function beginUpload(url: string, token: string): Promise<{ finish(): Promise<number | undefined> }> {
   const body = '[{"id":"late","data":"x"}]'
   const upload = request(`${url}/objects/demo`, {
-    method: 'POST', headers: { authorization: `Bearer ${token}`, 'content-type': 'application/json', 'content-length': body.length, expect: '100-continue' },
+    method: 'POST',
+    headers: {
+      authorization: `Bearer ${token}`,
+      'content-type': 'application/json',
+      'content-length': body.length,
+      expect: '100-continue',
+    },
   })
   const answer = once(upload, 'response') as Promise<[NodeJS.ReadableStream & { statusCode?: number }]>
   answer.catch(() => undefined)
@@ -38,20 +44,41 @@ async function beginUpload(url: string, token: string): Promise<{ finish(): Prom
 }
 
 async function newToken(folder: string): Promise<{ token: string; jti: string }> {
-  const { token, record } = await issueToken(folder, { projects: new Map([['demo', 'write']]), subject: 'test', ttlSeconds: 600 })
+  const { token, record } = await issueToken(folder, {
+    projects: new Map([['demo', 'write']]),
+    subject: 'test',
+    ttlSeconds: 600,
+  })
   return { token, jti: record.jti }
 }
 
 test('a server from its first line to its end, and what can be done with its folder afterwards', async (context) => {
   const folder = newDataFolder(context)
-  const server = await startServer(context, ['--data', folder, '--json', '--prefix', '/models', '--upload-status', '201', '--cors', 'https://viewer.example', '--nesting-max', '3'])
+  const server = await startServer(context, [
+    '--data',
+    folder,
+    '--json',
+    '--prefix',
+    '/models',
+    '--upload-status',
+    '201',
+    '--cors',
+    'https://viewer.example',
+    '--nesting-max',
+    '3',
+  ])
   const { url, pid, storage } = JSON.parse(server.line) as ServeLine
   assert.match(url, /^http:\/\/127\.0\.0\.1:[1-9][0-9]*\/models$/)
   assert.deepEqual([pid, storage], [server.child.pid, 'filesystem'])
 
   const { token, jti } = await newToken(folder)
-  const headers = { authorization: `Bearer ${token}`, 'content-type': 'application/json', origin: 'https://viewer.example' }
-  const post = async (value: unknown): Promise<Response> => fetch(`${url}/objects/demo`, { method: 'POST', headers, body: JSON.stringify(value) })
+  const headers = {
+    authorization: `Bearer ${token}`,
+    'content-type': 'application/json',
+    origin: 'https://viewer.example',
+  }
+  const post = async (value: unknown): Promise<Response> =>
+    fetch(`${url}/objects/demo`, { method: 'POST', headers, body: JSON.stringify(value) })
   const read = async (): Promise<Response> => fetch(`${url}/objects/demo/a/single`, { headers })
   const stored = await post([{ id: 'a', data: randomBytes(100_000).toString('base64') }])
   assert.deepEqual([stored.status, stored.headers.get('access-control-allow-origin')], [201, 'https://viewer.example'])
@@ -60,7 +87,10 @@ test('a server from its first line to its end, and what can be done with its fol
   assert.equal((await fetch(`${url}/objects/demo/a/single`)).status, 401)
   assert.equal((await fetch(`${url}/objects/other/a/single`, { headers })).status, 403)
 
-  const [refused, unconfirmed] = await Promise.all([stowage(['check', '--data', folder]), stowage(['project', 'remove', 'demo', '--data', folder])])
+  const [refused, unconfirmed] = await Promise.all([
+    stowage(['check', '--data', folder]),
+    stowage(['project', 'remove', 'demo', '--data', folder]),
+  ])
   assert.deepEqual([unconfirmed.code, unconfirmed.stdout], [2, ''], 'nobody can be asked')
   assert.deepEqual([refused.code, refused.stdout], [1, ''])
   assert.match(refused.stderr, new RegExp(`^stowage: .*in use by process ${pid} .*\n$`))
@@ -78,17 +108,26 @@ test('a server from its first line to its end, and what can be done with its fol
   assert.deepEqual(await stowage(['check', '--data', folder]), { code: 0, stdout: 'no damage (0 notes)\n', stderr: '' })
   flipByte(join(folder, 'packs'))
   const damaged = await stowage(['check', '--data', folder, '--json'])
-  const lines = damaged.stdout.trim().split('\n').map((line) => JSON.parse(line) as { severity?: string; projectId?: string; summary?: { damage: number } })
+  const lines = damaged.stdout
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { severity?: string; projectId?: string; summary?: { damage: number } })
   assert.deepEqual([damaged.code, damaged.stderr], [1, ''])
   assert.deepEqual([lines[0].severity, lines[0].projectId, lines.at(-1)?.summary?.damage], ['damage', 'demo', 1])
 
-  assert.deepEqual(await stowage(['project', 'remove', 'demo', '--yes', '--data', folder]), { code: 0, stdout: 'removed demo\n', stderr: '' })
+  assert.deepEqual(await stowage(['project', 'remove', 'demo', '--yes', '--data', folder]), {
+    code: 0,
+    stdout: 'removed demo\n',
+    stderr: '',
+  })
   assert.deepEqual(await stowage(['project', 'list', '--data', folder]), { code: 0, stdout: '', stderr: '' })
 })
 
 /** Flips a bit in the middle of the largest file below the folder. */
 function flipByte(folder: string): void {
-  const files = readdirSync(folder, { recursive: true, withFileTypes: true }).filter((entry) => entry.isFile()).map((entry) => join(entry.parentPath, entry.name))
+  const files = readdirSync(folder, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => join(entry.parentPath, entry.name))
   const largest = files.sort((a, b) => statSync(b).size - statSync(a).size)[0]
   const bytes = readFileSync(largest)
   bytes[bytes.length >> 1] ^= 1

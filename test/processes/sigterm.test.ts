@@ -30,7 +30,11 @@ interface Ledger {
 }
 
 function batchOf(name: string): readonly object[] {
-  return Array.from({ length: BATCH_OBJECTS }, (_, n) => ({ id: `${name}-${n}`, to: { referencedId: `${name}-${n + 1}` }, data: randomBytes(3_000).toString('base64') }))
+  return Array.from({ length: BATCH_OBJECTS }, (_, n) => ({
+    id: `${name}-${n}`,
+    to: { referencedId: `${name}-${n + 1}` },
+    data: randomBytes(3_000).toString('base64'),
+  }))
 }
 
 function count({ statuses }: Ledger, status: number): void {
@@ -41,7 +45,10 @@ function count({ statuses }: Ledger, status: number): void {
 async function uploadOn(client: Client, ledger: Ledger, writer: number): Promise<void> {
   for (let n = 0; ; n++) {
     const name = `w${writer}-${n}`
-    ledger.sent.set(name, Array.from({ length: BATCH_OBJECTS }, (_, at) => `${name}-${at}`))
+    ledger.sent.set(
+      name,
+      Array.from({ length: BATCH_OBJECTS }, (_, at) => `${name}-${at}`),
+    )
     try {
       const answer = await fetch(`${client.url}/objects/demo`, withHeaders(jsonUpload(batchOf(name)), client.headers))
       const summary = (await answer.json()) as { created?: number; code?: string }
@@ -65,7 +72,13 @@ function sortedLines(text: string): string {
 async function downloadOn(client: Client, ledger: Ledger, expected: string, gzip: boolean): Promise<void> {
   for (;;) {
     try {
-      const answer = await fetch(`${client.url}/objects/demo/seed-0`, withHeaders({ headers: { Accept: 'text/plain', 'Accept-Encoding': gzip ? 'gzip' : 'identity' } }, client.headers))
+      const answer = await fetch(
+        `${client.url}/objects/demo/seed-0`,
+        withHeaders(
+          { headers: { Accept: 'text/plain', 'Accept-Encoding': gzip ? 'gzip' : 'identity' } },
+          client.headers,
+        ),
+      )
       count(ledger, answer.status)
       const body = await answer.text()
       if (answer.status !== 200) return assert.equal((JSON.parse(body) as { code: string }).code, 'closing')
@@ -93,14 +106,34 @@ async function readTooSlowly({ url, headers }: Client, gone: Promise<unknown>): 
 
 test('case 29: SIGTERM under load: what is in flight finishes or fails cleanly, the exit code is 0, and a restart finds everything that was acknowledged', async (context) => {
   const folder = newDataFolder(context)
-  const { token } = await issueToken(folder, { projects: new Map([['demo', 'write']]), subject: 'test', ttlSeconds: 600 })
+  const { token } = await issueToken(folder, {
+    projects: new Map([['demo', 'write']]),
+    subject: 'test',
+    ttlSeconds: 600,
+  })
   const server = await startServer(context, ['--data', folder, '--json', '--grace-ms', String(GRACE_MS)])
-  const client: Client = { url: (JSON.parse(server.line) as { url: string }).url, headers: { authorization: `Bearer ${token}` } }
-  for (const name of ['seed', 'large']) {
-    const objects = name === 'seed' ? batchOf(name) : batchOf(name).map((object) => ({ ...object, data: randomBytes(300_000).toString('base64') }))
-    assert.equal((await fetch(`${client.url}/objects/demo`, withHeaders(jsonUpload(objects), client.headers))).status, 200)
+  const client: Client = {
+    url: (JSON.parse(server.line) as { url: string }).url,
+    headers: { authorization: `Bearer ${token}` },
   }
-  const expected = sortedLines(await (await fetch(`${client.url}/objects/demo/seed-0`, withHeaders({ headers: { Accept: 'text/plain' } }, client.headers))).text())
+  for (const name of ['seed', 'large']) {
+    const objects =
+      name === 'seed'
+        ? batchOf(name)
+        : batchOf(name).map((object) => ({ ...object, data: randomBytes(300_000).toString('base64') }))
+    assert.equal(
+      (await fetch(`${client.url}/objects/demo`, withHeaders(jsonUpload(objects), client.headers))).status,
+      200,
+    )
+  }
+  const expected = sortedLines(
+    await (
+      await fetch(
+        `${client.url}/objects/demo/seed-0`,
+        withHeaders({ headers: { Accept: 'text/plain' } }, client.headers),
+      )
+    ).text(),
+  )
   const ledger: Ledger = { sent: new Map(), acknowledged: new Set(), statuses: new Map(), downloads: 0 }
   const load = [
     ...[0, 1, 2, 3].map(async (writer) => uploadOn(client, ledger, writer)),
@@ -113,7 +146,10 @@ test('case 29: SIGTERM under load: what is in flight finishes or fails cleanly, 
   assert.deepEqual([code, server.child.signalCode], [0, null])
   assert.match(stderr, /^(stowage: request \w+ failed with closing: .*\n)*$/, 'nothing else went wrong')
   assert.equal(await slow, 'cut', 'an answer that is not whole does not look as if it were')
-  assert.deepEqual([...ledger.statuses.keys()].filter((status) => status !== 200 && status !== 503), [])
+  assert.deepEqual(
+    [...ledger.statuses.keys()].filter((status) => status !== 200 && status !== 503),
+    [],
+  )
   assert.ok(!existsSync(join(folder, 'stowage.lock')))
 
   const again = await startServer(context, ['--data', folder, '--json'])
@@ -126,7 +162,10 @@ async function foundAgain(client: Client, { sent, acknowledged }: Ledger): Promi
   for (const [name, ids] of sent) {
     const diff = await fetch(`${client.url}/api/diff/demo`, withHeaders(idList(ids), client.headers))
     const held = Object.values((await diff.json()) as Record<string, boolean>).filter((isHeld) => isHeld).length
-    assert.ok(acknowledged.has(name) ? held === BATCH_OBJECTS : held === 0 || held === BATCH_OBJECTS, `${name}: ${held} of ${BATCH_OBJECTS}, acknowledged: ${acknowledged.has(name)}`)
+    assert.ok(
+      acknowledged.has(name) ? held === BATCH_OBJECTS : held === 0 || held === BATCH_OBJECTS,
+      `${name}: ${held} of ${BATCH_OBJECTS}, acknowledged: ${acknowledged.has(name)}`,
+    )
   }
   const last = [...acknowledged].at(-1) ?? ''
   const graph = await fetch(`${client.url}/objects/demo/${last}-0`, withHeaders({}, client.headers))

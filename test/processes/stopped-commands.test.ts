@@ -15,13 +15,19 @@ const STOPPED = 'running the command again continues\n'
 
 /** The command with pipes that the test holds. */
 function pipedCommand(t: TestContext, url: string, args: readonly string[]): ChildProcessWithoutNullStreams {
-  const child = spawn(process.execPath, ['--import', 'tsx', MAIN, ...args, '--url', url, '--project', 'demo', '--quiet'], { env: { ...process.env, STOWAGE_TOKEN: '' } })
+  const child = spawn(
+    process.execPath,
+    ['--import', 'tsx', MAIN, ...args, '--url', url, '--project', 'demo', '--quiet'],
+    { env: { ...process.env, STOWAGE_TOKEN: '' } },
+  )
   t.after(() => child.kill('SIGKILL'))
   child.stdin.on('error', () => undefined)
   return child
 }
 
-async function exitOf(child: ChildProcessWithoutNullStreams): Promise<{ readonly code: number | null; readonly stderr: string }> {
+async function exitOf(
+  child: ChildProcessWithoutNullStreams,
+): Promise<{ readonly code: number | null; readonly stderr: string }> {
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit') as Promise<[number | null]>])
   return { code, stderr }
 }
@@ -108,12 +114,19 @@ test('what a download with a cache lacks is told, the second time too', async (t
   const { url } = await served(t)
   const reference = (referencedId: string): object => ({ referencedId })
   const ids = ['a', 'b', 'c', 'd']
-  const root = { id: 'root', at: [...ids, 'gone'].map(reference), __closure: Object.fromEntries([...ids, 'gone'].map((id) => [id, 1])) }
+  const root = {
+    id: 'root',
+    at: [...ids, 'gone'].map(reference),
+    __closure: Object.fromEntries([...ids, 'gone'].map((id) => [id, 1])),
+  }
   const folder = folderWith(t, { 'model.json': JSON.stringify([...ids.map((id) => ({ id })), root]) })
   const env = { STOWAGE_URL: url, STOWAGE_PROJECT: 'demo' }
   assert.equal((await stowage(['upload', join(folder, 'model.json')], env)).code, 0)
   for (let round = 0; round < 2; round++) {
-    const { code, stdout } = await stowage(['download', 'root', '--cache', join(folder, 'cache'), '-o', join(folder, 'out.txt'), '--json', '--quiet'], env)
+    const { code, stdout } = await stowage(
+      ['download', 'root', '--cache', join(folder, 'cache'), '-o', join(folder, 'out.txt'), '--json', '--quiet'],
+      env,
+    )
     assert.deepEqual([code, (JSON.parse(stdout) as { missing: number }).missing], [3, 1], `round ${round}`)
   }
 })

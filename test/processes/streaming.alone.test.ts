@@ -18,7 +18,11 @@ const OBJECTS = 200_000
 const HEAP_MB_MAX = 64
 /** Node, the heap, and the 64 MB of garbage outside of it that V8 lets come together before it collects any. */
 const RSS_MB_MAX = 320
-const COMMAND: readonly string[] = [process.execPath, ...process.execArgv, fileURLToPath(new URL('./functions/streaming.ts', import.meta.url))]
+const COMMAND: readonly string[] = [
+  process.execPath,
+  ...process.execArgv,
+  fileURLToPath(new URL('./functions/streaming.ts', import.meta.url)),
+]
 
 /** A server on a port of this machine that runs the function as a process. */
 async function served(t: TestContext): Promise<{ readonly extension: AutomationExtension; readonly url: string }> {
@@ -27,8 +31,24 @@ async function served(t: TestContext): Promise<{ readonly extension: AutomationE
   await once(server, 'listening')
   const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
   const inputs = await readCommandSchema({ command: COMMAND })
-  const extension = automation({ functions: [{ id: 'streaming', name: 'Streaming', release: '1', command: COMMAND, env: { NODE_OPTIONS: `--max-old-space-size=${HEAP_MB_MAX}` }, inputs }], serverUrl: url })
-  const service = createObjectService({ backend: filesystemBackend({ path }), access: openAccess(), extensions: [extension] })
+  const extension = automation({
+    functions: [
+      {
+        id: 'streaming',
+        name: 'Streaming',
+        release: '1',
+        command: COMMAND,
+        env: { NODE_OPTIONS: `--max-old-space-size=${HEAP_MB_MAX}` },
+        inputs,
+      },
+    ],
+    serverUrl: url,
+  })
+  const service = createObjectService({
+    backend: filesystemBackend({ path }),
+    access: openAccess(),
+    extensions: [extension],
+  })
   server.on('request', service.node)
   t.after(async () => {
     server.closeAllConnections()
@@ -41,18 +61,24 @@ async function served(t: TestContext): Promise<{ readonly extension: AutomationE
 
 test('over HTTP, a function that streams 200,000 objects and annotates thousands of them has room in a heap of 64 MB', async (t) => {
   const { extension, url } = await served(t)
-  const { lastId: rootObjectId = '' } = await createClient({ url, token: undefined }).project('p').upload(building({ objects: OBJECTS, closure: 'root-less' }), { diff: false })
+  const { lastId: rootObjectId = '' } = await createClient({ url, token: undefined })
+    .project('p')
+    .upload(building({ objects: OBJECTS, closure: 'root-less' }), { diff: false })
   const { models, versions, automations, runs } = extension.project('p')
   const { id: modelId } = await models.create({ name: 'Large' })
   await automations.create({ name: 'Stream', functionId: 'streaming', modelId, inputs: {}, trigger: 'version' })
   await versions.create(modelId, { rootObjectId, message: 'first' })
   await extension.idle()
-  const { items: [{ id }] } = await runs.list()
+  const {
+    items: [{ id }],
+  } = await runs.list()
   const { status, message, result, annotations, startedAt, endedAt } = await runs.get(id)
   assert.equal(status, 'succeeded', message ?? '')
   assert.equal(result?.objects, OBJECTS)
   assert.equal(annotations.WARNING > 1_000, true, `${annotations.WARNING} annotations`)
   const rssMb = Number(result.rssMb)
-  t.diagnostic(`${rssMb} MB, ${annotations.WARNING} annotations, ${(Date.parse(endedAt ?? '') - Date.parse(startedAt ?? '')) / 1_000} s`)
+  t.diagnostic(
+    `${rssMb} MB, ${annotations.WARNING} annotations, ${(Date.parse(endedAt ?? '') - Date.parse(startedAt ?? '')) / 1_000} s`,
+  )
   assert.ok(rssMb < RSS_MB_MAX, `${rssMb} MB`)
 })

@@ -16,23 +16,50 @@ async function principalOf(folder: string, token: string): Promise<Principal | u
 test('two first uses at a time print tokens of one key, each alone on stdout', async (context) => {
   const folder = newDataFolder(context)
   const outcomes = await Promise.all([
-    stowage(['token', '--data', folder, '--project', 'demo', '--project', '__proto__', '--access', 'read', '--ttl', '2h']),
+    stowage([
+      'token',
+      '--data',
+      folder,
+      '--project',
+      'demo',
+      '--project',
+      '__proto__',
+      '--access',
+      'read',
+      '--ttl',
+      '2h',
+    ]),
     stowage(['token', '--project', '*', '--access', 'write', '--subject', 'ada', '--json'], { STOWAGE_DATA: folder }),
   ])
-  assert.deepEqual(outcomes.map(({ code }) => code), [0, 0])
+  assert.deepEqual(
+    outcomes.map(({ code }) => code),
+    [0, 0],
+  )
   assert.match(outcomes[0].stdout, /^[\w.-]+\n$/)
   assert.match(outcomes[0].stderr, /^stowage: token [0-9a-f]{32} may read "demo", "__proto__" until .*\n$/)
   const reader = await principalOf(folder, outcomes[0].stdout.trim())
   assert.ok(reader)
-  assert.deepEqual(['demo', '__proto__', 'other'].map((id) => claimAuthorize(reader, id, 'read')), [true, true, false])
+  assert.deepEqual(
+    ['demo', '__proto__', 'other'].map((id) => claimAuthorize(reader, id, 'read')),
+    [true, true, false],
+  )
   assert.equal(claimAuthorize(reader, 'demo', 'write'), false)
   const printed = JSON.parse(outcomes[1].stdout) as { token: string; jti: string }
   const writer = await principalOf(folder, printed.token)
   assert.ok(writer)
   assert.deepEqual([writer.subject, writer.tokenId, claimAuthorize(writer, 'any', 'write')], ['ada', printed.jti, true])
-  const lifetimes = (await listTokens(folder)).map(({ issuedAt, expiresAt }) => (Date.parse(expiresAt) - Date.parse(issuedAt)) / 3_600_000)
-  assert.deepEqual(lifetimes.sort((a, b) => a - b), [2, 30 * 24])
-  if (process.platform !== 'win32') assert.deepEqual([statSync(join(folder, 'access')).mode & 0o777, statSync(join(folder, 'access/key')).mode & 0o777], [0o700, 0o600])
+  const lifetimes = (await listTokens(folder)).map(
+    ({ issuedAt, expiresAt }) => (Date.parse(expiresAt) - Date.parse(issuedAt)) / 3_600_000,
+  )
+  assert.deepEqual(
+    lifetimes.sort((a, b) => a - b),
+    [2, 30 * 24],
+  )
+  if (process.platform !== 'win32')
+    assert.deepEqual(
+      [statSync(join(folder, 'access')).mode & 0o777, statSync(join(folder, 'access/key')).mode & 0o777],
+      [0o700, 0o600],
+    )
 })
 
 test('a command line that makes no sense: one line that says what would, and the exit code 2', async (context) => {
@@ -62,7 +89,11 @@ test('a command line that makes no sense: one line that says what would, and the
     assert.match(printed.err, /^stowage: [^\n]+ \(see "stowage[a-z ]* --help"\)\n$/)
     assert.match(printed.err, expected)
   }
-  const spawned = await Promise.all([stowage(['tokn']), stowage(['token', '--data', folder, '--project', 'a\nb', '--access', 'read']), stowage(['token', 'list', '--data', join(folder, 'none')])])
+  const spawned = await Promise.all([
+    stowage(['tokn']),
+    stowage(['token', '--data', folder, '--project', 'a\nb', '--access', 'read']),
+    stowage(['token', 'list', '--data', join(folder, 'none')]),
+  ])
   for (const { code, stdout, stderr } of spawned) {
     assert.deepEqual([code, stdout], [2, ''])
     assert.match(stderr, /^stowage: [^\n]+\n$/)
@@ -70,7 +101,24 @@ test('a command line that makes no sense: one line that says what would, and the
 })
 
 test('every command explains itself by examples', async () => {
-  for (const command of ['', 'serve', 'token', 'token issue', 'token list', 'token revoke', 'project', 'project list', 'project remove', 'check', 'reindex', 'upload', 'download', 'diff', 'get', 'ls']) {
+  for (const command of [
+    '',
+    'serve',
+    'token',
+    'token issue',
+    'token list',
+    'token revoke',
+    'project',
+    'project list',
+    'project remove',
+    'check',
+    'reindex',
+    'upload',
+    'download',
+    'diff',
+    'get',
+    'ls',
+  ]) {
     const { exitCode, out, err } = await parse([...command.split(' ').filter((word) => word !== ''), '--help'])
     assert.deepEqual([exitCode, err], [0, ''], command)
     assert.match(out, new RegExp(`Examples?:\n  stowage ${command.replace(' issue', '')}`))
@@ -80,7 +128,14 @@ test('every command explains itself by examples', async () => {
 /** What the parser prints about a command line that does not get as far as running. */
 async function parse(args: readonly string[]): Promise<{ exitCode: number; out: string; err: string }> {
   let [out, err] = ['', '']
-  const program = await createProgram({ writeOut: (text) => { out += text }, writeErr: (text) => { err += text } })
+  const program = await createProgram({
+    writeOut: (text) => {
+      out += text
+    },
+    writeErr: (text) => {
+      err += text
+    },
+  })
   const error: unknown = await program.parseAsync(args, { from: 'user' }).catch((error: unknown) => error)
   assert.ok(error instanceof CommanderError, `${args.join(' ')} ran`)
   return { exitCode: error.exitCode, out, err }

@@ -17,16 +17,22 @@ const MB = 1_048_576
 /** So small that a few uploads that kept what they held would leave no memory to the next one. */
 const MEMORY_BYTES_MAX = 16 * MB
 
-const OBJECTS = Array.from({ length: 24 }, (_, n) => ({ id: `o${n}`, to: { referencedId: `o${n + 1}` }, data: randomBytes(200_000).toString('base64') }))
+const OBJECTS = Array.from({ length: 24 }, (_, n) => ({
+  id: `o${n}`,
+  to: { referencedId: `o${n + 1}` },
+  data: randomBytes(200_000).toString('base64'),
+}))
 const IDS = OBJECTS.map(({ id }) => id)
 const NEW_BATCH = JSON.stringify(OBJECTS.map(({ id, data }) => ({ id: `new-${id}`, data: data.slice(0, 100_000) })))
 
-const openHost = (t: TestContext, access: Access<unknown> = openAccess()): Promise<FolderHost> => servedFromFolder(t, { service: { access, memoryBytesMax: MEMORY_BYTES_MAX } })
+const openHost = (t: TestContext, access: Access<unknown> = openAccess()): Promise<FolderHost> =>
+  servedFromFolder(t, { service: { access, memoryBytesMax: MEMORY_BYTES_MAX } })
 
 /** What the process holds: files of blobs that are written, sockets, and requests that the system has not answered. */
 function holdings(folder: string): Readonly<Record<string, number>> {
   const resources = process.getActiveResourcesInfo()
-  const fds = process.platform === 'linux' ? readdirSync('/proc/self/fd').map((fd) => linkOf(`/proc/self/fd/${fd}`)) : []
+  const fds =
+    process.platform === 'linux' ? readdirSync('/proc/self/fd').map((fd) => linkOf(`/proc/self/fd/${fd}`)) : []
   return {
     incomingFiles: fds.filter((path) => path.startsWith(join(folder, 'incoming'))).length,
     sockets: fds.filter((path) => path.startsWith('socket:')).length,
@@ -64,23 +70,40 @@ interface Stage {
 const post = (path: string, headers: string): string => `POST ${path} HTTP/1.1\r\nHost: x\r\n${headers}\r\n\r\n`
 const UPLOAD = post('/objects/p', 'Content-Type: application/json\r\nContent-Length: 9000000')
 const GZIP = post('/objects/p', 'Content-Type: application/gzip\r\nTransfer-Encoding: chunked')
-const chunk = (bytes: Uint8Array): readonly (string | Uint8Array)[] => [`${bytes.length.toString(16)}\r\n`, bytes, '\r\n']
+const chunk = (bytes: Uint8Array): readonly (string | Uint8Array)[] => [
+  `${bytes.length.toString(16)}\r\n`,
+  bytes,
+  '\r\n',
+]
 const MULTIPART = multipartUpload([filePart(NEW_BATCH, 'application/json'), filePart(NEW_BATCH, 'application/json')])
-const FORM = post('/objects/p', `Content-Type: ${(MULTIPART.headers as Record<string, string>)['Content-Type']}\r\nContent-Length: ${MULTIPART.body.length}`)
+const FORM = post(
+  '/objects/p',
+  `Content-Type: ${(MULTIPART.headers as Record<string, string>)['Content-Type']}\r\nContent-Length: ${MULTIPART.body.length}`,
+)
 
 const UP: readonly Stage[] = [
   { name: 'connected', sent: [] },
   { name: 'in the headers', sent: ['POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-'] },
   { name: 'before the body', sent: [UPLOAD] },
-  { name: 'told to go on', sent: [post('/objects/p', 'Content-Type: application/json\r\nContent-Length: 9000000\r\nExpect: 100-continue')], reads: true },
+  {
+    name: 'told to go on',
+    sent: [post('/objects/p', 'Content-Type: application/json\r\nContent-Length: 9000000\r\nExpect: 100-continue')],
+    reads: true,
+  },
   { name: 'in the first object', sent: [UPLOAD, '[{"id":"new-o0","x'] },
   { name: 'after large objects', sent: [UPLOAD, NEW_BATCH.slice(0, 2 * MB)] },
   { name: 'in gzip', sent: [GZIP, ...chunk(gzipSync(NEW_BATCH).subarray(0, MB))] },
   { name: 'in the header of a part', sent: [FORM, MULTIPART.body.subarray(0, 60)] },
   { name: 'in a part', sent: [FORM, MULTIPART.body.subarray(0, 2 * MB)] },
   { name: 'between two parts', sent: [FORM, MULTIPART.body.subarray(0, NEW_BATCH.length + 300)] },
-  { name: 'in an id list', sent: [post('/api/diff/p', 'Content-Type: application/json\r\nContent-Length: 900'), '{"objects":["o1",'] },
-  { name: 'while it is refused', sent: [post('/objects/p', 'Content-Type: application/json\r\nContent-Length: 60000000'), NEW_BATCH.slice(0, MB)] },
+  {
+    name: 'in an id list',
+    sent: [post('/api/diff/p', 'Content-Type: application/json\r\nContent-Length: 900'), '{"objects":["o1",'],
+  },
+  {
+    name: 'while it is refused',
+    sent: [post('/objects/p', 'Content-Type: application/json\r\nContent-Length: 60000000'), NEW_BATCH.slice(0, MB)],
+  },
 ]
 
 const list = JSON.stringify({ objects: IDS })
@@ -92,24 +115,55 @@ const DOWN: readonly Stage[] = [
   { name: 'graph, at once', sent: [reading('/objects/p/o0')] },
   { name: 'graph as JSON', sent: [reading('/objects/p/o0')], reads: true },
   { name: 'graph as lines', sent: [reading('/objects/p/o0', 'Accept: text/plain\r\n')], reads: true },
-  { name: 'graph in gzip', sent: [reading('/objects/p/o0', 'Accept: text/plain\r\nAccept-Encoding: gzip\r\n')], reads: true },
+  {
+    name: 'graph in gzip',
+    sent: [reading('/objects/p/o0', 'Accept: text/plain\r\nAccept-Encoding: gzip\r\n')],
+    reads: true,
+  },
   { name: 'graph, a range', sent: [reading('/objects/p/o0?archive=gzip', 'Range: bytes=1000-\r\n')], reads: true },
   { name: 'graph, less what it has', sent: [reading('/objects/p/o0?have=o20')], reads: true },
   { name: 'list, at once', sent: [listing('/api/getobjects/p', list)] },
   { name: 'list as JSON', sent: [listing('/api/getobjects/p', list)], reads: true },
-  { name: 'list in gzip', sent: [listing('/api/getobjects/p', list, 'Accept: text/plain\r\nAccept-Encoding: gzip\r\n')], reads: true },
-  { name: 'object-stream', sent: [listing('/api/v2/projects/p/object-stream', JSON.stringify({ objectIds: IDS, attributeMask: { exclude: ['to'] } }), 'X-Speckle-Object-Stream-Heartbeats: true\r\n')], reads: true },
+  {
+    name: 'list in gzip',
+    sent: [listing('/api/getobjects/p', list, 'Accept: text/plain\r\nAccept-Encoding: gzip\r\n')],
+    reads: true,
+  },
+  {
+    name: 'object-stream',
+    sent: [
+      listing(
+        '/api/v2/projects/p/object-stream',
+        JSON.stringify({ objectIds: IDS, attributeMask: { exclude: ['to'] } }),
+        'X-Speckle-Object-Stream-Heartbeats: true\r\n',
+      ),
+    ],
+    reads: true,
+  },
   { name: 'diff', sent: [listing('/api/diff/p', list)] },
   { name: 'single', sent: [reading('/objects/p/o3/single')], reads: true },
-  { name: 'several at once on one connection', sent: [reading('/objects/p/o0'), reading('/objects/p/o1'), reading('/objects/p/o2')], reads: true },
+  {
+    name: 'several at once on one connection',
+    sent: [reading('/objects/p/o0'), reading('/objects/p/o1'), reading('/objects/p/o2')],
+    reads: true,
+  },
   { name: 'idle after an answer', sent: [reading('/objects/p/none')], reads: true },
 ]
 
 /** The ways to go: by a reset, by closing, by only ending what it sends and then closing. */
-const LEAVE: readonly ((socket: Socket) => void)[] = [(socket) => void socket.resetAndDestroy(), (socket) => void socket.destroy(), (socket) => void socket.end(() => socket.destroy())]
+const LEAVE: readonly ((socket: Socket) => void)[] = [
+  (socket) => void socket.resetAndDestroy(),
+  (socket) => void socket.destroy(),
+  (socket) => void socket.end(() => socket.destroy()),
+]
 
 /** Goes away once the server has begun: when its first bytes have come, when `hasBegun` says so, or else after a moment. */
-async function goAway(port: number, { sent, reads = false }: Stage, leave: (socket: Socket) => void, hasBegun: () => Promise<void> = () => sleep(5)): Promise<void> {
+async function goAway(
+  port: number,
+  { sent, reads = false }: Stage,
+  leave: (socket: Socket) => void,
+  hasBegun: () => Promise<void> = () => sleep(5),
+): Promise<void> {
   const socket = connect(port, '127.0.0.1')
   socket.on('error', () => undefined)
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
@@ -126,7 +180,10 @@ async function seed({ url }: FolderHost): Promise<void> {
   for (const path of ['/objects/p/o0', '/objects/p/o0?have=o20']) await (await fetch(`${url}${path}`)).arrayBuffer()
 }
 
-for (const [direction, stages] of [['up', UP], ['down', DOWN]] as const) {
+for (const [direction, stages] of [
+  ['up', UP],
+  ['down', DOWN],
+] as const) {
   test(`case 7: client gone at every stage, ${direction}: files, connections, timers and memory are back`, async (t) => {
     const host = await openHost(t)
     const { url, port, folder, service, server } = host
@@ -138,9 +195,19 @@ for (const [direction, stages] of [['up', UP], ['down', DOWN]] as const) {
       await Promise.all(LEAVE.map(async (leave) => goAway(port, stage, leave)))
       await returnsTo(before, folder, stage.name)
     }
-    const held = (await (await fetch(`${url}/api/diff/p`, idList(IDS.map((id) => `new-${id}`)))).json()) as Record<string, boolean>
-    assert.ok(Object.values(held).every((isHeld) => !isHeld), 'nothing of what broke off is there')
-    assert.equal((await fetch(`${url}/objects/p`, { ...jsonUpload([]), body: NEW_BATCH })).status, 200, 'there is memory for an upload')
+    const held = (await (await fetch(`${url}/api/diff/p`, idList(IDS.map((id) => `new-${id}`)))).json()) as Record<
+      string,
+      boolean
+    >
+    assert.ok(
+      Object.values(held).every((isHeld) => !isHeld),
+      'nothing of what broke off is there',
+    )
+    assert.equal(
+      (await fetch(`${url}/objects/p`, { ...jsonUpload([]), body: NEW_BATCH })).status,
+      200,
+      'there is memory for an upload',
+    )
     await closesByItself(service)
   })
 }
@@ -162,14 +229,22 @@ test('case 7: clients gone while they wait for access, for memory, and for what 
   await seed(host)
   const before = holdings(folder)
   const allWait = waiting + 20
-  const clients = Array.from({ length: 20 }, async () => goAway(port, { name: '', sent: [reading('/objects/slow/o0')] }, LEAVE[0], () => eventually(() => waiting === allWait, 'all wait for access')))
+  const clients = Array.from({ length: 20 }, async () =>
+    goAway(port, { name: '', sent: [reading('/objects/slow/o0')] }, LEAVE[0], () =>
+      eventually(() => waiting === allWait, 'all wait for access'),
+    ),
+  )
   await Promise.all(clients)
   letGo()
   await returnsTo(before, folder, 'access')
   assert.equal(waiting, allWait)
   await Promise.all(Array.from({ length: 12 }, async () => goAway(port, UP[5], LEAVE[0])))
   await returnsTo(before, folder, 'many uploads')
-  await Promise.all(Array.from({ length: 30 }, async (_, n) => goAway(port, { name: '', sent: [reading(`/objects/p/o${n % 8}`)] }, LEAVE[1])))
+  await Promise.all(
+    Array.from({ length: 30 }, async (_, n) =>
+      goAway(port, { name: '', sent: [reading(`/objects/p/o${n % 8}`)] }, LEAVE[1]),
+    ),
+  )
   await returnsTo(before, folder, 'many walks')
   assert.equal((await fetch(`${url}/objects/p`, { ...jsonUpload([]), body: NEW_BATCH })).status, 200)
 })

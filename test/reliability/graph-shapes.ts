@@ -30,7 +30,8 @@ export interface Outcome {
 
 const OBJECTS = 100_000
 /** The ten objects below object n of an ordinary model. */
-const tenBelow = (n: number): readonly number[] => Array.from({ length: 10 }, (_, k) => n * 10 + k + 1).filter((child) => child < OBJECTS)
+const tenBelow = (n: number): readonly number[] =>
+  Array.from({ length: 10 }, (_, k) => n * 10 + k + 1).filter((child) => child < OBJECTS)
 const upTo = (end: number): readonly number[] => Array.from({ length: end - 1 }, (_, n) => n + 1)
 
 /** The first is the control: an ordinary model. */
@@ -45,19 +46,34 @@ const SHAPES: readonly Shape[] = [
 const idOf = (n: number): string => `o${n}`
 
 function bodyOf({ objects, referencesOf }: Shape): string {
-  const texts = Array.from({ length: objects }, (_, n) => `{"id":"${idOf(n)}","to":[${referencesOf(n).map((to) => `{"referencedId":"${idOf(to)}"}`).join()}]}`)
+  const texts = Array.from(
+    { length: objects },
+    (_, n) =>
+      `{"id":"${idOf(n)}","to":[${referencesOf(n)
+        .map((to) => `{"referencedId":"${idOf(to)}"}`)
+        .join()}]}`,
+  )
   return `[${texts.join()}]`
 }
 
-async function idsOf(answer: Response): Promise<{ readonly lines: number; readonly distinct: number; readonly first: string }> {
+async function idsOf(
+  answer: Response,
+): Promise<{ readonly lines: number; readonly distinct: number; readonly first: string }> {
   const text = await answer.text()
-  const ids = text.split('\n').slice(0, -1).map((line) => line.slice(0, line.indexOf('\t')))
+  const ids = text
+    .split('\n')
+    .slice(0, -1)
+    .map((line) => line.slice(0, line.indexOf('\t')))
   return { lines: ids.length, distinct: new Set(ids).size, first: ids[0] }
 }
 
 async function outcomeOf(shape: Shape, url: string): Promise<Outcome> {
   const project = encodeURIComponent(shape.name)
-  const upload = await fetch(`${url}/objects/${project}`, { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: bodyOf(shape) })
+  const upload = await fetch(`${url}/objects/${project}`, {
+    method: 'POST',
+    headers: { 'Content-Type': 'application/json' },
+    body: bodyOf(shape),
+  })
   if (upload.status !== 200) throw new Error(`${shape.name}: ${await upload.text()}`)
   const peakBefore = process.resourceUsage().maxRSS
   const lines = { headers: { Accept: 'text/plain' } }
@@ -70,8 +86,15 @@ async function outcomeOf(shape: Shape, url: string): Promise<Outcome> {
   const strict = await fetch(`${url}/objects/${project}/o0?strict`)
   await strict.body?.cancel()
   return {
-    name: shape.name, lines: count, repeated: count - distinct, rootFirst: first === 'o0', missing: graph.headers.get('stowage-missing-objects'), strictStatus: strict.status,
-    graphMs: graphEndMs - graphMs, againMs: processorMs() - againMs, grownBytes: (process.resourceUsage().maxRSS - peakBefore) * 1_024,
+    name: shape.name,
+    lines: count,
+    repeated: count - distinct,
+    rootFirst: first === 'o0',
+    missing: graph.headers.get('stowage-missing-objects'),
+    strictStatus: strict.status,
+    graphMs: graphEndMs - graphMs,
+    againMs: processorMs() - againMs,
+    grownBytes: (process.resourceUsage().maxRSS - peakBefore) * 1_024,
   }
 }
 
@@ -81,7 +104,9 @@ const server = createServer(service.node)
 server.listen(0, '127.0.0.1')
 await once(server, 'listening')
 for (const shape of SHAPES) {
-  process.stdout.write(`${JSON.stringify(await outcomeOf(shape, `http://127.0.0.1:${(server.address() as AddressInfo).port}`))}\n`)
+  process.stdout.write(
+    `${JSON.stringify(await outcomeOf(shape, `http://127.0.0.1:${(server.address() as AddressInfo).port}`))}\n`,
+  )
 }
 server.closeAllConnections()
 server.close()

@@ -3,15 +3,32 @@ import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory.ts'
 import { createObjectService, type ObjectService, type Right } from '../../src/index.ts'
-import { accessOf, authorization, contractList, onEverySide, store, tokenFor, type Who, withHeaders } from '../contract/sides.ts'
+import {
+  accessOf,
+  authorization,
+  contractList,
+  onEverySide,
+  store,
+  tokenFor,
+  type Who,
+  withHeaders,
+} from '../contract/sides.ts'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
 
 const SECRET = randomBytes(32)
 
 /** Every role, with what its token grants; `undefined` is a request without one. */
 const ROLES: readonly (readonly [string, Readonly<Record<string, Right>> | undefined])[] = [
-  ['nobody', undefined], ['no project', {}], ['reads a', { a: 'read' }], ['writes a', { a: 'write' }], ['reads b', { b: 'read' }], ['writes b', { b: 'write' }],
-  ['reads a, writes b', { a: 'read', b: 'write' }], ['reads all', { '*': 'read' }], ['writes all', { '*': 'write' }], ['reads all, writes a', { '*': 'read', a: 'write' }],
+  ['nobody', undefined],
+  ['no project', {}],
+  ['reads a', { a: 'read' }],
+  ['writes a', { a: 'write' }],
+  ['reads b', { b: 'read' }],
+  ['writes b', { b: 'write' }],
+  ['reads a, writes b', { a: 'read', b: 'write' }],
+  ['reads all', { '*': 'read' }],
+  ['writes all', { '*': 'write' }],
+  ['reads all, writes a', { '*': 'read', a: 'write' }],
   ['writes a project of a similar name', { A: 'write', 'a ': 'write', 'a/': 'write', aa: 'write' }],
 ]
 
@@ -25,15 +42,50 @@ interface Endpoint {
 
 const get = (): RequestInit => ({})
 const ENDPOINTS: Readonly<Record<string, Endpoint>> = {
-  diff: { right: 'write', path: (project) => `/api/diff/${project}`, init: (id) => contractList([id]), absentStatus: 200 },
-  upload: { right: 'write', path: (project) => `/objects/${project}`, init: (id) => jsonUpload([{ id }]), absentStatus: 200 },
+  diff: {
+    right: 'write',
+    path: (project) => `/api/diff/${project}`,
+    init: (id) => contractList([id]),
+    absentStatus: 200,
+  },
+  upload: {
+    right: 'write',
+    path: (project) => `/objects/${project}`,
+    init: (id) => jsonUpload([{ id }]),
+    absentStatus: 200,
+  },
   single: { right: 'read', path: (project, id) => `/objects/${project}/${id}/single`, init: get, absentStatus: 404 },
-  'HEAD single': { right: 'read', path: (project, id) => `/objects/${project}/${id}/single`, init: () => ({ method: 'HEAD' }), absentStatus: 404 },
-  list: { right: 'read', path: (project) => `/api/getobjects/${project}`, init: (id) => contractList([id]), absentStatus: 200 },
-  stream: { right: 'read', path: (project) => `/api/v2/projects/${project}/object-stream`, init: (id) => idList([id], 'objectIds'), absentStatus: 200 },
+  'HEAD single': {
+    right: 'read',
+    path: (project, id) => `/objects/${project}/${id}/single`,
+    init: () => ({ method: 'HEAD' }),
+    absentStatus: 404,
+  },
+  list: {
+    right: 'read',
+    path: (project) => `/api/getobjects/${project}`,
+    init: (id) => contractList([id]),
+    absentStatus: 200,
+  },
+  stream: {
+    right: 'read',
+    path: (project) => `/api/v2/projects/${project}/object-stream`,
+    init: (id) => idList([id], 'objectIds'),
+    absentStatus: 200,
+  },
   graph: { right: 'read', path: (project, id) => `/objects/${project}/${id}`, init: get, absentStatus: 404 },
-  'HEAD graph': { right: 'read', path: (project, id) => `/objects/${project}/${id}`, init: () => ({ method: 'HEAD' }), absentStatus: 404 },
-  archive: { right: 'read', path: (project, id) => `/objects/${project}/${id}?archive=gzip&strict&have=${id}`, init: get, absentStatus: 404 },
+  'HEAD graph': {
+    right: 'read',
+    path: (project, id) => `/objects/${project}/${id}`,
+    init: () => ({ method: 'HEAD' }),
+    absentStatus: 404,
+  },
+  archive: {
+    right: 'read',
+    path: (project, id) => `/objects/${project}/${id}?archive=gzip&strict&have=${id}`,
+    init: get,
+    absentStatus: 404,
+  },
 }
 /** a and b hold something, "missing" does not exist. */
 const PROJECTS = ['a', 'b', 'missing'] as const
@@ -43,13 +95,19 @@ async function filledService(): Promise<ObjectService> {
   const token = await tokenFor(SECRET, { '*': 'write' })
   for (const project of ['a', 'b']) {
     const objects = [{ id: `root-${project}`, to: { referencedId: 'child' } }, { id: 'child' }]
-    const answer = await service.fetch(new Request(`http://x/objects/${project}`, withHeaders(jsonUpload(objects), authorization(token))))
+    const answer = await service.fetch(
+      new Request(`http://x/objects/${project}`, withHeaders(jsonUpload(objects), authorization(token))),
+    )
     assert.equal(answer.status, 200)
   }
   return service
 }
 
-function expected(granted: Readonly<Record<string, Right>> | undefined, project: string, right: Right): 'yes' | 401 | 403 {
+function expected(
+  granted: Readonly<Record<string, Right>> | undefined,
+  project: string,
+  right: Right,
+): 'yes' | 401 | 403 {
   if (granted === undefined) return 401
   const rights = new Set<Right | undefined>([granted[project], granted['*']])
   return rights.has('write') || (right === 'read' && rights.has('read')) ? 'yes' : 403
@@ -64,7 +122,9 @@ test('case 18: each role at each endpoint of each project gets exactly 200, 401,
       for (const project of PROJECTS) {
         for (const id of project === 'missing' || name === 'upload' ? ['child'] : ['child', 'absent']) {
           if (name === 'upload' && project === 'missing') continue
-          const answer = await service.fetch(new Request(`http://x${path(project, id)}`, withHeaders(init(id), headers)))
+          const answer = await service.fetch(
+            new Request(`http://x${path(project, id)}`, withHeaders(init(id), headers)),
+          )
           await answer.arrayBuffer()
           const allowed = expected(granted, project, right)
           const status = allowed !== 'yes' ? allowed : project === 'missing' || id === 'absent' ? absentStatus : 200
@@ -85,21 +145,39 @@ test('case 18: who may not look is told the same, whether the project and the ob
   const service = await filledService()
   t.after(() => service.close({ graceMs: 0 }))
   const conditions: readonly Record<string, string>[] = [
-    {}, { 'If-None-Match': '*' }, { 'If-Match': '"x"' }, { Range: 'bytes=99999-' }, { Accept: 'image/png' }, { 'Accept-Encoding': 'identity;q=0' }, { Origin: 'https://viewer.example' },
+    {},
+    { 'If-None-Match': '*' },
+    { 'If-Match': '"x"' },
+    { Range: 'bytes=99999-' },
+    { Accept: 'image/png' },
+    { 'Accept-Encoding': 'identity;q=0' },
+    { Origin: 'https://viewer.example' },
   ]
-  for (const granted of [undefined, {}, { other: 'write' }] as readonly (Readonly<Record<string, Right>> | undefined)[]) {
+  for (const granted of [undefined, {}, { other: 'write' }] as readonly (
+    | Readonly<Record<string, Right>>
+    | undefined
+  )[]) {
     const headers = authorization(granted === undefined ? undefined : await tokenFor(SECRET, granted))
     for (const [name, { path, init }] of Object.entries(ENDPOINTS)) {
       for (const condition of conditions) {
-        const answers = await Promise.all([['a', 'child'], ['a', 'absent'], ['b', 'root-b'], ['missing', 'child']].map(
-          async ([project, id]) => told(service, path(project, id), withHeaders(init(id), { ...headers, ...condition })),
-        ))
+        const answers = await Promise.all(
+          [
+            ['a', 'child'],
+            ['a', 'absent'],
+            ['b', 'root-b'],
+            ['missing', 'child'],
+          ].map(async ([project, id]) =>
+            told(service, path(project, id), withHeaders(init(id), { ...headers, ...condition })),
+          ),
+        )
         for (const answer of answers) assert.deepEqual(answer, answers[0], `${name} with ${JSON.stringify(condition)}`)
       }
     }
   }
   const reader = authorization(await tokenFor(SECRET, { a: 'read', b: 'read', missing: 'read' }))
-  const diffs = await Promise.all(PROJECTS.map(async (project) => told(service, `/api/diff/${project}`, contractList(['child'], reader))))
+  const diffs = await Promise.all(
+    PROJECTS.map(async (project) => told(service, `/api/diff/${project}`, contractList(['child'], reader))),
+  )
   assert.deepEqual([diffs[1], diffs[2]], [diffs[0], diffs[0]], 'diff tells nothing to who may only read')
 })
 
@@ -107,12 +185,23 @@ test('case 18: ids of other projects are not held in diff, lists, graphs, have a
   const service = await filledService()
   t.after(() => service.close({ graceMs: 0 }))
   const headers = authorization(await tokenFor(SECRET, { a: 'write', own: 'write' }))
-  const ask = (path: string, init: RequestInit = {}): Promise<Response> => service.fetch(new Request(`http://x${path}`, withHeaders(init, headers)))
+  const ask = (path: string, init: RequestInit = {}): Promise<Response> =>
+    service.fetch(new Request(`http://x${path}`, withHeaders(init, headers)))
   const json = async (path: string, init?: RequestInit): Promise<unknown> => (await ask(path, init)).json()
-  assert.deepEqual(await json('/api/diff/a', contractList(['root-a', 'root-b', 'child'])), { 'root-a': true, 'root-b': false, child: true })
+  assert.deepEqual(await json('/api/diff/a', contractList(['root-a', 'root-b', 'child'])), {
+    'root-a': true,
+    'root-b': false,
+    child: true,
+  })
   assert.deepEqual(await json('/api/getobjects/a', contractList(['root-b'])), [])
   assert.equal((await errorOf(await ask('/objects/a/root-b'))).status, 404)
-  assert.deepEqual(await json('/objects/own', jsonUpload([{ id: 'root-b', to: [{ referencedId: 'child' }, { referencedId: 'root-a' }] }])), { objects: 1, created: 1, differing: 0, assigned: [] })
+  assert.deepEqual(
+    await json(
+      '/objects/own',
+      jsonUpload([{ id: 'root-b', to: [{ referencedId: 'child' }, { referencedId: 'root-a' }] }]),
+    ),
+    { objects: 1, created: 1, differing: 0, assigned: [] },
+  )
   const graph = await ask('/objects/own/root-b?have=root-a')
   assert.equal(graph.headers.get('stowage-missing-objects'), '2')
   assert.match(graph.headers.get('stowage-have') ?? '', /^root-a;unknown$/)
@@ -126,11 +215,19 @@ const everySide = onEverySide()
 everySide('case 18: what may not be written is not written, what may not be read is not sent', async (side) => {
   await store(side, [{ id: 'held', secret: 'of the project' }])
   for (const who of ['nobody', 'stranger', 'reader'] as Who[]) {
-    assert.ok((await errorOf(await side.ask(`/objects/${side.project}`, jsonUpload([{ id: `by-${who}` }]), who))).status >= 401)
+    assert.ok(
+      (await errorOf(await side.ask(`/objects/${side.project}`, jsonUpload([{ id: `by-${who}` }]), who))).status >= 401,
+    )
   }
   for (const who of ['nobody', 'stranger'] as Who[]) {
-    for (const path of ['held', 'held/single', 'held?archive=gzip']) assert.ok(!(await (await side.ask(`/objects/${side.project}/${path}`, {}, who)).text()).includes('of the project'))
+    for (const path of ['held', 'held/single', 'held?archive=gzip'])
+      assert.ok(
+        !(await (await side.ask(`/objects/${side.project}/${path}`, {}, who)).text()).includes('of the project'),
+      )
   }
   const ids = ['by-nobody', 'by-stranger', 'by-reader']
-  assert.deepEqual(await (await side.ask(`/api/diff/${side.project}`, contractList(ids))).json(), Object.fromEntries(ids.map((id) => [id, false])))
+  assert.deepEqual(
+    await (await side.ask(`/api/diff/${side.project}`, contractList(ids))).json(),
+    Object.fromEntries(ids.map((id) => [id, false])),
+  )
 })

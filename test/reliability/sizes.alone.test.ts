@@ -47,8 +47,15 @@ function whole(body: Buffer): RequestInit {
 test('case 1: an object of 10 MB is stored, with one byte more the request is 413, names it, and leaves nothing', async (t) => {
   const { url } = await served(t)
   const refused = await errorOf(await fetch(`${url}/objects/p`, whole(arrayOf(10 * MB + 1, '{"id":"before"},'))))
-  assert.deepEqual([refused.status, refused.code, refused.message.includes('"large"')], [413, 'object_too_large', true], refused.message)
-  assert.deepEqual(await (await fetch(`${url}/api/diff/p`, idList(['before', 'large']))).json(), { before: false, large: false })
+  assert.deepEqual(
+    [refused.status, refused.code, refused.message.includes('"large"')],
+    [413, 'object_too_large', true],
+    refused.message,
+  )
+  assert.deepEqual(await (await fetch(`${url}/api/diff/p`, idList(['before', 'large']))).json(), {
+    before: false,
+    large: false,
+  })
   const stored = arrayOf(10 * MB)
   assert.equal((await fetch(`${url}/objects/p`, whole(stored))).status, 200)
   const single = Buffer.from(await (await fetch(`${url}/objects/p/large/single`)).arrayBuffer())
@@ -57,7 +64,10 @@ test('case 1: an object of 10 MB is stored, with one byte more the request is 41
 
 test('case 2: a request of 50 MB is stored, with one byte more it is 413, with and without Content-Length', async (t) => {
   const { url } = await served(t)
-  for (const [framing, init] of [['Content-Length', whole], ['chunked', streamed]] as const) {
+  for (const [framing, init] of [
+    ['Content-Length', whole],
+    ['chunked', streamed],
+  ] as const) {
     const refused = await errorOf(await fetch(`${url}/objects/${framing}`, init(ofLength(50 * MB + 1))))
     assert.deepEqual([refused.status, refused.code], [413, 'request_too_large'], framing)
     assert.deepEqual(await (await fetch(`${url}/api/diff/${framing}`, idList(['a']))).json(), { a: false }, framing)
@@ -68,7 +78,12 @@ test('case 2: a request of 50 MB is stored, with one byte more it is 413, with a
 
 test('case 3: fetch sees 413 for 55 to 100 MB, every time', async (t) => {
   const { url } = await served(t)
-  for (const [megabytes, init] of [[55, streamed], [55, whole], [100, streamed], [100, whole]] as const) {
+  for (const [megabytes, init] of [
+    [55, streamed],
+    [55, whole],
+    [100, streamed],
+    [100, whole],
+  ] as const) {
     const { status, code } = await errorOf(await fetch(`${url}/objects/p`, init(SPACES.subarray(0, megabytes * MB))))
     assert.deepEqual([status, code], [413, 'request_too_large'], `${megabytes} MB`)
   }
@@ -83,9 +98,17 @@ function* framed(bytes: number, isChunked: boolean): Generator<string | Uint8Arr
 
 test('case 3: a raw socket that reads nothing before its whole body is out sees 413 for 55 to 100 MB, every time', async (t) => {
   const { port } = await served(t)
-  for (const [megabytes, isChunked] of [[55, false], [99, true], [100, false]] as const) {
+  for (const [megabytes, isChunked] of [
+    [55, false],
+    [99, true],
+    [100, false],
+  ] as const) {
     const answer = await rawExchange(port, framed(megabytes * MB, isChunked))
-    assert.match(answer, /^HTTP\/1\.1 413 [^]*"code":"request_too_large"\}(\r\n0\r\n\r\n)?$/, `${megabytes} MB, chunked: ${isChunked}`)
+    assert.match(
+      answer,
+      /^HTTP\/1\.1 413 [^]*"code":"request_too_large"\}(\r\n0\r\n\r\n)?$/,
+      `${megabytes} MB, chunked: ${isChunked}`,
+    )
   }
 })
 
@@ -102,13 +125,36 @@ function isThere(program: string, args: readonly string[]): boolean {
   return spawnSync(program, args, { stdio: 'ignore' }).status === 0
 }
 
-test('case 3: curl sees 413 for 55 to 100 MB, every time', { skip: !isThere('curl', ['--version']) && 'there is no curl here' }, async (t) => {
-  const { url } = await served(t)
-  const args = ['-sS', '--noproxy', '*', '-w', ' %{http_code}', '-H', 'Content-Type: application/json', '-H', 'Expect:', '--data-binary', '@-', `${url}/objects/p`]
-  for (const [megabytes, framing] of [[100, []], [55, ['-H', 'Transfer-Encoding: chunked']]] as const) {
-    assert.match(await printed('curl', [...framing, ...args], SPACES.subarray(0, megabytes * MB)), /"code":"request_too_large"\} 413$/)
-  }
-})
+test(
+  'case 3: curl sees 413 for 55 to 100 MB, every time',
+  { skip: !isThere('curl', ['--version']) && 'there is no curl here' },
+  async (t) => {
+    const { url } = await served(t)
+    const args = [
+      '-sS',
+      '--noproxy',
+      '*',
+      '-w',
+      ' %{http_code}',
+      '-H',
+      'Content-Type: application/json',
+      '-H',
+      'Expect:',
+      '--data-binary',
+      '@-',
+      `${url}/objects/p`,
+    ]
+    for (const [megabytes, framing] of [
+      [100, []],
+      [55, ['-H', 'Transfer-Encoding: chunked']],
+    ] as const) {
+      assert.match(
+        await printed('curl', [...framing, ...args], SPACES.subarray(0, megabytes * MB)),
+        /"code":"request_too_large"\} 413$/,
+      )
+    }
+  },
+)
 
 const POST_STDIN = `
 import requests, sys
@@ -120,20 +166,28 @@ print(requests.post(sys.argv[1], files={'file': ('batch', body, 'application/jso
 `
 const python = process.env.STOWAGE_TEST_PYTHON ?? 'python3'
 
-test('case 3: Python requests sees 413 for 55 to 100 MB, every time', { skip: !isThere(python, ['-c', 'import requests']) && 'there is no Python with requests here' }, async (t) => {
-  const { url } = await served(t)
-  const statuses = await printed(python, ['-c', POST_STDIN, `${url}/objects/p`], SPACES.subarray(0, 80 * MB))
-  assert.deepEqual(statuses.trim().split(/\s+/), ['413', '413', '413'])
-})
+test(
+  'case 3: Python requests sees 413 for 55 to 100 MB, every time',
+  { skip: !isThere(python, ['-c', 'import requests']) && 'there is no Python with requests here' },
+  async (t) => {
+    const { url } = await served(t)
+    const statuses = await printed(python, ['-c', POST_STDIN, `${url}/objects/p`], SPACES.subarray(0, 80 * MB))
+    assert.deepEqual(statuses.trim().split(/\s+/), ['413', '413', '413'])
+  },
+)
 
-const ENDLESS_HEAD = 'POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
+const ENDLESS_HEAD =
+  'POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
 
 test('case 4: an endless body after 413 is closed, and 100 MB of it are read at most', async (t) => {
   const { port, server } = await served(t)
   const accepted = once(server, 'connection') as Promise<[Socket]>
   const socket = connect(port, '127.0.0.1')
   let answer = ''
-  socket.on('error', () => undefined).setEncoding('latin1').on('data', (part: string) => (answer += part))
+  socket
+    .on('error', () => undefined)
+    .setEncoding('latin1')
+    .on('data', (part: string) => (answer += part))
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   const chunk = Buffer.concat([Buffer.from('10000\r\n'), PIECE, Buffer.from('\r\n')])
   const send = (): void => {
@@ -156,7 +210,10 @@ test('case 4: an endless body that drips after 413 is closed when its time is ov
   t.mock.method(performance, 'now', () => now() + passedMs)
   const socket = connect(port, '127.0.0.1')
   let [answer, drops] = ['', 0]
-  socket.on('error', () => undefined).setEncoding('latin1').on('data', (part: string) => (answer += part))
+  socket
+    .on('error', () => undefined)
+    .setEncoding('latin1')
+    .on('data', (part: string) => (answer += part))
   const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
   socket.write(`${ENDLESS_HEAD}b\r\n${' '.repeat(11)}\r\n`)
   const [atServer] = await accepted
@@ -164,7 +221,10 @@ test('case 4: an endless body that drips after 413 is closed when its time is ov
     const readBefore = atServer.bytesRead
     socket.write('1\r\n \r\n')
     drops++
-    await eventually(() => socket.destroyed || atServer.destroyed || atServer.bytesRead > readBefore, 'the drop is read')
+    await eventually(
+      () => socket.destroyed || atServer.destroyed || atServer.bytesRead > readBefore,
+      'the drop is read',
+    )
     await sleep(20)
     passedMs += 1_000
   }

@@ -24,12 +24,19 @@ function openHost(t: TestContext, storage: (typeof STORAGES)[number]): Promise<S
 }
 
 /** One request on a connection of its own. */
-function alone(url: string, init: { readonly method?: string; readonly body?: string } = {}): Promise<{ readonly status: number | undefined; readonly body: string }> {
+function alone(
+  url: string,
+  init: { readonly method?: string; readonly body?: string } = {},
+): Promise<{ readonly status: number | undefined; readonly body: string }> {
   return new Promise((resolve, reject) => {
     const agent = new Agent({ keepAlive: false })
-    const req = request(url, { agent, method: init.method ?? 'GET', headers: { 'Content-Type': 'application/json' } }, (answer) => {
-      text(answer).then((body) => resolve({ status: answer.statusCode, body }), reject)
-    })
+    const req = request(
+      url,
+      { agent, method: init.method ?? 'GET', headers: { 'Content-Type': 'application/json' } },
+      (answer) => {
+        text(answer).then((body) => resolve({ status: answer.statusCode, body }), reject)
+      },
+    )
     req.on('error', reject)
     req.end(init.body)
   })
@@ -41,12 +48,21 @@ function sum(summaries: readonly Summary[], member: keyof Summary): number {
   return summaries.reduce((total, summary) => total + summary[member], 0)
 }
 
-async function uploadTogether(url: string, project: string, batchOf: (client: number) => readonly object[]): Promise<readonly Summary[]> {
-  return Promise.all(CLIENTS.map(async (client) => {
-    const { status, body } = await alone(`${url}/objects/${project}`, { method: 'POST', body: JSON.stringify(batchOf(client)) })
-    assert.equal(status, 200, body)
-    return JSON.parse(body) as Summary
-  }))
+async function uploadTogether(
+  url: string,
+  project: string,
+  batchOf: (client: number) => readonly object[],
+): Promise<readonly Summary[]> {
+  return Promise.all(
+    CLIENTS.map(async (client) => {
+      const { status, body } = await alone(`${url}/objects/${project}`, {
+        method: 'POST',
+        body: JSON.stringify(batchOf(client)),
+      })
+      assert.equal(status, 200, body)
+      return JSON.parse(body) as Summary
+    }),
+  )
 }
 
 for (const storage of STORAGES) {
@@ -59,7 +75,10 @@ for (const storage of STORAGES) {
 
   test(`case 15: one id with 100 different texts at once is one of them, for everybody and for ever, over ${storage}`, async (t) => {
     const { url } = await openHost(t, storage)
-    const shared = await uploadTogether(url, 'texts', (client) => [{ id: 'a', client }, { id: `own-${client}`, to: { referencedId: 'a' } }])
+    const shared = await uploadTogether(url, 'texts', (client) => [
+      { id: 'a', client },
+      { id: `own-${client}`, to: { referencedId: 'a' } },
+    ])
     assert.deepEqual([sum(shared, 'created'), sum(shared, 'differing')], [101, 99])
     const seen = new Set<string>()
     for (const client of CLIENTS.slice(0, 20)) {
@@ -73,34 +92,54 @@ for (const storage of STORAGES) {
 
   test(`case 15: overlapping packs of 100 clients at once hold each object once, over ${storage}`, async (t) => {
     const { url } = await openHost(t, storage)
-    const objects = Array.from({ length: 60 }, (_, n) => ({ id: `o${n}`, data: randomBytes(3_000).toString('base64'), ...(n === 0 ? { to: Array.from({ length: 59 }, (_, at) => ({ referencedId: `o${at + 1}` })) } : {}) }))
-    const summaries = await uploadTogether(url, 'packs', (client) => objects.slice((client % 3) * 10, 40 + (client % 3) * 10))
+    const objects = Array.from({ length: 60 }, (_, n) => ({
+      id: `o${n}`,
+      data: randomBytes(3_000).toString('base64'),
+      ...(n === 0 ? { to: Array.from({ length: 59 }, (_, at) => ({ referencedId: `o${at + 1}` })) } : {}),
+    }))
+    const summaries = await uploadTogether(url, 'packs', (client) =>
+      objects.slice((client % 3) * 10, 40 + (client % 3) * 10),
+    )
     assert.deepEqual([sum(summaries, 'created'), sum(summaries, 'differing')], [60, 0])
     const graph = JSON.parse((await alone(`${url}/objects/packs/o0`)).body) as { id: string }[]
-    assert.deepEqual(new Map(graph.map((object) => [object.id, object])), new Map(objects.map((object) => [object.id, object])))
+    assert.deepEqual(
+      new Map(graph.map((object) => [object.id, object])),
+      new Map(objects.map((object) => [object.id, object])),
+    )
     assert.equal(graph.length, 60)
   })
 
   test(`case 16: what was answered with 200 is present on every connection from then on, over ${storage}`, async (t) => {
     const { url } = await openHost(t, storage)
-    await alone(`${url}/objects/p`, { method: 'POST', body: JSON.stringify([{ id: 'root', to: Array.from({ length: 24 }, (_, n) => ({ referencedId: `c${n}` })) }]) })
+    await alone(`${url}/objects/p`, {
+      method: 'POST',
+      body: JSON.stringify([{ id: 'root', to: Array.from({ length: 24 }, (_, n) => ({ referencedId: `c${n}` })) }]),
+    })
     const present = async (id: string, n: number): Promise<void> => {
       const body = JSON.stringify({ objects: [id] })
       const [diff, list, single, own, root] = await Promise.all([
-        alone(`${url}/api/diff/p`, { method: 'POST', body }), alone(`${url}/api/getobjects/p`, { method: 'POST', body }), alone(`${url}/objects/p/${id}/single`),
-        alone(`${url}/objects/p/${id}`), alone(`${url}/objects/p/root`),
+        alone(`${url}/api/diff/p`, { method: 'POST', body }),
+        alone(`${url}/api/getobjects/p`, { method: 'POST', body }),
+        alone(`${url}/objects/p/${id}/single`),
+        alone(`${url}/objects/p/${id}`),
+        alone(`${url}/objects/p/root`),
       ])
       const object = JSON.stringify({ id, n, data: 'x'.repeat(n * 5_000) })
-      assert.deepEqual([diff.body, single.body, list.body, own.body], [`{"${id}":true}`, object, `[${object}]`, `[${object}]`])
+      assert.deepEqual(
+        [diff.body, single.body, list.body, own.body],
+        [`{"${id}":true}`, object, `[${object}]`, `[${object}]`],
+      )
       assert.ok(root.body.includes(object), 'also below a root that lacked it before')
     }
-    await Promise.all([0, 1, 2, 3].map(async (writer) => {
-      for (let n = writer; n < 24; n += 4) {
-        const upload = await fetch(`${url}/objects/p`, jsonUpload([{ id: `c${n}`, n, data: 'x'.repeat(n * 5_000) }]))
-        assert.equal(upload.status, 200)
-        await present(`c${n}`, n)
-      }
-    }))
+    await Promise.all(
+      [0, 1, 2, 3].map(async (writer) => {
+        for (let n = writer; n < 24; n += 4) {
+          const upload = await fetch(`${url}/objects/p`, jsonUpload([{ id: `c${n}`, n, data: 'x'.repeat(n * 5_000) }]))
+          assert.equal(upload.status, 200)
+          await present(`c${n}`, n)
+        }
+      }),
+    )
     const { body } = await alone(`${url}/objects/p/root?strict`)
     assert.equal((JSON.parse(body) as unknown[]).length, 25)
   })

@@ -21,9 +21,23 @@ test(`${OBJECTS} objects go up and down, through kills and breaking connections,
   mkdirSync(folder, { recursive: true })
   const server = await startServer(t, ['--data', data, '--json'])
   const { url } = JSON.parse(server.line) as { url: string }
-  const { token } = await issueToken(data, { projects: new Map([[ALL_PROJECTS, 'write']]), subject: 'soak', ttlSeconds: 86_400 })
+  const { token } = await issueToken(data, {
+    projects: new Map([[ALL_PROJECTS, 'write']]),
+    subject: 'soak',
+    ttlSeconds: 86_400,
+  })
   const command = [join(REPOSITORY, 'dist', 'src', 'cli', 'stowage.cjs')]
-  const moves = await moveModels(t, { folder, url, token, objects: OBJECTS, batchBytes: 1_048_576, breakEveryBytes: BREAK_EVERY_BYTES, shareMax: SHARE_MAX, isThorough: true, command })
+  const moves = await moveModels(t, {
+    folder,
+    url,
+    token,
+    objects: OBJECTS,
+    batchBytes: 1_048_576,
+    breakEveryBytes: BREAK_EVERY_BYTES,
+    shareMax: SHARE_MAX,
+    isThorough: true,
+    command,
+  })
   for (const { what, peakMb } of moves) assert.ok(peakMb < RESIDENT_MB_MAX, `${what}: ${peakMb} MB`)
   await server.stop()
 })

@@ -29,10 +29,13 @@ async function memory(): Promise<{ readonly rssBytes: number; readonly buffersBy
   return { rssBytes: rss, buffersBytes: arrayBuffers }
 }
 
-process.on('message', (message: { readonly count: number; readonly path: string; readonly init: RequestInit } | 'memory') => {
-  const done = message === 'memory' ? memory() : beginInProcess(message.count, message.path, message.init)
-  void done.then((answer) => process.send?.(answer ?? 'begun'))
-})
+process.on(
+  'message',
+  (message: { readonly count: number; readonly path: string; readonly init: RequestInit } | 'memory') => {
+    const done = message === 'memory' ? memory() : beginInProcess(message.count, message.path, message.init)
+    void done.then((answer) => process.send?.(answer ?? 'begun'))
+  },
+)
 
 await service.ready()
 const server = createServer(service.node).listen(0, '127.0.0.1')

@@ -1,6 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ASKINGS, type Asking, type Folder, folderWithLargeGraph, type Memory, SlowReadersServer, SMALL } from './slow-readers.ts'
+import {
+  ASKINGS,
+  type Asking,
+  type Folder,
+  folderWithLargeGraph,
+  type Memory,
+  SlowReadersServer,
+  SMALL,
+} from './slow-readers.ts'
 
 const READERS = 500
 const MB = 1_048_576
@@ -9,7 +17,11 @@ const BUFFERS_BYTES_MAX = 192 * MB
 /** Measured: 63 to 207 MB. What the allocator keeps between buffers, and the objects of 500 requests, come on top. */
 const RSS_OVER_CONTROL_BYTES_MAX = 320 * MB
 
-async function growth(folder: Folder, asking: Asking, begin: (server: SlowReadersServer) => Promise<void>): Promise<Memory> {
+async function growth(
+  folder: Folder,
+  asking: Asking,
+  begin: (server: SlowReadersServer) => Promise<void>,
+): Promise<Memory> {
   const server = await SlowReadersServer.start(folder)
   try {
     await server.beginOverSockets(2, asking)
@@ -32,9 +44,14 @@ test('case 19: 500 slow readers at once, in every way in which objects leave, ov
       ['in process', (server: SlowReadersServer) => server.beginInProcess(READERS, asking)],
     ] as const) {
       const { rssBytes, buffersBytes } = await growth(folder, asking, begin)
-      t.diagnostic(`${name}, ${way}: buffers +${Math.round(buffersBytes / MB)} MB, process +${Math.round((rssBytes - control.rssBytes) / MB)} MB over the control`)
+      t.diagnostic(
+        `${name}, ${way}: buffers +${Math.round(buffersBytes / MB)} MB, process +${Math.round((rssBytes - control.rssBytes) / MB)} MB over the control`,
+      )
       assert.ok(buffersBytes < BUFFERS_BYTES_MAX, `${name}, ${way}: ${buffersBytes} bytes in buffers`)
-      assert.ok(rssBytes - control.rssBytes < RSS_OVER_CONTROL_BYTES_MAX, `${name}, ${way}: ${rssBytes} bytes, the control ${control.rssBytes}`)
+      assert.ok(
+        rssBytes - control.rssBytes < RSS_OVER_CONTROL_BYTES_MAX,
+        `${name}, ${way}: ${rssBytes} bytes, the control ${control.rssBytes}`,
+      )
     }
   }
 })

@@ -20,9 +20,15 @@ export interface Folder {
 /** A data folder with the project `p`: a graph of 24 MB that gzip makes little smaller, below `large`, and a root of its own, `small`. */
 export async function folderWithLargeGraph(): Promise<Folder> {
   const folder = mkdtempSync(join(tmpdir(), 'stowage-slow-'))
-  const service = createObjectService({ backend: filesystemBackend({ path: join(folder, 'data') }), access: openAccess() })
+  const service = createObjectService({
+    backend: filesystemBackend({ path: join(folder, 'data') }),
+    access: openAccess(),
+  })
   const project = service.project('p')
-  const objects = Array.from({ length: OBJECTS }, (_, n) => ({ id: `object-${n}`, data: randomBytes(TEXT_BYTES).toString('base64') }))
+  const objects = Array.from({ length: OBJECTS }, (_, n) => ({
+    id: `object-${n}`,
+    data: randomBytes(TEXT_BYTES).toString('base64'),
+  }))
   const root = { id: 'large', parts: objects.map(({ id }) => ({ referencedId: id })) }
   for (const some of [objects.slice(0, OBJECTS / 2), [...objects.slice(OBJECTS / 2), root], [{ id: 'small' }]]) {
     await project.upload(oneChunk(some), 'application/json')
@@ -83,7 +89,9 @@ export class SlowReadersServer {
   }
 
   static async start(folder: Folder): Promise<SlowReadersServer> {
-    const child = fork(fileURLToPath(new URL('./slow-readers-server.ts', import.meta.url)), [folder.path], { execArgv: [...process.execArgv, '--expose-gc'] })
+    const child = fork(fileURLToPath(new URL('./slow-readers-server.ts', import.meta.url)), [folder.path], {
+      execArgv: [...process.execArgv, '--expose-gc'],
+    })
     const [port] = (await once(child, 'message')) as [number]
     return new SlowReadersServer(child, port)
   }
@@ -95,7 +103,9 @@ export class SlowReadersServer {
   /** So many connections that each begin to read an answer, and stop. */
   async beginOverSockets(count: number, { path, init }: Asking): Promise<void> {
     const { method, headers, body = '' } = init
-    const lines = Object.entries({ host: 'x', ...headers, 'content-length': String(body.length) }).map(([name, value]) => `${name}: ${value}\r\n`)
+    const lines = Object.entries({ host: 'x', ...headers, 'content-length': String(body.length) }).map(
+      ([name, value]) => `${name}: ${value}\r\n`,
+    )
     const request = `${method} ${path} HTTP/1.1\r\n${lines.join('')}\r\n${body}`
     for (let begun = 0; begun < count; begun += 25) {
       await Promise.all(Array.from({ length: Math.min(25, count - begun) }, () => this.#beginOne(request)))

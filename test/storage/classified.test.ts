@@ -28,8 +28,22 @@ function failing(fail: () => never): StorageBackend {
     yield await rejecting()
   }
   return {
-    records: { limits: records.limits, getMany: rejecting, range: items, insertMany: rejecting, commit: rejecting, close: rejecting },
-    blobs: { readBytesPreferred: blobs.readBytesPreferred, put: rejecting, read: rejecting, remove: rejecting, list: items, close: rejecting },
+    records: {
+      limits: records.limits,
+      getMany: rejecting,
+      range: items,
+      insertMany: rejecting,
+      commit: rejecting,
+      close: rejecting,
+    },
+    blobs: {
+      readBytesPreferred: blobs.readBytesPreferred,
+      put: rejecting,
+      read: rejecting,
+      remove: rejecting,
+      list: items,
+      close: rejecting,
+    },
     close: rejecting,
   }
 }
@@ -39,7 +53,14 @@ function failingAtOnce(fail: () => never): StorageBackend {
   const { records, blobs } = memoryBackend()
   return {
     records: { limits: records.limits, getMany: fail, range: fail, insertMany: fail, commit: fail, close: fail },
-    blobs: { readBytesPreferred: blobs.readBytesPreferred, put: fail, read: fail, remove: fail, list: fail, close: fail },
+    blobs: {
+      readBytesPreferred: blobs.readBytesPreferred,
+      put: fail,
+      read: fail,
+      remove: fail,
+      list: fail,
+      close: fail,
+    },
     close: fail,
   }
 }
@@ -80,31 +101,41 @@ test('whatever an engine throws becomes an error of ours, with the cause kept', 
 test('errors mean what their codes say, also when a database wraps the system', () => {
   const codeOf = (error: unknown): string => (storageError(error) as StowageError).code
   for (const code of ['ENOSPC', 'EDQUOT', 'EFBIG']) assert.equal(codeOf(system(code)), 'storage_full')
-  assert.equal(codeOf(new Error('write failed', { cause: new Error('batch', { cause: system('ENOSPC') }) })), 'storage_full')
+  assert.equal(
+    codeOf(new Error('write failed', { cause: new Error('batch', { cause: system('ENOSPC') }) })),
+    'storage_full',
+  )
   assert.equal(codeOf(new Error('IO error: /x/000005.log: No space left on device')), 'storage_full')
   assert.equal(codeOf(new StoragePoisonedError(system('EIO'))), 'storage_unavailable')
   assert.equal(codeOf(new BlobNotFoundError('a')), 'corrupt_data')
   assert.equal(codeOf(new BlobExistsError('a')), 'storage_unavailable')
-  for (const other of [system('EMFILE'), new RangeError('no'), 'text', undefined, null]) assert.equal(codeOf(other), 'storage_unavailable')
+  for (const other of [system('EMFILE'), new RangeError('no'), 'text', undefined, null])
+    assert.equal(codeOf(other), 'storage_unavailable')
 })
 
 test('errors of ours pass as they are', async () => {
   const ours = new StowageError('corrupt_data', 'it is damaged')
-  const { records, blobs } = classifiedBackend(failing(() => {
-    throw ours
-  }))
+  const { records, blobs } = classifiedBackend(
+    failing(() => {
+      throw ours
+    }),
+  )
   for (const call of everyCall(records, blobs)) await assert.rejects(call, (error) => error === ours)
 })
 
 test('an abort passes as it is, and only an abort', async () => {
   const controller = new AbortController()
   const abortError = Object.assign(new Error('aborted'), { name: 'AbortError' })
-  const { records, blobs } = classifiedBackend(failing(() => {
-    throw abortError
-  }))
-  for (const call of everyCall(records, blobs, controller.signal)) await assert.rejects(call, { code: 'storage_unavailable' })
+  const { records, blobs } = classifiedBackend(
+    failing(() => {
+      throw abortError
+    }),
+  )
+  for (const call of everyCall(records, blobs, controller.signal))
+    await assert.rejects(call, { code: 'storage_unavailable' })
   controller.abort(new Error('the client left'))
-  for (const call of everyCall(records, blobs, controller.signal)) await assert.rejects(call, (error) => error === abortError)
+  for (const call of everyCall(records, blobs, controller.signal))
+    await assert.rejects(call, (error) => error === abortError)
   const memory = classifiedBackend(memoryBackend())
   await assert.rejects(memory.records.getMany([key], { signal: controller.signal }), /the client left/)
 })

@@ -1,6 +1,30 @@
-import { BlobExistsError, BlobNotFoundError, CORE_RECORD_LIMITS, StorageClosedError } from '../../src/storage/backend.ts'
-import type { BlobInfo, BlobStore, CallOptions, Change, CommitResult, Entry, RangeBounds, RecordStore, StorageBackend } from '../../src/storage/backend.ts'
-import { checkBlobName, checkBlobPrefix, checkChange, checkEntries, checkInsideBlob, checkKeys, checkRange, checkReadRange } from '../../src/storage/checks.ts'
+import {
+  BlobExistsError,
+  BlobNotFoundError,
+  CORE_RECORD_LIMITS,
+  StorageClosedError,
+} from '../../src/storage/backend.ts'
+import type {
+  BlobInfo,
+  BlobStore,
+  CallOptions,
+  Change,
+  CommitResult,
+  Entry,
+  RangeBounds,
+  RecordStore,
+  StorageBackend,
+} from '../../src/storage/backend.ts'
+import {
+  checkBlobName,
+  checkBlobPrefix,
+  checkChange,
+  checkEntries,
+  checkInsideBlob,
+  checkKeys,
+  checkRange,
+  checkReadRange,
+} from '../../src/storage/checks.ts'
 import { abortableContent, closeContent } from '../../src/storage/content.ts'
 
 /** A backend as somebody else would write it, with nothing from `adapters`: two maps and the rules of the seams. The suites hold it to the contract. */
@@ -47,7 +71,9 @@ class MapRecords implements RecordStore {
   async *range(bounds: RangeBounds, { signal }: CallOptions = {}): AsyncIterable<readonly Entry[]> {
     this.#calls.check(signal)
     checkRange(bounds)
-    const inside = [...this.#map].filter(([key]) => key >= hex(bounds.gte) && key < hex(bounds.lt)).toSorted(([a], [b]) => (a < b ? -1 : 1))
+    const inside = [...this.#map]
+      .filter(([key]) => key >= hex(bounds.gte) && key < hex(bounds.lt))
+      .toSorted(([a], [b]) => (a < b ? -1 : 1))
     const entries = (bounds.reverse === true ? inside.toReversed() : inside).slice(0, bounds.limit)
     for (let from = 0; from < entries.length; from += 500) {
       this.#calls.check(signal)
@@ -70,7 +96,9 @@ class MapRecords implements RecordStore {
     return this.#calls.run(signal, async () => {
       checkChange(change, this.limits)
       const { put = [], remove = [], expect = [] } = change
-      const conflicts = expect.flatMap(({ key, value }, at) => (this.#map.get(hex(key)) === (value && hex(value)) ? [] : [at]))
+      const conflicts = expect.flatMap(({ key, value }, at) =>
+        this.#map.get(hex(key)) === (value && hex(value)) ? [] : [at],
+      )
       if (conflicts.length > 0) return { ok: false, conflicts }
       for (const { key, value } of put) this.#map.set(hex(key), hex(value))
       for (const key of remove) this.#map.delete(hex(key))
@@ -122,7 +150,8 @@ class MapBlobs implements BlobStore {
     this.#calls.check(signal)
     checkBlobPrefix(prefix)
     const batch = [...this.#map].filter(([name]) => name.startsWith(prefix))
-    if (batch.length > 0) yield batch.map(([name, { content, modifiedAtMs }]) => ({ name, size: content.length, modifiedAtMs }))
+    if (batch.length > 0)
+      yield batch.map(([name, { content, modifiedAtMs }]) => ({ name, size: content.length, modifiedAtMs }))
   }
 
   close(): Promise<void> {
@@ -137,4 +166,5 @@ class MapBlobs implements BlobStore {
 
 const hex = (value: Uint8Array): string => Buffer.from(value).toString('hex')
 const bytes = (text: string): Uint8Array => Buffer.from(text, 'hex')
-const optionalBytes = (text: string | undefined): Uint8Array | undefined => (text === undefined ? undefined : bytes(text))
+const optionalBytes = (text: string | undefined): Uint8Array | undefined =>
+  text === undefined ? undefined : bytes(text)

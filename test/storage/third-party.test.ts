@@ -9,15 +9,37 @@ describe('records of a third-party backend', () => {
 })
 
 describe('blobs of a third-party backend', () => {
-  for (const { name, run } of blobStoreConformance(() => mapBackend().blobs, { persistent: false, boundedMemory: false })) test(name, run)
+  for (const { name, run } of blobStoreConformance(() => mapBackend().blobs, {
+    persistent: false,
+    boundedMemory: false,
+  }))
+    test(name, run)
 })
 
 /** Stores that break one sentence of the contract each, and the case that has to notice. */
 const BROKEN: readonly (readonly [string, (store: RecordStore) => Partial<RecordStore>, RegExp])[] = [
-  ['answers without order', (store) => ({ getMany: async (keys) => (await store.getMany(keys)).toReversed() }), /^getMany: values in the order/],
-  ['a last write that wins', (store) => ({ insertMany: async (entries) => (await store.commit({ put: entries.slice(0, 1) }), store.insertMany(entries)) }), /^insertMany: undefined where/],
-  ['a commit without expectations', (store) => ({ commit: ({ put, remove }) => store.commit({ put, remove }) }), /^commit: many counters/],
-  ['a range that ignores its limit', (store) => ({ range: ({ gte, lt }) => store.range({ gte, lt }) }), /^range: a limit/],
+  [
+    'answers without order',
+    (store) => ({ getMany: async (keys) => (await store.getMany(keys)).toReversed() }),
+    /^getMany: values in the order/,
+  ],
+  [
+    'a last write that wins',
+    (store) => ({
+      insertMany: async (entries) => (await store.commit({ put: entries.slice(0, 1) }), store.insertMany(entries)),
+    }),
+    /^insertMany: undefined where/,
+  ],
+  [
+    'a commit without expectations',
+    (store) => ({ commit: ({ put, remove }) => store.commit({ put, remove }) }),
+    /^commit: many counters/,
+  ],
+  [
+    'a range that ignores its limit',
+    (store) => ({ range: ({ gte, lt }) => store.range({ gte, lt }) }),
+    /^range: a limit/,
+  ],
   ['a close that does nothing', () => ({ close: async () => undefined }), /^close: again is fine/],
 ]
 

@@ -12,7 +12,9 @@ function childrenOf(ids: readonly string[]): Children {
 }
 
 function changes(older: readonly string[], newer: readonly string[]): (string | undefined)[] {
-  return [...changedChildren(childrenOf(older), childrenOf(newer))].map((pair) => pair?.map((id) => Buffer.from(id).toString()).join(' was '))
+  return [...changedChildren(childrenOf(older), childrenOf(newer))].map((pair) =>
+    pair?.map((id) => Buffer.from(id).toString()).join(' was '),
+  )
 }
 
 function letters(text: string): string[] {

@@ -14,7 +14,13 @@ import { Oracle, randomGraph, referTo, seeded, shuffled, splitRandomly } from '.
 import { assertSound, collected, download, heldOf, type Made, put } from './support.ts'
 
 const random = seeded(55)
-const GRAPH: readonly Made[] = randomGraph(random, { objects: 1_300, paddingBytes: 500, isCyclic: true, missingPercent: 3, claimPercent: 3 })
+const GRAPH: readonly Made[] = randomGraph(random, {
+  objects: 1_300,
+  paddingBytes: 500,
+  isCyclic: true,
+  missingPercent: 3,
+  claimPercent: 3,
+})
 const ROOT: string = GRAPH[0].id
 const oracle: Oracle = new Oracle()
 oracle.add(GRAPH)
@@ -54,8 +60,12 @@ async function useStore(open: () => StorageBackend, isLasting: boolean): Promise
   const bare = open()
   await bare.ready?.()
   await assertSound(bare)
-  for (const { key } of (await imageOf(bare)).records) if (key[0] === 'o'.charCodeAt(0) || key[0] === 'h'.charCodeAt(0)) await putRecord(bare, key, undefined)
-  assert.deepEqual((await collected(reindexStore(bare))).filter(({ severity }) => severity === 'damage'), [])
+  for (const { key } of (await imageOf(bare)).records)
+    if (key[0] === 'o'.charCodeAt(0) || key[0] === 'h'.charCodeAt(0)) await putRecord(bare, key, undefined)
+  assert.deepEqual(
+    (await collected(reindexStore(bare))).filter(({ severity }) => severity === 'damage'),
+    [],
+  )
   await assertSound(bare)
   await bare.close()
   store = await opened(open())
@@ -66,7 +76,10 @@ async function useStore(open: () => StorageBackend, isLasting: boolean): Promise
 
 test('a store over memory', () => useStore(memoryBackend, false))
 
-for (const [name, backend] of [['LevelDB', levelBackend], ['files', filesystemBackend]] as const) {
+for (const [name, backend] of [
+  ['LevelDB', levelBackend],
+  ['files', filesystemBackend],
+] as const) {
   test(`a store over ${name}, opened, checked and made anew`, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'stowage-store-'))
     try {

@@ -19,14 +19,16 @@ async function everything(): Promise<Image> {
   const blocked = gate()
   const reached = gate()
   let isSweeping = true
-  const { store } = await openStore(hooked(inner, async (call, key, work) => {
-    if (call === 'insertMany' && key.endsWith('\0unapplied\0')) {
-      reached.open()
-      await blocked.opened
-    }
-    if (call === 'remove' && !isSweeping) throw new Error('the sweep is cut off')
-    return work()
-  }))
+  const { store } = await openStore(
+    hooked(inner, async (call, key, work) => {
+      if (call === 'insertMany' && key.endsWith('\0unapplied\0')) {
+        reached.open()
+        await blocked.opened
+      }
+      if (call === 'remove' && !isSweeping) throw new Error('the sweep is cut off')
+      return work()
+    }),
+  )
   for (const objects of [GRAPH.slice(0, 40), shuffled(random, GRAPH)]) await put(store, 'demo', objects)
   await put(store, 'demo', [{ id: 'small', children: referTo(['root']) }])
   await download(store, 'demo', GRAPH[0].id)
@@ -96,7 +98,11 @@ test('every flipped bit of every record is found', async () => {
   for (const { key, value } of chosen) {
     for (const at of placesIn(value.length, 4)) {
       await putRecord(backend, key, flip(value, at))
-      assert.notDeepEqual(await damagesOf(backend, 1_000), [], `record ${String.fromCharCode(key[0])}, byte ${at} of ${value.length}`)
+      assert.notDeepEqual(
+        await damagesOf(backend, 1_000),
+        [],
+        `record ${String.fromCharCode(key[0])}, byte ${at} of ${value.length}`,
+      )
     }
     await putRecord(backend, key, value)
   }
@@ -143,8 +149,13 @@ test('every flipped bit of packs, plans and tombstones is found', async () => {
 
 test('every flipped bit of a whole small pack is found, and no flip makes a wrong object', async () => {
   const { store, backend } = await openStore()
-  const noise = (i: number): string => Array.from({ length: 2_000 }, (_, k) => (((i * 7 + k) * 2_654_435_761) >>> 0).toString(36)).join('')
-  const objects: Made[] = Array.from({ length: 6 }, (_, i) => ({ id: `o${i}`, children: referTo([`o${i + 1}`]), noise: noise(i) }))
+  const noise = (i: number): string =>
+    Array.from({ length: 2_000 }, (_, k) => (((i * 7 + k) * 2_654_435_761) >>> 0).toString(36)).join('')
+  const objects: Made[] = Array.from({ length: 6 }, (_, i) => ({
+    id: `o${i}`,
+    children: referTo([`o${i + 1}`]),
+    noise: noise(i),
+  }))
   await put(store, 'demo', objects)
   const whole = await download(store, 'demo', 'o0')
   const [blob] = (await imageOf(backend)).blobs
@@ -179,8 +190,10 @@ test('a sample reads some blocks alone, tables and records whole', async () => {
 
 test('damage of one kind is told by what it is', async () => {
   const image = await everything()
-  const keyOf = (kind: string): Uint8Array => image.records.findLast(({ key }) => String.fromCharCode(key[0]) === kind && !isSwept(key))?.key as Uint8Array
-  const messages = async (spoil: (backend: StorageBackend) => Promise<void>): Promise<string> => (await damagesOf(await withDamage(image, spoil))).join('\n')
+  const keyOf = (kind: string): Uint8Array =>
+    image.records.findLast(({ key }) => String.fromCharCode(key[0]) === kind && !isSwept(key))?.key as Uint8Array
+  const messages = async (spoil: (backend: StorageBackend) => Promise<void>): Promise<string> =>
+    (await damagesOf(await withDamage(image, spoil))).join('\n')
   assert.match(await messages((backend) => putRecord(backend, keyOf('o'), undefined)), /object "\w+" has no record/)
   assert.match(await messages((backend) => putRecord(backend, keyOf('k'), undefined)), /pack 4: its record is missing/)
   assert.match(await messages((backend) => putRecord(backend, keyOf('w'), undefined)), /its mark is missing/)
@@ -204,7 +217,11 @@ test('an object whose record names a pack that does not own it is found', async 
   const location = decodeObjectRecord(key, value)
   await putRecord(backend, key, encodeObjectRecord(key, { ...location, sequence: 3 - location.sequence }))
   const damages = await damagesOf(backend)
-  assert.ok(damages.some((message) => message.includes('another pack has it')) && damages.some((message) => message.includes('points elsewhere')), damages.join('\n'))
+  assert.ok(
+    damages.some((message) => message.includes('another pack has it')) &&
+      damages.some((message) => message.includes('points elsewhere')),
+    damages.join('\n'),
+  )
   await putRecord(backend, key, encodeObjectRecord(key, { ...location, ordinal: 1 }))
   assert.ok((await damagesOf(backend)).some((message) => message.includes('beyond the end')))
 })
@@ -215,7 +232,13 @@ test('a storage that cannot be read is an error of the check, not a finding', as
   for (let at = 0; ; at += 3) {
     const fault = Object.assign(noFault(), { at })
     const run = collected(checkStore(faulty(inner, fault)))
-    if (fault.at !== undefined && (await run.then(() => true, (error: unknown) => error)) === true) {
+    if (
+      fault.at !== undefined &&
+      (await run.then(
+        () => true,
+        (error: unknown) => error,
+      )) === true
+    ) {
       assert.ok(fault.calls <= at)
       break
     }
@@ -226,7 +249,9 @@ test('a storage that cannot be read is an error of the check, not a finding', as
 
 test('what every kind of upload leaves is sound', async () => {
   const { store, backend } = await openStore()
-  await Promise.all(splitRandomly(random, shuffled(random, GRAPH), 10).map((objects) => put(store, 'demo', [...objects, GRAPH[0]])))
+  await Promise.all(
+    splitRandomly(random, shuffled(random, GRAPH), 10).map((objects) => put(store, 'demo', [...objects, GRAPH[0]])),
+  )
   await put(store, 'demo', [])
   await put(store, 'other', [GRAPH[0], GRAPH[0]])
   await download(store, 'demo', GRAPH[0].id)

@@ -6,7 +6,18 @@ import type { ObjectBatch } from '../../src/object/batch.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
 import { faulty, gate, hooked, noFault } from './failures.ts'
 import { type GraphOptions, Oracle, randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
-import { assertSound, batchesOf, download, type Made, never, type Opened, openStore, put, until, within } from './support.ts'
+import {
+  assertSound,
+  batchesOf,
+  download,
+  type Made,
+  never,
+  type Opened,
+  openStore,
+  put,
+  until,
+  within,
+} from './support.ts'
 
 /** A store over the same storage that can make no plans. */
 function openPlanless(backend: StorageBackend): Promise<Opened> {
@@ -18,9 +29,19 @@ function openPlanless(backend: StorageBackend): Promise<Opened> {
 }
 
 /** Stored plans would serve everybody, so closures without one are looked at first. */
-async function assertClosures(opened: Opened, project: string, oracle: Oracle, roots: readonly string[], isFirst = true): Promise<void> {
+async function assertClosures(
+  opened: Opened,
+  project: string,
+  oracle: Oracle,
+  roots: readonly string[],
+  isFirst = true,
+): Promise<void> {
   const planless = await openPlanless(opened.backend)
-  const check = async ({ store }: Opened, root: string, isPlanned: boolean | undefined): Promise<string | undefined> => {
+  const check = async (
+    { store }: Opened,
+    root: string,
+    isPlanned: boolean | undefined,
+  ): Promise<string | undefined> => {
     const { ids, missing } = oracle.closure(root)
     const got = await download(store, project, root)
     assert.deepEqual(got?.lines.toSorted(), oracle.lines(ids), `below ${root}`)
@@ -70,7 +91,13 @@ test('closures equal the oracle over random graphs, splits and orders', async ()
 test('closures equal the oracle when objects lie in several packs and one of them owns each', async () => {
   for (let seed = 20; seed < 23; seed++) {
     const random = seeded(seed)
-    const graph = randomGraph(random, { objects: 700, isCyclic: seed % 2 === 0, missingPercent: 5, claimPercent: 5, isHex: seed % 2 === 0 })
+    const graph = randomGraph(random, {
+      objects: 700,
+      isCyclic: seed % 2 === 0,
+      missingPercent: 5,
+      claimPercent: 5,
+      isHex: seed % 2 === 0,
+    })
     const opened = await openStore()
     const uploads = Array.from({ length: 5 }, () => shuffled(random, graph).slice(0, 400 + random(300)))
     const all = gate()
@@ -81,10 +108,15 @@ test('closures equal the oracle when objects lie in several packs and one of the
       if (++ready === uploads.length) all.open()
       await all.opened
     }
-    const results = await Promise.all(uploads.map((objects) => opened.store.put('demo', together(objects), { signal: never })))
+    const results = await Promise.all(
+      uploads.map((objects) => opened.store.put('demo', together(objects), { signal: never })),
+    )
     const oracle = new Oracle()
     for (const objects of uploads) oracle.add(objects)
-    assert.equal(results.reduce((sum, { inserted }) => sum + inserted, 0), oracle.objects.size)
+    assert.equal(
+      results.reduce((sum, { inserted }) => sum + inserted, 0),
+      oracle.objects.size,
+    )
     const roots = [...oracle.objects.keys()].filter((_, i) => i % 300 === 0)
     await assertClosures(opened, 'demo', oracle, roots)
     await assertSound(opened.backend)
@@ -96,7 +128,14 @@ test('missing children count once, however often and from wherever they are refe
   const opened = await openStore()
   const oracle = new Oracle()
   for (let i = 0; i < 5; i++) {
-    const objects: Made[] = [{ id: `p${i}`, a: referTo(['gone', 'lost', `p${i + 1}`]), deep: { er: [{ referencedId: 'gone' }] }, __closure: { gone: 1, lost: 2, claimed: 3 } }]
+    const objects: Made[] = [
+      {
+        id: `p${i}`,
+        a: referTo(['gone', 'lost', `p${i + 1}`]),
+        deep: { er: [{ referencedId: 'gone' }] },
+        __closure: { gone: 1, lost: 2, claimed: 3 },
+      },
+    ]
     await put(opened.store, 'demo', objects)
     oracle.add(objects)
   }
@@ -127,12 +166,25 @@ test('claims add what is held, and never hide a reference', async () => {
     for (const object of order) await put(opened.store, project, [object])
   }
   oracle.add(objects)
-  for (const project of ['together', 'apart']) await assertClosures(opened, project, oracle, objects.map(({ id }) => id))
-  assert.deepEqual((await download(opened.store, 'apart', 'liar'))?.ids, new Set(['liar', 'child', 'grandchild', 'other', 'below']))
+  for (const project of ['together', 'apart'])
+    await assertClosures(
+      opened,
+      project,
+      oracle,
+      objects.map(({ id }) => id),
+    )
+  assert.deepEqual(
+    (await download(opened.store, 'apart', 'liar'))?.ids,
+    new Set(['liar', 'child', 'grandchild', 'other', 'below']),
+  )
   await opened.store.close()
 })
 
-async function countBelow(opened: Opened, project: string, root: string): Promise<{ objects: number; missing: number }> {
+async function countBelow(
+  opened: Opened,
+  project: string,
+  root: string,
+): Promise<{ objects: number; missing: number }> {
   const selection = await opened.store.closure(project, root, { signal: never })
   assert.ok(selection !== undefined)
   selection.release()
@@ -141,11 +193,23 @@ async function countBelow(opened: Opened, project: string, root: string): Promis
 
 test('a chain of 100,000, in one pack and alternating between two', async () => {
   const opened = await openStore()
-  const chain = Array.from({ length: 100_000 }, (_, i): Made => ({ id: `c${i}`, children: referTo(i < 99_999 ? [`c${i + 1}`] : []) }))
+  const chain = Array.from({ length: 100_000 }, (_, i): Made => ({
+    id: `c${i}`,
+    children: referTo(i < 99_999 ? [`c${i + 1}`] : []),
+  }))
   await put(opened.store, 'one', chain, 10_000)
   assert.deepEqual(await within('a chain', countBelow(opened, 'one', 'c0')), { objects: 100_000, missing: 0 })
-  for (const parity of [0, 1]) await put(opened.store, 'two', chain.slice(0, 30_000).filter((_, i) => i % 2 === parity), 10_000)
-  assert.deepEqual(await within('an alternating chain', countBelow(opened, 'two', 'c0')), { objects: 30_000, missing: 1 })
+  for (const parity of [0, 1])
+    await put(
+      opened.store,
+      'two',
+      chain.slice(0, 30_000).filter((_, i) => i % 2 === parity),
+      10_000,
+    )
+  assert.deepEqual(await within('an alternating chain', countBelow(opened, 'two', 'c0')), {
+    objects: 30_000,
+    missing: 1,
+  })
   await opened.store.close()
 })
 
@@ -153,9 +217,15 @@ test('100,000 children of one parent, missing and then there', async () => {
   const opened = await openStore()
   const children = Array.from({ length: 100_000 }, (_, i): Made => ({ id: `k${i}` }))
   await put(opened.store, 'demo', [{ id: 'parent', children: referTo(children.map(({ id }) => id)) }])
-  assert.deepEqual(await within('missing children', countBelow(opened, 'demo', 'parent')), { objects: 1, missing: 100_000 })
+  assert.deepEqual(await within('missing children', countBelow(opened, 'demo', 'parent')), {
+    objects: 1,
+    missing: 100_000,
+  })
   await put(opened.store, 'demo', children.slice(0, 60_000), 10_000)
-  assert.deepEqual(await within('some children', countBelow(opened, 'demo', 'parent')), { objects: 60_001, missing: 40_000 })
+  assert.deepEqual(await within('some children', countBelow(opened, 'demo', 'parent')), {
+    objects: 60_001,
+    missing: 40_000,
+  })
   await put(opened.store, 'demo', children.slice(60_000), 10_000)
   assert.deepEqual(await within('all children', countBelow(opened, 'demo', 'parent')), { objects: 100_001, missing: 0 })
   await opened.store.close()
@@ -169,13 +239,15 @@ test('one walk serves all who ask at the same time, and ends when the last of th
   await setup.store.close()
   const held = gate()
   const reads: string[] = []
-  const opened = await openPlanless(hooked(inner, async (call, name, work) => {
-    if (call === 'read') {
-      reads.push(name)
-      await held.opened
-    }
-    return work()
-  }))
+  const opened = await openPlanless(
+    hooked(inner, async (call, name, work) => {
+      if (call === 'read') {
+        reads.push(name)
+        await held.opened
+      }
+      return work()
+    }),
+  )
   const leaving = new AbortController()
   const ask = (signal: AbortSignal): Promise<unknown> => opened.store.closure('demo', graph[0].id, { signal })
   const left = ask(leaving.signal)
@@ -198,13 +270,18 @@ test('an abort in the middle of a walk ends it', async () => {
   for (const at of [1, 5, 40]) {
     const controller = new AbortController()
     let calls = 0
-    const opened = await openStore(hooked(inner, async (_call, _detail, work) => {
-      if (++calls === at) controller.abort(new Error('the client left'))
-      await delay(0)
-      return work()
-    }))
+    const opened = await openStore(
+      hooked(inner, async (_call, _detail, work) => {
+        if (++calls === at) controller.abort(new Error('the client left'))
+        await delay(0)
+        return work()
+      }),
+    )
     calls = 0
-    await within('an abort', assert.rejects(opened.store.closure('demo', 'c0', { signal: controller.signal }), /the client left/))
+    await within(
+      'an abort',
+      assert.rejects(opened.store.closure('demo', 'c0', { signal: controller.signal }), /the client left/),
+    )
     await opened.store.idle()
     await delay(20)
     const after = calls
@@ -221,16 +298,18 @@ test('who asks after an upload was answered sees all of it, also while another w
     const walking = gate()
     let walks = -1
     let isApplying = false
-    const { store } = await openStore(hooked(memoryBackend(), async (call, key, work) => {
-      if (call === 'insertMany' && key.endsWith('\0child\0')) {
-        isApplying = true
-        await applying.opened
-      }
-      const isLookup = call === 'getMany' && key.endsWith('\0child\0') && walks >= 0
-      const result = await work()
-      if (isLookup && ++walks === 1) await walking.opened
-      return result
-    }))
+    const { store } = await openStore(
+      hooked(memoryBackend(), async (call, key, work) => {
+        if (call === 'insertMany' && key.endsWith('\0child\0')) {
+          isApplying = true
+          await applying.opened
+        }
+        const isLookup = call === 'getMany' && key.endsWith('\0child\0') && walks >= 0
+        const result = await work()
+        if (isLookup && ++walks === 1) await walking.opened
+        return result
+      }),
+    )
     await put(store, 'demo', [{ id: 'root', children: referTo(['child']) }])
     const upload = put(store, 'demo', [{ id: 'child' }, { id: 'other' }])
     await until(() => isApplying)

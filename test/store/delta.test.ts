@@ -27,10 +27,12 @@ async function received({ store }: Opened, oracle: Oracle, root: string, have: s
   const had = oracle.closure(have).ids
   const came = await readLines(selection)
   assert.ok(came[0].startsWith(`${root}\t`), 'the root comes first')
-  const lines = came.map((line) => wholeLine(line, (id) => {
-    assert.ok(had.has(id), `${id} is not below ${have}`)
-    return textOf(oracle.objects.get(id) as Made)
-  }))
+  const lines = came.map((line) =>
+    wholeLine(line, (id) => {
+      assert.ok(had.has(id), `${id} is not below ${have}`)
+      return textOf(oracle.objects.get(id) as Made)
+    }),
+  )
   selection.release()
   const deltas = came.filter((line) => line.includes('\t[')).length
   return { lines: lines.toSorted(), deltas, came: came.join().length, whole: lines.join().length, selection }
@@ -46,7 +48,9 @@ function wholeLine(line: string, baseOf: (id: string) => string): string {
 
 /** Some objects and all that stands above them with other texts and ids; some parents lose a child, or get one more. */
 function nextVersion(graph: readonly Made[], version: number, random: Random): Made[] {
-  const changed = new Set(Array.from({ length: Math.ceil(graph.length / 50) }, () => graph[random(graph.length)].id).concat(graph[0].id))
+  const changed = new Set(
+    Array.from({ length: Math.ceil(graph.length / 50) }, () => graph[random(graph.length)].id).concat(graph[0].id),
+  )
   for (const object of graph.toReversed()) if (childrenOf(object).some((id) => changed.has(id))) changed.add(object.id)
   const nameOf = (id: string): string => (changed.has(id) ? `${id.split('@')[0]}@${version}` : id)
   const more: Made[] = []
@@ -59,7 +63,12 @@ function nextVersion(graph: readonly Made[], version: number, random: Random): M
       more.push({ id, name: `another one of version ${version}` })
       children.splice(random(children.length + 1), 0, id)
     }
-    return { ...object, id: nameOf(object.id), name: `${String(object.name)}, version ${version}`, children: referTo(children) }
+    return {
+      ...object,
+      id: nameOf(object.id),
+      name: `${String(object.name)}, version ${version}`,
+      children: referTo(children),
+    }
   })
   return [...all, ...more]
 }
@@ -79,7 +88,11 @@ async function opened(...uploads: readonly (readonly Made[])[]): Promise<{ opene
 }
 
 test('what changed between versions comes as deltas, and with them is exactly what would have come', async () => {
-  for (const options of [{ objects: 40 }, { objects: 500, paddingBytes: 2_000 }, { objects: 500, isCyclic: true, missingPercent: 5, claimPercent: 20 }]) {
+  for (const options of [
+    { objects: 40 },
+    { objects: 500, paddingBytes: 2_000 },
+    { objects: 500, isCyclic: true, missingPercent: 5, claimPercent: 20 },
+  ]) {
     const random = seeded(options.objects)
     const first = randomGraph(random, { paddingBytes: 600, ...options })
     const second = nextVersion(first, 1, random)
@@ -97,7 +110,11 @@ test('what changed between versions comes as deltas, and with them is exactly wh
 
 test('a closure of thousands costs no more than what is new in it', async () => {
   const leaves = Array.from({ length: 3_000 }, (_, at): Made => ({ id: `leaf ${at}`, at }))
-  const rootOf = (version: number, all: readonly Made[]): Made => ({ id: `root ${version}`, __closure: Object.fromEntries(all.map(({ id }) => [id, 1])), children: referTo(all.map(({ id }) => id)) })
+  const rootOf = (version: number, all: readonly Made[]): Made => ({
+    id: `root ${version}`,
+    __closure: Object.fromEntries(all.map(({ id }) => [id, 1])),
+    children: referTo(all.map(({ id }) => id)),
+  })
   const changed = leaves.with(1_500, { id: 'leaf other', at: 1_500 })
   const made = await opened([...leaves, rootOf(1, leaves)], [changed[1_500], rootOf(2, changed)])
   const got = await received(made.opened, made.oracle, 'root 2', 'root 1')
@@ -107,7 +124,11 @@ test('a closure of thousands costs no more than what is new in it', async () => 
 })
 
 test('where nearly all is new, all comes whole', async () => {
-  const graph = (version: number): Made[] => [{ id: `root ${version}`, children: referTo([`a ${version}`, `b ${version}`]) }, { id: `a ${version}`, text: 'x'.repeat(500) }, { id: `b ${version}`, text: 'y'.repeat(500) }]
+  const graph = (version: number): Made[] => [
+    { id: `root ${version}`, children: referTo([`a ${version}`, `b ${version}`]) },
+    { id: `a ${version}`, text: 'x'.repeat(500) },
+    { id: `b ${version}`, text: 'y'.repeat(500) },
+  ]
   const made = await opened(graph(1), graph(2))
   const got = await received(made.opened, made.oracle, 'root 2', 'root 1')
   assert.equal(got.deltas, 0)
@@ -116,9 +137,19 @@ test('where nearly all is new, all comes whole', async () => {
 })
 
 test('where nothing is known to be held, all comes whole', async () => {
-  const made = await opened([{ id: 'leaf', text: 'x'.repeat(500) }, { id: 'root', children: referTo(['leaf', 'late']) }], [{ id: 'newer', children: referTo(['leaf']) }])
+  const made = await opened(
+    [
+      { id: 'leaf', text: 'x'.repeat(500) },
+      { id: 'root', children: referTo(['leaf', 'late']) },
+    ],
+    [{ id: 'newer', children: referTo(['leaf']) }],
+  )
   for (const have of ['nowhere', 'root']) {
-    const selection = await made.opened.store.closure('demo', 'newer', { signal: never, have: [{ id: have }], deltas: true })
+    const selection = await made.opened.store.closure('demo', 'newer', {
+      signal: never,
+      have: [{ id: have }],
+      deltas: true,
+    })
     assert.ok(selection !== undefined)
     assert.deepEqual((await readLines(selection)).toSorted(), made.oracle.lines(['leaf', 'newer']))
     selection.release()
@@ -134,12 +165,18 @@ test('a download that is left early, or aborted, ends at once and frees its memo
   const { store } = made.opened
   for (const way of ['return', 'abort'] as const) {
     const stop = new AbortController()
-    const selection = (await store.closure('demo', second[0].id, { signal: stop.signal, have: [{ id: first[0].id }], deltas: true })) as Selection
+    const selection = (await store.closure('demo', second[0].id, {
+      signal: stop.signal,
+      have: [{ id: first[0].id }],
+      deltas: true,
+    })) as Selection
     const lines = selection.lines({ signal: stop.signal })[Symbol.asyncIterator]()
     await lines.next()
     if (way === 'abort') {
       stop.abort(new Error('gone'))
-      await assert.rejects(async () => { for (;;) if ((await lines.next()).done === true) return }, /gone/)
+      await assert.rejects(async () => {
+        for (;;) if ((await lines.next()).done === true) return
+      }, /gone/)
     } else {
       await lines.return?.()
     }

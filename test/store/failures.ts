@@ -50,14 +50,17 @@ export type Around = <T>(call: string, detail: string, work: () => Promise<T>) =
 
 export function hooked(backend: StorageBackend, around: Around): StorageBackend {
   const { records, blobs } = backend
-  const first = (keys: readonly Uint8Array[]): string => (keys.length === 0 ? '' : Buffer.from(keys[0]).toString('utf8'))
+  const first = (keys: readonly Uint8Array[]): string =>
+    keys.length === 0 ? '' : Buffer.from(keys[0]).toString('utf8')
   return {
     records: {
       limits: records.limits,
       getMany: (keys, options) => around('getMany', first(keys), () => records.getMany(keys, options)),
       range: (bounds, options) => records.range(bounds, options),
-      insertMany: (entries, options) => around('insertMany', first(entries.map(({ key }) => key)), () => records.insertMany(entries, options)),
-      commit: (change, options) => around('commit', first((change.put ?? []).map(({ key }) => key)), () => records.commit(change, options)),
+      insertMany: (entries, options) =>
+        around('insertMany', first(entries.map(({ key }) => key)), () => records.insertMany(entries, options)),
+      commit: (change, options) =>
+        around('commit', first((change.put ?? []).map(({ key }) => key)), () => records.commit(change, options)),
       close: () => Promise.resolve(),
     },
     blobs: {
@@ -93,7 +96,11 @@ function faultyRecords(records: RecordStore, call: Call, steps: Steps): RecordSt
     // Each entry is put for itself, so a call that fails may have put some of them.
     insertMany: (entries, options) => {
       const some = entries.slice(0, entries.length >> 1)
-      return call('insertMany', () => records.insertMany(entries, options), () => records.insertMany(some, options))
+      return call(
+        'insertMany',
+        () => records.insertMany(entries, options),
+        () => records.insertMany(some, options),
+      )
     },
     commit: (change, options) => call('commit', () => records.commit(change, options)),
     close: () => Promise.resolve(),
@@ -119,7 +126,8 @@ export interface Image {
 
 export async function imageOf({ records, blobs }: StorageBackend): Promise<Image> {
   const image = { records: [] as Image['records'][number][], blobs: [] as Image['blobs'][number][] }
-  for await (const entries of records.range({ gte: Uint8Array.of(0), lt: Uint8Array.of(0xff) })) image.records.push(...entries)
+  for await (const entries of records.range({ gte: Uint8Array.of(0), lt: Uint8Array.of(0xff) }))
+    image.records.push(...entries)
   for await (const batch of blobs.list('')) {
     for (const { name, size } of batch) image.blobs.push({ name, bytes: await blobs.read(name, 0, size) })
   }
@@ -135,11 +143,18 @@ export async function restore(backend: StorageBackend, image: Image): Promise<St
 
 export async function putBlob({ blobs }: StorageBackend, name: string, bytes: Uint8Array): Promise<void> {
   await blobs.remove([name])
-  await blobs.put(name, (async function* () {
-    yield bytes
-  })())
+  await blobs.put(
+    name,
+    (async function* () {
+      yield bytes
+    })(),
+  )
 }
 
-export async function putRecord({ records }: StorageBackend, key: Uint8Array, value: Uint8Array | undefined): Promise<void> {
+export async function putRecord(
+  { records }: StorageBackend,
+  key: Uint8Array,
+  value: Uint8Array | undefined,
+): Promise<void> {
   await records.commit(value === undefined ? { remove: [key] } : { put: [{ key, value }] })
 }

@@ -19,10 +19,12 @@ export class Oracle {
   }
 
   lines(ids: Iterable<string>): string[] {
-    return [...ids].flatMap((id) => {
-      const object = this.objects.get(id)
-      return object === undefined ? [] : [lineOf(object)]
-    }).sort()
+    return [...ids]
+      .flatMap((id) => {
+        const object = this.objects.get(id)
+        return object === undefined ? [] : [lineOf(object)]
+      })
+      .sort()
   }
 
   closure(root: string): { ids: Set<string>; missing: string[] } {
@@ -83,7 +85,15 @@ export interface GraphOptions {
 
 /** Objects in which everything can be reached from the first in a graph without missing parts. */
 export function randomGraph(random: Random, options: GraphOptions): Made[] {
-  const { objects, isCyclic = false, missingPercent = 0, claimPercent = 0, paddingBytes = 200, prefix = 'n', isHex = false } = options
+  const {
+    objects,
+    isCyclic = false,
+    missingPercent = 0,
+    claimPercent = 0,
+    paddingBytes = 200,
+    prefix = 'n',
+    isHex = false,
+  } = options
   const hexOf = (index: number): string => createHash('md5').update(`${prefix}${index}`).digest('hex')
   const idOf = (index: number): string => (isHex ? hexOf(index) : `${prefix}${index.toString(36)}`)
   const children: string[][] = Array.from({ length: objects }, () => [])
@@ -96,7 +106,9 @@ export function randomGraph(random: Random, options: GraphOptions): Made[] {
     }
   }
   return children.map((ids, index) => {
-    const claims = Array.from({ length: random(100) < claimPercent ? 1 + random(4) : 0 }, () => idOf(random(objects * 2)))
+    const claims = Array.from({ length: random(100) < claimPercent ? 1 + random(4) : 0 }, () =>
+      idOf(random(objects * 2)),
+    )
     return {
       id: idOf(index),
       ...(claims.length > 0 ? { __closure: Object.fromEntries(claims.map((id) => [id, 1])) } : {}),

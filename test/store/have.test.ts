@@ -32,22 +32,37 @@ async function versions(objects: number, count: number): Promise<Versions> {
 }
 
 function nextVersion(graph: readonly Made[], version: number, random: (below: number) => number): Made[] {
-  const changed = new Set(Array.from({ length: Math.ceil(graph.length / 100) }, () => graph[random(graph.length)].id).concat(graph[0].id))
-  const childrenOf = (object: Made): string[] => (object['children'] as { referencedId: string }[]).map(({ referencedId }) => referencedId)
+  const changed = new Set(
+    Array.from({ length: Math.ceil(graph.length / 100) }, () => graph[random(graph.length)].id).concat(graph[0].id),
+  )
+  const childrenOf = (object: Made): string[] =>
+    (object['children'] as { referencedId: string }[]).map(({ referencedId }) => referencedId)
   for (const object of graph.toReversed()) if (childrenOf(object).some((id) => changed.has(id))) changed.add(object.id)
   const nameOf = (id: string): string => (changed.has(id) ? `${id.split('@')[0]}@${version}` : id)
-  return graph.map((object) => (changed.has(object.id) ? { ...object, id: nameOf(object.id), children: referTo(childrenOf(object).map(nameOf)) } : object))
+  return graph.map((object) =>
+    changed.has(object.id)
+      ? { ...object, id: nameOf(object.id), children: referTo(childrenOf(object).map(nameOf)) }
+      : object,
+  )
 }
 
 function without(all: Iterable<string>, had: readonly ReadonlySet<string>[], root: string): string[] {
   return [...all].filter((id) => id === root || !had.some((ids) => ids.has(id)))
 }
 
-async function assertSubtracts({ opened, oracle }: Versions, root: string, have: readonly HaveRoot[], outcomes: readonly string[]): Promise<void> {
+async function assertSubtracts(
+  { opened, oracle }: Versions,
+  root: string,
+  have: readonly HaveRoot[],
+  outcomes: readonly string[],
+): Promise<void> {
   const had = have.filter((_, i) => outcomes[i] === 'subtracted').map(({ id }) => oracle.closure(id).ids)
   for (let pass = 0; pass < 2; pass++) {
     const got = await download(opened.store, 'demo', root, have)
-    assert.deepEqual(got?.have, have.map(({ id }, i) => ({ id, outcome: outcomes[i] })))
+    assert.deepEqual(
+      got?.have,
+      have.map(({ id }, i) => ({ id, outcome: outcomes[i] })),
+    )
     assert.deepEqual(got?.lines.toSorted(), oracle.lines(without(oracle.closure(root).ids, had, root)))
     await opened.store.idle()
     if (pass === 1) assert.ok(got?.isPlanned)
@@ -73,7 +88,15 @@ test('what the client has is left out, the root never, in small and stored plans
     await assertSubtracts(made, third, [{ id: third }], ['subtracted'])
     await assertSubtracts(made, third, [], [])
     const digest = (await download(made.opened.store, 'demo', first))?.digest
-    await assertSubtracts(made, third, [{ id: first, digest }, { id: second, digest }], ['subtracted', 'digest-mismatch'])
+    await assertSubtracts(
+      made,
+      third,
+      [
+        { id: first, digest },
+        { id: second, digest },
+      ],
+      ['subtracted', 'digest-mismatch'],
+    )
     await assertSubtracts(made, third, [{ id: 'nowhere' }, { id: first }], ['unknown', 'subtracted'])
     await assertSound(made.opened.backend)
     await made.opened.store.close()
@@ -88,7 +111,11 @@ test('without a digest only what was complete since its root came is left out', 
     await put(opened.store, 'demo', objects)
     oracle.add(objects)
   }
-  await upload({ id: 'below' }, { id: 'old', children: referTo(['below', 'late']) }, { id: 'whole', children: referTo(['below']) })
+  await upload(
+    { id: 'below' },
+    { id: 'old', children: referTo(['below', 'late']) },
+    { id: 'whole', children: referTo(['below']) },
+  )
   await upload({ id: 'new', children: referTo(['old', 'whole', 'below']) })
   const before = (await download(opened.store, 'demo', 'old'))?.digest
   await assertSubtracts(made, 'new', [{ id: 'old' }], ['incomplete'])
@@ -107,7 +134,10 @@ test('without a digest only what was complete since its root came is left out', 
 test('a claim that came later makes the old closure another one', async () => {
   const opened = await openStore()
   const oracle = new Oracle()
-  const objects: Made[] = [{ id: 'old', __closure: { claimed: 1 } }, { id: 'new', children: referTo(['old', 'claimed']) }]
+  const objects: Made[] = [
+    { id: 'old', __closure: { claimed: 1 } },
+    { id: 'new', children: referTo(['old', 'claimed']) },
+  ]
   await put(opened.store, 'demo', objects)
   oracle.add(objects)
   const made: Versions = { opened, oracle, roots: [] }

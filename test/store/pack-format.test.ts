@@ -3,16 +3,31 @@ import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { StowageError } from '../../src/errors.ts'
 import { PackBuilder } from '../../src/store/pack/pack-builder.ts'
-import { decodeHeader, decodeTables, decodeTrailer, encodeHeader, encodeTables, type PackTables, tableEntry, TRAILER_BYTES } from '../../src/store/pack/pack-format.ts'
+import {
+  decodeHeader,
+  decodeTables,
+  decodeTrailer,
+  encodeHeader,
+  encodeTables,
+  type PackTables,
+  tableEntry,
+  TRAILER_BYTES,
+} from '../../src/store/pack/pack-format.ts'
 import { batchesOf, type Made } from './support.ts'
 import { referTo } from './graphs.ts'
 
-const HEADER = { projectId: 'projekt/ä\u{1f9f1}', generation: 7, packId: '00112233445566778899aabbccddeeff', timeMs: 1_700_000_000_123 }
+const HEADER = {
+  projectId: 'projekt/ä\u{1f9f1}',
+  generation: 7,
+  packId: '00112233445566778899aabbccddeeff',
+  timeMs: 1_700_000_000_123,
+}
 
 async function tablesOf(objects: readonly Made[]): Promise<PackTables> {
   const builder = new PackBuilder()
   for await (const batch of batchesOf(objects)) {
-    for (let index = 0, start = 0; index < batch.count; start += batch.lineBytes[index++]) builder.add(batch, index, start, 1_000 + index)
+    for (let index = 0, start = 0; index < batch.count; start += batch.lineBytes[index++])
+      builder.add(batch, index, start, 1_000 + index)
   }
   builder.closeBlock()
   let offset = 64
@@ -52,7 +67,10 @@ function flipped(bytes: Uint8Array, at: number, bit: number): Uint8Array {
 
 test('a header comes back, whatever follows it', () => {
   const bytes = encodeHeader(HEADER)
-  assert.deepEqual(decodeHeader(Buffer.concat([bytes, Buffer.from('blocks')])), { ...HEADER, headerBytes: bytes.length })
+  assert.deepEqual(decodeHeader(Buffer.concat([bytes, Buffer.from('blocks')])), {
+    ...HEADER,
+    headerBytes: bytes.length,
+  })
   const longest = encodeHeader({ ...HEADER, projectId: 'p'.repeat(128) })
   assert.ok(longest.length <= 256)
   assert.equal(decodeHeader(longest).projectId.length, 128)
@@ -61,9 +79,11 @@ test('a header comes back, whatever follows it', () => {
 test('every flipped bit of a header is found', () => {
   const bytes = encodeHeader(HEADER)
   for (let at = 0; at < bytes.length; at++) {
-    for (let bit = 0; bit < 8; bit++) assertCorrupt(() => decodeHeader(flipped(bytes, at, bit)), `byte ${at}, bit ${bit}`)
+    for (let bit = 0; bit < 8; bit++)
+      assertCorrupt(() => decodeHeader(flipped(bytes, at, bit)), `byte ${at}, bit ${bit}`)
   }
-  for (let length = 0; length < bytes.length; length++) assertCorrupt(() => decodeHeader(bytes.subarray(0, length)), `cut at ${length}`)
+  for (let length = 0; length < bytes.length; length++)
+    assertCorrupt(() => decodeHeader(bytes.subarray(0, length)), `cut at ${length}`)
 })
 
 test('tables come back: objects, references, claims and what is outside the pack', async () => {
@@ -71,8 +91,12 @@ test('tables come back: objects, references, claims and what is outside the pack
   const read = decodeTables(encoded(tables, 4_096))
   assert.deepEqual(read, tables)
   assert.equal(read.objects, 4)
-  assert.deepEqual(FEW.map((_, i) => textAt(tableEntry(read.ids, i))), FEW.map(({ id }) => id))
-  const nameOf = (target: number): string => textAt(target < read.objects ? tableEntry(read.ids, target) : tableEntry(read.externals, target - read.objects))
+  assert.deepEqual(
+    FEW.map((_, i) => textAt(tableEntry(read.ids, i))),
+    FEW.map(({ id }) => id),
+  )
+  const nameOf = (target: number): string =>
+    textAt(target < read.objects ? tableEntry(read.ids, target) : tableEntry(read.externals, target - read.objects))
   const { references, claims } = read
   assert.deepEqual([...references.targets.subarray(0, references.ends[0])].map(nameOf), ['a', 'b', 'gone'])
   assert.deepEqual([...references.targets.subarray(references.ends[0], references.ends[1])].map(nameOf), ['b'])
@@ -110,12 +134,15 @@ test('every flipped bit of tables and trailer is found, or harms nothing', async
   // Padding between sections, and counts that the number of objects repeats; the SHA-256 of `check` sees them.
   assert.ok(harmless < 3 * 50, `${harmless} flips were harmless`)
   const trailer = bytes.subarray(bytes.length - TRAILER_BYTES)
-  for (let at = 0; at < TRAILER_BYTES; at++) for (let bit = 0; bit < 8; bit++) assertCorrupt(() => decodeTrailer(flipped(trailer, at, bit)), `trailer byte ${at}`)
+  for (let at = 0; at < TRAILER_BYTES; at++)
+    for (let bit = 0; bit < 8; bit++)
+      assertCorrupt(() => decodeTrailer(flipped(trailer, at, bit)), `trailer byte ${at}`)
 })
 
 test('tables that are cut short, or longer, are refused', async () => {
   const bytes = encoded(await tablesOf(FEW), 4_096)
-  for (let start = 1; start <= bytes.length; start++) assertCorrupt(() => decodeTables(bytes.subarray(start)), `from ${start}`)
+  for (let start = 1; start <= bytes.length; start++)
+    assertCorrupt(() => decodeTables(bytes.subarray(start)), `from ${start}`)
   for (let end = 0; end < bytes.length; end++) assertCorrupt(() => decodeTables(bytes.subarray(0, end)), `up to ${end}`)
   assertCorrupt(() => decodeTables(Buffer.concat([Buffer.alloc(4), bytes])), 'longer')
 })

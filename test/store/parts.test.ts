@@ -17,8 +17,12 @@ import { collected, never } from './support.ts'
 test('a cache keeps what was used last, under its bound, and loads once for all who ask', async () => {
   const cache = new ByteCache<string>(30, (value) => value.length)
   let loads = 0
-  const get = (key: string, value = key.repeat(10)): Promise<string> => cache.get(key, () => Promise.resolve((loads++, value)))
-  assert.deepEqual(await Promise.all([get('a'), get('a'), get('b'), get('c')]), ['a', 'a', 'b', 'c'].map((key) => key.repeat(10)))
+  const get = (key: string, value = key.repeat(10)): Promise<string> =>
+    cache.get(key, () => Promise.resolve((loads++, value)))
+  assert.deepEqual(
+    await Promise.all([get('a'), get('a'), get('b'), get('c')]),
+    ['a', 'a', 'b', 'c'].map((key) => key.repeat(10)),
+  )
   assert.equal(loads, 3)
   await get('a')
   await get('d')
@@ -35,7 +39,10 @@ test('a cache keeps what was used last, under its bound, and loads once for all 
 
 test('a value that fails to load is not kept, and one that was replaced is not deleted', async () => {
   const cache = new ByteCache<string>(100, (value) => value.length)
-  await assert.rejects(cache.get('a', () => Promise.reject(new Error('broken'))), /broken/)
+  await assert.rejects(
+    cache.get('a', () => Promise.reject(new Error('broken'))),
+    /broken/,
+  )
   const first = cache.get('a', () => Promise.resolve('first'))
   await first
   cache.delete('a')
@@ -84,7 +91,10 @@ test('one run serves all; it is aborted when the last one has left, and a later 
   await assert.rejects(leaving, /gone/)
   assert.equal(wasAborted, true)
   assert.equal(await tasks.run('a', never, task), 4)
-  await assert.rejects(tasks.run('a', never, () => Promise.reject(new Error('broken'))), /broken/)
+  await assert.rejects(
+    tasks.run('a', never, () => Promise.reject(new Error('broken'))),
+    /broken/,
+  )
   await assert.rejects(tasks.run('a', AbortSignal.abort(new Error('gone')), task), /gone/)
 })
 
@@ -98,8 +108,11 @@ test('an index finds each id in the pack that owns it, and no other', () => {
   const hex = (name: string): string => createHash('md5').update(name).digest('hex')
   const index = new LocationIndex()
   const packs = [
-    Array.from({ length: 3_000 }, (_, i) => hex(`a${i}`)), [], Array.from({ length: 3_000 }, (_, i) => `plain ${i} ä`),
-    ['x'.repeat(512), 'é', hex('upper').toUpperCase(), hex('mixed'), '0'.repeat(31), '0'.repeat(33)], Array.from({ length: 50 }, (_, i) => hex(`b${i}`)),
+    Array.from({ length: 3_000 }, (_, i) => hex(`a${i}`)),
+    [],
+    Array.from({ length: 3_000 }, (_, i) => `plain ${i} ä`),
+    ['x'.repeat(512), 'é', hex('upper').toUpperCase(), hex('mixed'), '0'.repeat(31), '0'.repeat(33)],
+    Array.from({ length: 50 }, (_, i) => hex(`b${i}`)),
   ]
   for (const [pack, ids] of packs.entries()) {
     const owned = Bitmap.full(ids.length)
@@ -113,9 +126,20 @@ test('an index finds each id in the pack that owns it, and no other', () => {
     return place
   }
   for (const [pack, ids] of packs.entries()) {
-    for (const [ordinal, id] of ids.entries()) assert.equal(find(id), pack === 0 && ordinal === 7 ? 'nowhere' : `${pack}:${ordinal}`)
+    for (const [ordinal, id] of ids.entries())
+      assert.equal(find(id), pack === 0 && ordinal === 7 ? 'nowhere' : `${pack}:${ordinal}`)
   }
-  for (const id of [hex('c'), hex('a1').toUpperCase(), hex('upper'), 'plain', '', 'e', '0'.repeat(32), `${hex('a1').slice(0, 31)}g`]) assert.equal(find(id), 'nowhere')
+  for (const id of [
+    hex('c'),
+    hex('a1').toUpperCase(),
+    hex('upper'),
+    'plain',
+    '',
+    'e',
+    '0'.repeat(32),
+    `${hex('a1').slice(0, 31)}g`,
+  ])
+    assert.equal(find(id), 'nowhere')
 })
 
 test('reading ahead keeps the order and its bounds', async () => {
@@ -137,7 +161,10 @@ test('reading ahead keeps the order and its bounds', async () => {
   mostBytes = 0
   assert.deepEqual(await collected(readAhead(items, { count: 40, bytes: 12, bytesOf: (item) => item }, load)), items)
   assert.ok(mostBytes <= 12, `${mostBytes}`)
-  assert.deepEqual(await collected(readAhead([100, 1], { count: 4, bytes: 12, bytesOf: (item) => item }, load)), [100, 1])
+  assert.deepEqual(
+    await collected(readAhead([100, 1], { count: 4, bytes: 12, bytesOf: (item) => item }, load)),
+    [100, 1],
+  )
 })
 
 test('reading ahead passes the first error on, in its place, and closes what it reads from', async () => {
@@ -150,7 +177,8 @@ test('reading ahead passes the first error on, in its place, and closes what it 
     }
   }
   const got: number[] = []
-  const load = (item: number): Promise<number> => (item >= 5 ? Promise.reject(new Error(`broken ${item}`)) : Promise.resolve(item))
+  const load = (item: number): Promise<number> =>
+    item >= 5 ? Promise.reject(new Error(`broken ${item}`)) : Promise.resolve(item)
   await assert.rejects(async () => {
     for await (const item of readAhead(source(), { count: 3 }, load)) got.push(item)
   }, /broken 5/)
@@ -163,9 +191,15 @@ test('reading ahead passes the first error on, in its place, and closes what it 
 })
 
 test('packs that could not be applied are tried again, unless that is of no use', async () => {
-  const packOf = (projectId: string): CommittedPack => ({ projectId, generation: 1, sequence: 1, record: {} as CommittedPack['record'] })
+  const packOf = (projectId: string): CommittedPack => ({
+    projectId,
+    generation: 1,
+    sequence: 1,
+    record: {} as CommittedPack['record'],
+  })
   const trouble = new Map<string, StowageError>([
-    ['busy', new StowageError('storage_unavailable', 'try again')], ['damaged', new StowageError('corrupt_data', 'it is damaged')],
+    ['busy', new StowageError('storage_unavailable', 'try again')],
+    ['damaged', new StowageError('corrupt_data', 'it is damaged')],
     ['removed', new StowageError('project_removed', 'it was removed')],
   ])
   const tried: string[] = []

@@ -8,7 +8,10 @@ import { collected, download, never, type Opened, openStore, put } from './suppo
 
 const random = seeded(80)
 
-async function plannedSelection({ store }: Opened, root = ROOT): Promise<Selection & { readonly plan: NonNullable<Selection['plan']> }> {
+async function plannedSelection(
+  { store }: Opened,
+  root = ROOT,
+): Promise<Selection & { readonly plan: NonNullable<Selection['plan']> }> {
   await download(store, 'demo', root)
   await store.idle()
   const selection = await store.closure('demo', root, { signal: never })
@@ -36,7 +39,16 @@ test('a plan tells every size before the first byte, and every range of it is wh
     assert.equal(whole.length, plan.storedBytes)
     const lines = Buffer.concat(await collected(selection.lines({ signal: never })))
     assert.equal(lines.length, plan.rawBytes)
-    const ends = [0, 1, 2, 100, plan.storedBytes >> 1, plan.storedBytes - 1, plan.storedBytes, ...Array.from({ length: 40 }, () => random(plan.storedBytes))]
+    const ends = [
+      0,
+      1,
+      2,
+      100,
+      plan.storedBytes >> 1,
+      plan.storedBytes - 1,
+      plan.storedBytes,
+      ...Array.from({ length: 40 }, () => random(plan.storedBytes)),
+    ]
     for (const start of ends) {
       const end = start + random(plan.storedBytes - start + 1)
       const part = Buffer.concat(await collected(plan.stored(start, end, { signal: never })))
@@ -56,7 +68,9 @@ test('every range of a small plan', async () => {
   const whole = Buffer.concat(await collected(plan.stored(0, plan.storedBytes, { signal: never })))
   for (let start = 0; start <= whole.length; start += 7) {
     for (let end = start; end <= whole.length; end += 611) {
-      assert.ok(Buffer.concat(await collected(plan.stored(start, end, { signal: never }))).equals(whole.subarray(start, end)))
+      assert.ok(
+        Buffer.concat(await collected(plan.stored(start, end, { signal: never }))).equals(whole.subarray(start, end)),
+      )
     }
   }
   selection.release()
@@ -82,7 +96,13 @@ test('lines from any place, in text and in JSON', async () => {
         const first = starts[unit].indexOf(offset - skip)
         assert.ok(skip >= 0 && first !== -1, `${unit} ${offset}: an object begins at ${offset - skip}`)
         const got = Buffer.concat(await collected(rest)).toString('utf8')
-        assert.equal(got, lines.slice(first).map((line) => `${line}\n`).join(''))
+        assert.equal(
+          got,
+          lines
+            .slice(first)
+            .map((line) => `${line}\n`)
+            .join(''),
+        )
       }
     }
     selection.release()

@@ -6,7 +6,19 @@ import type { StorageBackend } from '../../src/storage/backend.ts'
 import { gate, hooked, imageOf, putBlob } from './failures.ts'
 import { Oracle, randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
 import { assertRight, filled, GRAPH, oracle } from './planned.ts'
-import { assertSound, collected, download, type Made, measureStorage, never, type Opened, openStore, put, until, within } from './support.ts'
+import {
+  assertSound,
+  collected,
+  download,
+  type Made,
+  measureStorage,
+  never,
+  type Opened,
+  openStore,
+  put,
+  until,
+  within,
+} from './support.ts'
 
 async function planBlobs(backend: StorageBackend): Promise<string[]> {
   return (await measureStorage(backend)).blobs.filter((name) => name.includes('/plan-'))
@@ -22,10 +34,12 @@ test('the plans of large closures are stored and used after opening again, small
   assert.equal(blobs.length, 1)
   await assertSound(opened.backend)
   let puts = 0
-  const reopened = await openStore(hooked(opened.backend, (call, _detail, work) => {
-    if (call === 'put') puts++
-    return work()
-  }))
+  const reopened = await openStore(
+    hooked(opened.backend, (call, _detail, work) => {
+      if (call === 'put') puts++
+      return work()
+    }),
+  )
   assert.ok(await assertRight(reopened), 'planned at once')
   assert.equal(puts, 0)
   assert.deepEqual(await planBlobs(opened.backend), blobs)
@@ -34,10 +48,12 @@ test('the plans of large closures are stored and used after opening again, small
 
 test('the first answer does not wait for a plan that takes long', async () => {
   const making = gate()
-  const opened = await filled(hooked(memoryBackend(), async (call, name, work) => {
-    if (call === 'put' && name.includes('/plan-')) await making.opened
-    return work()
-  }))
+  const opened = await filled(
+    hooked(memoryBackend(), async (call, name, work) => {
+      if (call === 'put' && name.includes('/plan-')) await making.opened
+      return work()
+    }),
+  )
   assert.equal(await within('an unplanned answer', assertRight(opened)), false)
   making.open()
   await opened.store.idle()
@@ -48,12 +64,17 @@ test('the first answer does not wait for a plan that takes long', async () => {
 test('a plan that is being made for an older closure is not taken for a newer one', async () => {
   const making = gate()
   let plans = 0
-  const opened = await openStore(hooked(memoryBackend(), async (call, name, work) => {
-    if (call === 'put' && name.includes('/plan-') && ++plans === 1) await making.opened
-    return work()
-  }))
+  const opened = await openStore(
+    hooked(memoryBackend(), async (call, name, work) => {
+      if (call === 'put' && name.includes('/plan-') && ++plans === 1) await making.opened
+      return work()
+    }),
+  )
   const children = Array.from({ length: 1_100 }, (_, i): Made => ({ id: `k${i}` }))
-  await put(opened.store, 'demo', [{ id: 'root', children: referTo([...children.map(({ id }) => id), 'late']) }, ...children])
+  await put(opened.store, 'demo', [
+    { id: 'root', children: referTo([...children.map(({ id }) => id), 'late']) },
+    ...children,
+  ])
   const early = await download(opened.store, 'demo', 'root')
   assert.deepEqual(early?.missing, ['late'])
   await put(opened.store, 'demo', [{ id: 'late' }])
@@ -67,10 +88,16 @@ test('a plan that is being made for an older closure is not taken for a newer on
 })
 
 test('a plan ends when something comes that was missing or claimed, and is stored anew', async () => {
-  const children = Array.from({ length: 1_200 }, (_, i): Made => ({ id: `k${i}`, children: referTo(i % 100 === 0 ? [`gone${i}`] : []) }))
+  const children = Array.from({ length: 1_200 }, (_, i): Made => ({
+    id: `k${i}`,
+    children: referTo(i % 100 === 0 ? [`gone${i}`] : []),
+  }))
   for (const late of ['gone0', 'gone1100', 'claimed']) {
     const opened = await openStore()
-    await put(opened.store, 'demo', [{ id: 'root', children: referTo(children.map(({ id }) => id)), __closure: { claimed: 1 } }, ...children])
+    await put(opened.store, 'demo', [
+      { id: 'root', children: referTo(children.map(({ id }) => id)), __closure: { claimed: 1 } },
+      ...children,
+    ])
     const before = await download(opened.store, 'demo', 'root')
     await opened.store.idle()
     assert.equal((await download(opened.store, 'demo', 'root'))?.isPlanned, true)
@@ -95,13 +122,15 @@ test('a plan ends when something comes that was missing or claimed, and is store
 test('a plan that was found to hold while an upload was applied is looked at again', async () => {
   const applying = gate()
   let isApplying = false
-  const { store } = await openStore(hooked(memoryBackend(), async (call, key, work) => {
-    if (call === 'insertMany' && key.endsWith('\0late\0')) {
-      isApplying = true
-      await applying.opened
-    }
-    return work()
-  }))
+  const { store } = await openStore(
+    hooked(memoryBackend(), async (call, key, work) => {
+      if (call === 'insertMany' && key.endsWith('\0late\0')) {
+        isApplying = true
+        await applying.opened
+      }
+      return work()
+    }),
+  )
   await put(store, 'demo', [{ id: 'root', children: referTo(['late']) }])
   await download(store, 'demo', 'root')
   const upload = put(store, 'demo', [{ id: 'late' }])
@@ -120,7 +149,8 @@ test('a plan whose blob is lost or damaged anywhere is made again, and never ans
   const graph = randomGraph(seeded(5), { objects: 1_100, paddingBytes: 60, prefix: 's' })
   const small = new Oracle()
   small.add(graph)
-  for (const objects of splitRandomly(seeded(6), shuffled(seeded(7), [...graph, { id: 'apart' }]), 3)) await put(opened.store, 'demo', objects)
+  for (const objects of splitRandomly(seeded(6), shuffled(seeded(7), [...graph, { id: 'apart' }]), 3))
+    await put(opened.store, 'demo', objects)
   const check = async ({ store }: Opened): Promise<boolean> => {
     const got = await download(store, 'demo', graph[0].id)
     assert.ok(got !== undefined)
@@ -134,7 +164,11 @@ test('a plan whose blob is lost or damaged anywhere is made again, and never ans
   const planBlob = image.blobs.find(({ name }) => name.includes('/plan-'))
   const planRecord = image.records.find(({ key }) => key[0] === 'p'.charCodeAt(0))
   assert.ok(planBlob !== undefined && planRecord !== undefined)
-  const places = [0, ...Array.from({ length: 7 }, (_, i) => 150 + Math.floor((i * (planBlob.bytes.length - 151)) / 6)), undefined]
+  const places = [
+    0,
+    ...Array.from({ length: 7 }, (_, i) => 150 + Math.floor((i * (planBlob.bytes.length - 151)) / 6)),
+    undefined,
+  ]
   for (const isLoaded of [false, true]) {
     for (const place of places) {
       await putBlob(opened.backend, planBlob.name, planBlob.bytes)
@@ -148,7 +182,9 @@ test('a plan whose blob is lost or damaged anywhere is made again, and never ans
         await putBlob(opened.backend, planBlob.name, damaged)
       }
       // One answer may be cut; after that the plan is a new one.
-      await check(reopened).catch((error: unknown) => assert.equal((error as { code?: string }).code, 'corrupt_data', String(error)))
+      await check(reopened).catch((error: unknown) =>
+        assert.equal((error as { code?: string }).code, 'corrupt_data', String(error)),
+      )
       await check(reopened)
       assert.equal(await check(reopened), true, `byte ${place}`)
       await reopened.store.close()
@@ -159,13 +195,17 @@ test('a plan whose blob is lost or damaged anywhere is made again, and never ans
 test('plans in storage stay under their budget: the ones used last stay, and one in use is not taken away', async () => {
   const opened = await filled()
   const sizes = new Map<string, number>()
-  const roots = GRAPH.slice(0, 60).map(({ id }) => id).filter((id) => oracle.closure(id).ids.size > 1_000).slice(0, 5)
+  const roots = GRAPH.slice(0, 60)
+    .map(({ id }) => id)
+    .filter((id) => oracle.closure(id).ids.size > 1_000)
+    .slice(0, 5)
   assert.equal(roots.length, 5)
   for (const root of roots) {
     await download(opened.store, 'demo', root)
     await opened.store.idle()
   }
-  for await (const batch of opened.backend.blobs.list('')) for (const { name, size } of batch) if (name.includes('/plan-')) sizes.set(name, size)
+  for await (const batch of opened.backend.blobs.list(''))
+    for (const { name, size } of batch) if (name.includes('/plan-')) sizes.set(name, size)
   assert.equal(sizes.size, roots.length)
   await opened.store.close()
   const planBytesMax = [...sizes.values()].reduce((sum, size) => sum + size, 0) / 2
@@ -195,14 +235,19 @@ test('plans in storage stay under their budget: the ones used last stay, and one
 
 async function storedPlanBytes(backend: StorageBackend): Promise<number> {
   let bytes = 0
-  for await (const batch of backend.blobs.list('')) for (const { name, size } of batch) if (name.includes('/plan-')) bytes += size
+  for await (const batch of backend.blobs.list(''))
+    for (const { name, size } of batch) if (name.includes('/plan-')) bytes += size
   return bytes
 }
 
 test('trouble with room for plans, or with storing one, harms no answer', async () => {
   for (const broken of ['put', 'remove', 'commit']) {
     let isBroken = false
-    const opened = await filled(hooked(memoryBackend(), (call, _detail, work) => (isBroken && call === broken ? Promise.reject(new Error('read-only')) : work())))
+    const opened = await filled(
+      hooked(memoryBackend(), (call, _detail, work) =>
+        isBroken && call === broken ? Promise.reject(new Error('read-only')) : work(),
+      ),
+    )
     isBroken = true
     for (let i = 0; i < 3; i++) {
       await assertRight(opened)

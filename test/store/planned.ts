@@ -15,7 +15,8 @@ oracle.add(GRAPH)
 /** The graph in several packs. */
 export async function filled(backend: StorageBackend = memoryBackend()): Promise<Opened> {
   const opened = await openStore(backend)
-  for (const objects of splitRandomly(seeded(78), shuffled(seeded(79), GRAPH), 4)) await put(opened.store, 'demo', objects)
+  for (const objects of splitRandomly(seeded(78), shuffled(seeded(79), GRAPH), 4))
+    await put(opened.store, 'demo', objects)
   return opened
 }
 

@@ -6,7 +6,23 @@ import type { ObjectBatch } from '../../src/object/batch.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
 import { faulty, gate, hooked, noFault } from './failures.ts'
 import { randomGraph, referTo, seeded, splitRandomly } from './graphs.ts'
-import { assertSound, batchesOf, collected, download, heldOf, lineOf, listed, type Made, measureStorage, never, type Opened, openStore, put, until, within } from './support.ts'
+import {
+  assertSound,
+  batchesOf,
+  collected,
+  download,
+  heldOf,
+  lineOf,
+  listed,
+  type Made,
+  measureStorage,
+  never,
+  type Opened,
+  openStore,
+  put,
+  until,
+  within,
+} from './support.ts'
 
 const GRAPH: readonly Made[] = randomGraph(seeded(31), { objects: 1_100, missingPercent: 2, paddingBytes: 150 })
 const ROOT: string = GRAPH[0].id
@@ -22,14 +38,30 @@ async function projectsOf({ store }: Opened): Promise<string[]> {
 }
 
 async function assertGone(opened: Opened, project: string): Promise<void> {
-  assert.deepEqual(await heldOf(opened.store, project, GRAPH.map(({ id }) => id)), new Set())
+  assert.deepEqual(
+    await heldOf(
+      opened.store,
+      project,
+      GRAPH.map(({ id }) => id),
+    ),
+    new Set(),
+  )
   assert.deepEqual(await listed(opened.store, project, [ROOT]), [])
   assert.equal(await download(opened.store, project, ROOT), undefined)
   assert.ok(!(await projectsOf(opened)).includes(project))
 }
 
 async function assertThere(opened: Opened, project: string): Promise<void> {
-  assert.equal((await heldOf(opened.store, project, GRAPH.map(({ id }) => id))).size, GRAPH.length)
+  assert.equal(
+    (
+      await heldOf(
+        opened.store,
+        project,
+        GRAPH.map(({ id }) => id),
+      )
+    ).size,
+    GRAPH.length,
+  )
   assert.equal((await download(opened.store, project, ROOT))?.ids.size, GRAPH.length)
 }
 
@@ -42,11 +74,28 @@ async function assertSwept(backend: StorageBackend): Promise<void> {
 
 test('projects are walls: the same ids have texts, children and plans of their own', async () => {
   const opened = await openStore()
-  const projects = ['a', 'ab', 'a b', 'a/b', '..', 'A', 'é', 'e\u0301', '00000001', 'p'.repeat(128), '__proto__', '\u{1f9f1}']
+  const projects = [
+    'a',
+    'ab',
+    'a b',
+    'a/b',
+    '..',
+    'A',
+    'é',
+    'e\u0301',
+    '00000001',
+    'p'.repeat(128),
+    '__proto__',
+    '\u{1f9f1}',
+  ]
   for (const [i, project] of projects.entries()) {
-    assert.deepEqual(await put(opened.store, project, [{ id: 'same', project, children: referTo(['child']) }, ...(i % 2 ? [{ id: 'child', project }] : [])]), {
-      objects: 1 + (i % 2), inserted: 1 + (i % 2), differing: 0, differingIds: [],
-    })
+    assert.deepEqual(
+      await put(opened.store, project, [
+        { id: 'same', project, children: referTo(['child']) },
+        ...(i % 2 ? [{ id: 'child', project }] : []),
+      ]),
+      { objects: 1 + (i % 2), inserted: 1 + (i % 2), differing: 0, differingIds: [] },
+    )
   }
   for (const store of [opened, await opened.reopen()]) {
     assert.deepEqual(await projectsOf(store), projects.toSorted())
@@ -86,16 +135,23 @@ test('a removed project is unreadable at once, others are untouched, and its spa
 test('a removed project can be filled again, also while it is being swept', async () => {
   const sweeping = gate()
   let isHeld = false
-  const opened = await openStore(hooked(memoryBackend(), async (call, _detail, work) => {
-    if (isHeld && call === 'remove') await sweeping.opened
-    return work()
-  }))
+  const opened = await openStore(
+    hooked(memoryBackend(), async (call, _detail, work) => {
+      if (isHeld && call === 'remove') await sweeping.opened
+      return work()
+    }),
+  )
   for (let round = 0; round < 2; round++) {
     await fill(opened, 'demo')
     isHeld = round === 0
     await opened.store.remove('demo')
     await assertGone(opened, 'demo')
-    assert.deepEqual(await put(opened.store, 'demo', [{ id: 'fresh', round }]), { objects: 1, inserted: 1, differing: 0, differingIds: [] })
+    assert.deepEqual(await put(opened.store, 'demo', [{ id: 'fresh', round }]), {
+      objects: 1,
+      inserted: 1,
+      differing: 0,
+      differingIds: [],
+    })
     assert.deepEqual(await heldOf(opened.store, 'demo', ['fresh', ROOT]), new Set(['fresh']))
     isHeld = false
     sweeping.open()
@@ -120,13 +176,15 @@ test('an upload that is under way when its project is removed is refused, and le
       let isHeld = false
       let isReached = false
       const inner = memoryBackend()
-      const opened = await openStore(hooked(inner, async (call, key, work) => {
-        if (isHeld && call === point && key.startsWith('o\0')) {
-          isReached = true
-          await held.opened
-        }
-        return work()
-      }))
+      const opened = await openStore(
+        hooked(inner, async (call, key, work) => {
+          if (isHeld && call === point && key.startsWith('o\0')) {
+            isReached = true
+            await held.opened
+          }
+          return work()
+        }),
+      )
       await put(opened.store, 'demo', [{ id: 'x' }])
       isHeld = true
       const source = async function* (): AsyncGenerator<ObjectBatch> {
@@ -134,7 +192,10 @@ test('an upload that is under way when its project is removed is refused, and le
         isReached ||= point === 'source'
         if (point === 'source') await held.opened
       }
-      const upload = opened.store.put('demo', source(), { signal: never }).then(() => 'acknowledged', (error: unknown) => (error as { code: string }).code)
+      const upload = opened.store.put('demo', source(), { signal: never }).then(
+        () => 'acknowledged',
+        (error: unknown) => (error as { code: string }).code,
+      )
       await until(() => isReached)
       isHeld = point === 'insertMany'
       await opened.store.remove('demo')
@@ -142,7 +203,10 @@ test('an upload that is under way when its project is removed is refused, and le
       held.open()
       // An upload whose commit came before the removal may still be acknowledged: then it was removed with the rest.
       const outcome = await upload
-      assert.ok(outcome === 'project_removed' || (point === 'insertMany' && !isSweptFirst && outcome === 'acknowledged'), outcome)
+      assert.ok(
+        outcome === 'project_removed' || (point === 'insertMany' && !isSweptFirst && outcome === 'acknowledged'),
+        outcome,
+      )
       await opened.store.idle()
       await assertGone(opened, 'demo')
       await assertSwept(inner)
@@ -156,10 +220,12 @@ test('a plan that is being made when its project is removed leaves nothing', asy
   for (const isSweptFirst of [false, true]) {
     const making = gate()
     const inner = memoryBackend()
-    const opened = await openStore(hooked(inner, async (call, key, work) => {
-      if (call === 'commit' && key.startsWith('p\0')) await making.opened
-      return work()
-    }))
+    const opened = await openStore(
+      hooked(inner, async (call, key, work) => {
+        if (call === 'commit' && key.startsWith('p\0')) await making.opened
+        return work()
+      }),
+    )
     await put(opened.store, 'demo', GRAPH)
     await download(opened.store, 'demo', ROOT)
     await opened.store.remove('demo')
@@ -180,10 +246,12 @@ test('who reads a project while it is removed gets all of it or an error', async
     const inner = memoryBackend()
     let calls = -1
     const removing = gate()
-    const reader = await openStore(hooked(inner, async (call, _detail, work) => {
-      if (calls >= 0 && call === 'getMany' && calls++ === at) await removing.opened
-      return work()
-    }))
+    const reader = await openStore(
+      hooked(inner, async (call, _detail, work) => {
+        if (calls >= 0 && call === 'getMany' && calls++ === at) await removing.opened
+        return work()
+      }),
+    )
     await put(reader.store, 'demo', GRAPH.slice(0, 40))
     await put(reader.store, 'demo', GRAPH.slice(40, 80))
     const remover = await openStore(inner)
@@ -216,7 +284,10 @@ test('a removal that fails or crashes at any call is finished after opening agai
         }
         await opened.store.idle()
         Object.assign(fault, { calls: 0, at, isDone, mode })
-        const isAnswered = await opened.store.remove('demo').then(() => true, () => false)
+        const isAnswered = await opened.store.remove('demo').then(
+          () => true,
+          () => false,
+        )
         await opened.store.idle()
         const wasHit = fault.calls > at
         const reopened = await openStore(inner)
@@ -225,11 +296,29 @@ test('a removal that fails or crashes at any call is finished after opening agai
         const isThere = (await heldOf(reopened.store, 'demo', [ROOT])).size > 0
         if (isAnswered) assert.equal(isThere, false)
         if (isThere) {
-          assert.equal((await heldOf(reopened.store, 'demo', GRAPH.slice(0, 12).map(({ id }) => id))).size, 12)
+          assert.equal(
+            (
+              await heldOf(
+                reopened.store,
+                'demo',
+                GRAPH.slice(0, 12).map(({ id }) => id),
+              )
+            ).size,
+            12,
+          )
           await reopened.store.remove('demo')
           await reopened.store.idle()
         }
-        assert.equal((await heldOf(reopened.store, 'other', GRAPH.slice(0, 12).map(({ id }) => id))).size, 12)
+        assert.equal(
+          (
+            await heldOf(
+              reopened.store,
+              'other',
+              GRAPH.slice(0, 12).map(({ id }) => id),
+            )
+          ).size,
+          12,
+        )
         await assertSound(inner)
         await reopened.store.remove('other')
         await reopened.store.idle()

@@ -7,23 +7,63 @@ import type { ObjectBatch } from '../../src/object/batch.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { referTo } from './graphs.ts'
 import { faulty, gate, noFault } from './failures.ts'
-import { assertSound, batchesOf, collected, download, heldOf, listed, lineOf, type Made, measureStorage, never, openStore, put, until, within } from './support.ts'
+import {
+  assertSound,
+  batchesOf,
+  collected,
+  download,
+  heldOf,
+  listed,
+  lineOf,
+  type Made,
+  measureStorage,
+  never,
+  openStore,
+  put,
+  until,
+  within,
+} from './support.ts'
 
-const noise = (i: number): string => Array.from({ length: 90 }, (_, k) => ((i * 31 + k) * 2_654_435_761 >>> 0).toString(16)).join('')
+const noise = (i: number): string =>
+  Array.from({ length: 90 }, (_, k) => (((i * 31 + k) * 2_654_435_761) >>> 0).toString(16)).join('')
 /** More than fits into a record, so that there is a blob. */
 const LARGE: readonly Made[] = [
-  { id: 'root', children: referTo(Array.from({ length: 240 }, (_, i) => `o${i}`)) }, ...Array.from({ length: 240 }, (_, i) => ({ id: `o${i}`, noise: noise(i) })),
+  { id: 'root', children: referTo(Array.from({ length: 240 }, (_, i) => `o${i}`)) },
+  ...Array.from({ length: 240 }, (_, i) => ({ id: `o${i}`, noise: noise(i) })),
 ]
 const SMALL: readonly Made[] = LARGE.slice(1, 30)
-const HELD: readonly Made[] = Array.from({ length: 30 }, (_, i) => ({ id: `held${i}`, children: referTo(i < 29 ? [`held${i + 1}`] : []) }))
+const HELD: readonly Made[] = Array.from({ length: 30 }, (_, i) => ({
+  id: `held${i}`,
+  children: referTo(i < 29 ? [`held${i + 1}`] : []),
+}))
 
-async function isWholeOrAbsent(opened: Awaited<ReturnType<typeof openStore>>, objects: readonly Made[], message: string): Promise<void> {
-  const held = await heldOf(opened.store, 'demo', objects.map(({ id }) => id))
-  assert.ok(held.size === 0 || held.size === objects.length, `${message}: ${held.size} of ${objects.length} are visible`)
+async function isWholeOrAbsent(
+  opened: Awaited<ReturnType<typeof openStore>>,
+  objects: readonly Made[],
+  message: string,
+): Promise<void> {
+  const held = await heldOf(
+    opened.store,
+    'demo',
+    objects.map(({ id }) => id),
+  )
+  assert.ok(
+    held.size === 0 || held.size === objects.length,
+    `${message}: ${held.size} of ${objects.length} are visible`,
+  )
 }
 
 async function assertHeld(opened: Awaited<ReturnType<typeof openStore>>, objects: readonly Made[]): Promise<void> {
-  assert.deepEqual((await listed(opened.store, 'demo', objects.map(({ id }) => id))).toSorted(), objects.map(lineOf).sort())
+  assert.deepEqual(
+    (
+      await listed(
+        opened.store,
+        'demo',
+        objects.map(({ id }) => id),
+      )
+    ).toSorted(),
+    objects.map(lineOf).sort(),
+  )
 }
 
 test('a source that fails at any point leaves nothing', async () => {
@@ -63,9 +103,17 @@ test('an abort at any point leaves nothing, ends at once and closes the source, 
         await delay(2)
         yield* batches.slice(at)
       }
-      await within('an abort', assert.rejects(store.put('demo', source(), { signal: controller.signal }), (error) => error === reason))
+      await within(
+        'an abort',
+        assert.rejects(store.put('demo', source(), { signal: controller.signal }), (error) => error === reason),
+      )
       assert.deepEqual(await measureStorage(backend), { bytes: 0, blobs: [], records: {} })
-      assert.deepEqual(await put(store, 'demo', SMALL), { objects: SMALL.length, inserted: SMALL.length, differing: 0, differingIds: [] })
+      assert.deepEqual(await put(store, 'demo', SMALL), {
+        objects: SMALL.length,
+        inserted: SMALL.length,
+        differing: 0,
+        differingIds: [],
+      })
       await store.close()
     }
   }
@@ -81,7 +129,9 @@ test('an abort that comes with any call of the storage leaves all or nothing', a
       const opened = await openStore(inner, { backend })
       await put(opened.store, 'demo', HELD)
       const before = fault.calls
-      Object.defineProperty(fault.log, 'push', { value: () => fault.calls - before > at && controller.abort(new Error('the client left')) })
+      Object.defineProperty(fault.log, 'push', {
+        value: () => fault.calls - before > at && controller.abort(new Error('the client left')),
+      })
       let isAnswered = false
       try {
         await opened.store.put('demo', batchesOf(objects, 30), { signal: controller.signal })
@@ -121,7 +171,8 @@ test('a storage that fails at any call: nothing acknowledged is lost, nothing is
         }
         const wasHit = fault.calls > at
         const message = `call ${at} (${fault.log.slice(-fault.calls)[at]}) failed, ${isDone ? 'done' : 'not done'}`
-        if (failure !== undefined) assert.ok(failure instanceof StowageError && failure.code === 'storage_unavailable', message)
+        if (failure !== undefined)
+          assert.ok(failure instanceof StowageError && failure.code === 'storage_unavailable', message)
         else if (wasHit) await assertHeld(opened, objects)
         fault.at = undefined
         await opened.store.idle()
@@ -153,7 +204,10 @@ test('a crash at any call: after opening again all that was acknowledged is ther
         await put(crashing.store, 'demo', HELD)
         await crashing.store.idle()
         Object.assign(fault, { calls: 0, at, isDone, mode: 'crash' })
-        const isAnswered = await put(crashing.store, 'demo', objects, 30).then(() => true, () => false)
+        const isAnswered = await put(crashing.store, 'demo', objects, 30).then(
+          () => true,
+          () => false,
+        )
         const wasHit = fault.calls > at
         const reopened = await openStore(inner)
         const message = `crash at call ${at}, ${isDone ? 'done' : 'not done'}`
@@ -190,7 +244,11 @@ test('a repeat after a lost answer counts nothing twice', async () => {
 test('memory for uploads is given back, whatever becomes of them', async () => {
   const inner = memoryBackend()
   const fault = noFault()
-  const { store } = await openStore(inner, { backend: faulty(inner, fault), memoryBytesMax: 8 * 1_048_576, uploadWaitMs: PATIENCE_MS })
+  const { store } = await openStore(inner, {
+    backend: faulty(inner, fault),
+    memoryBytesMax: 8 * 1_048_576,
+    uploadWaitMs: PATIENCE_MS,
+  })
   const broken = async function* (): AsyncGenerator<ObjectBatch> {
     yield* batchesOf(SMALL)
     throw new Error('broken')
@@ -207,7 +265,10 @@ test('memory for uploads is given back, whatever becomes of them', async () => {
 })
 
 test('uploads beyond the memory wait, and are refused in the end', async () => {
-  for (const [uploadWaitMs, outcome] of [[50, 'overloaded'], [PATIENCE_MS, 'stored']] as const) {
+  for (const [uploadWaitMs, outcome] of [
+    [50, 'overloaded'],
+    [PATIENCE_MS, 'stored'],
+  ] as const) {
     const { store } = await openStore(memoryBackend(), { memoryBytesMax: 8 * 1_048_576, uploadWaitMs })
     const held = gate()
     let isRunning = false
@@ -219,7 +280,12 @@ test('uploads beyond the memory wait, and are refused in the end', async () => {
     const running = store.put('demo', slow(), { signal: never })
     await until(() => isRunning)
     let got: string | undefined
-    const waiting = put(store, 'demo', SMALL).then(() => 'stored', (error: StowageError) => error.code).then((text) => (got = text))
+    const waiting = put(store, 'demo', SMALL)
+      .then(
+        () => 'stored',
+        (error: StowageError) => error.code,
+      )
+      .then((text) => (got = text))
     if (outcome === 'overloaded') await waiting
     await delay(10)
     assert.equal(got, outcome === 'overloaded' ? outcome : undefined, 'while the other one is there')
@@ -233,7 +299,8 @@ test('uploads beyond the memory wait, and are refused in the end', async () => {
 test('an upload whose tables need more than the whole budget is refused as too large', async () => {
   const { store, backend } = await openStore(memoryBackend(), { memoryBytesMax: 6 * 1_048_576 })
   const endless = async function* (): AsyncGenerator<ObjectBatch> {
-    for (let i = 0; i < 1_000; i++) yield* batchesOf(Array.from({ length: 1_000 }, (_, k) => ({ id: `${i}-${k}-${'x'.repeat(100)}` })))
+    for (let i = 0; i < 1_000; i++)
+      yield* batchesOf(Array.from({ length: 1_000 }, (_, k) => ({ id: `${i}-${k}-${'x'.repeat(100)}` })))
   }
   await assert.rejects(store.put('demo', endless(), { signal: never }), { code: 'tables_too_large', statusCode: 413 })
   assert.deepEqual((await measureStorage(backend)).blobs, [])

@@ -10,8 +10,22 @@ function numbered(count: number, prefix = 'o', padding = ''): Made[] {
 test('an upload is held with all its texts, and counted', async () => {
   const { store, backend } = await openStore()
   const objects = numbered(2_500)
-  assert.deepEqual(await put(store, 'demo', objects), { objects: 2_500, inserted: 2_500, differing: 0, differingIds: [] })
-  assert.deepEqual((await listed(store, 'demo', objects.map(({ id }) => id))).toSorted(), objects.map(lineOf).sort())
+  assert.deepEqual(await put(store, 'demo', objects), {
+    objects: 2_500,
+    inserted: 2_500,
+    differing: 0,
+    differingIds: [],
+  })
+  assert.deepEqual(
+    (
+      await listed(
+        store,
+        'demo',
+        objects.map(({ id }) => id),
+      )
+    ).toSorted(),
+    objects.map(lineOf).sort(),
+  )
   assert.deepEqual(await heldOf(store, 'demo', ['o0', 'o2499', 'o2500', '']), new Set(['o0', 'o2499']))
   assert.deepEqual(await heldOf(store, 'other', ['o0']), new Set())
   await store.idle()
@@ -24,10 +38,25 @@ test('the first text of an id wins, within an upload and across uploads, and eac
   const same: Made = { id: 'a', text: 1 }
   const other: Made = { id: 'a', text: 2 }
   const b: Made = { id: 'b' }
-  assert.deepEqual(await put(store, 'demo', [same, same, other, b]), { objects: 2, inserted: 2, differing: 1, differingIds: ['a'] })
+  assert.deepEqual(await put(store, 'demo', [same, same, other, b]), {
+    objects: 2,
+    inserted: 2,
+    differing: 1,
+    differingIds: ['a'],
+  })
   assert.deepEqual(await listed(store, 'demo', ['a']), [lineOf(same)])
-  assert.deepEqual(await put(store, 'demo', [other, b, b]), { objects: 2, inserted: 0, differing: 1, differingIds: ['a'] })
-  assert.deepEqual(await put(store, 'demo', [{ id: 'a', text: 10 }, { id: 'c' }]), { objects: 2, inserted: 1, differing: 1, differingIds: ['a'] })
+  assert.deepEqual(await put(store, 'demo', [other, b, b]), {
+    objects: 2,
+    inserted: 0,
+    differing: 1,
+    differingIds: ['a'],
+  })
+  assert.deepEqual(await put(store, 'demo', [{ id: 'a', text: 10 }, { id: 'c' }]), {
+    objects: 2,
+    inserted: 1,
+    differing: 1,
+    differingIds: ['a'],
+  })
   assert.deepEqual(await listed(store, 'demo', ['a', 'b', 'c']), [lineOf(same), lineOf(b), lineOf({ id: 'c' })])
   await assertSound(backend)
   await store.close()
@@ -40,7 +69,12 @@ test('a repeated upload writes nothing', async () => {
   await store.idle()
   const before = await measureStorage(backend)
   for (const again of [objects, objects.toReversed(), objects.slice(7)]) {
-    assert.deepEqual(await put(store, 'demo', again), { objects: again.length, inserted: 0, differing: 0, differingIds: [] })
+    assert.deepEqual(await put(store, 'demo', again), {
+      objects: again.length,
+      inserted: 0,
+      differing: 0,
+      differingIds: [],
+    })
   }
   await store.idle()
   assert.deepEqual(await measureStorage(backend), before)
@@ -66,8 +100,14 @@ test('the same object from a hundred clients at once has one value, and each of 
   const values = new Set(answers.flatMap(({ lines }) => lines.filter((line) => line.startsWith('same\t'))))
   assert.equal(values.size, 1)
   assert.ok(answers.every(({ lines }) => lines.length === 2))
-  assert.equal(answers.reduce((sum, { inserted }) => sum + inserted, 0), 101)
-  assert.equal(answers.reduce((sum, { differing }) => sum + differing, 0), 99)
+  assert.equal(
+    answers.reduce((sum, { inserted }) => sum + inserted, 0),
+    101,
+  )
+  assert.equal(
+    answers.reduce((sum, { differing }) => sum + differing, 0),
+    99,
+  )
   await assertSound(backend)
   assert.equal((await measureStorage(backend)).records['w'], undefined)
   await store.close()
@@ -80,7 +120,10 @@ test('uploads at once that share most ids leave each id with one owner', async (
   const uploads = Array.from({ length: 10 }, () => shuffled(random, graph).slice(0, 1_500))
   const results = await Promise.all(uploads.map((objects) => put(store, 'demo', objects, 300)))
   const distinct = new Set(uploads.flat().map(({ id }) => id))
-  assert.equal(results.reduce((sum, { inserted }) => sum + inserted, 0), distinct.size)
+  assert.equal(
+    results.reduce((sum, { inserted }) => sum + inserted, 0),
+    distinct.size,
+  )
   assert.ok(results.every(({ objects, differing }) => objects === 1_500 && differing === 0))
   const oracle = new Oracle()
   oracle.add(uploads.flat())
@@ -96,14 +139,21 @@ test('what is acknowledged can be read at once, by its id, in a list and below i
   const { store } = await openStore()
   const random = seeded(11)
   const oracle = new Oracle()
-  const uploads = splitRandomly(random, randomGraph(random, { objects: 600, missingPercent: 10 }), 30).map((run) => [...run, { id: 'root', children: [] }])
+  const uploads = splitRandomly(random, randomGraph(random, { objects: 600, missingPercent: 10 }), 30).map((run) => [
+    ...run,
+    { id: 'root', children: [] },
+  ])
   await put(store, 'demo', [{ id: 'top', children: referTo(['n0']) }])
   oracle.add([{ id: 'top', children: referTo(['n0']) }])
   await Promise.all(
     uploads.map(async (objects) => {
       await put(store, 'demo', objects)
       const ids = objects.map(({ id }) => id)
-      const [held, lines, below] = await Promise.all([heldOf(store, 'demo', ids), listed(store, 'demo', ids), download(store, 'demo', objects[0].id)])
+      const [held, lines, below] = await Promise.all([
+        heldOf(store, 'demo', ids),
+        listed(store, 'demo', ids),
+        download(store, 'demo', objects[0].id),
+      ])
       assert.deepEqual(held, new Set(ids))
       assert.deepEqual(lines.toSorted(), objects.map(lineOf).sort())
       const own = new Oracle()
@@ -123,8 +173,20 @@ test('ids of every length and alphabet, and objects of every size, come back as 
   const { store, backend } = await openStore()
   const idOf = (length: number, letter: string): string => letter.repeat(length)
   const objects: Made[] = [
-    { id: idOf(512, 'x') }, { id: idOf(256, 'é') }, { id: idOf(128, '𝄞') }, { id: '.' }, { id: '../x' }, { id: 'C:\\x' }, { id: ' ' }, { id: '"' },
-    { id: 'é' }, { id: 'e\u0301' }, { id: '__proto__' }, { id: '0' }, { id: '00' }, { id: '\u{10ffff}' },
+    { id: idOf(512, 'x') },
+    { id: idOf(256, 'é') },
+    { id: idOf(128, '𝄞') },
+    { id: '.' },
+    { id: '../x' },
+    { id: 'C:\\x' },
+    { id: ' ' },
+    { id: '"' },
+    { id: 'é' },
+    { id: 'e\u0301' },
+    { id: '__proto__' },
+    { id: '0' },
+    { id: '00' },
+    { id: '\u{10ffff}' },
   ]
   for (const bytes of [16_383, 16_384, 16_385]) {
     // A line is the id, a TAB, the text and a LF.
@@ -136,7 +198,16 @@ test('ids of every length and alphabet, and objects of every size, come back as 
     if (project === 'tiny') for (const object of objects) await put(store, project, [object])
     else await put(store, project, objects, 3)
     for (const object of objects) assert.deepEqual(await listed(store, project, [object.id]), [lineOf(object)])
-    assert.deepEqual((await listed(store, project, objects.map(({ id }) => id))).toSorted(), objects.map(lineOf).sort())
+    assert.deepEqual(
+      (
+        await listed(
+          store,
+          project,
+          objects.map(({ id }) => id),
+        )
+      ).toSorted(),
+      objects.map(lineOf).sort(),
+    )
   }
   await assertSound(backend)
   await store.close()
@@ -144,7 +215,12 @@ test('ids of every length and alphabet, and objects of every size, come back as 
 
 test('packs up to 48 KB lie inside their records, larger ones in blobs', async () => {
   const random = seeded(3)
-  const noise = (bytes: number): string => Array.from({ length: bytes / 8 }, () => random(2 ** 32).toString(16).padStart(8, '0')).join('')
+  const noise = (bytes: number): string =>
+    Array.from({ length: bytes / 8 }, () =>
+      random(2 ** 32)
+        .toString(16)
+        .padStart(8, '0'),
+    ).join('')
   let inline = 0
   let blobs = 0
   const { store, backend } = await openStore()

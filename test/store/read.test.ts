@@ -4,24 +4,45 @@ import { memoryBackend } from '../../adapters/memory.ts'
 import { Bitmap } from '../../src/store/pack/bitmap.ts'
 import { faulty, noFault } from './failures.ts'
 import { randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
-import { collected, download, heldOf, idSet, lineOf, listed, type Made, never, openStore, put, within } from './support.ts'
+import {
+  collected,
+  download,
+  heldOf,
+  idSet,
+  lineOf,
+  listed,
+  type Made,
+  never,
+  openStore,
+  put,
+  within,
+} from './support.ts'
 
 const random = seeded(41)
 const GRAPH: readonly Made[] = randomGraph(random, { objects: 500, paddingBytes: 800 })
 const byId: ReadonlyMap<string, Made> = new Map(GRAPH.map((object) => [object.id, object]))
 
 function expected(ids: readonly string[]): string[] {
-  return [...new Set(ids)].flatMap((id) => {
-    const object = byId.get(id)
-    return object === undefined ? [] : [lineOf(object)]
-  }).sort()
+  return [...new Set(ids)]
+    .flatMap((id) => {
+      const object = byId.get(id)
+      return object === undefined ? [] : [lineOf(object)]
+    })
+    .sort()
 }
 
 test('any list of ids gives the objects that are held, each once, and says which are missing', async () => {
   const { store } = await openStore()
   for (const objects of splitRandomly(random, shuffled(random, GRAPH), 6)) await put(store, 'demo', objects)
   for (const share of [0, 1, 3, 30, 200, 500]) {
-    const ids = [...shuffled(random, GRAPH).slice(0, share).map(({ id }) => id), 'nowhere', 'nobody', 'nowhere']
+    const ids = [
+      ...shuffled(random, GRAPH)
+        .slice(0, share)
+        .map(({ id }) => id),
+      'nowhere',
+      'nobody',
+      'nowhere',
+    ]
     const set = idSet(shuffled(random, [...ids, ...ids]))
     const selection = await store.select('demo', set, { signal: never })
     assert.equal(selection.objects, share)
@@ -41,8 +62,20 @@ test('lists of thousands of ids over many packs', async () => {
   const many = Array.from({ length: 5_500 }, (_, i): Made => ({ id: `m${i}` }))
   for (const objects of splitRandomly(random, shuffled(random, many), 9)) await put(store, 'demo', objects)
   const half = many.filter((_, i) => i % 2 === 0)
-  assert.deepEqual((await listed(store, 'demo', half.map(({ id }) => id))).toSorted(), half.map(lineOf).sort())
-  assert.equal((await heldOf(store, 'demo', [...half.map(({ id }) => `${id}x`), ...many.map(({ id }) => id)])).size, many.length)
+  assert.deepEqual(
+    (
+      await listed(
+        store,
+        'demo',
+        half.map(({ id }) => id),
+      )
+    ).toSorted(),
+    half.map(lineOf).sort(),
+  )
+  assert.equal(
+    (await heldOf(store, 'demo', [...half.map(({ id }) => `${id}x`), ...many.map(({ id }) => id)])).size,
+    many.length,
+  )
   await store.close()
 })
 
@@ -64,7 +97,9 @@ test('a storage that fails at any call of a list or a question: an error, never 
       await store.idle()
       if (isWarm) await ask()
       Object.assign(fault, { calls: 0, at })
-      await within('a list', ask()).catch((error: unknown) => assert.equal((error as { code: string }).code, 'storage_unavailable', String(error)))
+      await within('a list', ask()).catch((error: unknown) =>
+        assert.equal((error as { code: string }).code, 'storage_unavailable', String(error)),
+      )
       const wasHit = fault.calls > at
       fault.at = undefined
       await ask()
@@ -87,7 +122,8 @@ test('reading that is left early or aborted ends at once', async () => {
     }
     const controller = new AbortController()
     const reading = (async () => {
-      for await (const some of selection[way]({ signal: controller.signal })) if (some.length > 0) controller.abort(new Error('the client left'))
+      for await (const some of selection[way]({ signal: controller.signal }))
+        if (some.length > 0) controller.abort(new Error('the client left'))
     })()
     await within('an abort', assert.rejects(reading, /the client left/))
     selection.release()
@@ -100,14 +136,20 @@ test('reading that is left early or aborted ends at once', async () => {
 test('what is small when stored and large when sent is sent in bounded buffers', async () => {
   const { store } = await openStore()
   const zeros = '0'.repeat(1_500_000)
-  const objects: Made[] = [{ id: 'root', children: referTo([0, 1, 2, 3, 4, 5, 6, 7].map((i) => `z${i}`)) }, ...[0, 1, 2, 3, 4, 5, 6, 7].map((i) => ({ id: `z${i}`, zeros }))]
+  const objects: Made[] = [
+    { id: 'root', children: referTo([0, 1, 2, 3, 4, 5, 6, 7].map((i) => `z${i}`)) },
+    ...[0, 1, 2, 3, 4, 5, 6, 7].map((i) => ({ id: `z${i}`, zeros })),
+  ]
   await put(store, 'demo', [...objects, { id: 'apart' }])
   for (let pass = 0; pass < 2; pass++) {
     const selection = await store.closure('demo', 'root', { signal: never })
     assert.ok(selection !== undefined)
     let most = 0
     for await (const lines of selection.lines({ signal: never })) most = Math.max(most, lines.length)
-    assert.ok(most < 5 * 1_048_576, `${most} bytes at once, ${selection.plan === undefined ? 'without' : 'with'} a plan`)
+    assert.ok(
+      most < 5 * 1_048_576,
+      `${most} bytes at once, ${selection.plan === undefined ? 'without' : 'with'} a plan`,
+    )
     selection.release()
     await store.idle()
   }
@@ -117,13 +159,25 @@ test('what is small when stored and large when sent is sent in bounded buffers',
 
 test('an object of its own block, at every place in its pack', async () => {
   const { store } = await openStore()
-  const large = (i: number): Made => ({ id: `large${i}`, noise: Array.from({ length: 3_000 }, () => random(2 ** 32).toString(36)).join('') })
+  const large = (i: number): Made => ({
+    id: `large${i}`,
+    noise: Array.from({ length: 3_000 }, () => random(2 ** 32).toString(36)).join(''),
+  })
   const objects: Made[] = [large(0), { id: 'a' }, { id: 'b' }, large(1), large(2), { id: 'c' }, large(3)]
   await put(store, 'demo', objects)
   for (let chosen = 1; chosen < 2 ** objects.length; chosen++) {
     const bits = new Bitmap(Uint8Array.of(chosen))
     const wanted = objects.filter((_, i) => bits.has(i))
-    assert.deepEqual((await listed(store, 'demo', wanted.map(({ id }) => id))).toSorted(), wanted.map(lineOf).sort())
+    assert.deepEqual(
+      (
+        await listed(
+          store,
+          'demo',
+          wanted.map(({ id }) => id),
+        )
+      ).toSorted(),
+      wanted.map(lineOf).sort(),
+    )
   }
   await store.close()
 })

@@ -3,9 +3,27 @@ import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { StowageError } from '../../src/errors.ts'
 import { Bitmap } from '../../src/store/pack/bitmap.ts'
-import { garbageKey, headKey, keyBounds, keyParts, objectKeyMaker, packKey, pendingKey, planKey } from '../../src/store/records/keys.ts'
 import {
-  decodeHead, decodeMark, decodeObjectRecord, decodePackRecord, decodePlanRecord, encodeHead, encodeMark, encodeObjectRecord, encodePackRecord, encodePlanRecord,
+  garbageKey,
+  headKey,
+  keyBounds,
+  keyParts,
+  objectKeyMaker,
+  packKey,
+  pendingKey,
+  planKey,
+} from '../../src/store/records/keys.ts'
+import {
+  decodeHead,
+  decodeMark,
+  decodeObjectRecord,
+  decodePackRecord,
+  decodePlanRecord,
+  encodeHead,
+  encodeMark,
+  encodeObjectRecord,
+  encodePackRecord,
+  encodePlanRecord,
 } from '../../src/store/records/records.ts'
 import type { PackRecord } from '../../src/store/records/records.ts'
 import { seeded } from './graphs.ts'
@@ -15,7 +33,14 @@ const HEAD = { generation: 3, sequence: 2 ** 40, removed: false }
 const LOCATION = { sequence: 2 ** 40 + 5, ordinal: 499_999, textBytes: 2 ** 28, textCrc32: 0xdeadbeef }
 const PLAN = { planId: ID, planBytes: 2 ** 33, tablesStart: 2 ** 32 + 1, missing: 17, sequence: 2 ** 40 }
 const PACK: PackRecord = {
-  state: 'committed', packId: ID, objects: 10, packBytes: 4_000_000_000, tablesStart: 3_999_999_000, condemnedAtMs: 0, owned: undefined, inline: undefined,
+  state: 'committed',
+  packId: ID,
+  objects: 10,
+  packBytes: 4_000_000_000,
+  tablesStart: 3_999_999_000,
+  condemnedAtMs: 0,
+  owned: undefined,
+  inline: undefined,
 }
 
 function some(...numbers: number[]): Bitmap {
@@ -42,11 +67,26 @@ interface Codec {
 const key = Buffer.from(packKey('demo', 1, 2))
 const CODECS: readonly Codec[] = [
   { name: 'head', key: headKey('demo'), value: encodeHead(headKey('demo'), HEAD), decode: decodeHead },
-  { name: 'object', key: objectKeyMaker('demo', 1)(Buffer.from('a')), value: encodeObjectRecord(objectKeyMaker('demo', 1)(Buffer.from('a')), LOCATION), decode: decodeObjectRecord },
-  { name: 'plan', key: planKey('demo', 1, 'a', ''), value: encodePlanRecord(planKey('demo', 1, 'a', ''), PLAN), decode: decodePlanRecord },
+  {
+    name: 'object',
+    key: objectKeyMaker('demo', 1)(Buffer.from('a')),
+    value: encodeObjectRecord(objectKeyMaker('demo', 1)(Buffer.from('a')), LOCATION),
+    decode: decodeObjectRecord,
+  },
+  {
+    name: 'plan',
+    key: planKey('demo', 1, 'a', ''),
+    value: encodePlanRecord(planKey('demo', 1, 'a', ''), PLAN),
+    decode: decodePlanRecord,
+  },
   { name: 'pending', key: pendingKey('demo', 1, 2), value: encodeMark(pendingKey('demo', 1, 2)), decode: decodeMark },
   { name: 'garbage', key: garbageKey('demo', 1), value: encodeMark(garbageKey('demo', 1)), decode: decodeMark },
-  ...PACKS.map((record, i) => ({ name: `pack ${i}`, key, value: encodePackRecord(key, record), decode: decodePackRecord })),
+  ...PACKS.map((record, i) => ({
+    name: `pack ${i}`,
+    key,
+    value: encodePackRecord(key, record),
+    decode: decodePackRecord,
+  })),
 ]
 
 test('records come back as they were written', () => {
@@ -56,7 +96,10 @@ test('records come back as they were written', () => {
   assert.deepEqual(decodePlanRecord(CODECS[2].key, CODECS[2].value), PLAN)
   for (const record of PACKS) {
     const read = decodePackRecord(key, encodePackRecord(key, record))
-    assert.deepEqual({ ...read, owned: read.owned?.bytes, inline: read.inline && Buffer.from(read.inline) }, { ...record, owned: record.owned?.bytes, inline: record.inline })
+    assert.deepEqual(
+      { ...read, owned: read.owned?.bytes, inline: read.inline && Buffer.from(read.inline) },
+      { ...record, owned: record.owned?.bytes, inline: record.inline },
+    )
     assert.equal(read.owned?.count, record.owned?.count)
   }
 })
@@ -75,7 +118,8 @@ test('every flipped bit of a value or a key, and every cut, is found', () => {
       damaged[at >> 3] ^= 1 << (at & 7)
       assert.throws(() => decode(damaged, value), isCorrupt, `${name}: bit ${at} of the key`)
     }
-    for (let length = 0; length < value.length; length++) assert.throws(() => decode(key, value.subarray(0, length)), isCorrupt, `${name}: cut at ${length}`)
+    for (let length = 0; length < value.length; length++)
+      assert.throws(() => decode(key, value.subarray(0, length)), isCorrupt, `${name}: cut at ${length}`)
     assert.throws(() => decode(key, Buffer.concat([value, Buffer.of(0)])), isCorrupt, `${name}: longer`)
   }
 })
@@ -96,7 +140,8 @@ test('a later version is refused by its number', () => {
 
 test('keys of different things never meet, and ranges hold exactly what is theirs', () => {
   const projects = ['a', 'a ', 'ab', 'b', 'a\u{1f9f1}', '00000001', 'é', 'ÿ', 'p'.repeat(128)]
-  const all: { readonly kind: string; readonly project: string; readonly generation?: number; readonly key: Buffer }[] = []
+  const all: { readonly kind: string; readonly project: string; readonly generation?: number; readonly key: Buffer }[] =
+    []
   for (const project of projects) {
     all.push({ kind: 'head', project, key: Buffer.from(headKey(project)) })
     for (const generation of [1, 2, 0xffffffff]) {
@@ -108,7 +153,8 @@ test('keys of different things never meet, and ranges hold exactly what is their
       }
       for (const id of ['a', '0', 'i'.repeat(512), 'é']) {
         all.push({ kind: 'object', ...own, key: Buffer.from(objectKeyMaker(project, generation)(Buffer.from(id))) })
-        for (const variant of ['', ID]) all.push({ kind: 'plan', ...own, key: Buffer.from(planKey(project, generation, id, variant)) })
+        for (const variant of ['', ID])
+          all.push({ kind: 'plan', ...own, key: Buffer.from(planKey(project, generation, id, variant)) })
       }
     }
   }
@@ -117,11 +163,20 @@ test('keys of different things never meet, and ranges hold exactly what is their
   const inside = (bounds: { gte: Uint8Array; lt: Uint8Array }): typeof all =>
     all.filter(({ key }) => Buffer.compare(key, bounds.gte) >= 0 && Buffer.compare(key, bounds.lt) < 0)
   for (const kind of ['head', 'object', 'pack', 'pending', 'plan', 'garbage'] as const) {
-    assert.deepEqual(inside(keyBounds(kind)), all.filter((entry) => entry.kind === kind))
+    assert.deepEqual(
+      inside(keyBounds(kind)),
+      all.filter((entry) => entry.kind === kind),
+    )
     for (const project of projects) {
-      assert.deepEqual(inside(keyBounds(kind, project)), all.filter((entry) => entry.kind === kind && entry.project === project))
+      assert.deepEqual(
+        inside(keyBounds(kind, project)),
+        all.filter((entry) => entry.kind === kind && entry.project === project),
+      )
       if (kind === 'head' || kind === 'garbage') continue
-      assert.deepEqual(inside(keyBounds(kind, project, 2)), all.filter((entry) => entry.kind === kind && entry.project === project && entry.generation === 2))
+      assert.deepEqual(
+        inside(keyBounds(kind, project, 2)),
+        all.filter((entry) => entry.kind === kind && entry.project === project && entry.generation === 2),
+      )
     }
   }
   assert.deepEqual(keyParts(planKey('a', 1, 'id', 'v')), ['a', '00000001', 'id', 'v'])
@@ -161,7 +216,10 @@ test('a bitmap counts, adds, removes and subtracts', () => {
     for (let i = 0; i < 20; i++) {
       const start = random(size + 1)
       const end = start + random(size - start + 1)
-      assert.equal(bitmap.countBetween(start, end), [...oracle].filter((number) => number >= start && number < end).length)
+      assert.equal(
+        bitmap.countBetween(start, end),
+        [...oracle].filter((number) => number >= start && number < end).length,
+      )
     }
   }
 })

@@ -5,7 +5,18 @@ import type { StorageBackend } from '../../src/storage/backend.ts'
 import { createPackStore } from '../../src/store/pack-store.ts'
 import { type Fault, faulty, hooked, imageOf, noFault, putBlob, putRecord, restore } from './failures.ts'
 import { randomGraph, referTo, seeded } from './graphs.ts'
-import { assertSound, collected, download, heldOf, type Made, measureStorage, openStore, put, undying, within } from './support.ts'
+import {
+  assertSound,
+  collected,
+  download,
+  heldOf,
+  type Made,
+  measureStorage,
+  openStore,
+  put,
+  undying,
+  within,
+} from './support.ts'
 
 const HOUR_MS = 3_600_000
 const random = seeded(17)
@@ -15,10 +26,12 @@ const BIG: readonly Made[] = randomGraph(random, { objects: 400, paddingBytes: 1
 async function crashed(uploads: Readonly<Record<string, readonly Made[]>>): Promise<StorageBackend> {
   const inner = memoryBackend()
   let isCrashed = false
-  const { store } = await openStore(hooked(inner, (call, _key, work) => {
-    isCrashed ||= call === 'insertMany'
-    return isCrashed ? Promise.reject(new Error('crashed')) : work()
-  }))
+  const { store } = await openStore(
+    hooked(inner, (call, _key, work) => {
+      isCrashed ||= call === 'insertMany'
+      return isCrashed ? Promise.reject(new Error('crashed')) : work()
+    }),
+  )
   for (const [project, objects] of Object.entries(uploads)) {
     isCrashed = false
     await assert.rejects(put(store, project, objects), { code: 'storage_unavailable' })
@@ -43,7 +56,11 @@ test('opening applies what a crash left committed', async () => {
 test('a damaged pack keeps nobody else from being served, and is told', async () => {
   const backend = await crashed({ first: BIG, second: [{ id: 'a' }], third: [{ id: 'b' }] })
   const [{ name, bytes }] = (await imageOf(backend)).blobs
-  await putBlob(backend, name, bytes.map((byte, i) => (i === bytes.length - 200 ? byte ^ 1 : byte)))
+  await putBlob(
+    backend,
+    name,
+    bytes.map((byte, i) => (i === bytes.length - 200 ? byte ^ 1 : byte)),
+  )
   const { store, background } = await openStore(backend)
   assert.equal(background.length, 1)
   assert.equal((background[0] as { code: string }).code, 'corrupt_data')
@@ -83,7 +100,10 @@ test('a storage that fails or crashes while it is opened: an error, and the next
         const fault: Fault = Object.assign(noFault(), { at, isDone, mode })
         const store = createPackStore({ backend: undying(faulty(inner, fault)), onBackgroundError: () => undefined })
         const opening = within('opening', store.ready())
-        const isOpen = await opening.then(() => true, () => false)
+        const isOpen = await opening.then(
+          () => true,
+          () => false,
+        )
         await store.idle()
         const wasHit = fault.calls > at
         if (mode === 'once') fault.at = undefined
@@ -92,7 +112,16 @@ test('a storage that fails or crashes while it is opened: an error, and the next
         await within('closing', store.close())
         const reopened = await openStore(inner)
         assert.deepEqual(await heldOf(reopened.store, 'demo', ['a', 'b']), new Set(['a', 'b']), `call ${at}`)
-        assert.equal((await heldOf(reopened.store, 'big', BIG.slice(0, 50).map(({ id }) => id))).size, 50)
+        assert.equal(
+          (
+            await heldOf(
+              reopened.store,
+              'big',
+              BIG.slice(0, 50).map(({ id }) => id),
+            )
+          ).size,
+          50,
+        )
         await reopened.store.idle()
         await assertSound(inner)
         await reopened.store.close()
@@ -139,7 +168,11 @@ test('a damaged pack record keeps the sweep from taking any blob', async () => {
   await store.close()
   const record = (await imageOf(backend)).records.find(({ key }) => key[0] === 'k'.charCodeAt(0))
   assert.ok(record !== undefined)
-  await putRecord(backend, record.key, record.value.map((byte, i) => (i === 10 ? byte ^ 1 : byte)))
+  await putRecord(
+    backend,
+    record.key,
+    record.value.map((byte, i) => (i === 10 ? byte ^ 1 : byte)),
+  )
   const later = await openStore(backend, { clock: { now: () => Date.now() + 2 * HOUR_MS } })
   await later.store.idle()
   assert.equal(later.background.length, 1)

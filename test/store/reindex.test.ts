@@ -8,11 +8,31 @@ import { headKey, packKey } from '../../src/store/records/keys.ts'
 import { reindexStore } from '../../src/store/upkeep/reindex.ts'
 import { faulty, gate, hooked, imageOf, noFault, putBlob, putRecord } from './failures.ts'
 import { Oracle, randomGraph, referTo, seeded, splitRandomly } from './graphs.ts'
-import { assertSound, batchesOf, collected, download, findingsOf, heldOf, lineOf, listed, type Made, measureStorage, never, type Opened, openStore, put } from './support.ts'
+import {
+  assertSound,
+  batchesOf,
+  collected,
+  download,
+  findingsOf,
+  heldOf,
+  lineOf,
+  listed,
+  type Made,
+  measureStorage,
+  never,
+  type Opened,
+  openStore,
+  put,
+} from './support.ts'
 
 const random = seeded(91)
 /** Large enough that each of four uploads needs a blob. */
-const GRAPH: readonly Made[] = randomGraph(random, { objects: 1_050, paddingBytes: 800, missingPercent: 2, claimPercent: 3 })
+const GRAPH: readonly Made[] = randomGraph(random, {
+  objects: 1_050,
+  paddingBytes: 800,
+  missingPercent: 2,
+  claimPercent: 3,
+})
 const ROOT: string = GRAPH[0].id
 const oracle: Oracle = new Oracle()
 oracle.add(GRAPH)
@@ -20,13 +40,21 @@ oracle.add(GRAPH)
 async function filled(project = 'demo', backend: StorageBackend = memoryBackend()): Promise<Opened> {
   const opened = await openStore(backend)
   const parts = 4
-  for (let i = 0; i < parts; i++) await put(opened.store, project, GRAPH.filter((_, index) => index % parts === i))
+  for (let i = 0; i < parts; i++)
+    await put(
+      opened.store,
+      project,
+      GRAPH.filter((_, index) => index % parts === i),
+    )
   return opened
 }
 
 async function reindex(backend: StorageBackend): Promise<{ damages: Finding[]; notes: Finding[] }> {
   const findings = await collected(reindexStore(backend))
-  return { damages: findings.filter(({ severity }) => severity === 'damage'), notes: findings.filter(({ severity }) => severity === 'note') }
+  return {
+    damages: findings.filter(({ severity }) => severity === 'damage'),
+    notes: findings.filter(({ severity }) => severity === 'note'),
+  }
 }
 
 async function assertWhole(backend: StorageBackend, project = 'demo'): Promise<void> {
@@ -39,14 +67,22 @@ async function assertWhole(backend: StorageBackend, project = 'demo'): Promise<v
     assert.deepEqual(got?.lines.toSorted(), oracle.lines(ids))
     assert.deepEqual(got?.missing, missing)
   }
-  assert.deepEqual(await put(opened.store, project, GRAPH), { objects: GRAPH.length, inserted: 0, differing: 0, differingIds: [] })
+  assert.deepEqual(await put(opened.store, project, GRAPH), {
+    objects: GRAPH.length,
+    inserted: 0,
+    differing: 0,
+    differingIds: [],
+  })
   await opened.store.idle()
   assert.deepEqual(opened.background, [])
   await assertSound(backend)
   await opened.store.close()
 }
 
-async function removeRecords(backend: StorageBackend, isChosen: (kind: string, key: string) => boolean): Promise<number> {
+async function removeRecords(
+  backend: StorageBackend,
+  isChosen: (kind: string, key: string) => boolean,
+): Promise<number> {
   let removed = 0
   for (const { key } of (await imageOf(backend)).records) {
     if (!isChosen(String.fromCharCode(key[0]), Buffer.from(key).toString())) continue
@@ -81,7 +117,11 @@ test('packs in blobs bring everything back when all records are lost', async () 
   await hasty.store.close()
   const { damages, notes } = await reindex(backend)
   assert.deepEqual(damages, [])
-  assert.equal(notes.filter(({ message }) => message.includes('no record names')).length, 4, 'packs whose upload may not have been acknowledged are told')
+  assert.equal(
+    notes.filter(({ message }) => message.includes('no record names')).length,
+    4,
+    'packs whose upload may not have been acknowledged are told',
+  )
   await assertWhole(backend)
 })
 
@@ -144,7 +184,11 @@ test('a pack that cannot be read is told, and the others come back', async () =>
   assert.match(damages[0].message, /it cannot be used/)
   const reopened = await openStore(backend)
   await reopened.store.idle()
-  const held = await heldOf(reopened.store, 'demo', GRAPH.map(({ id }) => id))
+  const held = await heldOf(
+    reopened.store,
+    'demo',
+    GRAPH.map(({ id }) => id),
+  )
   assert.ok(held.size >= GRAPH.length * 0.7 && held.size < GRAPH.length)
   assert.ok((await measureStorage(backend)).blobs.includes(name), 'the damaged pack stays for who may repair it')
   await put(reopened.store, 'demo', GRAPH)
@@ -173,11 +217,19 @@ test('small packs live and die with their records', async () => {
   await store.close()
   await removeRecords(backend, (kind, key) => kind === 'o' || key.includes('\x00000000000002\0'))
   const { damages } = await reindex(backend)
-  assert.deepEqual(damages.map(({ subject }) => subject), ['pack 2'])
+  assert.deepEqual(
+    damages.map(({ subject }) => subject),
+    ['pack 2'],
+  )
   await assertSound(backend)
   const reopened = await openStore(backend)
   assert.deepEqual((await download(reopened.store, 'demo', 'a'))?.missing, ['b'])
-  assert.deepEqual(await put(reopened.store, 'demo', [{ id: 'b' }]), { objects: 1, inserted: 1, differing: 0, differingIds: [] })
+  assert.deepEqual(await put(reopened.store, 'demo', [{ id: 'b' }]), {
+    objects: 1,
+    inserted: 1,
+    differing: 0,
+    differingIds: [],
+  })
   await assertSound(backend)
   await reopened.store.close()
 })
@@ -213,10 +265,12 @@ test('of several texts for one id the earlier wins', async () => {
 test('a pack that was committed and not applied is applied', async () => {
   const inner = memoryBackend()
   let isCrashed = false
-  const crashing = await openStore(hooked(inner, (call, _detail, work) => {
-    isCrashed ||= call === 'insertMany'
-    return isCrashed ? Promise.reject(new Error('crashed')) : work()
-  }))
+  const crashing = await openStore(
+    hooked(inner, (call, _detail, work) => {
+      isCrashed ||= call === 'insertMany'
+      return isCrashed ? Promise.reject(new Error('crashed')) : work()
+    }),
+  )
   await assert.rejects(put(crashing.store, 'demo', [{ id: 'a' }, { id: 'b' }]))
   await crashing.store.idle()
   assert.equal((await measureStorage(inner)).records['w'], 1)
@@ -230,7 +284,12 @@ test('a removed project stays removed, whatever is lost, and can be filled again
   for (const lost of ['nothing', 'records', 'head', 'marks', 'tombstone content']) {
     let isSweeping = true
     const inner = memoryBackend()
-    const opened = await filled('demo', hooked(inner, (call, _detail, work) => (call === 'remove' && !isSweeping ? Promise.reject(new Error('cut off')) : work())))
+    const opened = await filled(
+      'demo',
+      hooked(inner, (call, _detail, work) =>
+        call === 'remove' && !isSweeping ? Promise.reject(new Error('cut off')) : work(),
+      ),
+    )
     await put(opened.store, 'other', [{ id: 'x' }])
     isSweeping = false
     await opened.store.remove('demo')
@@ -242,7 +301,11 @@ test('a removed project stays removed, whatever is lost, and can be filled again
     if (lost === 'tombstone content') {
       const tombstone = (await imageOf(inner)).blobs.find(({ name }) => name.includes('/tombstone-'))
       assert.ok(tombstone !== undefined)
-      await putBlob(inner, tombstone.name, tombstone.bytes.map((byte, i) => (i === 20 ? byte ^ 1 : byte)))
+      await putBlob(
+        inner,
+        tombstone.name,
+        tombstone.bytes.map((byte, i) => (i === 20 ? byte ^ 1 : byte)),
+      )
       await removeRecords(inner, (_kind, key) => key.includes('\0demo\0'))
     }
     for (let round = 0; round < 2; round++) {
@@ -251,7 +314,11 @@ test('a removed project stays removed, whatever is lost, and can be filled again
       await again.store.idle()
       assert.deepEqual(again.background, [])
       const expected = round === 0 ? [] : ['fresh']
-      assert.deepEqual([...(await heldOf(again.store, 'demo', [ROOT, GRAPH[3].id, 'fresh']))], expected, `${lost}, round ${round}`)
+      assert.deepEqual(
+        [...(await heldOf(again.store, 'demo', [ROOT, GRAPH[3].id, 'fresh']))],
+        expected,
+        `${lost}, round ${round}`,
+      )
       assert.deepEqual([...(await heldOf(again.store, 'other', ['x']))], ['x'])
       const { blobs } = await measureStorage(inner)
       assert.equal(blobs.filter((name) => !name.includes('/tombstone-')).length, 0, `${lost}: space comes back`)
@@ -275,12 +342,24 @@ test('a storage that fails stops the work, loses nothing, and the next run ends 
       await removeRecords(inner, (kind) => kind === 'o')
       const fault = Object.assign(noFault(), { at, isDone, mode: 'crash' })
       const run = collected(reindexStore(faulty(inner, fault)))
-      const isHit = await run.then(() => false, () => true)
+      const isHit = await run.then(
+        () => false,
+        () => true,
+      )
       if (isHit) await assert.rejects(run, { code: 'storage_unavailable' })
       assert.deepEqual((await reindex(inner)).damages, [], `call ${at}`)
       await assertSound(inner)
       const reopened = await openStore(inner)
-      assert.equal((await heldOf(reopened.store, 'demo', GRAPH.slice(0, 120).map(({ id }) => id))).size, 120)
+      assert.equal(
+        (
+          await heldOf(
+            reopened.store,
+            'demo',
+            GRAPH.slice(0, 120).map(({ id }) => id),
+          )
+        ).size,
+        120,
+      )
       assert.equal((await heldOf(reopened.store, 'gone', ['x'])).size, 0)
       await reopened.store.close()
       if (!isHit) break

@@ -34,9 +34,15 @@ export function lineOf(object: Made): string {
 }
 
 /** The objects as an upload brings them, `perBatch` in a batch. */
-export async function* batchesOf(objects: readonly Made[], perBatch = 500, signal: AbortSignal = never): AsyncGenerator<ObjectBatch> {
+export async function* batchesOf(
+  objects: readonly Made[],
+  perBatch = 500,
+  signal: AbortSignal = never,
+): AsyncGenerator<ObjectBatch> {
   for (let at = 0; at < objects.length; at += perBatch) {
-    const elements = objects.slice(at, at + perBatch).map((object, i) => ({ bytes: Buffer.from(textOf(object)), part: 0, index: at + i }))
+    const elements = objects
+      .slice(at, at + perBatch)
+      .map((object, i) => ({ bytes: Buffer.from(textOf(object)), part: 0, index: at + i }))
     yield* inspectBatches(asyncOf([elements]), DEFAULT_LIMITS, { signal })
   }
 }
@@ -61,9 +67,16 @@ export interface Opened {
 }
 
 /** A store over a storage that outlives it. */
-export async function openStore(backend: StorageBackend = memoryBackend(), options: Partial<PackStoreOptions> = {}): Promise<Opened> {
+export async function openStore(
+  backend: StorageBackend = memoryBackend(),
+  options: Partial<PackStoreOptions> = {},
+): Promise<Opened> {
   const background: unknown[] = []
-  const store = createPackStore({ backend: undying(backend), onBackgroundError: (error) => background.push(error), ...options })
+  const store = createPackStore({
+    backend: undying(backend),
+    onBackgroundError: (error) => background.push(error),
+    ...options,
+  })
   await store.ready()
   return {
     store,
@@ -81,7 +94,12 @@ export function undying(backend: StorageBackend): StorageBackend {
   return { records: backend.records, blobs: backend.blobs, close: () => Promise.resolve() }
 }
 
-export function put(store: PackStore, project: string, objects: readonly Made[], perBatch?: number): Promise<PutResult> {
+export function put(
+  store: PackStore,
+  project: string,
+  objects: readonly Made[],
+  perBatch?: number,
+): Promise<PutResult> {
   return store.put(project, batchesOf(objects, perBatch), { signal: never })
 }
 
@@ -104,7 +122,9 @@ process.once('beforeExit', () => compressor.close())
 /** The lines of a selection, read in every way that there is: all must agree, hold as many objects as promised, and none twice. */
 export async function readLines(selection: Selection): Promise<string[]> {
   const lines = linesIn(Buffer.concat(await collected(selection.lines({ signal: never }))))
-  const gzip = Buffer.concat(await collected(emit(selection, { format: 'text', coding: 'gzip' }, { signal: never, compressor })))
+  const gzip = Buffer.concat(
+    await collected(emit(selection, { format: 'text', coding: 'gzip' }, { signal: never, compressor })),
+  )
   const unzipped = linesIn(gunzipSync(gzip))
   assert.deepEqual(unzipped.toSorted(), lines.toSorted(), 'gzip and identity differ')
   if (selection.plan !== undefined) {
@@ -137,7 +157,12 @@ export interface Downloaded {
 }
 
 /** A root with everything below it; `undefined` when the root is not held. */
-export async function download(store: PackStore, project: string, root: string, have?: readonly HaveRoot[]): Promise<Downloaded | undefined> {
+export async function download(
+  store: PackStore,
+  project: string,
+  root: string,
+  have?: readonly HaveRoot[],
+): Promise<Downloaded | undefined> {
   const selection = await store.closure(project, root, { signal: never, ...(have === undefined ? {} : { have }) })
   if (selection === undefined) return undefined
   try {
@@ -146,7 +171,14 @@ export async function download(store: PackStore, project: string, root: string, 
     const missing = await selection.missingIds(Number.MAX_SAFE_INTEGER)
     assert.equal(missing.length, selection.missing)
     const ids = new Set(lines.map(idOfLine))
-    return { lines, ids, missing: [...missing].sort(), isPlanned: selection.plan !== undefined, digest: selection.closureDigest, have: selection.have }
+    return {
+      lines,
+      ids,
+      missing: [...missing].sort(),
+      isPlanned: selection.plan !== undefined,
+      digest: selection.closureDigest,
+      have: selection.have,
+    }
   } finally {
     selection.release()
   }
@@ -163,7 +195,9 @@ export async function listed(store: PackStore, project: string, ids: readonly st
 }
 
 /** How many bytes the storage holds, and in how many blobs and records of each kind. */
-export async function measureStorage(backend: StorageBackend): Promise<{ bytes: number; blobs: string[]; records: Record<string, number> }> {
+export async function measureStorage(
+  backend: StorageBackend,
+): Promise<{ bytes: number; blobs: string[]; records: Record<string, number> }> {
   const blobs: string[] = []
   const records: Record<string, number> = {}
   let bytes = 0
@@ -183,9 +217,15 @@ export async function measureStorage(backend: StorageBackend): Promise<{ bytes: 
   return { bytes, blobs: blobs.sort(), records }
 }
 
-export async function findingsOf(backend: StorageBackend, sampleEvery?: number): Promise<{ damages: Finding[]; notes: Finding[] }> {
+export async function findingsOf(
+  backend: StorageBackend,
+  sampleEvery?: number,
+): Promise<{ damages: Finding[]; notes: Finding[] }> {
   const findings = await collected(checkStore(backend, sampleEvery === undefined ? {} : { sampleEvery }))
-  return { damages: findings.filter(({ severity }) => severity === 'damage'), notes: findings.filter(({ severity }) => severity === 'note') }
+  return {
+    damages: findings.filter(({ severity }) => severity === 'damage'),
+    notes: findings.filter(({ severity }) => severity === 'note'),
+  }
 }
 
 /** Nothing is damaged. */

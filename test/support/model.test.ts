@@ -27,7 +27,10 @@ test('ids are the hash of the object without its id, and children come before th
 
 test('a closure names every descendant with its smallest depth', () => {
   const model = buildModel({ objects: 1_500 })
-  const root = JSON.parse(model.byId.get(model.rootId) ?? '') as { totalChildrenCount: number; __closure: Record<string, number> }
+  const root = JSON.parse(model.byId.get(model.rootId) ?? '') as {
+    totalChildrenCount: number
+    __closure: Record<string, number>
+  }
   const depths = new Map([[model.rootId, 0]])
   for (const [id, depth] of depths) {
     for (const child of referencedIds(model.byId.get(id) ?? '')) if (!depths.has(child)) depths.set(child, depth + 1)

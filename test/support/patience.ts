@@ -13,7 +13,8 @@ export const ENDLESS_GRACE_MS: number = 3 * PATIENCE_MS
 export async function eventually(isSo: () => boolean | Promise<boolean>, what: string): Promise<void> {
   const beganAtMs = performance.now()
   while (!(await isSo())) {
-    if (performance.now() - beganAtMs > PATIENCE_MS) throw new Error(`within ${PATIENCE_MS} ms it did not come to pass that ${what}`)
+    if (performance.now() - beganAtMs > PATIENCE_MS)
+      throw new Error(`within ${PATIENCE_MS} ms it did not come to pass that ${what}`)
     await sleep(5)
   }
 }

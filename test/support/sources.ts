@@ -16,10 +16,17 @@ export interface SourceFile {
 const RELATIVE_IMPORT = /(?:\b(?:from|import)\s*\(?\s*'(?=\.{1,2}\/)|\bnew URL\('(?=[^':]+\.[cm]?ts'))([^']+)'/g
 
 /** Every file with one of the endings below the given folders. */
-export function readSources(folders: readonly string[], endings: readonly string[] = ['.ts', '.tsx', '.cts', '.mts']): SourceFile[] {
+export function readSources(
+  folders: readonly string[],
+  endings: readonly string[] = ['.ts', '.tsx', '.cts', '.mts'],
+): SourceFile[] {
   return folders
     .filter((folder) => existsSync(join(REPOSITORY, folder)))
-    .flatMap((folder) => readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' }).map((path) => `${folder}/${path.split(sep).join('/')}`))
+    .flatMap((folder) =>
+      readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' }).map(
+        (path) => `${folder}/${path.split(sep).join('/')}`,
+      ),
+    )
     .filter((path) => !path.includes('/node_modules/') && endings.some((ending) => path.endsWith(ending)))
     .sort()
     .map(readSource)

@@ -1,5 +1,13 @@
 import { expectAssignable, expectError, expectNotAssignable, expectType } from 'tsd'
-import { type Access, claimAuthorize, jwtAccess, type JwtAccessOptions, openAccess, type Principal, type Right } from 'stowage'
+import {
+  type Access,
+  claimAuthorize,
+  jwtAccess,
+  type JwtAccessOptions,
+  openAccess,
+  type Principal,
+  type Right,
+} from 'stowage'
 
 expectType<Right>('read' as 'read' | 'write')
 expectAssignable<Access<unknown>>(openAccess())
@@ -7,7 +15,11 @@ expectAssignable<Access<unknown>>(openAccess())
 declare const keys: Uint8Array
 const options = { keys, issuer: 'https://issuer.example', audience: 'stowage', algorithms: ['HS256'] }
 expectAssignable<Access<unknown>>(jwtAccess(options))
-expectAssignable<JwtAccessOptions>({ ...options, keys: new URL('https://issuer.example/keys'), isRevoked: async (jti: string) => jti === 'x' })
+expectAssignable<JwtAccessOptions>({
+  ...options,
+  keys: new URL('https://issuer.example/keys'),
+  isRevoked: async (jti: string) => jti === 'x',
+})
 
 // Issuer, audience and algorithms are pinned, always.
 expectError(jwtAccess({ keys, audience: 'a', algorithms: ['HS256'] }))

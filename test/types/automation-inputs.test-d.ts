@@ -27,7 +27,13 @@ import {
 } from 'stowage/automation'
 
 class Inputs extends defineInputs({
-  projectName: text({ title: 'Project name', description: 'As in the contract', minLength: 1, maxLength: 100, pattern: /^[A-Z]+$/ }),
+  projectName: text({
+    title: 'Project name',
+    description: 'As in the contract',
+    minLength: 1,
+    maxLength: 100,
+    pattern: /^[A-Z]+$/,
+  }),
   tolerance: number({ default: 10, gt: 0, lt: 100 }),
   count: integer({ gte: 1, lte: 10, required: false }),
   includeAll: boolean({ default: false }),
@@ -93,10 +99,17 @@ expectError(defineInputs({ name: text() }, { colour: 'red' }))
 // What takes a class takes schemas of other libraries, and knows what the function gets.
 declare function execute<Source extends InputsSource>(run: (inputs: InferInputs<Source>) => void, source: Source): void
 execute((given) => expectType<Inputs>(given), Inputs)
-const zodInputs = z.object({ name: z.string(), count: z.int().optional(), tags: z.string().transform((tags) => tags.split(',')) })
+const zodInputs = z.object({
+  name: z.string(),
+  count: z.int().optional(),
+  tags: z.string().transform((tags) => tags.split(',')),
+})
 execute((given) => expectType<{ name: string; count?: number | undefined; tags: string[] }>(given), zodInputs)
 execute((given) => expectType<{ name: string; size?: number }>(given), type({ name: 'string', 'size?': 'number' }))
-execute((given) => expectType<{ name: string; note?: string | undefined }>(given), toStandardJsonSchema(object({ name: valibotString(), note: optional(valibotString()) })))
+execute(
+  (given) => expectType<{ name: string; note?: string | undefined }>(given),
+  toStandardJsonSchema(object({ name: valibotString(), note: optional(valibotString()) })),
+)
 expectType<Promise<Inputs>>(resolveInputs(Inputs).parse({}))
 expectType<readonly string[]>(resolveInputs(Inputs).secretTexts({}))
 expectAssignable<InputsSource>(Inputs)

@@ -1,6 +1,18 @@
 import { expectAssignable, expectError, expectType } from 'tsd'
 import { createObjectService, openAccess, type ServiceExtension } from 'stowage'
-import { type AutomationFunction, defineFunction, defineInputs, type InputsSchema, type JsonObject, type LogLine, number, type ObjectResult, type RunBackend, type RunFile, type RunStatus } from 'stowage/automation'
+import {
+  type AutomationFunction,
+  defineFunction,
+  defineInputs,
+  type InputsSchema,
+  type JsonObject,
+  type LogLine,
+  number,
+  type ObjectResult,
+  type RunBackend,
+  type RunFile,
+  type RunStatus,
+} from 'stowage/automation'
 import {
   type Automation,
   automation,
@@ -48,11 +60,24 @@ import { memoryBackend } from 'stowage/memory'
 import { pages, type PagesExtension } from 'stowage/pages'
 
 class Inputs extends defineInputs({ tolerance: number({ default: 10 }) }) {}
-const checker: AutomationFunction = defineFunction((context) => context.markRunSuccess('done'), Inputs, { name: 'Checker' })
+const checker: AutomationFunction = defineFunction((context) => context.markRunSuccess('done'), Inputs, {
+  name: 'Checker',
+})
 
 // The three ways to register a function.
 const inProcess: InProcessFunction = { id: 'checker', release: '1.0.0', function: checker }
-const command: CommandFunction = { id: 'takeoff', name: 'Take-off', release: '1', inputs: Inputs, command: ['node', 'takeoff.js'], memoryBytesMax: 1e9, killAfterMs: 100, outputBytesMax: 10, cwd: '.', env: { UNIT: 'mm' } }
+const command: CommandFunction = {
+  id: 'takeoff',
+  name: 'Take-off',
+  release: '1',
+  inputs: Inputs,
+  command: ['node', 'takeoff.js'],
+  memoryBytesMax: 1e9,
+  killAfterMs: 100,
+  outputBytesMax: 10,
+  cwd: '.',
+  env: { UNIT: 'mm' },
+}
 const executor: RunExecutor = {
   start: (start) => {
     expectType<RunStart>(start)
@@ -63,24 +88,49 @@ const executor: RunExecutor = {
     expectType<readonly string[]>(start.secretTexts)
     expectType<number>(start.deadlineMs)
     expectType<Promise<void>>(start.addLogs([{ atMs: 0, level: 'info', message: 'text' }]))
-    return { cancel: (reason, graceMs) => {
-      expectType<StopReason>(reason)
-      expectType<number | undefined>(graceMs)
-    }, ended: Promise.resolve() }
+    return {
+      cancel: (reason, graceMs) => {
+        expectType<StopReason>(reason)
+        expectType<number | undefined>(graceMs)
+      },
+      ended: Promise.resolve(),
+    }
   },
 }
-const own: FunctionDefinition = { id: 'own', name: 'Own', release: '1', inputs: Inputs.toJSONSchema() as unknown as Readonly<Record<string, unknown>>, executor }
+const own: FunctionDefinition = {
+  id: 'own',
+  name: 'Own',
+  release: '1',
+  inputs: Inputs.toJSONSchema() as unknown as Readonly<Record<string, unknown>>,
+  executor,
+}
 expectAssignable<readonly RegisteredAs[]>([inProcess, command, own])
 expectAssignable<RunHandle>({ cancel: () => undefined, ended: Promise.resolve('why it ended') })
 expectError<RunExecutor>({ start: () => undefined })
 expectError<InProcessFunction>({ id: 'checker', function: checker })
-expectError<CommandFunction>({ id: 'takeoff', name: 'Take-off', release: '1', inputs: Inputs, command: 'node takeoff.js' })
+expectError<CommandFunction>({
+  id: 'takeoff',
+  name: 'Take-off',
+  release: '1',
+  inputs: Inputs,
+  command: 'node takeoff.js',
+})
 expectAssignable<CommandOptions>({ command: ['true'] })
 expectType<Promise<Readonly<Record<string, unknown>>>>(readCommandSchema({ command: ['node', 'takeoff.js'] }))
 
 // Options.
 const key: SecretKey = { id: 'first', key: new Uint8Array(32) }
-expectAssignable<AutomationOptions>({ functions: [inProcess, command, own], secretKeys: [key], limits: { artifactsMax: 3 }, concurrency: 1, attemptsMax: 2, leaseMs: 1, runMsMax: 1, sweepIntervalMs: 1, keptMs: 1 })
+expectAssignable<AutomationOptions>({
+  functions: [inProcess, command, own],
+  secretKeys: [key],
+  limits: { artifactsMax: 3 },
+  concurrency: 1,
+  attemptsMax: 2,
+  leaseMs: 1,
+  runMsMax: 1,
+  sweepIntervalMs: 1,
+  keptMs: 1,
+})
 expectAssignable<AutomationOptions>({ serverUrl: async () => 'https://models.example' })
 expectError(automation({ secretKeys: ['text'] }))
 expectError(automation({ limits: { artifacts: 3 } }))
@@ -94,7 +144,11 @@ expectAssignable<Promise<SecretKey>>(secretKeyFromFolder('folder'))
 const extension = automation({ functions: [inProcess] })
 expectType<AutomationExtension>(extension)
 expectAssignable<ServiceExtension>(extension)
-createObjectService({ backend: memoryBackend(), access: openAccess(), extensions: [extension, pages({ automation: extension })] })
+createObjectService({
+  backend: memoryBackend(),
+  access: openAccess(),
+  extensions: [extension, pages({ automation: extension })],
+})
 expectType<PagesExtension>(pages({ automation: extension }))
 expectError(pages({}))
 expectError(createObjectService({ backend: memoryBackend(), access: openAccess(), extensions: [automation] }))
@@ -122,7 +176,13 @@ expectType<Promise<Page<Version>>>(project.versions.list('model'))
 expectError(project.versions.create('model', { rootObjectId: 'root' }))
 expectError(project.versions.get('version'))
 
-const wanted: NewAutomation = { name: 'Check', functionId: 'checker', modelId: 'model', inputs: { tolerance: 1 }, trigger: 'version' }
+const wanted: NewAutomation = {
+  name: 'Check',
+  functionId: 'checker',
+  modelId: 'model',
+  inputs: { tolerance: 1 },
+  trigger: 'version',
+}
 expectType<Promise<Automation>>(project.automations.create(wanted))
 expectAssignable<AutomationChange>({ enabled: false })
 expectError(project.automations.create({ ...wanted, trigger: 'always' }))
@@ -133,7 +193,9 @@ expectAssignable<AutomationTrigger>('manual')
 expectType<Promise<Run>>(project.runs.start('automation', { versionId: 'version' }))
 expectType<Promise<RunDetails>>(project.runs.get('run'))
 expectType<Promise<Page<Run>>>(project.runs.list({ status: 'running', modelId: 'model' }))
-expectType<Promise<Page<ObjectResult>>>(project.runs.results('run', { level: 'ERROR', category: 'rule', objectId: 'wall' }))
+expectType<Promise<Page<ObjectResult>>>(
+  project.runs.results('run', { level: 'ERROR', category: 'rule', objectId: 'wall' }),
+)
 expectType<Promise<Page<LogLine>>>(project.runs.logs('run', { limit: 1 }))
 expectAssignable<RunFilter>({ versionId: 'version' })
 expectAssignable<ResultFilter>({ level: 'INFO' })

@@ -45,7 +45,9 @@ async function body(context: AutomationContext<Inputs>, inputs: Inputs): Promise
   context.attachWarningToObjects('category', ['id'], 'message')
   context.attachSuccessToObjects('category', [{ id: 'id', applicationId: 'app' }], 'message')
   context.attachInfoToObjects('category', ['id', { id: 'id' }], 'message', {})
-  expectType<Promise<string>>(context.createNewVersionInProject('project', { name: 'value' }, 'message', { modelId: 'model' }))
+  expectType<Promise<string>>(
+    context.createNewVersionInProject('project', { name: 'value' }, 'message', { modelId: 'model' }),
+  )
   expectType<Promise<string>>(context.storeFileResult('path', 'name'))
   expectType<void>(context.progress(0.5, 'half'))
   expectType<void>(context.log.info('message', { count: 1 }))
@@ -65,7 +67,9 @@ async function body(context: AutomationContext<Inputs>, inputs: Inputs): Promise
 }
 
 expectType<AutomationFunction>(executeFunction(body, Inputs))
-expectType<AutomationFunction>(executeFunction(body, Inputs, { name: 'name', description: 'text', unmarked: 'success', graceMs: 5, main: false }))
+expectType<AutomationFunction>(
+  executeFunction(body, Inputs, { name: 'name', description: 'text', unmarked: 'success', graceMs: 5, main: false }),
+)
 expectType<Promise<TestedRun>>(testFunction(body, Inputs, { object: {}, inputs: { tolerance: 3 } }))
 expectType<Promise<TestedRun>>(testFunction(executeFunction(body, Inputs), { object: {} }))
 expectError(testFunction(body, Inputs, { inputs: {} }))
@@ -74,17 +78,29 @@ expectError(executeFunction((_: AutomationContext<Inputs>, inputs: { other: stri
 expectError(executeFunction(body, Inputs, { unmarked: 'failed' }))
 
 // Schemas of other libraries; bodies without a type get it from them.
-executeFunction((context, inputs) => {
-  expectType<string>(inputs.name)
-  context.markRunSuccess(inputs.name)
-}, z.object({ name: z.string() }))
+executeFunction(
+  (context, inputs) => {
+    expectType<string>(inputs.name)
+    context.markRunSuccess(inputs.name)
+  },
+  z.object({ name: z.string() }),
+)
 
 declare const backend: RunBackend
 declare const runFile: RunFile
 const defined = defineFunction(body, Inputs)
 expectAssignable<RunBackend>(httpRunBackend(runFile))
-expectType<Promise<RunOutcome>>(runFunction(defined, { backend, runData: runFile.automationRunData, inputs: runFile.functionInputs, secrets: [runFile.speckleToken] }))
-expectType<Promise<RunOutcome>>(startRun(defined, { backend, runData: runFile.automationRunData, inputs: null }).outcome)
+expectType<Promise<RunOutcome>>(
+  runFunction(defined, {
+    backend,
+    runData: runFile.automationRunData,
+    inputs: runFile.functionInputs,
+    secrets: [runFile.speckleToken],
+  }),
+)
+expectType<Promise<RunOutcome>>(
+  startRun(defined, { backend, runData: runFile.automationRunData, inputs: null }).outcome,
+)
 expectType<boolean>(attributeFailure(new Error('message')))
 expectAssignable<Error>(new RunFailed('message'))
 expectAssignable<Error>(new RunCanceled('message'))

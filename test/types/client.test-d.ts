@@ -29,8 +29,18 @@ const project = client.project('demo')
 expectType<Project>(project)
 
 // A token is required, and `undefined` has to be written.
-createClient({ url: new URL('http://localhost'), token: async () => 'token', retry: false, cache: memoryCache(), fetch })
-createClient({ url: 'http://localhost', token: undefined, retry: { attemptsMax: 3, onRetry: (error) => expectType<ClientError>(error) } })
+createClient({
+  url: new URL('http://localhost'),
+  token: async () => 'token',
+  retry: false,
+  cache: memoryCache(),
+  fetch,
+})
+createClient({
+  url: 'http://localhost',
+  token: undefined,
+  retry: { attemptsMax: 3, onRetry: (error) => expectType<ClientError>(error) },
+})
 expectError(createClient({ url: 'http://localhost' }))
 expectError(createClient({ token: 'token' }))
 expectError(createClient({ url: 'http://localhost', token: 5 }))
@@ -42,7 +52,12 @@ expectError(client.project())
 declare const wall: { readonly height: number }
 declare const source: AsyncIterable<readonly ObjectText[]>
 expectType<Promise<UploadResult>>(project.upload([wall, { id: 'a', json: '{"id":"a"}' }, [wall]]))
-expectType<Promise<UploadResult>>(project.upload(source, { signal: new AbortController().signal, onProgress: (progress) => expectType<UploadProgress>(progress) }))
+expectType<Promise<UploadResult>>(
+  project.upload(source, {
+    signal: new AbortController().signal,
+    onProgress: (progress) => expectType<UploadProgress>(progress),
+  }),
+)
 expectError(project.upload('objects'))
 expectError(project.upload(['a text']))
 expectError(project.upload(wall))
@@ -63,7 +78,9 @@ expectType<AsyncIterable<readonly DagObject[]>>(project.graph('root', { have: ['
 expectType<AsyncIterable<readonly Wall[]>>(project.graph<Wall>('root'))
 expectType<AsyncIterable<readonly ObjectText[]>>(project.graphTexts('root', { cache: false }))
 expectType<AsyncIterable<readonly DagObject[]>>(project.list(new Set(['a'])))
-expectType<AsyncIterable<readonly ObjectText[]>>(project.listTexts(['a'], { onMissing: (ids) => expectType<readonly string[]>(ids) }))
+expectType<AsyncIterable<readonly ObjectText[]>>(
+  project.listTexts(['a'], { onMissing: (ids) => expectType<readonly string[]>(ids) }),
+)
 expectType<Promise<DagObject | undefined>>(project.single('a'))
 expectType<Promise<Wall | undefined>>(project.single<Wall>('a'))
 expectType<Promise<DiffResult>>(project.diff(['a']))

@@ -6,7 +6,14 @@ import { type Context, Hono } from 'hono'
 import Koa from 'koa'
 import Koa2 from 'koa2'
 import { expectAssignable, expectError, expectType } from 'tsd'
-import { type Access, continueOnExpect, createObjectService, type HostCall, type ObjectService, openAccess } from 'stowage'
+import {
+  type Access,
+  continueOnExpect,
+  createObjectService,
+  type HostCall,
+  type ObjectService,
+  openAccess,
+} from 'stowage'
 import { type ExpressHandler, expressMount } from 'stowage/express'
 import { fastifyMount, type FastifyMountOptions } from 'stowage/fastify'
 import { koaMount, type KoaMiddleware, type KoaMountOptions } from 'stowage/koa'
@@ -80,7 +87,16 @@ declare const req: IncomingMessage
 declare const res: ServerResponse
 expectType<Promise<void>>(service.serve({ req, res, mountPoint: '/models', host: { any: 'thing' } }))
 expectType<Promise<void>>(graph.serve({ req, res }, { projectId: 'p', objectId: 'o' }))
-expectAssignable<HostCall<{ readonly user: string }>>({ req, res, next: () => undefined, url: '/', mountPoint: 1, host: { user: 'ada' }, body: {}, answering: () => undefined })
+expectAssignable<HostCall<{ readonly user: string }>>({
+  req,
+  res,
+  next: () => undefined,
+  url: '/',
+  mountPoint: 1,
+  host: { user: 'ada' },
+  body: {},
+  answering: () => undefined,
+})
 expectError(inKoa.serve({ req, res, host: { user: 'ada' } }))
 expectType<string>(service.prefix)
 expectType<Server>(server)

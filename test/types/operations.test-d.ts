@@ -1,7 +1,14 @@
 import pino from 'pino'
 import { Registry } from 'prom-client'
 import { expectAssignable, expectError, expectType } from 'tsd'
-import { createObjectService, EVENT_CHANNELS, type Logger, openAccess, type ServiceEvent, type ServiceStatus } from 'stowage'
+import {
+  createObjectService,
+  EVENT_CHANNELS,
+  type Logger,
+  openAccess,
+  type ServiceEvent,
+  type ServiceStatus,
+} from 'stowage'
 import { memoryBackend } from 'stowage/memory'
 import { createMetrics, type Metrics } from 'stowage/metrics'
 

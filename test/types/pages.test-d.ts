@@ -2,7 +2,13 @@ import { expectAssignable, expectError, expectType } from 'tsd'
 import { createObjectService, openAccess, type ServiceExtension } from 'stowage'
 import { automation, type AutomationExtension } from 'stowage/automation/server'
 import { memoryBackend } from 'stowage/memory'
-import { pages, type PagesExtension, type PagesOptions, sessionKeyFromFolder, type SignInLinkOptions } from 'stowage/pages'
+import {
+  pages,
+  type PagesExtension,
+  type PagesOptions,
+  sessionKeyFromFolder,
+  type SignInLinkOptions,
+} from 'stowage/pages'
 
 const auto = automation()
 const web = pages({ automation: auto })
@@ -20,7 +26,12 @@ expectError(pages())
 expectError(pages({}))
 expectError(pages({ automation: web }))
 expectError(pages({ automation: auto, sessionKey: 'a text' }))
-expectAssignable<PagesOptions>({ automation: auto, sessionKey: new Uint8Array(32), sessionMs: 60_000, origin: 'https://models.example' })
+expectAssignable<PagesOptions>({
+  automation: auto,
+  sessionKey: new Uint8Array(32),
+  sessionMs: 60_000,
+  origin: 'https://models.example',
+})
 expectType<Promise<Uint8Array>>(sessionKeyFromFolder('data'))
 
 // What the host knows of a request is the same for both.

@@ -44,7 +44,8 @@ expectAssignable<(req: IncomingMessage, res: ServerResponse) => void>(service.no
 const server = createServer(service.node)
 continueOnExpect(server, service)
 expectType<Promise<Response>>(service.fetch(new Request('http://localhost/')))
-for (const name of ['diff', 'upload', 'single', 'list', 'graph', 'stream'] as const) expectAssignable<Endpoint>(service.endpoints[name])
+for (const name of ['diff', 'upload', 'single', 'list', 'graph', 'stream'] as const)
+  expectAssignable<Endpoint>(service.endpoints[name])
 expectType<'GET' | 'POST'>(service.endpoints.diff.method)
 expectError(service.endpoints.remove)
 
@@ -73,7 +74,9 @@ expectType<Promise<UploadSummary>>(project.upload(body, 'application/gzip'))
 expectError(project.upload(body, 'text/plain'))
 expectType<Promise<ReadonlySet<string>>>(project.has(['a']))
 expectType<Promise<ObjectRecord | undefined>>(project.single('a'))
-expectType<AsyncIterable<readonly ObjectRecord[]>>(project.graph('root', { have: ['old'], signal: new AbortController().signal }))
+expectType<AsyncIterable<readonly ObjectRecord[]>>(
+  project.graph('root', { have: ['old'], signal: new AbortController().signal }),
+)
 expectType<Promise<void>>(project.remove())
 expectType<AsyncIterable<readonly string[]>>(service.projects())
 

@@ -16,29 +16,52 @@ function partHead(name: string, type: string, encoding: string): string {
 }
 
 function multipart(parts: readonly (readonly [head: string, content: Uint8Array])[]): Buffer {
-  const pieces = parts.flatMap(([head, content], n) => [Buffer.from(`${n === 0 ? '' : '\r\n'}--${BOUNDARY}\r\n${head}`), content])
+  const pieces = parts.flatMap(([head, content], n) => [
+    Buffer.from(`${n === 0 ? '' : '\r\n'}--${BOUNDARY}\r\n${head}`),
+    content,
+  ])
   return Buffer.concat([...pieces, Buffer.from(`\r\n--${BOUNDARY}--\r\n`)])
 }
 
 function inChunks(body: Buffer): Buffer[] {
-  return Array.from({ length: Math.ceil(body.length / CHUNK_BYTES) }, (_, n) => body.subarray(n * CHUNK_BYTES, (n + 1) * CHUNK_BYTES))
+  return Array.from({ length: Math.ceil(body.length / CHUNK_BYTES) }, (_, n) =>
+    body.subarray(n * CHUNK_BYTES, (n + 1) * CHUNK_BYTES),
+  )
 }
 
 function list(path: string, payload: object, headers: readonly string[]): Recorded {
-  return { method: 'POST', path, headers: [...headers, AUTHORIZATION, 'Accept-Encoding: gzip', JSON_TYPE], body: [JSON.stringify(payload)] }
+  return {
+    method: 'POST',
+    path,
+    headers: [...headers, AUTHORIZATION, 'Accept-Encoding: gzip', JSON_TYPE],
+    body: [JSON.stringify(payload)],
+  }
 }
 
 /** One part for each array, as the SDK compresses while it sends: the length is not known, and a part says its encoding beside its type. */
 export function gzippedUpload(project: string, arrays: readonly string[]): Recorded {
-  const parts = arrays.map((json, n) => [partHead(`batch-${n + 1}`, 'application/gzip', 'Content-Encoding: gzip\r\n'), gzipSync(json, { level: 1 })] as const)
+  const parts = arrays.map(
+    (json, n) =>
+      [
+        partHead(`batch-${n + 1}`, 'application/gzip', 'Content-Encoding: gzip\r\n'),
+        gzipSync(json, { level: 1 }),
+      ] as const,
+  )
   const headers = [AUTHORIZATION, 'Accept-Encoding: gzip', 'Transfer-Encoding: chunked', MULTIPART_TYPE]
   return { method: 'POST', path: `/objects/${project}`, headers, body: inChunks(multipart(parts)) }
 }
 
 /** The older SDK with compression switched off: the length is known. */
 export function plainUpload(project: string, arrays: readonly string[]): Recorded {
-  const parts = arrays.map((json, n) => [partHead(`batch-${n + 1}`, 'text/plain; charset=utf-8', ''), Buffer.from(json)] as const)
-  return { method: 'POST', path: `/objects/${project}`, headers: [AUTHORIZATION, 'Accept-Encoding: gzip', MULTIPART_TYPE], body: [multipart(parts)] }
+  const parts = arrays.map(
+    (json, n) => [partHead(`batch-${n + 1}`, 'text/plain; charset=utf-8', ''), Buffer.from(json)] as const,
+  )
+  return {
+    method: 'POST',
+    path: `/objects/${project}`,
+    headers: [AUTHORIZATION, 'Accept-Encoding: gzip', MULTIPART_TYPE],
+    body: [multipart(parts)],
+  }
 }
 
 export function single(project: string, id: string): Recorded {
@@ -51,7 +74,10 @@ export function diff(project: string, ids: readonly string[]): Recorded {
 
 /** The current SDK; the slash at the end is its own. */
 export function objectStream(project: string, ids: readonly string[]): Recorded {
-  return list(`/api/v2/projects/${project}/object-stream/`, { objectIds: ids }, ['Accept: text/plain', 'x-speckle-object-stream-heartbeats: true'])
+  return list(`/api/v2/projects/${project}/object-stream/`, { objectIds: ids }, [
+    'Accept: text/plain',
+    'x-speckle-object-stream-heartbeats: true',
+  ])
 }
 
 /** The older SDK. */

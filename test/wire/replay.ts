@@ -23,9 +23,21 @@ export interface Replayed {
 export async function replay(port: number, { method, path, headers, body = [] }: Recorded): Promise<Replayed> {
   const chunked = headers.includes('Transfer-Encoding: chunked')
   const length = body.reduce((sum, piece) => sum + Buffer.byteLength(piece), 0)
-  const lines = [`Host: 127.0.0.1:${port}`, ...headers, ...(chunked || body.length === 0 ? [] : [`Content-Length: ${length}`])]
+  const lines = [
+    `Host: 127.0.0.1:${port}`,
+    ...headers,
+    ...(chunked || body.length === 0 ? [] : [`Content-Length: ${length}`]),
+  ]
   const pairs = lines.flatMap((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)])
-  const options = { host: '127.0.0.1', port, method, path, headers: pairs, setDefaultHeaders: false, agent: false as const }
+  const options = {
+    host: '127.0.0.1',
+    port,
+    method,
+    path,
+    headers: pairs,
+    setDefaultHeaders: false,
+    agent: false as const,
+  }
   const sent = request(options)
   const answered = once(sent, 'response') as Promise<[IncomingMessage]>
   for (const piece of body) sent.write(piece)
@@ -49,7 +61,11 @@ export function inPieces<T>(items: readonly T[], size: number): T[][] {
 }
 
 /** Does the same for all items, so many at a time. */
-export async function someAtATime<T, R>(items: readonly T[], concurrency: number, work: (item: T) => Promise<R>): Promise<R[]> {
+export async function someAtATime<T, R>(
+  items: readonly T[],
+  concurrency: number,
+  work: (item: T) => Promise<R>,
+): Promise<R[]> {
   const results: R[] = []
   const waiting = items.entries()
   const worker = async (): Promise<void> => {

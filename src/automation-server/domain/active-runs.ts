@@ -37,9 +37,13 @@ export class ActiveRuns {
     const { records } = this.#store
     const marks = entries.map(({ key }) => markOf(key))
     const scopes = await this.#scopes(new Set(marks.map(({ projectId }) => projectId)))
-    const gone = marks.filter(({ projectId, generation }) => scopes.has(projectId) && scopes.get(projectId)?.generation !== generation)
+    const gone = marks.filter(
+      ({ projectId, generation }) => scopes.has(projectId) && scopes.get(projectId)?.generation !== generation,
+    )
     for (const { key } of gone) await records.commit({ remove: [key] })
-    const keys = marks.filter(({ projectId, generation }) => scopes.get(projectId)?.generation === generation).map((mark) => ({ mark, runKey: projectKey(mark, 'run', mark.runId) }))
+    const keys = marks
+      .filter(({ projectId, generation }) => scopes.get(projectId)?.generation === generation)
+      .map((mark) => ({ mark, runKey: projectKey(mark, 'run', mark.runId) }))
     const values = await records.getMany(keys.map(({ runKey }) => runKey))
     for (const [at, value] of values.entries()) {
       const { mark, runKey } = keys[at]
@@ -81,7 +85,12 @@ export class ActiveRuns {
 }
 
 /** Generations never come back, so a mark of another one stands for nothing any more. */
-function markOf(key: Uint8Array): { readonly key: Uint8Array; readonly runId: string; readonly projectId: string; readonly generation: number } {
+function markOf(key: Uint8Array): {
+  readonly key: Uint8Array
+  readonly runId: string
+  readonly projectId: string
+  readonly generation: number
+} {
   const [, , runId, projectId, generation] = partsOf(key)
   return { key, runId, projectId, generation: parseGeneration(generation) }
 }

@@ -45,13 +45,18 @@ export class Artifacts {
     const { store, limits, changes } = this.#parts
     checkFile(file, limits.artifactBytesMax)
     const { scope, stored } = await changes.found(projectId, runId)
-    const onceKey = file.idempotencyKey === undefined ? undefined : projectKey(scope, 'once', runId, digestOf(file.idempotencyKey))
+    const onceKey =
+      file.idempotencyKey === undefined ? undefined : projectKey(scope, 'once', runId, digestOf(file.idempotencyKey))
     const before = onceKey === undefined ? undefined : await store.getByKey<RunArtifact>(onceKey)
     if (before !== undefined) return before.value
     this.#checkRoom(stored.value, file.attempt)
     const blob = blobName(scope, 'artifact', `${runId}-${randomBytes(8).toString('hex')}`)
     const hash = createHash('sha256')
-    const { size } = await store.blobs.put(blob, bounded(file.content, limits.artifactBytesMax, (chunk) => hash.update(chunk)), { signal, sizeHint: file.sizeHint })
+    const { size } = await store.blobs.put(
+      blob,
+      bounded(file.content, limits.artifactBytesMax, (chunk) => hash.update(chunk)),
+      { signal, sizeHint: file.sizeHint },
+    )
     const artifact: RunArtifact = { id: store.newId(), name: file.name, sizeBytes: size }
     const record: ArtifactRecord = { ...artifact, runId, blob, sha256: hash.digest('hex') }
     return this.#commit(projectId, record, { onceKey, attempt: file.attempt })
@@ -71,10 +76,15 @@ export class Artifacts {
   async *read({ blob }: ArtifactRecord, start: number, end: number, signal?: AbortSignal): AsyncGenerator<Uint8Array> {
     const { blobs } = this.#parts.store
     const pieceBytes = Math.min(blobs.readBytesPreferred, BLOB_READ_BYTES_MAX)
-    for (let at = start; at < end; at += pieceBytes) yield await blobs.read(blob, at, Math.min(end, at + pieceBytes), { signal })
+    for (let at = start; at < end; at += pieceBytes)
+      yield await blobs.read(blob, at, Math.min(end, at + pieceBytes), { signal })
   }
 
-  async #commit(projectId: string, record: ArtifactRecord, { onceKey, attempt }: { readonly onceKey: Uint8Array | undefined; readonly attempt: number }): Promise<RunArtifact> {
+  async #commit(
+    projectId: string,
+    record: ArtifactRecord,
+    { onceKey, attempt }: { readonly onceKey: Uint8Array | undefined; readonly attempt: number },
+  ): Promise<RunArtifact> {
     const { store, changes } = this.#parts
     const { id, name, sizeBytes } = record
     const artifact: RunArtifact = { id, name, sizeBytes }
@@ -84,8 +94,15 @@ export class Artifacts {
         other = onceKey === undefined ? undefined : (await store.getByKey<RunArtifact>(onceKey))?.value
         if (other !== undefined) return undefined
         this.#checkRoom(run, attempt)
-        const put = [store.entry(projectKey(scope, 'artifact', id), record), ...(onceKey === undefined ? [] : [store.entry(onceKey, artifact)])]
-        return { run: { artifacts: [...run.artifacts, artifact] }, put, expect: onceKey === undefined ? [] : [expectAbsent(onceKey)] }
+        const put = [
+          store.entry(projectKey(scope, 'artifact', id), record),
+          ...(onceKey === undefined ? [] : [store.entry(onceKey, artifact)]),
+        ]
+        return {
+          run: { artifacts: [...run.artifacts, artifact] },
+          put,
+          expect: onceKey === undefined ? [] : [expectAbsent(onceKey)],
+        }
       })
     } catch (error) {
       // A commit whose answer was lost may have gone through, so its blob stays until the sweep knows.
@@ -105,12 +122,18 @@ export class Artifacts {
     const { status, artifacts } = run
     const { artifactsMax } = this.#parts.limits
     checkAttempt(run, attempt)
-    if (isFinal(status)) throw new StowageError('conflict', `the run has ended (${status}), so it stores no more artifacts`)
-    if (artifacts.length >= artifactsMax) throw new StowageError('conflict', `the run has stored ${artifactsMax} artifacts; that is the most`)
+    if (isFinal(status))
+      throw new StowageError('conflict', `the run has ended (${status}), so it stores no more artifacts`)
+    if (artifacts.length >= artifactsMax)
+      throw new StowageError('conflict', `the run has stored ${artifactsMax} artifacts; that is the most`)
   }
 }
 
-async function* bounded(content: AsyncIterable<Uint8Array>, bytesMax: number, see: (chunk: Uint8Array) => void): AsyncGenerator<Uint8Array> {
+async function* bounded(
+  content: AsyncIterable<Uint8Array>,
+  bytesMax: number,
+  see: (chunk: Uint8Array) => void,
+): AsyncGenerator<Uint8Array> {
   let bytes = 0
   for await (const chunk of content) {
     bytes += chunk.length
@@ -122,7 +145,10 @@ async function* bounded(content: AsyncIterable<Uint8Array>, bytesMax: number, se
 
 function checkFile({ name, idempotencyKey, sizeHint = 0 }: NewArtifactFile, bytesMax: number): void {
   if (name.trim() === '' || Buffer.byteLength(name) > NAME_BYTES_MAX || CONTROL.test(name)) {
-    throw new StowageError('invalid_request', `the artifact's name is ${quoted(name)}; it must be one line of 1 to ${NAME_BYTES_MAX} bytes of UTF-8, without control characters`)
+    throw new StowageError(
+      'invalid_request',
+      `the artifact's name is ${quoted(name)}; it must be one line of 1 to ${NAME_BYTES_MAX} bytes of UTF-8, without control characters`,
+    )
   }
   checkIdempotencyKey(idempotencyKey)
   if (sizeHint > bytesMax) throw tooLarge(bytesMax)
@@ -133,5 +159,7 @@ function tooLarge(bytesMax: number): StowageError {
 }
 
 function digestOf(key: string): string {
-  return createHash('sha256').update(JSON.stringify(['artifact', key])).digest('hex')
+  return createHash('sha256')
+    .update(JSON.stringify(['artifact', key]))
+    .digest('hex')
 }

@@ -34,13 +34,29 @@ export class Automations {
     const record = await store.retried(async () => {
       const scope = await store.writingScope(projectId)
       const model = await models.stored(scope, wanted.modelId)
-      if (await this.#count(scope) >= limits.automationsMax) throw new StowageError('conflict', `this project has ${limits.automationsMax} automations; that is the most`)
+      if ((await this.#count(scope)) >= limits.automationsMax)
+        throw new StowageError('conflict', `this project has ${limits.automationsMax} automations; that is the most`)
       const { name, functionId, modelId, trigger, enabled = true } = wanted
       const [id, now] = [store.newId(), store.nowText()]
       const kept = fitting(secrets.seal(values, secretNames, { projectId, automationId: id }))
-      const record: AutomationRecord = { id, name, functionId, modelId, trigger, enabled, ...kept, createdAt: now, updatedAt: now }
+      const record: AutomationRecord = {
+        id,
+        name,
+        functionId,
+        modelId,
+        trigger,
+        enabled,
+        ...kept,
+        createdAt: now,
+        updatedAt: now,
+      }
       const key = projectKey(scope, 'automation', id)
-      return (await store.commit(scope, { put: [store.entry(key, record)], expect: [expectAbsent(key), expectSame(model)] })) ? record : undefined
+      return (await store.commit(scope, {
+        put: [store.entry(key, record)],
+        expect: [expectAbsent(key), expectSame(model)],
+      }))
+        ? record
+        : undefined
     })
     return automationView(record)
   }
@@ -50,10 +66,14 @@ export class Automations {
     return automationView((await this.found(projectId, automationId)).stored.value)
   }
 
-  async found(projectId: string, automationId: string): Promise<{ readonly scope: ProjectScope; readonly stored: Stored<AutomationRecord> }> {
+  async found(
+    projectId: string,
+    automationId: string,
+  ): Promise<{ readonly scope: ProjectScope; readonly stored: Stored<AutomationRecord> }> {
     checkResourceId(automationId, 'automation')
     const scope = await this.#parts.store.scope(projectId)
-    const stored = scope === undefined ? undefined : await this.#parts.store.get<AutomationRecord>(scope, 'automation', automationId)
+    const stored =
+      scope === undefined ? undefined : await this.#parts.store.get<AutomationRecord>(scope, 'automation', automationId)
     if (scope === undefined || stored === undefined) throw notHeld('automation', automationId)
     return { scope, stored }
   }
@@ -75,9 +95,14 @@ export class Automations {
     const record = await store.retried(async () => {
       const { scope, stored } = await this.found(projectId, automationId)
       const { name = stored.value.name, trigger = stored.value.trigger, enabled = stored.value.enabled } = change
-      const kept = change.inputs === undefined ? undefined : this.#newInputs(projectId, stored.value, change.inputs, { functions, secrets })
+      const kept =
+        change.inputs === undefined
+          ? undefined
+          : this.#newInputs(projectId, stored.value, change.inputs, { functions, secrets })
       const record: AutomationRecord = { ...stored.value, name, trigger, enabled, ...kept, updatedAt: store.nowText() }
-      return (await store.commit(scope, { put: [store.entry(stored.key, record)], expect: [expectSame(stored)] })) ? record : undefined
+      return (await store.commit(scope, { put: [store.entry(stored.key, record)], expect: [expectSame(stored)] }))
+        ? record
+        : undefined
     })
     return automationView(record)
   }
@@ -95,27 +120,41 @@ export class Automations {
   async triggeredBy(scope: ProjectScope, modelId: string): Promise<readonly AutomationRecord[]> {
     const found: AutomationRecord[] = []
     for (let cursor: string | null | undefined; cursor !== null;) {
-      const page: Page<{ readonly value: AutomationRecord }> = await this.#parts.store.page<AutomationRecord>(projectKey(scope, 'automation'), { limit: PAGE_ITEMS_MAX, cursor: cursor ?? undefined })
-      for (const { value } of page.items) if (value.enabled && value.trigger === 'version' && value.modelId === modelId) found.push(value)
+      const page: Page<{ readonly value: AutomationRecord }> = await this.#parts.store.page<AutomationRecord>(
+        projectKey(scope, 'automation'),
+        { limit: PAGE_ITEMS_MAX, cursor: cursor ?? undefined },
+      )
+      for (const { value } of page.items)
+        if (value.enabled && value.trigger === 'version' && value.modelId === modelId) found.push(value)
       cursor = page.cursor
     }
     return found
   }
 
-  #newInputs(projectId: string, record: AutomationRecord, inputs: NewAutomation['inputs'], { functions, secrets }: Pick<Parts, 'functions' | 'secrets'>): SealedInputs {
+  #newInputs(
+    projectId: string,
+    record: AutomationRecord,
+    inputs: NewAutomation['inputs'],
+    { functions, secrets }: Pick<Parts, 'functions' | 'secrets'>,
+  ): SealedInputs {
     const owner = { projectId, automationId: record.id }
     const { parse, secretNames } = functions.get(record.functionId)
     const stored = Object.keys(record.sealed).length === 0 ? record.inputs : secrets.open(record, owner)
     // What the function of today takes as a text is shown to everybody: a secret of before is never put there.
     const stays = (name: string): boolean => secretNames.includes(name) && Object.hasOwn(stored, name)
-    const meant = Object.fromEntries(Object.entries(inputs).map(([name, value]) => [name, value === REDACTED && stays(name) ? stored[name] : value]))
+    const meant = Object.fromEntries(
+      Object.entries(inputs).map(([name, value]) => [name, value === REDACTED && stays(name) ? stored[name] : value]),
+    )
     return fitting(secrets.seal(parse(meant), secretNames, owner))
   }
 
   async #count(scope: ProjectScope): Promise<number> {
     let count = 0
     for (let cursor: string | null | undefined; cursor !== null;) {
-      const page: Page<unknown> = await this.#parts.store.page(projectKey(scope, 'automation'), { limit: PAGE_ITEMS_MAX, cursor: cursor ?? undefined })
+      const page: Page<unknown> = await this.#parts.store.page(projectKey(scope, 'automation'), {
+        limit: PAGE_ITEMS_MAX,
+        cursor: cursor ?? undefined,
+      })
       count += page.items.length
       cursor = page.cursor
     }
@@ -126,9 +165,24 @@ export class Automations {
 function fitting(kept: SealedInputs): SealedInputs {
   const bytes = Buffer.byteLength(JSON.stringify(kept))
   if (bytes <= KEPT_INPUTS_BYTES_MAX) return kept
-  throw new InputsError('invalid_inputs', [{ path: '', message: `must have ${KEPT_INPUTS_BYTES_MAX} bytes at most together, with secrets sealed; these are ${bytes}` }])
+  throw new InputsError('invalid_inputs', [
+    {
+      path: '',
+      message: `must have ${KEPT_INPUTS_BYTES_MAX} bytes at most together, with secrets sealed; these are ${bytes}`,
+    },
+  ])
 }
 
-export function automationView({ id, name, functionId, modelId, inputs, trigger, enabled, createdAt, updatedAt }: AutomationRecord): Automation {
+export function automationView({
+  id,
+  name,
+  functionId,
+  modelId,
+  inputs,
+  trigger,
+  enabled,
+  createdAt,
+  updatedAt,
+}: AutomationRecord): Automation {
   return { id, name, functionId, modelId, inputs, trigger, enabled, createdAt, updatedAt }
 }

@@ -11,20 +11,30 @@ export const MESSAGE_CHARACTERS_MAX = 4_000
 
 /** Throws `invalid_id`. */
 export function checkResourceId(id: string, what: string): void {
-  if (!ID.test(id)) throw new StowageError('invalid_id', `the ${what} id ${quoted(id)} is not one; it must be 32 hex digits in lower case`)
+  if (!ID.test(id))
+    throw new StowageError(
+      'invalid_id',
+      `the ${what} id ${quoted(id)} is not one; it must be 32 hex digits in lower case`,
+    )
 }
 
 /** A name or title: one line. Throws `invalid_request`. */
 export function checkName(text: string, what: string): void {
   if (text.trim() === '' || text.length > NAME_CHARACTERS_MAX || CONTROL.test(text)) {
-    throw new StowageError('invalid_request', `${what} is ${quoted(text)}; it must be one line of 1 to ${NAME_CHARACTERS_MAX} characters, without control characters and lone surrogates`)
+    throw new StowageError(
+      'invalid_request',
+      `${what} is ${quoted(text)}; it must be one line of 1 to ${NAME_CHARACTERS_MAX} characters, without control characters and lone surrogates`,
+    )
   }
 }
 
 /** Words for people, which may have lines. Throws `invalid_request`. */
 export function checkMessage(text: string, what: string): void {
   if (text.length <= MESSAGE_CHARACTERS_MAX && !CONTROL_BUT_LINES.test(text)) return
-  throw new StowageError('invalid_request', `${what} ${quoted(text)} must have ${MESSAGE_CHARACTERS_MAX} characters at most, without control characters and lone surrogates`)
+  throw new StowageError(
+    'invalid_request',
+    `${what} ${quoted(text)} must have ${MESSAGE_CHARACTERS_MAX} characters at most, without control characters and lone surrogates`,
+  )
 }
 
 /** Throws `invalid_request`. */
@@ -32,13 +42,17 @@ export function checkPage({ limit, cursor }: PageRequest): void {
   if (limit !== undefined && !(Number.isSafeInteger(limit) && limit >= 1 && limit <= PAGE_ITEMS_MAX)) {
     throw new StowageError('invalid_request', `limit is ${limit}; it must be an integer from 1 to ${PAGE_ITEMS_MAX}`)
   }
-  if (cursor !== undefined && !/^[0-9a-f.-]{1,64}$/.test(cursor)) throw new StowageError('invalid_request', `the cursor ${quoted(cursor)} is not one that a page gave`)
+  if (cursor !== undefined && !/^[0-9a-f.-]{1,64}$/.test(cursor))
+    throw new StowageError('invalid_request', `the cursor ${quoted(cursor)} is not one that a page gave`)
 }
 
 /** What a header of that name may hold, and `undefined`. Throws `invalid_request`. */
 export function checkIdempotencyKey(key: string | undefined): void {
   if (key === undefined || (key !== '' && key.length <= NAME_CHARACTERS_MAX)) return
-  throw new StowageError('invalid_request', `Idempotency-Key has ${key.length} characters; it must have 1 to ${NAME_CHARACTERS_MAX}`)
+  throw new StowageError(
+    'invalid_request',
+    `Idempotency-Key has ${key.length} characters; it must have 1 to ${NAME_CHARACTERS_MAX}`,
+  )
 }
 
 export function notHeld(what: string, id: string): StowageError {

@@ -58,7 +58,14 @@ export class Domain {
     this.automations = new Automations({ ...parts, models: this.models })
     this.changes = new RunChanges(parts)
     const waiting = new WaitingRuns({ ...parts, changes: this.changes })
-    this.runs = new Runs({ ...parts, models: this.models, versions: this.versions, automations: this.automations, changes: this.changes, waiting })
+    this.runs = new Runs({
+      ...parts,
+      models: this.models,
+      versions: this.versions,
+      automations: this.automations,
+      changes: this.changes,
+      waiting,
+    })
     this.results = new Results(store, options.limits)
     this.logs = new Logs(store, options.limits.logBytesMax)
     this.reports = new Reports({ ...parts, changes: this.changes, results: this.results, logs: this.logs })
@@ -69,7 +76,12 @@ export class Domain {
   }
 
   /** Creates a version and starts what waits for it. That the latter fails keeps nobody from the version: it is tried again by the sweep. */
-  async createVersion(projectId: string, modelId: string, wanted: NewModelVersion, options: Parameters<Versions['create']>[3]): Promise<Version> {
+  async createVersion(
+    projectId: string,
+    modelId: string,
+    wanted: NewModelVersion,
+    options: Parameters<Versions['create']>[3],
+  ): Promise<Version> {
     const version = await this.versions.create(projectId, modelId, wanted, options)
     if (options.run !== undefined) this.signals.changed(options.run.runId)
     await this.triggers.runVersion(projectId, { modelId, versionId: version.id }).catch((error: unknown) => {

@@ -9,18 +9,30 @@ import type { RunRecord } from './run-record.ts'
 const PART_LENGTH = 20_000
 
 /** What a function hands over at its end, as records of pieces of its JSON. */
-export function finalResultEntries(store: AutomationStore, scope: ProjectScope, runId: string, result: JsonObject): readonly Entry[] {
+export function finalResultEntries(
+  store: AutomationStore,
+  scope: ProjectScope,
+  runId: string,
+  result: JsonObject,
+): readonly Entry[] {
   const json = JSON.stringify(result)
   const count = Math.ceil(json.length / PART_LENGTH)
-  return Array.from({ length: count }, (_, part) => store.entry(partKey(scope, runId, part), { json: json.slice(part * PART_LENGTH, (part + 1) * PART_LENGTH) }))
+  return Array.from({ length: count }, (_, part) =>
+    store.entry(partKey(scope, runId, part), { json: json.slice(part * PART_LENGTH, (part + 1) * PART_LENGTH) }),
+  )
 }
 
 /** `null` where the function handed over nothing. */
-export async function readFinalResult(store: AutomationStore, scope: ProjectScope, { id, finalParts }: Pick<RunRecord, 'id' | 'finalParts'>): Promise<JsonObject | null> {
+export async function readFinalResult(
+  store: AutomationStore,
+  scope: ProjectScope,
+  { id, finalParts }: Pick<RunRecord, 'id' | 'finalParts'>,
+): Promise<JsonObject | null> {
   if (finalParts === 0) return null
   const keys = Array.from({ length: finalParts }, (_, part) => partKey(scope, id, part))
   const parts = await store.getMany<{ readonly json: string }>(keys)
-  if (parts.includes(undefined)) throw new StowageError('corrupt_data', 'a part of what the function handed over is missing')
+  if (parts.includes(undefined))
+    throw new StowageError('corrupt_data', 'a part of what the function handed over is missing')
   return JSON.parse(parts.map((part) => part?.json).join('')) as JsonObject
 }
 

@@ -45,9 +45,14 @@ export class FunctionRegistry {
   /** Throws `TypeError` for a definition that cannot be or an id that is taken, and `InputsError` (`invalid_inputs_schema`) for inputs that no form can show. */
   register(definition: FunctionDefinition): FunctionView {
     const { id } = definition
-    if (!ID.test(id)) throw new TypeError(`a function's id is ${quoted(id)}; it must be 1 to 100 characters of A-Z, a-z, 0-9, ".", "_" and "-", the first a letter or digit`)
-    if (this.#functions.has(id)) throw new TypeError(`there is a function ${quoted(id)} already; each id is registered once`)
-    if (this.#functions.size >= FUNCTIONS_MAX) throw new TypeError(`${FUNCTIONS_MAX} functions are registered; that is the most`)
+    if (!ID.test(id))
+      throw new TypeError(
+        `a function's id is ${quoted(id)}; it must be 1 to 100 characters of A-Z, a-z, 0-9, ".", "_" and "-", the first a letter or digit`,
+      )
+    if (this.#functions.has(id))
+      throw new TypeError(`there is a function ${quoted(id)} already; each id is registered once`)
+    if (this.#functions.size >= FUNCTIONS_MAX)
+      throw new TypeError(`${FUNCTIONS_MAX} functions are registered; that is the most`)
     const registered = registeredFunction(definition)
     this.#functions.set(id, registered)
     return registered.view
@@ -70,15 +75,34 @@ export class FunctionRegistry {
   }
 }
 
-function registeredFunction({ id, name, description = '', release, inputs, executor }: FunctionDefinition): RegisteredFunction {
+function registeredFunction({
+  id,
+  name,
+  description = '',
+  release,
+  inputs,
+  executor,
+}: FunctionDefinition): RegisteredFunction {
   checkText('name', name, TEXT_CHARACTERS_MAX)
   checkText('release', release, TEXT_CHARACTERS_MAX)
-  if (description.length > DESCRIPTION_CHARACTERS_MAX) throw new TypeError(`a function's description has ${description.length} characters; it must have ${DESCRIPTION_CHARACTERS_MAX} at most`)
+  if (description.length > DESCRIPTION_CHARACTERS_MAX)
+    throw new TypeError(
+      `a function's description has ${description.length} characters; it must have ${DESCRIPTION_CHARACTERS_MAX} at most`,
+    )
   const described = isSource(inputs) ? resolveInputs(inputs).description : readInputsSchema(inputs)
   const schema = inputsSchema(described)
-  const version = createHash('sha256').update(JSON.stringify([release, schema])).digest('hex').slice(0, DIGEST_HEX_DIGITS)
+  const version = createHash('sha256')
+    .update(JSON.stringify([release, schema]))
+    .digest('hex')
+    .slice(0, DIGEST_HEX_DIGITS)
   const secretNames = described.fields.filter(({ kind }) => kind === 'secret').map((field) => field.name)
-  return { view: { id, name, description, release, version, inputs: schema }, description: described, parse: inputsParser(described), secretNames, executor }
+  return {
+    view: { id, name, description, release, version, inputs: schema },
+    description: described,
+    parse: inputsParser(described),
+    secretNames,
+    executor,
+  }
 }
 
 function isSource(inputs: FunctionDefinition['inputs']): inputs is InputsSource {
@@ -86,5 +110,6 @@ function isSource(inputs: FunctionDefinition['inputs']): inputs is InputsSource 
 }
 
 function checkText(what: string, text: string, charactersMax: number): void {
-  if (text.trim() === '' || text.length > charactersMax) throw new TypeError(`a function's ${what} is ${quoted(text)}; it must have 1 to ${charactersMax} characters`)
+  if (text.trim() === '' || text.length > charactersMax)
+    throw new TypeError(`a function's ${what} is ${quoted(text)}; it must have 1 to ${charactersMax} characters`)
 }

@@ -29,7 +29,11 @@ export class Logs {
   }
 
   /** As many of the lines as there is room for, as records, and what the run then knows of its lines. */
-  added(scope: ProjectScope, run: LogState, lines: readonly LogLine[]): { readonly put: readonly Entry[]; readonly run: Omit<LogState, 'id'> } {
+  added(
+    scope: ProjectScope,
+    run: LogState,
+    lines: readonly LogLine[],
+  ): { readonly put: readonly Entry[]; readonly run: Omit<LogState, 'id'> } {
     const chunks: LogLine[][] = []
     let [chunkBytes, logBytes, logLines, isFull] = [CHUNK_BYTES_MAX, run.logBytes, run.logLines, false]
     for (const line of lines) {
@@ -53,7 +57,11 @@ export class Logs {
   }
 
   /** Throws `invalid_request` for a cursor that no page gave. */
-  async list(scope: ProjectScope, runId: string, { cursor, limit = PAGE_ITEMS_DEFAULT }: PageRequest): Promise<Page<LogLine>> {
+  async list(
+    scope: ProjectScope,
+    runId: string,
+    { cursor, limit = PAGE_ITEMS_DEFAULT }: PageRequest,
+  ): Promise<Page<LogLine>> {
     return this.listFrom(scope, runId, cursor === undefined ? 0 : parseCursor(cursor), limit)
   }
 
@@ -68,15 +76,21 @@ export class Logs {
   }
 
   /** The record that holds line `from`, and those after it. */
-  async *#chunks(scope: ProjectScope, runId: string, from: number): AsyncGenerator<{ readonly first: number; readonly lines: readonly LogLine[] }> {
+  async *#chunks(
+    scope: ProjectScope,
+    runId: string,
+    from: number,
+  ): AsyncGenerator<{ readonly first: number; readonly lines: readonly LogLine[] }> {
     const start = projectKey(scope, 'log', runId)
     const upTo = projectKey(scope, 'log', runId, lineText(from + 1))
     let gte: Uint8Array | undefined
-    for await (const entries of this.#store.records.range({ gte: start, lt: upTo, limit: 1, reverse: true })) gte = entries[0]?.key
+    for await (const entries of this.#store.records.range({ gte: start, lt: upTo, limit: 1, reverse: true }))
+      gte = entries[0]?.key
     const lt = Uint8Array.from(start)
     lt[lt.length - 1] = 1
     for await (const entries of this.#store.records.range({ gte: gte ?? start, lt })) {
-      for (const { key, value } of entries) yield { first: lineOf(key), lines: decodeRecord<readonly LogLine[]>(key, value) }
+      for (const { key, value } of entries)
+        yield { first: lineOf(key), lines: decodeRecord<readonly LogLine[]>(key, value) }
     }
   }
 }
@@ -85,7 +99,9 @@ export class Logs {
 function cutLine(line: LogLine): { readonly kept: LogLine; readonly bytes: number } {
   const kept = { ...line, message: line.message.slice(0, MESSAGE_CHARACTERS_MAX) }
   const bytes = Buffer.byteLength(JSON.stringify(kept))
-  return bytes <= LINE_BYTES_MAX ? { kept, bytes } : cutLine({ ...line, message: line.message.slice(0, CUT_CHARACTERS) })
+  return bytes <= LINE_BYTES_MAX
+    ? { kept, bytes }
+    : cutLine({ ...line, message: line.message.slice(0, CUT_CHARACTERS) })
 }
 
 function parseCursor(cursor: string): number {

@@ -16,9 +16,17 @@ export class Models {
     const store = this.#store
     return store.retried(async () => {
       const scope = await store.writingScope(projectId)
-      const model: Model = { id: store.newId(), name, createdAt: store.nowText(), versionCount: 0, latestVersionId: null }
+      const model: Model = {
+        id: store.newId(),
+        name,
+        createdAt: store.nowText(),
+        versionCount: 0,
+        latestVersionId: null,
+      }
       const key = projectKey(scope, 'model', model.id)
-      return (await store.commit(scope, { put: [store.entry(key, model)], expect: [expectAbsent(key)] })) ? model : undefined
+      return (await store.commit(scope, { put: [store.entry(key, model)], expect: [expectAbsent(key)] }))
+        ? model
+        : undefined
     })
   }
 

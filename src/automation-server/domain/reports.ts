@@ -82,8 +82,15 @@ export class Reports {
   }
 
   /** What the server itself says of an attempt in the end; a run that has ended, or was taken up anew, stays as it is. */
-  async end(projectId: string, { id, attempt }: Pick<RunRecord, 'id' | 'attempt'>, status: 'exception' | 'timeout', message: string): Promise<void> {
-    await this.#parts.changes.change(projectId, id, (run) => (isFinal(run.status) || run.attempt !== attempt ? undefined : { run: { status, message } }))
+  async end(
+    projectId: string,
+    { id, attempt }: Pick<RunRecord, 'id' | 'attempt'>,
+    status: 'exception' | 'timeout',
+    message: string,
+  ): Promise<void> {
+    await this.#parts.changes.change(projectId, id, (run) =>
+      isFinal(run.status) || run.attempt !== attempt ? undefined : { run: { status, message } },
+    )
   }
 
   async #prepared(scope: ProjectScope, run: RunRecord, { results }: RunReport): Promise<PreparedResults | undefined> {
@@ -95,7 +102,8 @@ export class Reports {
     const put: Entry[] = []
     let change: Partial<RunRecord> = { sequence: report.sequence }
     if (report.status !== undefined) change = { ...change, status: report.status, message: report.message ?? null }
-    if (report.progress !== undefined) change = { ...change, progress: { fraction: report.progress.fraction, message: report.progress.message ?? null } }
+    if (report.progress !== undefined)
+      change = { ...change, progress: { fraction: report.progress.fraction, message: report.progress.message ?? null } }
     if (report.result !== undefined) {
       const final = finalResultEntries(store, scope, run.id, report.result)
       put.push(...final)
@@ -117,10 +125,17 @@ export class Reports {
 
 /** Whether a report changes nothing any more. Throws `conflict` where it would say something else than what is. */
 function isTaken(run: RunRecord, { sequence, status, message }: RunReport): boolean {
-  if (status !== undefined && isFinal(run.status) && status === run.status && (message ?? null) === run.message) return true
+  if (status !== undefined && isFinal(run.status) && status === run.status && (message ?? null) === run.message)
+    return true
   if (sequence <= run.sequence && (status === undefined || !isFinal(status))) return true
-  if (isFinal(run.status)) throw new StowageError('conflict', `the run takes no more reports: ${statusWords(run.status)}`)
-  if (sequence <= run.sequence) throw new StowageError('conflict', `a report with the sequence ${sequence} was taken already, and it did not say ${status}`)
-  if (status !== undefined && status !== run.status && !mayFollow(run.status, status)) throw new StowageError('conflict', `the run cannot become ${status}: ${statusWords(run.status)}`)
+  if (isFinal(run.status))
+    throw new StowageError('conflict', `the run takes no more reports: ${statusWords(run.status)}`)
+  if (sequence <= run.sequence)
+    throw new StowageError(
+      'conflict',
+      `a report with the sequence ${sequence} was taken already, and it did not say ${status}`,
+    )
+  if (status !== undefined && status !== run.status && !mayFollow(run.status, status))
+    throw new StowageError('conflict', `the run cannot become ${status}: ${statusWords(run.status)}`)
   return false
 }

@@ -67,12 +67,25 @@ export class Results {
   }
 
   /** The record of a batch, and what the run then knows of its annotations. Throws `results_too_large`. */
-  added(scope: ProjectScope, run: ResultState, { batch, objects }: PreparedResults): { readonly put: readonly Entry[]; readonly run: Omit<ResultState, 'id'> } {
+  added(
+    scope: ProjectScope,
+    run: ResultState,
+    { batch, objects }: PreparedResults,
+  ): { readonly put: readonly Entry[]; readonly run: Omit<ResultState, 'id'> } {
     this.#checkRoom(run, objects, batch.bytes)
     const put = [this.#store.entry(projectKey(scope, 'result', run.id, batchText(run.resultBatches)), batch)]
     const annotations = { ...NO_ANNOTATIONS }
-    for (const level of Object.keys(annotations) as ResultLevel[]) annotations[level] = run.annotations[level] + batch.counts[level]
-    return { put, run: { resultBatches: run.resultBatches + 1, resultObjects: run.resultObjects + objects, resultBytes: run.resultBytes + batch.bytes, annotations } }
+    for (const level of Object.keys(annotations) as ResultLevel[])
+      annotations[level] = run.annotations[level] + batch.counts[level]
+    return {
+      put,
+      run: {
+        resultBatches: run.resultBatches + 1,
+        resultObjects: run.resultObjects + objects,
+        resultBytes: run.resultBytes + batch.bytes,
+        annotations,
+      },
+    }
   }
 
   /** In the order in which they were reported. Throws `invalid_id`. */
@@ -99,27 +112,38 @@ export class Results {
 
   #checkRoom(run: ResultState, objects: number, bytes: number): void {
     const { resultObjectsMax, resultBytesMax } = this.#bounds
-    if (run.resultObjects + objects > resultObjectsMax) throw new StowageError('results_too_large', `with this report the annotations of the run name ${run.resultObjects + objects} objects; the limit is ${resultObjectsMax}`)
-    if (run.resultBytes + bytes > resultBytesMax) throw new StowageError('results_too_large', `with this report the annotations of the run have ${run.resultBytes + bytes} bytes; the limit is ${resultBytesMax}`)
+    if (run.resultObjects + objects > resultObjectsMax)
+      throw new StowageError(
+        'results_too_large',
+        `with this report the annotations of the run name ${run.resultObjects + objects} objects; the limit is ${resultObjectsMax}`,
+      )
+    if (run.resultBytes + bytes > resultBytesMax)
+      throw new StowageError(
+        'results_too_large',
+        `with this report the annotations of the run have ${run.resultBytes + bytes} bytes; the limit is ${resultBytesMax}`,
+      )
   }
 
   async #batch(scope: ProjectScope, runId: string, number: number): Promise<BatchRecord> {
     const stored = await this.#store.get<BatchRecord>(scope, 'result', runId, batchText(number))
-    if (stored === undefined) throw new StowageError('corrupt_data', `annotations of a run are missing: batch ${number} has no record`)
+    if (stored === undefined)
+      throw new StowageError('corrupt_data', `annotations of a run are missing: batch ${number} has no record`)
     return stored.value
   }
 
   async #items({ items, blob, bytes }: BatchRecord): Promise<readonly ObjectResult[]> {
     if (blob === null) return items ?? []
     const json = await readBlob(this.#store, blob.name, bytes)
-    if (crc32(json) !== blob.crc32) throw new StowageError('corrupt_data', 'annotations of a run do not match their CRC-32')
+    if (crc32(json) !== blob.crc32)
+      throw new StowageError('corrupt_data', 'annotations of a run do not match their CRC-32')
     return JSON.parse(json.toString('utf8')) as readonly ObjectResult[]
   }
 }
 
 async function readBlob({ blobs }: AutomationStore, name: string, bytes: number): Promise<Buffer> {
   const pieces: Uint8Array[] = []
-  for (let start = 0; start < bytes; start += BLOB_READ_BYTES_MAX) pieces.push(await blobs.read(name, start, Math.min(bytes, start + BLOB_READ_BYTES_MAX)))
+  for (let start = 0; start < bytes; start += BLOB_READ_BYTES_MAX)
+    pieces.push(await blobs.read(name, start, Math.min(bytes, start + BLOB_READ_BYTES_MAX)))
   return Buffer.concat(pieces)
 }
 
@@ -130,7 +154,11 @@ function countsOf(items: readonly ObjectResult[]): Counts {
 }
 
 function fits({ level, category, objectAppIds }: ObjectResult, filter: ResultFilter): boolean {
-  return (filter.level ?? level) === level && (filter.category ?? category) === category && (filter.objectId === undefined || Object.hasOwn(objectAppIds, filter.objectId))
+  return (
+    (filter.level ?? level) === level &&
+    (filter.category ?? category) === category &&
+    (filter.objectId === undefined || Object.hasOwn(objectAppIds, filter.objectId))
+  )
 }
 
 function batchText(number: number): string {

@@ -15,7 +15,10 @@ export interface RunChange {
 }
 
 /** Looks at a run and says how it is to change, or that it stays. May be asked again. */
-export type DecideChange = (run: RunRecord, scope: ProjectScope) => RunChange | undefined | Promise<RunChange | undefined>
+export type DecideChange = (
+  run: RunRecord,
+  scope: ProjectScope,
+) => RunChange | undefined | Promise<RunChange | undefined>
 
 /** The one place where runs change: compare-and-set on the run's record, with everything that goes along in the same commit. */
 export class RunChanges {
@@ -28,7 +31,10 @@ export class RunChanges {
   }
 
   /** Throws `not_found`. */
-  async found(projectId: string, runId: string): Promise<{ readonly scope: ProjectScope; readonly stored: Stored<RunRecord> }> {
+  async found(
+    projectId: string,
+    runId: string,
+  ): Promise<{ readonly scope: ProjectScope; readonly stored: Stored<RunRecord> }> {
     checkResourceId(runId, 'run')
     const scope = await this.#store.scope(projectId)
     const stored = scope === undefined ? undefined : await this.#store.get<RunRecord>(scope, 'run', runId)
@@ -45,8 +51,13 @@ export class RunChanges {
       if (change === undefined) return stored.value
       const record = this.#changed(stored.value, change.run)
       const put = [store.entry(stored.key, record), ...(change.put ?? [])]
-      const remove = [...(isFinal(record.status) ? [activeKey(scope, runId)] : []), ...(isWaiting(stored.value) && !isWaiting(record) ? [waitingKey(scope, record)] : [])]
-      return (await store.commit(scope, { put, remove, expect: [expectSame(stored), ...(change.expect ?? [])] })) ? record : undefined
+      const remove = [
+        ...(isFinal(record.status) ? [activeKey(scope, runId)] : []),
+        ...(isWaiting(stored.value) && !isWaiting(record) ? [waitingKey(scope, record)] : []),
+      ]
+      return (await store.commit(scope, { put, remove, expect: [expectSame(stored), ...(change.expect ?? [])] }))
+        ? record
+        : undefined
     })
     this.#signals.changed(runId)
     return record
@@ -54,7 +65,9 @@ export class RunChanges {
 
   #changed(before: RunRecord, change: Partial<RunRecord>): RunRecord {
     const after = { ...before, ...change, revision: before.revision + 1 }
-    return isFinal(after.status) && !isFinal(before.status) ? { ...after, endedAt: this.#store.nowText(), leaseUntilMs: null } : after
+    return isFinal(after.status) && !isFinal(before.status)
+      ? { ...after, endedAt: this.#store.nowText(), leaseUntilMs: null }
+      : after
   }
 }
 
@@ -64,13 +77,20 @@ export function activeKey({ projectId, generation }: ProjectScope, runId: string
 }
 
 /** Marks a run that nobody has taken up yet, beside the others of its automation. */
-export function waitingKey(scope: ProjectScope, { automationId, id }: Pick<RunRecord, 'automationId' | 'id'>): Uint8Array {
+export function waitingKey(
+  scope: ProjectScope,
+  { automationId, id }: Pick<RunRecord, 'automationId' | 'id'>,
+): Uint8Array {
   return projectKey(scope, 'waiting', automationId, id)
 }
 
 /** Throws `conflict` for what an attempt says that was given up as lost: the run is in other hands since. */
 export function checkAttempt(run: Pick<RunRecord, 'attempt'>, attempt: number): void {
-  if (run.attempt !== attempt) throw new StowageError('conflict', 'the run was given up as lost and taken up anew: nothing of this attempt is taken any more')
+  if (run.attempt !== attempt)
+    throw new StowageError(
+      'conflict',
+      'the run was given up as lost and taken up anew: nothing of this attempt is taken any more',
+    )
 }
 
 export function statusWords(status: RunStatus): string {

@@ -23,7 +23,11 @@ const POSITION = /^(\d{1,15})\.(\d{1,10})$/
 /** Throws `invalid_request` for what is not the id of an event. */
 export function parsePosition(text: string): EventPosition {
   const [, revision, lines] = POSITION.exec(text) ?? []
-  if (revision === undefined) throw new StowageError('invalid_request', `Last-Event-ID is ${quoted(text)}, which is not the id of an event of a run`)
+  if (revision === undefined)
+    throw new StowageError(
+      'invalid_request',
+      `Last-Event-ID is ${quoted(text)}, which is not the id of an event of a run`,
+    )
   return { revision: Number(revision), lines: Number(lines) }
 }
 
@@ -36,7 +40,10 @@ export function positionText({ revision, lines }: EventPosition): string {
  * fewer and later states and never a backlog. Ends after the final status, when `signal` aborts, and when the service is about to close.
  */
 export async function* runEvents(
-  domain: Domain, run: { readonly projectId: string; readonly runId: string }, seen: EventPosition, options: { readonly signal: AbortSignal; readonly pollMs: number; readonly heartbeatMs: number },
+  domain: Domain,
+  run: { readonly projectId: string; readonly runId: string },
+  seen: EventPosition,
+  options: { readonly signal: AbortSignal; readonly pollMs: number; readonly heartbeatMs: number },
 ): AsyncGenerator<readonly RunEvent[]> {
   const change = new ChangeSignal(domain, run.runId, options)
   let { revision, lines } = seen
@@ -44,9 +51,17 @@ export async function* runEvents(
   let quietSinceMs = performance.now()
   try {
     while (!change.isOver) {
-      const { scope, stored: { value: record } } = await domain.changes.found(run.projectId, run.runId)
+      const {
+        scope,
+        stored: { value: record },
+      } = await domain.changes.found(run.projectId, run.runId)
       for (; lines < record.logLines;) {
-        const { items } = await domain.logs.listFrom(scope, run.runId, lines, Math.min(LINES_AT_ONCE, record.logLines - lines))
+        const { items } = await domain.logs.listFrom(
+          scope,
+          run.runId,
+          lines,
+          Math.min(LINES_AT_ONCE, record.logLines - lines),
+        )
         if (items.length === 0) break
         yield items.map((line, at) => logEvent(line, { revision, lines: lines + at + 1 }))
         lines += items.length
@@ -78,7 +93,10 @@ function stateEvents(record: RunRecord, shown: RunRecord | undefined, position: 
   const pick = (run: RunRecord): readonly RunEvent[] => {
     const { status, message, progress, annotations, createdVersions, artifacts } = runView(run)
     return [
-      { type: 'progress', data: progress }, { type: 'results', data: annotations }, { type: 'outputs', data: { createdVersions, artifacts } }, { type: 'status', data: { status, message } },
+      { type: 'progress', data: progress },
+      { type: 'results', data: annotations },
+      { type: 'outputs', data: { createdVersions, artifacts } },
+      { type: 'status', data: { status, message } },
     ]
   }
   const before = shown === undefined ? [] : pick(shown)
@@ -94,7 +112,11 @@ class ChangeSignal {
   #isChanged = false
   #wake: () => void = () => undefined
 
-  constructor({ signals }: Domain, runId: string, { signal, pollMs }: { readonly signal: AbortSignal; readonly pollMs: number }) {
+  constructor(
+    { signals }: Domain,
+    runId: string,
+    { signal, pollMs }: { readonly signal: AbortSignal; readonly pollMs: number },
+  ) {
     const changed = (): void => {
       this.#isChanged = true
       this.#wake()

@@ -39,10 +39,38 @@ export const NO_ANNOTATIONS: { readonly [L in ResultLevel]: number } = { SUCCESS
 
 /** What everybody may see of a run. */
 export function runView(record: RunRecord): Run {
-  const { id, automationId, functionId, functionVersion, modelId, versionId, status, message, progress, createdVersions, artifacts, annotations } = record
+  const {
+    id,
+    automationId,
+    functionId,
+    functionVersion,
+    modelId,
+    versionId,
+    status,
+    message,
+    progress,
+    createdVersions,
+    artifacts,
+    annotations,
+  } = record
   const { triggeredBy, logsTruncated, createdAt, startedAt, endedAt } = record
   return {
-    id, automationId, functionId, functionVersion, modelId, versionId, status, message, progress, createdVersions, artifacts, annotations,
-    triggeredBy, logsTruncated, createdAt, startedAt, endedAt,
+    id,
+    automationId,
+    functionId,
+    functionVersion,
+    modelId,
+    versionId,
+    status,
+    message,
+    progress,
+    createdVersions,
+    artifacts,
+    annotations,
+    triggeredBy,
+    logsTruncated,
+    createdAt,
+    startedAt,
+    endedAt,
   }
 }

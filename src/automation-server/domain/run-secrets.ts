@@ -19,14 +19,28 @@ export class RunSecrets {
   }
 
   /** The same, which is what JSON can hold, without the run's token and the secrets among its inputs, however these are spelled. */
-  async scrubbed<T>(said: T, { projectId, runId, token }: { readonly projectId: string; readonly runId: string; readonly token: string | undefined }): Promise<T> {
+  async scrubbed<T>(
+    said: T,
+    {
+      projectId,
+      runId,
+      token,
+    }: { readonly projectId: string; readonly runId: string; readonly token: string | undefined },
+  ): Promise<T> {
     return new Scrubber([...(await this.#textsOf(projectId, runId)), token ?? '']).json(said as JsonValue) as T
   }
 
   async #textsOf(projectId: string, runId: string): Promise<readonly string[]> {
     const { changes, runs, secrets } = this.#parts
-    const { scope, stored: { value: { automationId } } } = await changes.found(projectId, runId)
+    const {
+      scope,
+      stored: {
+        value: { automationId },
+      },
+    } = await changes.found(projectId, runId)
     const { sealed } = await runs.inputs(scope, runId)
-    return Object.values(secrets.open({ inputs: {}, sealed }, { projectId, automationId })).filter((text) => typeof text === 'string')
+    return Object.values(secrets.open({ inputs: {}, sealed }, { projectId, automationId })).filter(
+      (text) => typeof text === 'string',
+    )
   }
 }

@@ -29,8 +29,12 @@ export class RunTokens {
 
   async issue({ projectId, runId, attempt }: RunClaims, expiresAtMs: number): Promise<string> {
     return new SignJWT({ run: { projectId, runId, attempt } })
-      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE }).setIssuer(ISSUER).setAudience(AUDIENCE).setSubject(`run:${runId}`)
-      .setExpirationTime(Math.ceil(expiresAtMs / 1_000)).sign(await this.#key())
+      .setProtectedHeader({ alg: ALGORITHM, typ: TYPE })
+      .setIssuer(ISSUER)
+      .setAudience(AUDIENCE)
+      .setSubject(`run:${runId}`)
+      .setExpirationTime(Math.ceil(expiresAtMs / 1_000))
+      .sign(await this.#key())
   }
 
   /** Whether it claims to be the token of a run. */
@@ -46,7 +50,14 @@ export class RunTokens {
   async verify(token: string): Promise<RunClaims | undefined> {
     const key = await this.#key()
     try {
-      const options = { algorithms: [ALGORITHM], typ: TYPE, issuer: ISSUER, audience: AUDIENCE, requiredClaims: ['exp'], currentDate: new Date(this.#store.clock.now()) }
+      const options = {
+        algorithms: [ALGORITHM],
+        typ: TYPE,
+        issuer: ISSUER,
+        audience: AUDIENCE,
+        requiredClaims: ['exp'],
+        currentDate: new Date(this.#store.clock.now()),
+      }
       return (await jwtVerify<{ run: RunClaims }>(token, key, options)).payload.run
     } catch {
       return undefined

@@ -44,35 +44,67 @@ export class Runs {
   /** By hand, on a version of the automation's model, the latest by default. Throws `not_found`, `conflict` where the model has no version yet, `too_many_runs`. */
   async start(projectId: string, automationId: string, versionId?: string): Promise<Run> {
     const { automations, functions, models, versions } = this.#parts
-    const { scope, stored: { value: automation } } = await automations.found(projectId, automationId)
+    const {
+      scope,
+      stored: { value: automation },
+    } = await automations.found(projectId, automationId)
     functions.get(automation.functionId)
     const { latestVersionId } = await models.get(projectId, automation.modelId)
     const wanted = versionId ?? latestVersionId
-    if (wanted === null) throw new StowageError('conflict', 'the model has no version yet; create one, then run the automation on it')
+    if (wanted === null)
+      throw new StowageError('conflict', 'the model has no version yet; create one, then run the automation on it')
     const version = await versions.record(projectId, automation.modelId, wanted)
-    return this.#createAsked(scope, { automation, version, inputs: sealedOf(automation), triggeredBy: { kind: 'manual', runId: null } })
+    return this.#createAsked(scope, {
+      automation,
+      version,
+      inputs: sealedOf(automation),
+      triggeredBy: { kind: 'manual', runId: null },
+    })
   }
 
   /** The same function on the same version with the same inputs. Throws `not_found`, `conflict` while the run has not ended, `too_many_runs`. */
   async rerun(projectId: string, runId: string): Promise<Run> {
     const { changes, versions, functions } = this.#parts
-    const { scope, stored: { value: run } } = await changes.found(projectId, runId)
-    if (!isFinal(run.status)) throw new StowageError('conflict', `the run is ${run.status}; cancel it, or wait for its end, before it is run again`)
+    const {
+      scope,
+      stored: { value: run },
+    } = await changes.found(projectId, runId)
+    if (!isFinal(run.status))
+      throw new StowageError(
+        'conflict',
+        `the run is ${run.status}; cancel it, or wait for its end, before it is run again`,
+      )
     functions.get(run.functionId)
     const version = await versions.record(projectId, run.modelId, run.versionId)
     const automation = { id: run.automationId, functionId: run.functionId }
-    return this.#createAsked(scope, { automation, version, inputs: await this.inputs(scope, runId), triggeredBy: { kind: 'rerun', runId } })
+    return this.#createAsked(scope, {
+      automation,
+      version,
+      inputs: await this.inputs(scope, runId),
+      triggeredBy: { kind: 'rerun', runId },
+    })
   }
 
   /**
    * Because of a new version. The same automation and version make one run, however often they are asked for one. It is made also where as many wait as may:
    * the oldest one gives way.
    */
-  async trigger(scope: ProjectScope, runId: string, automation: AutomationRecord, version: VersionRecord): Promise<void> {
+  async trigger(
+    scope: ProjectScope,
+    runId: string,
+    automation: AutomationRecord,
+    version: VersionRecord,
+  ): Promise<void> {
     const { store, waiting } = this.#parts
     await waiting.inTurn(automation.id, async () => {
       const before = await store.get<RunRecord>(scope, 'run', runId)
-      if (before === undefined) await this.#create(scope, runId, { automation, version, inputs: sealedOf(automation), triggeredBy: { kind: 'version', runId: null } })
+      if (before === undefined)
+        await this.#create(scope, runId, {
+          automation,
+          version,
+          inputs: sealedOf(automation),
+          triggeredBy: { kind: 'version', runId: null },
+        })
       await waiting.giveWay(scope, automation.id)
     })
     this.#parts.onPending()
@@ -80,14 +112,21 @@ export class Runs {
 
   /** Throws `not_found`. */
   async get(projectId: string, runId: string): Promise<RunDetails> {
-    const { scope, stored: { value: run } } = await this.#parts.changes.found(projectId, runId)
+    const {
+      scope,
+      stored: { value: run },
+    } = await this.#parts.changes.found(projectId, runId)
     return { ...runView(run), result: await readFinalResult(this.#parts.store, scope, run) }
   }
 
   /** The newest first. */
   async list(projectId: string, filter: RunFilter = {}): Promise<Page<Run>> {
     checkPage(filter)
-    for (const [id, what] of [[filter.automationId, 'automation'], [filter.modelId, 'model'], [filter.versionId, 'version']] as const) {
+    for (const [id, what] of [
+      [filter.automationId, 'automation'],
+      [filter.modelId, 'model'],
+      [filter.versionId, 'version'],
+    ] as const) {
       if (id !== undefined) checkResourceId(id, what)
     }
     const scope = await this.#parts.store.scope(projectId)
@@ -98,7 +137,8 @@ export class Runs {
   async cancel(projectId: string, runId: string): Promise<Run> {
     const record = await this.#parts.changes.change(projectId, runId, (run) => {
       if (run.status === 'canceled') return undefined
-      if (isFinal(run.status)) throw new StowageError('conflict', `the run has ended (${run.status}), so it cannot be canceled`)
+      if (isFinal(run.status))
+        throw new StowageError('conflict', `the run has ended (${run.status}), so it cannot be canceled`)
       return { run: { status: 'canceled', message: 'canceled' } }
     })
     return runView(record)
@@ -124,21 +164,47 @@ export class Runs {
   async #create(scope: ProjectScope, id: string, { automation, version, inputs, triggeredBy }: NewRun): Promise<Run> {
     const { store, functions } = this.#parts
     const record: RunRecord = {
-      id, automationId: automation.id, functionId: automation.functionId, functionVersion: functions.find(automation.functionId)?.view.version ?? null,
-      modelId: version.modelId, versionId: version.id, status: 'pending', message: null, progress: null, createdVersions: [], artifacts: [],
-      annotations: NO_ANNOTATIONS, triggeredBy, logsTruncated: false, createdAt: store.nowText(), startedAt: null, endedAt: null,
+      id,
+      automationId: automation.id,
+      functionId: automation.functionId,
+      functionVersion: functions.find(automation.functionId)?.view.version ?? null,
+      modelId: version.modelId,
+      versionId: version.id,
+      status: 'pending',
+      message: null,
+      progress: null,
+      createdVersions: [],
+      artifacts: [],
+      annotations: NO_ANNOTATIONS,
+      triggeredBy,
+      logsTruncated: false,
+      createdAt: store.nowText(),
+      startedAt: null,
+      endedAt: null,
       chain: [...version.chain.filter((link) => link !== automation.id), automation.id],
-      attempt: 0, leaseUntilMs: null, deadlineMs: null, revision: 1, sequence: 0, finalParts: 0,
-      resultBatches: 0, resultObjects: 0, resultBytes: 0, logLines: 0, logBytes: 0,
+      attempt: 0,
+      leaseUntilMs: null,
+      deadlineMs: null,
+      revision: 1,
+      sequence: 0,
+      finalParts: 0,
+      resultBatches: 0,
+      resultObjects: 0,
+      resultBytes: 0,
+      logLines: 0,
+      logBytes: 0,
     }
     const key = projectKey(scope, 'run', id)
     const put = [
-      store.entry(key, record), store.entry(projectKey(scope, 'inputs', id), inputs),
-      store.entry(projectKey(scope, 'of', automation.id, id), {}), store.entry(activeKey(scope, id), {}),
+      store.entry(key, record),
+      store.entry(projectKey(scope, 'inputs', id), inputs),
+      store.entry(projectKey(scope, 'of', automation.id, id), {}),
+      store.entry(activeKey(scope, id), {}),
       store.entry(waitingKey(scope, record), { kind: triggeredBy.kind } satisfies WaitingMark),
     ]
     const isNew = await store.commit(scope, { put, expect: [expectAbsent(key)] })
-    if (!isNew && (await store.get(scope, 'run', id)) === undefined) throw new StowageError('conflict', 'the project was removed meanwhile')
+    if (!isNew && (await store.get(scope, 'run', id)) === undefined)
+      throw new StowageError('conflict', 'the project was removed meanwhile')
     return runView(record)
   }
 
@@ -147,10 +213,14 @@ export class Runs {
     const items: Run[] = []
     let cursor = filter.cursor ?? null
     for (let scanned = 0; scanned < SCANNED_MAX;) {
-      const page = await this.#scan(scope, filter, { limit: Math.max(limit, PAGE_ITEMS_DEFAULT), cursor: cursor ?? undefined })
+      const page = await this.#scan(scope, filter, {
+        limit: Math.max(limit, PAGE_ITEMS_DEFAULT),
+        cursor: cursor ?? undefined,
+      })
       for (const { name, value } of page.items) {
         cursor = name
-        if (value !== undefined && fits(value, filter) && items.push(runView(value)) === limit) return { items, cursor: isLast(page, name) ? null : cursor }
+        if (value !== undefined && fits(value, filter) && items.push(runView(value)) === limit)
+          return { items, cursor: isLast(page, name) ? null : cursor }
       }
       scanned += page.items.length
       if (page.cursor === null) return { items, cursor: null }
@@ -158,9 +228,14 @@ export class Runs {
     return { items, cursor }
   }
 
-  async #scan(scope: ProjectScope, { automationId }: RunFilter, request: { readonly limit: number; readonly cursor: string | undefined }): Promise<Page<Scanned>> {
+  async #scan(
+    scope: ProjectScope,
+    { automationId }: RunFilter,
+    request: { readonly limit: number; readonly cursor: string | undefined },
+  ): Promise<Page<Scanned>> {
     const { store } = this.#parts
-    if (automationId === undefined) return store.page<RunRecord>(projectKey(scope, 'run'), { ...request, newestFirst: true })
+    if (automationId === undefined)
+      return store.page<RunRecord>(projectKey(scope, 'run'), { ...request, newestFirst: true })
     const { items, cursor } = await store.page(projectKey(scope, 'of', automationId), { ...request, newestFirst: true })
     const runs = await store.getMany<RunRecord>(items.map(({ name }) => projectKey(scope, 'run', name)))
     return { items: items.map(({ name }, at) => ({ name, value: runs[at] })), cursor }
@@ -176,7 +251,10 @@ function isLast(page: Page<Scanned>, name: string): boolean {
   return page.cursor === null && page.items.at(-1)?.name === name
 }
 
-function fits(run: RunRecord, { modelId = run.modelId, versionId = run.versionId, status = run.status }: RunFilter): boolean {
+function fits(
+  run: RunRecord,
+  { modelId = run.modelId, versionId = run.versionId, status = run.status }: RunFilter,
+): boolean {
   return run.modelId === modelId && run.versionId === versionId && run.status === status
 }
 

@@ -42,8 +42,12 @@ export class SecretBox {
   /** Seals and opens with these keys from now on. Throws as the constructor does. */
   take(keys: readonly SecretKey[]): void {
     for (const { id, key } of keys) {
-      if (!KEY_ID.test(id)) throw new TypeError(`a secret key's id is ${quoted(id)}; it must be 1 to 64 characters of A-Z, a-z, 0-9, "_" and "-"`)
-      if (key.length !== KEY_BYTES) throw new TypeError(`the secret key ${quoted(id)} has ${key.length} bytes; it must have ${KEY_BYTES}`)
+      if (!KEY_ID.test(id))
+        throw new TypeError(
+          `a secret key's id is ${quoted(id)}; it must be 1 to 64 characters of A-Z, a-z, 0-9, "_" and "-"`,
+        )
+      if (key.length !== KEY_BYTES)
+        throw new TypeError(`the secret key ${quoted(id)} has ${key.length} bytes; it must have ${KEY_BYTES}`)
     }
     if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new TypeError('two secret keys have the same id')
     this.#keys = keys
@@ -63,30 +67,49 @@ export class SecretBox {
 
   /** The inputs with their secrets. Throws `not_supported` where the key is not there any more, `corrupt_data` where they were damaged or moved. */
   open({ inputs, sealed }: SealedInputs, owner: SealedFor): JsonObject {
-    return { ...inputs, ...Object.fromEntries(Object.entries(sealed).map(([name, text]) => [name, this.#openOne(text, name, owner)])) }
+    return {
+      ...inputs,
+      ...Object.fromEntries(Object.entries(sealed).map(([name, text]) => [name, this.#openOne(text, name, owner)])),
+    }
   }
 
   #sealOne(secret: string, name: string, owner: SealedFor): string {
     const [current] = this.#keys
     if (current === undefined) {
-      throw new StowageError('not_supported', `the input ${quoted(name)} is a secret, and this service has no key to keep secrets with; its operator sets one (secretKeys)`)
+      throw new StowageError(
+        'not_supported',
+        `the input ${quoted(name)} is a secret, and this service has no key to keep secrets with; its operator sets one (secretKeys)`,
+      )
     }
     const nonce = randomBytes(NONCE_BYTES)
     const cipher = createCipheriv(ALGORITHM, current.key, nonce).setAAD(boundTo(name, owner))
     const text = Buffer.concat([cipher.update(secret, 'utf8'), cipher.final()])
-    return [current.id, nonce.toString('base64url'), text.toString('base64url'), cipher.getAuthTag().toString('base64url')].join('.')
+    return [
+      current.id,
+      nonce.toString('base64url'),
+      text.toString('base64url'),
+      cipher.getAuthTag().toString('base64url'),
+    ].join('.')
   }
 
   #openOne(sealed: string, name: string, owner: SealedFor): string {
     const [keyId, ...parts] = sealed.split('.')
     const [nonce, text, tag] = parts.map((part) => Buffer.from(part, 'base64url'))
     const found = this.#keys.find(({ id }) => id === keyId)
-    if (found === undefined) throw new StowageError('not_supported', `the input ${quoted(name)} was sealed with the key ${quoted(keyId)}, which this service does not have`)
+    if (found === undefined)
+      throw new StowageError(
+        'not_supported',
+        `the input ${quoted(name)} was sealed with the key ${quoted(keyId)}, which this service does not have`,
+      )
     try {
       const decipher = createDecipheriv(ALGORITHM, found.key, nonce).setAAD(boundTo(name, owner)).setAuthTag(tag)
       return Buffer.concat([decipher.update(text), decipher.final()]).toString('utf8')
     } catch (cause) {
-      throw new StowageError('corrupt_data', `the secret input ${quoted(name)} cannot be opened: it was damaged, or sealed for something else`, { cause })
+      throw new StowageError(
+        'corrupt_data',
+        `the secret input ${quoted(name)} cannot be opened: it was damaged, or sealed for something else`,
+        { cause },
+      )
     }
   }
 }

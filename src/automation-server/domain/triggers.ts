@@ -43,7 +43,9 @@ export class Triggers {
     const scope = await store.scope(projectId)
     if (scope === undefined) return
     await this.#workOff(projectId, scope.generation, mark)
-    await store.records.commit({ remove: [globalKey('trigger', mark.versionId, projectId, generationText(scope.generation))] })
+    await store.records.commit({
+      remove: [globalKey('trigger', mark.versionId, projectId, generationText(scope.generation))],
+    })
   }
 
   async #workOff(projectId: string, generation: number, { modelId, versionId }: TriggerMark): Promise<void> {

@@ -45,7 +45,12 @@ export class Versions {
    * Throws `not_found` for a model that there is not, `objects_missing` when the root is not held or something below it is missing. With `run`, the
    * same version is created once however often the run asks.
    */
-  async create(projectId: string, modelId: string, wanted: NewModelVersion, options: { readonly run?: OfRun; readonly signal: AbortSignal }): Promise<Version> {
+  async create(
+    projectId: string,
+    modelId: string,
+    wanted: NewModelVersion,
+    options: { readonly run?: OfRun; readonly signal: AbortSignal },
+  ): Promise<Version> {
     checkObjectId(wanted.rootObjectId)
     checkMessage(wanted.message, "the version's message")
     checkIdempotencyKey(options.run?.idempotencyKey)
@@ -57,7 +62,9 @@ export class Versions {
       const scope = await store.scope(projectId)
       if (scope === undefined) throw notHeld('model', modelId)
       const model = await models.stored(scope, modelId)
-      return options.run === undefined ? this.#commit(scope, model, wanted) : this.#commitOfRun(scope, model, wanted, options.run)
+      return options.run === undefined
+        ? this.#commit(scope, model, wanted)
+        : this.#commitOfRun(scope, model, wanted, options.run)
     })
     return viewOf(record)
   }
@@ -72,7 +79,8 @@ export class Versions {
     checkResourceId(versionId, 'version')
     const { store } = this.#parts
     const scope = await store.scope(projectId)
-    const stored = scope === undefined ? undefined : await store.get<VersionRecord>(scope, 'version', modelId, versionId)
+    const stored =
+      scope === undefined ? undefined : await store.get<VersionRecord>(scope, 'version', modelId, versionId)
     if (stored === undefined) throw notHeld('version', versionId)
     return stored.value
   }
@@ -84,14 +92,20 @@ export class Versions {
     await models.get(projectId, modelId)
     const scope = await store.scope(projectId)
     if (scope === undefined) return { items: [], cursor: null }
-    const { items, cursor } = await store.page<VersionRecord>(projectKey(scope, 'version', modelId), { ...request, newestFirst: true })
+    const { items, cursor } = await store.page<VersionRecord>(projectKey(scope, 'version', modelId), {
+      ...request,
+      newestFirst: true,
+    })
     return { items: items.map(({ value }) => viewOf(value)), cursor }
   }
 
   async #checkComplete(projectId: string, rootObjectId: string, signal: AbortSignal): Promise<void> {
     const selection = await this.#parts.graphs.closure(projectId, rootObjectId, { signal })
     if (selection === undefined) {
-      throw new StowageError('objects_missing', `the object ${quoted(rootObjectId)} is not held by this project; upload it with all below it, then create the version`)
+      throw new StowageError(
+        'objects_missing',
+        `the object ${quoted(rootObjectId)} is not held by this project; upload it with all below it, then create the version`,
+      )
     }
     try {
       if (selection.missing > 0) throw await missingBelow(rootObjectId, selection)
@@ -100,32 +114,62 @@ export class Versions {
     }
   }
 
-  async #commit(scope: ProjectScope, model: Stored<Model>, wanted: NewModelVersion): Promise<VersionRecord | undefined> {
+  async #commit(
+    scope: ProjectScope,
+    model: Stored<Model>,
+    wanted: NewModelVersion,
+  ): Promise<VersionRecord | undefined> {
     const record = this.#newRecord(model, wanted, { runId: null, chain: [] })
     return (await this.#parts.store.commit(scope, this.#change(scope, model, record))) ? record : undefined
   }
 
-  async #commitOfRun(scope: ProjectScope, model: Stored<Model>, wanted: NewModelVersion, { runId, attempt, idempotencyKey }: OfRun): Promise<VersionRecord | undefined> {
+  async #commitOfRun(
+    scope: ProjectScope,
+    model: Stored<Model>,
+    wanted: NewModelVersion,
+    { runId, attempt, idempotencyKey }: OfRun,
+  ): Promise<VersionRecord | undefined> {
     const { store, limits } = this.#parts
     const once = projectKey(scope, 'once', runId, digestOf(model.value.id, wanted, idempotencyKey))
     const before = await store.getByKey<TriggerMark>(once)
-    if (before !== undefined) return (await store.get<VersionRecord>(scope, 'version', before.value.modelId, before.value.versionId))?.value
+    if (before !== undefined)
+      return (await store.get<VersionRecord>(scope, 'version', before.value.modelId, before.value.versionId))?.value
     const run = await store.get<RunRecord>(scope, 'run', runId)
     if (run === undefined) throw notHeld('run', runId)
     checkAttempt(run.value, attempt)
-    if (isFinal(run.value.status)) throw new StowageError('conflict', `the run has ended (${run.value.status}), so it creates no more versions`)
-    if (run.value.createdVersions.length >= limits.createdVersionsMax) throw new StowageError('conflict', `the run has created ${limits.createdVersionsMax} versions; that is the most`)
+    if (isFinal(run.value.status))
+      throw new StowageError('conflict', `the run has ended (${run.value.status}), so it creates no more versions`)
+    if (run.value.createdVersions.length >= limits.createdVersionsMax)
+      throw new StowageError('conflict', `the run has created ${limits.createdVersionsMax} versions; that is the most`)
     const record = this.#newRecord(model, wanted, { runId, chain: run.value.chain })
     const createdVersions = [...run.value.createdVersions, { modelId: record.modelId, versionId: record.id }]
     const change = this.#change(scope, model, record)
-    const put = [...change.put, store.entry(run.key, { ...run.value, createdVersions, revision: run.value.revision + 1 }), store.entry(once, { modelId: record.modelId, versionId: record.id })]
-    return (await store.commit(scope, { put, expect: [...change.expect, expectSame(run), expectAbsent(once)] })) ? record : undefined
+    const put = [
+      ...change.put,
+      store.entry(run.key, { ...run.value, createdVersions, revision: run.value.revision + 1 }),
+      store.entry(once, { modelId: record.modelId, versionId: record.id }),
+    ]
+    return (await store.commit(scope, { put, expect: [...change.expect, expectSame(run), expectAbsent(once)] }))
+      ? record
+      : undefined
   }
 
-  #newRecord(model: Stored<Model>, wanted: NewModelVersion, origin: Pick<VersionRecord, 'runId' | 'chain'>): VersionRecord {
+  #newRecord(
+    model: Stored<Model>,
+    wanted: NewModelVersion,
+    origin: Pick<VersionRecord, 'runId' | 'chain'>,
+  ): VersionRecord {
     const { store } = this.#parts
     const { rootObjectId, message, source = null } = wanted
-    return { id: store.newId(model.value.latestVersionId ?? undefined), modelId: model.value.id, rootObjectId, message, source, ...origin, createdAt: store.nowText() }
+    return {
+      id: store.newId(model.value.latestVersionId ?? undefined),
+      modelId: model.value.id,
+      rootObjectId,
+      message,
+      source,
+      ...origin,
+      createdAt: store.nowText(),
+    }
   }
 
   #change(scope: ProjectScope, model: Stored<Model>, record: VersionRecord): Required<Pick<Change, 'put' | 'expect'>> {
@@ -134,7 +178,11 @@ export class Versions {
     const mark = globalKey('trigger', record.id, scope.projectId, generationText(scope.generation))
     const put = [
       store.entry(key, record),
-      store.entry(model.key, { ...model.value, versionCount: model.value.versionCount + 1, latestVersionId: record.id }),
+      store.entry(model.key, {
+        ...model.value,
+        versionCount: model.value.versionCount + 1,
+        latestVersionId: record.id,
+      }),
       store.entry(mark, { modelId: record.modelId, versionId: record.id } satisfies TriggerMark),
     ]
     return { put, expect: [expectSame(model), expectAbsent(key)] }
@@ -153,5 +201,8 @@ function digestOf(modelId: string, { rootObjectId, message }: NewModelVersion, k
 async function missingBelow(rootObjectId: string, selection: Selection): Promise<StowageError> {
   const shown = await selection.missingIds(MISSING_IDS_SHOWN)
   const more = selection.missing > shown.length ? ' and others' : ''
-  return new StowageError('objects_missing', `${selection.missing} objects below ${quoted(rootObjectId)} are not held: ${shown.map(quoted).join(', ')}${more}; upload them, then create the version`)
+  return new StowageError(
+    'objects_missing',
+    `${selection.missing} objects below ${quoted(rootObjectId)} are not held: ${shown.map(quoted).join(', ')}${more}; upload them, then create the version`,
+  )
 }

@@ -38,7 +38,10 @@ export class WaitingRuns {
   async checkRoom(scope: ProjectScope, automationId: string): Promise<void> {
     const { pendingRunsMax } = this.#parts.limits
     if ((await this.#found(scope, automationId, pendingRunsMax)).length < pendingRunsMax) return
-    throw new StowageError('too_many_runs', `as many runs of this automation wait to be taken up as may (${pendingRunsMax}); try again when some have begun, or cancel some`)
+    throw new StowageError(
+      'too_many_runs',
+      `as many runs of this automation wait to be taken up as may (${pendingRunsMax}); try again when some have begun, or cancel some`,
+    )
   }
 
   /**
@@ -50,7 +53,10 @@ export class WaitingRuns {
     const found = await this.#found(scope, automationId)
     const excess = found.length - pendingRunsMax
     if (excess <= 0) return
-    const [triggered, asked] = [found.filter(({ kind }) => kind === 'version'), found.filter(({ kind }) => kind !== 'version')]
+    const [triggered, asked] = [
+      found.filter(({ kind }) => kind === 'version'),
+      found.filter(({ kind }) => kind !== 'version'),
+    ]
     for (const waiting of [...triggered.slice(0, -1), ...asked].slice(0, excess)) await this.#cancel(scope, waiting)
   }
 
@@ -58,7 +64,9 @@ export class WaitingRuns {
     const { store, changes, limits } = this.#parts
     const message = `superseded: a new version came while as many runs of this automation waited as may (${limits.pendingRunsMax}), and this one was the first to give way`
     try {
-      await changes.change(scope.projectId, runId, (run) => (isWaiting(run) ? { run: { status: 'canceled', message } } : undefined))
+      await changes.change(scope.projectId, runId, (run) =>
+        isWaiting(run) ? { run: { status: 'canceled', message } } : undefined,
+      )
     } catch (error) {
       if (!(error instanceof StowageError) || error.code !== 'not_found') throw error
     }
@@ -71,7 +79,8 @@ export class WaitingRuns {
     const found: Waiting[] = []
     const bounds = boundsOf(projectKey(scope, 'waiting', automationId))
     for await (const entries of this.#parts.store.records.range(limit === undefined ? bounds : { ...bounds, limit })) {
-      for (const { key, value } of entries) found.push({ key, runId: partsOf(key).at(-1) ?? '', ...decodeRecord<WaitingMark>(key, value) })
+      for (const { key, value } of entries)
+        found.push({ key, runId: partsOf(key).at(-1) ?? '', ...decodeRecord<WaitingMark>(key, value) })
     }
     return found
   }

@@ -26,8 +26,17 @@ export async function readCommandSchema(options: CommandOptions): Promise<Readon
   const { command, cwd, env, memoryBytesMax, outputBytesMax } = resolveCommand(options)
   return withPrivateFolder(async (folder) => {
     const path = join(folder, 'schema.json')
-    const group = new ProcessGroup({ command: [...command, 'generate_schema', path], cwd, env: functionEnvironment({ folder, memoryBytesMax, env }) })
-    const log = new OutputLog({ outputBytesMax, secretTexts: Object.values(env), addLogs: async () => undefined, clock: Date })
+    const group = new ProcessGroup({
+      command: [...command, 'generate_schema', path],
+      cwd,
+      env: functionEnvironment({ folder, memoryBytesMax, env }),
+    })
+    const log = new OutputLog({
+      outputBytesMax,
+      secretTexts: Object.values(env),
+      addLogs: async () => undefined,
+      clock: Date,
+    })
     const output = Promise.all([log.read(group.stdout, 'info'), log.read(group.stderr, 'warn')])
     let isLate = false
     const timer = setTimeout(() => {
@@ -50,7 +59,10 @@ export async function readCommandSchema(options: CommandOptions): Promise<Readon
 function wordsOnEnd({ code, signal }: ProcessExit, isLate: boolean, lastLines: string): string {
   const thrown = thrownWords(lastLines.split('\n'))
   if (thrown !== undefined) return `it threw ${thrown}`
-  const [output, stuck] = [lastLines === '' ? ', and printed nothing' : `; the end of its output:\n${lastLines}`, code === UNSETTLED ? ', which is what node says of a top-level await that never settles' : '']
+  const [output, stuck] = [
+    lastLines === '' ? ', and printed nothing' : `; the end of its output:\n${lastLines}`,
+    code === UNSETTLED ? ', which is what node says of a top-level await that never settles' : '',
+  ]
   if (isLate) return `it did not end within ${TIME_MS_MAX / 1_000} seconds, so it was killed${output}`
   return `it ended with ${code === null ? signal : `exit code ${code}${stuck}`}${output}`
 }
@@ -71,7 +83,8 @@ async function readSchema(path: string, command: readonly string[]): Promise<Rea
   })
   try {
     const { size } = await file.stat()
-    if (size > SCHEMA_BYTES_MAX) throw refused(command, `the file has ${size} bytes, and the most is ${SCHEMA_BYTES_MAX}`)
+    if (size > SCHEMA_BYTES_MAX)
+      throw refused(command, `the file has ${size} bytes, and the most is ${SCHEMA_BYTES_MAX}`)
     return parsed(await file.readFile('utf8'), command)
   } finally {
     await file.close()
@@ -81,7 +94,8 @@ async function readSchema(path: string, command: readonly string[]): Promise<Rea
 function parsed(text: string, command: readonly string[]): Readonly<Record<string, unknown>> {
   try {
     const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Readonly<Record<string, unknown>>
+    if (typeof value === 'object' && value !== null && !Array.isArray(value))
+      return value as Readonly<Record<string, unknown>>
   } catch {
     throw refused(command, 'the file is not JSON')
   }
@@ -89,5 +103,8 @@ function parsed(text: string, command: readonly string[]): Readonly<Record<strin
 }
 
 function refused(command: readonly string[], why: string): StowageError {
-  return new StowageError('invalid_inputs_schema', `the command ${JSON.stringify(command.join(' ').slice(0, 200))} was asked for the schema of its inputs with generate_schema FILE: ${why}`)
+  return new StowageError(
+    'invalid_inputs_schema',
+    `the command ${JSON.stringify(command.join(' ').slice(0, 200))} was asked for the schema of its inputs with generate_schema FILE: ${why}`,
+  )
 }

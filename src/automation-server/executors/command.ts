@@ -36,10 +36,19 @@ export type ResolvedCommand = Required<CommandOptions>
 
 /** Throws `TypeError` and `RangeError` for options that cannot be. */
 export function resolveCommand({ command, cwd = process.cwd(), env = {}, ...limits }: CommandOptions): ResolvedCommand {
-  if (command.length === 0 || command.some((part) => typeof part !== 'string' || part.includes('\0')) || command[0] === '') throw new TypeError('a command must be a list of texts: the program, then its parameters')
+  if (
+    command.length === 0 ||
+    command.some((part) => typeof part !== 'string' || part.includes('\0')) ||
+    command[0] === ''
+  )
+    throw new TypeError('a command must be a list of texts: the program, then its parameters')
   const { killAfterMs = KILL_AFTER_MS, memoryBytesMax = MEMORY_BYTES_MAX, outputBytesMax = OUTPUT_BYTES_MAX } = limits
   return {
-    command, cwd, env, killAfterMs: positive('killAfterMs', killAfterMs, TIMER_MS_MAX), memoryBytesMax: positive('memoryBytesMax', memoryBytesMax),
+    command,
+    cwd,
+    env,
+    killAfterMs: positive('killAfterMs', killAfterMs, TIMER_MS_MAX),
+    memoryBytesMax: positive('memoryBytesMax', memoryBytesMax),
     outputBytesMax: positive('outputBytesMax', outputBytesMax),
   }
 }
@@ -103,7 +112,11 @@ class CommandRun {
       await writeFile(path, JSON.stringify(this.#start.runFile), { mode: 0o600, flag: 'wx' })
       if (this.#stopped !== undefined) return 'the run was stopped before its process had begun'
       try {
-        this.#group = new ProcessGroup({ command: [...command, 'run', path], cwd, env: functionEnvironment({ folder, memoryBytesMax, env }) })
+        this.#group = new ProcessGroup({
+          command: [...command, 'run', path],
+          cwd,
+          env: functionEnvironment({ folder, memoryBytesMax, env }),
+        })
         return this.#wordsOn(await this.#untilEnd(this.#group))
       } finally {
         // By itself, since it holds secrets: the rest of the folder may be such that it cannot be removed.
@@ -138,7 +151,10 @@ class CommandRun {
   /** What is to say of a run that has not reported how it ended. */
   #wordsOn({ code, signal }: ProcessExit): string {
     const how = code === null ? `was ended by ${signal}` : `ended with exit code ${code}`
-    const why = this.#memoryBytes === undefined ? '' : `, since it took ${this.#memoryBytes} bytes of memory and the limit is ${this.#options.memoryBytesMax}`
+    const why =
+      this.#memoryBytes === undefined
+        ? ''
+        : `, since it took ${this.#memoryBytes} bytes of memory and the limit is ${this.#options.memoryBytesMax}`
     const { lastLines } = this.#output
     return `the function's process ${how}${why}, and had reported no status${lastLines === '' ? '' : `; the end of its output:\n${lastLines}`}`
   }

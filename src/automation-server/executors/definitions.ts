@@ -5,7 +5,8 @@ import type { FailureGuard } from './failure-guard.ts'
 import { InProcessExecutor } from './in-process.ts'
 
 /** A function that runs in the server's own process: code that the host trusts as its own. */
-export interface InProcessFunction extends Pick<FunctionDefinition, 'id' | 'release'>, Partial<Pick<FunctionDefinition, 'name' | 'description'>> {
+export interface InProcessFunction
+  extends Pick<FunctionDefinition, 'id' | 'release'>, Partial<Pick<FunctionDefinition, 'name' | 'description'>> {
   /** As `defineFunction` and `executeFunction` make it. */
   readonly function: AutomationFunction
 }
@@ -20,9 +21,29 @@ export type RegisteredAs = FunctionDefinition | InProcessFunction | CommandFunct
 export function withExecutor(registered: RegisteredAs, guard: FailureGuard): FunctionDefinition {
   if ('executor' in registered) return registered
   if ('function' in registered) {
-    const { id, release, function: automationFunction, name = automationFunction.name, description = automationFunction.description } = registered
-    return { id, release, name, description, inputs: { ...automationFunction.inputs.toJSONSchema() }, executor: new InProcessExecutor(automationFunction, guard) }
+    const {
+      id,
+      release,
+      function: automationFunction,
+      name = automationFunction.name,
+      description = automationFunction.description,
+    } = registered
+    return {
+      id,
+      release,
+      name,
+      description,
+      inputs: { ...automationFunction.inputs.toJSONSchema() },
+      executor: new InProcessExecutor(automationFunction, guard),
+    }
   }
   const { id, release, name, description, inputs, ...command } = registered
-  return { id, release, name, ...(description === undefined ? {} : { description }), inputs, executor: new CommandExecutor(resolveCommand(command)) }
+  return {
+    id,
+    release,
+    name,
+    ...(description === undefined ? {} : { description }),
+    inputs,
+    executor: new CommandExecutor(resolveCommand(command)),
+  }
 }

@@ -22,7 +22,11 @@ export class InProcessExecutor implements RunExecutor {
   start({ backend, runFile, secretTexts }: RunStart): RunHandle {
     this.#guard.watch()
     const run = startRun(this.#function, {
-      backend, runData: runFile.automationRunData, inputs: runFile.functionInputs, secrets: secretTexts, deliverMs: DELIVER_MS,
+      backend,
+      runData: runFile.automationRunData,
+      inputs: runFile.functionInputs,
+      secrets: secretTexts,
+      deliverMs: DELIVER_MS,
     })
     return {
       cancel: (reason, graceMs) => run.stop(reasonOf(reason), graceMs),

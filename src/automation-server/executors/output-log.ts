@@ -69,7 +69,8 @@ export class OutputLog {
       if ((error as NodeJS.ErrnoException).code === undefined) throw error
     }
     // The end of what was dropped begins in the middle of a line, which may begin in the middle of a secret: that line is left out, also where it is all there is.
-    if (tail !== undefined) line = tail.includes('\n') ? this.#addLines(level, '', tail.slice(tail.indexOf('\n') + 1)) : ''
+    if (tail !== undefined)
+      line = tail.includes('\n') ? this.#addLines(level, '', tail.slice(tail.indexOf('\n') + 1)) : ''
     if (line !== '') this.#add(level, line)
   }
 
@@ -111,12 +112,14 @@ export class OutputLog {
     const { outputBytesMax } = this.#options
     const before = this.#bytes
     this.#bytes += Buffer.byteLength(chunk)
-    if (before <= outputBytesMax && this.#bytes > outputBytesMax) this.#wait('warn', `the process prints more than ${outputBytesMax} bytes: the rest of its output is left out`)
+    if (before <= outputBytesMax && this.#bytes > outputBytesMax)
+      this.#wait('warn', `the process prints more than ${outputBytesMax} bytes: the rest of its output is left out`)
   }
 
   #add(level: LogLevel, line: string): void {
     const scrubbed = this.#scrubber.text(stripVTControlCharacters(line).trimEnd())
-    const sureLength = line.length < this.#readLengthMax ? scrubbed.length : Math.max(0, scrubbed.length - this.#spellingLengthMax)
+    const sureLength =
+      line.length < this.#readLengthMax ? scrubbed.length : Math.max(0, scrubbed.length - this.#spellingLengthMax)
     const text = scrubbed.slice(0, Math.min(sureLength, LINE_LENGTH_MAX))
     if (text === '') return
     // Of a stack the first line, so that what was thrown is not pushed out by where.

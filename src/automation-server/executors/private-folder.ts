@@ -34,7 +34,8 @@ async function removeIfStale(path: string, pid: number): Promise<void> {
   const { mtimeMs, uid } = await stat(path)
   const beforeMs = Date.now() - (pid === process.pid ? process.uptime() * 1_000 : 0) - STALE_MS
   const isHeld = pid !== process.pid && isAlive(pid)
-  if (!isHeld && uid === (process.getuid?.() ?? uid) && mtimeMs < beforeMs) await rm(path, { recursive: true, force: true })
+  if (!isHeld && uid === (process.getuid?.() ?? uid) && mtimeMs < beforeMs)
+    await rm(path, { recursive: true, force: true })
 }
 
 function ifOfFileSystem(error: unknown): void {

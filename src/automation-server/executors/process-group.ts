@@ -32,10 +32,23 @@ export class ProcessGroup {
   readonly exited: Promise<ProcessExit>
 
   constructor({ command: [program, ...parameters], env, cwd }: ProcessOptions) {
-    const child = spawn(program, parameters, { cwd, env, shell: false, detached: process.platform !== 'win32', windowsHide: true, stdio: ['pipe', 'pipe', 'pipe'] })
+    const child = spawn(program, parameters, {
+      cwd,
+      env,
+      shell: false,
+      detached: process.platform !== 'win32',
+      windowsHide: true,
+      stdio: ['pipe', 'pipe', 'pipe'],
+    })
     this.#child = child
     this.exited = new Promise((resolve, reject) => {
-      child.on('error', (cause: NodeJS.ErrnoException) => reject(new Error(`the program ${JSON.stringify(program)} could not be started: ${cause.code ?? cause.message}`, { cause })))
+      child.on('error', (cause: NodeJS.ErrnoException) =>
+        reject(
+          new Error(`the program ${JSON.stringify(program)} could not be started: ${cause.code ?? cause.message}`, {
+            cause,
+          }),
+        ),
+      )
       child.once('exit', (code, signal) => resolve({ code, signal }))
     })
     // Nothing is written to it, and a process may close it.
@@ -108,6 +121,13 @@ async function residentBytesOf(pid: number): Promise<number> {
 /** proc_tid_children(5): each thread has those that it started. */
 async function childrenOf(pid: number): Promise<readonly number[]> {
   const threads = await readdir(`/proc/${pid}/task`).catch(() => [])
-  const lists = await Promise.all(threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, 'utf8').catch(() => '')))
-  return lists.flatMap((list) => list.split(' ').map(Number).filter((child) => child > 0))
+  const lists = await Promise.all(
+    threads.map((thread) => readFile(`/proc/${pid}/task/${thread}/children`, 'utf8').catch(() => '')),
+  )
+  return lists.flatMap((list) =>
+    list
+      .split(' ')
+      .map(Number)
+      .filter((child) => child > 0),
+  )
 }

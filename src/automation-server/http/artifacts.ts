@@ -14,17 +14,28 @@ export function artifactResources<H>({ domain, context: { guard } }: HttpDeps<H>
   return [
     resourceOf('/api/v1/projects/:projectId/artifacts/:artifactId', 'GET', async (exchange) => {
       await guard(exchange, 'read')
-      return artifactAnswer(domain.artifacts, await domain.artifacts.get(exchange.params.projectId, exchange.params.artifactId), exchange)
+      return artifactAnswer(
+        domain.artifacts,
+        await domain.artifacts.get(exchange.params.projectId, exchange.params.artifactId),
+        exchange,
+      )
     }),
   ]
 }
 
-function artifactAnswer(artifacts: Artifacts, record: ArtifactRecord, { method, headers, signal }: Pick<Exchange<unknown>, 'method' | 'headers' | 'signal'>): Answer {
+function artifactAnswer(
+  artifacts: Artifacts,
+  record: ArtifactRecord,
+  { method, headers, signal }: Pick<Exchange<unknown>, 'method' | 'headers' | 'signal'>,
+): Answer {
   const { sizeBytes, sha256, name } = record
   const etag = `"${sha256.slice(0, ETAG_HEX_DIGITS)}"`
   const common = {
-    ETag: etag, 'Cache-Control': 'private, max-age=31536000, immutable', 'Accept-Ranges': 'bytes',
-    'Content-Security-Policy': "sandbox; default-src 'none'", 'X-Content-Type-Options': 'nosniff',
+    ETag: etag,
+    'Cache-Control': 'private, max-age=31536000, immutable',
+    'Accept-Ranges': 'bytes',
+    'Content-Security-Policy': "sandbox; default-src 'none'",
+    'X-Content-Type-Options': 'nosniff',
   }
   checkIfMatch(headers, etag)
   if (isUnmodified(headers, etag)) return { status: 304, headers: common }
@@ -34,7 +45,9 @@ function artifactAnswer(artifacts: Artifacts, record: ArtifactRecord, { method, 
   return {
     status: range === undefined ? 200 : 206,
     headers: {
-      ...common, 'Content-Type': 'application/octet-stream', 'Content-Disposition': contentDisposition(name),
+      ...common,
+      'Content-Type': 'application/octet-stream',
+      'Content-Disposition': contentDisposition(name),
       ...(range === undefined ? {} : { 'Content-Range': `bytes ${start}-${end - 1}/${sizeBytes}` }),
     },
     body: artifacts.read(record, start, end, signal),
@@ -46,6 +59,9 @@ function artifactAnswer(artifacts: Artifacts, record: ArtifactRecord, { method, 
 export function contentDisposition(displayName: string): string {
   const name = displayName.replace(/\p{Bidi_Control}/gu, '')
   const plain = name.replace(/[^\x20-\x7e]|["\\%/]/g, '_')
-  const extended = encodeURIComponent(name).replace(NO_ATTR_CHARACTERS, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)
+  const extended = encodeURIComponent(name).replace(
+    NO_ATTR_CHARACTERS,
+    (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`,
+  )
   return `attachment; filename="${plain}"; filename*=UTF-8''${extended}`
 }

@@ -15,7 +15,12 @@ export class AtOnce {
   /** Throws `overloaded`, and what `work` throws. */
   async run<T>(runId: string, work: () => Promise<T>): Promise<T> {
     const others = this.#counts.get(runId) ?? 0
-    if (others >= this.#max) throw new StowageError('overloaded', `${others} ${this.#what} of this run are being read; that is the most at a time`, { headers: { 'Retry-After': '1' } })
+    if (others >= this.#max)
+      throw new StowageError(
+        'overloaded',
+        `${others} ${this.#what} of this run are being read; that is the most at a time`,
+        { headers: { 'Retry-After': '1' } },
+      )
     this.#counts.set(runId, others + 1)
     try {
       return await work()

@@ -8,8 +8,20 @@ import { checkParams, jsonAnswer, readJson, readQuery } from './json.ts'
 const AUTOMATIONS = '/api/v1/projects/:projectId/automations'
 const inputs = jsonObject(INPUTS_LIMITS.schemaBytesMax)
 const trigger = oneOf('version', 'manual')
-const readAutomation = object({ name: text, functionId: text, modelId: text, inputs, trigger, enabled: optional(boolean) })
-const readChange = object({ name: optional(text), inputs: optional(inputs), trigger: optional(trigger), enabled: optional(boolean) })
+const readAutomation = object({
+  name: text,
+  functionId: text,
+  modelId: text,
+  inputs,
+  trigger,
+  enabled: optional(boolean),
+})
+const readChange = object({
+  name: optional(text),
+  inputs: optional(inputs),
+  trigger: optional(trigger),
+  enabled: optional(boolean),
+})
 const readStart = object({ versionId: optional(text) })
 
 /** Automations, and starting one by hand. */
@@ -26,7 +38,13 @@ export function automationResourcesOf<H>({ domain, context: { guard }, limits }:
         },
         POST: async (exchange) => {
           checkNoRun(await guard(exchange, 'write'))
-          return jsonAnswer(201, await automations.create(exchange.params.projectId, await readJson(exchange, limits.bodyBytesMax, readAutomation)))
+          return jsonAnswer(
+            201,
+            await automations.create(
+              exchange.params.projectId,
+              await readJson(exchange, limits.bodyBytesMax, readAutomation),
+            ),
+          )
         },
       },
     },
@@ -41,7 +59,14 @@ export function automationResourcesOf<H>({ domain, context: { guard }, limits }:
         PATCH: async (exchange) => {
           checkNoRun(await guard(exchange, 'write'))
           const { projectId, automationId } = exchange.params
-          return jsonAnswer(200, await automations.change(projectId, automationId, await readJson(exchange, limits.bodyBytesMax, readChange)))
+          return jsonAnswer(
+            200,
+            await automations.change(
+              projectId,
+              automationId,
+              await readJson(exchange, limits.bodyBytesMax, readChange),
+            ),
+          )
         },
         DELETE: async (exchange) => {
           checkNoRun(await guard(exchange, 'write'))

@@ -21,17 +21,33 @@ export function eventResources<H>({ domain, context: { guard }, limits }: HttpDe
   return [
     resourceOf(`${RUNS}/:runId/events`, 'GET', async (exchange): Promise<Answer> => {
       await guard(exchange, 'read')
-      const { headers, signal, params: { projectId, runId } } = exchange
+      const {
+        headers,
+        signal,
+        params: { projectId, runId },
+      } = exchange
       const last = headers.get('last-event-id')
       const seen = last === null || last === '' ? BEGINNING : parsePosition(last)
-      const { stored: { value: run } } = await domain.changes.found(projectId, runId)
-      if (isFinal(run.status) && run.revision <= seen.revision && run.logLines <= seen.lines) return { status: 204, headers: { 'Cache-Control': 'private, no-store' } }
-      if (streams >= limits.eventStreamsMax) throw new StowageError('overloaded', `${streams} streams of events are open; that is the most`, { headers: { 'Retry-After': '5' } })
+      const {
+        stored: { value: run },
+      } = await domain.changes.found(projectId, runId)
+      if (isFinal(run.status) && run.revision <= seen.revision && run.logLines <= seen.lines)
+        return { status: 204, headers: { 'Cache-Control': 'private, no-store' } }
+      if (streams >= limits.eventStreamsMax)
+        throw new StowageError('overloaded', `${streams} streams of events are open; that is the most`, {
+          headers: { 'Retry-After': '5' },
+        })
       streams++
       return {
         status: 200,
-        headers: { 'Content-Type': 'text/event-stream; charset=utf-8', 'Cache-Control': 'private, no-store', 'X-Accel-Buffering': 'no' },
-        body: written(runEvents(domain, { projectId, runId }, seen, { signal, pollMs: POLL_MS, heartbeatMs: HEARTBEAT_MS })),
+        headers: {
+          'Content-Type': 'text/event-stream; charset=utf-8',
+          'Cache-Control': 'private, no-store',
+          'X-Accel-Buffering': 'no',
+        },
+        body: written(
+          runEvents(domain, { projectId, runId }, seen, { signal, pollMs: POLL_MS, heartbeatMs: HEARTBEAT_MS }),
+        ),
         release: () => {
           streams--
         },
@@ -42,7 +58,8 @@ export function eventResources<H>({ domain, context: { guard }, limits }: HttpDe
 
 async function* written(batches: AsyncIterable<readonly RunEvent[]>): AsyncGenerator<Uint8Array> {
   yield Buffer.from(`retry: ${RETRY_MS}\n\n`)
-  for await (const batch of batches) yield Buffer.from(batch.length === 0 ? ': alive\n\n' : batch.map(eventText).join(''))
+  for await (const batch of batches)
+    yield Buffer.from(batch.length === 0 ? ': alive\n\n' : batch.map(eventText).join(''))
 }
 
 function eventText({ type, data, position }: RunEvent): string {

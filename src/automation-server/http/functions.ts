@@ -48,7 +48,10 @@ export function functionResources<H>({ domain, context: { guard }, limits }: Htt
   ]
 }
 
-function validity(parse: (json: unknown) => unknown, inputs: unknown): { readonly valid: boolean; readonly issues: InputsError['issues'] } {
+function validity(
+  parse: (json: unknown) => unknown,
+  inputs: unknown,
+): { readonly valid: boolean; readonly issues: InputsError['issues'] } {
   try {
     parse(inputs)
     return { valid: true, issues: [] }

@@ -15,7 +15,13 @@ const readVersion = object({ rootObjectId: text, message: text, source: optional
 export function modelResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
   /** Whichever path a run takes, it tells no secrets. */
   const clean = async <T>(principal: Principal, { headers }: Exchange<H>, said: T): Promise<T> =>
-    principal instanceof RunPrincipal ? domain.runSecrets.scrubbed(said, { projectId: principal.projectId, runId: principal.runId, token: bearerToken(headers) }) : said
+    principal instanceof RunPrincipal
+      ? domain.runSecrets.scrubbed(said, {
+          projectId: principal.projectId,
+          runId: principal.runId,
+          token: bearerToken(headers),
+        })
+      : said
   return [
     {
       path: MODELS,
@@ -53,11 +59,24 @@ export function modelResources<H>({ domain, context: { guard }, limits }: HttpDe
         },
         POST: async (exchange) => {
           const principal = await guard(exchange, 'write')
-          const { signal, params: { projectId, modelId } } = exchange
+          const {
+            signal,
+            params: { projectId, modelId },
+          } = exchange
           const wanted = await clean(principal, exchange, await readJson(exchange, limits.bodyBytesMax, readVersion))
           // The version is known as the run's own, too: that is how loops are refused.
-          const run = principal instanceof RunPrincipal ? { runId: principal.runId, attempt: principal.attempt, idempotencyKey: exchange.headers.get('idempotency-key') ?? undefined } : undefined
-          return jsonAnswer(201, await domain.createVersion(projectId, modelId, wanted, { signal, ...(run === undefined ? {} : { run }) }))
+          const run =
+            principal instanceof RunPrincipal
+              ? {
+                  runId: principal.runId,
+                  attempt: principal.attempt,
+                  idempotencyKey: exchange.headers.get('idempotency-key') ?? undefined,
+                }
+              : undefined
+          return jsonAnswer(
+            201,
+            await domain.createVersion(projectId, modelId, wanted, { signal, ...(run === undefined ? {} : { run }) }),
+          )
         },
       },
     },

@@ -20,19 +20,32 @@ const readVersion = object({ modelId: text, rootObjectId: text, message: text })
 /** A file is kept as it is sent, and sent so: of an encoding, nobody would know later. Throws `unsupported_media_type`. */
 function checkPlain({ encoding }: Pick<Exchange<unknown>['body'], 'encoding'>): void {
   if (encoding === undefined || encoding.toLowerCase() === 'identity') return
-  throw new StowageError('unsupported_media_type', `the body's Content-Encoding is ${quoted(encoding)}; a file is sent as it is to be kept, without one`)
+  throw new StowageError(
+    'unsupported_media_type',
+    `the body's Content-Encoding is ${quoted(encoding)}; a file is sent as it is to be kept, without one`,
+  )
 }
 
 /** What a run itself asks for, with its own token. */
 export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
-  const own = async (exchange: Exchange<H>): Promise<RunClaims> => ownRun(await guard(exchange, 'write'), exchange.params.projectId, exchange.params.runId)
-  const clean = <T>({ headers, params: { projectId, runId } }: Exchange<H>, said: T): Promise<T> => domain.runSecrets.scrubbed(said, { projectId, runId, token: bearerToken(headers) })
-  const [reports, artifacts] = [new AtOnce(REPORTS_AT_ONCE_MAX, 'reports'), new AtOnce(limits.artifactsMax, 'artifacts')]
+  const own = async (exchange: Exchange<H>): Promise<RunClaims> =>
+    ownRun(await guard(exchange, 'write'), exchange.params.projectId, exchange.params.runId)
+  const clean = <T>({ headers, params: { projectId, runId } }: Exchange<H>, said: T): Promise<T> =>
+    domain.runSecrets.scrubbed(said, { projectId, runId, token: bearerToken(headers) })
+  const [reports, artifacts] = [
+    new AtOnce(REPORTS_AT_ONCE_MAX, 'reports'),
+    new AtOnce(limits.artifactsMax, 'artifacts'),
+  ]
   return [
     resourceOf(`${RUNS}/:runId/report`, 'POST', async (exchange) => {
       const { projectId, runId, attempt } = await own(exchange)
       await reports.run(runId, async () => {
-        await domain.reports.take(projectId, runId, await clean(exchange, await readJson(exchange, limits.reportBytesMax, readReport)), attempt)
+        await domain.reports.take(
+          projectId,
+          runId,
+          await clean(exchange, await readJson(exchange, limits.reportBytesMax, readReport)),
+          attempt,
+        )
       })
       return jsonAnswer(200, {})
     }),
@@ -52,8 +65,15 @@ export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpD
       const { body, query, headers, signal } = exchange
       checkPlain(body)
       const name = query.get('name')
-      if (name === null) throw new StowageError('invalid_request', 'the parameter "name" is missing: the display name of the artifact')
-      const file = { attempt, name: await clean(exchange, name), content: body.bytes(), idempotencyKey: headers.get('idempotency-key') ?? undefined, sizeHint: body.length }
+      if (name === null)
+        throw new StowageError('invalid_request', 'the parameter "name" is missing: the display name of the artifact')
+      const file = {
+        attempt,
+        name: await clean(exchange, name),
+        content: body.bytes(),
+        idempotencyKey: headers.get('idempotency-key') ?? undefined,
+        sizeHint: body.length,
+      }
       return jsonAnswer(201, await artifacts.run(runId, () => domain.artifacts.store(projectId, runId, file, signal)))
     }),
   ]

@@ -14,17 +14,25 @@ const readLevel = optional(oneOf(...(Object.keys(NO_ANNOTATIONS) as ResultLevel[
 
 /** Runs as people and pages see them. */
 export function runResources<H>(deps: HttpDeps<H>): readonly Resource<H>[] {
-  const { domain, context: { guard } } = deps
+  const {
+    domain,
+    context: { guard },
+  } = deps
   const { runs } = domain
-  const reading = (path: string, read: (exchange: Exchange<H>) => Promise<unknown>): Resource<H> => resourceOf(path, 'GET', async (exchange) => {
-    await guard(exchange, 'read')
-    return jsonAnswer(200, await read(exchange))
-  })
+  const reading = (path: string, read: (exchange: Exchange<H>) => Promise<unknown>): Resource<H> =>
+    resourceOf(path, 'GET', async (exchange) => {
+      await guard(exchange, 'read')
+      return jsonAnswer(200, await read(exchange))
+    })
   return [
     reading(RUNS, (exchange) => runs.list(exchange.params.projectId, runFilter(exchange))),
     reading(`${RUNS}/:runId`, ({ params }) => runs.get(params.projectId, params.runId)),
-    reading(`${RUNS}/:runId/results`, (exchange) => domain.listResults(exchange.params.projectId, exchange.params.runId, resultFilter(exchange))),
-    reading(`${RUNS}/:runId/logs`, (exchange) => domain.listLogs(exchange.params.projectId, exchange.params.runId, readQuery(exchange))),
+    reading(`${RUNS}/:runId/results`, (exchange) =>
+      domain.listResults(exchange.params.projectId, exchange.params.runId, resultFilter(exchange)),
+    ),
+    reading(`${RUNS}/:runId/logs`, (exchange) =>
+      domain.listLogs(exchange.params.projectId, exchange.params.runId, readQuery(exchange)),
+    ),
     resourceOf(`${RUNS}/:runId/cancel`, 'POST', async (exchange) => {
       checkNoRun(await guard(exchange, 'write'))
       return jsonAnswer(200, await runs.cancel(exchange.params.projectId, exchange.params.runId))
@@ -37,7 +45,11 @@ export function runResources<H>(deps: HttpDeps<H>): readonly Resource<H>[] {
 }
 
 /** A path with one method. */
-export function resourceOf<H>(path: string, method: Method, operation: NonNullable<Resource<H>['operations']['GET']>): Resource<H> {
+export function resourceOf<H>(
+  path: string,
+  method: Method,
+  operation: NonNullable<Resource<H>['operations']['GET']>,
+): Resource<H> {
   return { path, check: checkParams, operations: { [method]: operation } }
 }
 

@@ -20,14 +20,33 @@ export const ARTIFACT_TEXT = 'id,height\n0cc175b9c0f1b6a831c399e269772661,2.5\n'
 export const ARTIFACT_NAME = 'walls of the café.csv'
 
 /** What the run leaves as a version of its own. */
-export const CHANGED_ROOT: ExampleObject = { id: CHANGED_ROOT_ID, service_type: 'Building', elements: [{ referencedId: WALL_ID }], __closure: { [WALL_ID]: 1 } }
+export const CHANGED_ROOT: ExampleObject = {
+  id: CHANGED_ROOT_ID,
+  service_type: 'Building',
+  elements: [{ referencedId: WALL_ID }],
+  __closure: { [WALL_ID]: 1 },
+}
 
 export const INPUTS: InputsSchema = {
   $schema: 'https://json-schema.org/draft/2020-12/schema',
   type: 'object',
   properties: {
-    tolerance: { type: 'number', exclusiveMinimum: 0, exclusiveMaximum: 100, title: 'Tolerance', description: 'In millimetres.', default: 10 },
-    analysis: { type: 'string', oneOf: [{ const: 'structural', title: 'Structural' }, { const: 'thermal', title: 'Thermal' }], title: 'Analysis' },
+    tolerance: {
+      type: 'number',
+      exclusiveMinimum: 0,
+      exclusiveMaximum: 100,
+      title: 'Tolerance',
+      description: 'In millimetres.',
+      default: 10,
+    },
+    analysis: {
+      type: 'string',
+      oneOf: [
+        { const: 'structural', title: 'Structural' },
+        { const: 'thermal', title: 'Thermal' },
+      ],
+      title: 'Analysis',
+    },
     apiKey: { type: 'string', format: 'password', writeOnly: true, title: 'API key' },
   },
   required: ['analysis', 'apiKey'],
@@ -35,25 +54,66 @@ export const INPUTS: InputsSchema = {
 }
 
 export const FUNCTION: FunctionView = {
-  id: FUNCTION_ID, name: 'Wall check', description: 'Looks for walls without a fire rating.', release: '1.2.0', version: '253c0564cc6672400a9c84b06d5527fd', inputs: INPUTS,
+  id: FUNCTION_ID,
+  name: 'Wall check',
+  description: 'Looks for walls without a fire rating.',
+  release: '1.2.0',
+  version: '253c0564cc6672400a9c84b06d5527fd',
+  inputs: INPUTS,
 }
 
 /** Inputs as a person gives them, and as they are shown. */
 export const GIVEN_INPUTS: JsonObject = { tolerance: 5, analysis: 'structural', apiKey: 'k-4711' }
 const SHOWN_INPUTS = { ...GIVEN_INPUTS, apiKey: '******' }
 
-export const MODEL: Model = { id: MODEL_ID, name: 'House', createdAt: EXAMPLE_TIME, versionCount: 2, latestVersionId: RUN_VERSION_ID }
+export const MODEL: Model = {
+  id: MODEL_ID,
+  name: 'House',
+  createdAt: EXAMPLE_TIME,
+  versionCount: 2,
+  latestVersionId: RUN_VERSION_ID,
+}
 export const NEW_MODEL: Model = { ...MODEL, versionCount: 0, latestVersionId: null }
-export const VERSION: Version = { id: VERSION_ID, modelId: MODEL_ID, rootObjectId: ROOT_ID, message: 'Ground floor', source: 'archicad', runId: null, createdAt: EXAMPLE_TIME }
-export const RUN_VERSION: Version = { id: RUN_VERSION_ID, modelId: MODEL_ID, rootObjectId: CHANGED_ROOT_ID, message: 'Walls renamed', source: null, runId: RUN_ID, createdAt: EXAMPLE_TIME }
+export const VERSION: Version = {
+  id: VERSION_ID,
+  modelId: MODEL_ID,
+  rootObjectId: ROOT_ID,
+  message: 'Ground floor',
+  source: 'archicad',
+  runId: null,
+  createdAt: EXAMPLE_TIME,
+}
+export const RUN_VERSION: Version = {
+  id: RUN_VERSION_ID,
+  modelId: MODEL_ID,
+  rootObjectId: CHANGED_ROOT_ID,
+  message: 'Walls renamed',
+  source: null,
+  runId: RUN_ID,
+  createdAt: EXAMPLE_TIME,
+}
 
 export const AUTOMATION: Automation = {
-  id: AUTOMATION_ID, name: 'Check walls', functionId: FUNCTION_ID, modelId: MODEL_ID, inputs: SHOWN_INPUTS, trigger: 'version', enabled: true, createdAt: EXAMPLE_TIME, updatedAt: EXAMPLE_TIME,
+  id: AUTOMATION_ID,
+  name: 'Check walls',
+  functionId: FUNCTION_ID,
+  modelId: MODEL_ID,
+  inputs: SHOWN_INPUTS,
+  trigger: 'version',
+  enabled: true,
+  createdAt: EXAMPLE_TIME,
+  updatedAt: EXAMPLE_TIME,
 }
 
 export const ARTIFACT: RunArtifact = { id: ARTIFACT_ID, name: ARTIFACT_NAME, sizeBytes: ARTIFACT_TEXT.length }
 
-export const ANNOTATION: ObjectResult = { category: 'Fire rating', level: 'ERROR', objectAppIds: { [WALL_ID]: 'wall-1' }, message: 'has no fire rating', metadata: { required: 'F90' } }
+export const ANNOTATION: ObjectResult = {
+  category: 'Fire rating',
+  level: 'ERROR',
+  objectAppIds: { [WALL_ID]: 'wall-1' },
+  message: 'has no fire rating',
+  metadata: { required: 'F90' },
+}
 export const LOG_LINE: LogLine = { atMs: EXAMPLE_TIME_MS, level: 'info', message: '1 of 1 walls looked at' }
 
 /** What the run reports, one after the other. */
@@ -64,10 +124,24 @@ export const REPORTS: readonly RunReport[] = [
 ]
 
 export const RUN: RunDetails = {
-  id: RUN_ID, automationId: AUTOMATION_ID, functionId: FUNCTION_ID, functionVersion: FUNCTION.version, modelId: MODEL_ID, versionId: VERSION_ID,
-  status: 'succeeded', message: '1 wall has no fire rating', progress: { fraction: 0.5, message: 'walls' },
-  createdVersions: [{ modelId: MODEL_ID, versionId: RUN_VERSION_ID }], artifacts: [ARTIFACT], annotations: { SUCCESS: 0, INFO: 0, WARNING: 0, ERROR: 1 },
-  triggeredBy: { kind: 'version', runId: null }, logsTruncated: false, createdAt: EXAMPLE_TIME, startedAt: EXAMPLE_TIME, endedAt: EXAMPLE_TIME, result: { walls: 1 },
+  id: RUN_ID,
+  automationId: AUTOMATION_ID,
+  functionId: FUNCTION_ID,
+  functionVersion: FUNCTION.version,
+  modelId: MODEL_ID,
+  versionId: VERSION_ID,
+  status: 'succeeded',
+  message: '1 wall has no fire rating',
+  progress: { fraction: 0.5, message: 'walls' },
+  createdVersions: [{ modelId: MODEL_ID, versionId: RUN_VERSION_ID }],
+  artifacts: [ARTIFACT],
+  annotations: { SUCCESS: 0, INFO: 0, WARNING: 0, ERROR: 1 },
+  triggeredBy: { kind: 'version', runId: null },
+  logsTruncated: false,
+  createdAt: EXAMPLE_TIME,
+  startedAt: EXAMPLE_TIME,
+  endedAt: EXAMPLE_TIME,
+  result: { walls: 1 },
 }
 
 /** What the events of the run tell who comes after its end. */

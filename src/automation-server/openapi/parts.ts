@@ -2,7 +2,18 @@ import type { StowageErrorCode } from '../../errors.ts'
 import { faults } from '../../openapi/objects/errors.ts'
 import { pathParameters } from '../../openapi/objects/parts.ts'
 import { headersOf, headOf, optionsOf, schemaRef } from '../../openapi/shared.ts'
-import type { Examples, Header, MediaType, Operation, OperationMethod, Parameter, PathItem, RequestBody, Response, Responses } from '../../openapi/types.ts'
+import type {
+  Examples,
+  Header,
+  MediaType,
+  Operation,
+  OperationMethod,
+  Parameter,
+  PathItem,
+  RequestBody,
+  Response,
+  Responses,
+} from '../../openapi/types.ts'
 import { ARTIFACT_ID, AUTOMATION_ID, FUNCTION_ID, MODEL_ID, RUN_ID, VERSION_ID } from './examples.ts'
 import { RESOURCE_ID } from './schemas.ts'
 
@@ -11,7 +22,14 @@ import { RESOURCE_ID } from './schemas.ts'
 export const PROJECT = '/api/v1/projects/{projectId}'
 
 function idParameter(name: string, what: string, value: string): Parameter {
-  return { name, in: 'path', required: true, description: `The ${what}.`, schema: RESOURCE_ID, examples: { one: { value } } }
+  return {
+    name,
+    in: 'path',
+    required: true,
+    description: `The ${what}.`,
+    schema: RESOURCE_ID,
+    examples: { one: { value } },
+  }
 }
 
 export const PARAMETERS: Readonly<Record<string, Parameter>> = {
@@ -20,8 +38,21 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
   AutomationId: idParameter('automationId', 'automation', AUTOMATION_ID),
   RunId: idParameter('runId', 'run', RUN_ID),
   ArtifactId: idParameter('artifactId', 'artifact', ARTIFACT_ID),
-  FunctionId: { name: 'functionId', in: 'path', required: true, description: 'The function.', schema: schemaRef('FunctionId'), examples: { one: { value: FUNCTION_ID } } },
-  Limit: { name: 'limit', in: 'query', description: 'How many items the answer has at most. 100 by default.', schema: { type: 'integer', minimum: 1, maximum: 1_000 }, examples: { most: { value: 1_000 } } },
+  FunctionId: {
+    name: 'functionId',
+    in: 'path',
+    required: true,
+    description: 'The function.',
+    schema: schemaRef('FunctionId'),
+    examples: { one: { value: FUNCTION_ID } },
+  },
+  Limit: {
+    name: 'limit',
+    in: 'query',
+    description: 'How many items the answer has at most. 100 by default.',
+    schema: { type: 'integer', minimum: 1, maximum: 1_000 },
+    examples: { most: { value: 1_000 } },
+  },
   Cursor: {
     name: 'cursor',
     in: 'query',
@@ -38,12 +69,27 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
 }
 
 export const HEADERS: Readonly<Record<string, Header>> = {
-  'Content-Security-Policy': { description: 'Whatever the file holds, a browser runs nothing of it.', required: true, schema: { type: 'string', const: "sandbox; default-src 'none'" } },
-  'X-Accel-Buffering': { description: 'Keeps proxies from holding events back.', required: true, schema: { type: 'string', const: 'no' } },
+  'Content-Security-Policy': {
+    description: 'Whatever the file holds, a browser runs nothing of it.',
+    required: true,
+    schema: { type: 'string', const: "sandbox; default-src 'none'" },
+  },
+  'X-Accel-Buffering': {
+    description: 'Keeps proxies from holding events back.',
+    required: true,
+    schema: { type: 'string', const: 'no' },
+  },
 }
 
 /** What reading a JSON body adds. */
-const JSON_FAULTS: readonly StowageErrorCode[] = ['invalid_json', 'invalid_utf8', 'request_aborted', 'unsupported_media_type', 'request_too_large', 'body_consumed']
+const JSON_FAULTS: readonly StowageErrorCode[] = [
+  'invalid_json',
+  'invalid_utf8',
+  'request_aborted',
+  'unsupported_media_type',
+  'request_too_large',
+  'body_consumed',
+]
 
 /** What writing adds. */
 export const WRITE_FAULTS: readonly StowageErrorCode[] = ['storage_full']
@@ -71,18 +117,44 @@ export interface OperationWords {
 
 /** An operation with the errors that it can answer. */
 export function operationOf(words: OperationWords): Operation {
-  const { operationId, summary, description, tag, right, parameters: names = [], ownParameters = [], body, answers, faults: codes, messages = {} } = words
+  const {
+    operationId,
+    summary,
+    description,
+    tag,
+    right,
+    parameters: names = [],
+    ownParameters = [],
+    body,
+    answers,
+    faults: codes,
+    messages = {},
+  } = words
   const isJson = body !== undefined && 'application/json' in body.content
-  const said = { 400: 'limit is 0; it must be an integer from 1 to 1000', 403: RIGHT_WORDS[right], 413: "the request's body is larger than the limit of 262144 bytes", 415: 'the body\'s type is "text/html"; it must be application/json', ...messages }
+  const said = {
+    400: 'limit is 0; it must be an integer from 1 to 1000',
+    403: RIGHT_WORDS[right],
+    413: "the request's body is larger than the limit of 262144 bytes",
+    415: 'the body\'s type is "text/html"; it must be application/json',
+    ...messages,
+  }
   return {
-    operationId, summary, description, tags: [tag],
+    operationId,
+    summary,
+    description,
+    tags: [tag],
     parameters: [...pathParameters(...names, 'RequestId'), ...ownParameters],
     ...(body === undefined ? {} : { requestBody: body }),
     responses: { ...answers, ...faults([...(isJson ? JSON_FAULTS : []), ...codes], said) },
   }
 }
 
-export function jsonBody(schema: string, description: string, examples: Examples, required: boolean = true): RequestBody {
+export function jsonBody(
+  schema: string,
+  description: string,
+  examples: Examples,
+  required: boolean = true,
+): RequestBody {
   return { description, required, content: { 'application/json': { schema: schemaRef(schema), examples } } }
 }
 
@@ -92,7 +164,10 @@ export function jsonAnswer(schema: string, description: string, examples: Exampl
 }
 
 /** A path with its operations; HEAD comes with GET, OPTIONS with all. */
-export function pathOf(parameters: readonly string[], operations: { readonly [M in OperationMethod]?: Operation }): PathItem {
+export function pathOf(
+  parameters: readonly string[],
+  operations: { readonly [M in OperationMethod]?: Operation },
+): PathItem {
   const [first] = Object.values(operations)
   const named = `${first.operationId[0].toUpperCase()}${first.operationId.slice(1)}`
   const { get } = operations

@@ -18,8 +18,16 @@ export function encodeRecord(key: Uint8Array, value: unknown): Uint8Array {
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the one place where bytes become a type
 export function decodeRecord<T>(key: Uint8Array, value: Uint8Array): T {
   const body = value.subarray(0, Math.max(0, value.length - CRC_BYTES))
-  const stored = value.length <= CRC_BYTES ? -1 : Buffer.from(value.buffer, value.byteOffset + body.length, CRC_BYTES).readUInt32LE(0)
-  if (stored !== crc32(body, crc32(key))) throw new StowageError('corrupt_data', 'a record of automation does not match its CRC-32')
-  if (body[0] !== VERSION) throw new StowageError('corrupt_data', `a record of automation has version ${body[0]}; this release reads version ${VERSION}`)
+  const stored =
+    value.length <= CRC_BYTES
+      ? -1
+      : Buffer.from(value.buffer, value.byteOffset + body.length, CRC_BYTES).readUInt32LE(0)
+  if (stored !== crc32(body, crc32(key)))
+    throw new StowageError('corrupt_data', 'a record of automation does not match its CRC-32')
+  if (body[0] !== VERSION)
+    throw new StowageError(
+      'corrupt_data',
+      `a record of automation has version ${body[0]}; this release reads version ${VERSION}`,
+    )
   return JSON.parse(Buffer.from(body.buffer, body.byteOffset + 1, body.length - 1).toString('utf8')) as T
 }

@@ -4,7 +4,19 @@ import { createHash } from 'node:crypto'
  * Keys of automation's records: the kind `x`, then NUL-ended UTF-8 parts as in the object store. What belongs to a project lies below its id and its
  * generation, which goes up when the project is removed; what is found without knowing the project lies below an empty id, which no project has.
  */
-export type ProjectTable = 'model' | 'version' | 'automation' | 'run' | 'inputs' | 'of' | 'waiting' | 'result' | 'log' | 'final' | 'artifact' | 'once'
+export type ProjectTable =
+  | 'model'
+  | 'version'
+  | 'automation'
+  | 'run'
+  | 'inputs'
+  | 'of'
+  | 'waiting'
+  | 'result'
+  | 'log'
+  | 'final'
+  | 'artifact'
+  | 'once'
 export type GlobalTable = 'head' | 'active' | 'trigger' | 'garbage' | 'key'
 
 export interface Scope {
@@ -25,7 +37,11 @@ export function globalKey(table: GlobalTable, ...parts: readonly string[]): Uint
   return encoder.encode(joined([KIND, '', table, ...parts]))
 }
 
-export function projectKey({ projectId, generation }: Scope, table: ProjectTable, ...parts: readonly string[]): Uint8Array {
+export function projectKey(
+  { projectId, generation }: Scope,
+  table: ProjectTable,
+  ...parts: readonly string[]
+): Uint8Array {
   return encoder.encode(joined([KIND, projectId, generationText(generation), table, ...parts]))
 }
 

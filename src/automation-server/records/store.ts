@@ -60,7 +60,9 @@ export class AutomationStore {
   /** The project, for reading; `undefined` where automation holds nothing of it. */
   async scope(projectId: string): Promise<ProjectScope | undefined> {
     const { head, expectation } = await this.#head(projectId)
-    return head === undefined || head.removed ? undefined : { projectId, generation: head.generation, head: expectation }
+    return head === undefined || head.removed
+      ? undefined
+      : { projectId, generation: head.generation, head: expectation }
   }
 
   /** The project, for writing: begun where there is none. */
@@ -79,7 +81,9 @@ export class AutomationStore {
   /** Ids of the projects that automation holds something of, in batches. */
   async *projects(): AsyncGenerator<readonly string[]> {
     for await (const entries of this.records.range(boundsOf(globalKey('head')))) {
-      yield entries.filter(({ key, value }) => !decodeRecord<Head>(key, value).removed).map(({ key }) => partsOf(key)[2])
+      yield entries
+        .filter(({ key, value }) => !decodeRecord<Head>(key, value).removed)
+        .map(({ key }) => partsOf(key)[2])
     }
   }
 
@@ -130,10 +134,18 @@ export class AutomationStore {
 
   /** Entries below `prefix`, by the last part of their keys. The cursor is that part of the last one that was looked at. */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- who asks knows what lies there
-  async page<T>(prefix: Uint8Array, request: PageRequest & { readonly newestFirst?: boolean }): Promise<Page<{ readonly name: string; readonly value: T }>> {
+  async page<T>(
+    prefix: Uint8Array,
+    request: PageRequest & { readonly newestFirst?: boolean },
+  ): Promise<Page<{ readonly name: string; readonly value: T }>> {
     const { limit = PAGE_ITEMS_DEFAULT, cursor, newestFirst = false } = request
     const bounds = boundsOf(prefix)
-    const from = cursor === undefined ? bounds : newestFirst ? { ...bounds, lt: keyBelow(prefix, cursor) } : { ...bounds, gte: keyAfter(prefix, cursor) }
+    const from =
+      cursor === undefined
+        ? bounds
+        : newestFirst
+          ? { ...bounds, lt: keyBelow(prefix, cursor) }
+          : { ...bounds, gte: keyAfter(prefix, cursor) }
     const items: { name: string; value: T }[] = []
     let bytes = 0
     for await (const entries of this.records.range({ ...from, limit: limit + 1, reverse: newestFirst })) {
@@ -185,5 +197,9 @@ function lastPart(key: Uint8Array): string {
 }
 
 function contended(): StowageError {
-  return new StowageError('overloaded', 'this is being changed by so many at a time that it could not be changed; try again shortly', { headers: { 'Retry-After': '1' } })
+  return new StowageError(
+    'overloaded',
+    'this is being changed by so many at a time that it could not be changed; try again shortly',
+    { headers: { 'Retry-After': '1' } },
+  )
 }

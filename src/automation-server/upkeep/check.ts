@@ -16,7 +16,10 @@ interface Head {
  * Reads everything that automation keeps in a storage and yields what is wrong with it; nothing is changed. The backend must be open, and no server may
  * write to it meanwhile. Throws what keeps the storage from being read.
  */
-export async function* checkAutomation(rawBackend: StorageBackend, options: { readonly signal?: AbortSignal } = {}): AsyncGenerator<Finding> {
+export async function* checkAutomation(
+  rawBackend: StorageBackend,
+  options: { readonly signal?: AbortSignal } = {},
+): AsyncGenerator<Finding> {
   const { signal = new AbortController().signal } = options
   const backend = classifiedBackend(rawBackend)
   const damagedProjects = new Set<string>()
@@ -45,7 +48,11 @@ async function* checkRecords({ records }: StorageBackend, signal: AbortSignal): 
       try {
         decodeRecord(key, value)
       } catch (error) {
-        yield damageBy(error, first === '' ? third : first, first === '' ? `${second} record of automation` : `${third} record ${fourth ?? ''}`.trim())
+        yield damageBy(
+          error,
+          first === '' ? third : first,
+          first === '' ? `${second} record of automation` : `${third} record ${fourth ?? ''}`.trim(),
+        )
       }
     }
   }
@@ -64,7 +71,12 @@ async function* readHeads({ records }: StorageBackend, signal: AbortSignal): Asy
   }
 }
 
-async function* checkBlob({ blobs }: StorageBackend, projectId: string, { name, bytes, digest, subject }: NamedBlob, signal: AbortSignal): AsyncGenerator<Finding> {
+async function* checkBlob(
+  { blobs }: StorageBackend,
+  projectId: string,
+  { name, bytes, digest, subject }: NamedBlob,
+  signal: AbortSignal,
+): AsyncGenerator<Finding> {
   const sha256 = createHash('sha256')
   let checksum = 0
   try {
@@ -80,13 +92,24 @@ async function* checkBlob({ blobs }: StorageBackend, projectId: string, { name, 
   }
 }
 
-async function* checkOtherBlobs({ blobs }: StorageBackend, named: ReadonlySet<string>, heads: ReadonlyMap<string, Head>, signal: AbortSignal): AsyncGenerator<Finding> {
+async function* checkOtherBlobs(
+  { blobs }: StorageBackend,
+  named: ReadonlySet<string>,
+  heads: ReadonlyMap<string, Head>,
+  signal: AbortSignal,
+): AsyncGenerator<Finding> {
   for await (const batch of blobs.list(BLOB_ROOT, { signal })) {
     for (const { name, size } of batch) {
       if (named.has(name)) continue
       const head = heads.get(name.slice(0, name.lastIndexOf('/') + 1))
       const isOfRemoved = head !== undefined && (generationOfBlob(name) < head.generation || head.removed)
-      yield note(undefined, `blob ${name}`, isOfRemoved ? `its project was removed; its ${size} bytes are freed when the store is opened` : `no record names its ${size} bytes: an upload that was not acknowledged`)
+      yield note(
+        undefined,
+        `blob ${name}`,
+        isOfRemoved
+          ? `its project was removed; its ${size} bytes are freed when the store is opened`
+          : `no record names its ${size} bytes: an upload that was not acknowledged`,
+      )
     }
   }
 }

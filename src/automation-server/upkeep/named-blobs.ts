@@ -18,12 +18,18 @@ interface BatchWithBlob {
 }
 
 /** The blobs that the records of a project name; with `runId`, those of one run's annotations alone. */
-export async function* blobsOfProject(store: Pick<AutomationStore, 'records'>, scope: Scope, signal: AbortSignal, runId?: string): AsyncGenerator<NamedBlob> {
+export async function* blobsOfProject(
+  store: Pick<AutomationStore, 'records'>,
+  scope: Scope,
+  signal: AbortSignal,
+  runId?: string,
+): AsyncGenerator<NamedBlob> {
   const results = runId === undefined ? projectKey(scope, 'result') : projectKey(scope, 'result', runId)
   for await (const entries of store.records.range(boundsOf(results), { signal })) {
     for (const { key, value } of entries) {
       const { blob, bytes } = decodeRecord<BatchWithBlob>(key, value)
-      if (blob !== null) yield { name: blob.name, bytes, digest: { crc32: blob.crc32 }, subject: 'annotations of a run' }
+      if (blob !== null)
+        yield { name: blob.name, bytes, digest: { crc32: blob.crc32 }, subject: 'annotations of a run' }
     }
   }
   if (runId !== undefined) return

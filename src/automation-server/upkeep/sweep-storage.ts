@@ -1,7 +1,19 @@
 import type { Entry } from '../../storage/backend.ts'
 import type { ArtifactRecord } from '../domain/artifacts.ts'
 import { isFinal, type RunRecord } from '../domain/run-record.ts'
-import { blobFolder, boundsOf, generationBounds, generationText, globalKey, type KeyBounds, parseGeneration, partsOf, type ProjectTable, projectKey, type Scope } from '../records/keys.ts'
+import {
+  blobFolder,
+  boundsOf,
+  generationBounds,
+  generationText,
+  globalKey,
+  type KeyBounds,
+  parseGeneration,
+  partsOf,
+  type ProjectTable,
+  projectKey,
+  type Scope,
+} from '../records/keys.ts'
 import { decodeRecord } from '../records/codec.ts'
 import { type AutomationStore, expectSame, type ProjectScope, timeOfId } from '../records/store.ts'
 import { Setbacks } from '../setbacks.ts'
@@ -33,11 +45,17 @@ export async function sweepGarbage(store: AutomationStore, signal: AbortSignal):
 /** Makes runs that ended long ago unreadable, and marks what they leave for `sweepGarbage`. */
 export async function expireRuns(store: AutomationStore, endedBeforeMs: number, signal: AbortSignal): Promise<void> {
   const setbacks = new Setbacks()
-  for await (const scope of scopesOf(store, signal)) await setbacks.attempt(() => expireRunsOf(store, scope, endedBeforeMs, signal))
+  for await (const scope of scopesOf(store, signal))
+    await setbacks.attempt(() => expireRunsOf(store, scope, endedBeforeMs, signal))
   setbacks.check()
 }
 
-async function expireRunsOf(store: AutomationStore, scope: ProjectScope, endedBeforeMs: number, signal: AbortSignal): Promise<void> {
+async function expireRunsOf(
+  store: AutomationStore,
+  scope: ProjectScope,
+  endedBeforeMs: number,
+  signal: AbortSignal,
+): Promise<void> {
   for await (const entries of store.records.range(boundsOf(projectKey(scope, 'run')), { signal })) {
     signal.throwIfAborted()
     for (const { key, value } of entries) {
@@ -54,14 +72,21 @@ async function expireRunsOf(store: AutomationStore, scope: ProjectScope, endedBe
 export async function sweepOrphans(store: AutomationStore, signal: AbortSignal): Promise<void> {
   const olderThanMs = store.clock.now() - ORPHAN_GRACE_MS
   const setbacks = new Setbacks()
-  for await (const scope of scopesOf(store, signal, true)) await setbacks.attempt(() => sweepOrphansOf(store, scope, olderThanMs, signal))
+  for await (const scope of scopesOf(store, signal, true))
+    await setbacks.attempt(() => sweepOrphansOf(store, scope, olderThanMs, signal))
   setbacks.check()
 }
 
-async function sweepOrphansOf(store: AutomationStore, scope: ProjectScope, olderThanMs: number, signal: AbortSignal): Promise<void> {
+async function sweepOrphansOf(
+  store: AutomationStore,
+  scope: ProjectScope,
+  olderThanMs: number,
+  signal: AbortSignal,
+): Promise<void> {
   const old = new Set<string>()
   for await (const batch of store.blobs.list(blobFolder(scope.projectId), { signal })) {
-    for (const { name, modifiedAtMs } of batch) if (modifiedAtMs < olderThanMs && generationOfBlob(name) <= scope.generation) old.add(name)
+    for (const { name, modifiedAtMs } of batch)
+      if (modifiedAtMs < olderThanMs && generationOfBlob(name) <= scope.generation) old.add(name)
   }
   if (old.size === 0) return
   for await (const { name } of blobsOfProject(store, scope, signal)) old.delete(name)
@@ -82,11 +107,19 @@ function isExpired({ status, endedAt }: RunRecord, beforeMs: number): boolean {
   return isFinal(status) && endedAt !== null && Date.parse(endedAt) < beforeMs
 }
 
-async function expire(store: AutomationStore, scope: ProjectScope, stored: { readonly key: Uint8Array; readonly bytes: Uint8Array; readonly value: RunRecord }): Promise<void> {
+async function expire(
+  store: AutomationStore,
+  scope: ProjectScope,
+  stored: { readonly key: Uint8Array; readonly bytes: Uint8Array; readonly value: RunRecord },
+): Promise<void> {
   const { id, automationId, artifacts } = stored.value
   const mark = globalKey('garbage', scope.projectId, generationText(scope.generation), id)
   const garbage: RunGarbage = { artifactIds: artifacts.map((artifact) => artifact.id) }
-  await store.commit(scope, { put: [store.entry(mark, garbage)], remove: [stored.key, projectKey(scope, 'of', automationId, id)], expect: [expectSame(stored)] })
+  await store.commit(scope, {
+    put: [store.entry(mark, garbage)],
+    remove: [stored.key, projectKey(scope, 'of', automationId, id)],
+    expect: [expectSame(stored)],
+  })
 }
 
 async function sweepGeneration(store: AutomationStore, scope: Scope, signal: AbortSignal): Promise<void> {
@@ -96,7 +129,13 @@ async function sweepGeneration(store: AutomationStore, scope: Scope, signal: Abo
   await removeRange(store, generationBounds(scope), signal)
 }
 
-async function sweepRun(store: AutomationStore, scope: Scope, runId: string, { artifactIds }: RunGarbage, signal: AbortSignal): Promise<void> {
+async function sweepRun(
+  store: AutomationStore,
+  scope: Scope,
+  runId: string,
+  { artifactIds }: RunGarbage,
+  signal: AbortSignal,
+): Promise<void> {
   const artifactKeys = artifactIds.map((id) => projectKey(scope, 'artifact', id))
   const artifacts = await store.getMany<ArtifactRecord>(artifactKeys)
   await store.blobs.remove(artifacts.flatMap((artifact) => (artifact === undefined ? [] : [artifact.blob])))
@@ -110,7 +149,8 @@ async function* scopesOf(store: AutomationStore, signal: AbortSignal, removed = 
   for await (const entries of store.records.range(boundsOf(globalKey('head')), { signal })) {
     for (const { key, value } of entries) {
       const head = decodeRecord<{ readonly generation: number; readonly removed: boolean }>(key, value)
-      if (removed || !head.removed) yield { projectId: partsOf(key)[2], generation: head.generation, head: { key, value } }
+      if (removed || !head.removed)
+        yield { projectId: partsOf(key)[2], generation: head.generation, head: { key, value } }
     }
   }
 }
@@ -118,10 +158,14 @@ async function* scopesOf(store: AutomationStore, signal: AbortSignal, removed = 
 async function removeRange(store: AutomationStore, bounds: KeyBounds, signal: AbortSignal): Promise<void> {
   for await (const entries of store.records.range(bounds, { signal })) {
     signal.throwIfAborted()
-    await removeKeys(store, entries.map(({ key }: Entry) => key))
+    await removeKeys(
+      store,
+      entries.map(({ key }: Entry) => key),
+    )
   }
 }
 
 async function removeKeys(store: AutomationStore, keys: readonly Uint8Array[]): Promise<void> {
-  for (let at = 0; at < keys.length; at += REMOVALS_AT_ONCE) await store.records.commit({ remove: keys.slice(at, at + REMOVALS_AT_ONCE) })
+  for (let at = 0; at < keys.length; at += REMOVALS_AT_ONCE)
+    await store.records.commit({ remove: keys.slice(at, at + REMOVALS_AT_ONCE) })
 }

@@ -15,10 +15,17 @@ export interface ExecuteOptions extends FunctionOptions, ProcessTimes {
  *
  * Throws `RangeError`, and as `resolveInputs` does.
  */
-export function executeFunction<Source extends InputsSource>(body: FunctionBody<InferInputs<Source>>, Inputs: Source, options: ExecuteOptions = {}): AutomationFunction {
+export function executeFunction<Source extends InputsSource>(
+  body: FunctionBody<InferInputs<Source>>,
+  Inputs: Source,
+  options: ExecuteOptions = {},
+): AutomationFunction {
   const { main = isCalledByMainModule(executeFunction), leaseIntervalMs, deliverMs, ...functionOptions } = options
   const automationFunction = defineFunction(body, Inputs, functionOptions)
-  if (main) void import('./program.ts').then(({ runProgram }) => runProgram(automationFunction, process.argv.slice(2), present({ leaseIntervalMs, deliverMs })))
+  if (main)
+    void import('./program.ts').then(({ runProgram }) =>
+      runProgram(automationFunction, process.argv.slice(2), present({ leaseIntervalMs, deliverMs })),
+    )
   return automationFunction
 }
 

@@ -24,7 +24,10 @@ export async function readRunFile(path: string): Promise<RunFile> {
         const payload = object(object(trigger, `triggers[${at}]`).payload, `triggers[${at}].payload`)
         return {
           triggerType: 'versionCreation',
-          payload: { modelId: text(payload.modelId, `triggers[${at}].payload.modelId`), versionId: text(payload.versionId, `triggers[${at}].payload.versionId`) },
+          payload: {
+            modelId: text(payload.modelId, `triggers[${at}].payload.modelId`),
+            versionId: text(payload.versionId, `triggers[${at}].payload.versionId`),
+          },
         }
       }),
     },
@@ -41,7 +44,8 @@ async function readJsonFile(path: string): Promise<unknown> {
   const file = await open(path)
   try {
     const { size } = await file.stat()
-    if (size > RUN_FILE_BYTES_MAX) throw new StowageError('invalid_request', `the file has ${size} bytes; the most is ${RUN_FILE_BYTES_MAX}`)
+    if (size > RUN_FILE_BYTES_MAX)
+      throw new StowageError('invalid_request', `the file has ${size} bytes; the most is ${RUN_FILE_BYTES_MAX}`)
     return parsed(await file.readFile('utf8'))
   } finally {
     await file.close()

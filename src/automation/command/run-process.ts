@@ -24,7 +24,11 @@ export interface ProcessTimes {
  * Runs a function in this process, which is there for nothing else: whatever is thrown in it ends the run, and so do the signals to stop. Throws what
  * `readRunFile` throws, before anything has begun.
  */
-export async function runInThisProcess(automationFunction: AutomationFunction, path: string, times: ProcessTimes): Promise<RunOutcome> {
+export async function runInThisProcess(
+  automationFunction: AutomationFunction,
+  path: string,
+  times: ProcessTimes,
+): Promise<RunOutcome> {
   const watch = new ProcessWatch()
   const runFile = await readRunFile(path)
   const run = startRun(automationFunction, {
@@ -35,7 +39,9 @@ export async function runInThisProcess(automationFunction: AutomationFunction, p
     // A server gives a process little of an environment, and what its operator adds to that is not for those who read what a run says.
     secrets: [runFile.speckleToken, ...(isCaptured() ? environmentSecrets(process.env) : [])],
     signal: watch.signal,
-    ...(isCaptured() ? {} : { onLine: (level: LogLevel, line: string) => void process.stderr.write(`${level}: ${line}\n`) }),
+    ...(isCaptured()
+      ? {}
+      : { onLine: (level: LogLevel, line: string) => void process.stderr.write(`${level}: ${line}\n`) }),
   })
   watch.follow(run)
   if (isCaptured()) watch.followServer()
@@ -59,7 +65,8 @@ class ProcessWatch {
     /* Whoever read what is written may be gone. */
     for (const stream of [process.stdout, process.stderr]) stream.on('error', () => undefined)
     for (const name of ['SIGTERM', 'SIGINT'] as const) process.on(name, () => this.#onSignal(name))
-    for (const event of ['uncaughtException', 'unhandledRejection'] as const) process.on(event, (error: unknown) => this.#fail(error))
+    for (const event of ['uncaughtException', 'unhandledRejection'] as const)
+      process.on(event, (error: unknown) => this.#fail(error))
     process.on('beforeExit', () => this.#onIdle())
   }
 
@@ -98,6 +105,10 @@ class ProcessWatch {
 
   /** Nothing is left that could go on: there is nothing to wait for. */
   #onIdle(): void {
-    if (!this.#isOver) this.#run?.fail(new Error('the function waits for what can never happen: nothing is left in its process that could go on'), 0)
+    if (!this.#isOver)
+      this.#run?.fail(
+        new Error('the function waits for what can never happen: nothing is left in its process that could go on'),
+        0,
+      )
   }
 }

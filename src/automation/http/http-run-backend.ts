@@ -41,8 +41,16 @@ class HttpRunBackend implements RunBackend {
   readonly #trigger: { readonly modelId: string; readonly versionId: string } | undefined
   readonly #scrubber: Scrubber
 
-  constructor({ speckleToken: token, automationRunData: run }: RunFile, { fetch, stallTimeoutMs, retry }: HttpRunBackendOptions) {
-    const connection = { url: run.speckleServerUrl, token, ...(fetch === undefined ? {} : { fetch }), ...(stallTimeoutMs === undefined ? {} : { stallTimeoutMs }) }
+  constructor(
+    { speckleToken: token, automationRunData: run }: RunFile,
+    { fetch, stallTimeoutMs, retry }: HttpRunBackendOptions,
+  ) {
+    const connection = {
+      url: run.speckleServerUrl,
+      token,
+      ...(fetch === undefined ? {} : { fetch }),
+      ...(stallTimeoutMs === undefined ? {} : { stallTimeoutMs }),
+    }
     this.client = createClient({ ...connection, ...(retry === undefined ? {} : { retry }) })
     this.#connection = new Connection(connection)
     this.#projectId = run.projectId
@@ -53,28 +61,54 @@ class HttpRunBackend implements RunBackend {
   }
 
   async triggeringVersion({ signal }: SignalOptions = {}): Promise<TriggeringVersion> {
-    if (this.#trigger === undefined) throw new ClientError('not_found', 'nothing triggered this run: its run file names no version')
+    if (this.#trigger === undefined)
+      throw new ClientError('not_found', 'nothing triggered this run: its run file names no version')
     const { modelId, versionId } = this.#trigger
     const version = await this.#json({ method: 'GET', path: ['models', modelId, 'versions', versionId], signal })
-    return { modelId, versionId, rootObjectId: text(version, 'rootObjectId'), message: typeof version.message === 'string' ? version.message : '' }
+    return {
+      modelId,
+      versionId,
+      rootObjectId: text(version, 'rootObjectId'),
+      message: typeof version.message === 'string' ? version.message : '',
+    }
   }
 
   async report(report: RunReport, { signal }: SignalOptions = {}): Promise<void> {
     await this.#json({ method: 'POST', path: ['runs', this.#runId, 'report'], json: report, signal })
   }
 
-  async createVersion({ projectId, modelId, rootObjectId, message, idempotencyKey }: NewVersion, { signal }: SignalOptions = {}): Promise<string> {
-    if (projectId !== this.#projectId) throw new ClientError('forbidden', 'the token of a run is for the project of the run alone')
-    return text(await this.#json({ method: 'POST', path: ['runs', this.#runId, 'versions'], json: { modelId, rootObjectId, message }, idempotencyKey, signal }), 'id')
+  async createVersion(
+    { projectId, modelId, rootObjectId, message, idempotencyKey }: NewVersion,
+    { signal }: SignalOptions = {},
+  ): Promise<string> {
+    if (projectId !== this.#projectId)
+      throw new ClientError('forbidden', 'the token of a run is for the project of the run alone')
+    return text(
+      await this.#json({
+        method: 'POST',
+        path: ['runs', this.#runId, 'versions'],
+        json: { modelId, rootObjectId, message },
+        idempotencyKey,
+        signal,
+      }),
+      'id',
+    )
   }
 
-  storeArtifact({ name, content, sizeBytes, idempotencyKey }: NewArtifact, { signal }: SignalOptions = {}): Promise<string> {
+  storeArtifact(
+    { name, content, sizeBytes, idempotencyKey }: NewArtifact,
+    { signal }: SignalOptions = {},
+  ): Promise<string> {
     return this.#withoutToken(async () => {
       try {
         const answer = await this.#connection.request({
-          method: 'POST', path: this.#below(['runs', this.#runId, 'artifacts']), query: [['name', name]],
+          method: 'POST',
+          path: this.#below(['runs', this.#runId, 'artifacts']),
+          query: [['name', name]],
           headers: { 'Content-Type': 'application/octet-stream', 'Idempotency-Key': idempotencyKey },
-          body: bodyOf(content), bodyBytes: sizeBytes, ...(signal === undefined ? {} : { signal }),
+          body: bodyOf(content),
+          bodyBytes: sizeBytes,
+          ...(signal === undefined ? {} : { signal }),
         })
         return text(parseJson(await answer.text(ANSWER_BYTES_MAX), answer.what), 'id')
       } catch (error) {
@@ -85,8 +119,14 @@ class HttpRunBackend implements RunBackend {
   }
 
   async renewLease({ signal }: SignalOptions = {}): Promise<RunLease> {
-    const { status, canceled } = await this.#json({ method: 'POST', path: ['runs', this.#runId, 'lease'], json: {}, signal })
-    if (typeof status !== 'string' || !Object.hasOwn(RUN_STATUS_RANK, status)) throw new ClientError('invalid_answer', 'the answer to a lease holds no status of a run')
+    const { status, canceled } = await this.#json({
+      method: 'POST',
+      path: ['runs', this.#runId, 'lease'],
+      json: {},
+      signal,
+    })
+    if (typeof status !== 'string' || !Object.hasOwn(RUN_STATUS_RANK, status))
+      throw new ClientError('invalid_answer', 'the answer to a lease holds no status of a run')
     return { status: status as RunStatus, canceled: canceled === true }
   }
 

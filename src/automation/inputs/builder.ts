@@ -23,7 +23,8 @@ export interface CommonOptions<R extends boolean> {
 }
 
 /** What `text` can be told. */
-export interface TextOptions<R extends boolean = boolean, D extends string | undefined = string | undefined> extends CommonOptions<R>, TextPatternRules {
+export interface TextOptions<R extends boolean = boolean, D extends string | undefined = string | undefined>
+  extends CommonOptions<R>, TextPatternRules {
   readonly default?: D
 }
 
@@ -33,17 +34,25 @@ export interface TextPatternRules extends Omit<TextRules, 'pattern'> {
 }
 
 /** What `number` and `integer` can be told. */
-export interface NumberOptions<R extends boolean = boolean, D extends number | undefined = number | undefined> extends CommonOptions<R>, NumberRules {
+export interface NumberOptions<R extends boolean = boolean, D extends number | undefined = number | undefined>
+  extends CommonOptions<R>, NumberRules {
   readonly default?: D
 }
 
 /** What `boolean` can be told. */
-export interface BooleanOptions<R extends boolean = boolean, D extends boolean | undefined = boolean | undefined> extends CommonOptions<R> {
+export interface BooleanOptions<
+  R extends boolean = boolean,
+  D extends boolean | undefined = boolean | undefined,
+> extends CommonOptions<R> {
   readonly default?: D
 }
 
 /** What `select` can be told beside its choices. */
-export interface SelectOptions<V extends string, R extends boolean = boolean, D extends V | undefined = V | undefined> extends CommonOptions<R> {
+export interface SelectOptions<
+  V extends string,
+  R extends boolean = boolean,
+  D extends V | undefined = V | undefined,
+> extends CommonOptions<R> {
   readonly default?: D
 }
 
@@ -53,27 +62,39 @@ export interface SecretOptions<R extends boolean = boolean> extends CommonOption
 /** `T`, or `T | undefined` where it is neither required nor has a default. */
 export type ValueOf<T, R extends boolean, D> = [D] extends [undefined] ? (false extends R ? T | undefined : T) : T
 /** What may be given for a field: `undefined` where it is not required or has a default. */
-export type GivenOf<T, R extends boolean, D> = [D] extends [undefined] ? (false extends R ? T | undefined : T) : T | undefined
+export type GivenOf<T, R extends boolean, D> = [D] extends [undefined]
+  ? false extends R
+    ? T | undefined
+    : T
+  : T | undefined
 /** A declared field: the type that the function gets, and the type that may be given for it. */
 export type Declared<T, Given, R extends boolean, D> = Input<ValueOf<T, R, D>, GivenOf<Given, R, D>>
 
 /** One line of text. */
-export function text<R extends boolean = true, D extends string | undefined = undefined>(options: TextOptions<R, D> = {}): Declared<string, string, R, D> {
+export function text<R extends boolean = true, D extends string | undefined = undefined>(
+  options: TextOptions<R, D> = {},
+): Declared<string, string, R, D> {
   return { field: { ...options, kind: 'text' } }
 }
 
 /** A finite number. */
-export function number<R extends boolean = true, D extends number | undefined = undefined>(options: NumberOptions<R, D> = {}): Declared<number, number, R, D> {
+export function number<R extends boolean = true, D extends number | undefined = undefined>(
+  options: NumberOptions<R, D> = {},
+): Declared<number, number, R, D> {
   return { field: { ...options, kind: 'number' } }
 }
 
 /** A whole number. */
-export function integer<R extends boolean = true, D extends number | undefined = undefined>(options: NumberOptions<R, D> = {}): Declared<number, number, R, D> {
+export function integer<R extends boolean = true, D extends number | undefined = undefined>(
+  options: NumberOptions<R, D> = {},
+): Declared<number, number, R, D> {
   return { field: { ...options, kind: 'integer' } }
 }
 
 /** Yes or no. */
-export function boolean<R extends boolean = true, D extends boolean | undefined = undefined>(options: BooleanOptions<R, D> = {}): Declared<boolean, boolean, R, D> {
+export function boolean<R extends boolean = true, D extends boolean | undefined = undefined>(
+  options: BooleanOptions<R, D> = {},
+): Declared<boolean, boolean, R, D> {
   return { field: { ...options, kind: 'boolean' } }
 }
 
@@ -86,7 +107,9 @@ export function select<const V extends string, R extends boolean = true, D exten
 }
 
 /** A text that is masked in forms, in logs and wherever else it is not asked for with `reveal()`. */
-export function secret<R extends boolean = true>(options: SecretOptions<R> = {}): Declared<Secret, string, R, undefined> {
+export function secret<R extends boolean = true>(
+  options: SecretOptions<R> = {},
+): Declared<Secret, string, R, undefined> {
   return { field: { ...options, kind: 'secret' } }
 }
 

@@ -1,4 +1,11 @@
-import { type InputField, INPUTS_LIMITS, type InputsDescription, type NumberField, type SelectField, type TextRules } from './description.ts'
+import {
+  type InputField,
+  INPUTS_LIMITS,
+  type InputsDescription,
+  type NumberField,
+  type SelectField,
+  type TextRules,
+} from './description.ts'
 import { quote } from './errors.ts'
 import { compilePattern, PatternUnsupported } from './pattern.ts'
 import { defaultOf, fieldCheck } from './validate.ts'
@@ -16,10 +23,15 @@ const UNSENDABLE = /(?![\t\n])\p{Cc}|\p{Surrogate}/u
 
 /** What a form as a whole may be. */
 export function formFault({ title, description, fields }: InputsDescription): Found {
-  if (fields.length > INPUTS_LIMITS.fieldsMax) return { option: '', message: `has ${fields.length} fields; the most is ${INPUTS_LIMITS.fieldsMax}` }
+  if (fields.length > INPUTS_LIMITS.fieldsMax)
+    return { option: '', message: `has ${fields.length} fields; the most is ${INPUTS_LIMITS.fieldsMax}` }
   const patterns = fields.flatMap((field) => ('pattern' in field && field.pattern !== undefined ? [field.pattern] : []))
   const size = patterns.reduce((sum, pattern) => sum + compilePattern(pattern).size, 0)
-  if (size > INPUTS_LIMITS.patternSizesMax) return { option: '', message: `has patterns of ${size} steps together; the most is ${INPUTS_LIMITS.patternSizesMax}: repeat less` }
+  if (size > INPUTS_LIMITS.patternSizesMax)
+    return {
+      option: '',
+      message: `has patterns of ${size} steps together; the most is ${INPUTS_LIMITS.patternSizesMax}: repeat less`,
+    }
   return wordsFault({ title, description })
 }
 
@@ -33,12 +45,22 @@ export function nameFault(name: string): Found {
   const max = INPUTS_LIMITS.nameLengthMax
   if (name.length === 0 || name.length > max) return { option: '', message: `needs a name of 1 to ${max} characters` }
   if (/[\p{Cc}\p{Cs}]/u.test(name)) return { option: '', message: 'has a control character in its name' }
-  if (name in Object.prototype) return { option: '', message: 'has a name that every object has already; choose another' }
+  if (name in Object.prototype)
+    return { option: '', message: 'has a name that every object has already; choose another' }
   return undefined
 }
 
-function wordsFault({ title, description }: { readonly title?: string | undefined; readonly description?: string | undefined }): Found {
-  return lengthFault('title', title, INPUTS_LIMITS.titleLengthMax) ?? lengthFault('description', description, INPUTS_LIMITS.descriptionLengthMax)
+function wordsFault({
+  title,
+  description,
+}: {
+  readonly title?: string | undefined
+  readonly description?: string | undefined
+}): Found {
+  return (
+    lengthFault('title', title, INPUTS_LIMITS.titleLengthMax) ??
+    lengthFault('description', description, INPUTS_LIMITS.descriptionLengthMax)
+  )
 }
 
 function lengthFault(option: string, text: unknown, max: number): Found {
@@ -55,11 +77,14 @@ function rulesFault(field: InputField): Found {
 
 function textFault({ minLength, maxLength, pattern }: TextRules): Found {
   for (const [option, value] of Object.entries({ minLength, maxLength })) {
-    if (value !== undefined && (!Number.isSafeInteger(value) || value < 0)) return { option, message: 'must be a whole number, 0 or more' }
+    if (value !== undefined && (!Number.isSafeInteger(value) || value < 0))
+      return { option, message: 'must be a whole number, 0 or more' }
   }
   const unitsMax = pattern === undefined ? INPUTS_LIMITS.textLengthMax : INPUTS_LIMITS.patternTextLengthMax
-  if (minLength !== undefined && minLength > unitsMax) return { option: 'minLength', message: `must be ${unitsMax} or less` }
-  if (minLength !== undefined && maxLength !== undefined && minLength > maxLength) return { option: 'minLength', message: 'must not be greater than maxLength' }
+  if (minLength !== undefined && minLength > unitsMax)
+    return { option: 'minLength', message: `must be ${unitsMax} or less` }
+  if (minLength !== undefined && maxLength !== undefined && minLength > maxLength)
+    return { option: 'minLength', message: 'must not be greater than maxLength' }
   return lengthFault('pattern', pattern, INPUTS_LIMITS.patternLengthMax) ?? patternFault(pattern)
 }
 
@@ -68,7 +93,9 @@ function patternFault(pattern: string | undefined): Found {
   try {
     const { size } = compilePattern(pattern)
     const max = INPUTS_LIMITS.patternSizeMax
-    return size > max ? { option: 'pattern', message: `${quote(pattern)} has ${size} steps; the most is ${max}: repeat less` } : undefined
+    return size > max
+      ? { option: 'pattern', message: `${quote(pattern)} has ${size} steps; the most is ${max}: repeat less` }
+      : undefined
   } catch (error) {
     if (!(error instanceof PatternUnsupported)) throw error
     return { option: 'pattern', message: `${quote(pattern)} ${error.message}` }
@@ -77,14 +104,18 @@ function patternFault(pattern: string | undefined): Found {
 
 function numberFault({ kind, gt, gte, lt, lte }: NumberField): Found {
   for (const [option, value] of Object.entries({ gt, gte, lt, lte })) {
-    if (value !== undefined && (typeof value !== 'number' || !Number.isFinite(value))) return { option, message: 'must be a finite number' }
+    if (value !== undefined && (typeof value !== 'number' || !Number.isFinite(value)))
+      return { option, message: 'must be a finite number' }
   }
   const least = lowest(kind, gt, gte)
   const most = -lowest(kind, negated(lt), negated(lte))
   const open = kind === 'number' && least === most && (gt === least || lt === most)
   if (least <= most && !open) return undefined
   const what = kind === 'integer' ? 'whole number' : 'number'
-  return { option: lt === undefined ? 'lte' : 'lt', message: `leaves no ${what}: the upper bound must be above the lower one` }
+  return {
+    option: lt === undefined ? 'lte' : 'lt',
+    message: `leaves no ${what}: the upper bound must be above the lower one`,
+  }
 }
 
 /** The lower end of a range; for whole numbers the first one in it. */
@@ -105,9 +136,14 @@ function selectFault({ options }: SelectField): Found {
   if (options.length > choicesMax) return fault(`holds ${options.length} choices; the most is ${choicesMax}`)
   const words = options.flatMap(({ value, label }) => (label === undefined ? [value] : [value, label]))
   if (words.some((word) => typeof word !== 'string')) return fault('must be texts, and their labels too')
-  if (options.some(({ value }) => value === '')) return fault('must not be empty: a form sends an empty text for no choice')
-  if (options.some(({ value }) => UNSENDABLE.test(value))) return fault('must be without control characters but tabs and line feeds, and without halves of characters: no form sends them as they are')
-  if (words.some((word) => word.length > choiceLengthMax)) return fault(`must have at most ${choiceLengthMax} characters each`)
+  if (options.some(({ value }) => value === ''))
+    return fault('must not be empty: a form sends an empty text for no choice')
+  if (options.some(({ value }) => UNSENDABLE.test(value)))
+    return fault(
+      'must be without control characters but tabs and line feeds, and without halves of characters: no form sends them as they are',
+    )
+  if (words.some((word) => word.length > choiceLengthMax))
+    return fault(`must have at most ${choiceLengthMax} characters each`)
   if (new Set(options.map(({ value }) => value)).size < options.length) return fault('must differ from each other')
   const labelled = options.filter(({ label }) => label !== undefined).length
   return labelled > 0 && labelled < options.length ? fault('must either all have labels or none') : undefined
@@ -116,7 +152,8 @@ function selectFault({ options }: SelectField): Found {
 function defaultFault(field: InputField): Found {
   const value = defaultOf(field)
   if (value === undefined) return undefined
-  if (field.required) return { option: 'required', message: 'makes no sense with a default: what has a default is never missing' }
+  if (field.required)
+    return { option: 'required', message: 'makes no sense with a default: what has a default is never missing' }
   const message = fieldCheck(field)(value)
   return message === undefined ? undefined : { option: 'default', message }
 }

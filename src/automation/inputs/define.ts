@@ -16,7 +16,9 @@ type MayMiss<F extends InputFields> = { [K in keyof F]: undefined extends Types<
 export type ValuesOf<F extends InputFields> = { readonly [K in keyof F]: Types<F[K]>['value'] }
 
 /** The JSON that `parse` takes: what is optional or has a default may be left out. */
-export type GivenValuesOf<F extends InputFields> = { readonly [K in Exclude<keyof F, MayMiss<F>>]: Types<F[K]>['given'] } & {
+export type GivenValuesOf<F extends InputFields> = {
+  readonly [K in Exclude<keyof F, MayMiss<F>>]: Types<F[K]>['given']
+} & {
   readonly [K in MayMiss<F>]?: Types<F[K]>['given']
 }
 
@@ -47,9 +49,17 @@ export interface InputsWords {
  * Throws `TypeError` for what no form could show or nothing could satisfy: a default that breaks the field's own rules, a range or list that is empty, a
  * pattern that cannot be run in linear time, an option that the kind does not have.
  */
-export function defineInputs<F extends InputFields>(fields: F, words: InputsWords = {}): InputsClass<ValuesOf<F>, GivenValuesOf<F>> {
+export function defineInputs<F extends InputFields>(
+  fields: F,
+  words: InputsWords = {},
+): InputsClass<ValuesOf<F>, GivenValuesOf<F>> {
   const { title, description: text } = words
-  const description: InputsDescription = { ...present({ title, description: text }), fields: Object.entries(fields).map(([name, input]) => nameField(name, (input as Partial<Input<unknown, unknown>> | undefined)?.field)) }
+  const description: InputsDescription = {
+    ...present({ title, description: text }),
+    fields: Object.entries(fields).map(([name, input]) =>
+      nameField(name, (input as Partial<Input<unknown, unknown>> | undefined)?.field),
+    ),
+  }
   const fault = formFault(description)
   if (fault !== undefined) throw new TypeError(`the inputs: ${fault.option} ${fault.message}`)
   const parse = inputsParser(description)
@@ -94,16 +104,25 @@ const OPTIONS: Readonly<Record<InputField['kind'], readonly string[]>> = {
 
 function nameField(name: string, options: FieldOptions | undefined): InputField {
   const where = `input ${quote(name)}`
-  if (options === undefined || !Object.hasOwn(OPTIONS, options.kind)) throw new TypeError(`${where} must be made by text, number, integer, boolean, select or secret; a schema of another library is given as a whole, instead of a class`)
+  if (options === undefined || !Object.hasOwn(OPTIONS, options.kind))
+    throw new TypeError(
+      `${where} must be made by text, number, integer, boolean, select or secret; a schema of another library is given as a whole, instead of a class`,
+    )
   const known = [...COMMON_OPTIONS, ...OPTIONS[options.kind]]
   const unknown = Object.keys(options).find((option) => !known.includes(option))
-  if (unknown !== undefined) throw new TypeError(`${where}: ${options.kind} has no option ${quote(unknown)}; it has ${known.slice(1).join(', ')}`)
-  if (options.kind === 'secret' && options.default !== undefined) throw new TypeError(`${where}: a secret has no default, which everybody could read in the schema`)
-  if (options.required !== undefined && typeof options.required !== 'boolean') throw new TypeError(`${where}: required must be true or false`)
+  if (unknown !== undefined)
+    throw new TypeError(
+      `${where}: ${options.kind} has no option ${quote(unknown)}; it has ${known.slice(1).join(', ')}`,
+    )
+  if (options.kind === 'secret' && options.default !== undefined)
+    throw new TypeError(`${where}: a secret has no default, which everybody could read in the schema`)
+  if (options.required !== undefined && typeof options.required !== 'boolean')
+    throw new TypeError(`${where}: required must be true or false`)
   const { pattern, required = options.default === undefined } = options
   const field = present({ ...options, name, required, pattern: patternSource(where, pattern) }) as unknown as InputField
   const fault = fieldFault(field)
-  if (fault !== undefined) throw new TypeError(`${where}: ${[fault.option, fault.message].filter((part) => part !== '').join(' ')}`)
+  if (fault !== undefined)
+    throw new TypeError(`${where}: ${[fault.option, fault.message].filter((part) => part !== '').join(' ')}`)
   return field
 }
 
@@ -111,6 +130,9 @@ function nameField(name: string, options: FieldOptions | undefined): InputField 
 function patternSource(where: string, pattern: unknown): unknown {
   if (!(pattern instanceof RegExp)) return pattern
   const foreign = pattern.flags.replace('u', '')
-  if (foreign !== '') throw new TypeError(`${where}: pattern has the flag ${foreign}, which a schema cannot say; write it without, such as [Aa] for i`)
+  if (foreign !== '')
+    throw new TypeError(
+      `${where}: pattern has the flag ${foreign}, which a schema cannot say; write it without, such as [Aa] for i`,
+    )
   return pattern.source
 }

@@ -21,7 +21,9 @@ export class InputsError extends StowageError {
 
   constructor(code: 'invalid_inputs' | 'invalid_inputs_schema', issues: readonly InputsIssue[]) {
     const what = code === 'invalid_inputs' ? 'the inputs' : 'the schema of the inputs'
-    const shown = issues.slice(0, ISSUES_IN_MESSAGE_MAX).map(({ path, message }) => `${path === '' ? what : quote(path)} ${message}`)
+    const shown = issues
+      .slice(0, ISSUES_IN_MESSAGE_MAX)
+      .map(({ path, message }) => `${path === '' ? what : quote(path)} ${message}`)
     const left = issues.length - shown.length
     super(code, `${what} cannot be used: ${shown.join('; ')}${left > 0 ? `; and ${left} more` : ''}`)
     this.issues = issues

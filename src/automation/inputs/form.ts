@@ -17,7 +17,10 @@ const WHOLE = /^[+-]?\d+$/
  * fields are left out; an empty text means that nothing was given. A checkbox that is not sent is `false`, except for an optional field without a default:
  * that has three states and needs a control that sends `true`, `false` or nothing. Line ends of texts become line feeds.
  */
-export function fromFormValues(description: InputsDescription, entries: Iterable<readonly [name: string, value: unknown]>): FormInputs {
+export function fromFormValues(
+  description: InputsDescription,
+  entries: Iterable<readonly [name: string, value: unknown]>,
+): FormInputs {
   const sent = new Map<string, string>()
   for (const [name, value] of entries) if (typeof value === 'string') sent.set(name, value)
   const json: Record<string, unknown> = {}

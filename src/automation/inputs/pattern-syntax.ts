@@ -5,7 +5,8 @@
 export class PatternUnsupported extends Error {}
 
 /** ECMAScript WhiteSpace and LineTerminator (ECMA-262, section 22.2.2.9); RE2 knows only five of them. */
-const WHITE_SPACE = '\\x{9}-\\x{d}\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}'
+const WHITE_SPACE =
+  '\\x{9}-\\x{d}\\x{20}\\x{a0}\\x{1680}\\x{2000}-\\x{200a}\\x{2028}\\x{2029}\\x{202f}\\x{205f}\\x{3000}\\x{feff}'
 const NOT_WHITE_SPACE =
   '\\x{0}-\\x{8}\\x{e}-\\x{1f}\\x{21}-\\x{9f}\\x{a1}-\\x{167f}\\x{1681}-\\x{1fff}\\x{200b}-\\x{2027}\\x{202a}-\\x{202e}\\x{2030}-\\x{205e}' +
   '\\x{2060}-\\x{2fff}\\x{3001}-\\x{fefe}\\x{ff00}-\\x{10ffff}'
@@ -24,7 +25,7 @@ type Atom = { readonly point: number } | { readonly inClass: string; readonly al
 
 export function translatePattern(pattern: string): string {
   const parts: string[] = []
-  for (let at = 0; at < pattern.length; ) {
+  for (let at = 0; at < pattern.length;) {
     const [part, next] = translateNext(pattern, at)
     parts.push(part)
     at = next
@@ -88,7 +89,13 @@ function readEscape(pattern: string, at: number, inClass: boolean): readonly [At
   if (groups.single !== undefined) return [readSingleEscape(groups.single, inClass), next]
   if (groups.property !== undefined) return [propertySet(groups.not, groups.property), next]
   if (groups.control !== undefined) return [{ point: groups.control.charCodeAt(0) % 32 }, next]
-  if (groups.high !== undefined) return [{ point: 0x10000 + ((Number.parseInt(groups.high, 16) - 0xd800) << 10) + Number.parseInt(groups.low, 16) - 0xdc00 }, next]
+  if (groups.high !== undefined)
+    return [
+      {
+        point: 0x10000 + ((Number.parseInt(groups.high, 16) - 0xd800) << 10) + Number.parseInt(groups.low, 16) - 0xdc00,
+      },
+      next,
+    ]
   return [{ point: Number.parseInt(groups.byte ?? groups.unit ?? groups.point, 16) }, next]
 }
 
@@ -97,14 +104,16 @@ function readSingleEscape(char: string, inClass: boolean): Atom {
   if (char === 'S') return { inClass: NOT_WHITE_SPACE, alone: `[${NOT_WHITE_SPACE}]` }
   if ('dDwW'.includes(char)) return { inClass: `\\${char}`, alone: `\\${char}` }
   if (inClass && char === 'b') return { point: 8 }
-  if (char === 'k' || (char >= '1' && char <= '9')) throw new PatternUnsupported('refers back to a group, which cannot be run in linear time; write it without')
+  if (char === 'k' || (char >= '1' && char <= '9'))
+    throw new PatternUnsupported('refers back to a group, which cannot be run in linear time; write it without')
   return { point: CONTROLS[char] ?? char.codePointAt(0) ?? 0 }
 }
 
 /** RE2 has the values of General_Category and Script under their own names. */
 function propertySet(letter: string, property: string): Atom {
   const name = property.replace(/^(?:General_Category|gc|Script|sc)=/u, '')
-  if (name.includes('=')) throw new PatternUnsupported('uses a property of characters other than General_Category and Script')
+  if (name.includes('='))
+    throw new PatternUnsupported('uses a property of characters other than General_Category and Script')
   return { inClass: `\\${letter}{${name}}`, alone: `\\${letter}{${name}}` }
 }
 

@@ -19,7 +19,10 @@ export function compilePattern(pattern: string): CompiledPattern {
     const compiled = RE2JS.compile(translated)
     return { size: compiled.programSize(), test: (text) => compiled.test(text) }
   } catch (error) {
-    throw new PatternUnsupported('cannot be run in linear time: it repeats something more than 1,000 times, or names an unknown property of characters', { cause: error })
+    throw new PatternUnsupported(
+      'cannot be run in linear time: it repeats something more than 1,000 times, or names an unknown property of characters',
+      { cause: error },
+    )
   }
 }
 
@@ -28,7 +31,10 @@ function parseAsECMAScript(pattern: string): RegExp {
   try {
     return new RegExp(pattern, 'u')
   } catch (error) {
-    throw new PatternUnsupported('is not a regular expression of ECMAScript with the flag u, the syntax of JSON Schema (needless escapes such as \\- and \\_ are errors there)', { cause: error })
+    throw new PatternUnsupported(
+      'is not a regular expression of ECMAScript with the flag u, the syntax of JSON Schema (needless escapes such as \\- and \\_ are errors there)',
+      { cause: error },
+    )
   }
 }
 

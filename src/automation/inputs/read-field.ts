@@ -36,25 +36,33 @@ type JSONType = 'string' | 'number' | 'integer' | 'boolean'
 /** Keywords that list the choices of a selection; one of them at a time. */
 const CHOICES = ['enum', 'const', 'oneOf', 'anyOf'] as const
 
-const ADVICE: ReadonlyMap<string, string> = new Map(Object.entries({
-  $ref: 'is not followed: write the schema inline; choices as "enum", or as "oneOf" of "const" and "title"',
-  allOf: 'is not read: write the one schema inline',
-  not: 'cannot be shown in a form; say what is allowed, with a pattern, a range or choices',
-  multipleOf: 'cannot be shown in a form; use type "integer", or check it in the function',
-  properties: 'would be an object inside the object; inputs are flat',
-  items: 'would be a list, which has no control; inputs are texts, numbers, booleans, choices and secrets',
-}))
+const ADVICE: ReadonlyMap<string, string> = new Map(
+  Object.entries({
+    $ref: 'is not followed: write the schema inline; choices as "enum", or as "oneOf" of "const" and "title"',
+    allOf: 'is not read: write the one schema inline',
+    not: 'cannot be shown in a form; say what is allowed, with a pattern, a range or choices',
+    multipleOf: 'cannot be shown in a form; use type "integer", or check it in the function',
+    properties: 'would be an object inside the object; inputs are flat',
+    items: 'would be a list, which has no control; inputs are texts, numbers, booleans, choices and secrets',
+  }),
+)
 
 /** Reads one property into a field. What its values mean, such as whether the range is empty, is checked afterwards. Throws `Refusal`. */
 export function readField(name: string, json: unknown, required: boolean): InputField {
   const { schema, nullable } = withoutNull(json)
-  if (nullable && required) refuse('', 'is required and may be null; a form cannot send null: take it out of "required", or take null out')
+  if (nullable && required)
+    refuse('', 'is required and may be null; a form cannot send null: take it out of "required", or take null out')
   const type = typeOf(schema)
-  for (const keyword of Object.keys(schema)) if (!KINDS[type].includes(keyword)) refuse(`/${keyword}`, ADVICE.get(keyword) ?? notAllowed(type))
+  for (const keyword of Object.keys(schema))
+    if (!KINDS[type].includes(keyword)) refuse(`/${keyword}`, ADVICE.get(keyword) ?? notAllowed(type))
   /* Null as a default is how some generators say that there is none. */
   const fallback = schema.default ?? undefined
   if (schema.default === null && required) refuse('/default', 'is null, which a form cannot send; leave it out')
-  const named = { ...present({ title: schema.title, description: schema.description, default: fallback }), name, required: required && fallback === undefined }
+  const named = {
+    ...present({ title: schema.title, description: schema.description, default: fallback }),
+    name,
+    required: required && fallback === undefined,
+  }
   return { ...named, ...rulesOf(type, schema) } as InputField
 }
 
@@ -96,23 +104,38 @@ function typeOf(schema: Keywords): JSONType {
 function rulesOf(type: JSONType, schema: Keywords): object {
   if (type === 'boolean') return { kind: 'boolean' }
   if (type !== 'string') {
-    return { kind: type, ...present({ gt: schema.exclusiveMinimum, gte: schema.minimum, lt: schema.exclusiveMaximum, lte: schema.maximum }) }
+    return {
+      kind: type,
+      ...present({
+        gt: schema.exclusiveMinimum,
+        gte: schema.minimum,
+        lt: schema.exclusiveMaximum,
+        lte: schema.maximum,
+      }),
+    }
   }
   const choice = CHOICES.find((keyword) => keyword in schema)
   if (choice !== undefined) return { kind: 'select', options: readChoices(schema, choice) }
-  return { kind: isSecret(schema) ? 'secret' : 'text', ...present({ minLength: schema.minLength, maxLength: schema.maxLength, pattern: schema.pattern }) }
+  return {
+    kind: isSecret(schema) ? 'secret' : 'text',
+    ...present({ minLength: schema.minLength, maxLength: schema.maxLength, pattern: schema.pattern }),
+  }
 }
 
 function isSecret({ format, writeOnly, default: fallback }: Keywords): boolean {
-  if (format !== undefined && format !== 'password') refuse('/format', 'must be "password", which makes a secret; for anything else use a pattern')
-  if (writeOnly !== undefined && writeOnly !== (format === 'password')) refuse('/writeOnly', 'belongs to secrets: {"type":"string","format":"password","writeOnly":true}')
-  if (format === 'password' && fallback !== undefined && fallback !== null) refuse('/default', 'must be left out: everybody could read the default of a secret')
+  if (format !== undefined && format !== 'password')
+    refuse('/format', 'must be "password", which makes a secret; for anything else use a pattern')
+  if (writeOnly !== undefined && writeOnly !== (format === 'password'))
+    refuse('/writeOnly', 'belongs to secrets: {"type":"string","format":"password","writeOnly":true}')
+  if (format === 'password' && fallback !== undefined && fallback !== null)
+    refuse('/default', 'must be left out: everybody could read the default of a secret')
   return format === 'password'
 }
 
 function readChoices(schema: Keywords, keyword: (typeof CHOICES)[number]): readonly SelectChoice[] {
   for (const other of ['minLength', 'maxLength', 'pattern', 'format', 'writeOnly', ...CHOICES]) {
-    if (other !== keyword && other in schema) refuse(`/${other}`, `cannot stand beside "${keyword}": the choices say everything`)
+    if (other !== keyword && other in schema)
+      refuse(`/${other}`, `cannot stand beside "${keyword}": the choices say everything`)
   }
   const choices: unknown = schema[keyword]
   if (keyword === 'const') return [{ value: choiceText('/const', choices) }]
@@ -129,14 +152,23 @@ function labelAll(choices: readonly SelectChoice[]): readonly SelectChoice[] {
 
 function readChoice(path: string, member: unknown): SelectChoice {
   if (!isJSONObject(member)) return refuse(path, 'must be an object with "const" and "title"')
-  const foreign = Object.keys(member).find((keyword) => !['const', 'title', 'type', 'description', ...IGNORED].includes(keyword))
-  if (foreign !== undefined) refuse(`${path}/${foreign}`, ADVICE.get(foreign) ?? 'makes this an alternative that no form can show; choices are "const" and "title"')
-  if (member.type !== undefined && member.type !== 'string') refuse(`${path}/type`, 'must be "string": choices are texts')
+  const foreign = Object.keys(member).find(
+    (keyword) => !['const', 'title', 'type', 'description', ...IGNORED].includes(keyword),
+  )
+  if (foreign !== undefined)
+    refuse(
+      `${path}/${foreign}`,
+      ADVICE.get(foreign) ?? 'makes this an alternative that no form can show; choices are "const" and "title"',
+    )
+  if (member.type !== undefined && member.type !== 'string')
+    refuse(`${path}/type`, 'must be "string": choices are texts')
   const value = choiceText(`${path}/const`, member.const)
   if (member.title !== undefined && typeof member.title !== 'string') refuse(`${path}/title`, 'must be a text')
   return { value, ...present({ label: member.title }) }
 }
 
 function choiceText(path: string, value: unknown): string {
-  return typeof value === 'string' ? value : refuse(path, 'must be a text: choices are texts, and titles say what they mean')
+  return typeof value === 'string'
+    ? value
+    : refuse(path, 'must be a text: choices are texts, and titles say what they mean')
 }

@@ -5,7 +5,17 @@ import { type Keywords, readField, refuse, Refusal } from './read-field.ts'
 import { JSON_SCHEMA_DIALECT, KEYWORDS, present } from './schema.ts'
 import { isJSONObject } from './validate.ts'
 
-const ROOT_KEYWORDS: ReadonlySet<string> = new Set(['$schema', '$id', '$comment', 'type', 'title', 'description', 'properties', 'required', 'additionalProperties'])
+const ROOT_KEYWORDS: ReadonlySet<string> = new Set([
+  '$schema',
+  '$id',
+  '$comment',
+  'type',
+  'title',
+  'description',
+  'properties',
+  'required',
+  'additionalProperties',
+])
 const ISSUES_MAX = 20
 
 /**
@@ -26,7 +36,8 @@ export function readInputsSchema(json: unknown): InputsDescription {
     }
   }
   const description = collect('', () => readRoot(json, collect))
-  if (description === undefined || issues.length > 0) throw new InputsError('invalid_inputs_schema', issues.slice(0, ISSUES_MAX))
+  if (description === undefined || issues.length > 0)
+    throw new InputsError('invalid_inputs_schema', issues.slice(0, ISSUES_MAX))
   return description
 }
 
@@ -36,11 +47,18 @@ function readRoot(json: unknown, collect: <T>(path: string, read: () => T) => T 
   const properties = schema.properties ?? {}
   if (!isJSONObject(properties)) refuse('/properties', 'must be an object with one schema for each input')
   const entries = Object.entries(properties)
-  if (entries.length > INPUTS_LIMITS.fieldsMax) refuse('/properties', `has ${entries.length} inputs; the most is ${INPUTS_LIMITS.fieldsMax}`)
-  for (const name of required) if (!Object.hasOwn(properties, name)) refuse('/required', `names ${quote(name)}, which is not in properties`)
-  const fields = entries.map(([name, field]) => collect(`/properties/${pointerSegment(name)}`, () => readNamed(name, field, required.has(name))))
+  if (entries.length > INPUTS_LIMITS.fieldsMax)
+    refuse('/properties', `has ${entries.length} inputs; the most is ${INPUTS_LIMITS.fieldsMax}`)
+  for (const name of required)
+    if (!Object.hasOwn(properties, name)) refuse('/required', `names ${quote(name)}, which is not in properties`)
+  const fields = entries.map(([name, field]) =>
+    collect(`/properties/${pointerSegment(name)}`, () => readNamed(name, field, required.has(name))),
+  )
   const { title, description } = readWords(schema)
-  const read: InputsDescription = { ...present({ title, description }), fields: fields.filter((field) => field !== undefined) }
+  const read: InputsDescription = {
+    ...present({ title, description }),
+    fields: fields.filter((field) => field !== undefined),
+  }
   const fault = formFault(read)
   if (fault !== undefined) refuse(fault.option === '' ? '' : `/${fault.option}`, fault.message)
   return read
@@ -49,16 +67,21 @@ function readRoot(json: unknown, collect: <T>(path: string, read: () => T) => T 
 function checkRoot(json: unknown): Keywords {
   if (!isJSONObject(json)) return refuse('', 'must be an object')
   const bytes = jsonBytes(json)
-  if (bytes > INPUTS_LIMITS.schemaBytesMax) refuse('', `has ${bytes} bytes of JSON; the most is ${INPUTS_LIMITS.schemaBytesMax}`)
-  if (json.$schema !== undefined && json.$schema !== JSON_SCHEMA_DIALECT) refuse('/$schema', `must be ${quote(JSON_SCHEMA_DIALECT)}, or be left out`)
-  for (const keyword of Object.keys(json)) if (!ROOT_KEYWORDS.has(keyword)) refuse(`/${pointerSegment(keyword)}`, rootAdvice(keyword))
+  if (bytes > INPUTS_LIMITS.schemaBytesMax)
+    refuse('', `has ${bytes} bytes of JSON; the most is ${INPUTS_LIMITS.schemaBytesMax}`)
+  if (json.$schema !== undefined && json.$schema !== JSON_SCHEMA_DIALECT)
+    refuse('/$schema', `must be ${quote(JSON_SCHEMA_DIALECT)}, or be left out`)
+  for (const keyword of Object.keys(json))
+    if (!ROOT_KEYWORDS.has(keyword)) refuse(`/${pointerSegment(keyword)}`, rootAdvice(keyword))
   if (json.type !== 'object') refuse('/type', 'must be "object": inputs are one flat object')
-  if (typeof json.additionalProperties === 'object') refuse('/additionalProperties', 'must be true or false: a form has one control for each named input')
+  if (typeof json.additionalProperties === 'object')
+    refuse('/additionalProperties', 'must be true or false: a form has one control for each named input')
   return json
 }
 
 function rootAdvice(keyword: string): string {
-  if (keyword === '$defs' || keyword === 'definitions') return 'is not read: write every definition inline, where it is used'
+  if (keyword === '$defs' || keyword === 'definitions')
+    return 'is not read: write every definition inline, where it is used'
   return 'is a keyword that no form can show; inputs are one object with properties, required and additionalProperties'
 }
 
@@ -72,7 +95,8 @@ function jsonBytes(json: unknown): number {
 
 function readRequired(schema: Keywords): ReadonlySet<string> {
   const required = schema.required ?? []
-  if (!Array.isArray(required) || required.some((name) => typeof name !== 'string')) return refuse('/required', 'must be a list of names')
+  if (!Array.isArray(required) || required.some((name) => typeof name !== 'string'))
+    return refuse('/required', 'must be a list of names')
   return new Set(required as readonly string[])
 }
 

@@ -27,7 +27,12 @@ export interface StandardInputs<Values extends object = object> {
 /** What a Standard Schema (https://standardschema.dev) answers: a value, or issues. */
 export type StandardResult<Values> =
   | { readonly value: Values; readonly issues?: undefined }
-  | { readonly issues: readonly { readonly message: string; readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined }[] }
+  | {
+      readonly issues: readonly {
+        readonly message: string
+        readonly path?: readonly (PropertyKey | { readonly key: PropertyKey })[] | undefined
+      }[]
+    }
 
 /** What a function may declare its inputs with. */
 export type InputsSource<Values extends object = object> = InputsClass<Values> | StandardInputs<Values>
@@ -78,7 +83,9 @@ function isStandard(source: unknown): source is StandardInputs {
 
 function resolveClass(source: InputsClass): Resolved {
   if (typeof source !== 'function' || !isJSONObject(source.description)) {
-    throw new TypeError('inputs are a class that extends defineInputs({...}), or a Standard Schema that offers a JSON Schema')
+    throw new TypeError(
+      'inputs are a class that extends defineInputs({...}), or a Standard Schema that offers a JSON Schema',
+    )
   }
   return { description: source.description, parse: async (json) => source.parse(json) }
 }
@@ -91,7 +98,10 @@ function resolveStandard(source: StandardInputs): Resolved {
     const values = check(json)
     const result = await standard.validate(values)
     if (result.issues !== undefined) {
-      throw new InputsError('invalid_inputs', result.issues.slice(0, INPUTS_LIMITS.fieldsMax).map((issue) => safeIssue(description, values, issue)))
+      throw new InputsError(
+        'invalid_inputs',
+        result.issues.slice(0, INPUTS_LIMITS.fieldsMax).map((issue) => safeIssue(description, values, issue)),
+      )
     }
     return result.value
   }
@@ -102,22 +112,31 @@ function standardSchema(standard: StandardInputs['~standard']): unknown {
   const convert = (standard as Partial<StandardInputs['~standard']>).jsonSchema
   const vendor = JSON.stringify(standard.vendor.slice(0, 60))
   if (convert === undefined) {
-    throw new TypeError(`the schema of ${vendor} offers no JSON Schema (~standard.jsonSchema); zod 4 and arktype do, valibot through toStandardJsonSchema`)
+    throw new TypeError(
+      `the schema of ${vendor} offers no JSON Schema (~standard.jsonSchema); zod 4 and arktype do, valibot through toStandardJsonSchema`,
+    )
   }
   try {
     return convert.input({ target: 'draft-2020-12' })
   } catch (error) {
-    throw new TypeError(`the schema of ${vendor} cannot be written as JSON Schema, so no form can be made from it`, { cause: error })
+    throw new TypeError(`the schema of ${vendor} cannot be written as JSON Schema, so no form can be made from it`, {
+      cause: error,
+    })
   }
 }
 
 type StandardIssue = Extract<StandardResult<unknown>, { readonly issues: readonly unknown[] }>['issues'][number]
 
 /** Messages of other libraries may quote the value, which may be a secret: those that do are replaced. */
-function safeIssue({ fields }: InputsDescription, values: Readonly<Record<string, unknown>>, { path = [], message }: StandardIssue): InputsIssue {
+function safeIssue(
+  { fields }: InputsDescription,
+  values: Readonly<Record<string, unknown>>,
+  { path = [], message }: StandardIssue,
+): InputsIssue {
   const [first] = path
   const key = String(typeof first === 'object' ? first.key : (first ?? ''))
   const quotes = Object.values(values).some((value) => value !== '' && message.includes(String(value)))
-  const kept = quotes || message.length > INPUTS_LIMITS.titleLengthMax ? 'is refused by the rules of the function' : message
+  const kept =
+    quotes || message.length > INPUTS_LIMITS.titleLengthMax ? 'is refused by the rules of the function' : message
   return { path: fields.some(({ name }) => name === key) ? key : '', message: kept }
 }

@@ -35,7 +35,12 @@ export interface InputSchema {
 }
 
 /** The keyword of each option that has another name in JSON Schema. */
-export const KEYWORDS: Readonly<Record<string, string>> = { gt: 'exclusiveMinimum', gte: 'minimum', lt: 'exclusiveMaximum', lte: 'maximum' }
+export const KEYWORDS: Readonly<Record<string, string>> = {
+  gt: 'exclusiveMinimum',
+  gte: 'minimum',
+  lt: 'exclusiveMaximum',
+  lte: 'maximum',
+}
 
 /** The JSON Schema (draft 2020-12) of described inputs. `readInputsSchema` is its inverse. */
 export function inputsSchema({ title, description, fields }: InputsDescription): InputsSchema {
@@ -59,10 +64,17 @@ function rulesSchema(field: InputField): InputSchema {
   if (field.kind === 'secret') return { type: 'string', format: 'password', writeOnly: true, ...textSchema(field) }
   if (field.kind === 'select') return { type: 'string', ...choicesSchema(field.options) }
   if (field.kind === 'boolean') return { type: 'boolean' }
-  return { type: field.kind, ...present({ exclusiveMinimum: field.gt, minimum: field.gte, exclusiveMaximum: field.lt, maximum: field.lte }) }
+  return {
+    type: field.kind,
+    ...present({ exclusiveMinimum: field.gt, minimum: field.gte, exclusiveMaximum: field.lt, maximum: field.lte }),
+  }
 }
 
-function textSchema({ minLength, maxLength, pattern }: Pick<InputSchema, 'minLength' | 'maxLength' | 'pattern'>): Partial<InputSchema> {
+function textSchema({
+  minLength,
+  maxLength,
+  pattern,
+}: Pick<InputSchema, 'minLength' | 'maxLength' | 'pattern'>): Partial<InputSchema> {
   return present({ minLength, maxLength, pattern })
 }
 
@@ -74,5 +86,7 @@ function choicesSchema(options: readonly SelectChoice[]): Partial<InputSchema> {
 
 /** An object without the members that are `undefined`. */
 export function present<T extends object>(members: T): { readonly [K in keyof T]?: Exclude<T[K], undefined> } {
-  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as { readonly [K in keyof T]?: Exclude<T[K], undefined> }
+  return Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined)) as {
+    readonly [K in keyof T]?: Exclude<T[K], undefined>
+  }
 }

@@ -1,4 +1,12 @@
-import type { InputField, InputsDescription, InputValue, InputValues, NumberField, SelectField, TextRules } from './description.ts'
+import type {
+  InputField,
+  InputsDescription,
+  InputValue,
+  InputValues,
+  NumberField,
+  SelectField,
+  TextRules,
+} from './description.ts'
 import { INPUTS_LIMITS } from './description.ts'
 import { InputsError, type InputsIssue } from './errors.ts'
 import { compilePattern } from './pattern.ts'
@@ -28,7 +36,8 @@ export function inputsParser(description: InputsDescription): (json: unknown) =>
       if (kept !== undefined) values[field.name] = kept as InputValue
     }
     const unknown = Object.keys(json).filter((name) => !names.has(name))
-    for (const name of unknown.slice(0, UNKNOWN_FIELDS_SHOWN_MAX)) issues.push({ path: name, message: 'is not an input of this function' })
+    for (const name of unknown.slice(0, UNKNOWN_FIELDS_SHOWN_MAX))
+      issues.push({ path: name, message: 'is not an input of this function' })
     if (issues.length > 0) throw new InputsError('invalid_inputs', issues)
     return values
   }
@@ -37,7 +46,9 @@ export function inputsParser(description: InputsDescription): (json: unknown) =>
 /** The texts of all secrets in some JSON, right or wrong: what has to be kept out of logs and messages. */
 export function secretTexts(description: InputsDescription, json: unknown): readonly string[] {
   if (!isJSONObject(json)) return []
-  const texts = description.fields.filter(({ kind }) => kind === 'secret').map(({ name }) => (Object.hasOwn(json, name) ? json[name] : undefined))
+  const texts = description.fields
+    .filter(({ kind }) => kind === 'secret')
+    .map(({ name }) => (Object.hasOwn(json, name) ? json[name] : undefined))
   return texts.filter((text): text is string => typeof text === 'string' && text !== '')
 }
 
@@ -91,8 +102,10 @@ function codePointsOf(text: string): number {
 }
 
 function checkNumber({ kind, gt, gte, lt, lte }: NumberField, value: unknown): string | undefined {
-  if (kind === 'integer' && typeof value === 'string' && DIGITS.test(value) && !Number.isSafeInteger(Number(value))) return `must be from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}, where whole numbers are exact`
-  if (typeof value !== 'number' || !Number.isFinite(value)) return `must be ${kind === 'integer' ? 'a whole number' : 'a number'}`
+  if (kind === 'integer' && typeof value === 'string' && DIGITS.test(value) && !Number.isSafeInteger(Number(value)))
+    return `must be from -${Number.MAX_SAFE_INTEGER} to ${Number.MAX_SAFE_INTEGER}, where whole numbers are exact`
+  if (typeof value !== 'number' || !Number.isFinite(value))
+    return `must be ${kind === 'integer' ? 'a whole number' : 'a number'}`
   if (kind === 'integer' && !Number.isInteger(value)) return 'must be a whole number'
   if (gt !== undefined && value <= gt) return `must be greater than ${gt}`
   if (gte !== undefined && value < gte) return `must be ${gte} or more`

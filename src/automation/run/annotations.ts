@@ -25,13 +25,23 @@ export interface Annotation {
  * An annotation as results, as a server takes them, without secrets: those are removed before anything is cut, so that no part of one stays. Throws `TypeError`,
  * `invalid_request` and `invalid_id`.
  */
-export function* annotationResults({ level, category, objects, message, metadata }: Annotation, scrubber: Scrubber): Generator<ObjectResult> {
+export function* annotationResults(
+  { level, category, objects, message, metadata }: Annotation,
+  scrubber: Scrubber,
+): Generator<ObjectResult> {
   checkName('the category of an annotation', category)
   checkText('the message of an annotation', message)
-  if (!Array.isArray(objects) || objects.length === 0) throw new TypeError('an annotation needs an array of at least one object, or id of one')
-  if (objects.length > OBJECTS_PER_CALL_MAX) throw new StowageError('invalid_request', `an annotation names ${objects.length} objects; the most is ${OBJECTS_PER_CALL_MAX}`)
+  if (!Array.isArray(objects) || objects.length === 0)
+    throw new TypeError('an annotation needs an array of at least one object, or id of one')
+  if (objects.length > OBJECTS_PER_CALL_MAX)
+    throw new StowageError(
+      'invalid_request',
+      `an annotation names ${objects.length} objects; the most is ${OBJECTS_PER_CALL_MAX}`,
+    )
   const common = {
-    category: cut(scrubber.text(category), TEXT_LIMITS.nameMax), level, message: messageText(scrubber.text(message)),
+    category: cut(scrubber.text(category), TEXT_LIMITS.nameMax),
+    level,
+    message: messageText(scrubber.text(message)),
     metadata: metadata === undefined ? null : scrubber.json(plainJson('the metadata of an annotation', metadata)),
   }
   const entries = objects.map((object, at) => entryOf(object, at, scrubber))
@@ -42,12 +52,15 @@ export function* annotationResults({ level, category, objects, message, metadata
 
 /** A copy, so that later changes do not reach it. Throws `TypeError` for what JSON cannot hold, `invalid_request` for what is too long or too deep. */
 export function plainJson(what: string, value: JsonObject): JsonObject {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) throw new TypeError(`${what} must be an object`)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new TypeError(`${what} must be an object`)
   const text = jsonText(what, value)
   const bytes = Buffer.byteLength(text)
-  if (bytes > METADATA_BYTES_MAX) throw new StowageError('invalid_request', `${what} has ${bytes} bytes as JSON; the most is ${METADATA_BYTES_MAX}`)
+  if (bytes > METADATA_BYTES_MAX)
+    throw new StowageError('invalid_request', `${what} has ${bytes} bytes as JSON; the most is ${METADATA_BYTES_MAX}`)
   const copy = JSON.parse(text) as JsonObject
-  if (isDeeper(copy, JSON_DEPTH_MAX)) throw new StowageError('invalid_request', `${what} has more than ${JSON_DEPTH_MAX} levels, which is the most`)
+  if (isDeeper(copy, JSON_DEPTH_MAX))
+    throw new StowageError('invalid_request', `${what} has more than ${JSON_DEPTH_MAX} levels, which is the most`)
   return copy
 }
 
@@ -61,8 +74,12 @@ function jsonText(what: string, value: object): string {
 
 function entryOf(object: AnnotatedObject, at: number, scrubber: Scrubber): [string, string | null] {
   const id: unknown = typeof object === 'string' ? object : object?.id
-  if (typeof id !== 'string' || id === '') throw new TypeError(`objects[${at}] of an annotation must be an id, or an object with an id`)
+  if (typeof id !== 'string' || id === '')
+    throw new TypeError(`objects[${at}] of an annotation must be an id, or an object with an id`)
   checkObjectId(id)
   const applicationId = typeof object === 'string' ? undefined : object.applicationId
-  return [scrubber.text(id), typeof applicationId === 'string' ? cut(scrubber.text(applicationId), APPLICATION_ID_LENGTH_MAX) : null]
+  return [
+    scrubber.text(id),
+    typeof applicationId === 'string' ? cut(scrubber.text(applicationId), APPLICATION_ID_LENGTH_MAX) : null,
+  ]
 }

@@ -13,7 +13,10 @@ class ContextCall<T> extends Promise<T> {
   }
 
   // oxlint-disable-next-line unicorn/no-thenable -- a promise has it already; this one also notes that it is used
-  override then<A = T, B = never>(onFulfilled?: ((value: T) => A | PromiseLike<A>) | null, onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null): Promise<A | B> {
+  override then<A = T, B = never>(
+    onFulfilled?: ((value: T) => A | PromiseLike<A>) | null,
+    onRejected?: ((reason: unknown) => B | PromiseLike<B>) | null,
+  ): Promise<A | B> {
     this.isHeeded = true
     return super.then(onFulfilled, onRejected)
   }
@@ -35,7 +38,9 @@ export class CallLedger {
       this.checkOpen(name)
       work().then(resolve, reject)
     })
-    const settled: Promise<void> = Promise.prototype.then.call(call, undefined, (error: unknown) => void this.#failed.push({ call, error })).then(() => void this.#open.delete(settled))
+    const settled: Promise<void> = Promise.prototype.then
+      .call(call, undefined, (error: unknown) => void this.#failed.push({ call, error }))
+      .then(() => void this.#open.delete(settled))
     this.#open.add(settled)
     return call
   }

@@ -18,7 +18,8 @@ export function startHeartbeat(backend: RunBackend, { intervalMs, onOver }: Hear
     try {
       const lease = await backend.renewLease?.({ signal })
       if (lease?.canceled === true || lease?.status === 'canceled') onOver('the run was canceled')
-      else if (lease !== undefined && RUN_STATUS_RANK[lease.status] > RUN_STATUS_RANK.running) onOver(`the server has ended the run as ${lease.status}`)
+      else if (lease !== undefined && RUN_STATUS_RANK[lease.status] > RUN_STATUS_RANK.running)
+        onOver(`the server has ended the run as ${lease.status}`)
     } catch (error) {
       /* What passes is tried again at the next beat. */
       if (!signal.aborted && isRefusal(error)) onOver('the server takes nothing of this run any more')

@@ -14,8 +14,16 @@ export class Mark {
 
   /** Throws `conflict` for a second mark, `TypeError` for an empty message and a result that JSON cannot hold. */
   set(status: FinalRunStatus, message: string, result?: JsonObject): void {
-    if (this.#given !== undefined) throw new StowageError('conflict', `the run is marked as ${this.#given.status} already, and a run has exactly one mark; this one said ${status}`)
+    if (this.#given !== undefined)
+      throw new StowageError(
+        'conflict',
+        `the run is marked as ${this.#given.status} already, and a run has exactly one mark; this one said ${status}`,
+      )
     checkText('the message of a mark', message)
-    this.#given = { status, message, ...(result === undefined ? {} : { result: plainJson('the result of a run', result) }) }
+    this.#given = {
+      status,
+      message,
+      ...(result === undefined ? {} : { result: plainJson('the result of a run', result) }),
+    }
   }
 }

@@ -64,7 +64,9 @@ function decoded(text: string): string {
 function unescaped(text: string, escapes: RegExp): string {
   return text.replace(escapes, (...found) => {
     const { unit, byte, single } = found.at(-1) as Readonly<Record<string, string | undefined>>
-    return single === undefined ? String.fromCharCode(Number.parseInt(unit ?? byte ?? '', 16)) : (ESCAPES[single] ?? single)
+    return single === undefined
+      ? String.fromCharCode(Number.parseInt(unit ?? byte ?? '', 16))
+      : (ESCAPES[single] ?? single)
   })
 }
 

@@ -56,7 +56,10 @@ export class ReportBuffer {
   /** Throws `overloaded`. */
   addResult(result: ObjectResult): void {
     if (this.#results.length > RESULTS_LENGTH_MAX) {
-      throw new StowageError('overloaded', `${this.#results.count} annotations wait for delivery; more can follow when the function has waited for something`)
+      throw new StowageError(
+        'overloaded',
+        `${this.#results.count} annotations wait for delivery; more can follow when the function has waited for something`,
+      )
     }
     this.#results.push(result)
   }
@@ -76,7 +79,11 @@ export class ReportBuffer {
 
   /** Whether there is enough for a report of its own. */
   get isFull(): boolean {
-    return this.#running || this.#results.length + this.#lines.length > REPORT_LENGTH_MAX || this.#results.count + this.#lines.count > REPORT_ITEMS_MAX
+    return (
+      this.#running ||
+      this.#results.length + this.#lines.length > REPORT_LENGTH_MAX ||
+      this.#results.count + this.#lines.count > REPORT_ITEMS_MAX
+    )
   }
 
   get isHeldBack(): boolean {
@@ -93,14 +100,23 @@ export class ReportBuffer {
     const results = takeWithin(this.#results, budget)
     const logs = takeWithin(this.#lines, budget)
     if (this.#lines.count === 0 && this.#droppedLines > 0) {
-      logs.push({ atMs: logs.at(-1)?.atMs ?? 0, level: 'warn', message: `${this.#droppedLines} lines were left out: they came faster than they could be delivered` })
+      logs.push({
+        atMs: logs.at(-1)?.atMs ?? 0,
+        level: 'warn',
+        message: `${this.#droppedLines} lines were left out: they came faster than they could be delivered`,
+      })
       this.#droppedLines = 0
     }
     const progress = this.#progress
     const status = this.#running ? ({ status: 'running' } as const) : {}
     this.#progress = undefined
     this.#running = false
-    return { ...status, ...(progress === undefined ? {} : { progress }), ...(results.length === 0 ? {} : { results }), ...(logs.length === 0 ? {} : { logs }) }
+    return {
+      ...status,
+      ...(progress === undefined ? {} : { progress }),
+      ...(results.length === 0 ? {} : { results }),
+      ...(logs.length === 0 ? {} : { logs }),
+    }
   }
 }
 

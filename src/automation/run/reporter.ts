@@ -77,7 +77,10 @@ export class Reporter {
   /** Delivers what was said so far. Resolves in bounded time, whatever happens. */
   async drain(): Promise<void> {
     const { deliverMs } = this.#options
-    this.#giveUpTimer ??= setTimeout(() => this.#givenUp.abort(new Error(`it was given up after ${deliverMs} ms`)), deliverMs)
+    this.#giveUpTimer ??= setTimeout(
+      () => this.#givenUp.abort(new Error(`it was given up after ${deliverMs} ms`)),
+      deliverMs,
+    )
     while (!this.#buffer.isEmpty && !this.#givenUp.signal.aborted) await this.#flush()
   }
 
@@ -141,7 +144,10 @@ export class Reporter {
     const { backend, retry } = this.#options
     const { signal } = this.#givenUp
     const report: RunReport = { sequence: this.#sequence, ...parts }
-    await withRetries(() => endedBy(signal, () => backend.report(report, { signal })), signal, { ...retry, attemptsMax: Infinity })
+    await withRetries(() => endedBy(signal, () => backend.report(report, { signal })), signal, {
+      ...retry,
+      attemptsMax: Infinity,
+    })
     this.#sequence += 1
   }
 }

@@ -17,7 +17,11 @@ const DELAY_MS_MAX = 20_000
 const ATTEMPTS_MAX = 8
 
 /** Tries until it succeeds or fails for good, or until `signal` aborts: then it throws the last failure. */
-export async function withRetries<T>(attempt: () => Promise<T>, signal: AbortSignal, options: RunRetryOptions = {}): Promise<T> {
+export async function withRetries<T>(
+  attempt: () => Promise<T>,
+  signal: AbortSignal,
+  options: RunRetryOptions = {},
+): Promise<T> {
   const { delayMs = DELAY_MS, delayMsMax = DELAY_MS_MAX, attemptsMax = ATTEMPTS_MAX } = options
   for (let failures = 1; ; failures += 1) {
     try {
@@ -25,7 +29,9 @@ export async function withRetries<T>(attempt: () => Promise<T>, signal: AbortSig
     } catch (error) {
       if (!isRetryable(error) || signal.aborted || failures >= attemptsMax) throw error
       const waitMs = Math.min(delayMsMax, delayMs * 2 ** Math.min(failures - 1, 30)) * (0.5 + Math.random() / 2)
-      await wait(Math.max(waitMs, Math.min(askedWaitMs(error), delayMsMax)), undefined, { signal }).catch(() => undefined)
+      await wait(Math.max(waitMs, Math.min(askedWaitMs(error), delayMsMax)), undefined, { signal }).catch(
+        () => undefined,
+      )
       if (signal.aborted) throw error
     }
   }
@@ -38,7 +44,13 @@ export function isRetryable(error: unknown): boolean {
 /** Whether the server says that nobody listens to this run any more: it is over, or its token is. */
 export function isRefusal(error: unknown): boolean {
   if (!(error instanceof StowageError || error instanceof ClientError)) return false
-  return error.code === 'conflict' || error.code === 'unauthenticated' || error.code === 'forbidden' || error.code === 'not_found' || error.code === 'project_removed'
+  return (
+    error.code === 'conflict' ||
+    error.code === 'unauthenticated' ||
+    error.code === 'forbidden' ||
+    error.code === 'not_found' ||
+    error.code === 'project_removed'
+  )
 }
 
 function askedWaitMs(error: unknown): number {

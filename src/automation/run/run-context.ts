@@ -14,7 +14,18 @@ import type { Mark } from './marks.ts'
 import type { Reporter } from './reporter.ts'
 import { type RunRetryOptions, withRetries } from './retry.ts'
 import type { Scrubber } from './scrubber.ts'
-import { checkFileName, checkName, checkText, cut, describeThrown, lineText, messageText, shown, shownWithout, TEXT_LIMITS } from './texts.ts'
+import {
+  checkFileName,
+  checkName,
+  checkText,
+  cut,
+  describeThrown,
+  lineText,
+  messageText,
+  shown,
+  shownWithout,
+  TEXT_LIMITS,
+} from './texts.ts'
 
 export interface RunContextParts {
   readonly backend: RunBackend
@@ -59,7 +70,9 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
   receiveVersion(): Promise<DagObject> {
     return this.#parts.calls.run('receiveVersion', async () => {
       const { rootObjectId } = await this.#triggeringVersion()
-      return this.serviceClient.project(this.automationRunData.projectId).receive(rootObjectId, { signal: this.#reading })
+      return this.serviceClient
+        .project(this.automationRunData.projectId)
+        .receive(rootObjectId, { signal: this.#reading })
     })
   }
 
@@ -84,32 +97,66 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
     if (message instanceof Error) this.log.error(shownWithout(this.#parts.scrubber, message))
   }
 
-  attachErrorToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void {
+  attachErrorToObjects(
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata?: JsonObject,
+  ): void {
     this.#attach('ERROR', category, objects, message, metadata)
   }
 
-  attachWarningToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void {
+  attachWarningToObjects(
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata?: JsonObject,
+  ): void {
     this.#attach('WARNING', category, objects, message, metadata)
   }
 
-  attachSuccessToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void {
+  attachSuccessToObjects(
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata?: JsonObject,
+  ): void {
     this.#attach('SUCCESS', category, objects, message, metadata)
   }
 
-  attachInfoToObjects(category: string, objects: readonly AnnotatedObject[], message: string, metadata?: JsonObject): void {
+  attachInfoToObjects(
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata?: JsonObject,
+  ): void {
     this.#attach('INFO', category, objects, message, metadata)
   }
 
-  createNewVersionInProject(projectId: string, data: object, message: string, options: NewVersionOptions = {}): Promise<string> {
+  createNewVersionInProject(
+    projectId: string,
+    data: object,
+    message: string,
+    options: NewVersionOptions = {},
+  ): Promise<string> {
     const { backend, calls, scrubber, ended, retry, runData } = this.#parts
     return calls.run('createNewVersionInProject', async () => {
       checkText('the message of a version', message)
       if (options.modelId === undefined && projectId !== runData.projectId) {
-        throw new StowageError('invalid_request', 'a version in another project needs the modelId of the model that it goes to')
+        throw new StowageError(
+          'invalid_request',
+          'a version in another project needs the modelId of the model that it goes to',
+        )
       }
       const modelId = options.modelId ?? (await this.#triggeringVersion()).modelId
       const { root } = await this.serviceClient.project(projectId).send(data, { signal: ended })
-      const version = { projectId, modelId, rootObjectId: root, message: messageText(scrubber.text(message)), idempotencyKey: randomUUID() }
+      const version = {
+        projectId,
+        modelId,
+        rootObjectId: root,
+        message: messageText(scrubber.text(message)),
+        idempotencyKey: randomUUID(),
+      }
       return withRetries(() => backend.createVersion(version, { signal: ended }), ended, retry)
     })
   }
@@ -117,7 +164,10 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
   storeFileResult(filePath: string, fileName: string): Promise<string> {
     const { backend, calls, scrubber, ended, retry } = this.#parts
     return calls.run('storeFileResult', async () => {
-      const artifact = await fileArtifact(filePath, checkFileName(scrubber.text(checkName('the name of a file result', fileName))))
+      const artifact = await fileArtifact(
+        filePath,
+        checkFileName(scrubber.text(checkName('the name of a file result', fileName))),
+      )
       return withRetries(() => backend.storeArtifact(artifact, { signal: ended }), ended, retry)
     })
   }
@@ -125,50 +175,75 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
   progress(fraction: number, message?: string): void {
     const { calls, reporter, scrubber } = this.#parts
     calls.checkOpen('progress')
-    if (!(fraction >= 0 && fraction <= 1)) throw new RangeError(`progress is ${shown(fraction)}; it must be a number between 0 and 1`)
-    reporter.progress({ fraction, ...(message === undefined || message.trim() === '' ? {} : { message: lineText(scrubber.text(message)) }) })
+    if (!(fraction >= 0 && fraction <= 1))
+      throw new RangeError(`progress is ${shown(fraction)}; it must be a number between 0 and 1`)
+    reporter.progress({
+      fraction,
+      ...(message === undefined || message.trim() === '' ? {} : { message: lineText(scrubber.text(message)) }),
+    })
   }
 
   /** Between batches the function waits for its own annotations, so that they do not pile up. */
   async *#objects(): AsyncGenerator<readonly DagObject[]> {
     const { calls, reporter } = this.#parts
     const { rootObjectId } = await this.#triggeringVersion()
-    for await (const batch of this.serviceClient.project(this.automationRunData.projectId).graph(rootObjectId, { signal: this.#reading })) {
+    for await (const batch of this.serviceClient
+      .project(this.automationRunData.projectId)
+      .graph(rootObjectId, { signal: this.#reading })) {
       await reporter.ready()
       calls.checkOpen('objects')
       yield batch
     }
   }
 
-  #attach(level: ResultLevel, category: string, objects: readonly AnnotatedObject[], message: string, metadata: JsonObject | undefined): void {
+  #attach(
+    level: ResultLevel,
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata: JsonObject | undefined,
+  ): void {
     const { calls, reporter, scrubber } = this.#parts
     calls.checkOpen('annotations')
-    for (const result of annotationResults({ level, category, objects, message, metadata }, scrubber)) reporter.result(result)
+    for (const result of annotationResults({ level, category, objects, message, metadata }, scrubber))
+      reporter.result(result)
   }
 
   #triggeringVersion(): Promise<TriggeringVersion> {
     const { backend, ended, retry } = this.#parts
-    this.#trigger ??= withRetries(() => backend.triggeringVersion({ signal: ended }), ended, retry).catch((error: unknown) => {
-      this.#trigger = undefined
-      throw error
-    })
+    this.#trigger ??= withRetries(() => backend.triggeringVersion({ signal: ended }), ended, retry).catch(
+      (error: unknown) => {
+        this.#trigger = undefined
+        throw error
+      },
+    )
     return this.#trigger
   }
 }
 
 function runLog({ calls, clock, reporter, scrubber, onLine }: RunContextParts): RunLog {
-  const write = (level: LogLevel) => (message: string, fields?: object): void => {
-    calls.checkOpen(`log.${level}`)
-    const words = typeof message === 'string' ? scrubber.text(message) : shownWithout(scrubber, message)
-    const line = cut(fields === undefined ? words : `${words} ${shownWithout(scrubber, fields)}`, TEXT_LIMITS.lineMax)
-    reporter.line({ atMs: clock.now(), level, message: line })
-    onLine?.(level, line)
-  }
+  const write =
+    (level: LogLevel) =>
+    (message: string, fields?: object): void => {
+      calls.checkOpen(`log.${level}`)
+      const words = typeof message === 'string' ? scrubber.text(message) : shownWithout(scrubber, message)
+      const line = cut(fields === undefined ? words : `${words} ${shownWithout(scrubber, fields)}`, TEXT_LIMITS.lineMax)
+      reporter.line({ atMs: clock.now(), level, message: line })
+      onLine?.(level, line)
+    }
   return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
 }
 
 async function fileArtifact(path: string, name: string): Promise<NewArtifact> {
   const file = await stat(path)
-  if (!file.isFile()) throw new StowageError('invalid_request', 'a file result must be a file, not a folder or a device')
-  return { name, sizeBytes: file.size, idempotencyKey: randomUUID(), content: { [Symbol.asyncIterator]: () => createReadStream(path)[Symbol.asyncIterator]() as AsyncIterator<Uint8Array> } }
+  if (!file.isFile())
+    throw new StowageError('invalid_request', 'a file result must be a file, not a folder or a device')
+  return {
+    name,
+    sizeBytes: file.size,
+    idempotencyKey: randomUUID(),
+    content: {
+      [Symbol.asyncIterator]: () => createReadStream(path)[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>,
+    },
+  }
 }

@@ -68,11 +68,18 @@ export function runFunction(automationFunction: AutomationFunction, options: Run
 /** Starts a run whose end can be brought about from outside. Throws nothing: what goes wrong is its outcome. */
 export function startRun(automationFunction: AutomationFunction, options: RunOptions): StartedRun {
   const run = new Run(automationFunction, options)
-  return { outcome: run.run(), fail: (error, graceMs) => run.fail(error, graceMs), stop: (reason, graceMs) => run.stop(reason, graceMs) }
+  return {
+    outcome: run.run(),
+    fail: (error, graceMs) => run.fail(error, graceMs),
+    stop: (reason, graceMs) => run.stop(reason, graceMs),
+  }
 }
 
 /** How the function came to its end. */
-type Ending = { readonly kind: 'returned' } | { readonly kind: 'threw'; readonly error: unknown } | { readonly kind: 'stayed' }
+type Ending =
+  | { readonly kind: 'returned' }
+  | { readonly kind: 'threw'; readonly error: unknown }
+  | { readonly kind: 'stayed' }
 
 class Run {
   readonly #function: AutomationFunction
@@ -88,16 +95,41 @@ class Run {
   #failure: { readonly error: unknown } | undefined
 
   constructor(automationFunction: AutomationFunction, options: RunOptions) {
-    const { backend, runData, inputs, secrets = [], clock = Date, flushMs = FLUSH_MS, deliverMs = DELIVER_MS, retry = {}, onLine } = options
+    const {
+      backend,
+      runData,
+      inputs,
+      secrets = [],
+      clock = Date,
+      flushMs = FLUSH_MS,
+      deliverMs = DELIVER_MS,
+      retry = {},
+      onLine,
+    } = options
     this.#function = automationFunction
     this.#graceMs = automationFunction.graceMs
     this.#options = options
     this.#scrubber = new Scrubber([...secrets, ...automationFunction.inputs.secretTexts(inputs)])
     const onRefused = (): void => this.#cancel('the server takes no reports of this run any more')
-    this.#reporter = new Reporter({ backend, retry, flushMs: timerMs(flushMs), deliverMs: timerMs(deliverMs), onRefused })
+    this.#reporter = new Reporter({
+      backend,
+      retry,
+      flushMs: timerMs(flushMs),
+      deliverMs: timerMs(deliverMs),
+      onRefused,
+    })
     this.#context = {
-      backend, runData, clock, retry, onLine, reporter: this.#reporter, calls: this.#calls, mark: this.#mark, scrubber: this.#scrubber,
-      signal: this.#stop.signal, ended: this.#ended.signal,
+      backend,
+      runData,
+      clock,
+      retry,
+      onLine,
+      reporter: this.#reporter,
+      calls: this.#calls,
+      mark: this.#mark,
+      scrubber: this.#scrubber,
+      signal: this.#stop.signal,
+      ended: this.#ended.signal,
     }
   }
 
@@ -119,7 +151,10 @@ class Run {
     if (signal?.aborted === true) onAbort()
     signal?.addEventListener('abort', onAbort, { once: true })
     this.#reporter.start()
-    const stopHeartbeat = startHeartbeat(backend, { intervalMs: timerMs(leaseIntervalMs), onOver: (why) => this.#cancel(why) })
+    const stopHeartbeat = startHeartbeat(backend, {
+      intervalMs: timerMs(leaseIntervalMs),
+      onOver: (why) => this.#cancel(why),
+    })
     try {
       const ending = await this.#untilEnd()
       await this.#drainCalls(ending)
@@ -139,7 +174,10 @@ class Run {
 
   /** The function's own end, or that of the grace period which begins when the run is to stop. */
   async #untilEnd(): Promise<Ending> {
-    const settled = withinRun((error) => this.fail(error), () => this.#callFunction())
+    const settled = withinRun(
+      (error) => this.fail(error),
+      () => this.#callFunction(),
+    )
     const over = new AbortController()
     try {
       return await Promise.race([settled, this.#graceEnded(over.signal)])
@@ -165,7 +203,9 @@ class Run {
     try {
       return await this.#function.inputs.parse(this.#options.inputs ?? {})
     } catch (error) {
-      throw error instanceof InputsError ? error : new Error('the inputs could not be read: their schema threw what is not an issue')
+      throw error instanceof InputsError
+        ? error
+        : new Error('the inputs could not be read: their schema threw what is not an issue')
     }
   }
 
@@ -183,7 +223,14 @@ class Run {
   async #drainCalls(ending: Ending): Promise<void> {
     const { signal } = this.#stop
     const limit = new AbortController()
-    const endInTime = (): void => void wait(ending.kind === 'stayed' ? 0 : timerMs(this.#graceMs), undefined, { signal: limit.signal, ref: false }).then(() => this.#ended.abort(signal.reason), () => undefined)
+    const endInTime = (): void =>
+      void wait(ending.kind === 'stayed' ? 0 : timerMs(this.#graceMs), undefined, {
+        signal: limit.signal,
+        ref: false,
+      }).then(
+        () => this.#ended.abort(signal.reason),
+        () => undefined,
+      )
     if (signal.aborted) endInTime()
     else signal.addEventListener('abort', endInTime, { once: true })
     await Promise.race([this.#calls.drain(), aborted(this.#ended.signal)])
@@ -195,10 +242,20 @@ class Run {
   async #report(final: FinalReport | RunOutcome): Promise<RunOutcome> {
     const message = messageText(this.#scrubber.text(final.message))
     if (final.status === 'canceled') return { status: 'canceled', message, isDelivered: false }
-    const report: FinalReport = { status: final.status, message, ...(final.result === undefined ? {} : { result: this.#scrubber.json(final.result) }) }
+    const report: FinalReport = {
+      status: final.status,
+      message,
+      ...(final.result === undefined ? {} : { result: this.#scrubber.json(final.result) }),
+    }
     const error = await this.#reporter.finish(report)
     if (error === undefined || isRefusal(error)) return { ...report, isDelivered: error === undefined }
-    return { status: 'exception', message: this.#scrubber.text(`the final report (${final.status}) could not be delivered: ${describeThrown(error)}`), isDelivered: false }
+    return {
+      status: 'exception',
+      message: this.#scrubber.text(
+        `the final report (${final.status}) could not be delivered: ${describeThrown(error)}`,
+      ),
+      isDelivered: false,
+    }
   }
 
   #conclude(ending: Ending): FinalReport | RunOutcome {
@@ -209,7 +266,8 @@ class Run {
     if (ending.kind === 'threw') return this.#thrown(ending.error)
     const given = this.#mark.given
     const stopped = this.#stop.signal.aborted ? `the run was stopped: ${describeThrown(reason)}` : undefined
-    if (ending.kind === 'stayed') return { status: 'exception', message: `${stopped}; the function did not return within ${this.#graceMs} ms` }
+    if (ending.kind === 'stayed')
+      return { status: 'exception', message: `${stopped}; the function did not return within ${this.#graceMs} ms` }
     if (given !== undefined) return given
     if (stopped !== undefined) return { status: 'exception', message: stopped }
     return this.#unmarked()
@@ -222,14 +280,19 @@ class Run {
     if (failed !== undefined) {
       if (given === undefined) return { status: 'failed', message: failed }
       if (given.status === 'failed') return given
-      return this.#exception(new Error(`the run is marked as ${given.status} already, and then threw RunFailed: ${failed}`, { cause: error }))
+      return this.#exception(
+        new Error(`the run is marked as ${given.status} already, and then threw RunFailed: ${failed}`, {
+          cause: error,
+        }),
+      )
     }
     if (signal.aborted) return { status: 'exception', message: `the run was stopped: ${describeThrown(signal.reason)}` }
     return this.#exception(error)
   }
 
   #unmarked(): FinalReport {
-    const what = 'the function returned without a mark: it has to call markRunSuccess, markRunFailed or markRunException once'
+    const what =
+      'the function returned without a mark: it has to call markRunSuccess, markRunFailed or markRunException once'
     return this.#function.unmarked === 'success' ? this.#warned(what) : { status: 'exception', message: what }
   }
 
@@ -241,7 +304,8 @@ class Run {
   /** Failures of calls that nobody waited for, and reports that were refused for what they held. */
   #unheard(): { readonly error: unknown } | undefined {
     const { failure } = this.#reporter
-    if (failure !== undefined && !isRefusal(failure) && !isRetryable(failure)) return { error: new Error(`a report could not be delivered: ${describeThrown(failure)}`, { cause: failure }) }
+    if (failure !== undefined && !isRefusal(failure) && !isRetryable(failure))
+      return { error: new Error(`a report could not be delivered: ${describeThrown(failure)}`, { cause: failure }) }
     return this.#calls.unheededFailure()
   }
 

@@ -38,7 +38,9 @@ export class Scrubber {
   readonly #patterns = new Map<Spelling, RegExp>()
 
   constructor(secrets: readonly string[]) {
-    const removed = [...new Set(secrets.flatMap((secret) => [secret, ...linesOf(secret)]))].filter(({ length }) => length >= SECRET_LENGTH_MIN).sort((a, b) => b.length - a.length)
+    const removed = [...new Set(secrets.flatMap((secret) => [secret, ...linesOf(secret)]))]
+      .filter(({ length }) => length >= SECRET_LENGTH_MIN)
+      .sort((a, b) => b.length - a.length)
     const pieces = removed.flatMap(piecesOf)
     this.#plain = [...new Set([...removed, ...pieces])]
     this.#spellings = pieces.flatMap(spellingsOf)
@@ -87,7 +89,9 @@ function piecesOf(secret: string): string[] {
   const characters = Array.from(secret)
   const count = Math.ceil(characters.length / PIECE_CHARACTERS)
   const length = Math.ceil(characters.length / count)
-  return Array.from({ length: Math.min(count, PIECES_MAX) }, (_, at) => characters.slice(at * length, (at + 1) * length).join(''))
+  return Array.from({ length: Math.min(count, PIECES_MAX) }, (_, at) =>
+    characters.slice(at * length, (at + 1) * length).join(''),
+  )
 }
 
 function spellingsOf(piece: string): Spelling[] {
@@ -105,8 +109,10 @@ function spellingsOf(piece: string): Spelling[] {
 /** Where a character can be read in two ways, no reading tells, and the pattern has to. */
 function mayBePercentEncodedIn(piece: string): Spelling['isIn'] {
   const sought = sureOf(piece)
-  if (piece.includes('%') || /\+.* | .*\+|\p{Surrogate}/su.test(piece)) return ({ percent, form }) => percent !== undefined || form !== undefined
-  if (piece.includes(' ')) return ({ percent, form }) => percent?.includes(sought) === true || form?.includes(sought) === true
+  if (piece.includes('%') || /\+.* | .*\+|\p{Surrogate}/su.test(piece))
+    return ({ percent, form }) => percent !== undefined || form !== undefined
+  if (piece.includes(' '))
+    return ({ percent, form }) => percent?.includes(sought) === true || form?.includes(sought) === true
   return ({ percent }) => percent?.includes(sought) === true
 }
 
@@ -131,8 +137,18 @@ function plainPattern(character: string): string {
  * them can be read in too many ways.
  */
 function escapedPattern(character: string): string {
-  const unicode = Array.from({ length: character.length }, (_, at) => `\\\\u${anyCase(character.charCodeAt(at).toString(16).padStart(4, '0'))}`).join('')
-  const others = character === '"' ? '|"' : /[/'`]/.test(character) ? `|\\\\${character}` : /\p{Cc}/u.test(character) ? `|\\\\x${anyCase(character.charCodeAt(0).toString(16).padStart(2, '0'))}` : ''
+  const unicode = Array.from(
+    { length: character.length },
+    (_, at) => `\\\\u${anyCase(character.charCodeAt(at).toString(16).padStart(4, '0'))}`,
+  ).join('')
+  const others =
+    character === '"'
+      ? '|"'
+      : /[/'`]/.test(character)
+        ? `|\\\\${character}`
+        : /\p{Cc}/u.test(character)
+          ? `|\\\\x${anyCase(character.charCodeAt(0).toString(16).padStart(2, '0'))}`
+          : ''
   return `(?:${quoted(JSON.stringify(character).slice(1, -1))}|${unicode}${others})`
 }
 
@@ -142,7 +158,13 @@ function base64Spellings(bytes: Buffer): Spelling[] {
     const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')
     const sure = text.slice(Math.ceil((before * 8) / 6), Math.floor(((before + bytes.length) * 8) / 6))
     if (sure.length < BASE64_LENGTH_MIN) return []
-    return [{ lengthMin: sure.length, pattern: () => Array.from(sure, base64Pattern).join(''), isIn: ({ base64 }: Readings) => base64.includes(sure) }]
+    return [
+      {
+        lengthMin: sure.length,
+        pattern: () => Array.from(sure, base64Pattern).join(''),
+        isIn: ({ base64 }: Readings) => base64.includes(sure),
+      },
+    ]
   })
 }
 

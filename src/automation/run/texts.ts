@@ -4,7 +4,11 @@ import { InputsError } from '../inputs/errors.ts'
 import type { Scrubber } from './scrubber.ts'
 
 /** The longest texts of each kind, in UTF-16 units. Messages and lines are cut, names are refused. */
-export const TEXT_LIMITS: { readonly messageMax: number; readonly lineMax: number; readonly nameMax: number } = { messageMax: 4_000, lineMax: 16_384, nameMax: 200 }
+export const TEXT_LIMITS: { readonly messageMax: number; readonly lineMax: number; readonly nameMax: number } = {
+  messageMax: 4_000,
+  lineMax: 16_384,
+  nameMax: 200,
+}
 const FILE_NAME_BYTES_MAX = 255
 const SHOWN_TEXT_LENGTH_MAX = 2_000
 
@@ -29,8 +33,10 @@ export function lineText(text: string): string {
 export function checkName(what: string, value: unknown): string {
   checkText(what, value)
   const text = value as string
-  if (text.length > TEXT_LIMITS.nameMax) throw new TypeError(`${what} has ${text.length} characters; the most is ${TEXT_LIMITS.nameMax}`)
-  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(text)) throw new TypeError(`${what} must be one line, without control characters and halves of characters`)
+  if (text.length > TEXT_LIMITS.nameMax)
+    throw new TypeError(`${what} has ${text.length} characters; the most is ${TEXT_LIMITS.nameMax}`)
+  if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(text))
+    throw new TypeError(`${what} must be one line, without control characters and halves of characters`)
   return text
 }
 
@@ -43,7 +49,10 @@ export function checkText(what: string, value: unknown): void {
 export function checkFileName(name: string): string {
   const bytes = Buffer.byteLength(name)
   if (bytes <= FILE_NAME_BYTES_MAX) return name
-  throw new StowageError('invalid_request', `the name of a file result has ${bytes} bytes of UTF-8; the most is ${FILE_NAME_BYTES_MAX}`)
+  throw new StowageError(
+    'invalid_request',
+    `the name of a file result has ${bytes} bytes of UTF-8; the most is ${FILE_NAME_BYTES_MAX}`,
+  )
 }
 
 /** What was thrown, as the message of a run, not cut: it may hold secrets. Whatever it is, this does not fail. */

@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
 import { StowageError } from '../../errors.ts'
 import type { NewArtifact, NewVersion, RunBackend, SignalOptions, TriggeringVersion } from '../run-backend.ts'
-import { type JsonObject, type LogLine, mayFollow, type ObjectResult, type RunReport, type RunStatus } from '../run-data.ts'
+import {
+  type JsonObject,
+  type LogLine,
+  mayFollow,
+  type ObjectResult,
+  type RunReport,
+  type RunStatus,
+} from '../run-data.ts'
 import { checkName } from '../run/texts.ts'
 
 /** A version that a run made. */
@@ -64,8 +71,14 @@ export class MemoryRunBackend implements RunBackend {
 
   get reported(): ReportedRun {
     return {
-      status: this.#status, message: this.#message, result: this.#result, progress: this.#progress, annotations: [...this.#annotations], logs: [...this.#logs],
-      versions: [...this.#versions.values()], artifacts: [...this.#artifacts.values()],
+      status: this.#status,
+      message: this.#message,
+      result: this.#result,
+      progress: this.#progress,
+      annotations: [...this.#annotations],
+      logs: [...this.#logs],
+      versions: [...this.#versions.values()],
+      artifacts: [...this.#artifacts.values()],
     }
   }
 
@@ -74,11 +87,17 @@ export class MemoryRunBackend implements RunBackend {
     return this.#options.trigger
   }
 
-  async report({ sequence, status, message = '', result, progress, results = [], logs = [] }: RunReport, { signal }: SignalOptions = {}): Promise<void> {
+  async report(
+    { sequence, status, message = '', result, progress, results = [], logs = [] }: RunReport,
+    { signal }: SignalOptions = {},
+  ): Promise<void> {
     signal?.throwIfAborted()
     if (sequence <= this.#sequence) return
     if (status !== undefined ? !mayFollow(this.#status, status) : !mayFollow(this.#status, 'succeeded')) {
-      throw new StowageError('conflict', `the run is ${this.#status}, and ${status ?? 'a further report'} may not follow`)
+      throw new StowageError(
+        'conflict',
+        `the run is ${this.#status}, and ${status ?? 'a further report'} may not follow`,
+      )
     }
     this.#sequence = sequence
     if (status !== undefined) [this.#status, this.#message, this.#result] = [status, message, result]
@@ -92,14 +111,18 @@ export class MemoryRunBackend implements RunBackend {
     if (known !== undefined) return known.id
     this.#checkRunning()
     const { projectId, modelId, rootObjectId, message } = version
-    if (projectId !== this.#options.projectId) throw new StowageError('forbidden', 'a run is for the project of its model alone')
+    if (projectId !== this.#options.projectId)
+      throw new StowageError('forbidden', 'a run is for the project of its model alone')
     await this.#checkClosure(rootObjectId, signal)
     const id = newId()
     this.#versions.set(version.idempotencyKey, { id, projectId, modelId, rootObjectId, message })
     return id
   }
 
-  async storeArtifact({ name, content, sizeBytes, idempotencyKey }: NewArtifact, { signal }: SignalOptions = {}): Promise<string> {
+  async storeArtifact(
+    { name, content, sizeBytes, idempotencyKey }: NewArtifact,
+    { signal }: SignalOptions = {},
+  ): Promise<string> {
     const known = this.#artifacts.get(idempotencyKey)
     if (known !== undefined) return known.id
     this.#checkRunning()
@@ -115,7 +138,8 @@ export class MemoryRunBackend implements RunBackend {
         if (bytes > artifactBytesMax) break
       }
     }
-    if (bytes > artifactBytesMax) throw new StowageError('artifact_too_large', `the artifact is larger than the limit of ${artifactBytesMax} bytes`)
+    if (bytes > artifactBytesMax)
+      throw new StowageError('artifact_too_large', `the artifact is larger than the limit of ${artifactBytesMax} bytes`)
     const id = newId()
     this.#artifacts.set(idempotencyKey, { id, name, bytes: Buffer.concat(chunks) })
     return id
@@ -129,19 +153,25 @@ export class MemoryRunBackend implements RunBackend {
   }
 
   #checkRunning(): void {
-    if (!mayFollow(this.#status, 'succeeded')) throw new StowageError('conflict', `the run is ${this.#status}: nothing is added to it any more`)
+    if (!mayFollow(this.#status, 'succeeded'))
+      throw new StowageError('conflict', `the run is ${this.#status}: nothing is added to it any more`)
   }
 
   async #checkClosure(rootObjectId: string, signal: AbortSignal | undefined): Promise<void> {
     let missing = 0
-    const options = { onInfo: (info: { readonly missing: number }) => void (missing = info.missing), ...(signal === undefined ? {} : { signal }) }
+    const options = {
+      onInfo: (info: { readonly missing: number }) => void (missing = info.missing),
+      ...(signal === undefined ? {} : { signal }),
+    }
     try {
-      for await (const batch of this.client.project(this.#options.projectId).graphTexts(rootObjectId, options)) if (batch.length === 0) break
+      for await (const batch of this.client.project(this.#options.projectId).graphTexts(rootObjectId, options))
+        if (batch.length === 0) break
     } catch (cause) {
       if ((cause as { readonly code?: unknown }).code !== 'not_found') throw cause
       missing = 1
     }
-    if (missing > 0) throw new StowageError('objects_missing', `${missing} objects of the version are not held by the project`)
+    if (missing > 0)
+      throw new StowageError('objects_missing', `${missing} objects of the version are not held by the project`)
   }
 }
 

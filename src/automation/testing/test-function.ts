@@ -39,10 +39,21 @@ export interface TestedRun {
  * Runs a function as a server would, against a service of its own in the memory of this process: no network, no files. Takes what `executeFunction` takes, or the
  * function that it returned. Resolves however the function ends. What it throws in timers and in promises that nobody waits for is the test runner's to report.
  */
-export function testFunction(automationFunction: AutomationFunction, options: Omit<TestFunctionOptions, keyof FunctionOptions>): Promise<TestedRun>
+export function testFunction(
+  automationFunction: AutomationFunction,
+  options: Omit<TestFunctionOptions, keyof FunctionOptions>,
+): Promise<TestedRun>
 /** The same for a body that no function was made of yet. Throws as `defineFunction` does. */
-export function testFunction<Source extends InputsSource>(body: FunctionBody<InferInputs<Source>>, Inputs: Source, options: TestFunctionOptions): Promise<TestedRun>
-export function testFunction(first: AutomationFunction | FunctionBody<object>, second: TestFunctionOptions | InputsSource, third?: TestFunctionOptions): Promise<TestedRun> {
+export function testFunction<Source extends InputsSource>(
+  body: FunctionBody<InferInputs<Source>>,
+  Inputs: Source,
+  options: TestFunctionOptions,
+): Promise<TestedRun>
+export function testFunction(
+  first: AutomationFunction | FunctionBody<object>,
+  second: TestFunctionOptions | InputsSource,
+  third?: TestFunctionOptions,
+): Promise<TestedRun> {
   if (typeof first === 'object') return tested(first, second as TestFunctionOptions)
   const options = third as TestFunctionOptions
   return tested(defineFunction(first, second as InputsSource, options), options)
@@ -55,15 +66,32 @@ async function tested(automationFunction: AutomationFunction, options: TestFunct
   const { client } = memoryService()
   const { root } = await client.project(projectId).send(object)
   const trigger = { modelId: newId(), versionId: newId(), rootObjectId: root, message: 'the model of the test' }
-  const backend = new MemoryRunBackend({ client, projectId, trigger, ...(artifactBytesMax === undefined ? {} : { artifactBytesMax }) })
-  const { status, message, result } = await runFunction(automationFunction, { backend, runData: runDataOf(projectId, trigger), inputs, ...(signal === undefined ? {} : { signal }) })
+  const backend = new MemoryRunBackend({
+    client,
+    projectId,
+    trigger,
+    ...(artifactBytesMax === undefined ? {} : { artifactBytesMax }),
+  })
+  const { status, message, result } = await runFunction(automationFunction, {
+    backend,
+    runData: runDataOf(projectId, trigger),
+    inputs,
+    ...(signal === undefined ? {} : { signal }),
+  })
   const { annotations, logs, progress, versions, artifacts } = backend.reported
   return { status, message, result, annotations, logs, progress, versions, artifacts, client, projectId }
 }
 
-function runDataOf(projectId: string, { modelId, versionId }: { readonly modelId: string; readonly versionId: string }): AutomationRunData {
+function runDataOf(
+  projectId: string,
+  { modelId, versionId }: { readonly modelId: string; readonly versionId: string },
+): AutomationRunData {
   return {
-    projectId, speckleServerUrl: 'http://in.process', automationId: newId(), automationRunId: newId(), functionRunId: newId(),
+    projectId,
+    speckleServerUrl: 'http://in.process',
+    automationId: newId(),
+    automationRunId: newId(),
+    functionRunId: newId(),
     triggers: [{ triggerType: 'versionCreation', payload: { modelId, versionId } }],
   }
 }

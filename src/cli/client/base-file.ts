@@ -29,11 +29,16 @@ export class BaseFile implements ObjectTexts, AsyncDisposable {
   /** Throws `invalid_request` for a file that is not there, or not such a file. */
   static async open(path: string, signal: AbortSignal): Promise<BaseFile> {
     const handle = await open(path).catch((cause: unknown) => {
-      throw new StowageError('invalid_request', `${quoted(path)} cannot be opened: ${(cause as Error).message}`, { cause })
+      throw new StowageError('invalid_request', `${quoted(path)} cannot be opened: ${(cause as Error).message}`, {
+        cause,
+      })
     })
     if (!(await handle.stat()).isFile()) {
       await handle.close()
-      throw new StowageError('invalid_request', `${quoted(path)} is no file; a base is looked up in any order, so it must be one`)
+      throw new StowageError(
+        'invalid_request',
+        `${quoted(path)} is no file; a base is looked up in any order, so it must be one`,
+      )
     }
     const file = new BaseFile(handle)
     try {
@@ -67,7 +72,7 @@ export class BaseFile implements ObjectTexts, AsyncDisposable {
     /** Where the text of the line starts that is being read, -1 while its id is. */
     let textStart = -1
     for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES, signal }) as AsyncIterable<Buffer>) {
-      for (let at = 0; at < chunk.length; ) {
+      for (let at = 0; at < chunk.length;) {
         const end = chunk.indexOf(textStart === -1 ? TAB : LF, at)
         const stop = end === -1 ? chunk.length : end
         if (textStart === -1) head = Buffer.concat([head, chunk.subarray(at, Math.min(stop, at + HEAD_BYTES_MAX))])
@@ -96,5 +101,8 @@ export class BaseFile implements ObjectTexts, AsyncDisposable {
 }
 
 function notLines(path: string): StowageError {
-  return new StowageError('invalid_request', `${quoted(path)} is no file of lines "<id> TAB <json>", as "stowage download" writes them; a base must be one, not compressed`)
+  return new StowageError(
+    'invalid_request',
+    `${quoted(path)} is no file of lines "<id> TAB <json>", as "stowage download" writes them; a base must be one, not compressed`,
+  )
 }

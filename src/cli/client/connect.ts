@@ -40,9 +40,12 @@ see command lines. With --data the objects are those of a folder on this machine
 (NODE_EXTRA_CA_CERTS) and, from Node 24 on, proxies (NODE_USE_ENV_PROXY=1 with HTTPS_PROXY).`
 
 export function addConnectOptions(command: Command): Command {
-  return command.addOption(new Option('--url <url>', 'the address of the service').env('STOWAGE_URL'))
+  return command
+    .addOption(new Option('--url <url>', 'the address of the service').env('STOWAGE_URL'))
     .addOption(new Option('--project <id>', 'the project').env('STOWAGE_PROJECT'))
-    .addOption(new Option('--token <token>', 'who asks; none for a service that is open to everybody').env('STOWAGE_TOKEN'))
+    .addOption(
+      new Option('--token <token>', 'who asks; none for a service that is open to everybody').env('STOWAGE_TOKEN'),
+    )
     .addOption(new Option('--token-file <file>', 'a file that holds the token, read anew for each request'))
     .addOption(new Option('--data <folder>', 'a data folder on this machine instead of --url').argParser(folderName))
     .addOption(new Option('--quiet', 'no progress on stderr'))
@@ -53,11 +56,17 @@ export function addConnectOptions(command: Command): Command {
  * go to the client.
  */
 export async function withProject(
-  options: ConnectOptions, command: Command, use: (connected: Connected) => Promise<void>, clientOptions: Partial<ClientOptions> = {},
+  options: ConnectOptions,
+  command: Command,
+  use: (connected: Connected) => Promise<void>,
+  clientOptions: Partial<ClientOptions> = {},
 ): Promise<void> {
   const { project: projectId, data, url } = options
   if (projectId === undefined) return command.error('--project is missing: name the project, or set STOWAGE_PROJECT')
-  if (data === undefined && url === undefined) return command.error('--url is missing: give the address of the service, or set STOWAGE_URL; --data <folder> takes a folder of this machine instead')
+  if (data === undefined && url === undefined)
+    return command.error(
+      '--url is missing: give the address of the service, or set STOWAGE_URL; --data <folder> takes a folder of this machine instead',
+    )
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
   const stop = new AbortController()
   void signalToStop().then((signal) => stop.abort(new StoppedError(signal)))
@@ -82,7 +91,11 @@ async function withFolder(folder: string, use: (where: ClientOptions) => Promise
   await withExistingStorage(folder, async (backend) => {
     const service = createObjectService({ backend, access: openAccess() })
     try {
-      await use({ url: 'http://folder.invalid', token: undefined, fetch: (url, init) => service.fetch(new Request(url, init)) })
+      await use({
+        url: 'http://folder.invalid',
+        token: undefined,
+        fetch: (url, init) => service.fetch(new Request(url, init)),
+      })
     } finally {
       await service.close()
     }
@@ -90,10 +103,17 @@ async function withFolder(folder: string, use: (where: ClientOptions) => Promise
 }
 
 function checkedUrl(url: string): string {
-  if (!/^https?:\/\//i.test(url) || !URL.canParse(url)) throw new StowageError('invalid_request', `${quoted(url)} is no address of a service; it must be like https://models.example/stowage`)
+  if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
+    throw new StowageError(
+      'invalid_request',
+      `${quoted(url)} is no address of a service; it must be like https://models.example/stowage`,
+    )
   const { search, hash, username, password } = new URL(url)
   if (search + hash + username + password === '') return url
-  throw new StowageError('invalid_request', 'the address of a service has no query, no fragment and no credentials; it must be like https://models.example/stowage, the token goes into STOWAGE_TOKEN or a file')
+  throw new StowageError(
+    'invalid_request',
+    'the address of a service has no query, no fragment and no credentials; it must be like https://models.example/stowage, the token goes into STOWAGE_TOKEN or a file',
+  )
 }
 
 function tokenOf({ token, tokenFile }: ConnectOptions): ClientOptions['token'] {
@@ -106,7 +126,8 @@ async function tokenIn(path: string): Promise<string> {
   try {
     return (await readFile(path, 'utf8')).trim()
   } catch (cause) {
-    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT') throw new Error(`the token file ${quoted(path)} cannot be read`, { cause })
+    if ((cause as NodeJS.ErrnoException).code !== 'ENOENT')
+      throw new Error(`the token file ${quoted(path)} cannot be read`, { cause })
     throw new StowageError('invalid_request', `there is no token file ${quoted(path)}`)
   }
 }
@@ -119,10 +140,15 @@ function advised(error: unknown, options: ConnectOptions): unknown {
 }
 
 function adviceFor({ code, status }: ClientError, { url, token, tokenFile }: ConnectOptions): string | undefined {
-  if (code === 'network_failed') return `is a server running at ${url ?? 'that address'}? Running the command again continues what was begun`
+  if (code === 'network_failed')
+    return `is a server running at ${url ?? 'that address'}? Running the command again continues what was begun`
   if (code === 'timed_out') return 'running the command again continues what was begun'
-  if (status === 401) return (token ?? '').trim() === '' && tokenFile === undefined ? 'give a token with --token-file or STOWAGE_TOKEN' : 'the token may have expired or be one of another server; "stowage token" makes a new one'
+  if (status === 401)
+    return (token ?? '').trim() === '' && tokenFile === undefined
+      ? 'give a token with --token-file or STOWAGE_TOKEN'
+      : 'the token may have expired or be one of another server; "stowage token" makes a new one'
   if (status === 403) return 'ask for a token that may do this in this project ("stowage token --help")'
-  if (code === 'route_not_found' || code === 'http_error') return 'does --url name the service, with the prefix that it may have?'
+  if (code === 'route_not_found' || code === 'http_error')
+    return 'does --url name the service, with the prefix that it may have?'
   return undefined
 }

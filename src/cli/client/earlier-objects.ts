@@ -47,7 +47,8 @@ export class EarlierObjects {
 
   async #skip(): Promise<void> {
     this.#passTo(this.#window.length)
-    for (let skipped = this.#window.length; skipped < SKIPPED && !this.#isAtEnd; skipped++) this.#isAtEnd = (await this.#objects.next()).done === true
+    for (let skipped = this.#window.length; skipped < SKIPPED && !this.#isAtEnd; skipped++)
+      this.#isAtEnd = (await this.#objects.next()).done === true
   }
 
   #passTo(place: number): void {
@@ -61,7 +62,10 @@ export class EarlierObjects {
     for (const { json } of this.#window.slice(0, this.#passed)) this.#characters -= json.length
     this.#window = this.#window.slice(this.#passed)
     this.#passed = 0
-    while (this.#window.length < WINDOW_OBJECTS && (this.#window.length === 0 || this.#characters < WINDOW_CHARACTERS)) {
+    while (
+      this.#window.length < WINDOW_OBJECTS &&
+      (this.#window.length === 0 || this.#characters < WINDOW_CHARACTERS)
+    ) {
       const next = await this.#objects.next()
       if (next.done === true) {
         this.#isAtEnd = true

@@ -4,7 +4,9 @@ import type { ObjectText } from '../../client/index.ts'
 export type Format = 'lines' | 'ndjson' | 'json'
 
 export function formatOption(byDefault: Format): Option {
-  return new Option('--format <format>', 'lines (<id> TAB <json>), ndjson (one object a line) or json (one array)').choices(['lines', 'ndjson', 'json']).default(byDefault)
+  return new Option('--format <format>', 'lines (<id> TAB <json>), ndjson (one object a line) or json (one array)')
+    .choices(['lines', 'ndjson', 'json'])
+    .default(byDefault)
 }
 
 /** Writes objects in a format, as pieces of one text. */

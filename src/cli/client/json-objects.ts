@@ -52,7 +52,7 @@ export class JsonObjects implements ObjectReader {
 
   push(text: string): readonly FoundObject[] {
     const objects: FoundObject[] = []
-    for (let from = 0; from < text.length; ) {
+    for (let from = 0; from < text.length;) {
       const end = text.indexOf('}', from) + 1 || text.length
       this.#read(text.slice(from, end))
       if (this.#hasEnded) objects.push(this.#take())
@@ -65,13 +65,16 @@ export class JsonObjects implements ObjectReader {
     const rest = this.#pieces.join('').trim()
     if (this.#depth === 0 && (rest === '' || rest === ']' || /^\[\s*\]$/.test(rest))) return []
     if (this.#depth > this.#outside) throw this.#fault(problemOf(rest, 'the file ends in the middle of it'))
-    throw this.#fault(this.#outside === 0 ? 'each must be an object' : 'the file ends before the array is closed with "]"')
+    throw this.#fault(
+      this.#outside === 0 ? 'each must be an object' : 'the file ends before the array is closed with "]"',
+    )
   }
 
   #read(piece: string): void {
     this.#pieces.push(piece)
     this.#characters += piece.length
-    if (this.#characters > OBJECT_CHARACTERS_MAX) throw this.#fault(`it has more than ${OBJECT_CHARACTERS_MAX} characters`)
+    if (this.#characters > OBJECT_CHARACTERS_MAX)
+      throw this.#fault(`it has more than ${OBJECT_CHARACTERS_MAX} characters`)
     let tokens: readonly Token[]
     try {
       tokens = this.#parse(piece)
@@ -85,7 +88,8 @@ export class JsonObjects implements ObjectReader {
   #follow(token: Token): void {
     const inObject = this.#depth === this.#outside + 1
     if (token.name === 'startObject' || token.name === 'startArray') {
-      if (this.#depth === this.#outside && token.name === 'startArray') throw this.#fault('it is an array; each must be an object')
+      if (this.#depth === this.#outside && token.name === 'startArray')
+        throw this.#fault('it is an array; each must be an object')
       if (inObject && this.#isIdNext) throw this.#fault('its id is not a string')
       this.#depth += 1
       if (this.#depth > DEPTH_MAX) throw this.#fault(`it nests deeper than ${DEPTH_MAX} levels`)
@@ -120,7 +124,10 @@ export class JsonObjects implements ObjectReader {
 
   #fault(problem: string): StowageError {
     const start = this.#pieces.join('').slice(0, 1_024).replace(BEFORE_OBJECT, '').slice(0, SHOWN_CHARACTERS)
-    return new StowageError('invalid_json', `object ${this.#found + 1} of the file${start === '' ? '' : `, which starts with ${quoted(start)},`} cannot be read: ${problem}`)
+    return new StowageError(
+      'invalid_json',
+      `object ${this.#found + 1} of the file${start === '' ? '' : `, which starts with ${quoted(start)},`} cannot be read: ${problem}`,
+    )
   }
 }
 
@@ -143,5 +150,7 @@ function problemOf(text: string, otherwise: string): string {
 }
 
 function tokensOf(result: unknown): readonly Token[] {
-  return typeof result === 'object' && result !== null && 'values' in result ? (result as { readonly values: readonly Token[] }).values : []
+  return typeof result === 'object' && result !== null && 'values' in result
+    ? (result as { readonly values: readonly Token[] }).values
+    : []
 }

@@ -74,6 +74,8 @@ async function heldIds(path: string, { project, signal }: Connected): Promise<re
   const below = infos.reduce((sum, info) => sum + (info?.objects ?? 0), 0)
   const isHeld = infos.length > 0 && infos.every((info) => info?.missing === 0) && below >= finder.objects
   if (isHeld) return [ids]
-  printNote(`${path} makes no difference: the server does not hold all of it${count > ROOTS_MAX ? ` as one model, since ${count} of its objects are roots` : ''}`)
+  printNote(
+    `${path} makes no difference: the server does not hold all of it${count > ROOTS_MAX ? ` as one model, since ${count} of its objects are roots` : ''}`,
+  )
   return []
 }

@@ -28,7 +28,8 @@ export class LineObjects implements ObjectReader {
   #keep(text: string): void {
     this.#rest.push(text)
     this.#restCharacters += text.length
-    if (this.#restCharacters > LINE_CHARACTERS_MAX) throw this.#fault(`it has more than ${LINE_CHARACTERS_MAX} characters`)
+    if (this.#restCharacters > LINE_CHARACTERS_MAX)
+      throw this.#fault(`it has more than ${LINE_CHARACTERS_MAX} characters`)
   }
 
   #taken(): string {
@@ -40,7 +41,7 @@ export class LineObjects implements ObjectReader {
 
   #objects(text: string): readonly FoundObject[] {
     const objects: FoundObject[] = []
-    for (let start = 0; start < text.length; ) {
+    for (let start = 0; start < text.length;) {
       const end = text.indexOf('\n', start)
       const line = text.slice(start, end === -1 ? text.length : end)
       start += line.length + 1
@@ -55,7 +56,8 @@ export class LineObjects implements ObjectReader {
     if (tab === -1) throw this.#fault(`it is no id, a tab and an object: ${quoted(line)}`)
     const id = line.slice(0, tab)
     const json = line.slice(tab + 1).trimEnd()
-    if (!startsWithId(json, id) && this.#parsedId(json) !== id) throw this.#fault(`the object after the tab does not have the id ${quoted(id)}`)
+    if (!startsWithId(json, id) && this.#parsedId(json) !== id)
+      throw this.#fault(`the object after the tab does not have the id ${quoted(id)}`)
     return { id, json }
   }
 
@@ -63,7 +65,9 @@ export class LineObjects implements ObjectReader {
     try {
       return (JSON.parse(json) as { readonly id?: unknown } | null)?.id
     } catch (error) {
-      throw this.#fault(`what follows the tab is not JSON: ${error instanceof Error ? error.message : 'it cannot be parsed'}`)
+      throw this.#fault(
+        `what follows the tab is not JSON: ${error instanceof Error ? error.message : 'it cannot be parsed'}`,
+      )
     }
   }
 

@@ -48,7 +48,8 @@ export async function openObjectFile(path: string, signal: AbortSignal): Promise
 async function sizeOf(path: string): Promise<number | undefined> {
   try {
     const info = await stat(path)
-    if (info.isDirectory()) throw new StowageError('invalid_request', `${quoted(path)} is a folder; name a file, or - for standard input`)
+    if (info.isDirectory())
+      throw new StowageError('invalid_request', `${quoted(path)} is a folder; name a file, or - for standard input`)
     return info.isFile() ? info.size : undefined
   } catch (error) {
     if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
@@ -118,7 +119,10 @@ function readerOf(firstCharacter: string): ObjectReader {
   return firstCharacter === '{' ? new JsonObjects('sequence') : new LineObjects()
 }
 
-async function* identified(batches: AsyncIterable<readonly FoundObject[]>, signal: AbortSignal): AsyncGenerator<readonly ObjectText[]> {
+async function* identified(
+  batches: AsyncIterable<readonly FoundObject[]>,
+  signal: AbortSignal,
+): AsyncGenerator<readonly ObjectText[]> {
   let before = 0
   for await (const batch of batches) {
     yield batch.every(hasId) ? batch : await withIds(batch, before, signal)
@@ -127,11 +131,20 @@ async function* identified(batches: AsyncIterable<readonly FoundObject[]>, signa
 }
 
 /** The server's own code gives the ids, so that they are the same whichever way a file comes there. */
-async function withIds(batch: readonly FoundObject[], before: number, signal: AbortSignal): Promise<readonly ObjectText[]> {
-  const nameless = batch.flatMap((object, at) => (hasId(object) ? [] : [{ bytes: Buffer.from(object.json), part: 0, index: before + at }]))
+async function withIds(
+  batch: readonly FoundObject[],
+  before: number,
+  signal: AbortSignal,
+): Promise<readonly ObjectText[]> {
+  const nameless = batch.flatMap((object, at) =>
+    hasId(object) ? [] : [{ bytes: Buffer.from(object.json), part: 0, index: before + at }],
+  )
   const lines: string[] = []
-  for await (const { lines: bytes } of inspectBatches(onlyBatch(nameless), DEFAULT_LIMITS, { signal })) lines.push(...Buffer.from(bytes).toString().split('\n').slice(0, -1))
-  const named = lines.map((line) => ({ id: line.slice(0, line.indexOf('\t')), json: line.slice(line.indexOf('\t') + 1) })).values()
+  for await (const { lines: bytes } of inspectBatches(onlyBatch(nameless), DEFAULT_LIMITS, { signal }))
+    lines.push(...Buffer.from(bytes).toString().split('\n').slice(0, -1))
+  const named = lines
+    .map((line) => ({ id: line.slice(0, line.indexOf('\t')), json: line.slice(line.indexOf('\t') + 1) }))
+    .values()
   return batch.map((object) => (hasId(object) ? object : (named.next().value as ObjectText)))
 }
 

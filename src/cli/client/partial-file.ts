@@ -31,7 +31,11 @@ export class PartialFile implements DownloadJournal {
     if (download !== this.#download || etag === undefined) return undefined
     const start = (this.#headBytes = end + 1)
     const { size } = await handle.stat()
-    return { etag, bytes: size - start, read: (count) => createReadStream(this.#path, { start, end: start + count - 1 }) }
+    return {
+      etag,
+      bytes: size - start,
+      read: (count) => createReadStream(this.#path, { start, end: start + count - 1 }),
+    }
   }
 
   async begin(etag: string): Promise<void> {
@@ -43,8 +47,13 @@ export class PartialFile implements DownloadJournal {
   }
 
   async write(at: number, bytes: Uint8Array): Promise<void> {
-    for (let done = 0; done < bytes.length; ) {
-      const { bytesWritten } = await (this.#handle as FileHandle).write(bytes, done, bytes.length - done, this.#headBytes + at + done)
+    for (let done = 0; done < bytes.length;) {
+      const { bytesWritten } = await (this.#handle as FileHandle).write(
+        bytes,
+        done,
+        bytes.length - done,
+        this.#headBytes + at + done,
+      )
       done += bytesWritten
     }
   }

@@ -23,8 +23,19 @@ export function hasBar({ isTTY = false }: { readonly isTTY?: boolean }, { TERM }
 async function openBar(): Promise<Progress> {
   const { default: progress } = await import('cli-progress')
   let isKnown = false
-  const format = (_: unknown, params: { progress: number; eta: number; barsize?: number }, payload: { text?: string }): string => lineOf(params.progress, payload.text ?? '', isKnown)
-  const bar = new progress.SingleBar({ format, stream: process.stderr, fps: DRAWS_PER_SECOND, clearOnComplete: true, hideCursor: true, gracefulExit: false })
+  const format = (
+    _: unknown,
+    params: { progress: number; eta: number; barsize?: number },
+    payload: { text?: string },
+  ): string => lineOf(params.progress, payload.text ?? '', isKnown)
+  const bar = new progress.SingleBar({
+    format,
+    stream: process.stderr,
+    fps: DRAWS_PER_SECOND,
+    clearOnComplete: true,
+    hideCursor: true,
+    gracefulExit: false,
+  })
   bar.start(1, 0, { text: '' })
   // A second Ctrl-C ends the process at once; the terminal shall have its cursor again.
   const restore = (): void => bar.stop()
@@ -55,7 +66,9 @@ function openLines(): Progress {
     update: (done, total, text) => {
       if (performance.now() < nextAtMs) return
       nextAtMs = performance.now() + LINE_EVERY_MS
-      printNote(total === undefined || total === 0 ? text : `${Math.floor((Math.min(done, total) / total) * 100)} %: ${text}`)
+      printNote(
+        total === undefined || total === 0 ? text : `${Math.floor((Math.min(done, total) / total) * 100)} %: ${text}`,
+      )
     },
     stop: () => undefined,
   }

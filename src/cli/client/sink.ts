@@ -39,10 +39,14 @@ export function stdoutSink(signal: AbortSignal): Sink {
  */
 export async function fileSink(path: string): Promise<FileSink> {
   const info = await stat(path).catch(() => undefined)
-  if (info?.isDirectory() === true) throw new StowageError('invalid_request', `${quoted(path)} is a folder; name the file to write`)
+  if (info?.isDirectory() === true)
+    throw new StowageError('invalid_request', `${quoted(path)} is a folder; name the file to write`)
   if (info?.isFile() === false) return { ...plainSink(await open(path, 'w')), isRegular: false }
   const target = info === undefined ? path : await realpath(path)
-  return { ...renamingSink(await openNew(`${target}.unfinished`, path), `${target}.unfinished`, target), isRegular: true }
+  return {
+    ...renamingSink(await openNew(`${target}.unfinished`, path), `${target}.unfinished`, target),
+    isRegular: true,
+  }
 }
 
 async function openNew(temporary: string, path: string): Promise<FileHandle> {

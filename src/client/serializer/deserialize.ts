@@ -42,7 +42,9 @@ interface Loaded {
  * Throws `not_found` when the root did not come, `objects_missing`, and `invalid_answer` for a text that is not a JSON object, and for arrays that are too long.
  */
 export async function deserialize<T extends object = DagObject>(
-  objects: Iterable<readonly ObjectText[]> | AsyncIterable<readonly ObjectText[]>, root: string, options: DeserializeOptions = {},
+  objects: Iterable<readonly ObjectText[]> | AsyncIterable<readonly ObjectText[]>,
+  root: string,
+  options: DeserializeOptions = {},
 ): Promise<T> {
   const graph = new LoadedGraph(options)
   for await (const batch of objects) {
@@ -88,14 +90,20 @@ class LoadedGraph {
     const links = findLinks(value, this.#typeField)
     if (origins === undefined) return { value, links, origin: undefined, state: 'loaded' }
     const body = keepIds ? withoutIds(members) : value
-    return { value, links, origin: { id, fingerprint: await contentId(lineText(body)), detached: links.names, inline: links.inline }, state: 'loaded' }
+    return {
+      value,
+      links,
+      origin: { id, fingerprint: await contentId(lineText(body)), detached: links.names, inline: links.inline },
+      state: 'loaded',
+    }
   }
 
   /** An object on top of the stack, whose pieces come before it. Pieces may have pieces, deeper than calls can go. */
   #advance(object: Loaded): void {
     if (object.state === 'loaded') {
       object.state = 'entered'
-      for (const link of object.links.arrays) for (const piece of this.#piecesOf(object, link)) if (piece.state === 'loaded') this.#open.push(piece)
+      for (const link of object.links.arrays)
+        for (const piece of this.#piecesOf(object, link)) if (piece.state === 'loaded') this.#open.push(piece)
       return
     }
     this.#open.pop()
@@ -144,7 +152,8 @@ class LoadedGraph {
       const data = piece.value.data as readonly unknown[]
       this.#countJoined(data.length)
       for (const item of data) whole.push(item)
-      if (piece.origin !== undefined) chunks.push({ ...piece.origin, items: data.length, template: { ...withoutIds(piece.value), data: [] } })
+      if (piece.origin !== undefined)
+        chunks.push({ ...piece.origin, items: data.length, template: { ...withoutIds(piece.value), data: [] } })
     }
     if (chunks.length > 0) this.#options.origins?.setArray(whole, chunks)
     return whole
@@ -153,7 +162,11 @@ class LoadedGraph {
   #countJoined(items: number): void {
     const { joinedItemsMax = JOINED_ITEMS_MAX } = this.#options
     this.#joinedItems += items
-    if (this.#joinedItems > joinedItemsMax) throw new ClientError('invalid_answer', `the arrays in pieces have more than ${joinedItemsMax} items together; joinedItemsMax allows more`)
+    if (this.#joinedItems > joinedItemsMax)
+      throw new ClientError(
+        'invalid_answer',
+        `the arrays in pieces have more than ${joinedItemsMax} items together; joinedItemsMax allows more`,
+      )
   }
 }
 

@@ -60,7 +60,8 @@ class Search implements Links {
     this.#hasDetachedNames = isDetachedName(member)
     this.#visit({ holder: object, names: this.names, name: undefined }, member, inline)
     for (let open = this.#open.pop(); open !== undefined; open = this.#open.pop()) {
-      for (const key of Array.isArray(open.holder) ? open.holder.keys() : Object.keys(open.holder)) this.#visit(open, key, inline)
+      for (const key of Array.isArray(open.holder) ? open.holder.keys() : Object.keys(open.holder))
+        this.#visit(open, key, inline)
     }
     if (this.single.length === before && !this.#hasDetachedNames) return
     for (const [value, detached] of inline) this.inline.set(value, { member, detached })

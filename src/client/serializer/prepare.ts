@@ -1,6 +1,14 @@
 import { ClientError, quoted } from '../errors.ts'
 import type { ChunkOrigin, Origin, Origins } from './origins.ts'
-import { chunkItemsOf, isDetachedName, isReference, itemsOfPieces, newReference, type Reference, setMember } from './shape.ts'
+import {
+  chunkItemsOf,
+  isDetachedName,
+  isReference,
+  itemsOfPieces,
+  newReference,
+  type Reference,
+  setMember,
+} from './shape.ts'
 
 /** An object that is to stand by itself, met inside another one. */
 export interface Child {
@@ -30,7 +38,18 @@ export interface PrepareOptions {
 }
 
 const BOXES: ReadonlySet<string> = new Set(['Number', 'String', 'Boolean', 'BigInt'].map((name) => `[object ${name}]`))
-const OPAQUE: readonly (abstract new (...args: never[]) => object)[] = [Map, Set, WeakMap, WeakSet, WeakRef, Promise, ArrayBuffer, RegExp, Error, Blob]
+const OPAQUE: readonly (abstract new (...args: never[]) => object)[] = [
+  Map,
+  Set,
+  WeakMap,
+  WeakSet,
+  WeakRef,
+  Promise,
+  ArrayBuffer,
+  RegExp,
+  Error,
+  Blob,
+]
 
 /** They belong to the serializer. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'totalChildrenCount', '__closure'])
@@ -60,7 +79,11 @@ class Preparation {
     return { body, children: this.#children, references: this.#references }
   }
 
-  #members(value: object, isWanted: (name: string) => boolean, origin?: Pick<Origin, 'chunked' | 'detached'>): Record<string, unknown> {
+  #members(
+    value: object,
+    isWanted: (name: string) => boolean,
+    origin?: Pick<Origin, 'chunked' | 'detached'>,
+  ): Record<string, unknown> {
     return this.#within(value, () => {
       const body: Record<string, unknown> = {}
       for (const [name, inner] of Object.entries(value) as [string, unknown][]) {
@@ -79,7 +102,9 @@ class Preparation {
     const array = items === undefined ? undefined : asArray(value)
     if (array !== undefined && items !== undefined) {
       const chunks = this.#options.origins?.ofArray(array)
-      return chunks === undefined ? this.#pieces(array, 0, items, this.#newPiece()) : this.#sameChunks(array, chunks, items)
+      return chunks === undefined
+        ? this.#pieces(array, 0, items, this.#newPiece())
+        : this.#sameChunks(array, chunks, items)
     }
     return this.#plain(value, isDetachedName(name) || origin?.detached?.has(name) === true)
   }
@@ -88,7 +113,8 @@ class Preparation {
     if (given instanceof Date && Number.isNaN(given.getTime())) throw this.#refusal('is an invalid date')
     const value = unboxed(hasToJson(given) ? given.toJSON(String(this.#trail.at(-1) ?? '')) : given)
     if (typeof value === 'number' && !Number.isFinite(value)) throw this.#refusal(`is ${value}, which JSON cannot hold`)
-    if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean') return value
+    if (value === null || typeof value === 'string' || typeof value === 'number' || typeof value === 'boolean')
+      return value
     if (typeof value !== 'object') throw this.#refusal(`is of type ${typeof value}, which JSON cannot hold`)
     const array = asArray(value)
     if (array !== undefined) return this.#array(array, detach)
@@ -96,7 +122,8 @@ class Preparation {
       this.#references.push(value)
       return this.#members(value, () => true)
     }
-    if (isOpaque(value)) throw this.#refusal(`is a ${value.constructor.name}, which JSON cannot hold; make an object or an array of it`)
+    if (isOpaque(value))
+      throw this.#refusal(`is a ${value.constructor.name}, which JSON cannot hold; make an object or an array of it`)
     const inline = this.#inline?.get(value)
     if (inline !== undefined && inline.member === this.#trail[0]) return this.#members(value, () => true, inline)
     const origin = this.#options.origins?.ofObject(value)
@@ -130,9 +157,15 @@ class Preparation {
     return [...references, ...this.#pieces(array, at, items, chunks[0].template)]
   }
 
-  #pieces(array: readonly unknown[], from: number, items: number, template: Readonly<Record<string, unknown>>): readonly Reference[] {
+  #pieces(
+    array: readonly unknown[],
+    from: number,
+    items: number,
+    template: Readonly<Record<string, unknown>>,
+  ): readonly Reference[] {
     const references: Reference[] = []
-    for (let at = from; at < array.length; at += items) references.push(this.#detached({ ...template, data: array.slice(at, at + items) }, undefined, true))
+    for (let at = from; at < array.length; at += items)
+      references.push(this.#detached({ ...template, data: array.slice(at, at + items) }, undefined, true))
     return references
   }
 
@@ -149,7 +182,8 @@ class Preparation {
 
   #within<T>(container: object, read: () => T): T {
     if (this.#open.has(container)) throw this.#refusal('holds itself; objects must not form a cycle')
-    if (this.#open.size >= this.#options.nestingMax) throw this.#refusal(`lies deeper than ${this.#options.nestingMax} levels; detach some with "@" before a name`)
+    if (this.#open.size >= this.#options.nestingMax)
+      throw this.#refusal(`lies deeper than ${this.#options.nestingMax} levels; detach some with "@" before a name`)
     this.#open.add(container)
     const result = read()
     this.#open.delete(container)
@@ -162,22 +196,31 @@ class Preparation {
   }
 
   #path(): string {
-    return this.#trail.reduce<string>((path, step) => (typeof step === 'number' ? `${path}[${step}]` : path === '' ? step : `${path}.${step}`), this.#at)
+    return this.#trail.reduce<string>(
+      (path, step) => (typeof step === 'number' ? `${path}[${step}]` : path === '' ? step : `${path}.${step}`),
+      this.#at,
+    )
   }
 }
 
 function asArray(value: unknown): readonly unknown[] | undefined {
   if (Array.isArray(value)) return value as readonly unknown[]
-  return ArrayBuffer.isView(value) && !(value instanceof DataView) ? Array.from(value as unknown as ArrayLike<unknown>) : undefined
+  return ArrayBuffer.isView(value) && !(value instanceof DataView)
+    ? Array.from(value as unknown as ArrayLike<unknown>)
+    : undefined
 }
 
 /** What JSON takes for the primitive value that it holds. */
 function unboxed(value: unknown): unknown {
-  return typeof value === 'object' && value !== null && BOXES.has(Object.prototype.toString.call(value)) ? value.valueOf() : value
+  return typeof value === 'object' && value !== null && BOXES.has(Object.prototype.toString.call(value))
+    ? value.valueOf()
+    : value
 }
 
 export function hasToJson(value: unknown): value is { toJSON(key: string): unknown } {
-  return typeof value === 'object' && value !== null && typeof (value as { readonly toJSON?: unknown }).toJSON === 'function'
+  return (
+    typeof value === 'object' && value !== null && typeof (value as { readonly toJSON?: unknown }).toJSON === 'function'
+  )
 }
 
 /** What JSON would take for an object without members. */

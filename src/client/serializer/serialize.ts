@@ -21,7 +21,9 @@ export interface SerializeOptions extends GraphShape, CallOptions {
   readonly newId?: (text: string) => string | Promise<string>
 }
 
-type Settings = Required<Omit<SerializeOptions, 'signal' | 'origins'>> & Pick<SerializeOptions, 'signal' | 'origins'> & PrepareOptions
+type Settings = Required<Omit<SerializeOptions, 'signal' | 'origins'>> &
+  Pick<SerializeOptions, 'signal' | 'origins'> &
+  PrepareOptions
 
 const CLOSURE_MAX = 150_000
 const OBJECT_BYTES_MAX = 10_485_760
@@ -46,7 +48,11 @@ export async function* serialize(value: object, options: SerializeOptions = {}):
 }
 
 /** The same, with what changed since it was received tied to what it was, as far as that text is at hand. */
-export async function* serializeBased(value: object, options: SerializeOptions, earlier: ObjectTexts): AsyncGenerator<readonly (ObjectText | BasedText)[]> {
+export async function* serializeBased(
+  value: object,
+  options: SerializeOptions,
+  earlier: ObjectTexts,
+): AsyncGenerator<readonly (ObjectText | BasedText)[]> {
   for await (const batch of serialized(value, options)) {
     const ids = batch.flatMap(({ earlierId }) => earlierId ?? [])
     const texts = new Map((ids.length === 0 ? [] : await earlier.getMany(ids)).map((json, at) => [ids[at], json]))
@@ -75,8 +81,17 @@ async function* serialized(value: object, options: SerializeOptions): AsyncGener
     origins: options.origins,
   }
   const top: unknown = hasToJson(value) ? value.toJSON('') : value
-  if (typeof top !== 'object' || top === null || Array.isArray(top) || ArrayBuffer.isView(top) || isReference(top, settings.typeField)) {
-    throw new ClientError('invalid_value', 'what is serialized must be an object, not an array, a reference or a primitive value')
+  if (
+    typeof top !== 'object' ||
+    top === null ||
+    Array.isArray(top) ||
+    ArrayBuffer.isView(top) ||
+    isReference(top, settings.typeField)
+  ) {
+    throw new ClientError(
+      'invalid_value',
+      'what is serialized must be an object, not an array, a reference or a primitive value',
+    )
   }
   yield* new Serializer(settings).run(top)
 }
@@ -135,7 +150,8 @@ class Serializer {
   /** Ties a child to its parent. Returns its node when it is met for the first time. */
   #descend(parent: Node, child: Child, path: Set<Node>): Node | undefined {
     const known = this.#nodes.get(child.value)
-    if (known !== undefined && path.has(known)) throw refusal(child.path, 'is an object that it lies below; objects must not form a cycle')
+    if (known !== undefined && path.has(known))
+      throw refusal(child.path, 'is an object that it lies below; objects must not form a cycle')
     const node = known ?? this.#enter(child.value, child.origin, child.path)
     link(parent, node, child)
     if (known !== undefined) return undefined
@@ -190,7 +206,10 @@ class Serializer {
     if (object.json.length * 3 <= objectBytesMax || encoder.encode(object.json).length <= objectBytesMax) {
       return { object, earlierId: isUnchanged ? undefined : origin?.id }
     }
-    throw refusal(node.path, `makes an object of more than ${objectBytesMax} bytes; detach parts of it ("@name") or cut its arrays ("@(1000)name")`)
+    throw refusal(
+      node.path,
+      `makes an object of more than ${objectBytesMax} bytes; detach parts of it ("@name") or cut its arrays ("@(1000)name")`,
+    )
   }
 
   /** Whether no object with this id was written before. */

@@ -46,6 +46,7 @@ export function itemsOfPieces(lengths: readonly number[]): number {
 
 /** Sets a member whatever its name is: by assignment, `__proto__` would not become one. */
 export function setMember(target: Record<string, unknown>, name: string, value: unknown): void {
-  if (name === '__proto__') Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
+  if (name === '__proto__')
+    Object.defineProperty(target, name, { value, enumerable: true, configurable: true, writable: true })
   else target[name] = value
 }

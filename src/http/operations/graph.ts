@@ -25,11 +25,16 @@ export function graphOperation<H>(deps: GraphDeps<H>): Operation<H> {
     await guard(exchange, 'read')
     const encoding = graphEncoding(exchange)
     const have = query.getAll('have').map((value) => parseHaveRoot(value))
-    if (have.length > HAVE_ROOTS_MAX) throw new StowageError('invalid_request', `have is given ${have.length} times; ${HAVE_ROOTS_MAX} are the most`)
+    if (have.length > HAVE_ROOTS_MAX)
+      throw new StowageError('invalid_request', `have is given ${have.length} times; ${HAVE_ROOTS_MAX} are the most`)
     // A line says by its id which object a delta makes; an array of objects would not.
     const deltas = query.has('delta') && encoding.format === 'text'
-    const selection = await store.closure(projectId, objectId, { signal, ...(have.length === 0 ? {} : { have, deltas }) })
-    if (selection === undefined) throw new StowageError('not_found', `there is no object ${quoted(objectId)} in this project`)
+    const selection = await store.closure(projectId, objectId, {
+      signal,
+      ...(have.length === 0 ? {} : { have, deltas }),
+    })
+    if (selection === undefined)
+      throw new StowageError('not_found', `there is no object ${quoted(objectId)} in this project`)
     exchange.account.selected(selection)
     return releasing(selection, async () => {
       await checkComplete(exchange, selection)
@@ -41,7 +46,8 @@ export function graphOperation<H>(deps: GraphDeps<H>): Operation<H> {
 function graphEncoding(exchange: Pick<Exchange<unknown>, 'headers' | 'query' | 'params'>): Encoding {
   const archive = exchange.query.get('archive')
   if (archive === 'gzip') return { format: 'text', coding: 'gzip', archiveName: archiveName(exchange.params.objectId) }
-  if (archive !== null) throw new StowageError('invalid_request', `archive is ${quoted(archive)}; "gzip" is the only archive there is`)
+  if (archive !== null)
+    throw new StowageError('invalid_request', `archive is ${quoted(archive)}; "gzip" is the only archive there is`)
   return { format: negotiateFormat(exchange.headers), coding: negotiateCoding(exchange.headers) }
 }
 

@@ -30,7 +30,8 @@ export function singleOperation<H>(deps: SingleDeps<H>): Operation<H> {
     await guard(exchange, 'read')
     const coding = negotiateCoding(headers)
     const json = await readObject(store, projectId, objectId, signal)
-    if (json === undefined) throw new StowageError('not_found', `there is no object ${quoted(objectId)} in this project`)
+    if (json === undefined)
+      throw new StowageError('not_found', `there is no object ${quoted(objectId)} in this project`)
     exchange.account.selected({ objects: 1, missing: 0 })
     const isGzip = coding === 'gzip' && (json.length >= GZIP_BYTES_MIN || !acceptsIdentity(headers))
     return objectAnswer(headers, json, isGzip ? await gzipped(json, compressor, signal) : undefined)
@@ -50,7 +51,11 @@ async function* asFragments(lines: Uint8Array): AsyncGenerator<readonly Fragment
 function objectAnswer(headers: Headers, json: Uint8Array, gzip: Uint8Array | undefined): Answer {
   const digest = createHash('sha256').update(json).digest('hex').slice(0, ETAG_HEX_DIGITS)
   const etag = `"${digest}-${gzip === undefined ? 'identity' : 'gzip'}"`
-  const common = { ETag: etag, 'Cache-Control': 'private, max-age=31536000, immutable', Vary: 'Accept-Encoding, Authorization' }
+  const common = {
+    ETag: etag,
+    'Cache-Control': 'private, max-age=31536000, immutable',
+    Vary: 'Accept-Encoding, Authorization',
+  }
   checkIfMatch(headers, etag)
   if (isUnmodified(headers, etag)) return { status: 304, headers: common }
   const content = { 'Content-Type': MEDIA_TYPES.json, ...(gzip === undefined ? {} : { 'Content-Encoding': 'gzip' }) }

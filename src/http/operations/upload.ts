@@ -24,7 +24,8 @@ export function uploadOperation<H>(deps: UploadDeps<H>): Operation<H> {
     await guard(exchange, 'write')
     // Who may not read must not learn from a delta's checksum what an object holds.
     if (isDeltaUpload(source)) await guard(exchange, 'read')
-    if ((body.length ?? 0) > limits.requestBytesMax) throw tooLarge('request_too_large', `the request's body (${body.length} bytes)`, limits.requestBytesMax)
+    if ((body.length ?? 0) > limits.requestBytesMax)
+      throw tooLarge('request_too_large', `the request's body (${body.length} bytes)`, limits.requestBytesMax)
     const summary = await uploadObjects({ store, limits, projectId: params.projectId, account }, source, signal)
     return {
       status,

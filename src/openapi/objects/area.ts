@@ -7,7 +7,13 @@ import { DIFF_PATH, UPLOAD_PATH } from './write.ts'
 
 /** Checking, uploading and downloading objects. */
 export const OBJECT_AREA: ApiArea = {
-  tags: [{ name: TAG, description: 'Checking, uploading and downloading objects of projects. The rights: `write` for diff and upload, `read` for the others; `write` includes `read`.' }],
+  tags: [
+    {
+      name: TAG,
+      description:
+        'Checking, uploading and downloading objects of projects. The rights: `write` for diff and upload, `read` for the others; `write` includes `read`.',
+    },
+  ],
   paths: {
     '/api/diff/{projectId}': DIFF_PATH,
     '/objects/{projectId}': UPLOAD_PATH,

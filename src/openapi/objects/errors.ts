@@ -6,12 +6,27 @@ import { HEADERS, required } from './parts.ts'
 
 /** What any endpoint about objects can answer. The first code of each status is the one of the example. */
 const ALWAYS: readonly StowageErrorCode[] = [
-  'invalid_id', 'invalid_request', 'unauthenticated', 'forbidden', 'internal', 'corrupt_data', 'overloaded', 'closing', 'access_unavailable', 'storage_unavailable',
+  'invalid_id',
+  'invalid_request',
+  'unauthenticated',
+  'forbidden',
+  'internal',
+  'corrupt_data',
+  'overloaded',
+  'closing',
+  'access_unavailable',
+  'storage_unavailable',
 ]
 
 /** What reading a body adds. */
 export const BODY_FAULTS: readonly StowageErrorCode[] = [
-  'invalid_json', 'invalid_utf8', 'invalid_gzip', 'nesting_too_deep', 'request_aborted', 'unsupported_media_type', 'body_consumed',
+  'invalid_json',
+  'invalid_utf8',
+  'invalid_gzip',
+  'nesting_too_deep',
+  'request_aborted',
+  'unsupported_media_type',
+  'body_consumed',
 ]
 
 const MESSAGES: Readonly<Record<number, string>> = {
@@ -45,7 +60,9 @@ export function faults(codes: readonly StowageErrorCode[], messages: Readonly<Re
   }
   const said = { ...MESSAGES, ...messages }
   const cases = [...byStatus].map(([status, same]) => ({
-    codes: same, message: said[status], ...(same.includes('objects_missing') && messages[status] === undefined ? { ids: [UNKNOWN_ID] } : {}),
+    codes: same,
+    message: said[status],
+    ...(same.includes('objects_missing') && messages[status] === undefined ? { ids: [UNKNOWN_ID] } : {}),
   }))
   return errorResponses(cases, OWN_HEADERS)
 }

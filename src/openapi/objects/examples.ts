@@ -32,7 +32,14 @@ const BEHIND_ID: number = DOOR_TEXT.length - BEFORE_ID - DOOR_ID.length
 
 /** Another door, as what has to be done to the text of the first one: all is copied but the id. */
 export const SECOND_DOOR_DELTA: readonly (string | number)[] = [
-  DOOR_ID, crc32(new TextEncoder().encode(DOOR_TEXT.replace(DOOR_ID, SECOND_DOOR_ID))), 0, BEFORE_ID, SECOND_DOOR_ID, DOOR_ID.length, BEHIND_ID, '',
+  DOOR_ID,
+  crc32(new TextEncoder().encode(DOOR_TEXT.replace(DOOR_ID, SECOND_DOOR_ID))),
+  0,
+  BEFORE_ID,
+  SECOND_DOOR_ID,
+  DOOR_ID.length,
+  BEHIND_ID,
+  '',
 ]
 
 /** Objects as lines: id, tab, JSON text, line feed. */

@@ -19,13 +19,20 @@ const getObjects: Operation = {
   ].join('\n\n'),
   tags: [TAG],
   parameters: parameters('Strict', 'AcceptEncoding', 'ContentEncoding'),
-  requestBody: { description: 'The ids. Other members are ignored.', required: true, content: idListContent([WALL_ID, DOOR_ID], UNKNOWN_ID) },
+  requestBody: {
+    description: 'The ids. Other members are ignored.',
+    required: true,
+    content: idListContent([WALL_ID, DOOR_ID], UNKNOWN_ID),
+  },
   responses: {
     200: {
       description: 'The objects that are held.',
       headers: HEADERS,
       content: {
-        'application/json': { schema: schemaRef('ObjectArray'), examples: { string: OBJECTS, array: OBJECTS, form: OBJECTS } },
+        'application/json': {
+          schema: schemaRef('ObjectArray'),
+          examples: { string: OBJECTS, array: OBJECTS, form: OBJECTS },
+        },
         'text/plain': { schema: schemaRef('ObjectLines'), examples: { string: LINES, array: LINES, form: LINES } },
       },
     },
@@ -50,8 +57,14 @@ const streamObjects: Operation = {
         schema: schemaRef('ObjectStreamRequest'),
         examples: {
           whole: { value: { objectIds: [WALL_ID, DOOR_ID] } },
-          include: { summary: 'Only these members', value: { objectIds: [ROOT_ID], attributeMask: { include: ['service_type'] } } },
-          exclude: { summary: 'All but these members', value: { objectIds: [WALL_ID], attributeMask: { exclude: ['numbers', 'totalChildrenCount'] } } },
+          include: {
+            summary: 'Only these members',
+            value: { objectIds: [ROOT_ID], attributeMask: { include: ['service_type'] } },
+          },
+          exclude: {
+            summary: 'All but these members',
+            value: { objectIds: [WALL_ID], attributeMask: { exclude: ['numbers', 'totalChildrenCount'] } },
+          },
         },
       },
     },
@@ -71,9 +84,19 @@ const streamObjects: Operation = {
         },
       },
     },
-    ...faults([...BODY_FAULTS, 'not_acceptable', 'objects_missing', 'id_list_too_large'], { 415: 'the body has the content type "text/html"; it must be application/json, in UTF-8' }),
+    ...faults([...BODY_FAULTS, 'not_acceptable', 'objects_missing', 'id_list_too_large'], {
+      415: 'the body has the content type "text/html"; it must be application/json, in UTF-8',
+    }),
   },
 }
 
-export const LIST_PATH: PathItem = { parameters: pathParameters('ProjectId'), post: getObjects, options: optionsOf('optionsGetObjects', TAG) }
-export const STREAM_PATH: PathItem = { parameters: pathParameters('ProjectId'), post: streamObjects, options: optionsOf('optionsStreamObjects', TAG) }
+export const LIST_PATH: PathItem = {
+  parameters: pathParameters('ProjectId'),
+  post: getObjects,
+  options: optionsOf('optionsGetObjects', TAG),
+}
+export const STREAM_PATH: PathItem = {
+  parameters: pathParameters('ProjectId'),
+  post: streamObjects,
+  options: optionsOf('optionsStreamObjects', TAG),
+}

@@ -8,12 +8,27 @@ import { NO_CONTROL_CHARACTERS } from './schemas.ts'
 export const TAG = 'Objects'
 
 export const PARAMETERS: Readonly<Record<string, Parameter>> = {
-  ProjectId: { name: 'projectId', in: 'path', required: true, description: 'The project.', schema: { type: 'string', ...schemaRef('ProjectId') }, examples: { demo: { value: PROJECT_ID } } },
-  ObjectId: { name: 'objectId', in: 'path', required: true, description: 'The object.', schema: { type: 'string', ...schemaRef('ObjectId') }, examples: { root: { value: ROOT_ID } } },
+  ProjectId: {
+    name: 'projectId',
+    in: 'path',
+    required: true,
+    description: 'The project.',
+    schema: { type: 'string', ...schemaRef('ProjectId') },
+    examples: { demo: { value: PROJECT_ID } },
+  },
+  ObjectId: {
+    name: 'objectId',
+    in: 'path',
+    required: true,
+    description: 'The object.',
+    schema: { type: 'string', ...schemaRef('ObjectId') },
+    examples: { root: { value: ROOT_ID } },
+  },
   AcceptEncoding: {
     name: 'Accept-Encoding',
     in: 'header',
-    description: 'gzip and identity are what there is (RFC 9110 section 12.5.3). Stored objects are compressed already, so gzip costs nothing where lines are sent.',
+    description:
+      'gzip and identity are what there is (RFC 9110 section 12.5.3). Stored objects are compressed already, so gzip costs nothing where lines are sent.',
     schema: { type: 'string' },
     examples: { gzip: { value: 'gzip' }, identity: { value: 'identity' } },
   },
@@ -26,7 +41,8 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
   Strict: {
     name: 'strict',
     in: 'query',
-    description: 'With it, a 409 that names them where objects are referred to or asked for and not held. Without it they are left out and counted in `Stowage-Missing-Objects`. Its value does not matter.',
+    description:
+      'With it, a 409 that names them where objects are referred to or asked for and not held. Without it they are left out and counted in `Stowage-Missing-Objects`. Its value does not matter.',
     allowEmptyValue: true,
     schema: { type: 'string' },
     examples: { strict: { value: '' } },
@@ -34,7 +50,8 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
   Have: {
     name: 'have',
     in: 'query',
-    description: 'A root that the client has with everything below it; what it has is left out. `<id>`, or `<id>@<digest>` with the `Stowage-Closure` of the download that brought it, which holds also when that one was incomplete. Up to 100 times.',
+    description:
+      'A root that the client has with everything below it; what it has is left out. `<id>`, or `<id>@<digest>` with the `Stowage-Closure` of the download that brought it, which holds also when that one was incomplete. Up to 100 times.',
     style: 'form',
     explode: true,
     schema: { type: 'array', maxItems: 100, items: { type: 'string', minLength: 1, pattern: NO_CONTROL_CHARACTERS } },
@@ -43,7 +60,8 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
   Delta: {
     name: 'delta',
     in: 'query',
-    description: 'With it, and with `have`, objects may come as deltas on objects that the client has: as `<id> TAB <delta>`, where a delta is an array as in `DeltaBatch`. Only in lines; a JSON array never holds any. Such an answer has neither `Content-Length` nor `ETag`. Its value does not matter.',
+    description:
+      'With it, and with `have`, objects may come as deltas on objects that the client has: as `<id> TAB <delta>`, where a delta is an array as in `DeltaBatch`. Only in lines; a JSON array never holds any. Such an answer has neither `Content-Length` nor `ETag`. Its value does not matter.',
     allowEmptyValue: true,
     schema: { type: 'string' },
     examples: { delta: { value: '' } },
@@ -51,14 +69,16 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
   Archive: {
     name: 'archive',
     in: 'query',
-    description: 'The gzip of the lines as a file of its own, `application/gzip`, whatever `Accept` and `Accept-Encoding` say. Browsers can resume it.',
+    description:
+      'The gzip of the lines as a file of its own, `application/gzip`, whatever `Accept` and `Accept-Encoding` say. Browsers can resume it.',
     schema: { type: 'string', enum: ['gzip'] },
     examples: { gzip: { value: 'gzip' } },
   },
   Range: {
     name: 'Range',
     in: 'header',
-    description: 'One range of bytes of the answer as it is sent (RFC 9110 section 14.2), for downloads that broke off. Other units, several ranges and bad syntax mean the whole.',
+    description:
+      'One range of bytes of the answer as it is sent (RFC 9110 section 14.2), for downloads that broke off. Other units, several ranges and bad syntax mean the whole.',
     schema: { type: 'string' },
     examples: { start: { value: 'bytes=0-99' } },
   },
@@ -92,20 +112,41 @@ export function parameters(...names: readonly string[]): readonly Reference[] {
 }
 
 export const HEADERS: Readonly<Record<string, Header>> = {
-  'Stowage-Objects': { description: 'How many objects the whole answer has.', required: true, schema: { type: 'string', pattern: '^\\d+$' } },
-  'Stowage-Missing-Objects': { description: 'How many objects are referred to or asked for and not held.', required: true, schema: { type: 'string', pattern: '^\\d+$' } },
+  'Stowage-Objects': {
+    description: 'How many objects the whole answer has.',
+    required: true,
+    schema: { type: 'string', pattern: '^\\d+$' },
+  },
+  'Stowage-Missing-Objects': {
+    description: 'How many objects are referred to or asked for and not held.',
+    required: true,
+    schema: { type: 'string', pattern: '^\\d+$' },
+  },
   'Stowage-Closure': {
-    description: 'Names the set of all objects at and below the root, as far as they are held: what `have=<id>@<digest>` takes.',
+    description:
+      'Names the set of all objects at and below the root, as far as they are held: what `have=<id>@<digest>` takes.',
     schema: { type: 'string', pattern: '^[0-9a-f]{16,128}$' },
   },
   'Stowage-Have': {
-    description: 'What became of each `have`: `<percent-encoded id>;subtracted`, `;unknown`, `;incomplete` or `;digest-mismatch`.',
-    schema: { type: 'string', pattern: '^[^;, ]+;(subtracted|unknown|incomplete|digest-mismatch)(, [^;, ]+;(subtracted|unknown|incomplete|digest-mismatch))*$' },
+    description:
+      'What became of each `have`: `<percent-encoded id>;subtracted`, `;unknown`, `;incomplete` or `;digest-mismatch`.',
+    schema: {
+      type: 'string',
+      pattern:
+        '^[^;, ]+;(subtracted|unknown|incomplete|digest-mismatch)(, [^;, ]+;(subtracted|unknown|incomplete|digest-mismatch))*$',
+    },
   },
   'Accept-Ranges': { description: 'That `Range` works on this answer.', schema: { type: 'string', const: 'bytes' } },
-  'Content-Range': { description: 'Which bytes these are, of how many (RFC 9110 section 14.4).', required: true, schema: { type: 'string', pattern: '^bytes (\\d+-\\d+|\\*)/\\d+$' } },
+  'Content-Range': {
+    description: 'Which bytes these are, of how many (RFC 9110 section 14.4).',
+    required: true,
+    schema: { type: 'string', pattern: '^bytes (\\d+-\\d+|\\*)/\\d+$' },
+  },
   'Content-Encoding': { description: 'gzip, or absent.', schema: { type: 'string', const: 'gzip' } },
-  'Content-Disposition': { description: 'With `archive`: the name of the file.', schema: { type: 'string', pattern: '^attachment; filename="[\\w.-]+"$' } },
+  'Content-Disposition': {
+    description: 'With `archive`: the name of the file.',
+    schema: { type: 'string', pattern: '^attachment; filename="[\\w.-]+"$' },
+  },
 }
 
 /** A header of an area or of all, where all answers of one kind have it. */
@@ -124,6 +165,9 @@ export function idListContent(ids: readonly string[], unknown: string): Content 
         array: { summary: 'A plain array', value: { objects: some } },
       },
     },
-    'application/x-www-form-urlencoded': { schema: schemaRef('ObjectIdForm'), examples: { form: { value: { objects: JSON.stringify(some) } } } },
+    'application/x-www-form-urlencoded': {
+      schema: schemaRef('ObjectIdForm'),
+      examples: { form: { value: { objects: JSON.stringify(some) } } },
+    },
   }
 }

@@ -9,7 +9,8 @@ import { HEADERS, parameters, pathParameters, required, TAG } from './parts.ts'
 const getSingleObject: Operation = {
   operationId: 'getSingleObject',
   summary: 'One object, without its children',
-  description: 'The object as it was uploaded. Answers JSON whatever `Accept` says. An object never changes, so the answer may be kept for ever.',
+  description:
+    'The object as it was uploaded. Answers JSON whatever `Accept` says. An object never changes, so the answer may be kept for ever.',
   tags: [TAG],
   parameters: parameters('AcceptEncoding', 'IfMatch', 'IfNoneMatch'),
   responses: {
@@ -18,17 +19,33 @@ const getSingleObject: Operation = {
       headers: headersOf(['Cache-Control', 'Content-Encoding'], required('ETag', SHARED_HEADERS.ETag)),
       content: { 'application/json': { schema: schemaRef('Object'), examples: { root: { value: ROOT } } } },
     },
-    304: { description: 'The client has this version.', headers: headersOf(['Cache-Control'], required('ETag', SHARED_HEADERS.ETag)) },
+    304: {
+      description: 'The client has this version.',
+      headers: headersOf(['Cache-Control'], required('ETag', SHARED_HEADERS.ETag)),
+    },
     ...faults(['not_found', 'not_acceptable', 'precondition_failed']),
   },
 }
 
-const SELECTION_HEADERS: Headers = headersOf(['Cache-Control', 'Stowage-Objects', 'Stowage-Missing-Objects', 'Stowage-Closure', 'Stowage-Have', 'ETag', 'Accept-Ranges'])
+const SELECTION_HEADERS: Headers = headersOf([
+  'Cache-Control',
+  'Stowage-Objects',
+  'Stowage-Missing-Objects',
+  'Stowage-Closure',
+  'Stowage-Have',
+  'ETag',
+  'Accept-Ranges',
+])
 
 const GRAPH_CONTENT: Content = {
   'application/json': { schema: schemaRef('ObjectArray'), examples: { root: { value: [ROOT, WALL, DOOR] } } },
   'text/plain': { schema: schemaRef('ObjectLines'), examples: { root: { value: lines([ROOT, WALL, DOOR]) } } },
-  'application/gzip': { schema: { contentMediaType: 'application/gzip', description: 'With `archive=gzip`: the lines of text/plain, compressed with gzip (RFC 1952).' } },
+  'application/gzip': {
+    schema: {
+      contentMediaType: 'application/gzip',
+      description: 'With `archive=gzip`: the lines of text/plain, compressed with gzip (RFC 1952).',
+    },
+  },
 }
 
 const PART: Content = {
@@ -46,40 +63,82 @@ const getObjectWithChildren: Operation = {
     'Objects that are referred to and not held are left out and counted; `strict` makes that a 409.',
   ].join('\n\n'),
   tags: [TAG],
-  parameters: parameters('Have', 'Delta', 'Strict', 'Archive', 'AcceptEncoding', 'IfMatch', 'IfNoneMatch', 'Range', 'IfRange'),
+  parameters: parameters(
+    'Have',
+    'Delta',
+    'Strict',
+    'Archive',
+    'AcceptEncoding',
+    'IfMatch',
+    'IfNoneMatch',
+    'Range',
+    'IfRange',
+  ),
   responses: {
     200: {
       description: 'The root and its descendants, less what the client has.',
-      headers: { ...SELECTION_HEADERS, 'Content-Encoding': headerRef('Content-Encoding'), 'Content-Disposition': headerRef('Content-Disposition') },
+      headers: {
+        ...SELECTION_HEADERS,
+        'Content-Encoding': headerRef('Content-Encoding'),
+        'Content-Disposition': headerRef('Content-Disposition'),
+      },
       content: GRAPH_CONTENT,
     },
     206: {
       description: 'The bytes of the range.',
       headers: {
-        ...SELECTION_HEADERS, 'Content-Encoding': headerRef('Content-Encoding'), 'Content-Disposition': headerRef('Content-Disposition'), 'Content-Range': headerRef('Content-Range'),
-        ...required('ETag', SHARED_HEADERS.ETag), ...required('Accept-Ranges', HEADERS['Accept-Ranges']),
+        ...SELECTION_HEADERS,
+        'Content-Encoding': headerRef('Content-Encoding'),
+        'Content-Disposition': headerRef('Content-Disposition'),
+        'Content-Range': headerRef('Content-Range'),
+        ...required('ETag', SHARED_HEADERS.ETag),
+        ...required('Accept-Ranges', HEADERS['Accept-Ranges']),
       },
       content: PART,
     },
-    304: { description: 'The client has this version.', headers: { ...SELECTION_HEADERS, 'Content-Disposition': headerRef('Content-Disposition'), ...required('ETag', SHARED_HEADERS.ETag) } },
-    ...faults(['not_found', 'not_acceptable', 'objects_missing', 'precondition_failed', 'range_not_satisfiable', 'not_supported']),
+    304: {
+      description: 'The client has this version.',
+      headers: {
+        ...SELECTION_HEADERS,
+        'Content-Disposition': headerRef('Content-Disposition'),
+        ...required('ETag', SHARED_HEADERS.ETag),
+      },
+    },
+    ...faults([
+      'not_found',
+      'not_acceptable',
+      'objects_missing',
+      'precondition_failed',
+      'range_not_satisfiable',
+      'not_supported',
+    ]),
   },
 }
 
 const IDS = pathParameters('ProjectId', 'ObjectId')
 
 export const SINGLE_PATH: PathItem = {
-  parameters: IDS, get: getSingleObject, head: headOf(getSingleObject, 'headSingleObject', ['200', '304']), options: optionsOf('optionsSingleObject', TAG),
+  parameters: IDS,
+  get: getSingleObject,
+  head: headOf(getSingleObject, 'headSingleObject', ['200', '304']),
+  options: optionsOf('optionsSingleObject', TAG),
 }
 
 /** A range of a HEAD has no meaning (RFC 9110 section 14.2), so it neither gets 206 nor 416. */
 const headGraph = headOf(getObjectWithChildren, 'headObjectWithChildren', ['200', '304'])
 const { 416: _range, ...headResponses } = headGraph.responses
-const RANGE_PARAMETERS: ReadonlySet<string> = new Set(['#/components/parameters/Range', '#/components/parameters/IfRange'])
+const RANGE_PARAMETERS: ReadonlySet<string> = new Set([
+  '#/components/parameters/Range',
+  '#/components/parameters/IfRange',
+])
 
 export const GRAPH_PATH: PathItem = {
   parameters: IDS,
   get: getObjectWithChildren,
-  head: { ...headGraph, parameters: headGraph.parameters?.filter((one) => !('$ref' in one && RANGE_PARAMETERS.has(one.$ref))) ?? [], responses: headResponses },
+  head: {
+    ...headGraph,
+    parameters: headGraph.parameters?.filter((one) => !('$ref' in one && RANGE_PARAMETERS.has(one.$ref))) ?? [],
+    responses: headResponses,
+  },
   options: optionsOf('optionsObjectWithChildren', TAG),
 }

@@ -19,7 +19,8 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     minLength: 1,
     maxLength: 512,
     pattern: NO_CONTROL_CHARACTERS,
-    description: 'Names an object. 1 to 512 bytes of UTF-8 without control characters (C0, DEL, C1), U+2028 and U+2029; in a path it is percent-encoded. Two ids are the same when their bytes are.',
+    description:
+      'Names an object. 1 to 512 bytes of UTF-8 without control characters (C0, DEL, C1), U+2028 and U+2029; in a path it is percent-encoded. Two ids are the same when their bytes are.',
   },
   ProjectId: {
     type: 'string',
@@ -32,7 +33,8 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     type: 'string',
     contentMediaType: 'application/json',
     contentSchema: { type: 'array', items: { type: 'string' } },
-    description: 'A string, not an array: it holds the JSON text of an array of object ids. An id that can be no object\'s is not held.',
+    description:
+      "A string, not an array: it holds the JSON text of an array of object ids. An id that can be no object's is not held.",
   },
   ObjectIdList: {
     type: 'object',
@@ -55,22 +57,31 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     required: ['id'],
     properties: {
       id: schemaRef('ObjectId'),
-      service_type: { description: 'By the contract a string that names the type of the object. Stowage keeps whatever came.' },
-      totalChildrenCount: { description: 'By the contract an integer, the number of objects below this one. Stowage keeps whatever came.' },
-      numbers: { description: 'By the contract an array of numbers, as an example of content. Stowage keeps whatever came.' },
+      service_type: {
+        description: 'By the contract a string that names the type of the object. Stowage keeps whatever came.',
+      },
+      totalChildrenCount: {
+        description: 'By the contract an integer, the number of objects below this one. Stowage keeps whatever came.',
+      },
+      numbers: {
+        description: 'By the contract an array of numbers, as an example of content. Stowage keeps whatever came.',
+      },
     },
-    description: 'A JSON object with an id. It may hold any other members, and refers to others by `{"referencedId": "<id>"}` at any depth. It comes back as it was sent, character for character but for white space between lines.',
+    description:
+      'A JSON object with an id. It may hold any other members, and refers to others by `{"referencedId": "<id>"}` at any depth. It comes back as it was sent, character for character but for white space between lines.',
   },
   ObjectArray: { type: 'array', items: schemaRef('Object') },
   ObjectLines: {
     type: 'string',
     pattern: '^([^\\t\\n]+\\t(\\{[^\\n]*\\}|\\[[^\\n]*\\])\\n)*$',
-    description: 'One object a line: its id, a tab character, its JSON text, a line feed, also behind the last one. Only where `delta` asked for it, the text may be a delta.',
+    description:
+      'One object a line: its id, a tab character, its JSON text, a line feed, also behind the last one. Only where `delta` asked for it, the text may be a delta.',
   },
   ObjectLinesWithHeartbeats: {
     type: 'string',
     pattern: '^(:heartbeat\\n|[^\\t\\n]+\\t\\{[^\\n]*\\}\\n)*$',
-    description: 'One object a line: its id, a tab character, its JSON text, a line feed, also behind the last one. Lines `:heartbeat` come only where they were asked for.',
+    description:
+      'One object a line: its id, a tab character, its JSON text, a line feed, also behind the last one. Lines `:heartbeat` come only where they were asked for.',
   },
   UploadBatch: {
     type: 'array',
@@ -84,17 +95,24 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   DeltaBatch: {
     type: 'array',
     items: { oneOf: [{ type: 'object', description: 'An object.' }, schemaRef('Delta')] },
-    description: 'Objects, and deltas of objects, of at most 10 MB each. What deltas make counts to the limit of what one request may inflate to, and so do their bases.',
+    description:
+      'Objects, and deltas of objects, of at most 10 MB each. What deltas make counts to the limit of what one request may inflate to, and so do their bases.',
   },
   Delta: {
     type: 'array',
     minItems: 2,
     prefixItems: [
       { type: 'string', ...schemaRef('ObjectId'), description: 'The id of the base, which the project must hold.' },
-      { type: 'integer', minimum: 0, maximum: 4_294_967_295, description: 'The CRC-32 (RFC 1952) of the text of the object that the delta makes, in UTF-8.' },
+      {
+        type: 'integer',
+        minimum: 0,
+        maximum: 4_294_967_295,
+        description: 'The CRC-32 (RFC 1952) of the text of the object that the delta makes, in UTF-8.',
+      },
     ],
     items: { oneOf: [{ type: 'integer' }, { type: 'string' }] },
-    description: 'An object as what has to be done to the text of another one that is held, its base: after the base and the checksum come steps of three, `skip`, `copy`, `insert`: move by `skip` bytes in the base from where the last copy ended (0 at first, and it may be negative), append the `copy` bytes from there, then append the text `insert`. At most 1,048,576 characters.',
+    description:
+      'An object as what has to be done to the text of another one that is held, its base: after the base and the checksum come steps of three, `skip`, `copy`, `insert`: move by `skip` bytes in the base from where the last copy ended (0 at first, and it may be negative), append the `copy` bytes from there, then append the text `insert`. At most 1,048,576 characters.',
   },
   UploadSummary: {
     type: 'object',
@@ -103,7 +121,12 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     properties: {
       objects: { type: 'integer', minimum: 0, description: 'Objects that came, each id once.' },
       created: { type: 'integer', minimum: 0, description: 'Of these, how many were not held before.' },
-      differing: { type: 'integer', minimum: 0, description: 'Of the others, how many came with a text that differs from the one that is held. The held one stays.' },
+      differing: {
+        type: 'integer',
+        minimum: 0,
+        description:
+          'Of the others, how many came with a text that differs from the one that is held. The held one stays.',
+      },
       assigned: { type: 'array', items: schemaRef('AssignedId'), description: 'The objects that came without an id.' },
     },
   },
@@ -122,7 +145,12 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     required: ['objectIds'],
     additionalProperties: false,
     properties: {
-      objectIds: { type: 'array', minItems: 1, items: { type: 'string' }, description: 'The ids, as many as fit 32 MB.' },
+      objectIds: {
+        type: 'array',
+        minItems: 1,
+        items: { type: 'string' },
+        description: 'The ids, as many as fit 32 MB.',
+      },
       attributeMask: {
         description: 'Which top-level members to send. `id` always comes.',
         oneOf: [maskOf('include', 'Only these.'), maskOf('exclude', 'All but these.')],

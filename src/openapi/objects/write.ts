@@ -20,19 +20,31 @@ const checkObjectsExist: Operation = {
   ].join('\n\n'),
   tags: [TAG],
   parameters: parameters('ContentEncoding'),
-  requestBody: { description: 'The ids. Other members are ignored.', required: true, content: idListContent([ROOT_ID, DOOR_ID], UNKNOWN_ID) },
+  requestBody: {
+    description: 'The ids. Other members are ignored.',
+    required: true,
+    content: idListContent([ROOT_ID, DOOR_ID], UNKNOWN_ID),
+  },
   responses: {
     200: {
       description: 'Every id of the list, once.',
       headers: headersOf(['Cache-Control']),
-      content: { 'application/json': { schema: schemaRef('ObjectDiffResponse'), examples: { string: DIFF_EXAMPLE, array: DIFF_EXAMPLE, form: DIFF_EXAMPLE } } },
+      content: {
+        'application/json': {
+          schema: schemaRef('ObjectDiffResponse'),
+          examples: { string: DIFF_EXAMPLE, array: DIFF_EXAMPLE, form: DIFF_EXAMPLE },
+        },
+      },
     },
     ...faults([...BODY_FAULTS, 'id_list_too_large'], FORBIDDEN),
   },
 }
 
 const MODEL: Example = { summary: 'A building with a wall and a door', value: [ROOT, WALL, DOOR] }
-const WITHOUT_ID: Example = { summary: 'An object that is given its id', value: [{ service_type: 'Window', numbers: [1.2] }] }
+const WITHOUT_ID: Example = {
+  summary: 'An object that is given its id',
+  value: [{ service_type: 'Window', numbers: [1.2] }],
+}
 const SUMMARY: Example = { value: { objects: 3, created: 3, differing: 0, assigned: [] } }
 
 const UPLOADED = {
@@ -41,7 +53,19 @@ const UPLOADED = {
   content: {
     'application/json': {
       schema: schemaRef('UploadSummary'),
-      examples: { model: SUMMARY, files: SUMMARY, compressed: SUMMARY, nameless: { value: { objects: 1, created: 1, differing: 0, assigned: [{ part: 0, index: 0, id: 'c4ca4238a0b923820dcc509a6f75849b' }] } } },
+      examples: {
+        model: SUMMARY,
+        files: SUMMARY,
+        compressed: SUMMARY,
+        nameless: {
+          value: {
+            objects: 1,
+            created: 1,
+            differing: 0,
+            assigned: [{ part: 0, index: 0, id: 'c4ca4238a0b923820dcc509a6f75849b' }],
+          },
+        },
+      },
     },
   },
 } as const
@@ -65,33 +89,81 @@ const uploadObjects: Operation = {
         schema: {
           type: 'object',
           required: ['file'],
-          properties: { file: { type: 'array', minItems: 1, maxItems: 100, items: { type: 'string', contentMediaType: 'application/json', contentSchema: schemaRef('UploadBatch') }, description: 'Files, each a JSON array of objects, plain or compressed with gzip. Every part must be a file.' } },
+          properties: {
+            file: {
+              type: 'array',
+              minItems: 1,
+              maxItems: 100,
+              items: { type: 'string', contentMediaType: 'application/json', contentSchema: schemaRef('UploadBatch') },
+              description:
+                'Files, each a JSON array of objects, plain or compressed with gzip. Every part must be a file.',
+            },
+          },
         },
         encoding: { file: { contentType: 'application/json, application/gzip, text/plain, application/octet-stream' } },
-        examples: { files: { summary: 'Two batches as two files', value: { file: [JSON.stringify([ROOT]), JSON.stringify([WALL, DOOR])] } } },
+        examples: {
+          files: {
+            summary: 'Two batches as two files',
+            value: { file: [JSON.stringify([ROOT]), JSON.stringify([WALL, DOOR])] },
+          },
+        },
       },
       'application/gzip': {
-        schema: { contentMediaType: 'application/gzip', description: 'A JSON array of objects, compressed with gzip (RFC 1952).' },
+        schema: {
+          contentMediaType: 'application/gzip',
+          description: 'A JSON array of objects, compressed with gzip (RFC 1952).',
+        },
         examples: { compressed: { summary: 'This array, compressed with gzip', value: [ROOT, WALL, DOOR] } },
       },
       'application/json': { schema: schemaRef('UploadBatch'), examples: { model: MODEL, nameless: WITHOUT_ID } },
-      [DELTA_MEDIA_TYPE]: { schema: schemaRef('DeltaBatch'), examples: { deltas: { summary: 'An object, and one as a delta on the door', value: [{ id: 'c0' }, SECOND_DOOR_DELTA] } } },
+      [DELTA_MEDIA_TYPE]: {
+        schema: schemaRef('DeltaBatch'),
+        examples: {
+          deltas: { summary: 'An object, and one as a delta on the door', value: [{ id: 'c0' }, SECOND_DOOR_DELTA] },
+        },
+      },
     },
   },
   responses: {
     200: UPLOADED,
-    201: { ...UPLOADED, description: 'The same, from servers that were told to answer 201, for clients that insist on it.' },
-    ...faults([
-      ...BODY_FAULTS, 'invalid_object', 'invalid_delta', 'invalid_multipart', 'project_removed', 'base_mismatch', 'request_too_large', 'object_too_large', 'inflated_too_large', 'too_many_objects', 'too_many_parts',
-      'part_header_too_large', 'tables_too_large', 'storage_full',
-    ], {
-      ...FORBIDDEN,
-      409: 'the project was removed while objects were uploaded to it',
-      413: 'the request\'s body (52428801 bytes) is larger than the limit of 52428800 bytes',
-      415: 'the body is "text/html"; an upload must be multipart/form-data, application/gzip, or application/json (plain or with Content-Encoding gzip)',
-    }),
+    201: {
+      ...UPLOADED,
+      description: 'The same, from servers that were told to answer 201, for clients that insist on it.',
+    },
+    ...faults(
+      [
+        ...BODY_FAULTS,
+        'invalid_object',
+        'invalid_delta',
+        'invalid_multipart',
+        'project_removed',
+        'base_mismatch',
+        'request_too_large',
+        'object_too_large',
+        'inflated_too_large',
+        'too_many_objects',
+        'too_many_parts',
+        'part_header_too_large',
+        'tables_too_large',
+        'storage_full',
+      ],
+      {
+        ...FORBIDDEN,
+        409: 'the project was removed while objects were uploaded to it',
+        413: "the request's body (52428801 bytes) is larger than the limit of 52428800 bytes",
+        415: 'the body is "text/html"; an upload must be multipart/form-data, application/gzip, or application/json (plain or with Content-Encoding gzip)',
+      },
+    ),
   },
 }
 
-export const DIFF_PATH: PathItem = { parameters: pathParameters('ProjectId'), post: checkObjectsExist, options: optionsOf('optionsCheckObjectsExist', TAG) }
-export const UPLOAD_PATH: PathItem = { parameters: pathParameters('ProjectId'), post: uploadObjects, options: optionsOf('optionsUploadObjects', TAG) }
+export const DIFF_PATH: PathItem = {
+  parameters: pathParameters('ProjectId'),
+  post: checkObjectsExist,
+  options: optionsOf('optionsCheckObjectsExist', TAG),
+}
+export const UPLOAD_PATH: PathItem = {
+  parameters: pathParameters('ProjectId'),
+  post: uploadObjects,
+  options: optionsOf('optionsUploadObjects', TAG),
+}

@@ -4,7 +4,19 @@ import { StowageError } from '../../errors.ts'
 import type { Answer } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
 import {
-  checkInputs, type FormValues, inputProblems, isTrigger, keptSecrets, modelProblems, nameProblems, newValues, type Problem, refusalProblems, sentValues, triggerProblems, valuesOf,
+  checkInputs,
+  type FormValues,
+  inputProblems,
+  isTrigger,
+  keptSecrets,
+  modelProblems,
+  nameProblems,
+  newValues,
+  type Problem,
+  refusalProblems,
+  sentValues,
+  triggerProblems,
+  valuesOf,
 } from '../automation-form.ts'
 import { type FormEntries, readForm } from '../form-body.ts'
 import { held, runRows } from '../names.ts'
@@ -21,23 +33,39 @@ const NO_INPUTS = { fields: [] }
 /** Automations: made, looked at, changed, started and deleted. */
 export function automationResources<H>(server: PageServer<H>): readonly Resource<H>[] {
   return [
-    server.project('/functions/:functionId/new', {
-      GET: async (visit) => {
-        const definition = definitionOf(visit, visit.exchange.params.functionId)
-        const values = newValues(readInputsSchema(definition.inputs), { name: definition.name, modelId: visit.exchange.query.get('modelId') ?? '' })
-        return formAnswer(visit, { definition, values, problems: [] })
+    server.project(
+      '/functions/:functionId/new',
+      {
+        GET: async (visit) => {
+          const definition = definitionOf(visit, visit.exchange.params.functionId)
+          const values = newValues(readInputsSchema(definition.inputs), {
+            name: definition.name,
+            modelId: visit.exchange.query.get('modelId') ?? '',
+          })
+          return formAnswer(visit, { definition, values, problems: [] })
+        },
+        POST: create,
       },
-      POST: create,
-    }, 'write'),
+      'write',
+    ),
     server.project('/automations/:automationId', { GET: show }),
-    server.project('/automations/:automationId/edit', {
-      GET: async (visit) => {
-        const automation = await visit.project.automations.get(visit.exchange.params.automationId)
-        const definition = definitionOf(visit, automation.functionId)
-        return formAnswer(visit, { definition, automation, values: valuesOf(readInputsSchema(definition.inputs), automation), problems: [] })
+    server.project(
+      '/automations/:automationId/edit',
+      {
+        GET: async (visit) => {
+          const automation = await visit.project.automations.get(visit.exchange.params.automationId)
+          const definition = definitionOf(visit, automation.functionId)
+          return formAnswer(visit, {
+            definition,
+            automation,
+            values: valuesOf(readInputsSchema(definition.inputs), automation),
+            problems: [],
+          })
+        },
+        POST: change,
       },
-      POST: change,
-    }, 'write'),
+      'write',
+    ),
     server.project('/automations/:automationId/run', {
       POST: async ({ exchange, project, projectId, urls }) => {
         const versionId = (await readForm(exchange.body)).get('versionId') ?? ''
@@ -54,16 +82,33 @@ export function automationResources<H>(server: PageServer<H>): readonly Resource
   ]
 }
 
-async function show<H>({ frame, projectId, project, automation: extension, mayWrite, exchange: { params } }: ProjectVisit<H>): Promise<Answer> {
+async function show<H>({
+  frame,
+  projectId,
+  project,
+  automation: extension,
+  mayWrite,
+  exchange: { params },
+}: ProjectVisit<H>): Promise<Answer> {
   const automation = await project.automations.get(params.automationId)
   const definition = extension.functions().find(({ id }) => id === automation.functionId)
-  const [model, runs] = await Promise.all([held(project.models.get(automation.modelId)), project.runs.list({ automationId: automation.id, limit: RUNS_SHOWN })])
+  const [model, runs] = await Promise.all([
+    held(project.models.get(automation.modelId)),
+    project.runs.list({ automationId: automation.id, limit: RUNS_SHOWN }),
+  ])
   const versions = model === undefined ? [] : (await project.versions.list(model.id, { limit: VERSIONS_SHOWN })).items
   const description = definition === undefined ? NO_INPUTS : readInputsSchema(definition.inputs)
   return pageAnswer(
     <AutomationPage
-      frame={frame} projectId={projectId} automation={automation} definition={definition} description={description} model={model} versions={versions}
-      runs={await runRows(project, runs.items)} mayWrite={mayWrite}
+      frame={frame}
+      projectId={projectId}
+      automation={automation}
+      definition={definition}
+      description={description}
+      model={model}
+      versions={versions}
+      runs={await runRows(project, runs.items)}
+      mayWrite={mayWrite}
     />,
   )
 }
@@ -75,11 +120,23 @@ async function create<H>(visit: ProjectVisit<H>): Promise<Answer> {
   const entries = await readForm(exchange.body)
   const values = sentValues(description, entries)
   const { inputs, issues } = checkInputs(description, entries)
-  const problems = [...nameProblems(values.name), ...(await modelProblems(project, values.modelId)), ...triggerProblems(values.trigger), ...inputProblems(description, issues)]
+  const problems = [
+    ...nameProblems(values.name),
+    ...(await modelProblems(project, values.modelId)),
+    ...triggerProblems(values.trigger),
+    ...inputProblems(description, issues),
+  ]
   if (problems.length > 0 || !isTrigger(values.trigger)) return formAnswer(visit, { definition, values, problems })
   const { name, modelId, trigger, enabled } = values
   try {
-    const made = await project.automations.create({ name, functionId: definition.id, modelId, inputs, trigger, enabled })
+    const made = await project.automations.create({
+      name,
+      functionId: definition.id,
+      modelId,
+      inputs,
+      trigger,
+      enabled,
+    })
     return seeOther(urls.automation(projectId, made.id))
   } catch (error) {
     return formAnswer(visit, { definition, values, problems: refusalProblems(description, error) })
@@ -94,8 +151,13 @@ async function change<H>(visit: ProjectVisit<H>): Promise<Answer> {
   const entries: FormEntries = await readForm(exchange.body)
   const values = sentValues(description, entries)
   const { inputs, issues } = checkInputs(description, entries, keptSecrets(description, automation.inputs))
-  const problems = [...nameProblems(values.name), ...triggerProblems(values.trigger), ...inputProblems(description, issues)]
-  if (problems.length > 0 || !isTrigger(values.trigger)) return formAnswer(visit, { definition, automation, values, problems })
+  const problems = [
+    ...nameProblems(values.name),
+    ...triggerProblems(values.trigger),
+    ...inputProblems(description, issues),
+  ]
+  if (problems.length > 0 || !isTrigger(values.trigger))
+    return formAnswer(visit, { definition, automation, values, problems })
   const { name, trigger, enabled } = values
   try {
     await project.automations.change(automation.id, { name, trigger, enabled, inputs })
@@ -112,18 +174,34 @@ interface Form {
   readonly automation?: Automation
 }
 
-async function formAnswer<H>({ frame, urls, projectId, project }: ProjectVisit<H>, { definition, values, problems, automation }: Form): Promise<Answer> {
+async function formAnswer<H>(
+  { frame, urls, projectId, project }: ProjectVisit<H>,
+  { definition, values, problems, automation }: Form,
+): Promise<Answer> {
   const description = readInputsSchema(definition.inputs)
-  const models: readonly Model[] = automation === undefined ? (await project.models.list({ limit: MODELS_SHOWN })).items : []
+  const models: readonly Model[] =
+    automation === undefined ? (await project.models.list({ limit: MODELS_SHOWN })).items : []
   const crumbs = [
-    { text: 'Projects', href: urls.home }, { text: projectId, href: urls.project(projectId) },
+    { text: 'Projects', href: urls.home },
+    { text: projectId, href: urls.project(projectId) },
     ...(automation === undefined ? [] : [{ text: automation.name, href: urls.automation(projectId, automation.id) }]),
   ]
-  const action = automation === undefined ? urls.newAutomation(projectId, definition.id) : urls.automation(projectId, automation.id, 'edit')
+  const action =
+    automation === undefined
+      ? urls.newAutomation(projectId, definition.id)
+      : urls.automation(projectId, automation.id, 'edit')
   const page = (
     <AutomationFormPage
-      frame={frame} crumbs={crumbs} definition={definition} description={description} values={values} problems={problems} models={models}
-      keptSecrets={keptSecrets(description, automation?.inputs ?? {})} action={action} {...(automation === undefined ? {} : { automation })}
+      frame={frame}
+      crumbs={crumbs}
+      definition={definition}
+      description={description}
+      values={values}
+      problems={problems}
+      models={models}
+      keptSecrets={keptSecrets(description, automation?.inputs ?? {})}
+      action={action}
+      {...(automation === undefined ? {} : { automation })}
     />
   )
   return pageAnswer(page, problems.length > 0 ? 422 : 200)
@@ -132,6 +210,7 @@ async function formAnswer<H>({ frame, urls, projectId, project }: ProjectVisit<H
 /** Throws `not_found`. */
 function definitionOf<H>({ automation }: ProjectVisit<H>, functionId: string): FunctionView {
   const found = automation.functions().find(({ id }) => id === functionId)
-  if (found === undefined) throw new StowageError('not_found', 'there is no such function; it is not registered with this service')
+  if (found === undefined)
+    throw new StowageError('not_found', 'there is no such function; it is not registered with this service')
   return found
 }

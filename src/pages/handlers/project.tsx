@@ -20,12 +20,27 @@ export function projectResources<H>(server: PageServer<H>): readonly Resource<H>
           project.automations.list({ limit: AUTOMATIONS_SHOWN, ...cursorOf(query, 'automations') }),
           project.runs.list({ limit: RUNS_SHOWN }),
         ])
-        const rows = await Promise.all(models.items.map(async (model) => {
-          const latest = model.latestVersionId === null ? undefined : await held(project.versions.get(model.id, model.latestVersionId))
-          return { model, latest }
-        }))
+        const rows = await Promise.all(
+          models.items.map(async (model) => {
+            const latest =
+              model.latestVersionId === null
+                ? undefined
+                : await held(project.versions.get(model.id, model.latestVersionId))
+            return { model, latest }
+          }),
+        )
         const listed = { items: rows, cursor: models.cursor }
-        return pageAnswer(<ProjectPage frame={frame} projectId={projectId} models={listed} automations={automations} runs={await runRows(project, runs.items)} functions={automation.functions()} mayWrite={mayWrite} />)
+        return pageAnswer(
+          <ProjectPage
+            frame={frame}
+            projectId={projectId}
+            models={listed}
+            automations={automations}
+            runs={await runRows(project, runs.items)}
+            functions={automation.functions()}
+            mayWrite={mayWrite}
+          />,
+        )
       },
     }),
     server.project('/models/:modelId', {

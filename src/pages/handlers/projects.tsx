@@ -22,7 +22,10 @@ export function projectsResources<H>(server: PageServer<H>): readonly Resource<H
         if (id === null) return seeOther(visit.urls.home)
         const problem = idProblem(id)
         if (problem === undefined) return seeOther(visit.urls.project(id))
-        return pageAnswer(<ProjectsPage frame={visit.frame} {...await readableProjects(visit)} problem={problem} />, 422)
+        return pageAnswer(
+          <ProjectsPage frame={visit.frame} {...await readableProjects(visit)} problem={problem} />,
+          422,
+        )
       },
     }),
   ]
@@ -34,12 +37,17 @@ function idProblem(id: string): string | undefined {
     return undefined
   } catch (error) {
     if (!(error instanceof StowageError)) throw error
-    return id === '' ? 'Give the id of a project.' : `${error.message.slice(0, 1).toUpperCase()}${error.message.slice(1)}.`
+    return id === ''
+      ? 'Give the id of a project.'
+      : `${error.message.slice(0, 1).toUpperCase()}${error.message.slice(1)}.`
   }
 }
 
 /** Those that the person's token names, and those that hold something and that the person may read. */
-async function readableProjects<H>({ context, principal }: Visit<H>): Promise<{ readonly projectIds: readonly string[]; readonly isCut: boolean }> {
+async function readableProjects<H>({
+  context,
+  principal,
+}: Visit<H>): Promise<{ readonly projectIds: readonly string[]; readonly isCut: boolean }> {
   const found = new Set<string>()
   let lookedAt = 0
   const see = async (ids: Iterable<string>): Promise<boolean> => {
@@ -49,7 +57,8 @@ async function readableProjects<H>({ context, principal }: Visit<H>): Promise<{ 
     }
     return true
   }
-  const named = principal.projects instanceof Map ? [...principal.projects.keys()] : Object.keys(principal.projects ?? {})
+  const named =
+    principal.projects instanceof Map ? [...principal.projects.keys()] : Object.keys(principal.projects ?? {})
   let sawAll = await see(named.filter((id) => id !== EVERY_PROJECT && idProblem(id) === undefined))
   for await (const ids of context.projects()) {
     if (!sawAll) break

@@ -30,8 +30,20 @@ export function runResources<H>(server: PageServer<H>): readonly Resource<H>[] {
       GET: async ({ frame, projectId, project, exchange: { query } }) => {
         const filter = runFilter(query)
         const given = Object.fromEntries(Object.entries(filter).filter(([, value]) => value !== undefined))
-        const [{ items, cursor }, automations] = await Promise.all([project.runs.list({ limit: RUNS_SHOWN, ...given, ...cursorOf(query) }), project.automations.list({ limit: AUTOMATIONS_SHOWN })])
-        return pageAnswer(<RunsPage frame={frame} projectId={projectId} rows={await runRows(project, items)} cursor={cursor} filter={filter} automations={automations.items} />)
+        const [{ items, cursor }, automations] = await Promise.all([
+          project.runs.list({ limit: RUNS_SHOWN, ...given, ...cursorOf(query) }),
+          project.automations.list({ limit: AUTOMATIONS_SHOWN }),
+        ])
+        return pageAnswer(
+          <RunsPage
+            frame={frame}
+            projectId={projectId}
+            rows={await runRows(project, items)}
+            cursor={cursor}
+            filter={filter}
+            automations={automations.items}
+          />,
+        )
       },
     }),
     server.project('/runs/:runId', { GET: show }),
@@ -40,27 +52,56 @@ export function runResources<H>(server: PageServer<H>): readonly Resource<H>[] {
         const run = await project.runs.get(params.runId)
         const logs = await project.runs.logs(run.id, { limit: LOG_LINES_ON_PAGE, ...cursorOf(query) })
         const [{ automationName }] = await runRows(project, [run])
-        return pageAnswer(<LogsPage frame={frame} projectId={projectId} run={run} title={`Run of ${automationName ?? run.functionId}`} logs={logs} />)
+        return pageAnswer(
+          <LogsPage
+            frame={frame}
+            projectId={projectId}
+            run={run}
+            title={`Run of ${automationName ?? run.functionId}`}
+            logs={logs}
+          />,
+        )
       },
     }),
     server.project('/runs/:runId/cancel', {
-      POST: async ({ projectId, project, urls, exchange: { params } }) => seeOther(urls.run(projectId, (await canceled(project, params.runId)).id)),
+      POST: async ({ projectId, project, urls, exchange: { params } }) =>
+        seeOther(urls.run(projectId, (await canceled(project, params.runId)).id)),
     }),
     server.project('/runs/:runId/rerun', {
-      POST: async ({ projectId, project, urls, exchange: { params } }) => seeOther(urls.run(projectId, (await project.runs.rerun(params.runId)).id)),
+      POST: async ({ projectId, project, urls, exchange: { params } }) =>
+        seeOther(urls.run(projectId, (await project.runs.rerun(params.runId)).id)),
     }),
   ]
 }
 
-async function show<H>({ frame, projectId, project, automation, mayWrite, exchange: { params, query } }: ProjectVisit<H>): Promise<Answer> {
+async function show<H>({
+  frame,
+  projectId,
+  project,
+  automation,
+  mayWrite,
+  exchange: { params, query },
+}: ProjectVisit<H>): Promise<Answer> {
   const run = await project.runs.get(params.runId)
   const filter = resultFilter(query)
   const [[row], model, createdVersions, results, logs] = await Promise.all([
-    runRows(project, [run]), held(project.models.get(run.modelId)), createdVersionsOf(project, run), project.runs.results(run.id, { limit: ANNOTATIONS_SHOWN, ...filter }), lastLines(project, run.id),
+    runRows(project, [run]),
+    held(project.models.get(run.modelId)),
+    createdVersionsOf(project, run),
+    project.runs.results(run.id, { limit: ANNOTATIONS_SHOWN, ...filter }),
+    lastLines(project, run.id),
   ])
   return pageAnswer(
     <RunPage
-      {...row} frame={frame} projectId={projectId} model={model} createdVersions={createdVersions} results={results} filter={filter} logs={logs} mayWrite={mayWrite}
+      {...row}
+      frame={frame}
+      projectId={projectId}
+      model={model}
+      createdVersions={createdVersions}
+      results={results}
+      filter={filter}
+      logs={logs}
+      mayWrite={mayWrite}
       hasFunction={automation.functions().some(({ id }) => id === run.functionId)}
       refreshSeconds={query.get('refresh') === 'no' ? 0 : REFRESH_SECONDS}
     />,
@@ -77,20 +118,34 @@ async function canceled(project: AutomationProject, runId: string): Promise<Run>
   }
 }
 
-async function createdVersionsOf(project: AutomationProject, { createdVersions }: Run): Promise<readonly CreatedVersion[]> {
-  const found = await Promise.all(createdVersions.map(async ({ modelId, versionId }) => {
-    const [version, model] = await Promise.all([held(project.versions.get(modelId, versionId)), held(project.models.get(modelId))])
-    return version === undefined ? [] : [{ version, model }]
-  }))
+async function createdVersionsOf(
+  project: AutomationProject,
+  { createdVersions }: Run,
+): Promise<readonly CreatedVersion[]> {
+  const found = await Promise.all(
+    createdVersions.map(async ({ modelId, versionId }) => {
+      const [version, model] = await Promise.all([
+        held(project.versions.get(modelId, versionId)),
+        held(project.models.get(modelId)),
+      ])
+      return version === undefined ? [] : [{ version, model }]
+    }),
+  )
   return found.flat()
 }
 
 /** The end of a log, whose length is bounded. */
-async function lastLines(project: AutomationProject, runId: string): Promise<{ readonly lines: readonly LogLine[]; readonly skipped: boolean }> {
+async function lastLines(
+  project: AutomationProject,
+  runId: string,
+): Promise<{ readonly lines: readonly LogLine[]; readonly skipped: boolean }> {
   let lines: readonly LogLine[] = []
   let seen = 0
   for (let cursor: string | null | undefined; cursor !== null;) {
-    const part: { readonly items: readonly LogLine[]; readonly cursor: string | null } = await project.runs.logs(runId, { limit: LOG_LINES_LOOKED_AT, ...(cursor === undefined ? {} : { cursor }) })
+    const part: { readonly items: readonly LogLine[]; readonly cursor: string | null } = await project.runs.logs(
+      runId,
+      { limit: LOG_LINES_LOOKED_AT, ...(cursor === undefined ? {} : { cursor }) },
+    )
     lines = [...lines, ...part.items].slice(-LOG_LINES_SHOWN)
     seen += part.items.length
     cursor = part.cursor
@@ -104,12 +159,26 @@ function runFilter(query: URLSearchParams): RunListFilter {
     return value === null || value === '' ? undefined : value
   }
   const status = text('status')
-  if (status !== undefined && !Object.hasOwn(RUN_STATUS_RANK, status)) throw new StowageError('invalid_request', `the status ${quoted(status)} is not one; known are ${Object.keys(RUN_STATUS_RANK).join(', ')}`)
-  return { automationId: text('automationId'), modelId: text('modelId'), versionId: text('versionId'), status: status as RunStatus | undefined }
+  if (status !== undefined && !Object.hasOwn(RUN_STATUS_RANK, status))
+    throw new StowageError(
+      'invalid_request',
+      `the status ${quoted(status)} is not one; known are ${Object.keys(RUN_STATUS_RANK).join(', ')}`,
+    )
+  return {
+    automationId: text('automationId'),
+    modelId: text('modelId'),
+    versionId: text('versionId'),
+    status: status as RunStatus | undefined,
+  }
 }
 
 function resultFilter(query: URLSearchParams): ResultFilter {
   const level = LEVELS.find((one) => one === query.get('level'))
   const [category, objectId] = [query.get('category'), query.get('objectId')]
-  return { ...(level === undefined ? {} : { level }), ...(category === null ? {} : { category }), ...(objectId === null ? {} : { objectId }), ...cursorOf(query) }
+  return {
+    ...(level === undefined ? {} : { level }),
+    ...(category === null ? {} : { category }),
+    ...(objectId === null ? {} : { objectId }),
+    ...cursorOf(query),
+  }
 }

@@ -62,18 +62,25 @@ function tokenOf(codes: SignInCodes, entries: FormEntries): string {
   const code = entries.get('code')
   if (code !== undefined) {
     const token = codes.redeem(code)
-    if (token === undefined) throw new StowageError('invalid_request', 'this link was used already, or is older than five minutes; get another one, or paste a token')
+    if (token === undefined)
+      throw new StowageError(
+        'invalid_request',
+        'this link was used already, or is older than five minutes; get another one, or paste a token',
+      )
     return token
   }
   const token = (entries.get('token') ?? '').trim().replace(/^bearer +/i, '')
   if (token === '') throw new StowageError('invalid_request', 'paste a token to sign in')
-  if (token.length > TOKEN_BYTES_MAX || !TOKEN.test(token)) throw new StowageError('invalid_request', 'this is not a token; paste all of it, and nothing else')
+  if (token.length > TOKEN_BYTES_MAX || !TOKEN.test(token))
+    throw new StowageError('invalid_request', 'this is not a token; paste all of it, and nothing else')
   return token
 }
 
 /** Throws `unauthenticated` for a token of nobody, and `forbidden` for that of a run. */
 async function checkPerson<H>(server: PageServer<H>, token: string, exchange: OpenVisit<H>['exchange']): Promise<void> {
   const principal = await server.principalOf(token, exchange)
-  if (principal === undefined) throw new StowageError('unauthenticated', 'this token is not valid here, or not any more')
-  if (principal instanceof RunPrincipal) throw new StowageError('forbidden', 'this is the token of a run; pages are for people')
+  if (principal === undefined)
+    throw new StowageError('unauthenticated', 'this token is not valid here, or not any more')
+  if (principal instanceof RunPrincipal)
+    throw new StowageError('forbidden', 'this is the token of a run; pages are for people')
 }

@@ -15,7 +15,10 @@ interface AnnotationsProps {
 /** The worst first. */
 const LEVELS: readonly ResultLevel[] = ['ERROR', 'WARNING', 'INFO', 'SUCCESS']
 const LEVEL_WORDS: { readonly [L in ResultLevel]: readonly [one: string, many: string] } = {
-  ERROR: ['Error', 'Errors'], WARNING: ['Warning', 'Warnings'], INFO: ['Note', 'Notes'], SUCCESS: ['Success', 'Successes'],
+  ERROR: ['Error', 'Errors'],
+  WARNING: ['Warning', 'Warnings'],
+  INFO: ['Note', 'Notes'],
+  SUCCESS: ['Success', 'Successes'],
 }
 const IDS_SHOWN_MAX = 100
 const METADATA_CHARACTERS_MAX = 4_000
@@ -25,12 +28,23 @@ export function Annotations(props: AnnotationsProps): Html {
   const { urls, projectId, run, results, filter } = props
   const { level, category, objectId, cursor } = filter
   const isFiltered = level !== undefined || category !== undefined || objectId !== undefined || cursor !== undefined
-  const next = results.cursor === null ? undefined : `${urls.run(projectId, run.id, { level, category, objectId, cursor: results.cursor })}#annotations`
+  const next =
+    results.cursor === null
+      ? undefined
+      : `${urls.run(projectId, run.id, { level, category, objectId, cursor: results.cursor })}#annotations`
   return (
     <>
       <LevelLinks {...props} />
-      {isFiltered ? <p><Shown filter={filter} /> <a href={`${urls.run(projectId, run.id)}#annotations`}>All annotations</a></p> : null}
-      {results.items.length === 0 ? <p class="empty">{isFiltered ? 'There is none here.' : 'There is none.'}</p> : <Groups {...props} />}
+      {isFiltered ? (
+        <p>
+          <Shown filter={filter} /> <a href={`${urls.run(projectId, run.id)}#annotations`}>All annotations</a>
+        </p>
+      ) : null}
+      {results.items.length === 0 ? (
+        <p class="empty">{isFiltered ? 'There is none here.' : 'There is none.'}</p>
+      ) : (
+        <Groups {...props} />
+      )}
       <Next href={next} what="annotations" />
     </>
   )
@@ -43,7 +57,11 @@ function LevelLinks({ urls, projectId, run, filter }: AnnotationsProps): Html | 
     <ul class="levels" aria-label="Levels">
       {present.map((level) => (
         <li>
-          <a class={`level-link ${level.toLowerCase()}`} href={`${urls.run(projectId, run.id, { level })}#annotations`} aria-current={filter.level === level ? 'true' : undefined}>
+          <a
+            class={`level-link ${level.toLowerCase()}`}
+            href={`${urls.run(projectId, run.id, { level })}#annotations`}
+            aria-current={filter.level === level ? 'true' : undefined}
+          >
             {counted(run.annotations[level], ...LEVEL_WORDS[level])}
           </a>
         </li>
@@ -53,20 +71,46 @@ function LevelLinks({ urls, projectId, run, filter }: AnnotationsProps): Html | 
 }
 
 function Shown({ filter: { level, category, objectId } }: Pick<AnnotationsProps, 'filter'>): Html {
-  const words = [level === undefined ? '' : LEVEL_WORDS[level][1].toLowerCase(), category === undefined ? '' : `category “${category}”`, objectId === undefined ? '' : `object ${objectId}`].filter((word) => word !== '')
-  return <span>{words.length === 0 ? 'Further annotations are shown.' : <>Shown: <bdi>{words.join(', ')}</bdi>.</>}</span>
+  const words = [
+    level === undefined ? '' : LEVEL_WORDS[level][1].toLowerCase(),
+    category === undefined ? '' : `category “${category}”`,
+    objectId === undefined ? '' : `object ${objectId}`,
+  ].filter((word) => word !== '')
+  return (
+    <span>
+      {words.length === 0 ? (
+        'Further annotations are shown.'
+      ) : (
+        <>
+          Shown: <bdi>{words.join(', ')}</bdi>.
+        </>
+      )}
+    </span>
+  )
 }
 
 function Groups({ urls, projectId, run, results, filter }: AnnotationsProps): Html {
   const isPart = filter.cursor !== undefined || results.cursor !== null
   const categories = new Map<string, ObjectResult[]>()
-  for (const result of results.items) categories.set(result.category, [...(categories.get(result.category) ?? []), result])
+  for (const result of results.items)
+    categories.set(result.category, [...(categories.get(result.category) ?? []), result])
   return (
     <>
       {[...categories].map(([category, items], at) => (
         <section class="category" aria-labelledby={`category-${at}`}>
-          <h3 id={`category-${at}`}><a href={`${urls.run(projectId, run.id, { category })}#annotations`}><bdi>{category}</bdi></a></h3>
-          {LEVELS.map((level) => <Level level={level} items={items.filter((item) => item.level === level)} isPart={isPart} prefix={`objects-${at}-${level}`} />)}
+          <h3 id={`category-${at}`}>
+            <a href={`${urls.run(projectId, run.id, { category })}#annotations`}>
+              <bdi>{category}</bdi>
+            </a>
+          </h3>
+          {LEVELS.map((level) => (
+            <Level
+              level={level}
+              items={items.filter((item) => item.level === level)}
+              isPart={isPart}
+              prefix={`objects-${at}-${level}`}
+            />
+          ))}
         </section>
       ))}
     </>
@@ -87,8 +131,22 @@ function Level({ level, items, isPart, prefix }: LevelProps): Html | null {
   const objects = new Set(items.flatMap(({ objectAppIds }) => Object.keys(objectAppIds)))
   return (
     <>
-      <h4 class={`level ${level.toLowerCase()}`}>{counted(items.length, ...LEVEL_WORDS[level])}{objects.size === 0 && !isPart ? null : <span class="quiet">{objects.size === 0 ? '' : ` on ${counted(objects.size, 'object')}`}{isPart ? ' in this part of the list' : ''}</span>}</h4>
-      <ul class="annotations">{sayingTheSame(items).map(({ item, times }, at) => <li class={level.toLowerCase()}><Annotation item={item} times={times} id={`${prefix}-${at}`} /></li>)}</ul>
+      <h4 class={`level ${level.toLowerCase()}`}>
+        {counted(items.length, ...LEVEL_WORDS[level])}
+        {objects.size === 0 && !isPart ? null : (
+          <span class="quiet">
+            {objects.size === 0 ? '' : ` on ${counted(objects.size, 'object')}`}
+            {isPart ? ' in this part of the list' : ''}
+          </span>
+        )}
+      </h4>
+      <ul class="annotations">
+        {sayingTheSame(items).map(({ item, times }, at) => (
+          <li class={level.toLowerCase()}>
+            <Annotation item={item} times={times} id={`${prefix}-${at}`} />
+          </li>
+        ))}
+      </ul>
     </>
   )
 }
@@ -105,7 +163,15 @@ function sayingTheSame(items: readonly ObjectResult[]): readonly Said[] {
   for (const item of items) {
     const words = JSON.stringify([item.message, item.metadata])
     const said = byWords.get(words)
-    byWords.set(words, said === undefined ? { item, times: 1 } : { item: { ...item, objectAppIds: { ...said.item.objectAppIds, ...item.objectAppIds } }, times: said.times + 1 })
+    byWords.set(
+      words,
+      said === undefined
+        ? { item, times: 1 }
+        : {
+            item: { ...item, objectAppIds: { ...said.item.objectAppIds, ...item.objectAppIds } },
+            times: said.times + 1,
+          },
+    )
   }
   return [...byWords.values()]
 }
@@ -115,16 +181,43 @@ function Annotation({ item: { message, objectAppIds, metadata }, times, id }: Sa
   const together = times === 1 ? '' : `, in ${counted(times, 'annotation')}`
   return (
     <>
-      {message === null ? null : <p class="lines"><bdi>{message}</bdi></p>}
+      {message === null ? null : (
+        <p class="lines">
+          <bdi>{message}</bdi>
+        </p>
+      )}
       {objects.length === 0 && times > 1 ? <p class="quiet">{`In ${counted(times, 'annotation')}`}</p> : null}
       {objects.length === 0 ? null : (
         <details id={id}>
           <summary>{`${counted(objects.length, 'object')}${together}`}</summary>
-          <ul class="ids">{objects.slice(0, IDS_SHOWN_MAX).map(([objectId, applicationId]) => <li><code><bdi>{objectId}</bdi></code>{applicationId === null ? null : <span class="quiet"> (<bdi>{applicationId}</bdi>)</span>}</li>)}</ul>
-          {objects.length > IDS_SHOWN_MAX ? <p class="quiet">{`and ${counted(objects.length - IDS_SHOWN_MAX, 'more', 'more')}, which the API tells`}</p> : null}
+          <ul class="ids">
+            {objects.slice(0, IDS_SHOWN_MAX).map(([objectId, applicationId]) => (
+              <li>
+                <code>
+                  <bdi>{objectId}</bdi>
+                </code>
+                {applicationId === null ? null : (
+                  <span class="quiet">
+                    {' '}
+                    (<bdi>{applicationId}</bdi>)
+                  </span>
+                )}
+              </li>
+            ))}
+          </ul>
+          {objects.length > IDS_SHOWN_MAX ? (
+            <p class="quiet">{`and ${counted(objects.length - IDS_SHOWN_MAX, 'more', 'more')}, which the API tells`}</p>
+          ) : null}
         </details>
       )}
-      {metadata === null ? null : <details id={`${id}-more`}><summary>Details</summary><pre><bdi>{cut(JSON.stringify(metadata, null, 2), METADATA_CHARACTERS_MAX)}</bdi></pre></details>}
+      {metadata === null ? null : (
+        <details id={`${id}-more`}>
+          <summary>Details</summary>
+          <pre>
+            <bdi>{cut(JSON.stringify(metadata, null, 2), METADATA_CHARACTERS_MAX)}</bdi>
+          </pre>
+        </details>
+      )}
     </>
   )
 }

@@ -26,13 +26,25 @@ export function AutomationFormPage(props: AutomationFormProps): Html {
   return (
     <Page frame={frame} title={problems.length > 0 ? `Error: ${title}` : title} crumbs={crumbs}>
       <Problems problems={problems} />
-      <h1><bdi>{title}</bdi></h1>
-      {definition.description === '' ? null : <p class="lead"><bdi>{definition.description}</bdi></p>}
+      <h1>
+        <bdi>{title}</bdi>
+      </h1>
+      {definition.description === '' ? null : (
+        <p class="lead">
+          <bdi>{definition.description}</bdi>
+        </p>
+      )}
       <form class="narrow" method="post" action={action} novalidate>
         <OwnFields {...props} />
         <fieldset>
-          <legend><bdi>{description.title ?? 'Inputs'}</bdi></legend>
-          {description.description === undefined ? null : <p class="hint"><bdi>{description.description}</bdi></p>}
+          <legend>
+            <bdi>{description.title ?? 'Inputs'}</bdi>
+          </legend>
+          {description.description === undefined ? null : (
+            <p class="hint">
+              <bdi>{description.description}</bdi>
+            </p>
+          )}
           {description.fields.length === 0 ? <p class="empty">This function asks for nothing.</p> : null}
           <Inputs {...props} />
         </fieldset>
@@ -51,7 +63,19 @@ function Problems({ problems }: { readonly problems: readonly Problem[] }): Html
   return (
     <div class="problems" role="alert" tabindex={-1} autofocus aria-labelledby="problems">
       <h2 id="problems">{problems.length === 1 ? 'There is a problem' : `There are ${problems.length} problems`}</h2>
-      <ul>{problems.map(({ controlId, message }) => <li>{controlId === undefined ? <bdi>{message}</bdi> : <a href={`#${controlId}`}><bdi>{message}</bdi></a>}</li>)}</ul>
+      <ul>
+        {problems.map(({ controlId, message }) => (
+          <li>
+            {controlId === undefined ? (
+              <bdi>{message}</bdi>
+            ) : (
+              <a href={`#${controlId}`}>
+                <bdi>{message}</bdi>
+              </a>
+            )}
+          </li>
+        ))}
+      </ul>
     </div>
   )
 }
@@ -64,12 +88,21 @@ function OwnFields({ values, problems, models, automation }: AutomationFormProps
   return (
     <>
       <Field id="name" label="Name" required problem={problemAt(problems, 'name')}>
-        {(aria) => <input id="name" name="name" type="text" autocomplete="off" required value={values.name} {...aria} />}
+        {(aria) => (
+          <input id="name" name="name" type="text" autocomplete="off" required value={values.name} {...aria} />
+        )}
       </Field>
       {automation === undefined ? <ModelField values={values} problems={problems} models={models} /> : null}
       <TriggerField trigger={values.trigger} problem={problemAt(problems, 'trigger-version')} />
       <div class="field choice">
-        <input id="enabled" name="enabled" type="checkbox" value="true" checked={values.enabled} aria-describedby="enabled-hint" />
+        <input
+          id="enabled"
+          name="enabled"
+          type="checkbox"
+          value="true"
+          checked={values.enabled}
+          aria-describedby="enabled-hint"
+        />
         <label for="enabled">Active</label>
         <Help id="enabled" hints={['While it is not, new versions do not start it.']} />
       </div>
@@ -85,7 +118,11 @@ function ModelField({ values, problems, models }: Pick<AutomationFormProps, 'val
       {(aria) => (
         <select id="modelId" name="modelId" required {...aria}>
           {models.length === 1 ? null : <option value="">Choose one</option>}
-          {models.map(({ id, name }) => <option dir="auto" value={id} selected={id === values.modelId}>{name}</option>)}
+          {models.map(({ id, name }) => (
+            <option dir="auto" value={id} selected={id === values.modelId}>
+              {name}
+            </option>
+          ))}
         </select>
       )}
     </Field>
@@ -93,9 +130,15 @@ function ModelField({ values, problems, models }: Pick<AutomationFormProps, 'val
 }
 
 function TriggerField({ trigger, problem }: { readonly trigger: string; readonly problem: string | undefined }): Html {
-  const choices = [['version', 'On every new version of the model'], ['manual', 'Only when somebody starts it']]
+  const choices = [
+    ['version', 'On every new version of the model'],
+    ['manual', 'Only when somebody starts it'],
+  ]
   return (
-    <fieldset class={problem === undefined ? 'choices' : 'choices wrong'} aria-describedby={problem === undefined ? undefined : 'trigger-version-error'}>
+    <fieldset
+      class={problem === undefined ? 'choices' : 'choices wrong'}
+      aria-describedby={problem === undefined ? undefined : 'trigger-version-error'}
+    >
       <legend>When it runs</legend>
       <Help id="trigger-version" problem={problem} />
       {choices.map(([value, label]) => (
@@ -113,7 +156,15 @@ function Inputs({ description, values, problems, keptSecrets }: AutomationFormPr
     <>
       {description.fields.map((field) => {
         const id = inputControlId(description, field.name)
-        return <InputControl field={field} id={id} value={values.inputs.get(field.name) ?? ''} kept={keptSecrets.has(field.name)} problem={problemAt(problems, id)} />
+        return (
+          <InputControl
+            field={field}
+            id={id}
+            value={values.inputs.get(field.name) ?? ''}
+            kept={keptSecrets.has(field.name)}
+            problem={problemAt(problems, id)}
+          />
+        )
       })}
     </>
   )

@@ -28,28 +28,98 @@ export function AutomationPage(props: AutomationProps): Html {
   const { urls } = frame
   const { id, name, trigger, enabled, functionId } = automation
   return (
-    <Page frame={frame} title={name} crumbs={[{ text: 'Projects', href: urls.home }, { text: projectId, href: urls.project(projectId) }]}>
-      <h1><bdi>{name}</bdi></h1>
-      {definition === undefined ? <p class="note">Its function <bdi>{functionId}</bdi> is not registered with this service now, so it can neither run nor be changed.</p> : null}
+    <Page
+      frame={frame}
+      title={name}
+      crumbs={[
+        { text: 'Projects', href: urls.home },
+        { text: projectId, href: urls.project(projectId) },
+      ]}
+    >
+      <h1>
+        <bdi>{name}</bdi>
+      </h1>
+      {definition === undefined ? (
+        <p class="note">
+          Its function <bdi>{functionId}</bdi> is not registered with this service now, so it can neither run nor be
+          changed.
+        </p>
+      ) : null}
       <dl class="facts">
-        <dt>Function</dt><dd><bdi>{definition?.name ?? functionId}</bdi></dd>
-        <dt>Model</dt><dd>{model === undefined ? 'none any more' : <a href={urls.model(projectId, model.id)}><bdi>{model.name}</bdi></a>}</dd>
-        <dt>Runs</dt><dd>{trigger === 'manual' ? 'only when somebody starts it' : enabled ? 'on every new version' : 'on new versions, but it is not active'}</dd>
-        <dt>Changed</dt><dd><Time at={automation.updatedAt} /></dd>
+        <dt>Function</dt>
+        <dd>
+          <bdi>{definition?.name ?? functionId}</bdi>
+        </dd>
+        <dt>Model</dt>
+        <dd>
+          {model === undefined ? (
+            'none any more'
+          ) : (
+            <a href={urls.model(projectId, model.id)}>
+              <bdi>{model.name}</bdi>
+            </a>
+          )}
+        </dd>
+        <dt>Runs</dt>
+        <dd>
+          {trigger === 'manual'
+            ? 'only when somebody starts it'
+            : enabled
+              ? 'on every new version'
+              : 'on new versions, but it is not active'}
+        </dd>
+        <dt>Changed</dt>
+        <dd>
+          <Time at={automation.updatedAt} />
+        </dd>
       </dl>
-      <section aria-labelledby="inputs"><h2 id="inputs">Inputs</h2><InputFacts description={props.description} inputs={automation.inputs} /></section>
-      {mayWrite ? <section aria-labelledby="do"><h2 id="do">Run or change</h2><Actions {...props} /></section> : null}
+      <section aria-labelledby="inputs">
+        <h2 id="inputs">Inputs</h2>
+        <InputFacts description={props.description} inputs={automation.inputs} />
+      </section>
+      {mayWrite ? (
+        <section aria-labelledby="do">
+          <h2 id="do">Run or change</h2>
+          <Actions {...props} />
+        </section>
+      ) : null}
       <section aria-labelledby="runs">
         <h2 id="runs">Latest runs</h2>
-        {runs.length === 0 ? <Empty>It has not run yet.</Empty> : <><RunRows urls={urls} projectId={projectId} rows={runs} /><p class="next"><a href={urls.runs(projectId, { automationId: id })}>All runs of it</a></p></>}
+        {runs.length === 0 ? (
+          <Empty>It has not run yet.</Empty>
+        ) : (
+          <>
+            <RunRows urls={urls} projectId={projectId} rows={runs} />
+            <p class="next">
+              <a href={urls.runs(projectId, { automationId: id })}>All runs of it</a>
+            </p>
+          </>
+        )}
       </section>
     </Page>
   )
 }
 
-function InputFacts({ description, inputs }: { readonly description: InputsDescription; readonly inputs: JsonObject }): Html {
+function InputFacts({
+  description,
+  inputs,
+}: {
+  readonly description: InputsDescription
+  readonly inputs: JsonObject
+}): Html {
   if (description.fields.length === 0) return <Empty>The function asks for nothing.</Empty>
-  return <dl class="facts">{description.fields.map((field) => <><dt><bdi>{labelOf(field)}</bdi></dt><dd class="lines">{valueWords(field, inputs)}</dd></>)}</dl>
+  return (
+    <dl class="facts">
+      {description.fields.map((field) => (
+        <>
+          <dt>
+            <bdi>{labelOf(field)}</bdi>
+          </dt>
+          <dd class="lines">{valueWords(field, inputs)}</dd>
+        </>
+      ))}
+    </dl>
+  )
 }
 
 function valueWords(field: InputField, inputs: JsonObject): Html {
@@ -64,24 +134,36 @@ function valueWords(field: InputField, inputs: JsonObject): Html {
 function Actions({ frame: { urls }, projectId, automation: { id }, definition, versions }: AutomationProps): Html {
   return (
     <>
-      {definition === undefined ? null : versions.length === 0 ? <Empty>The model has no version to run on yet.</Empty> : (
+      {definition === undefined ? null : versions.length === 0 ? (
+        <Empty>The model has no version to run on yet.</Empty>
+      ) : (
         <form class="inline" method="post" action={urls.automation(projectId, id, 'run')}>
           <div class="field wide">
             <label for="versionId">Version</label>
             <select id="versionId" name="versionId">
-              {versions.map(({ id: versionId, message, createdAt }, at) => <option value={versionId}>{`${at === 0 ? 'Latest, ' : ''}${createdAt.slice(0, 16).replace('T', ' ')} UTC: ${message === '' ? 'no message' : isolated(cut(message, MESSAGE_CHARACTERS_MAX))}`}</option>)}
+              {versions.map(({ id: versionId, message, createdAt }, at) => (
+                <option
+                  value={versionId}
+                >{`${at === 0 ? 'Latest, ' : ''}${createdAt.slice(0, 16).replace('T', ' ')} UTC: ${message === '' ? 'no message' : isolated(cut(message, MESSAGE_CHARACTERS_MAX))}`}</option>
+              ))}
             </select>
           </div>
           <button type="submit">Run now</button>
         </form>
       )}
       <div class="actions">
-        {definition === undefined ? null : <a class="button second" href={urls.automation(projectId, id, 'edit')}>Change</a>}
+        {definition === undefined ? null : (
+          <a class="button second" href={urls.automation(projectId, id, 'edit')}>
+            Change
+          </a>
+        )}
         <details class="confirm">
           <summary>Delete …</summary>
           <form method="post" action={urls.automation(projectId, id, 'delete')}>
             <p>Its runs stay. It cannot be brought back.</p>
-            <button type="submit" class="danger">Delete this automation</button>
+            <button type="submit" class="danger">
+              Delete this automation
+            </button>
           </form>
         </details>
       </div>

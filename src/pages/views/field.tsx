@@ -22,7 +22,10 @@ export interface Aria {
 export function Field({ id, label, required = false, hints = [], problem, children }: FieldProps): Html {
   return (
     <div class={problem === undefined ? 'field' : 'field wrong'}>
-      <label for={id}><bdi>{label}</bdi><Optional required={required} /></label>
+      <label for={id}>
+        <bdi>{label}</bdi>
+        <Optional required={required} />
+      </label>
       <Help id={id} hints={hints} problem={problem} />
       {children(ariaOf({ id, hints, problem }))}
     </div>
@@ -36,15 +39,31 @@ function Optional({ required }: { readonly required: boolean }): Html | null {
 export function Help({ id, hints = [], problem }: Pick<FieldProps, 'id' | 'hints' | 'problem'>): Html {
   return (
     <>
-      {hints.length === 0 ? null : <div class="hint" id={`${id}-hint`}>{hints.map((hint) => <p><bdi>{hint}</bdi></p>)}</div>}
-      {problem === undefined ? null : <p class="complaint" id={`${id}-error`}><span class="hidden">Error: </span>{problem}</p>}
+      {hints.length === 0 ? null : (
+        <div class="hint" id={`${id}-hint`}>
+          {hints.map((hint) => (
+            <p>
+              <bdi>{hint}</bdi>
+            </p>
+          ))}
+        </div>
+      )}
+      {problem === undefined ? null : (
+        <p class="complaint" id={`${id}-error`}>
+          <span class="hidden">Error: </span>
+          {problem}
+        </p>
+      )}
     </>
   )
 }
 
 export function ariaOf({ id, hints = [], problem }: Pick<FieldProps, 'id' | 'hints' | 'problem'>): Aria {
   const described = [...(hints.length === 0 ? [] : [`${id}-hint`]), ...(problem === undefined ? [] : [`${id}-error`])]
-  return { ...(described.length === 0 ? {} : { 'aria-describedby': described.join(' ') }), ...(problem === undefined ? {} : { 'aria-invalid': 'true' }) }
+  return {
+    ...(described.length === 0 ? {} : { 'aria-describedby': described.join(' ') }),
+    ...(problem === undefined ? {} : { 'aria-invalid': 'true' }),
+  }
 }
 
 export interface InputControlProps {
@@ -68,7 +87,13 @@ export function InputControl(props: InputControlProps): Html {
   const hints = [field.description ?? '', rules].filter((hint) => hint.trim() !== '')
   return (
     <>
-      <Field id={id} label={labelOf(field)} required={field.required || hasDefault(field)} hints={hints} problem={problem}>
+      <Field
+        id={id}
+        label={labelOf(field)}
+        required={field.required || hasDefault(field)}
+        hints={hints}
+        problem={problem}
+      >
         {(aria) => controlOf(props, aria)}
       </Field>
       {props.kept && field.kind === 'secret' && !field.required ? <ForgetSecret field={field} id={id} /> : null}
@@ -82,7 +107,8 @@ function hasDefault(field: InputField): boolean {
 
 /** A list of choices shows its default by itself. */
 function defaultWords(field: InputField): string {
-  if (!('default' in field) || field.default === undefined || field.kind === 'boolean' || field.kind === 'select') return ''
+  if (!('default' in field) || field.default === undefined || field.kind === 'boolean' || field.kind === 'select')
+    return ''
   if (field.kind !== 'text') return `Left empty, it is ${field.default}.`
   return field.default === '' ? '' : `Left empty, it is “${field.default}”.`
 }
@@ -95,12 +121,39 @@ function controlOf(props: InputControlProps, aria: Aria): Child {
   const { field, id, value, kept } = props
   const name = inputControl(field.name)
   const required = field.required && !kept
-  if (field.kind === 'secret') return <input id={id} name={name} type="password" autocomplete="new-password" spellcheck={false} required={required} {...aria} />
+  if (field.kind === 'secret')
+    return (
+      <input
+        id={id}
+        name={name}
+        type="password"
+        autocomplete="new-password"
+        spellcheck={false}
+        required={required}
+        {...aria}
+      />
+    )
   if (field.kind === 'select') return <Select field={field} id={id} value={value} aria={aria} />
   if (field.kind === 'boolean') return <ThreeState field={field} id={id} value={value} aria={aria} />
-  if (field.kind === 'text' && isLong(field, value)) return <textarea id={id} name={name} rows={5} required={required} {...aria}>{value.startsWith('\n') ? `\n${value}` : value}</textarea>
+  if (field.kind === 'text' && isLong(field, value))
+    return (
+      <textarea id={id} name={name} rows={5} required={required} {...aria}>
+        {value.startsWith('\n') ? `\n${value}` : value}
+      </textarea>
+    )
   const inputMode = field.kind === 'text' ? 'text' : numberKeys(field)
-  return <input id={id} name={name} type="text" inputmode={inputMode} autocomplete="off" value={value} required={required} {...aria} />
+  return (
+    <input
+      id={id}
+      name={name}
+      type="text"
+      inputmode={inputMode}
+      autocomplete="off"
+      value={value}
+      required={required}
+      {...aria}
+    />
+  )
 }
 
 function isLong({ maxLength = 0 }: TextRules, value: string): boolean {
@@ -108,28 +161,62 @@ function isLong({ maxLength = 0 }: TextRules, value: string): boolean {
 }
 
 /** Keys for digits have no minus on some telephones. */
-function numberKeys(field: Extract<InputField, { readonly kind: 'number' | 'integer' }>): 'numeric' | 'decimal' | 'text' {
+function numberKeys(
+  field: Extract<InputField, { readonly kind: 'number' | 'integer' }>,
+): 'numeric' | 'decimal' | 'text' {
   const least = field.gte ?? field.gt
   if (least === undefined || least < 0) return 'text'
   return field.kind === 'integer' ? 'numeric' : 'decimal'
 }
 
-function Select({ field, id, value, aria }: { readonly field: SelectField; readonly id: string; readonly value: string; readonly aria: Aria }): Html {
+function Select({
+  field,
+  id,
+  value,
+  aria,
+}: {
+  readonly field: SelectField
+  readonly id: string
+  readonly value: string
+  readonly aria: Aria
+}): Html {
   const open = field.default === undefined ? [{ value: '', label: field.required ? 'Choose one' : 'None' }] : []
   // A choice that there is not any more, or never was: browsers would show the first one.
-  const chosen = field.options.some((choice) => choice.value === value) ? value : field.default ?? ''
+  const chosen = field.options.some((choice) => choice.value === value) ? value : (field.default ?? '')
   return (
     <select id={id} name={inputControl(field.name)} required={field.required} {...aria}>
-      {[...open, ...field.options].map((choice) => <option dir="auto" value={choice.value} selected={choice.value === chosen}>{choice.label ?? choice.value}</option>)}
+      {[...open, ...field.options].map((choice) => (
+        <option dir="auto" value={choice.value} selected={choice.value === chosen}>
+          {choice.label ?? choice.value}
+        </option>
+      ))}
     </select>
   )
 }
 
-function ThreeState({ field, id, value, aria }: { readonly field: BooleanField; readonly id: string; readonly value: string; readonly aria: Aria }): Html {
-  const choices = [['', 'Not set'], ['true', 'Yes'], ['false', 'No']]
+function ThreeState({
+  field,
+  id,
+  value,
+  aria,
+}: {
+  readonly field: BooleanField
+  readonly id: string
+  readonly value: string
+  readonly aria: Aria
+}): Html {
+  const choices = [
+    ['', 'Not set'],
+    ['true', 'Yes'],
+    ['false', 'No'],
+  ]
   return (
     <select id={id} name={inputControl(field.name)} {...aria}>
-      {choices.map(([choice, label]) => <option value={choice} selected={choice === value}>{label}</option>)}
+      {choices.map(([choice, label]) => (
+        <option value={choice} selected={choice === value}>
+          {label}
+        </option>
+      ))}
     </select>
   )
 }
@@ -138,8 +225,17 @@ function Checkbox({ field, id, value, problem }: InputControlProps & { readonly 
   const hints = field.description === undefined || field.description.trim() === '' ? [] : [field.description]
   return (
     <div class={problem === undefined ? 'field choice' : 'field choice wrong'}>
-      <input id={id} name={inputControl(field.name)} type="checkbox" value="true" checked={value === 'true'} {...ariaOf({ id, hints, problem })} />
-      <label for={id}><bdi>{labelOf(field)}</bdi></label>
+      <input
+        id={id}
+        name={inputControl(field.name)}
+        type="checkbox"
+        value="true"
+        checked={value === 'true'}
+        {...ariaOf({ id, hints, problem })}
+      />
+      <label for={id}>
+        <bdi>{labelOf(field)}</bdi>
+      </label>
       <Help id={id} hints={hints} problem={problem} />
     </div>
   )
@@ -149,7 +245,9 @@ function ForgetSecret({ field, id }: { readonly field: InputField; readonly id: 
   return (
     <div class="field choice">
       <input id={`${id}-forget`} name={forgetControl(field.name)} type="checkbox" value="true" />
-      <label for={`${id}-forget`}>Remove the stored value of <bdi>{labelOf(field)}</bdi></label>
+      <label for={`${id}-forget`}>
+        Remove the stored value of <bdi>{labelOf(field)}</bdi>
+      </label>
     </div>
   )
 }

@@ -45,13 +45,21 @@ export function Page({ frame, title, crumbs = [], live, children }: PageProps): 
         <link rel="icon" href="data:," />
         <link rel="stylesheet" href={urls.asset(assets.style)} />
         {live === undefined ? null : <script type="module" src={urls.asset(assets.script)} />}
-        {live === undefined || live.refreshSeconds === 0 ? null : <noscript><meta http-equiv="refresh" content={String(live.refreshSeconds)} /></noscript>}
+        {live === undefined || live.refreshSeconds === 0 ? null : (
+          <noscript>
+            <meta http-equiv="refresh" content={String(live.refreshSeconds)} />
+          </noscript>
+        )}
       </head>
       <body>
-        <a class="skip" href="#content">Skip to the content</a>
+        <a class="skip" href="#content">
+          Skip to the content
+        </a>
         <Top frame={frame} />
         {crumbs.length === 0 ? null : <Crumbs crumbs={crumbs} />}
-        <main id="content" tabindex={-1}>{children}</main>
+        <main id="content" tabindex={-1}>
+          {children}
+        </main>
       </body>
     </html>
   )
@@ -60,11 +68,23 @@ export function Page({ frame, title, crumbs = [], live, children }: PageProps): 
 function Top({ frame: { urls, person } }: { readonly frame: Frame }): Html {
   return (
     <header class="top">
-      <a class="brand" href={urls.home}>Stowage</a>
+      <a class="brand" href={urls.home}>
+        Stowage
+      </a>
       {person === undefined ? null : (
         <div class="person">
-          {person.name === '' ? null : <span class="quiet"><bdi>{cut(person.name, TITLE_CHARACTERS_MAX)}</bdi></span>}
-          {person.canSignOut ? <form method="post" action={urls.signOut}><button class="plain" type="submit">Sign out</button></form> : null}
+          {person.name === '' ? null : (
+            <span class="quiet">
+              <bdi>{cut(person.name, TITLE_CHARACTERS_MAX)}</bdi>
+            </span>
+          )}
+          {person.canSignOut ? (
+            <form method="post" action={urls.signOut}>
+              <button class="plain" type="submit">
+                Sign out
+              </button>
+            </form>
+          ) : null}
         </div>
       )}
     </header>
@@ -74,7 +94,15 @@ function Top({ frame: { urls, person } }: { readonly frame: Frame }): Html {
 function Crumbs({ crumbs }: { readonly crumbs: readonly Crumb[] }): Html {
   return (
     <nav class="crumbs" aria-label="Where you are">
-      <ol>{crumbs.map(({ text, href }) => <li><a href={href}><bdi>{cut(text, TITLE_CHARACTERS_MAX)}</bdi></a></li>)}</ol>
+      <ol>
+        {crumbs.map(({ text, href }) => (
+          <li>
+            <a href={href}>
+              <bdi>{cut(text, TITLE_CHARACTERS_MAX)}</bdi>
+            </a>
+          </li>
+        ))}
+      </ol>
     </nav>
   )
 }

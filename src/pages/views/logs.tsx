@@ -11,7 +11,8 @@ export function LogLines({ lines, label }: { readonly lines: readonly LogLine[];
       <ol>
         {lines.map(({ atMs, level, message }) => (
           <li class={level}>
-            <time datetime={new Date(atMs).toISOString()}>{new Date(atMs).toISOString().slice(11, 23)}</time> <span class="level">{level}</span> <bdi>{message}</bdi>
+            <time datetime={new Date(atMs).toISOString()}>{new Date(atMs).toISOString().slice(11, 23)}</time>{' '}
+            <span class="level">{level}</span> <bdi>{message}</bdi>
           </li>
         ))}
       </ol>
@@ -30,14 +31,26 @@ interface LogsProps {
 export function LogsPage({ frame, projectId, run, title, logs }: LogsProps): Html {
   const { urls } = frame
   const crumbs = [
-    { text: 'Projects', href: urls.home }, { text: projectId, href: urls.project(projectId) }, { text: 'Runs', href: urls.runs(projectId) }, { text: title, href: urls.run(projectId, run.id) },
+    { text: 'Projects', href: urls.home },
+    { text: projectId, href: urls.project(projectId) },
+    { text: 'Runs', href: urls.runs(projectId) },
+    { text: title, href: urls.run(projectId, run.id) },
   ]
   return (
     <Page frame={frame} title={`Log of ${title}`} crumbs={crumbs}>
       <h1>Log</h1>
-      {logs.items.length === 0 ? <p class="empty">There is nothing here.</p> : <LogLines lines={logs.items} label="Lines of the log" />}
-      <Next href={logs.cursor === null ? undefined : urls.logs(projectId, run.id, { cursor: logs.cursor })} what="lines" />
-      {logs.cursor === null && run.logsTruncated ? <p class="note">What came after this is left out: the run has written as much as is kept.</p> : null}
+      {logs.items.length === 0 ? (
+        <p class="empty">There is nothing here.</p>
+      ) : (
+        <LogLines lines={logs.items} label="Lines of the log" />
+      )}
+      <Next
+        href={logs.cursor === null ? undefined : urls.logs(projectId, run.id, { cursor: logs.cursor })}
+        what="lines"
+      />
+      {logs.cursor === null && run.logsTruncated ? (
+        <p class="note">What came after this is left out: the run has written as much as is kept.</p>
+      ) : null}
     </Page>
   )
 }

@@ -2,7 +2,14 @@ import type { RunStatus } from '../../automation/run-data.ts'
 import type { Child, Html } from './html.ts'
 
 const STATUS_WORDS: { readonly [S in RunStatus]: string } = {
-  pending: 'Waiting', initializing: 'Starting', running: 'Running', succeeded: 'Succeeded', failed: 'Failed', canceled: 'Canceled', exception: 'Exception', timeout: 'Timed out',
+  pending: 'Waiting',
+  initializing: 'Starting',
+  running: 'Running',
+  succeeded: 'Succeeded',
+  failed: 'Failed',
+  canceled: 'Canceled',
+  exception: 'Exception',
+  timeout: 'Timed out',
 }
 
 export function statusWord(status: RunStatus): string {
@@ -13,7 +20,15 @@ export function StatusBadge({ status }: { readonly status: RunStatus }): Html {
   return <span class={`badge ${status}`}>{STATUS_WORDS[status]}</span>
 }
 
-const TIME = new Intl.DateTimeFormat('en-GB', { day: 'numeric', month: 'short', year: 'numeric', hour: '2-digit', minute: '2-digit', second: '2-digit', timeZone: 'UTC' })
+const TIME = new Intl.DateTimeFormat('en-GB', {
+  day: 'numeric',
+  month: 'short',
+  year: 'numeric',
+  hour: '2-digit',
+  minute: '2-digit',
+  second: '2-digit',
+  timeZone: 'UTC',
+})
 
 /** ISO 8601 as people read it, in UTC. */
 export function Time({ at }: { readonly at: string }): Html {
@@ -27,7 +42,11 @@ export function Empty({ children }: { readonly children?: Child }): Html {
 /** The way to the next part of a list, where there is one. */
 export function Next({ href, what }: { readonly href: string | undefined; readonly what: string }): Html | null {
   if (href === undefined) return null
-  return <p class="next"><a rel="next" href={href}>{`Next ${what}`}</a></p>
+  return (
+    <p class="next">
+      <a rel="next" href={href}>{`Next ${what}`}</a>
+    </p>
+  )
 }
 
 /** Words for a count, such as "1 run" and "2 runs". */
@@ -49,5 +68,7 @@ export function durationWords(fromIso: string, toIso: string): string {
   if (seconds < 0.1) return 'less than 0.1 s'
   if (seconds < 60) return `${seconds.toFixed(1)} s`
   const minutes = Math.floor(seconds / 60)
-  return minutes < 60 ? `${minutes} min ${Math.floor(seconds % 60)} s` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+  return minutes < 60
+    ? `${minutes} min ${Math.floor(seconds % 60)} s`
+    : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
 }

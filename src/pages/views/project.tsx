@@ -26,14 +26,34 @@ export function ProjectPage(props: ProjectProps): Html {
   const { urls } = frame
   return (
     <Page frame={frame} title={projectId} crumbs={[{ text: 'Projects', href: urls.home }]}>
-      <h1><bdi>{projectId}</bdi></h1>
-      <section aria-labelledby="models"><h2 id="models">Models</h2><Models {...props} /></section>
-      <section aria-labelledby="automations"><h2 id="automations">Automations</h2><Automations {...props} /></section>
+      <h1>
+        <bdi>{projectId}</bdi>
+      </h1>
+      <section aria-labelledby="models">
+        <h2 id="models">Models</h2>
+        <Models {...props} />
+      </section>
+      <section aria-labelledby="automations">
+        <h2 id="automations">Automations</h2>
+        <Automations {...props} />
+      </section>
       <section aria-labelledby="runs">
         <h2 id="runs">Latest runs</h2>
-        {runs.length === 0 ? <Empty>Nothing has run yet.</Empty> : <><RunRows urls={urls} projectId={projectId} rows={runs} /><p class="next"><a href={urls.runs(projectId)}>All runs</a></p></>}
+        {runs.length === 0 ? (
+          <Empty>Nothing has run yet.</Empty>
+        ) : (
+          <>
+            <RunRows urls={urls} projectId={projectId} rows={runs} />
+            <p class="next">
+              <a href={urls.runs(projectId)}>All runs</a>
+            </p>
+          </>
+        )}
       </section>
-      <section aria-labelledby="functions"><h2 id="functions">Functions</h2><Functions frame={frame} projectId={projectId} functions={functions} mayWrite={mayWrite} /></section>
+      <section aria-labelledby="functions">
+        <h2 id="functions">Functions</h2>
+        <Functions frame={frame} projectId={projectId} functions={functions} mayWrite={mayWrite} />
+      </section>
     </Page>
   )
 }
@@ -45,24 +65,58 @@ function Models({ frame: { urls }, projectId, models }: ProjectProps): Html {
       <ul class="rows">
         {models.items.map(({ model, latest }) => (
           <li>
-            <a class="main" href={urls.model(projectId, model.id)}><bdi>{model.name}</bdi></a>
+            <a class="main" href={urls.model(projectId, model.id)}>
+              <bdi>{model.name}</bdi>
+            </a>
             <span class="quiet">{counted(model.versionCount, 'version')}</span>
-            {latest === undefined ? null : <span class="detail">Latest: <VersionWords version={latest} /></span>}
+            {latest === undefined ? null : (
+              <span class="detail">
+                Latest: <VersionWords version={latest} />
+              </span>
+            )}
           </li>
         ))}
       </ul>
-      <Next href={models.cursor === null ? undefined : `${urls.project(projectId)}?${new URLSearchParams({ models: models.cursor }).toString()}`} what="models" />
+      <Next
+        href={
+          models.cursor === null
+            ? undefined
+            : `${urls.project(projectId)}?${new URLSearchParams({ models: models.cursor }).toString()}`
+        }
+        what="models"
+      />
     </>
   )
 }
 
 /** What a version says of itself, and when it came. */
 export function VersionWords({ version: { message, createdAt } }: { readonly version: Version }): Html {
-  return <>{message === '' ? 'no message' : <>“<bdi>{message}</bdi>”</>}, <Time at={createdAt} /></>
+  return (
+    <>
+      {message === '' ? (
+        'no message'
+      ) : (
+        <>
+          “<bdi>{message}</bdi>”
+        </>
+      )}
+      , <Time at={createdAt} />
+    </>
+  )
 }
 
 function Automations({ frame: { urls }, projectId, automations, models, functions, mayWrite }: ProjectProps): Html {
-  if (automations.items.length === 0) return <Empty>There is no automation yet. {mayWrite && functions.length > 0 ? <>Make one of a <a href="#functions">function</a>.</> : null}</Empty>
+  if (automations.items.length === 0)
+    return (
+      <Empty>
+        There is no automation yet.{' '}
+        {mayWrite && functions.length > 0 ? (
+          <>
+            Make one of a <a href="#functions">function</a>.
+          </>
+        ) : null}
+      </Empty>
+    )
   const modelNames = new Map(models.items.map(({ model }) => [model.id, model.name]))
   const functionNames = new Map(functions.map(({ id, name }) => [id, name]))
   return (
@@ -70,26 +124,60 @@ function Automations({ frame: { urls }, projectId, automations, models, function
       <ul class="rows">
         {automations.items.map(({ id, name, functionId, modelId, trigger, enabled }) => (
           <li>
-            <a class="main" href={urls.automation(projectId, id)}><bdi>{name}</bdi></a>
+            <a class="main" href={urls.automation(projectId, id)}>
+              <bdi>{name}</bdi>
+            </a>
             <span class="quiet">{trigger === 'manual' ? 'By hand' : enabled ? 'On new versions' : 'Not active'}</span>
-            <span class="detail"><bdi>{functionNames.get(functionId) ?? functionId}</bdi>{modelNames.has(modelId) ? <> on <bdi>{modelNames.get(modelId)}</bdi></> : null}</span>
+            <span class="detail">
+              <bdi>{functionNames.get(functionId) ?? functionId}</bdi>
+              {modelNames.has(modelId) ? (
+                <>
+                  {' '}
+                  on <bdi>{modelNames.get(modelId)}</bdi>
+                </>
+              ) : null}
+            </span>
           </li>
         ))}
       </ul>
-      <Next href={automations.cursor === null ? undefined : `${urls.project(projectId)}?${new URLSearchParams({ automations: automations.cursor }).toString()}`} what="automations" />
+      <Next
+        href={
+          automations.cursor === null
+            ? undefined
+            : `${urls.project(projectId)}?${new URLSearchParams({ automations: automations.cursor }).toString()}`
+        }
+        what="automations"
+      />
     </>
   )
 }
 
-function Functions({ frame: { urls }, projectId, functions, mayWrite }: Pick<ProjectProps, 'frame' | 'projectId' | 'functions' | 'mayWrite'>): Html {
+function Functions({
+  frame: { urls },
+  projectId,
+  functions,
+  mayWrite,
+}: Pick<ProjectProps, 'frame' | 'projectId' | 'functions' | 'mayWrite'>): Html {
   if (functions.length === 0) return <Empty>No function is registered with this service.</Empty>
   return (
     <ul class="rows">
       {functions.map(({ id, name, description, release }) => (
         <li>
-          <span class="main"><bdi>{name}</bdi></span>
-          {mayWrite ? <a href={urls.newAutomation(projectId, id)}>New automation<span class="hidden"> of {name}</span></a> : <span class="quiet">{release}</span>}
-          {description === '' ? null : <span class="detail"><bdi>{description}</bdi></span>}
+          <span class="main">
+            <bdi>{name}</bdi>
+          </span>
+          {mayWrite ? (
+            <a href={urls.newAutomation(projectId, id)}>
+              New automation<span class="hidden"> of {name}</span>
+            </a>
+          ) : (
+            <span class="quiet">{release}</span>
+          )}
+          {description === '' ? null : (
+            <span class="detail">
+              <bdi>{description}</bdi>
+            </span>
+          )}
         </li>
       ))}
     </ul>

@@ -41,19 +41,52 @@ export function RunPage(props: RunPageProps): Html {
   const { urls } = frame
   const title = `Run of ${automationName ?? run.functionId}`
   const ended = hasEnded(run.status)
-  const crumbs = [{ text: 'Projects', href: urls.home }, { text: projectId, href: urls.project(projectId) }, { text: 'Runs', href: urls.runs(projectId) }]
+  const crumbs = [
+    { text: 'Projects', href: urls.home },
+    { text: projectId, href: urls.project(projectId) },
+    { text: 'Runs', href: urls.runs(projectId) },
+  ]
   return (
-    <Page frame={frame} title={`${statusWord(run.status)}: ${title}`} crumbs={crumbs} live={ended ? undefined : { refreshSeconds }}>
-      <h1><bdi>{title}</bdi></h1>
+    <Page
+      frame={frame}
+      title={`${statusWord(run.status)}: ${title}`}
+      crumbs={crumbs}
+      live={ended ? undefined : { refreshSeconds }}
+    >
+      <h1>
+        <bdi>{title}</bdi>
+      </h1>
       <div id="live" data-events={ended ? undefined : urls.events(projectId, run.id)}>
-        <p id="said" class="hidden" role="status">{ended ? '' : saying(run)}</p>
-        <div id="live-state" data-say={saying(run)}><State run={run} hasFunction={props.hasFunction} /></div>
-        {ended || refreshSeconds === 0 ? null : <noscript><p class="note">This page is loaded again every {refreshSeconds} seconds. <a href={urls.run(projectId, run.id, { refresh: 'no' })}>Leave it as it is</a></p></noscript>}
+        <p id="said" class="hidden" role="status">
+          {ended ? '' : saying(run)}
+        </p>
+        <div id="live-state" data-say={saying(run)}>
+          <State run={run} hasFunction={props.hasFunction} />
+        </div>
+        {ended || refreshSeconds === 0 ? null : (
+          <noscript>
+            <p class="note">
+              This page is loaded again every {refreshSeconds} seconds.{' '}
+              <a href={urls.run(projectId, run.id, { refresh: 'no' })}>Leave it as it is</a>
+            </p>
+          </noscript>
+        )}
         <div id="live-actions">{props.mayWrite ? <Actions {...props} ended={ended} /> : null}</div>
-        <div id="live-facts"><Facts {...props} /></div>
-        <section id="live-made" aria-labelledby="made"><h2 id="made">What it made</h2><Made {...props} /></section>
-        <section id="live-annotations" aria-labelledby="annotations"><h2 id="annotations">Annotations</h2><Annotations urls={urls} projectId={projectId} run={run} results={props.results} filter={props.filter} /></section>
-        <section id="live-logs" aria-labelledby="logs"><h2 id="logs">Log</h2><Log {...props} /></section>
+        <div id="live-facts">
+          <Facts {...props} />
+        </div>
+        <section id="live-made" aria-labelledby="made">
+          <h2 id="made">What it made</h2>
+          <Made {...props} />
+        </section>
+        <section id="live-annotations" aria-labelledby="annotations">
+          <h2 id="annotations">Annotations</h2>
+          <Annotations urls={urls} projectId={projectId} run={run} results={props.results} filter={props.filter} />
+        </section>
+        <section id="live-logs" aria-labelledby="logs">
+          <h2 id="logs">Log</h2>
+          <Log {...props} />
+        </section>
       </div>
     </Page>
   )
@@ -67,19 +100,37 @@ function percentOf({ progress }: Pick<Run, 'progress'>): number {
 export function saying(run: Run): string {
   const percent = percentOf(run) - (percentOf(run) % SAID_PERCENT)
   if (hasEnded(run.status)) return `${statusWord(run.status)}${run.message === null ? '' : `: ${run.message}`}`
-  return run.progress === null || percent === 0 ? statusWord(run.status) : `${statusWord(run.status)}, ${percent} percent`
+  return run.progress === null || percent === 0
+    ? statusWord(run.status)
+    : `${statusWord(run.status)}, ${percent} percent`
 }
 
 function State({ run, hasFunction }: Pick<RunPageProps, 'run' | 'hasFunction'>): Html {
   const { status, message, progress } = run
   return (
     <>
-      <p class="state"><StatusBadge status={status} /> {message === null ? <Waiting run={run} hasFunction={hasFunction} /> : <span class="lines"><bdi>{message}</bdi></span>}</p>
+      <p class="state">
+        <StatusBadge status={status} />{' '}
+        {message === null ? (
+          <Waiting run={run} hasFunction={hasFunction} />
+        ) : (
+          <span class="lines">
+            <bdi>{message}</bdi>
+          </span>
+        )}
+      </p>
       {progress === null || hasEnded(status) ? null : (
         <p class="progress">
           <label for="progress">Progress</label>
           <progress id="progress" max={1} value={progress.fraction}>{`${percentOf(run)} %`}</progress>
-          <span>{`${percentOf(run)} %`}{progress.message === null ? null : <>: <bdi>{progress.message}</bdi></>}</span>
+          <span>
+            {`${percentOf(run)} %`}
+            {progress.message === null ? null : (
+              <>
+                : <bdi>{progress.message}</bdi>
+              </>
+            )}
+          </span>
         </p>
       )}
     </>
@@ -87,17 +138,40 @@ function State({ run, hasFunction }: Pick<RunPageProps, 'run' | 'hasFunction'>):
 }
 
 /** What a run waits for that nobody has taken up. */
-function Waiting({ run: { status, startedAt, functionId }, hasFunction }: Pick<RunPageProps, 'run' | 'hasFunction'>): Html | null {
+function Waiting({
+  run: { status, startedAt, functionId },
+  hasFunction,
+}: Pick<RunPageProps, 'run' | 'hasFunction'>): Html | null {
   if (status !== 'pending' || startedAt !== null) return null
-  return <span class="quiet">{hasFunction ? 'It begins when other runs have ended.' : <>It waits for a server that has its function <bdi>{functionId}</bdi>; this one has not.</>}</span>
+  return (
+    <span class="quiet">
+      {hasFunction ? (
+        'It begins when other runs have ended.'
+      ) : (
+        <>
+          It waits for a server that has its function <bdi>{functionId}</bdi>; this one has not.
+        </>
+      )}
+    </span>
+  )
 }
 
 function Actions({ frame: { urls }, projectId, run, ended }: RunPageProps & { readonly ended: boolean }): Html {
   return (
     <div class="actions">
-      {ended
-        ? <form method="post" action={urls.runAction(projectId, run.id, 'rerun')}><button id="rerun" type="submit" class="second">Run again</button></form>
-        : <form method="post" action={urls.runAction(projectId, run.id, 'cancel')}><button id="cancel" type="submit" class="danger">Cancel the run</button></form>}
+      {ended ? (
+        <form method="post" action={urls.runAction(projectId, run.id, 'rerun')}>
+          <button id="rerun" type="submit" class="second">
+            Run again
+          </button>
+        </form>
+      ) : (
+        <form method="post" action={urls.runAction(projectId, run.id, 'cancel')}>
+          <button id="cancel" type="submit" class="danger">
+            Cancel the run
+          </button>
+        </form>
+      )}
     </div>
   )
 }
@@ -108,12 +182,44 @@ function Facts({ frame: { urls }, projectId, run, automationName, version, model
   const { triggeredBy, createdAt, startedAt, endedAt } = run
   return (
     <dl class="facts">
-      <dt>Automation</dt><dd>{automationName === undefined ? 'deleted since' : <a href={urls.automation(projectId, run.automationId)}><bdi>{automationName}</bdi></a>}</dd>
-      <dt>Model</dt><dd>{model === undefined ? 'none any more' : <a href={urls.model(projectId, model.id)}><bdi>{model.name}</bdi></a>}</dd>
-      <dt>Version</dt><dd>{version === undefined ? <code>{run.versionId}</code> : <bdi>{version.message === '' ? 'No message' : version.message}</bdi>}</dd>
+      <dt>Automation</dt>
+      <dd>
+        {automationName === undefined ? (
+          'deleted since'
+        ) : (
+          <a href={urls.automation(projectId, run.automationId)}>
+            <bdi>{automationName}</bdi>
+          </a>
+        )}
+      </dd>
+      <dt>Model</dt>
+      <dd>
+        {model === undefined ? (
+          'none any more'
+        ) : (
+          <a href={urls.model(projectId, model.id)}>
+            <bdi>{model.name}</bdi>
+          </a>
+        )}
+      </dd>
+      <dt>Version</dt>
+      <dd>
+        {version === undefined ? (
+          <code>{run.versionId}</code>
+        ) : (
+          <bdi>{version.message === '' ? 'No message' : version.message}</bdi>
+        )}
+      </dd>
       <dt>Started</dt>
       <dd>
-        {CAUSES[triggeredBy.kind]}{triggeredBy.runId === null ? null : <> of <a href={urls.run(projectId, triggeredBy.runId)}>an earlier run</a></>}, <Time at={createdAt} />
+        {CAUSES[triggeredBy.kind]}
+        {triggeredBy.runId === null ? null : (
+          <>
+            {' '}
+            of <a href={urls.run(projectId, triggeredBy.runId)}>an earlier run</a>
+          </>
+        )}
+        , <Time at={createdAt} />
         {startedAt === null || endedAt === null ? null : `, took ${durationWords(startedAt, endedAt)}`}
       </dd>
     </dl>
@@ -121,16 +227,26 @@ function Facts({ frame: { urls }, projectId, run, automationName, version, model
 }
 
 function Made({ frame: { urls }, projectId, run, createdVersions }: RunPageProps): Html {
-  if (run.artifacts.length === 0 && createdVersions.length === 0) return <p class="empty">{hasEnded(run.status) ? 'No files and no versions.' : 'No files and no versions yet.'}</p>
+  if (run.artifacts.length === 0 && createdVersions.length === 0)
+    return <p class="empty">{hasEnded(run.status) ? 'No files and no versions.' : 'No files and no versions yet.'}</p>
   return (
     <ul class="rows">
       {run.artifacts.map(({ id, name, sizeBytes }) => (
-        <li><a class="main" href={urls.artifact(projectId, id)} download><bdi>{name}</bdi></a><span class="quiet">{`File, ${sizeWords(sizeBytes)}`}</span></li>
+        <li>
+          <a class="main" href={urls.artifact(projectId, id)} download>
+            <bdi>{name}</bdi>
+          </a>
+          <span class="quiet">{`File, ${sizeWords(sizeBytes)}`}</span>
+        </li>
       ))}
       {createdVersions.map(({ version, model }) => (
         <li>
-          <a class="main" href={`${urls.model(projectId, version.modelId)}#version-${version.id}`}><bdi>{version.message === '' ? 'A version' : version.message}</bdi></a>
-          <span class="quiet">Version of <bdi>{model?.name ?? version.modelId}</bdi></span>
+          <a class="main" href={`${urls.model(projectId, version.modelId)}#version-${version.id}`}>
+            <bdi>{version.message === '' ? 'A version' : version.message}</bdi>
+          </a>
+          <span class="quiet">
+            Version of <bdi>{model?.name ?? version.modelId}</bdi>
+          </span>
         </li>
       ))}
     </ul>
@@ -141,9 +257,15 @@ function Log({ frame: { urls }, projectId, run, logs }: RunPageProps): Html {
   if (logs.lines.length === 0) return <p class="empty">{hasEnded(run.status) ? 'It wrote nothing.' : 'Nothing yet.'}</p>
   return (
     <>
-      {logs.skipped ? <p class="next"><a href={urls.logs(projectId, run.id)}>The whole log</a></p> : null}
+      {logs.skipped ? (
+        <p class="next">
+          <a href={urls.logs(projectId, run.id)}>The whole log</a>
+        </p>
+      ) : null}
       <LogLines lines={logs.lines} label="Lines of the log" />
-      {run.logsTruncated ? <p class="note">What came after this is left out: the run has written as much as is kept.</p> : null}
+      {run.logsTruncated ? (
+        <p class="note">What came after this is left out: the run has written as much as is kept.</p>
+      ) : null}
     </>
   )
 }

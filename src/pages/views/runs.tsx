@@ -8,15 +8,35 @@ import { Empty, Next, StatusBadge, statusWord, Time } from './parts.tsx'
 
 const MESSAGE_CHARACTERS_MAX = 200
 
-export function RunRows({ urls, projectId, rows }: { readonly urls: Urls; readonly projectId: string; readonly rows: readonly RunRow[] }): Html {
+export function RunRows({
+  urls,
+  projectId,
+  rows,
+}: {
+  readonly urls: Urls
+  readonly projectId: string
+  readonly rows: readonly RunRow[]
+}): Html {
   return (
     <ul class="rows">
       {rows.map(({ run, automationName, version }) => (
         <li>
-          <span class="main titled"><a href={urls.run(projectId, run.id)}><bdi>{automationName ?? run.functionId}</bdi><span class="hidden">, run of {run.createdAt}</span></a> <StatusBadge status={run.status} /></span>
-          <span class="quiet"><Time at={run.createdAt} /></span>
+          <span class="main titled">
+            <a href={urls.run(projectId, run.id)}>
+              <bdi>{automationName ?? run.functionId}</bdi>
+              <span class="hidden">, run of {run.createdAt}</span>
+            </a>{' '}
+            <StatusBadge status={run.status} />
+          </span>
+          <span class="quiet">
+            <Time at={run.createdAt} />
+          </span>
           <span class="detail">
-            {version === undefined || version.message === '' ? null : <>On “<bdi>{cut(version.message, MESSAGE_CHARACTERS_MAX)}</bdi>”. </>}
+            {version === undefined || version.message === '' ? null : (
+              <>
+                On “<bdi>{cut(version.message, MESSAGE_CHARACTERS_MAX)}</bdi>”.{' '}
+              </>
+            )}
             {run.message === null ? null : <bdi>{cut(run.message, MESSAGE_CHARACTERS_MAX)}</bdi>}
           </span>
         </li>
@@ -39,10 +59,21 @@ export function RunsPage(props: RunsProps): Html {
   const { urls } = frame
   const isFiltered = Object.values(filter).some((value) => value !== undefined)
   return (
-    <Page frame={frame} title={`Runs of ${projectId}`} crumbs={[{ text: 'Projects', href: urls.home }, { text: projectId, href: urls.project(projectId) }]}>
+    <Page
+      frame={frame}
+      title={`Runs of ${projectId}`}
+      crumbs={[
+        { text: 'Projects', href: urls.home },
+        { text: projectId, href: urls.project(projectId) },
+      ]}
+    >
       <h1>Runs</h1>
       <Filter {...props} />
-      {rows.length > 0 ? <RunRows urls={urls} projectId={projectId} rows={rows} /> : <Empty>{isFiltered ? 'There is no such run here.' : 'Nothing has run yet.'}</Empty>}
+      {rows.length > 0 ? (
+        <RunRows urls={urls} projectId={projectId} rows={rows} />
+      ) : (
+        <Empty>{isFiltered ? 'There is no such run here.' : 'Nothing has run yet.'}</Empty>
+      )}
       <Next href={cursor === null ? undefined : urls.runs(projectId, { ...filter, cursor })} what="runs" />
     </Page>
   )
@@ -58,17 +89,27 @@ function Filter({ frame: { urls }, projectId, filter, automations }: RunsProps):
         <label for="status">Status</label>
         <select id="status" name="status">
           <option value="">Any</option>
-          {(Object.keys(RUN_STATUS_RANK) as RunStatus[]).map((one) => <option value={one} selected={one === status}>{statusWord(one)}</option>)}
+          {(Object.keys(RUN_STATUS_RANK) as RunStatus[]).map((one) => (
+            <option value={one} selected={one === status}>
+              {statusWord(one)}
+            </option>
+          ))}
         </select>
       </div>
       <div class="field">
         <label for="automationId">Automation</label>
         <select id="automationId" name="automationId">
           <option value="">Any</option>
-          {automations.map(({ id, name }) => <option dir="auto" value={id} selected={id === automationId}>{name}</option>)}
+          {automations.map(({ id, name }) => (
+            <option dir="auto" value={id} selected={id === automationId}>
+              {name}
+            </option>
+          ))}
         </select>
       </div>
-      <button type="submit" class="second">Show</button>
+      <button type="submit" class="second">
+        Show
+      </button>
       {modelId === undefined && versionId === undefined ? null : <a href={urls.runs(projectId)}>All runs</a>}
     </form>
   )

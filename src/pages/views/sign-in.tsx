@@ -17,14 +17,34 @@ export function SignInPage({ frame, next, problem, mayBeSignedIn = false }: Sign
   return (
     <Page frame={frame} title="Sign in">
       <h1>Sign in</h1>
-      {mayBeSignedIn ? <p class="note">You came from another site. If you are signed in already, <a href={next}>go on to the page</a>.</p> : null}
+      {mayBeSignedIn ? (
+        <p class="note">
+          You came from another site. If you are signed in already, <a href={next}>go on to the page</a>.
+        </p>
+      ) : null}
       <form class="narrow" method="post" action={frame.urls.signIn} novalidate>
         <input type="hidden" name="next" value={next} />
         <div class={problem === undefined ? 'field' : 'field wrong'}>
           <label for={TOKEN_FIELD}>Token</label>
-          <p class="hint" id="token-hint">Whoever runs this service makes one for you, such as with <code>stowage token</code>.</p>
-          {problem === undefined ? null : <p class="complaint" id="token-error" role="alert">{problem}</p>}
-          <input id={TOKEN_FIELD} name={TOKEN_FIELD} type="password" required autocomplete="current-password" spellcheck={false} autofocus aria-describedby={describedBy} aria-invalid={problem === undefined ? undefined : 'true'} />
+          <p class="hint" id="token-hint">
+            Whoever runs this service makes one for you, such as with <code>stowage token</code>.
+          </p>
+          {problem === undefined ? null : (
+            <p class="complaint" id="token-error" role="alert">
+              {problem}
+            </p>
+          )}
+          <input
+            id={TOKEN_FIELD}
+            name={TOKEN_FIELD}
+            type="password"
+            required
+            autocomplete="current-password"
+            spellcheck={false}
+            autofocus
+            aria-describedby={describedBy}
+            aria-invalid={problem === undefined ? undefined : 'true'}
+          />
         </div>
         <button type="submit">Sign in</button>
       </form>
@@ -40,7 +60,9 @@ export function SignInLinkPage({ frame, code }: { readonly frame: Frame; readonl
       <p>This link signs you in once, within five minutes of when it was made.</p>
       <form method="post" action={frame.urls.signIn}>
         <input type="hidden" name="code" value={code} />
-        <button type="submit" autofocus>Sign in</button>
+        <button type="submit" autofocus>
+          Sign in
+        </button>
       </form>
     </Page>
   )

@@ -31,7 +31,10 @@ const BLOB_BYTES = 8 * 1_048_576
 const CHUNK_BYTES = 65_536
 
 /** Measures a backend the way the core uses it. It leaves its records behind; `backend` stays open. */
-export async function storageBenchmark(backend: StorageBackend, options: StorageBenchmarkOptions = {}): Promise<StorageFigures> {
+export async function storageBenchmark(
+  backend: StorageBackend,
+  options: StorageBenchmarkOptions = {},
+): Promise<StorageFigures> {
   const { records = 100_000, blobBytes = 32 * BLOB_BYTES } = options
   await backend.ready?.()
   const memory = new MemoryPeak()
@@ -59,12 +62,15 @@ async function measureRecords(store: RecordStore, steps: number, memory: MemoryP
     for (let step = 0; step < steps; step++, memory.look()) await store.getMany(scatteredKeys(prefix, step, steps))
   })
   const ranged = await perSecond(steps * STEP, async () => {
-    for await (const batch of store.range({ gte: Buffer.from(prefix), lt: Buffer.from(`${prefix}~`) })) if (batch.length > 0) memory.look()
+    for await (const batch of store.range({ gte: Buffer.from(prefix), lt: Buffer.from(`${prefix}~`) }))
+      if (batch.length > 0) memory.look()
   })
   const commits = await perSecond(CALLERS * 20, async () => {
-    await Promise.all(Array.from({ length: CALLERS }, async (_, caller) => {
-      for (let round = 0; round < 20; round++) await store.commit({ put: [entryOf(prefix, -1 - caller)] })
-    }))
+    await Promise.all(
+      Array.from({ length: CALLERS }, async (_, caller) => {
+        for (let round = 0; round < 20; round++) await store.commit({ put: [entryOf(prefix, -1 - caller)] })
+      }),
+    )
   })
   return {
     insertedRecordsPerSecond: inserted,
@@ -75,7 +81,11 @@ async function measureRecords(store: RecordStore, steps: number, memory: MemoryP
   }
 }
 
-async function measureBlobs(store: BlobStore, blobs: number, memory: MemoryPeak): Promise<{ writtenMbPerSecond: number; readMbPerSecond: number }> {
+async function measureBlobs(
+  store: BlobStore,
+  blobs: number,
+  memory: MemoryPeak,
+): Promise<{ writtenMbPerSecond: number; readMbPerSecond: number }> {
   const names = Array.from({ length: blobs }, (_, at) => `benchmark/${freshPrefix()}-${at}`)
   const megabytes = (blobs * BLOB_BYTES) / 1_048_576
   const written = await perSecond(megabytes, async () => {
@@ -87,7 +97,8 @@ async function measureBlobs(store: BlobStore, blobs: number, memory: MemoryPeak)
   const step = store.readBytesPreferred
   const read = await perSecond(megabytes, async () => {
     for (const name of names) {
-      for (let start = 0; start < BLOB_BYTES; start += step) await store.read(name, start, Math.min(start + step, BLOB_BYTES))
+      for (let start = 0; start < BLOB_BYTES; start += step)
+        await store.read(name, start, Math.min(start + step, BLOB_BYTES))
       memory.look()
     }
   })
@@ -97,7 +108,12 @@ async function measureBlobs(store: BlobStore, blobs: number, memory: MemoryPeak)
 
 /** Keys in no order, as ids of objects are: the number's digits backwards. */
 function entryOf(prefix: string, number: number): Entry {
-  return { key: Buffer.from(`${prefix}/${Array.from(String(number).padStart(9, '0')).toReversed().join('')}-of-an-object-with-a-long-id`), value: Buffer.alloc(23, number & 0xff) }
+  return {
+    key: Buffer.from(
+      `${prefix}/${Array.from(String(number).padStart(9, '0')).toReversed().join('')}-of-an-object-with-a-long-id`,
+    ),
+    value: Buffer.alloc(23, number & 0xff),
+  }
 }
 
 function entriesOf(prefix: string, step: number): Entry[] {

@@ -40,7 +40,8 @@ export class BlobContext {
 /** `bytes` in chunks of uneven sizes, some of them empty. */
 export async function* contentOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
   const sizes = [1, 0, 65_536, 7, 300_000, 1_048_577]
-  for (let [from, at] = [0, 0]; from < bytes.length; from += sizes[at++ % sizes.length]) yield bytes.subarray(from, from + sizes[at % sizes.length])
+  for (let [from, at] = [0, 0]; from < bytes.length; from += sizes[at++ % sizes.length])
+    yield bytes.subarray(from, from + sizes[at % sizes.length])
 }
 
 /** Content that cannot be guessed from its place, so that a wrong offset shows. */

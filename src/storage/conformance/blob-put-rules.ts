@@ -32,7 +32,9 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     name: 'put: content without any chunk, and a size hint that is wrong',
     check: async (context) => {
       assert.deepEqual(await context.store.put(context.name('none'), contentOf(new Uint8Array(0))), { size: 0 })
-      assert.deepEqual(await context.store.put(context.name('hinted'), contentOf(noise(1_000)), { sizeHint: 10 }), { size: 1_000 })
+      assert.deepEqual(await context.store.put(context.name('hinted'), contentOf(noise(1_000)), { sizeHint: 10 }), {
+        size: 1_000,
+      })
       assert.deepEqual(await context.names(), ['hinted', 'none'])
     },
   },
@@ -65,9 +67,15 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
       for (const size of [10, 3_000_000]) {
         const controller = new AbortController()
         const reason = new Error('the caller went away')
-        const content = new WatchedContent(noise(size), () => new Promise(() => setImmediate(() => controller.abort(reason))))
+        const content = new WatchedContent(
+          noise(size),
+          () => new Promise(() => setImmediate(() => controller.abort(reason))),
+        )
         const putting = context.store.put(context.name(`aborted-${size}`), content, { signal: controller.signal })
-        await assert.rejects(within(30_000, 'a put that was aborted while its content hangs', putting), (error) => error === reason)
+        await assert.rejects(
+          within(30_000, 'a put that was aborted while its content hangs', putting),
+          (error) => error === reason,
+        )
         assert.ok(content.closed, 'the content must be returned')
         await isAbsent(context, `aborted-${size}`)
       }
@@ -101,7 +109,8 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
         const results = await Promise.allSettled(contents.map((bytes) => context.put(`race-${size}`, bytes)))
         const winners = [...results.keys()].filter((at) => results[at].status === 'fulfilled')
         assert.equal(winners.length, 1)
-        for (const result of results) if (result.status === 'rejected') assert.ok(result.reason instanceof BlobExistsError)
+        for (const result of results)
+          if (result.status === 'rejected') assert.ok(result.reason instanceof BlobExistsError)
         sameBytes(await context.store.read(context.name(`race-${size}`), 0, size), contents[winners[0]], 'the winner')
         assert.deepEqual(await context.names(`race-${size}`), [`race-${size}`])
       }
@@ -126,14 +135,38 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     check: async (context) => {
       const blobs = Array.from({ length: 40 }, (_, at) => noise(at * 2_000))
       await Promise.all(blobs.map((bytes, at) => context.put(`many/${at}`, bytes)))
-      const read = await Promise.all(blobs.map((bytes, at) => context.store.read(context.name(`many/${at}`), 0, bytes.length)))
+      const read = await Promise.all(
+        blobs.map((bytes, at) => context.store.read(context.name(`many/${at}`), 0, bytes.length)),
+      )
       for (const [at, bytes] of read.entries()) sameBytes(bytes, blobs[at], `blob ${at}`)
     },
   },
   {
     name: 'put: names that are no names reject and let go of the content',
     check: async (context) => {
-      const hostile = ['', '/', '/a', 'a/', 'a//b', '.', '..', '../a', 'a/../b', 'a/./b', 'A', 'a.b', 'a b', 'a\\b', 'a\0b', 'c:', 'é', 'a\n', '~', '%2e', 'a'.repeat(241)]
+      const hostile = [
+        '',
+        '/',
+        '/a',
+        'a/',
+        'a//b',
+        '.',
+        '..',
+        '../a',
+        'a/../b',
+        'a/./b',
+        'A',
+        'a.b',
+        'a b',
+        'a\\b',
+        'a\0b',
+        'c:',
+        'é',
+        'a\n',
+        '~',
+        '%2e',
+        'a'.repeat(241),
+      ]
       for (const name of hostile) {
         const content = new WatchedContent(noise(10), async () => undefined)
         await assert.rejects(context.store.put(name, content), RangeError, JSON.stringify(name))
@@ -196,7 +229,11 @@ export const BLOB_MEMORY_RULES: readonly Rule<BlobContext>[] = [
       }
       assert.deepEqual(await context.store.put(context.name('large'), content()), { size: chunks * CHUNK_BYTES })
       assert.ok(peak <= HELD_BYTES_MAX, `${peak} bytes were held while ${chunks * CHUNK_BYTES} streamed through`)
-      sameBytes(await context.store.read(context.name('large'), (chunks - 1) * CHUNK_BYTES, chunks * CHUNK_BYTES), chunk, 'the last chunk')
+      sameBytes(
+        await context.store.read(context.name('large'), (chunks - 1) * CHUNK_BYTES, chunks * CHUNK_BYTES),
+        chunk,
+        'the last chunk',
+      )
     },
   },
 ]

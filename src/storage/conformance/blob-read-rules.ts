@@ -9,7 +9,9 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
     check: async (context) => {
       const bytes = noise(1_300_000)
       await context.put('blob', bytes)
-      const edges = [0, 1, 65_535, 262_143, 262_144, 262_145, 524_288, 1_048_575, 1_048_576, 1_048_577, 1_299_999, 1_300_000]
+      const edges = [
+        0, 1, 65_535, 262_143, 262_144, 262_145, 524_288, 1_048_575, 1_048_576, 1_048_577, 1_299_999, 1_300_000,
+      ]
       for (const start of edges) {
         for (const end of edges.filter((edge) => edge >= start)) {
           const read = await context.store.read(context.name('blob'), start, end)
@@ -22,8 +24,21 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
     name: 'read: what does not lie inside the blob is an error, never fewer bytes',
     check: async (context) => {
       await context.put('blob', noise(1_000))
-      for (const [start, end] of [[0, 1_001], [999, 1_001], [1_000, 1_001], [1_001, 1_001], [-1, 5], [5, 4], [0.5, 2], [0, Number.NaN]]) {
-        await assert.rejects(context.store.read(context.name('blob'), start, end), RangeError, `from ${start} to ${end}`)
+      for (const [start, end] of [
+        [0, 1_001],
+        [999, 1_001],
+        [1_000, 1_001],
+        [1_001, 1_001],
+        [-1, 5],
+        [5, 4],
+        [0.5, 2],
+        [0, Number.NaN],
+      ]) {
+        await assert.rejects(
+          context.store.read(context.name('blob'), start, end),
+          RangeError,
+          `from ${start} to ${end}`,
+        )
       }
     },
   },
@@ -49,7 +64,7 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'read: the buffer that comes out is the caller\'s own',
+    name: "read: the buffer that comes out is the caller's own",
     check: async (context) => {
       const bytes = noise(1_000)
       await context.put('blob', bytes)
@@ -66,7 +81,11 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
       const blobs = Array.from({ length: 100 }, () => noise(3_000))
       await Promise.all(blobs.map((bytes, at) => context.put(`r/${at}`, bytes)))
       const order = Array.from({ length: 400 }, (_, at) => (at * 37) % 100)
-      await Promise.all(order.map(async (at) => sameBytes(await context.store.read(context.name(`r/${at}`), at, 3_000), blobs[at].subarray(at), `blob ${at}`)))
+      await Promise.all(
+        order.map(async (at) =>
+          sameBytes(await context.store.read(context.name(`r/${at}`), at, 3_000), blobs[at].subarray(at), `blob ${at}`),
+        ),
+      )
     },
   },
   {
@@ -109,7 +128,12 @@ export const BLOB_REMOVE_RULES: readonly Rule<BlobContext>[] = [
     check: async (context) => {
       const names = Array.from({ length: 50 }, (_, at) => `m/${at}`)
       for (const rest of names) await context.put(rest, noise(1_000))
-      const reads = names.map((rest) => context.store.read(context.name(rest), 0, 1_000).then((bytes) => assert.equal(bytes.length, 1_000), (error: unknown) => assert.ok(error instanceof BlobNotFoundError)))
+      const reads = names.map((rest) =>
+        context.store.read(context.name(rest), 0, 1_000).then(
+          (bytes) => assert.equal(bytes.length, 1_000),
+          (error: unknown) => assert.ok(error instanceof BlobNotFoundError),
+        ),
+      )
       await Promise.all([...reads, context.store.remove(names.map((rest) => context.name(rest)))])
       assert.deepEqual(await context.names('m'), [])
     },
@@ -161,8 +185,12 @@ export const BLOB_LIST_RULES: readonly Rule<BlobContext>[] = [
       await context.put('a', noise(1))
       for await (const batch of context.store.list(context.name(''))) if (batch.length > 0) break
       const reason = new Error('the caller went away')
-      await assert.rejects(batchesOf(context.store.list(context.name(''), { signal: AbortSignal.abort(reason) })), (error) => error === reason)
-      for (const prefix of ['../', '/', 'a//', 'A', 'a\0', '..']) await assert.rejects(batchesOf(context.store.list(prefix)), RangeError)
+      await assert.rejects(
+        batchesOf(context.store.list(context.name(''), { signal: AbortSignal.abort(reason) })),
+        (error) => error === reason,
+      )
+      for (const prefix of ['../', '/', 'a//', 'A', 'a\0', '..'])
+        await assert.rejects(batchesOf(context.store.list(prefix)), RangeError)
     },
   },
 ]

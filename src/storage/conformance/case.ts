@@ -22,7 +22,11 @@ export interface Closable {
 }
 
 /** Opens a store for each rule and closes it after it, whatever happens. */
-export function casesOf<S extends Closable, C>(rules: readonly Rule<C>[], open: Opener<S>, contextOf: (session: Session<S>) => C): ConformanceCase[] {
+export function casesOf<S extends Closable, C>(
+  rules: readonly Rule<C>[],
+  open: Opener<S>,
+  contextOf: (session: Session<S>) => C,
+): ConformanceCase[] {
   return rules.map(({ name, check }) => ({
     name,
     run: async () => {
@@ -78,7 +82,11 @@ export function freshPrefix(): string {
 /** Rejecting with the signal's very reason is what lets callers tell their own abort from a failure. */
 export async function rejectsWithReason(call: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
   const reason = new Error('the caller went away')
-  await assert.rejects(call(AbortSignal.abort(reason)), (error) => error === reason, 'an aborted call must reject with the reason of its signal')
+  await assert.rejects(
+    call(AbortSignal.abort(reason)),
+    (error) => error === reason,
+    'an aborted call must reject with the reason of its signal',
+  )
 }
 
 /** Fails rather than hangs, when something that must end does not. */

@@ -1,7 +1,13 @@
 import type { BlobStore, RecordStore } from '../backend.ts'
 import { BlobContext } from './blob-context.ts'
 import { BLOB_MEMORY_RULES, BLOB_PUT_RULES } from './blob-put-rules.ts'
-import { BLOB_CLOSING_RULES, BLOB_LIST_RULES, BLOB_READ_RULES, BLOB_REMOVE_RULES, BLOB_REOPENING_RULES } from './blob-read-rules.ts'
+import {
+  BLOB_CLOSING_RULES,
+  BLOB_LIST_RULES,
+  BLOB_READ_RULES,
+  BLOB_REMOVE_RULES,
+  BLOB_REOPENING_RULES,
+} from './blob-read-rules.ts'
 import { casesOf, type ConformanceCase, type Opener } from './case.ts'
 import { RECORD_CLOSING_RULES, RECORD_REOPENING_RULES } from './record-closing-rules.ts'
 import { RECORD_COMMIT_RULES } from './record-commit-rules.ts'
@@ -32,9 +38,22 @@ export interface BlobConformanceOptions extends ConformanceOptions {
  *
  *     for (const { name, run } of recordStoreConformance(() => myRecords(url))) test(name, run)
  */
-export function recordStoreConformance(open: Opener<RecordStore>, { persistent = true }: ConformanceOptions = {}): readonly ConformanceCase[] {
-  const rules = [...RECORD_READ_RULES, ...RECORD_RANGE_RULES, ...RECORD_INSERT_RULES, ...RECORD_COMMIT_RULES, ...RECORD_CLOSING_RULES]
-  return casesOf(persistent ? [...rules, ...RECORD_REOPENING_RULES] : rules, open, (session) => new RecordContext(session))
+export function recordStoreConformance(
+  open: Opener<RecordStore>,
+  { persistent = true }: ConformanceOptions = {},
+): readonly ConformanceCase[] {
+  const rules = [
+    ...RECORD_READ_RULES,
+    ...RECORD_RANGE_RULES,
+    ...RECORD_INSERT_RULES,
+    ...RECORD_COMMIT_RULES,
+    ...RECORD_CLOSING_RULES,
+  ]
+  return casesOf(
+    persistent ? [...rules, ...RECORD_REOPENING_RULES] : rules,
+    open,
+    (session) => new RecordContext(session),
+  )
 }
 
 /**
@@ -43,7 +62,10 @@ export function recordStoreConformance(open: Opener<RecordStore>, { persistent =
  *
  *     for (const { name, run } of blobStoreConformance(() => myBlobs(url))) test(name, run)
  */
-export function blobStoreConformance(open: Opener<BlobStore>, options: BlobConformanceOptions = {}): readonly ConformanceCase[] {
+export function blobStoreConformance(
+  open: Opener<BlobStore>,
+  options: BlobConformanceOptions = {},
+): readonly ConformanceCase[] {
   const { persistent = true, boundedMemory = true } = options
   const rules = [...BLOB_PUT_RULES, ...BLOB_READ_RULES, ...BLOB_REMOVE_RULES, ...BLOB_LIST_RULES, ...BLOB_CLOSING_RULES]
   const more = [...(persistent ? BLOB_REOPENING_RULES : []), ...(boundedMemory ? BLOB_MEMORY_RULES : [])]

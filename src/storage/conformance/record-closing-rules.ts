@@ -17,10 +17,7 @@ export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
       await assert.rejects(batchesOf(store.range(context.all)), StorageClosedError)
     },
   },
-  {
-    name: 'close: a store that was never used closes',
-    check: async ({ store }) => store.close(),
-  },
+  { name: 'close: a store that was never used closes', check: async ({ store }) => store.close() },
   {
     name: 'close: lets calls that are under way end, and does not wait for a range that nobody reads on',
     check: async (context) => {
@@ -28,7 +25,11 @@ export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
       await store.insertMany(context.entries(3_000))
       const range = store.range(context.all)[Symbol.asyncIterator]()
       await range.next()
-      const calls = [store.insertMany([context.entry('x')]), store.commit({ put: [context.entry('y')] }), store.getMany([context.key('000001')])]
+      const calls = [
+        store.insertMany([context.entry('x')]),
+        store.commit({ put: [context.entry('y')] }),
+        store.getMany([context.key('000001')]),
+      ]
       await within(30_000, 'close', store.close())
       await Promise.all(calls)
       await assert.rejects(batchesOf({ [Symbol.asyncIterator]: () => range }), StorageClosedError)
@@ -47,7 +48,10 @@ export const RECORD_REOPENING_RULES: readonly Rule<RecordContext>[] = [
       assert.equal((await context.suffixes()).length, 2_500)
       assert.equal(await context.value('put'), 'value of put')
       assert.equal(await context.value('000007'), undefined)
-      assert.deepEqual(await context.store.commit({ expect: [{ key: context.key('put'), value: context.entry('put').value }] }), { ok: true })
+      assert.deepEqual(
+        await context.store.commit({ expect: [{ key: context.key('put'), value: context.entry('put').value }] }),
+        { ok: true },
+      )
     },
   },
 ]

@@ -27,7 +27,8 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     check: async (context) => {
       await context.store.insertMany([context.entry('replaced', 'old'), context.entry('removed')])
       const result = await context.store.commit({
-        put: [context.entry('replaced', 'new'), context.entry('added')], remove: [context.key('removed'), context.key('never there')],
+        put: [context.entry('replaced', 'new'), context.entry('added')],
+        remove: [context.key('removed'), context.key('never there')],
       })
       assert.deepEqual(result, { ok: true })
       assert.equal(await context.value('replaced'), 'new')
@@ -45,9 +46,21 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     name: 'commit: expectations of absent, equal and empty values',
     check: async (context) => {
       const { store } = context
-      assert.deepEqual(await store.commit({ put: [context.entry('k', '')], expect: [{ key: context.key('k'), value: undefined }] }), { ok: true })
-      assert.deepEqual(await store.commit({ put: [context.entry('k', 'full')], expect: [{ key: context.key('k'), value: new Uint8Array(0) }] }), { ok: true })
-      assert.deepEqual(await store.commit({ remove: [context.key('k')], expect: [{ key: context.key('k'), value: bytesOf('full') }] }), { ok: true })
+      assert.deepEqual(
+        await store.commit({ put: [context.entry('k', '')], expect: [{ key: context.key('k'), value: undefined }] }),
+        { ok: true },
+      )
+      assert.deepEqual(
+        await store.commit({
+          put: [context.entry('k', 'full')],
+          expect: [{ key: context.key('k'), value: new Uint8Array(0) }],
+        }),
+        { ok: true },
+      )
+      assert.deepEqual(
+        await store.commit({ remove: [context.key('k')], expect: [{ key: context.key('k'), value: bytesOf('full') }] }),
+        { ok: true },
+      )
       assert.equal(await context.value('k'), undefined)
     },
   },
@@ -76,17 +89,28 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     name: 'commit: an expectation alone is a check',
     check: async (context) => {
       await context.store.insertMany([context.entry('k', 'is')])
-      assert.deepEqual(await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is') }] }), { ok: true })
-      assert.deepEqual(await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is n') }] }), { ok: false, conflicts: [0] })
+      assert.deepEqual(await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is') }] }), {
+        ok: true,
+      })
+      assert.deepEqual(await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is n') }] }), {
+        ok: false,
+        conflicts: [0],
+      })
     },
   },
   {
     name: 'commit: a key that stands twice in what is written, or twice in what is expected, rejects',
     check: async (context) => {
       const expectation = { key: context.key('k'), value: undefined }
-      await assert.rejects(context.store.commit({ put: [context.entry('k', '1'), context.entry('k', '2')] }), RangeError)
+      await assert.rejects(
+        context.store.commit({ put: [context.entry('k', '1'), context.entry('k', '2')] }),
+        RangeError,
+      )
       await assert.rejects(context.store.commit({ put: [context.entry('k')], remove: [context.key('k')] }), RangeError)
-      await assert.rejects(context.store.commit({ put: [context.entry('x')], expect: [expectation, expectation] }), RangeError)
+      await assert.rejects(
+        context.store.commit({ put: [context.entry('x')], expect: [expectation, expectation] }),
+        RangeError,
+      )
       assert.deepEqual(await context.suffixes(), [])
     },
   },
@@ -110,8 +134,16 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     name: 'commit: a key or value over its limit rejects and changes nothing',
     check: async (context) => {
       const { keyBytes, valueBytes } = context.store.limits
-      await assert.rejects(context.store.commit({ put: [context.entry('k'), { key: context.longKey(keyBytes + 1), value: bytesOf('') }] }), RangeError)
-      await assert.rejects(context.store.commit({ put: [context.entry('k'), { key: context.key('x'), value: Buffer.alloc(valueBytes + 1) }] }), RangeError)
+      await assert.rejects(
+        context.store.commit({ put: [context.entry('k'), { key: context.longKey(keyBytes + 1), value: bytesOf('') }] }),
+        RangeError,
+      )
+      await assert.rejects(
+        context.store.commit({
+          put: [context.entry('k'), { key: context.key('x'), value: Buffer.alloc(valueBytes + 1) }],
+        }),
+        RangeError,
+      )
       await assert.rejects(context.store.commit({ put: [context.entry('k')], remove: [new Uint8Array(0)] }), RangeError)
       assert.deepEqual(await context.suffixes(), [])
     },
@@ -146,7 +178,10 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
       for (let round = 0; round < 10; round++) {
         const entry = context.entry(`k ${round}`, 'inserted')
         const [committed, [found]] = await Promise.all([
-          context.store.commit({ put: [context.entry(`k ${round}`, 'committed')], expect: [{ key: entry.key, value: undefined }] }),
+          context.store.commit({
+            put: [context.entry(`k ${round}`, 'committed')],
+            expect: [{ key: entry.key, value: undefined }],
+          }),
           context.store.insertMany([entry]),
         ])
         assert.equal(committed.ok, found !== undefined, 'exactly one of the two is first')

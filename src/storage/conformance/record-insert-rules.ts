@@ -7,7 +7,11 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     name: 'insertMany: undefined where it was put, else the value that was there, in the order of the entries',
     check: async (context) => {
       await context.store.insertMany([context.entry('held', 'old')])
-      const found = await context.store.insertMany([context.entry('x'), context.entry('held', 'new'), context.entry('y')])
+      const found = await context.store.insertMany([
+        context.entry('x'),
+        context.entry('held', 'new'),
+        context.entry('y'),
+      ])
       assert.equal(found.length, 3)
       assert.equal(found[0], undefined)
       sameBytes(found[1], bytesOf('old'), 'what was there')
@@ -23,7 +27,11 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
   {
     name: 'insertMany: of two entries with one key in one call the first is put',
     check: async (context) => {
-      const found = await context.store.insertMany([context.entry('k', 'first'), context.entry('k', 'second'), context.entry('k', 'third')])
+      const found = await context.store.insertMany([
+        context.entry('k', 'first'),
+        context.entry('k', 'second'),
+        context.entry('k', 'third'),
+      ])
       assert.equal(found[0], undefined)
       sameBytes(found[1], bytesOf('first'), 'the second answer')
       sameBytes(found[2], bytesOf('first'), 'the third answer')
@@ -53,7 +61,10 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       const entries = context.entries(6_000)
       const found = await context.store.insertMany([...entries, ...entries.slice(0, 10)])
       assert.equal(found.length, 6_010)
-      assert.equal(found.findIndex((value) => value !== undefined), 6_000)
+      assert.equal(
+        found.findIndex((value) => value !== undefined),
+        6_000,
+      )
       sameBytes(found[6_005], entries[5].value, 'the answer to a duplicate')
       assert.equal((await context.suffixes()).length, 6_000)
     },
@@ -61,7 +72,11 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
   {
     name: 'insertMany: of concurrent calls with one key exactly one puts it, and all others learn its value',
     check: async (context) => {
-      const answers = await Promise.all(Array.from({ length: 20 }, (_, at) => context.store.insertMany([context.entry(`own ${at}`), context.entry('shared', `by ${at}`)])))
+      const answers = await Promise.all(
+        Array.from({ length: 20 }, (_, at) =>
+          context.store.insertMany([context.entry(`own ${at}`), context.entry('shared', `by ${at}`)]),
+        ),
+      )
       const winners = [...answers.keys()].filter((at) => answers[at][1] === undefined)
       assert.equal(winners.length, 1)
       for (const [at, answer] of answers.entries()) {
@@ -75,7 +90,9 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     name: 'insertMany: concurrent large calls over the same keys agree on every key',
     check: async (context) => {
       const keys = Array.from({ length: 1_500 }, (_, at) => context.key(String(at)))
-      const answers = await Promise.all([1, 2, 3].map((caller) => context.store.insertMany(keys.map((key) => ({ key, value: Uint8Array.of(caller) })))))
+      const answers = await Promise.all(
+        [1, 2, 3].map((caller) => context.store.insertMany(keys.map((key) => ({ key, value: Uint8Array.of(caller) })))),
+      )
       const values = await context.store.getMany(keys)
       for (const [at, value] of values.entries()) {
         const putters = [1, 2, 3].filter((caller) => answers[caller - 1][at] === undefined)
@@ -85,7 +102,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'insertMany: answers are the callers\' own, even between calls that ran together',
+    name: "insertMany: answers are the callers' own, even between calls that ran together",
     check: async (context) => {
       const calls = [0, 1, 2].map((at) => context.entry('k', `by ${at}`))
       const answers = await Promise.all(calls.map((entry) => context.store.insertMany([entry])))
@@ -121,7 +138,8 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
         { key: context.key('k'), value: Buffer.alloc(valueBytes + 1) },
         { key: new Uint8Array(0), value },
       ]
-      for (const entry of tooMuch) await assert.rejects(context.store.insertMany([context.entry('before'), entry]), RangeError)
+      for (const entry of tooMuch)
+        await assert.rejects(context.store.insertMany([context.entry('before'), entry]), RangeError)
       assert.equal(await context.value('before'), undefined)
     },
   },

@@ -24,9 +24,30 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
   {
     name: 'range: the order is bytewise, with 0x00 and 0xff, and a key comes before those that it starts',
     check: async (context) => {
-      const ordered = [[], [0], [0, 0], [0, 1], [0, 0xff], [1], [0x61], [0x61, 0], [0x61, 0x61], [0x7f], [0x80], [0xc3, 0xa9], [0xfe], [0xff], [0xff, 0], [0xff, 0xff]]
-      const shuffled = ordered.toSorted((a, b) => ((a.length * 7 + (a[0] ?? 3)) % 5) - ((b.length * 7 + (b[0] ?? 3)) % 5))
-      await context.store.insertMany(shuffled.map((suffix) => ({ key: context.key(suffix), value: Uint8Array.from(suffix) })))
+      const ordered = [
+        [],
+        [0],
+        [0, 0],
+        [0, 1],
+        [0, 0xff],
+        [1],
+        [0x61],
+        [0x61, 0],
+        [0x61, 0x61],
+        [0x7f],
+        [0x80],
+        [0xc3, 0xa9],
+        [0xfe],
+        [0xff],
+        [0xff, 0],
+        [0xff, 0xff],
+      ]
+      const shuffled = ordered.toSorted(
+        (a, b) => ((a.length * 7 + (a[0] ?? 3)) % 5) - ((b.length * 7 + (b[0] ?? 3)) % 5),
+      )
+      await context.store.insertMany(
+        shuffled.map((suffix) => ({ key: context.key(suffix), value: Uint8Array.from(suffix) })),
+      )
       const expected = ordered.map((suffix) => Buffer.from(suffix).toString('latin1'))
       assert.deepEqual(await context.suffixes(), expected)
       assert.deepEqual(await context.suffixes({ reverse: true }), expected.toReversed())
@@ -38,7 +59,10 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
       await insertFour(context)
       assert.deepEqual(await context.suffixes({ gte: context.key('b'), lt: context.key('d') }), ['b', 'c'])
       assert.deepEqual(await context.suffixes({ gte: context.key('aa'), lt: context.key('cc') }), ['b', 'c'])
-      assert.deepEqual(await context.suffixes({ gte: context.key('b'), lt: context.key('d'), reverse: true }), ['c', 'b'])
+      assert.deepEqual(await context.suffixes({ gte: context.key('b'), lt: context.key('d'), reverse: true }), [
+        'c',
+        'b',
+      ])
       assert.deepEqual(await context.suffixes({ gte: context.key('b'), lt: context.key([0x62, 0]) }), ['b'])
     },
   },
@@ -46,9 +70,14 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     name: 'range: bounds that leave nothing are an empty range without empty batches',
     check: async (context) => {
       await insertFour(context)
-      for (const [gte, lt] of [['b', 'b'], ['c', 'b'], ['x', 'y']]) {
+      for (const [gte, lt] of [
+        ['b', 'b'],
+        ['c', 'b'],
+        ['x', 'y'],
+      ]) {
         for (const reverse of [false, true]) {
-          for await (const batch of context.store.range({ gte: context.key(gte), lt: context.key(lt), reverse })) assert.fail(`${batch.length} entries between ${gte} and ${lt}`)
+          for await (const batch of context.store.range({ gte: context.key(gte), lt: context.key(lt), reverse }))
+            assert.fail(`${batch.length} entries between ${gte} and ${lt}`)
         }
       }
       assert.deepEqual(await batchesOf(context.store.range({ gte: new Uint8Array(0), lt: new Uint8Array(0) })), [])
@@ -58,7 +87,9 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     name: 'range: an empty gte is the beginning',
     check: async (context) => {
       await insertFour(context)
-      const [first] = await batchesOf(context.store.range({ gte: new Uint8Array(0), lt: context.key('b'), reverse: true, limit: 1 }))
+      const [first] = await batchesOf(
+        context.store.range({ gte: new Uint8Array(0), lt: context.key('b'), reverse: true, limit: 1 }),
+      )
       sameBytes(first?.key, context.key('a'), 'the last key before b')
       const [lowest] = await batchesOf(context.store.range({ gte: new Uint8Array(0), lt: context.key('b'), limit: 1 }))
       assert.ok(lowest && Buffer.compare(lowest.key, context.key('a')) <= 0)
@@ -91,7 +122,10 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
         }
         assert.equal(seen, 5_000)
         assert.ok(!sizes.includes(0), 'a batch is never empty')
-        assert.ok(sizes.length <= 500, `5,000 small entries came in ${sizes.length} batches; entries must not come one by one`)
+        assert.ok(
+          sizes.length <= 500,
+          `5,000 small entries came in ${sizes.length} batches; entries must not come one by one`,
+        )
       }
     },
   },
@@ -104,13 +138,17 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
       const seen = new Map<string, number>()
       let rounds = 0
       for await (const batch of context.store.range(context.all)) {
-        for (const { key } of batch) seen.set(Buffer.from(key).toString(), (seen.get(Buffer.from(key).toString()) ?? 0) + 1)
+        for (const { key } of batch)
+          seen.set(Buffer.from(key).toString(), (seen.get(Buffer.from(key).toString()) ?? 0) + 1)
         const from = (rounds++ * 20) % 700
         await context.store.commit({ remove: others.slice(from, from + 20).map((entry) => entry.key) })
         await context.store.insertMany(others.slice(750 + from, 770 + from))
       }
       for (const { key } of kept) assert.equal(seen.get(Buffer.from(key).toString()), 1)
-      assert.ok([...seen.values()].every((times) => times === 1), 'no entry is seen twice')
+      assert.ok(
+        [...seen.values()].every((times) => times === 1),
+        'no entry is seen twice',
+      )
     },
   },
   {
@@ -131,20 +169,26 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     check: async (context) => {
       await context.store.insertMany(context.entries(5_000))
       const reason = new Error('the caller went away')
-      await assert.rejects(batchesOf(context.store.range(context.all, { signal: AbortSignal.abort(reason) })), (error) => error === reason)
+      await assert.rejects(
+        batchesOf(context.store.range(context.all, { signal: AbortSignal.abort(reason) })),
+        (error) => error === reason,
+      )
       const controller = new AbortController()
       let batches = 0
-      await assert.rejects(async () => {
-        for await (const batch of context.store.range(context.all, { signal: controller.signal })) {
-          batches += Math.sign(batch.length)
-          controller.abort(reason)
-        }
-      }, (error) => error === reason)
+      await assert.rejects(
+        async () => {
+          for await (const batch of context.store.range(context.all, { signal: controller.signal })) {
+            batches += Math.sign(batch.length)
+            controller.abort(reason)
+          }
+        },
+        (error) => error === reason,
+      )
       assert.equal(batches, 1)
     },
   },
   {
-    name: 'range: buffers that come out are the caller\'s own',
+    name: "range: buffers that come out are the caller's own",
     check: async (context) => {
       await insertFour(context)
       for (const { key, value } of await batchesOf(context.store.range(context.all))) {

@@ -8,7 +8,10 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
     name: 'limits: at least what the core needs',
     check: async ({ store }) => {
       for (const [name, needed] of Object.entries(CORE_RECORD_LIMITS)) {
-        assert.ok(store.limits[name as keyof typeof CORE_RECORD_LIMITS] >= needed, `limits.${name} must be ${needed} at least`)
+        assert.ok(
+          store.limits[name as keyof typeof CORE_RECORD_LIMITS] >= needed,
+          `limits.${name} must be ${needed} at least`,
+        )
       }
     },
   },
@@ -19,13 +22,11 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
       const asked = ['c', 'missing', 'a', 'c', 'b', 'missing']
       const values = await context.store.getMany(asked.map((suffix) => context.key(suffix)))
       assert.equal(values.length, asked.length)
-      for (const [at, suffix] of asked.entries()) sameBytes(values[at], suffix === 'missing' ? undefined : bytesOf(`value of ${suffix}`), `value ${at}`)
+      for (const [at, suffix] of asked.entries())
+        sameBytes(values[at], suffix === 'missing' ? undefined : bytesOf(`value of ${suffix}`), `value ${at}`)
     },
   },
-  {
-    name: 'getMany: no keys, no values',
-    check: async ({ store }) => assert.deepEqual(await store.getMany([]), []),
-  },
+  { name: 'getMany: no keys, no values', check: async ({ store }) => assert.deepEqual(await store.getMany([]), []) },
   {
     name: 'getMany: thousands of keys in one call',
     check: async (context) => {
@@ -38,7 +39,7 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'getMany: each buffer that comes out is the caller\'s own',
+    name: "getMany: each buffer that comes out is the caller's own",
     check: async (context) => {
       await context.store.insertMany([context.entry('a')])
       const [first, second] = await context.store.getMany([context.key('a'), context.key('a')])
@@ -57,7 +58,16 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
   {
     name: 'getMany: keys that are alike in text but not in bytes are different keys',
     check: async (context) => {
-      const suffixes = [[0xc3, 0xa9], [0x65, 0xcc, 0x81], [0xe9], [0xed, 0xa0, 0x80], [0xef, 0xbf, 0xbd], [0], [0, 0], []]
+      const suffixes = [
+        [0xc3, 0xa9],
+        [0x65, 0xcc, 0x81],
+        [0xe9],
+        [0xed, 0xa0, 0x80],
+        [0xef, 0xbf, 0xbd],
+        [0],
+        [0, 0],
+        [],
+      ]
       const entries = suffixes.map((suffix, at) => ({ key: context.key(suffix), value: Uint8Array.of(at) }))
       await context.store.insertMany(entries)
       const values = await context.store.getMany(entries.map((entry) => entry.key))

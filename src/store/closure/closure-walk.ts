@@ -86,7 +86,13 @@ export class ClosureWalk {
       .map(({ pack, visited }) => ({ sequence: pack.sequence, packId: pack.record.packId, wanted: visited }))
       .sort((a, b) => a.sequence - b.sequence)
     const { sequence, ordinal } = location
-    return { root: { sequence, ordinal }, packs, missing: this.#missing, absentClaims: this.#absentClaims, sequence: this.#project.sequence }
+    return {
+      root: { sequence, ordinal },
+      packs,
+      missing: this.#missing,
+      absentClaims: this.#absentClaims,
+      sequence: this.#project.sequence,
+    }
   }
 
   #reach(walked: WalkedPack, ordinal: number): void {
@@ -117,7 +123,8 @@ export class ClosureWalk {
   #followAll(walked: WalkedPack, tables: PackTables, rows: Rows, start: number, end: number): void {
     const isReference = rows === tables.references
     const met = (isReference ? walked.referred : walked.claimed) as Bitmap
-    for (let i = start; i < end; i++) if (met.add(rows.targets[i])) this.#follow(walked, tables, rows.targets[i], isReference)
+    for (let i = start; i < end; i++)
+      if (met.add(rows.targets[i])) this.#follow(walked, tables, rows.targets[i], isReference)
     this.#steps += end - start + 1
   }
 
@@ -159,7 +166,8 @@ export class ClosureWalk {
   /** Looks up every `stride`th of the ids from `first` on, `LOOKUP_KEYS` of them at most. */
   async #ask(unresolved: UnresolvedIds, first: number, stride: number): Promise<void> {
     const ids: Uint8Array[] = []
-    for (let i = first; i < unresolved.ids.size && ids.length < LOOKUP_KEYS; i += stride) ids.push(unresolved.ids.bytesAt(i))
+    for (let i = first; i < unresolved.ids.size && ids.length < LOOKUP_KEYS; i += stride)
+      ids.push(unresolved.ids.bytesAt(i))
     const locations = await locate(this.#records, this.#project, ids, this.#signal)
     await this.#loadAll(locations)
     for (const [i, location] of locations.entries()) {

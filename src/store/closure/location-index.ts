@@ -84,6 +84,7 @@ export class LocationIndex {
     this.#hashes = new Uint32Array(hashes.length * 2)
     this.#numbers = new Uint32Array(hashes.length * 2)
     this.#used = 0
-    for (let slot = 0; slot < hashes.length; slot++) if (numbers[slot] !== FREE) this.#put(hashes[slot], numbers[slot] - 1)
+    for (let slot = 0; slot < hashes.length; slot++)
+      if (numbers[slot] !== FREE) this.#put(hashes[slot], numbers[slot] - 1)
   }
 }

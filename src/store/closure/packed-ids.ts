@@ -26,7 +26,9 @@ export class PackedIds {
   }
 
   equals(index: number, id: Uint8Array): boolean {
-    return this.#ends === undefined ? this.#equalsHex(index, id) : this.#equalsBytes(index === 0 ? 0 : this.#ends[index - 1], this.#ends[index], id)
+    return this.#ends === undefined
+      ? this.#equalsHex(index, id)
+      : this.#equalsBytes(index === 0 ? 0 : this.#ends[index - 1], this.#ends[index], id)
   }
 
   #equalsHex(index: number, id: Uint8Array): boolean {

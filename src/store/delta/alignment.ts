@@ -30,7 +30,10 @@ const PLACES_PER_BREATH = 512
  * A guess, by which nothing can become wrong. Linear in the number of children, of which there can be hundreds of thousands: `undefined` comes every few
  * milliseconds, so that others can go on.
  */
-export function* changedChildren(older: Children, newer: Children): Generator<readonly [newerId: Uint8Array, olderId: Uint8Array] | undefined> {
+export function* changedChildren(
+  older: Children,
+  newer: Children,
+): Generator<readonly [newerId: Uint8Array, olderId: Uint8Array] | undefined> {
   let i = 0
   let j = 0
   for (let places = 1; i < older.length && j < newer.length; places++) {
@@ -46,7 +49,12 @@ export function* changedChildren(older: Children, newer: Children): Generator<re
 }
 
 /** What lies before the next place where the lists go on alike. */
-function nextMeeting(older: Children, i: number, newer: Children, j: number): { readonly replaced: number; readonly taken: number; readonly put: number } {
+function nextMeeting(
+  older: Children,
+  i: number,
+  newer: Children,
+  j: number,
+): { readonly replaced: number; readonly taken: number; readonly put: number } {
   for (let k = 0; k <= LOOK_AHEAD; k++) {
     if (isSame(older, i + k, newer, j + k)) return { replaced: k, taken: 0, put: 0 }
     if (isSame(older, i + k, newer, j)) return { replaced: 0, taken: k, put: 0 }

@@ -58,7 +58,12 @@ export class DeltaWalk {
     this.#parts = parts
     this.#difference = difference
     this.#buffers = buffers
-    this.#left = new Map(difference.packs.map((pack) => [pack.sequence, { ...pack, wanted: new Bitmap(Uint8Array.from(pack.wanted.bytes), pack.wanted.count) }]))
+    this.#left = new Map(
+      difference.packs.map((pack) => [
+        pack.sequence,
+        { ...pack, wanted: new Bitmap(Uint8Array.from(pack.wanted.bytes), pack.wanted.count) },
+      ]),
+    )
   }
 
   /** What was not met so far. */
@@ -117,7 +122,11 @@ export class DeltaWalk {
     const buffers = this.#buffers
     const bytes = pairs.reduce((sum, { newer, older }) => sum + lineBytesOf(newer) + lineBytesOf(older), 0)
     buffers.hold(bytes)
-    const texts = await readTexts(this.#parts.reader, pairs.flatMap(({ newer, older }) => [newer, older]), { signal, buffers })
+    const texts = await readTexts(
+      this.#parts.reader,
+      pairs.flatMap(({ newer, older }) => [newer, older]),
+      { signal, buffers },
+    )
     const lines: Uint8Array[] = []
     for (const { newer, older } of pairs) {
       const id = asBuffer(idOf(newer))
@@ -147,7 +156,10 @@ export class DeltaWalk {
   }
 
   async #addChildren({ newer, older }: Pair, signal: AbortSignal): Promise<void> {
-    for (const changed of changedChildren(new Children(older.tables, older.ordinal), new Children(newer.tables, newer.ordinal))) {
+    for (const changed of changedChildren(
+      new Children(older.tables, older.ordinal),
+      new Children(newer.tables, newer.ordinal),
+    )) {
       if (this.#waiting.length === PAIRS_MAX) return
       if (changed === undefined) await this.#breathe(signal)
       else this.#waiting.push([Uint8Array.from(changed[0]), Uint8Array.from(changed[1])])

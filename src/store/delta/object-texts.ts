@@ -14,7 +14,11 @@ export interface PlacedObject {
   readonly ordinal: number
 }
 
-export async function placeObject(catalog: PackCatalog, project: ProjectView, { sequence, ordinal }: Pick<ObjectLocation, 'sequence' | 'ordinal'>): Promise<PlacedObject> {
+export async function placeObject(
+  catalog: PackCatalog,
+  project: ProjectView,
+  { sequence, ordinal }: Pick<ObjectLocation, 'sequence' | 'ordinal'>,
+): Promise<PlacedObject> {
   const pack = await catalog.pack(project, sequence)
   return { pack, tables: await catalog.tables(pack), ordinal }
 }
@@ -29,7 +33,11 @@ export function lineBytesOf({ tables, ordinal }: PlacedObject): number {
 }
 
 /** The texts of objects by their ids as `latin1` strings of UTF-8. Neighbours of a pack are read together. */
-export async function readTexts(reader: SegmentReader, objects: readonly PlacedObject[], reading: { readonly signal: AbortSignal; readonly buffers: AnswerBuffers }): Promise<ReadonlyMap<string, Uint8Array>> {
+export async function readTexts(
+  reader: SegmentReader,
+  objects: readonly PlacedObject[],
+  reading: { readonly signal: AbortSignal; readonly buffers: AnswerBuffers },
+): Promise<ReadonlyMap<string, Uint8Array>> {
   const texts = new Map<string, Uint8Array>()
   for await (const lines of reader.lines([...segmentsByPack(objects)], reading)) {
     for (const { id, json } of linePartsOf(lines)) texts.set(id.toString('latin1'), json)
@@ -45,5 +53,6 @@ function* segmentsByPack(objects: readonly PlacedObject[]): Generator<readonly S
     entry.wanted.add(object.ordinal)
     wantedByPack.set(sequence, entry)
   }
-  for (const { object, wanted } of wantedByPack.values()) yield [...segmentsOf(object.tables, wanted, object.pack.source)]
+  for (const { object, wanted } of wantedByPack.values())
+    yield [...segmentsOf(object.tables, wanted, object.pack.source)]
 }

@@ -9,7 +9,6 @@ import { CODEC_RAW_DEFLATE, type ByteTable, type PackTables, type Rows } from '.
 export const BLOCK_BYTES = 16_384
 const UNDEFINED_ORDINAL = 0xffffffff
 
-
 /**
  * Gathers objects into raw blocks and their facts into tables. Every id, of an object or mentioned by one, is interned once (a symbol); at the end
  * symbols that became objects turn into ordinals, all others into external ids.
@@ -43,7 +42,14 @@ export class PackBuilder {
 
   /** Bytes of memory that the tables hold so far. */
   get memoryBytes(): number {
-    const lists = [this.#ordinalOfSymbol, this.#symbolOfOrdinal, this.#lineBytes, this.#textCrc32, this.#references.targets, this.#claims.targets]
+    const lists = [
+      this.#ordinalOfSymbol,
+      this.#symbolOfOrdinal,
+      this.#lineBytes,
+      this.#textCrc32,
+      this.#references.targets,
+      this.#claims.targets,
+    ]
     return this.#symbols.memoryBytes + lists.reduce((sum, list) => sum + list.memoryBytes, 0)
   }
 
@@ -142,7 +148,10 @@ export class PackBuilder {
 
   #mention(batch: ObjectBatch, index: number): void {
     let name = index === 0 ? 0 : batch.claimEnds[index - 1]
-    for (const [list, end] of [[this.#references, batch.referenceEnds[index]], [this.#claims, batch.claimEnds[index]]] as const) {
+    for (const [list, end] of [
+      [this.#references, batch.referenceEnds[index]],
+      [this.#claims, batch.claimEnds[index]],
+    ] as const) {
       for (; name < end; name++) {
         list.targets.push(this.#intern(batch.names, name === 0 ? 0 : batch.nameEnds[name - 1], batch.nameEnds[name]))
       }

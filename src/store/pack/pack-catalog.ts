@@ -32,7 +32,10 @@ export class PackCatalog {
   constructor(records: RecordStore, blobs: BlobStore, cacheBytes: number) {
     this.#records = records
     this.#blobs = blobs
-    this.#packs = new ByteCache(cacheBytes >> 2, (pack) => 512 + (pack.record.inline?.length ?? 0) + (pack.record.owned?.bytes.length ?? 0))
+    this.#packs = new ByteCache(
+      cacheBytes >> 2,
+      (pack) => 512 + (pack.record.inline?.length ?? 0) + (pack.record.owned?.bytes.length ?? 0),
+    )
     this.#tables = new ByteCache(cacheBytes - (cacheBytes >> 2), tablesBytes)
   }
 
@@ -63,20 +66,23 @@ export class PackCatalog {
     const key = headKey(projectId)
     const [value] = await this.#records.getMany([key])
     const head = value === undefined ? undefined : decodeHead(key, value)
-    if (head !== undefined && (head.removed || head.generation > generation)) throw new StowageError('not_found', 'the project was removed while it was read')
+    if (head !== undefined && (head.removed || head.generation > generation))
+      throw new StowageError('not_found', 'the project was removed while it was read')
     throw corrupt(`the record of pack ${sequence} is missing, though objects lie in it`)
   }
 }
 
 export function packOf(projectId: string, sequence: number, record: PackRecord): Pack {
-  const source = record.inline === undefined ? { blob: packBlobName(projectId, record.packId) } : { bytes: record.inline }
+  const source =
+    record.inline === undefined ? { blob: packBlobName(projectId, record.packId) } : { bytes: record.inline }
   return { projectId, sequence, record, source }
 }
 
 export async function readTables(blobs: BlobStore, { record, source }: Pack): Promise<PackTables> {
   const bytes = await readSource(blobs, source, record.tablesStart, record.packBytes)
   const tables = decodeTables(bytes)
-  if (tables.objects !== record.objects) throw corrupt('the tables of a pack hold another number of objects than its record says')
+  if (tables.objects !== record.objects)
+    throw corrupt('the tables of a pack hold another number of objects than its record says')
   return tables
 }
 

@@ -31,7 +31,11 @@ export interface PackHeader {
 }
 
 export function encodeHeader(header: PackHeader): Uint8Array {
-  const writer = new ByteWriter().bytes(HEADER_MAGIC).u16(FORMAT_VERSION).u32(0).bytes(Buffer.from(header.packId, 'hex'))
+  const writer = new ByteWriter()
+    .bytes(HEADER_MAGIC)
+    .u16(FORMAT_VERSION)
+    .u32(0)
+    .bytes(Buffer.from(header.packId, 'hex'))
   writer.u48(header.timeMs).u32(header.generation).text(header.projectId)
   return writer.u32(crc32(writer.finish())).finish()
 }
@@ -49,7 +53,8 @@ export function decodeHeader(bytes: Uint8Array): PackHeader & { readonly headerB
   const generation = reader.u32()
   const projectId = reader.text()
   const headerBytes = bytes.length - reader.remaining + 4
-  if (reader.u32() !== crc32(bytes.subarray(0, headerBytes - 4))) throw corrupt('a pack header does not match its CRC-32')
+  if (reader.u32() !== crc32(bytes.subarray(0, headerBytes - 4)))
+    throw corrupt('a pack header does not match its CRC-32')
   return { projectId, generation, packId, timeMs, headerBytes }
 }
 
@@ -65,7 +70,16 @@ export interface BlockDirectory {
   readonly storedCrc32: Uint32Array
 }
 
-const DIRECTORY_COLUMNS = ['codecs', 'offsets', 'storedBytes', 'rawBytes', 'objectEnds', 'idBytes', 'rawCrc32', 'storedCrc32'] as const
+const DIRECTORY_COLUMNS = [
+  'codecs',
+  'offsets',
+  'storedBytes',
+  'rawBytes',
+  'objectEnds',
+  'idBytes',
+  'rawCrc32',
+  'storedCrc32',
+] as const
 
 /** Byte strings one after the other: string i ends at `ends[i]`. */
 export interface ByteTable {
@@ -117,7 +131,12 @@ export function encodeTables(tables: PackTables, sectionsStart: number): Uint8Ar
     digest.update(chunk)
     sectionsBytes += chunk.length
   }
-  const trailer = new ByteWriter(TRAILER_BYTES).u48(sectionsStart).u48(sectionsBytes).u32(tables.objects).u32(tables.blocks).bytes(digest.digest())
+  const trailer = new ByteWriter(TRAILER_BYTES)
+    .u48(sectionsStart)
+    .u48(sectionsBytes)
+    .u32(tables.objects)
+    .u32(tables.blocks)
+    .bytes(digest.digest())
   trailer.u16(FORMAT_VERSION).u32(0).bytes(Buffer.alloc(10))
   trailer.u32(crc32(trailer.finish())).bytes(TRAILER_MAGIC)
   return [...chunks, trailer.finish()]
@@ -145,12 +164,19 @@ export interface PackTrailer {
 /** Reads the last `TRAILER_BYTES` of a pack. Throws `corrupt_data`. */
 export function decodeTrailer(bytes: Uint8Array): PackTrailer {
   const reader = new ByteReader(bytes, 'a pack trailer')
-  const trailer = { sectionsStart: reader.u48(), sectionsBytes: reader.u48(), objects: reader.u32(), blocks: reader.u32(), sectionsSha256: reader.bytes(32) }
+  const trailer = {
+    sectionsStart: reader.u48(),
+    sectionsBytes: reader.u48(),
+    objects: reader.u32(),
+    blocks: reader.u32(),
+    sectionsSha256: reader.bytes(32),
+  }
   const version = reader.u16()
   const features = reader.u32()
   reader.bytes(10)
   const stored = reader.u32()
-  if (!reader.bytes(8).equals(TRAILER_MAGIC)) throw corrupt('a pack does not end with its magic bytes; it may be cut short')
+  if (!reader.bytes(8).equals(TRAILER_MAGIC))
+    throw corrupt('a pack does not end with its magic bytes; it may be cut short')
   if (stored !== crc32(bytes.subarray(0, TRAILER_BYTES - 12))) throw corrupt('a pack trailer does not match its CRC-32')
   checkVersion(version, features)
   return trailer
@@ -160,7 +186,8 @@ export function decodeTrailer(bytes: Uint8Array): PackTrailer {
 export function decodeTables(bytes: Uint8Array): PackTables {
   if (bytes.length < TRAILER_BYTES) throw corrupt('the tables of a pack are cut short')
   const trailer = decodeTrailer(bytes.subarray(bytes.length - TRAILER_BYTES))
-  if (trailer.sectionsBytes !== bytes.length - TRAILER_BYTES) throw corrupt('the tables of a pack have another length than its trailer says')
+  if (trailer.sectionsBytes !== bytes.length - TRAILER_BYTES)
+    throw corrupt('the tables of a pack have another length than its trailer says')
   const sections = readSections(bytes.byteOffset % 4 === 0 ? bytes : Uint8Array.from(bytes))
   const { directory, lines, ids, references, claims, externals } = sections
   const { blocks, objects } = trailer
@@ -192,7 +219,8 @@ function readSections(bytes: Uint8Array): Record<SectionName, Section> {
     const reader = new ByteReader(bytes.subarray(at, at + SECTION_HEADER_BYTES), `section ${name} of a pack`)
     const [storedKind, length, count, storedCrc] = [reader.u32(), reader.u32(), reader.u32(), reader.u32()]
     const payload = bytes.subarray(at + SECTION_HEADER_BYTES, at + SECTION_HEADER_BYTES + length)
-    if (storedKind !== kind || payload.length !== length) throw corrupt(`section ${name} of a pack is not where it should be`)
+    if (storedKind !== kind || payload.length !== length)
+      throw corrupt(`section ${name} of a pack is not where it should be`)
     if (crc32(payload) !== storedCrc) throw corrupt(`section ${name} of a pack does not match its CRC-32`)
     sections[name] = { name, count, payload }
     at += SECTION_HEADER_BYTES + length + (-length & 3)
@@ -202,14 +230,16 @@ function readSections(bytes: Uint8Array): Record<SectionName, Section> {
 
 function words(section: Section, start: number, length: number): Uint32Array {
   const { payload } = section
-  if ((start + length) * 4 > payload.length) throw corrupt(`section ${section.name} of a pack is too short for what it should hold`)
+  if ((start + length) * 4 > payload.length)
+    throw corrupt(`section ${section.name} of a pack is too short for what it should hold`)
   return new Uint32Array(payload.buffer, payload.byteOffset + start * 4, length)
 }
 
 function byteTable(section: Section, count: number): ByteTable {
   const ends = words(section, 0, count)
   const bytes = section.payload.subarray(count * 4)
-  if ((count === 0 ? 0 : ends[count - 1]) !== bytes.length) throw corrupt(`section ${section.name} of a pack does not end where it should`)
+  if ((count === 0 ? 0 : ends[count - 1]) !== bytes.length)
+    throw corrupt(`section ${section.name} of a pack does not end where it should`)
   return { ends, bytes }
 }
 
@@ -224,10 +254,14 @@ export function tableEntry(table: ByteTable, index: number): Uint8Array {
 
 /** The id that a target of `references` or `claims` stands for. A view. */
 export function targetId(tables: PackTables, target: number): Uint8Array {
-  return target < tables.objects ? tableEntry(tables.ids, target) : tableEntry(tables.externals, target - tables.objects)
+  return target < tables.objects
+    ? tableEntry(tables.ids, target)
+    : tableEntry(tables.externals, target - tables.objects)
 }
 
 function checkVersion(version: number, features: number): void {
-  if (version !== FORMAT_VERSION) throw corrupt(`a pack has format version ${version}; this release reads version ${FORMAT_VERSION}`)
-  if ((features & ~KNOWN_FEATURES) !== 0) throw corrupt(`a pack needs features 0x${features.toString(16)} that this release does not know`)
+  if (version !== FORMAT_VERSION)
+    throw corrupt(`a pack has format version ${version}; this release reads version ${FORMAT_VERSION}`)
+  if ((features & ~KNOWN_FEATURES) !== 0)
+    throw corrupt(`a pack needs features 0x${features.toString(16)} that this release does not know`)
 }

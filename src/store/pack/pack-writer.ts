@@ -59,7 +59,9 @@ export class PackWriter {
     // An upload that is aborted ends at once, also while its source keeps it waiting.
     for await (const batch of abortableContent(batches, signal)) {
       await this.#admission.admit(batch, this.#builder, signal)
-      await this.#lease.resize(UPLOAD_BASE_BYTES + Math.floor(this.#memoryBytes / TABLES_STEP_BYTES) * TABLES_STEP_BYTES)
+      await this.#lease.resize(
+        UPLOAD_BASE_BYTES + Math.floor(this.#memoryBytes / TABLES_STEP_BYTES) * TABLES_STEP_BYTES,
+      )
       this.#startCompressing()
       yield* this.#place(BLOCKS_IN_FLIGHT_MAX)
       signal.throwIfAborted()

@@ -19,7 +19,10 @@ export async function* readAhead<T, R>(
   let pendingBytes = 0
   for await (const item of items) {
     const itemBytes = bytesOf(item)
-    while (pending.length > 0 && (pending.length >= count || pendingBytes + itemBytes > (typeof bytes === 'number' ? bytes : bytes()))) {
+    while (
+      pending.length > 0 &&
+      (pending.length >= count || pendingBytes + itemBytes > (typeof bytes === 'number' ? bytes : bytes()))
+    ) {
       const [first] = pending.splice(0, 1)
       yield await first.result
       pendingBytes -= first.bytes

@@ -53,7 +53,11 @@ export class SegmentReader {
   }
 
   /** The stored bytes of segments without a cut, one buffer for each read. `verify` says whether their CRC is compared. */
-  async *stored(batches: SegmentBatches, reading: Reading, verify: (segment: Segment) => boolean): AsyncGenerator<Uint8Array> {
+  async *stored(
+    batches: SegmentBatches,
+    reading: Reading,
+    verify: (segment: Segment) => boolean,
+  ): AsyncGenerator<Uint8Array> {
     for await (const { segments, stored } of this.#spans(batches, reading)) {
       for (const [i, segment] of segments.entries()) if (verify(segment)) checkStored(segment, stored[i])
       reading.buffers.passOn(bytesOf(stored))
@@ -80,7 +84,11 @@ export class SegmentReader {
   /** Whole lines in large buffers. */
   async *lines(batches: SegmentBatches, reading: Reading): AsyncGenerator<Uint8Array> {
     const { signal, buffers } = reading
-    const bounds = { count: INFLATED_AHEAD, bytes: () => INFLATED_AHEAD * Math.min(SPAN_RAW_BYTES_MAX, buffers.roomBytes), bytesOf: rawBytesOf }
+    const bounds = {
+      count: INFLATED_AHEAD,
+      bytes: () => INFLATED_AHEAD * Math.min(SPAN_RAW_BYTES_MAX, buffers.roomBytes),
+      bytesOf: rawBytesOf,
+    }
     const inflating = readAhead(this.#spans(batches, reading), bounds, async (span) => {
       buffers.hold(rawBytesOf(span))
       const raw = await inflated(span.segments, joined(span.stored))
@@ -95,7 +103,11 @@ export class SegmentReader {
   }
 
   #spans(batches: SegmentBatches, { signal, buffers }: Reading): AsyncGenerator<LoadedSpan> {
-    const bounds = { count: READS_AHEAD, bytes: () => 2 * Math.min(SPAN_STORED_BYTES_MAX, buffers.roomBytes), bytesOf: storedBytesOf }
+    const bounds = {
+      count: READS_AHEAD,
+      bytes: () => 2 * Math.min(SPAN_STORED_BYTES_MAX, buffers.roomBytes),
+      bytesOf: storedBytesOf,
+    }
     return readAhead(spansOf(batches, buffers), bounds, (span) => this.#load(span, signal, buffers))
   }
 
@@ -110,7 +122,13 @@ export class SegmentReader {
 }
 
 /** Bytes of a source. Reads of more than the seam allows are put together from several. */
-export async function readSource(blobs: BlobStore, source: ByteSource, start: number, end: number, signal?: AbortSignal): Promise<Uint8Array> {
+export async function readSource(
+  blobs: BlobStore,
+  source: ByteSource,
+  start: number,
+  end: number,
+  signal?: AbortSignal,
+): Promise<Uint8Array> {
   signal?.throwIfAborted()
   if ('bytes' in source) {
     if (end > source.bytes.length) throw corrupt('a pack inside its record is cut short')
@@ -133,7 +151,10 @@ async function* spansOf(batches: SegmentBatches, buffers: AnswerBuffers): AsyncG
       const last = group.at(-1)
       const { roomBytes } = buffers
       const isFull = rawBytes + segment.rawBytes > Math.min(SPAN_RAW_BYTES_MAX, roomBytes)
-      if (last !== undefined && (isFull || !fits(group[0], last, segment, Math.min(SPAN_STORED_BYTES_MAX, roomBytes)))) {
+      if (
+        last !== undefined &&
+        (isFull || !fits(group[0], last, segment, Math.min(SPAN_STORED_BYTES_MAX, roomBytes)))
+      ) {
         yield { source: last.source, segments: group }
         group = []
         rawBytes = 0
@@ -159,7 +180,9 @@ function bytesOf(parts: readonly Uint8Array[]): number {
 
 function fits(first: Segment, last: Segment, next: Segment, storedBytesMax: number): boolean {
   const gap = next.start - last.end
-  return sameSource(next.source, last.source) && gap >= 0 && gap <= GAP_BYTES_MAX && next.end - first.start <= storedBytesMax
+  return (
+    sameSource(next.source, last.source) && gap >= 0 && gap <= GAP_BYTES_MAX && next.end - first.start <= storedBytesMax
+  )
 }
 
 function sameSource(a: ByteSource, b: ByteSource): boolean {
@@ -178,7 +201,10 @@ function joined(parts: readonly Uint8Array[]): Uint8Array {
 }
 
 function checkStored(segment: Segment, stored: Uint8Array): void {
-  if (crc32(stored) !== segment.storedCrc32) throw corrupt(`stored blocks at bytes ${segment.start} to ${segment.end} of ${nameOf(segment)} do not match their CRC-32`)
+  if (crc32(stored) !== segment.storedCrc32)
+    throw corrupt(
+      `stored blocks at bytes ${segment.start} to ${segment.end} of ${nameOf(segment)} do not match their CRC-32`,
+    )
 }
 
 /** Neighbours of a span that are all whole or all cut, with their stored bytes. */
@@ -186,7 +212,8 @@ function runsOfOneKind(segments: readonly Segment[], stored: readonly Uint8Array
   const runs: { segments: Segment[]; stored: Uint8Array[] }[] = []
   for (const [i, segment] of segments.entries()) {
     const run = runs.at(-1)
-    if (run === undefined || (run.segments[0].cut === undefined) !== (segment.cut === undefined)) runs.push({ segments: [segment], stored: [stored[i]] })
+    if (run === undefined || (run.segments[0].cut === undefined) !== (segment.cut === undefined))
+      runs.push({ segments: [segment], stored: [stored[i]] })
     else {
       run.segments.push(segment)
       run.stored.push(stored[i])
@@ -218,7 +245,8 @@ async function inflated(segments: readonly Segment[], stored: Uint8Array): Promi
   const raw = await inflateFragments(stored, rawBytes).catch((cause: unknown) => {
     throw corrupt(`blocks at byte ${segments[0].start} of ${nameOf(segments[0])} cannot be inflated`, cause)
   })
-  if (crc32(raw) !== rawCrc32) throw corrupt(`blocks at byte ${segments[0].start} of ${nameOf(segments[0])} do not match their CRC-32`)
+  if (crc32(raw) !== rawCrc32)
+    throw corrupt(`blocks at byte ${segments[0].start} of ${nameOf(segments[0])} do not match their CRC-32`)
   return raw
 }
 

@@ -85,7 +85,11 @@ function wholeSegment(tables: PackTables, first: number, last: number, source: B
   const { directory } = tables
   let idBytes = 0
   for (let block = first; block <= last; block++) idBytes += directory.idBytes[block]
-  return { ...runOfBlocks(directory, first, last, source), objects: directory.objectEnds[last] - firstOrdinalOf(tables, first), idBytes }
+  return {
+    ...runOfBlocks(directory, first, last, source),
+    objects: directory.objectEnds[last] - firstOrdinalOf(tables, first),
+    idBytes,
+  }
 }
 
 function cutSegment(tables: PackTables, first: number, last: number, wanted: Bitmap, source: ByteSource): Segment {
@@ -102,7 +106,12 @@ function cutSegment(tables: PackTables, first: number, last: number, wanted: Bit
   return { ...runOfBlocks(tables.directory, first, last, source), objects, idBytes, cut }
 }
 
-function runOfBlocks(directory: BlockDirectory, first: number, last: number, source: ByteSource): Omit<Segment, 'objects' | 'idBytes'> {
+function runOfBlocks(
+  directory: BlockDirectory,
+  first: number,
+  last: number,
+  source: ByteSource,
+): Omit<Segment, 'objects' | 'idBytes'> {
   let rawBytes = 0
   let rawCrc32 = 0
   let storedCrc32 = 0

@@ -66,7 +66,11 @@ export class PlainClosure {
 
   async #fetch(start: number, end: number): Promise<void> {
     const { projectId, limits, signal } = this.#options
-    for await (const batch of fetchBatches({ store: this.#store, projectId, limits }, idsOf(this.ids, start, end), signal)) {
+    for await (const batch of fetchBatches(
+      { store: this.#store, projectId, limits },
+      idsOf(this.ids, start, end),
+      signal,
+    )) {
       this.#follow(batch)
     }
   }
@@ -88,7 +92,10 @@ export class PlainClosure {
   #meet(id: Uint8Array, flag: number): void {
     const index = this.ids.add(id)
     if (index >= this.#options.objectsMax) {
-      throw new StowageError('not_supported', `the graph has more than ${this.#options.objectsMax} objects, which is as far as a plain object store is walked`)
+      throw new StowageError(
+        'not_supported',
+        `the graph has more than ${this.#options.objectsMax} objects, which is as far as a plain object store is walked`,
+      )
     }
     this.#flags[index] |= flag
   }

@@ -37,7 +37,8 @@ export class PlainSelection implements Selection {
   missingIds(limit: number): Promise<readonly string[]> {
     const { ids, absent } = this.#parts
     const missing: string[] = []
-    for (let at = absent.indexOf(1); at !== -1 && missing.length < limit; at = absent.indexOf(1, at + 1)) missing.push(ids.stringAt(at))
+    for (let at = absent.indexOf(1); at !== -1 && missing.length < limit; at = absent.indexOf(1, at + 1))
+      missing.push(ids.stringAt(at))
     return Promise.resolve(missing)
   }
 
@@ -49,7 +50,8 @@ export class PlainSelection implements Selection {
         yield batch.lines
       }
     }
-    if (sent !== this.objects) throw new StowageError('storage_unavailable', `${this.objects - sent} objects went away while they were sent`)
+    if (sent !== this.objects)
+      throw new StowageError('storage_unavailable', `${this.objects - sent} objects went away while they were sent`)
   }
 
   async *fragments(options: SelectionReadOptions): AsyncGenerator<readonly Fragment[]> {
@@ -76,7 +78,11 @@ export class PlainSelection implements Selection {
 
 /** The objects of these ids as a host holds them, checked and brought into lines as an upload would be. */
 export function fetchBatches(
-  from: { readonly store: Pick<ObjectStore, 'get'>; readonly projectId: string; readonly limits: Pick<Limits, 'nestingMax'> },
+  from: {
+    readonly store: Pick<ObjectStore, 'get'>
+    readonly projectId: string
+    readonly limits: Pick<Limits, 'nestingMax'>
+  },
   ids: readonly string[],
   signal: AbortSignal,
 ): AsyncIterable<ObjectBatch> {

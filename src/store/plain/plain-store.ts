@@ -60,15 +60,34 @@ class PlainGraphStore implements GraphStore {
 
   async select(projectId: string, ids: IdSet, options: SignalOptions): Promise<Selection> {
     const held = await this.has(projectId, ids, options)
-    return new PlainSelection({ store: this.#store, projectId, ids, held, absent: absentOf(held), limits: this.#limits })
+    return new PlainSelection({
+      store: this.#store,
+      projectId,
+      ids,
+      held,
+      absent: absentOf(held),
+      limits: this.#limits,
+    })
   }
 
   async closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
     if ((options.have ?? []).length > 0) throw notSupported('have')
-    const walk = new PlainClosure(this.#store, { projectId, objectsMax: this.#closureObjectsMax, limits: this.#limits, signal: options.signal })
+    const walk = new PlainClosure(this.#store, {
+      projectId,
+      objectsMax: this.#closureObjectsMax,
+      limits: this.#limits,
+      signal: options.signal,
+    })
     const isHeld = await walk.from(rootId)
     if (!isHeld) return undefined
-    return new PlainSelection({ store: this.#store, projectId, ids: walk.ids, held: walk.held(), absent: walk.absent(), limits: this.#limits })
+    return new PlainSelection({
+      store: this.#store,
+      projectId,
+      ids: walk.ids,
+      held: walk.held(),
+      absent: walk.absent(),
+      limits: this.#limits,
+    })
   }
 
   projects(): AsyncIterable<readonly string[]> {
@@ -81,7 +100,10 @@ class PlainGraphStore implements GraphStore {
 }
 
 function notSupported(what: string): StowageError {
-  return new StowageError('not_supported', `${what} needs a storage backend; this service stands on a plain object store`)
+  return new StowageError(
+    'not_supported',
+    `${what} needs a storage backend; this service stands on a plain object store`,
+  )
 }
 
 /** Of two objects with one id in a request the first stays. */

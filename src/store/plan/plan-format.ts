@@ -24,7 +24,16 @@ export function encodePlanHeader(planId: string, projectId: string): Uint8Array 
   return new ByteWriter().bytes(MAGIC).u16(FORMAT_VERSION).bytes(Buffer.from(planId, 'hex')).text(projectId).finish()
 }
 
-export const PLAN_COLUMNS = ['sources', 'starts', 'storedBytes', 'rawBytes', 'rawCrc32', 'storedCrc32', 'objects', 'idBytes'] as const
+export const PLAN_COLUMNS = [
+  'sources',
+  'starts',
+  'storedBytes',
+  'rawBytes',
+  'rawCrc32',
+  'storedCrc32',
+  'objects',
+  'idBytes',
+] as const
 
 /** One entry for each row, in the order in which they are sent. `sources` numbers the packs of the plan. */
 export type PlanRows = Readonly<Record<(typeof PLAN_COLUMNS)[number], Uint32Array>>
@@ -80,7 +89,9 @@ export class PlanRowList {
 
   /** These rows, then those of `after`. */
   followedBy(after: PlanRowList): PlanRows {
-    const columns = PLAN_COLUMNS.map((column) => [column, Uint32Array.from([...this.#rows[column], ...after.#rows[column]])] as const)
+    const columns = PLAN_COLUMNS.map(
+      (column) => [column, Uint32Array.from([...this.#rows[column], ...after.#rows[column]])] as const,
+    )
     return Object.fromEntries(columns) as unknown as PlanRows
   }
 }
@@ -100,7 +111,11 @@ export function totalsOf(rows: PlanRows): PlanTotals {
 export function encodePlanTables(tables: PlanTables): Uint8Array {
   const writer = new ByteWriter(65_536).text(tables.closureDigest)
   writer.u32(tables.packs.length)
-  for (const { sequence, packId, isInline } of tables.packs) writer.u48(sequence).bytes(Buffer.from(packId, 'hex')).u8(isInline ? 1 : 0)
+  for (const { sequence, packId, isInline } of tables.packs)
+    writer
+      .u48(sequence)
+      .bytes(Buffer.from(packId, 'hex'))
+      .u8(isInline ? 1 : 0)
   writer.u32(tables.rows.sources.length)
   for (const column of PLAN_COLUMNS) writer.bytes(bytesOf(tables.rows[column]))
   writeIds(writer, tables.missing)
@@ -113,7 +128,8 @@ export function encodePlanTables(tables: PlanTables): Uint8Array {
 /** Throws `corrupt_data`. */
 export function decodePlanTables(bytes: Uint8Array): PlanTables {
   const body = bytes.subarray(0, Math.max(0, bytes.length - 4))
-  if (new ByteReader(bytes.subarray(body.length), 'a plan').u32() !== crc32(body)) throw corrupt('a plan does not match its CRC-32')
+  if (new ByteReader(bytes.subarray(body.length), 'a plan').u32() !== crc32(body))
+    throw corrupt('a plan does not match its CRC-32')
   const reader = new ByteReader(body, 'a plan')
   const closureDigest = reader.text()
   const packs: PlanPack[] = []
@@ -132,7 +148,8 @@ export function decodePlanTables(bytes: Uint8Array): PlanTables {
 /** Hex digits that change whenever any byte of the answer would. */
 export function planDigest(rows: PlanRows): string {
   const hash = createHash('sha256')
-  for (const column of ['rawBytes', 'rawCrc32', 'storedBytes', 'storedCrc32'] as const) hash.update(bytesOf(rows[column]))
+  for (const column of ['rawBytes', 'rawCrc32', 'storedBytes', 'storedCrc32'] as const)
+    hash.update(bytesOf(rows[column]))
   return hash.digest('hex').slice(0, 32)
 }
 
@@ -146,7 +163,11 @@ function readClosure(reader: ByteReader, missing: IdSet, absentClaims: IdSet): C
   const root = { sequence: reader.u48(), ordinal: reader.u32() }
   const packs: PackSelection[] = []
   for (let left = reader.u32(); left > 0; left--) {
-    packs.push({ sequence: reader.u48(), packId: reader.bytes(16).toString('hex'), wanted: new Bitmap(Uint8Array.from(reader.sized())) })
+    packs.push({
+      sequence: reader.u48(),
+      packId: reader.bytes(16).toString('hex'),
+      wanted: new Bitmap(Uint8Array.from(reader.sized())),
+    })
   }
   return { root, packs, missing, absentClaims, sequence }
 }

@@ -5,7 +5,14 @@ import type { Closure, PackSelection } from '../closure/closure.ts'
 import { closureDigest } from '../closure/closure.ts'
 import { chosenSegments } from '../graph-selection.ts'
 import type { PackCatalog, ProjectView } from '../pack/pack-catalog.ts'
-import { encodePlanHeader, encodePlanTables, PATCH_SOURCE, PlanRowList, type PlanPack, type PlanTables } from './plan-format.ts'
+import {
+  encodePlanHeader,
+  encodePlanTables,
+  PATCH_SOURCE,
+  PlanRowList,
+  type PlanPack,
+  type PlanTables,
+} from './plan-format.ts'
 import { measureLines, type PatchFragment, patchPieces } from './plan-patch.ts'
 import { readAhead } from '../pack/read-ahead.ts'
 import type { Segment } from '../pack/segment.ts'
@@ -45,7 +52,13 @@ export class PlanMaker {
   readonly #rows = new PlanRowList()
   readonly #patchRows = new PlanRowList()
 
-  constructor(order: PlanOrder, catalog: PackCatalog, reader: SegmentReader, deflate: DeflatePool, options: PlanMakerOptions) {
+  constructor(
+    order: PlanOrder,
+    catalog: PackCatalog,
+    reader: SegmentReader,
+    deflate: DeflatePool,
+    options: PlanMakerOptions,
+  ) {
     this.#order = order
     this.#options = options
     this.#catalog = catalog
@@ -61,7 +74,11 @@ export class PlanMaker {
     return { tables: made.tables, tablesStart: made.tablesStart }
   }
 
-  async *#content(header: Uint8Array, made: { tables?: PlanTables; tablesStart: number }, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+  async *#content(
+    header: Uint8Array,
+    made: { tables?: PlanTables; tablesStart: number },
+    signal: AbortSignal,
+  ): AsyncGenerator<Uint8Array> {
     yield header
     for await (const stored of this.#patch(header.length, signal)) {
       made.tablesStart += stored.length
@@ -85,7 +102,15 @@ export class PlanMaker {
     let isRoot = true
     for await (const fragment of this.#fragments(signal)) {
       const { rawBytes, rawCrc32, objects, idBytes, stored } = fragment
-      const row = { start: at, end: at + stored.length, rawBytes, rawCrc32, storedCrc32: crc32(stored), objects, idBytes }
+      const row = {
+        start: at,
+        end: at + stored.length,
+        rawBytes,
+        rawCrc32,
+        storedCrc32: crc32(stored),
+        objects,
+        idBytes,
+      }
       // The root comes first, also when its line lies in the patch.
       const rows = isRoot && this.#rootIsInPatch ? this.#rows : this.#patchRows
       rows.push(PATCH_SOURCE, row)
@@ -118,7 +143,9 @@ export class PlanMaker {
       await this.#noteWhole(root, closure.root.sequence)
     }
     const pieces = patchPieces(this.#reader.pieces(this.#patchSegments(batches), { signal, buffers }))
-    yield* readAhead(pieces, { count: FRAGMENTS_IN_FLIGHT }, (piece) => ('lines' in piece ? this.#compress(piece.lines) : Promise.resolve(piece)))
+    yield* readAhead(pieces, { count: FRAGMENTS_IN_FLIGHT }, (piece) =>
+      'lines' in piece ? this.#compress(piece.lines) : Promise.resolve(piece),
+    )
   }
 
   /** Passes on what goes into the patch; long runs of whole blocks become rows where they are. */
@@ -150,7 +177,12 @@ export class PlanMaker {
   }
 
   async #compress(lines: Uint8Array): Promise<PatchFragment> {
-    return { stored: await this.#deflate.deflate(lines), rawBytes: lines.length, rawCrc32: crc32(lines), ...measureLines(lines) }
+    return {
+      stored: await this.#deflate.deflate(lines),
+      rawBytes: lines.length,
+      rawCrc32: crc32(lines),
+      ...measureLines(lines),
+    }
   }
 }
 

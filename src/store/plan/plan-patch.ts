@@ -17,7 +17,9 @@ export interface PatchFragment {
 }
 
 /** Gathers lines that are still to be compressed, and runs of blocks that are copied as they are, each to fragments of a good size. */
-export async function* patchPieces(batches: AsyncIterable<readonly SegmentPiece[]>): AsyncGenerator<{ readonly lines: Uint8Array } | PatchFragment> {
+export async function* patchPieces(
+  batches: AsyncIterable<readonly SegmentPiece[]>,
+): AsyncGenerator<{ readonly lines: Uint8Array } | PatchFragment> {
   const lines = new LineGatherer()
   const runs = new RunGatherer()
   for await (const batch of batches) {
@@ -36,7 +38,7 @@ class LineGatherer {
   #open: Uint8Array[] = [];
 
   *add(lines: Uint8Array): Generator<{ readonly lines: Uint8Array }> {
-    for (let start = 0; start < lines.length; ) {
+    for (let start = 0; start < lines.length;) {
       const near = start + PATCH_FRAGMENT_BYTES - this.#openBytes
       const end = near >= lines.length ? lines.length : lines.indexOf(LINE_FEED, near) + 1
       this.#open.push(lines.subarray(start, end))

@@ -56,7 +56,12 @@ export class PlanShelf {
   }
 
   /** The plan of a root (`variant` names what is subtracted), if there is one that still holds. */
-  async find(project: ProjectView, rootId: string, variant: string, signal: AbortSignal): Promise<LoadedPlan | undefined> {
+  async find(
+    project: ProjectView,
+    rootId: string,
+    variant: string,
+    signal: AbortSignal,
+  ): Promise<LoadedPlan | undefined> {
     const key = planKey(project.projectId, project.generation, rootId, variant)
     const name = nameOf(key)
     const loading = this.#loaded.get(name, () => this.#load(project, key))
@@ -101,7 +106,9 @@ export class PlanShelf {
     const isWorthCopying = !isSmall && (await this.#isWorthCopying(order))
     const runInPlaceBytesMin = isWorthCopying ? RUN_IN_PLACE_BYTES_MIN.inOnePiece : RUN_IN_PLACE_BYTES_MIN.spliced
     const maker = new PlanMaker(order, catalog, reader, deflate, { runInPlaceBytesMin })
-    const plan = isSmall ? await makeInMemory(maker, planId, signal) : await this.#makeStored(maker, order, key, planId, signal)
+    const plan = isSmall
+      ? await makeInMemory(maker, planId, signal)
+      : await this.#makeStored(maker, order, key, planId, signal)
     const name = nameOf(key)
     this.#loaded.delete(name)
     return (await this.#loaded.get(name, () => Promise.resolve(plan))) as LoadedPlan
@@ -118,7 +125,13 @@ export class PlanShelf {
     return true
   }
 
-  async #makeStored(maker: PlanMaker, { project, closure }: PlanOrder, key: Uint8Array, planId: string, signal: AbortSignal): Promise<LoadedPlan> {
+  async #makeStored(
+    maker: PlanMaker,
+    { project, closure }: PlanOrder,
+    key: Uint8Array,
+    planId: string,
+    signal: AbortSignal,
+  ): Promise<LoadedPlan> {
     const { records, blobs } = this.#parts
     const blobName = planBlobName(project.projectId, planId)
     let planBytes = 0
@@ -126,13 +139,21 @@ export class PlanShelf {
       ;({ size: planBytes } = await blobs.put(blobName, content, { signal }))
     }
     const made = await maker.make(planId, sink, signal)
-    const record: PlanRecord = { planId, planBytes, tablesStart: made.tablesStart, missing: closure.missing.size, sequence: closure.sequence }
+    const record: PlanRecord = {
+      planId,
+      planBytes,
+      tablesStart: made.tablesStart,
+      missing: closure.missing.size,
+      sequence: closure.sequence,
+    }
     const value = encodePlanRecord(key, record)
     await records.commit({ put: [{ key, value }] })
     await this.#dropIfRemoved(project, key, value, blobName)
     const plan = new LoadedPlan({ blob: blobName }, made.tables)
     // What goes wrong while room is made for a plan is no reason to do without it.
-    await this.#ledger.added(nameOf(key), { key, value, blobName, bytes: planBytes, use: plan.use }).catch(this.#parts.onError)
+    await this.#ledger
+      .added(nameOf(key), { key, value, blobName, bytes: planBytes, use: plan.use })
+      .catch(this.#parts.onError)
     return plan
   }
 

@@ -1,6 +1,12 @@
 import type { AnswerBuffers } from '../../answer-memory.ts'
 import { StowageError } from '../../errors.ts'
-import type { Fragment, HaveOutcome, PlannedSelection, Selection, SelectionReadOptions } from '../../object/selection.ts'
+import type {
+  Fragment,
+  HaveOutcome,
+  PlannedSelection,
+  Selection,
+  SelectionReadOptions,
+} from '../../object/selection.ts'
 import { firstIds } from '../graph-selection.ts'
 import { packBlobName } from '../records/keys.ts'
 import type { PackCatalog, ProjectView } from '../pack/pack-catalog.ts'
@@ -45,7 +51,14 @@ export class LoadedPlan {
     const { rows, closure, packs } = this.tables
     const bitmapBytes = closure?.packs.reduce((sum, { wanted }) => sum + wanted.bytes.length + 128, 0) ?? 0
     const patchBytes = 'bytes' in this.source ? this.source.bytes.length : 0
-    return rows.sources.length * 32 + patchBytes + bitmapBytes + packs.length * 96 + this.tables.missing.memoryBytes + this.tables.absentClaims.memoryBytes
+    return (
+      rows.sources.length * 32 +
+      patchBytes +
+      bitmapBytes +
+      packs.length * 96 +
+      this.tables.missing.memoryBytes +
+      this.tables.absentClaims.memoryBytes
+    )
   }
 
   get isDueForVerification(): boolean {
@@ -75,7 +88,13 @@ export class PlanSelection implements Selection, PlannedSelection {
   readonly #buffers: AnswerBuffers
   #isReleased = false
 
-  constructor(loaded: LoadedPlan, catalog: PackCatalog, reader: SegmentReader, project: ProjectView, have?: readonly HaveOutcome[]) {
+  constructor(
+    loaded: LoadedPlan,
+    catalog: PackCatalog,
+    reader: SegmentReader,
+    project: ProjectView,
+    have?: readonly HaveOutcome[],
+  ) {
     const { totals, tables } = loaded
     this.objects = totals.objects
     this.storedBytes = totals.storedBytes
@@ -122,7 +141,11 @@ export class PlanSelection implements Selection, PlannedSelection {
     const { row, offset } = this.#rowAt(start, (index) => this.#loaded.tables.rows.storedBytes[index])
     const isVerifying = this.#loaded.isDueForVerification
     let at = offset
-    for await (const bytes of this.#reader.stored(this.#segments(row), { signal, buffers: this.#buffers }, () => isVerifying)) {
+    for await (const bytes of this.#reader.stored(
+      this.#segments(row),
+      { signal, buffers: this.#buffers },
+      () => isVerifying,
+    )) {
       const from = Math.max(0, start - at)
       const to = Math.min(bytes.length, end - at)
       if (to > from) yield from === 0 && to === bytes.length ? bytes : bytes.subarray(from, to)
@@ -132,10 +155,19 @@ export class PlanSelection implements Selection, PlannedSelection {
     if (isVerifying && start === 0 && end === this.storedBytes) this.#loaded.verified()
   }
 
-  linesFrom(unit: 'text' | 'json', offset: number, { signal }: SelectionReadOptions): { skip: number; lines: AsyncIterable<Uint8Array> } {
+  linesFrom(
+    unit: 'text' | 'json',
+    offset: number,
+    { signal }: SelectionReadOptions,
+  ): { skip: number; lines: AsyncIterable<Uint8Array> } {
     const { rawBytes, idBytes, objects } = this.#loaded.tables.rows
-    const found = this.#rowAt(offset, (row) => (unit === 'text' ? rawBytes[row] : rawBytes[row] - idBytes[row] - objects[row]))
-    return { skip: offset - found.offset, lines: this.#watched(this.#reader.lines(this.#segments(found.row), { signal, buffers: this.#buffers })) }
+    const found = this.#rowAt(offset, (row) =>
+      unit === 'text' ? rawBytes[row] : rawBytes[row] - idBytes[row] - objects[row],
+    )
+    return {
+      skip: offset - found.offset,
+      lines: this.#watched(this.#reader.lines(this.#segments(found.row), { signal, buffers: this.#buffers })),
+    }
   }
 
   release(): void {
@@ -191,7 +223,15 @@ export class PlanSelection implements Selection, PlannedSelection {
     }
   }
 
-  async #packSource({ sequence, packId, isInline }: { sequence: number; packId: string; isInline: boolean }): Promise<ByteSource> {
+  async #packSource({
+    sequence,
+    packId,
+    isInline,
+  }: {
+    sequence: number
+    packId: string
+    isInline: boolean
+  }): Promise<ByteSource> {
     if (isInline) return (await this.#catalog.pack(this.#project, sequence)).source
     return { blob: packBlobName(this.#project.projectId, packId) }
   }

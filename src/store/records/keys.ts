@@ -53,9 +53,17 @@ export function objectKeyMaker(projectId: string, generation: number): (id: Uint
 }
 
 /** Bounds of every key of one kind, in the whole store, in one project, or in one generation of it. */
-export function keyBounds(kind: keyof typeof KIND, projectId?: string, generation?: number): { gte: Uint8Array; lt: Uint8Array } {
+export function keyBounds(
+  kind: keyof typeof KIND,
+  projectId?: string,
+  generation?: number,
+): { gte: Uint8Array; lt: Uint8Array } {
   const start =
-    projectId === undefined ? `${KIND[kind]}\0` : generation === undefined ? `${KIND[kind]}\0${projectId}\0` : prefix(kind, projectId, generation)
+    projectId === undefined
+      ? `${KIND[kind]}\0`
+      : generation === undefined
+        ? `${KIND[kind]}\0${projectId}\0`
+        : prefix(kind, projectId, generation)
   const gte = encoder.encode(start)
   const lt = encoder.encode(start)
   lt[lt.length - 1] = 1

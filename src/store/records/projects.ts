@@ -17,7 +17,11 @@ export async function readHead(records: RecordStore, projectId: string, signal?:
 }
 
 /** The project as readers see it; `undefined` where there is none, or none any more. */
-export async function viewProject(records: RecordStore, projectId: string, signal?: AbortSignal): Promise<ProjectView | undefined> {
+export async function viewProject(
+  records: RecordStore,
+  projectId: string,
+  signal?: AbortSignal,
+): Promise<ProjectView | undefined> {
   const { head } = await readHead(records, projectId, signal)
   if (head === undefined || head.removed) return undefined
   return { projectId, generation: head.generation, sequence: head.sequence }

@@ -65,7 +65,14 @@ export interface ProjectHead {
 }
 
 export function encodeHead(key: Uint8Array, head: ProjectHead): Uint8Array {
-  return seal(key, new ByteWriter(32).u8(VERSION).u32(head.generation).u48(head.sequence).u8(head.removed ? 1 : 0))
+  return seal(
+    key,
+    new ByteWriter(32)
+      .u8(VERSION)
+      .u32(head.generation)
+      .u48(head.sequence)
+      .u8(head.removed ? 1 : 0),
+  )
 }
 
 export function decodeHead(key: Uint8Array, value: Uint8Array): ProjectHead {
@@ -115,7 +122,8 @@ export function decodePackRecord(key: Uint8Array, value: Uint8Array): PackRecord
   const tablesStart = reader.u48()
   const condemnedAtMs = reader.u48()
   const ownership = reader.u8()
-  const owned = ownership === 0 ? undefined : ownership === 1 ? Bitmap.full(objects) : new Bitmap(Uint8Array.from(reader.sized()))
+  const owned =
+    ownership === 0 ? undefined : ownership === 1 ? Bitmap.full(objects) : new Bitmap(Uint8Array.from(reader.sized()))
   const inline = reader.u8() === 1 ? Uint8Array.from(reader.sized()) : undefined
   return { state, packId, objects, packBytes, tablesStart, condemnedAtMs, owned, inline }
 }

@@ -25,6 +25,11 @@ export async function* checkPlan(blobs: BlobStore, { key, value }: Entry, named:
     }
   } catch (error) {
     const subject = `plan of ${JSON.stringify((rootId ?? '').slice(0, 64))}`
-    yield damageBy(error, projectId, subject, (message) => `${message}; no object is lost by it: reindex drops the plan, and it is made again`)
+    yield damageBy(
+      error,
+      projectId,
+      subject,
+      (message) => `${message}; no object is lost by it: reindex drops the plan, and it is made again`,
+    )
   }
 }

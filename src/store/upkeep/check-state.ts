@@ -30,9 +30,14 @@ export class CheckState {
     const head = this.heads.get(projectId)
     const subject = `pack ${record.packId}`
     if (head === undefined) yield damage(projectId, subject, 'the project that it belongs to has no record')
-    else if (head.generation < generation || head.sequence <= sequence) yield damage(projectId, subject, 'the record of its project is older than the pack')
+    else if (head.generation < generation || head.sequence <= sequence)
+      yield damage(projectId, subject, 'the record of its project is older than the pack')
     if (record.owned === undefined && !this.#pending.has(nameOf(projectId, generation, sequence))) {
-      yield damage(projectId, subject, 'it is not applied and its mark is missing, so that nothing will apply it; reindex does')
+      yield damage(
+        projectId,
+        subject,
+        'it is not applied and its mark is missing, so that nothing will apply it; reindex does',
+      )
     }
   }
 
@@ -40,23 +45,37 @@ export class CheckState {
   *lostPacks(): Generator<Finding> {
     for (const [projectId, { generation, sequence, removed }] of this.heads) {
       for (let number = 1; number < sequence && !removed; number++) {
-        if (!this.#packs.has(nameOf(projectId, generation, number))) yield damage(projectId, `pack ${number}`, 'its record is missing')
+        if (!this.#packs.has(nameOf(projectId, generation, number)))
+          yield damage(projectId, `pack ${number}`, 'its record is missing')
       }
     }
   }
 
-  *locationFaults(projectId: string, generation: number, { sequence, ordinal }: ObjectLocation, subject: string): Generator<Finding> {
+  *locationFaults(
+    projectId: string,
+    generation: number,
+    { sequence, ordinal }: ObjectLocation,
+    subject: string,
+  ): Generator<Finding> {
     const name = nameOf(projectId, generation, sequence)
     const pack = this.#packs.get(name)
-    if (!this.#packs.has(name)) yield damage(projectId, subject, `its record names pack ${sequence}, which has no record`)
-    else if (pack !== undefined && ordinal >= pack.objects) yield damage(projectId, subject, 'its record names a place beyond the end of its pack')
-    else if (pack?.owned?.has(ordinal) === false) yield damage(projectId, subject, `its record names pack ${sequence}, which says that another pack has it`)
+    if (!this.#packs.has(name))
+      yield damage(projectId, subject, `its record names pack ${sequence}, which has no record`)
+    else if (pack !== undefined && ordinal >= pack.objects)
+      yield damage(projectId, subject, 'its record names a place beyond the end of its pack')
+    else if (pack?.owned?.has(ordinal) === false)
+      yield damage(projectId, subject, `its record names pack ${sequence}, which says that another pack has it`)
   }
 
   *tombstoneFaults({ projectId, generation }: Tombstone, blobName: string): Generator<Finding> {
     const head = this.heads.get(projectId)
     const isLiving = head !== undefined && !isRemoved(head, generation)
-    if (isLiving) yield damage(projectId, `blob ${blobName}`, 'it says that the project was removed, and the record of the project that it was not')
+    if (isLiving)
+      yield damage(
+        projectId,
+        `blob ${blobName}`,
+        'it says that the project was removed, and the record of the project that it was not',
+      )
   }
 }
 

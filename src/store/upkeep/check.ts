@@ -62,7 +62,11 @@ async function* checkMarks({ records, state, signal }: CheckParts): AsyncGenerat
           decodeMark(key, value)
           if (kind === 'pending') state.addPending(projectId, parseHex(generationHex), parseHex(sequenceHex))
         } catch (error) {
-          yield damageBy(error, projectId, kind === 'pending' ? `mark of pack ${parseHex(sequenceHex)}` : 'mark of a removed project')
+          yield damageBy(
+            error,
+            projectId,
+            kind === 'pending' ? `mark of pack ${parseHex(sequenceHex)}` : 'mark of a removed project',
+          )
         }
       }
     }
@@ -91,24 +95,45 @@ async function* checkPacks(parts: CheckParts): AsyncGenerator<Finding> {
   }
 }
 
-async function* checkPack({ records, blobs, every, signal }: CheckParts, pack: Pack, generation: number): AsyncGenerator<Finding> {
+async function* checkPack(
+  { records, blobs, every, signal }: CheckParts,
+  pack: Pack,
+  generation: number,
+): AsyncGenerator<Finding> {
   const tables = await readWholeTables(blobs, pack)
   yield* checkBlocks(blobs, pack, tables, { every }, signal)
-  if (pack.record.owned === undefined) yield note(pack.projectId, `pack ${pack.record.packId}`, 'it is committed but not applied yet; opening the store applies it')
+  if (pack.record.owned === undefined)
+    yield note(
+      pack.projectId,
+      `pack ${pack.record.packId}`,
+      'it is committed but not applied yet; opening the store applies it',
+    )
   else yield* checkOwnership(records, pack, generation, tables, signal)
 }
 
 /** Every object that a pack owns must be found under its id, and at this place. */
-async function* checkOwnership(records: RecordStore, pack: Pack, generation: number, tables: PackTables, signal: AbortSignal): AsyncGenerator<Finding> {
+async function* checkOwnership(
+  records: RecordStore,
+  pack: Pack,
+  generation: number,
+  tables: PackTables,
+  signal: AbortSignal,
+): AsyncGenerator<Finding> {
   const { owned, packId } = pack.record
   for (let first = 0; first < tables.objects; first += LOOKUP_KEYS) {
-    const ordinals = Array.from({ length: Math.min(LOOKUP_KEYS, tables.objects - first) }, (_, i) => first + i).filter((ordinal) => owned?.has(ordinal))
+    const ordinals = Array.from({ length: Math.min(LOOKUP_KEYS, tables.objects - first) }, (_, i) => first + i).filter(
+      (ordinal) => owned?.has(ordinal),
+    )
     const ids = ordinals.map((ordinal) => tableEntry(tables.ids, ordinal))
     const locations = await locate(records, { projectId: pack.projectId, generation }, ids, signal)
     for (const [i, location] of locations.entries()) {
       if (location?.sequence === pack.sequence && location.ordinal === ordinals[i]) continue
       const id = JSON.stringify(Buffer.from(ids[i]).toString('utf8').slice(0, 64))
-      yield damage(pack.projectId, `pack ${packId}`, location === undefined ? `object ${id} has no record` : `the record of object ${id} points elsewhere`)
+      yield damage(
+        pack.projectId,
+        `pack ${packId}`,
+        location === undefined ? `object ${id} has no record` : `the record of object ${id} points elsewhere`,
+      )
     }
   }
 }
@@ -142,7 +167,11 @@ async function* checkOtherBlobs({ blobs, state, signal }: CheckParts): AsyncGene
     for (const { name, size } of batch) {
       if (state.named.has(name) || isOfExtension(name)) continue
       if (!isTombstone(name)) {
-        yield note(undefined, `blob ${name}`, `no record names its ${size} bytes: an upload that was not acknowledged, or a plan that was replaced`)
+        yield note(
+          undefined,
+          `blob ${name}`,
+          `no record names its ${size} bytes: an upload that was not acknowledged, or a plan that was replaced`,
+        )
         continue
       }
       try {

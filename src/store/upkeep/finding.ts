@@ -24,7 +24,12 @@ export function messageOf(error: unknown): string {
 }
 
 /** What the storage cannot do at the moment says nothing about what it holds: such an error is thrown on, and is no finding. */
-export function damageBy(error: unknown, projectId: string | undefined, subject: string, words: (message: string) => string = (message) => message): Finding {
+export function damageBy(
+  error: unknown,
+  projectId: string | undefined,
+  subject: string,
+  words: (message: string) => string = (message) => message,
+): Finding {
   if (error instanceof StowageError && error.retryable) throw error
   return damage(projectId, subject, words(messageOf(error)))
 }

@@ -1,7 +1,16 @@
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import type { CommittedPack, Committer } from '../committer.ts'
-import { isOfExtension, keyBounds, keyParts, packBlobName, packKey, parseHex, planBlobName, projectFolder } from '../records/keys.ts'
+import {
+  isOfExtension,
+  keyBounds,
+  keyParts,
+  packBlobName,
+  packKey,
+  parseHex,
+  planBlobName,
+  projectFolder,
+} from '../records/keys.ts'
 import { packOf, readTables } from '../pack/pack-catalog.ts'
 import { decodeMark, decodePackRecord, decodePlanRecord } from '../records/records.ts'
 import { isTombstone } from './tombstone.ts'
@@ -53,7 +62,11 @@ export async function applyPack({ blobs, committer }: RecoveryParts, pack: Commi
  * Removes blobs that no record names: uploads that failed or were cut off before their commit, and plans that were replaced. Only of projects that
  * have a record: where the records were lost, `reindex` needs every blob.
  */
-export async function sweepOrphans({ records, blobs }: RecoveryParts, nowMs: number, signal: AbortSignal): Promise<void> {
+export async function sweepOrphans(
+  { records, blobs }: RecoveryParts,
+  nowMs: number,
+  signal: AbortSignal,
+): Promise<void> {
   const candidates = new Set<string>()
   for await (const batch of blobs.list('', { signal })) {
     for (const { name, modifiedAtMs } of batch) {
@@ -66,10 +79,12 @@ export async function sweepOrphans({ records, blobs }: RecoveryParts, nowMs: num
     for (const { key } of entries) folders.add(projectFolder(keyParts(key)[0]))
   }
   for await (const entries of records.range(keyBounds('pack'), { signal })) {
-    for (const { key, value } of entries) candidates.delete(packBlobName(keyParts(key)[0], decodePackRecord(key, value).packId))
+    for (const { key, value } of entries)
+      candidates.delete(packBlobName(keyParts(key)[0], decodePackRecord(key, value).packId))
   }
   for await (const entries of records.range(keyBounds('plan'), { signal })) {
-    for (const { key, value } of entries) candidates.delete(planBlobName(keyParts(key)[0], decodePlanRecord(key, value).planId))
+    for (const { key, value } of entries)
+      candidates.delete(planBlobName(keyParts(key)[0], decodePlanRecord(key, value).planId))
   }
   const orphans = [...candidates].filter((name) => folders.has(name.split('/')[0]))
   for (let i = 0; i < orphans.length; i += REMOVALS_AT_ONCE) {

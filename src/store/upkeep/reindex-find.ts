@@ -62,7 +62,12 @@ export async function* findPacks(records: RecordStore, blobs: BlobStore, found: 
       const [projectId, generationHex, sequenceHex] = keyParts(key)
       const sequence = parseHex(sequenceHex)
       try {
-        found.add(projectId, { generation: parseHex(generationHex), sequence, timeMs: 0, record: decodePackRecord(key, value) })
+        found.add(projectId, {
+          generation: parseHex(generationHex),
+          sequence,
+          timeMs: 0,
+          record: decodePackRecord(key, value),
+        })
       } catch (error) {
         yield damageBy(error, projectId, `pack ${sequence}`, (message) => `its record cannot be used: ${message}`)
         await records.commit({ remove: [key] })
@@ -89,7 +94,9 @@ async function findTombstone(blobs: BlobStore, name: string, size: number, found
 async function* findPackBlob(blobs: BlobStore, name: string, size: number, found: FoundPacks): AsyncGenerator<Finding> {
   if (found.hasBlob(name)) return
   const source = { blob: name }
-  const { projectId, packId, generation, timeMs } = decodeHeader(await readSource(blobs, source, 0, Math.min(HEADER_BYTES_MAX, size)))
+  const { projectId, packId, generation, timeMs } = decodeHeader(
+    await readSource(blobs, source, 0, Math.min(HEADER_BYTES_MAX, size)),
+  )
   if (packBlobName(projectId, packId) !== name) throw corrupt('it holds another pack than its name says')
   const trailer = decodeTrailer(await readSource(blobs, source, Math.max(0, size - TRAILER_BYTES), size))
   const record: PackRecord = {
@@ -103,5 +110,9 @@ async function* findPackBlob(blobs: BlobStore, name: string, size: number, found
     inline: undefined,
   }
   found.add(projectId, { generation, sequence: undefined, timeMs, record })
-  yield note(projectId, `pack ${packId}`, `no record names its ${trailer.objects} objects: its record was lost, or it was never acknowledged`)
+  yield note(
+    projectId,
+    `pack ${packId}`,
+    `no record names its ${trailer.objects} objects: its record was lost, or it was never acknowledged`,
+  )
 }

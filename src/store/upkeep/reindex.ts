@@ -8,7 +8,14 @@ import { headKey, keyBounds, keyParts, packKey } from '../records/keys.ts'
 import { PackBuilder } from '../pack/pack-builder.ts'
 import { packOf, readTables } from '../pack/pack-catalog.ts'
 import { encodeHeader, encodeTables } from '../pack/pack-format.ts'
-import { decodeHead, decodeMark, encodeHead, encodePackRecord, type PackRecord, type ProjectHead } from '../records/records.ts'
+import {
+  decodeHead,
+  decodeMark,
+  encodeHead,
+  encodePackRecord,
+  type PackRecord,
+  type ProjectHead,
+} from '../records/records.ts'
 import { findPacks, FoundPacks, type FoundPack } from './reindex-find.ts'
 import { garbageEntry, removeRecords } from './removal.ts'
 
@@ -68,10 +75,17 @@ async function* readHeads(records: RecordStore): AsyncGenerator<Finding, Map<str
   return heads
 }
 
-async function* rebuildProject(parts: ReindexParts, projectId: string, head: ProjectHead | undefined): AsyncGenerator<Finding> {
+async function* rebuildProject(
+  parts: ReindexParts,
+  projectId: string,
+  head: ProjectHead | undefined,
+): AsyncGenerator<Finding> {
   const { records, found } = parts
   const packs = found.packsOf(projectId)
-  const removedUpTo = Math.max(found.buriedGeneration(projectId), head === undefined ? 0 : head.generation - (head.removed ? 0 : 1))
+  const removedUpTo = Math.max(
+    found.buriedGeneration(projectId),
+    head === undefined ? 0 : head.generation - (head.removed ? 0 : 1),
+  )
   const generation = Math.max(removedUpTo, head?.generation ?? 0, ...packs.map((pack) => pack.generation))
   const isGone = generation === removedUpTo
   const swept = new Set(packs.map((pack) => pack.generation).filter((old) => old < generation || isGone))
@@ -84,17 +98,30 @@ async function* rebuildProject(parts: ReindexParts, projectId: string, head: Pro
   yield* rebuildGeneration(parts, projectId, generation, head?.generation === generation ? head.sequence : 1)
 }
 
-async function* rebuildGeneration(parts: ReindexParts, projectId: string, generation: number, sequence: number): AsyncGenerator<Finding> {
+async function* rebuildGeneration(
+  parts: ReindexParts,
+  projectId: string,
+  generation: number,
+  sequence: number,
+): AsyncGenerator<Finding> {
   const { records, blobs, found } = parts
   const packs = inOrder(found.packsOf(projectId).filter((pack) => pack.generation === generation))
   let next = Math.max(sequence, ...packs.map((pack) => (pack.sequence ?? 0) + 1))
-  const numbered = packs.map(({ record, sequence }) => ({ projectId, generation, sequence: sequence ?? next++, record }))
+  const numbered = packs.map(({ record, sequence }) => ({
+    projectId,
+    generation,
+    sequence: sequence ?? next++,
+    record,
+  }))
   await putHead(records, projectId, { generation, sequence: next, removed: false })
   const committer = new Committer(records)
   let objects = 0
   for (const pack of numbered) {
     try {
-      objects += await reapply(records, blobs, committer, { ...pack, record: { ...pack.record, state: 'committed', owned: undefined } })
+      objects += await reapply(records, blobs, committer, {
+        ...pack,
+        record: { ...pack.record, state: 'committed', owned: undefined },
+      })
     } catch (error) {
       yield damageBy(error, projectId, `pack ${pack.record.packId}`, (message) => `it cannot be used: ${message}`)
     }
@@ -111,17 +138,30 @@ async function* rebuildGeneration(parts: ReindexParts, projectId: string, genera
 /** Packs whose records survive, by their number; then the others, by the time that they carry. */
 function inOrder(packs: FoundPack[]): FoundPack[] {
   const numberOf = (pack: FoundPack): number => pack.sequence ?? Number.MAX_SAFE_INTEGER
-  return packs.sort((a, b) => numberOf(a) - numberOf(b) || a.timeMs - b.timeMs || (a.record.packId < b.record.packId ? -1 : 1))
+  return packs.sort(
+    (a, b) => numberOf(a) - numberOf(b) || a.timeMs - b.timeMs || (a.record.packId < b.record.packId ? -1 : 1),
+  )
 }
 
-async function reapply(records: RecordStore, blobs: BlobStore, committer: Committer, pack: Parameters<Committer['apply']>[0]): Promise<number> {
+async function reapply(
+  records: RecordStore,
+  blobs: BlobStore,
+  committer: Committer,
+  pack: Parameters<Committer['apply']>[0],
+): Promise<number> {
   const tables = await readTables(blobs, packOf(pack.projectId, pack.sequence, pack.record))
   await putPack(records, pack.projectId, pack.generation, pack.sequence, pack.record)
   const applied = await committer.apply(pack, tables)
   return applied.record.owned?.count ?? 0
 }
 
-async function putPack(records: RecordStore, projectId: string, generation: number, sequence: number, record: PackRecord): Promise<void> {
+async function putPack(
+  records: RecordStore,
+  projectId: string,
+  generation: number,
+  sequence: number,
+  record: PackRecord,
+): Promise<void> {
   const key = packKey(projectId, generation, sequence)
   await records.commit({ put: [{ key, value: encodePackRecord(key, record) }] })
 }
@@ -138,5 +178,14 @@ function emptyPack(projectId: string, generation: number): PackRecord {
   const tablesStart = header.length + (-header.length & 3)
   const tables = encodeTables(new PackBuilder().tables(), tablesStart)
   const inline = Buffer.concat([header, new Uint8Array(tablesStart - header.length), ...tables])
-  return { state: 'applied', packId, objects: 0, packBytes: inline.length, tablesStart, condemnedAtMs: 0, owned: Bitmap.full(0), inline }
+  return {
+    state: 'applied',
+    packId,
+    objects: 0,
+    packBytes: inline.length,
+    tablesStart,
+    condemnedAtMs: 0,
+    owned: Bitmap.full(0),
+    inline,
+  }
 }

@@ -27,7 +27,10 @@ export async function removeProject({ records, blobs, nowMs }: RemovalParts, pro
     await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
     return
   }
-  throw new StowageError('overloaded', 'the project is being written to so much that it cannot be removed; try again shortly')
+  throw new StowageError(
+    'overloaded',
+    'the project is being written to so much that it cannot be removed; try again shortly',
+  )
 }
 
 /** What makes `sweepGarbage` look at a generation of a project. */
@@ -61,7 +64,8 @@ async function sweepMarked(parts: RemovalParts, { key, value }: Entry, signal: A
   const generation = parseHex(generationHex)
   const { head } = await readHead(parts.records, projectId, signal)
   // The mark and the project's record must agree before anything is destroyed.
-  if (!isRemoved(head, generation)) throw corrupt(`a project is marked as removed, generation ${generation}, and its record says otherwise`)
+  if (!isRemoved(head, generation))
+    throw corrupt(`a project is marked as removed, generation ${generation}, and its record says otherwise`)
   const isDone = await sweepGeneration(parts, projectId, generation, signal)
   if (isDone) await parts.records.commit({ remove: [key] })
 }
@@ -70,14 +74,31 @@ async function sweepMarked(parts: RemovalParts, { key, value }: Entry, signal: A
  * Packs go before the ids of their objects: an upload that is writing its ids then finds that its pack is gone, and whatever it wrote is swept after.
  * False when there was such an upload, so that another sweep must look again.
  */
-async function sweepGeneration(parts: RemovalParts, projectId: string, generation: number, signal: AbortSignal): Promise<boolean> {
+async function sweepGeneration(
+  parts: RemovalParts,
+  projectId: string,
+  generation: number,
+  signal: AbortSignal,
+): Promise<boolean> {
   const { records, blobs, nowMs } = parts
   await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
-  const bounds = (kind: 'object' | 'pending' | 'plan' | 'pack'): ReturnType<typeof keyBounds> => keyBounds(kind, projectId, generation)
+  const bounds = (kind: 'object' | 'pending' | 'plan' | 'pack'): ReturnType<typeof keyBounds> =>
+    keyBounds(kind, projectId, generation)
   const pending = await sweepRecords(records, bounds('pending'), signal)
-  const blobsOf = (nameOf: (entry: Entry) => string) => (entries: readonly Entry[]) => blobs.remove(namesOf(entries, nameOf))
-  await sweepRecords(records, bounds('plan'), signal, blobsOf(({ key, value }) => planBlobName(projectId, decodePlanRecord(key, value).planId)))
-  await sweepRecords(records, bounds('pack'), signal, blobsOf(({ key, value }) => packBlobName(projectId, decodePackRecord(key, value).packId)))
+  const blobsOf = (nameOf: (entry: Entry) => string) => (entries: readonly Entry[]) =>
+    blobs.remove(namesOf(entries, nameOf))
+  await sweepRecords(
+    records,
+    bounds('plan'),
+    signal,
+    blobsOf(({ key, value }) => planBlobName(projectId, decodePlanRecord(key, value).planId)),
+  )
+  await sweepRecords(
+    records,
+    bounds('pack'),
+    signal,
+    blobsOf(({ key, value }) => packBlobName(projectId, decodePackRecord(key, value).packId)),
+  )
   await sweepRecords(records, bounds('object'), signal)
   return pending === 0
 }
@@ -102,7 +123,8 @@ async function sweepRecords(
 /** In commits as large as the storage takes, but not so large that they hold everything else up. */
 export async function removeRecords(records: RecordStore, entries: readonly Entry[]): Promise<void> {
   const atOnce = Math.max(REMOVALS_AT_ONCE, Math.min(1_000, records.limits.commitEntries))
-  for (let i = 0; i < entries.length; i += atOnce) await records.commit({ remove: entries.slice(i, i + atOnce).map(({ key }) => key) })
+  for (let i = 0; i < entries.length; i += atOnce)
+    await records.commit({ remove: entries.slice(i, i + atOnce).map(({ key }) => key) })
 }
 
 /** A damaged record names no blob; what it named is one of the blobs that nothing names, and swept as such. */

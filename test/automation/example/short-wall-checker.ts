@@ -1,4 +1,10 @@
-import { type AutomationContext, type AutomationFunction, defineInputs, executeFunction, text } from '../../../src/automation/index.ts'
+import {
+  type AutomationContext,
+  type AutomationFunction,
+  defineInputs,
+  executeFunction,
+  text,
+} from '../../../src/automation/index.ts'
 
 class Inputs extends defineInputs({ property: text({ title: 'Property', default: 'fireRating' }) }) {}
 

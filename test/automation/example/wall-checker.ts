@@ -1,10 +1,22 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type AutomationContext, type AutomationFunction, boolean, defineInputs, executeFunction, text } from '../../../src/automation/index.ts'
+import {
+  type AutomationContext,
+  type AutomationFunction,
+  boolean,
+  defineInputs,
+  executeFunction,
+  text,
+} from '../../../src/automation/index.ts'
 
 class Inputs extends defineInputs({
-  property: text({ title: 'Property', description: 'What every wall must have', default: 'fireRating', maxLength: 100 }),
+  property: text({
+    title: 'Property',
+    description: 'What every wall must have',
+    default: 'fireRating',
+    maxLength: 100,
+  }),
   listFine: boolean({ title: 'Mark walls that are fine too', default: false }),
 }) {}
 

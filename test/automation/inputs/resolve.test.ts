@@ -4,10 +4,22 @@ import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import { type } from 'arktype'
 import * as v from 'valibot'
 import { z } from 'zod'
-import { defineInputs, InputsError, number, resolveInputs, type StandardInputs, text } from '../../../src/automation/index.ts'
+import {
+  defineInputs,
+  InputsError,
+  number,
+  resolveInputs,
+  type StandardInputs,
+  text,
+} from '../../../src/automation/index.ts'
 
 const zodInputs = z.object({
-  name: z.string().min(1).max(5).regex(/^[A-Z]/).meta({ title: 'Name', description: 'Of the project' }),
+  name: z
+    .string()
+    .min(1)
+    .max(5)
+    .regex(/^[A-Z]/)
+    .meta({ title: 'Name', description: 'Of the project' }),
   tolerance: z.number().gt(0).default(3),
   count: z.int().optional(),
   all: z.boolean().default(false),
@@ -16,21 +28,45 @@ const zodInputs = z.object({
   key: z.string().meta({ format: 'password', writeOnly: true }),
 })
 
-const valibotInputs = toStandardJsonSchema(v.object({
-  name: v.pipe(v.string(), v.minLength(1), v.maxLength(5), v.title('Name')), tolerance: v.optional(v.pipe(v.number(), v.gtValue(0)), 3), unit: v.picklist(['mm', 'm']),
-}))
+const valibotInputs = toStandardJsonSchema(
+  v.object({
+    name: v.pipe(v.string(), v.minLength(1), v.maxLength(5), v.title('Name')),
+    tolerance: v.optional(v.pipe(v.number(), v.gtValue(0)), 3),
+    unit: v.picklist(['mm', 'm']),
+  }),
+)
 
 test('a schema of zod becomes the same description, schema and values', async () => {
   const inputs = resolveInputs(zodInputs)
-  assert.deepEqual(inputs.description.fields.map(({ name, kind, required }) => `${name} ${kind} ${required}`), [
-    'name text true', 'tolerance number false', 'count integer false', 'all boolean false', 'unit select true', 'mode select true', 'key secret true',
-  ])
-  assert.deepEqual(inputs.description.fields[5], { name: 'mode', kind: 'select', required: true, options: [{ value: 'fast', label: 'Fast' }, { value: 'exact', label: 'Exact' }] })
+  assert.deepEqual(
+    inputs.description.fields.map(({ name, kind, required }) => `${name} ${kind} ${required}`),
+    [
+      'name text true',
+      'tolerance number false',
+      'count integer false',
+      'all boolean false',
+      'unit select true',
+      'mode select true',
+      'key secret true',
+    ],
+  )
+  assert.deepEqual(inputs.description.fields[5], {
+    name: 'mode',
+    kind: 'select',
+    required: true,
+    options: [
+      { value: 'fast', label: 'Fast' },
+      { value: 'exact', label: 'Exact' },
+    ],
+  })
   const json = { name: 'A', unit: 'mm', mode: 'fast', key: 'hunter2' }
   assert.deepEqual(await inputs.parse(json), { ...json, tolerance: 3, all: false })
   assert.deepEqual(inputs.secretTexts(json), ['hunter2'])
   assert.deepEqual(inputs.toJSONSchema().required, ['name', 'unit', 'mode', 'key'])
-  await assert.rejects(inputs.parse({ ...json, tolerance: 0 }), (error: InputsError) => error.issues[0].message === 'must be greater than 0')
+  await assert.rejects(
+    inputs.parse({ ...json, tolerance: 0 }),
+    (error: InputsError) => error.issues[0].message === 'must be greater than 0',
+  )
 })
 
 test('schemas of arktype and valibot are taken too', async () => {
@@ -43,15 +79,23 @@ test('schemas of arktype and valibot are taken too', async () => {
 })
 
 test('the rules that only the schema knows are kept, but not when they quote a value', async () => {
-  const inputs = resolveInputs(z.object({ low: z.number(), high: z.number(), key: z.string().meta({ format: 'password', writeOnly: true }) })
-    .refine(({ low, high }) => low < high, { path: ['high'], message: 'must be above the lower bound' })
-    .refine(({ key }) => key !== 'hunter2', { path: ['key'], error: ({ input }) => `do not use ${(input as { key: string }).key}` }))
+  const inputs = resolveInputs(
+    z
+      .object({ low: z.number(), high: z.number(), key: z.string().meta({ format: 'password', writeOnly: true }) })
+      .refine(({ low, high }) => low < high, { path: ['high'], message: 'must be above the lower bound' })
+      .refine(({ key }) => key !== 'hunter2', {
+        path: ['key'],
+        error: ({ input }) => `do not use ${(input as { key: string }).key}`,
+      }),
+  )
   await assert.rejects(inputs.parse({ low: 2, high: 1, key: 'a key' }), (error) => {
     assert.deepEqual((error as InputsError).issues, [{ path: 'high', message: 'must be above the lower bound' }])
     return true
   })
   await assert.rejects(inputs.parse({ low: 1, high: 2, key: 'hunter2' }), (error) => {
-    assert.deepEqual((error as InputsError).issues, [{ path: 'key', message: 'is refused by the rules of the function' }])
+    assert.deepEqual((error as InputsError).issues, [
+      { path: 'key', message: 'is refused by the rules of the function' },
+    ])
     return true
   })
 })
@@ -70,11 +114,18 @@ test('what no form can show is refused, wherever it comes from', () => {
     [type({ size: '1 | 2' }), /"\/properties\/size\/enum\/0" must be a text/],
     [z.string() as unknown as StandardInputs, /"\/type" must be "object"/],
   ]
-  for (const [schema, message] of schemas) assert.throws(() => resolveInputs(schema), (error) => error instanceof InputsError && message.test(error.message) || assert.fail(String(error)))
+  for (const [schema, message] of schemas)
+    assert.throws(
+      () => resolveInputs(schema),
+      (error) => (error instanceof InputsError && message.test(error.message)) || assert.fail(String(error)),
+    )
 })
 
 test('a schema without a JSON Schema says what to do', () => {
-  assert.throws(() => resolveInputs(v.object({ name: v.string() }) as unknown as StandardInputs), /"valibot" offers no JSON Schema .* toStandardJsonSchema/)
+  assert.throws(
+    () => resolveInputs(v.object({ name: v.string() }) as unknown as StandardInputs),
+    /"valibot" offers no JSON Schema .* toStandardJsonSchema/,
+  )
   assert.throws(() => resolveInputs(z.object({ when: z.date() })), /"zod" cannot be written as JSON Schema/)
 })
 

@@ -2,7 +2,20 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Ajv2020, type ValidateFunction } from 'ajv/dist/2020.js'
 import * as fc from 'fast-check'
-import { boolean, defineInputs, type Input, InputsError, inputsParser, inputsSchema, integer, number, readInputsSchema, secret, select, text } from '../../../src/automation/index.ts'
+import {
+  boolean,
+  defineInputs,
+  type Input,
+  InputsError,
+  inputsParser,
+  inputsSchema,
+  integer,
+  number,
+  readInputsSchema,
+  secret,
+  select,
+  text,
+} from '../../../src/automation/index.ts'
 
 /** Ajv as a strict server runs it: unknown keywords and formats, and types that do not fit, are errors. */
 const ajv = new Ajv2020({ strict: true, strictRequired: true, allErrors: true, formats: { password: true } })
@@ -11,11 +24,22 @@ function strictValidator(schema: object): ValidateFunction {
   return ajv.compile(schema)
 }
 
-const words = { title: fc.option(fc.string({ maxLength: 20 }), { nil: undefined }), description: fc.option(fc.string({ maxLength: 20 }), { nil: undefined }) }
+const words = {
+  title: fc.option(fc.string({ maxLength: 20 }), { nil: undefined }),
+  description: fc.option(fc.string({ maxLength: 20 }), { nil: undefined }),
+}
 const required = fc.constantFrom(undefined, true, false)
-const lengths = fc.tuple(fc.option(fc.nat(3), { nil: undefined }), fc.option(fc.integer({ min: 3, max: 6 }), { nil: undefined })).map(([minLength, maxLength]) => ({ minLength, maxLength }))
+const lengths = fc
+  .tuple(fc.option(fc.nat(3), { nil: undefined }), fc.option(fc.integer({ min: 3, max: 6 }), { nil: undefined }))
+  .map(([minLength, maxLength]) => ({ minLength, maxLength }))
 const pattern = fc.constantFrom(undefined, undefined, /^[a-c]*$/, /\d/, '^.{0,4}$', /^\s/u)
-const bounds = fc.record({ low: fc.constantFrom('gt', 'gte', undefined), high: fc.constantFrom('lt', 'lte', undefined), from: fc.constantFrom(-2.5, -1, 0, 0.5), to: fc.constantFrom(2, 3.25, 1e3) })
+const bounds = fc
+  .record({
+    low: fc.constantFrom('gt', 'gte', undefined),
+    high: fc.constantFrom('lt', 'lte', undefined),
+    from: fc.constantFrom(-2.5, -1, 0, 0.5),
+    to: fc.constantFrom(2, 3.25, 1e3),
+  })
   .map(({ low, high, from, to }) => ({ ...(low && { [low]: from }), ...(high && { [high]: to }) }))
 const choice = fc.constantFrom('a', 'b', 'ä', 'constructor', 'x y', '1')
 const labels = fc.dictionary(choice, fc.string({ minLength: 1, maxLength: 5 }), { minKeys: 1, noNullPrototype: true })
@@ -24,20 +48,41 @@ const inputs: fc.Arbitrary<Input<unknown, unknown>> = fc.oneof(
   fc.record({ ...words, required, lengths, pattern }).map(({ lengths, ...rest }) => text({ ...rest, ...lengths })),
   fc.record({ ...words, required, lengths, pattern }).map(({ lengths, ...rest }) => secret({ ...rest, ...lengths })),
   fc.record({ ...words, required, bounds }).map(({ bounds, ...rest }) => number({ ...rest, ...bounds })),
-  fc.record({ ...words, bounds, default: fc.constant(1) }).map(({ bounds, ...rest }) => integer({ ...rest, ...bounds })),
+  fc
+    .record({ ...words, bounds, default: fc.constant(1) })
+    .map(({ bounds, ...rest }) => integer({ ...rest, ...bounds })),
   fc.record({ ...words, required, bounds }).map(({ bounds, ...rest }) => integer({ ...rest, ...bounds })),
   fc.record({ ...words, default: fc.option(fc.boolean(), { nil: undefined }) }).map((options) => boolean(options)),
-  fc.tuple(fc.uniqueArray(choice, { minLength: 1 }), fc.record({ ...words, required })).map(([values, options]) => select(values, options)),
+  fc
+    .tuple(fc.uniqueArray(choice, { minLength: 1 }), fc.record({ ...words, required }))
+    .map(([values, options]) => select(values, options)),
   labels.map((choices) => select(choices, { default: Object.keys(choices)[0] })),
 )
 const names = fc.constantFrom('name', 'tolerance', 'größe', 'with space', 'a/b~c', '0')
 const forms = fc.dictionary(names, inputs, { maxKeys: 5, noNullPrototype: true }).map((fields) => defineInputs(fields))
 
-const texts = fc.array(fc.constantFrom('a', 'b', 'z', '1', ' ', '\u{1f600}', '\n'), { maxLength: 7 }).map((characters) => characters.join(''))
+const texts = fc
+  .array(fc.constantFrom('a', 'b', 'z', '1', ' ', '\u{1f600}', '\n'), { maxLength: 7 })
+  .map((characters) => characters.join(''))
 const values = fc.oneof(
-  texts, choice, fc.constantFrom(-2.5, -1, 0, 0.5, 1, 2, 2.5, 3.25, 1e3, 1e300, -0), fc.integer(), fc.boolean(), fc.constantFrom(null, [], {}, ['a'], { a: 1 }),
+  texts,
+  choice,
+  fc.constantFrom(-2.5, -1, 0, 0.5, 1, 2, 2.5, 3.25, 1e3, 1e300, -0),
+  fc.integer(),
+  fc.boolean(),
+  fc.constantFrom(null, [], {}, ['a'], { a: 1 }),
 )
-const jsons = fc.oneof({ weight: 12, arbitrary: fc.dictionary(fc.oneof({ weight: 20, arbitrary: names }, { weight: 1, arbitrary: fc.constant('other') }), values, { noNullPrototype: true }) }, { weight: 1, arbitrary: values })
+const jsons = fc.oneof(
+  {
+    weight: 12,
+    arbitrary: fc.dictionary(
+      fc.oneof({ weight: 20, arbitrary: names }, { weight: 1, arbitrary: fc.constant('other') }),
+      values,
+      { noNullPrototype: true },
+    ),
+  },
+  { weight: 1, arbitrary: values },
+)
 
 test('every schema passes Ajv in strict mode, and Ajv and parse agree on every value', () => {
   let accepted = 0
@@ -57,7 +102,11 @@ test('every schema passes Ajv in strict mode, and Ajv and parse agree on every v
 
 test('Ajv and parse agree on values that are made for the fields', () => {
   for (const [name, field, samples] of [
-    ['text', text({ minLength: 2, maxLength: 3, pattern: /^[^x]+$/ }), ['a', 'ab', '\u{1f600}\u{1f600}', '\u{1f600}', 'abcd', '\u{1f600}\u{1f600}\u{1f600}', 'axb', 1, null]],
+    [
+      'text',
+      text({ minLength: 2, maxLength: 3, pattern: /^[^x]+$/ }),
+      ['a', 'ab', '\u{1f600}\u{1f600}', '\u{1f600}', 'abcd', '\u{1f600}\u{1f600}\u{1f600}', 'axb', 1, null],
+    ],
     ['gt', number({ gt: 0, lt: 1 }), [0, 1, Number.MIN_VALUE, 0.5, '0.5', true]],
     ['gte', number({ gte: 0, lte: 1 }), [0, -0, 1, 1.0000000000000002, -Number.MIN_VALUE]],
     ['integer', integer({ gt: 0.5, lt: 3.5 }), [0, 1, 1.5, 3, 4, 1e300]],
@@ -69,48 +118,80 @@ test('Ajv and parse agree on values that are made for the fields', () => {
     const Form = defineInputs({ [name]: field })
     const validate = strictValidator(Form.toJSONSchema())
     const verdicts = samples.map((value) => verdictOf(() => Form.parse({ [name]: value })))
-    assert.deepEqual(verdicts, samples.map((value) => validate({ [name]: value })), name)
+    assert.deepEqual(
+      verdicts,
+      samples.map((value) => validate({ [name]: value })),
+      name,
+    )
     assert.equal(verdicts.includes(true) && verdicts.includes(false), true, name)
   }
 })
 
 test('a schema that was read back describes the same inputs', () => {
-  fc.assert(fc.property(forms, (Form) => {
-    const schema: unknown = JSON.parse(JSON.stringify(Form.toJSONSchema()))
-    const read = readInputsSchema(schema)
-    assert.deepEqual(read, Form.description)
-    assert.deepEqual(inputsSchema(read), schema)
-  }), { numRuns: 100 })
+  fc.assert(
+    fc.property(forms, (Form) => {
+      const schema: unknown = JSON.parse(JSON.stringify(Form.toJSONSchema()))
+      const read = readInputsSchema(schema)
+      assert.deepEqual(read, Form.description)
+      assert.deepEqual(inputsSchema(read), schema)
+    }),
+    { numRuns: 100 },
+  )
 })
 
 test('the schema says each kind in the keywords that forms know', () => {
-  const { properties, ...root } = defineInputs({
-    name: text({ title: 'Name', description: 'Of the project', minLength: 1, maxLength: 100, pattern: /^[A-Z]+$/ }),
-    tolerance: number({ default: 10, gt: 0, lt: 100 }),
-    share: number({ gte: 0, lte: 1 }),
-    count: integer({ gte: 1, required: false }),
-    all: boolean({ default: false }),
-    bare: select(['mm', 'm']),
-    labelled: select({ mm: 'Millimetres', m: 'Metres' }, { default: 'm' }),
-    key: secret({ title: 'Key' }),
-  }, { title: 'Check' }).toJSONSchema()
+  const { properties, ...root } = defineInputs(
+    {
+      name: text({ title: 'Name', description: 'Of the project', minLength: 1, maxLength: 100, pattern: /^[A-Z]+$/ }),
+      tolerance: number({ default: 10, gt: 0, lt: 100 }),
+      share: number({ gte: 0, lte: 1 }),
+      count: integer({ gte: 1, required: false }),
+      all: boolean({ default: false }),
+      bare: select(['mm', 'm']),
+      labelled: select({ mm: 'Millimetres', m: 'Metres' }, { default: 'm' }),
+      key: secret({ title: 'Key' }),
+    },
+    { title: 'Check' },
+  ).toJSONSchema()
   assert.deepEqual(root, {
-    $schema: 'https://json-schema.org/draft/2020-12/schema', type: 'object', title: 'Check', required: ['name', 'share', 'bare', 'key'], additionalProperties: false,
+    $schema: 'https://json-schema.org/draft/2020-12/schema',
+    type: 'object',
+    title: 'Check',
+    required: ['name', 'share', 'bare', 'key'],
+    additionalProperties: false,
   })
   assert.deepEqual(properties, {
-    name: { type: 'string', title: 'Name', description: 'Of the project', minLength: 1, maxLength: 100, pattern: '^[A-Z]+$' },
+    name: {
+      type: 'string',
+      title: 'Name',
+      description: 'Of the project',
+      minLength: 1,
+      maxLength: 100,
+      pattern: '^[A-Z]+$',
+    },
     tolerance: { type: 'number', default: 10, exclusiveMinimum: 0, exclusiveMaximum: 100 },
     share: { type: 'number', minimum: 0, maximum: 1 },
     count: { type: 'integer', minimum: 1 },
     all: { type: 'boolean', default: false },
     bare: { type: 'string', enum: ['mm', 'm'] },
-    labelled: { type: 'string', default: 'm', oneOf: [{ const: 'mm', title: 'Millimetres' }, { const: 'm', title: 'Metres' }] },
+    labelled: {
+      type: 'string',
+      default: 'm',
+      oneOf: [
+        { const: 'mm', title: 'Millimetres' },
+        { const: 'm', title: 'Metres' },
+      ],
+    },
     key: { type: 'string', format: 'password', writeOnly: true, title: 'Key' },
   })
 })
 
 test('validation from a read schema fills in defaults, and secrets stay texts', () => {
-  const { description } = defineInputs({ tolerance: number({ default: 10 }), note: text({ required: false }), key: secret() })
+  const { description } = defineInputs({
+    tolerance: number({ default: 10 }),
+    note: text({ required: false }),
+    key: secret(),
+  })
   const parse = inputsParser(description)
   assert.deepEqual(parse({ key: 'k' }), { tolerance: 10, key: 'k' })
   assert.throws(() => parse({ key: 'k', note: null }), InputsError)

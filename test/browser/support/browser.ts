@@ -44,19 +44,30 @@ export interface BrowserTestOptions {
  * A test in a real browser. It fails when the page throws or writes an error to the console, unless `mayLog` matches it. When it fails, a picture of the
  * page is kept, and its place is in the message.
  */
-export function browserTest(name: string, run: (test: BrowserTest) => Promise<void>, options: BrowserTestOptions = {}): void {
+export function browserTest(
+  name: string,
+  run: (test: BrowserTest) => Promise<void>,
+  options: BrowserTestOptions = {},
+): void {
   void test(name, async (t) => {
     const context = await (await browser()).newContext({ viewport: VIEWPORT, ...options.context })
     context.setDefaultTimeout(ACTION_TIMEOUT_MS)
     const page = await context.newPage()
     const complaints: string[] = []
     page.on('pageerror', (error) => complaints.push(String(error)))
-    page.on('console', (message) => message.type() === 'error' && options.mayLog?.test(message.text()) !== true && complaints.push(message.text()))
+    page.on(
+      'console',
+      (message) =>
+        message.type() === 'error' && options.mayLog?.test(message.text()) !== true && complaints.push(message.text()),
+    )
     try {
       await run({ t, page })
       assert.deepEqual(complaints, [])
     } catch (error) {
-      throw new Error(`${String(error)}\n${complaints.join('\n')}\nThe page when it failed: ${await screenshot(page, name)}`, { cause: error })
+      throw new Error(
+        `${String(error)}\n${complaints.join('\n')}\nThe page when it failed: ${await screenshot(page, name)}`,
+        { cause: error },
+      )
     } finally {
       await context.close()
     }

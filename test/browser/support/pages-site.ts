@@ -26,8 +26,19 @@ export class Gate {
   }
 }
 
-function annotation(level: ObjectResult['level'], category: string, message: string, objects: readonly string[]): ObjectResult {
-  return { level, category, message, objectAppIds: Object.fromEntries(objects.map((id, at) => [id, at % 2 === 0 ? `wall-${at}` : null])), metadata: level === 'ERROR' ? { expected: 'F30', found: null } : null }
+function annotation(
+  level: ObjectResult['level'],
+  category: string,
+  message: string,
+  objects: readonly string[],
+): ObjectResult {
+  return {
+    level,
+    category,
+    message,
+    objectAppIds: Object.fromEntries(objects.map((id, at) => [id, at % 2 === 0 ? `wall-${at}` : null])),
+    metadata: level === 'ERROR' ? { expected: 'F30', found: null } : null,
+  }
 }
 
 const IDS = Array.from({ length: 12 }, (_, at) => at.toString(16).padStart(2, '0').repeat(16))
@@ -37,18 +48,43 @@ export function showingEverything(gate: Gate): RunExecutor {
   return inProcess(async ({ backend, projectId, run: { modelId } }, stopped) => {
     const atMs = Date.now()
     await backend.report({
-      sequence: 1, status: 'running', progress: { fraction: 0.4, message: 'Looking at walls' },
-      logs: [{ atMs, level: 'info', message: 'Got 5 walls' }, { atMs, level: 'warn', message: 'W4 has no material' }],
-      results: [annotation('ERROR', 'Fire rating', 'These walls have no fire rating.', IDS), annotation('SUCCESS', 'Fire rating', 'These walls have one.', IDS.slice(0, 2))],
+      sequence: 1,
+      status: 'running',
+      progress: { fraction: 0.4, message: 'Looking at walls' },
+      logs: [
+        { atMs, level: 'info', message: 'Got 5 walls' },
+        { atMs, level: 'warn', message: 'W4 has no material' },
+      ],
+      results: [
+        annotation('ERROR', 'Fire rating', 'These walls have no fire rating.', IDS),
+        annotation('SUCCESS', 'Fire rating', 'These walls have one.', IDS.slice(0, 2)),
+      ],
     })
     if ((await Promise.race([gate.opened, stopped])) !== undefined) return
     const content = Buffer.from(ARTIFACT.text)
-    await backend.storeArtifact({ name: ARTIFACT.name, content: pieces(content), sizeBytes: content.length, idempotencyKey: 'file' })
-    await backend.createVersion({ projectId, modelId, rootObjectId: 'root', message: 'Levels renamed', idempotencyKey: 'version' })
+    await backend.storeArtifact({
+      name: ARTIFACT.name,
+      content: pieces(content),
+      sizeBytes: content.length,
+      idempotencyKey: 'file',
+    })
+    await backend.createVersion({
+      projectId,
+      modelId,
+      rootObjectId: 'root',
+      message: 'Levels renamed',
+      idempotencyKey: 'version',
+    })
     await backend.report({
-      sequence: 2, status: 'succeeded', message: '4 of 5 walls have what they need.', progress: { fraction: 1 },
+      sequence: 2,
+      status: 'succeeded',
+      message: '4 of 5 walls have what they need.',
+      progress: { fraction: 1 },
       logs: [{ atMs, level: 'error', message: 'W4 was left out' }],
-      results: [annotation('WARNING', 'Materials', 'This wall has no material.', IDS.slice(3, 4)), annotation('INFO', 'Materials', 'These are of concrete.', IDS.slice(5))],
+      results: [
+        annotation('WARNING', 'Materials', 'This wall has no material.', IDS.slice(3, 4)),
+        annotation('INFO', 'Materials', 'These are of concrete.', IDS.slice(5)),
+      ],
     })
   })
 }
@@ -64,7 +100,10 @@ export interface PagesSite extends Paged {
 }
 
 /** A server with pages, a project `p` with a model, and a function that shows everything. It ends with the test. */
-export async function pagesSite(t: TestContext, { gate = new Gate(), ...options }: PagedOptions & { readonly gate?: Gate } = {}): Promise<PagesSite> {
+export async function pagesSite(
+  t: TestContext,
+  { gate = new Gate(), ...options }: PagedOptions & { readonly gate?: Gate } = {},
+): Promise<PagesSite> {
   const parts = paged(t, { functions: [everyKind(showingEverything(gate))], ...options })
   const server = createServer(parts.service.node)
   const listening = once(server.listen(0, '127.0.0.1'), 'listening')

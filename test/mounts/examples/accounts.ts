@@ -6,5 +6,7 @@ const PASSWORD = Buffer.from(`Bearer ${process.env.PASSWORD ?? 'open sesame'}`)
 
 export function account(authorization: string = ''): Principal | undefined {
   const brought = Buffer.from(authorization)
-  return brought.length === PASSWORD.length && timingSafeEqual(brought, PASSWORD) ? { subject: 'ada', projects: { demo: 'write' } } : undefined
+  return brought.length === PASSWORD.length && timingSafeEqual(brought, PASSWORD)
+    ? { subject: 'ada', projects: { demo: 'write' } }
+    : undefined
 }

@@ -13,7 +13,9 @@ export const service: ObjectService<{ readonly account: Principal | undefined }>
 })
 
 const hono = new Hono()
-hono.all('/models/*', (context) => service.fetch(context.req.raw, { account: account(context.req.header('authorization')) }))
+hono.all('/models/*', (context) =>
+  service.fetch(context.req.raw, { account: account(context.req.header('authorization')) }),
+)
 hono.get('/', (context) => context.json({ hello: 'from the host' }))
 
 export const server: Server = serve({ fetch: hono.fetch, port: Number(process.env.PORT ?? 3000) }) as Server

@@ -5,7 +5,12 @@ import { filesystemBackend } from 'stowage/filesystem'
 /** Plain `http`: Stowage answers below `/models`, the host everything else. */
 export const service: ObjectService = createObjectService({
   backend: filesystemBackend({ path: process.env.DATA ?? 'data' }),
-  access: jwtAccess({ keys: Buffer.from(process.env.TOKEN_KEY ?? '', 'hex'), issuer: 'https://accounts.example', audience: 'models', algorithms: ['HS256'] }),
+  access: jwtAccess({
+    keys: Buffer.from(process.env.TOKEN_KEY ?? '', 'hex'),
+    issuer: 'https://accounts.example',
+    audience: 'models',
+    algorithms: ['HS256'],
+  }),
   prefix: '/models',
 })
 await service.ready()

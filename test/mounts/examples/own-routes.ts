@@ -7,7 +7,10 @@ import { account } from './accounts.ts'
 /** A host with a router of its own: the endpoints by themselves, on paths and below rules that the host chooses. */
 export const service: ObjectService = createObjectService({
   backend: filesystemBackend({ path: process.env.DATA ?? 'data' }),
-  access: { authenticate: ({ headers }) => account(headers.get('authorization') ?? ''), authorize: (_who, projectId, right) => projectId === 'demo' || right === 'read' },
+  access: {
+    authenticate: ({ headers }) => account(headers.get('authorization') ?? ''),
+    authorize: (_who, projectId, right) => projectId === 'demo' || right === 'read',
+  },
 })
 
 const { upload, graph } = service.endpoints

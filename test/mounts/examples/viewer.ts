@@ -15,13 +15,15 @@ export const service: ObjectService<express.Request> = createObjectService({
 })
 
 const sessions = new Map<string, Principal>()
-const signedIn = (req: express.Request): Principal | undefined => sessions.get(/\bsession=([\w-]+)/.exec(req.get('cookie') ?? '')?.[1] ?? '')
+const signedIn = (req: express.Request): Principal | undefined =>
+  sessions.get(/\bsession=([\w-]+)/.exec(req.get('cookie') ?? '')?.[1] ?? '')
 
 const app = express()
 app.use('/models', expressMount(service))
 
 const modules = dirname(dirname(fileURLToPath(import.meta.resolve('stowage/client'))))
-for (const module of ['client', 'delta', 'errors.js']) app.use(`/stowage/${module}`, express.static(join(modules, module)))
+for (const module of ['client', 'delta', 'errors.js'])
+  app.use(`/stowage/${module}`, express.static(join(modules, module)))
 
 app.get('/', (_req, res) => res.sendFile('viewer.html', { root: import.meta.dirname }))
 app.post('/sign-in', express.json(), (req, res) => {

@@ -7,7 +7,9 @@ export const streaming: AutomationFunction = executeFunction(async (context) => 
   let objects = 0
   for await (const batch of context.objects()) {
     objects += batch.length
-    for (const mesh of batch) if (typeof mesh.volume === 'number' && mesh.volume < 2) context.attachWarningToObjects('volume', [mesh], 'smaller than 2 cubic metres', { volume: mesh.volume })
+    for (const mesh of batch)
+      if (typeof mesh.volume === 'number' && mesh.volume < 2)
+        context.attachWarningToObjects('volume', [mesh], 'smaller than 2 cubic metres', { volume: mesh.volume })
   }
   context.markRunSuccess('counted', { objects, rssMb: Math.round(process.resourceUsage().maxRSS / 1_024) })
 }, Inputs)
