@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { ObjectResult } from '../src/automation/index.ts'
+import type { Annotation } from '../src/automation/index.ts'
 import type { Page, Run, RunDetails, Version } from '../src/automation-server/index.ts'
 import { askAutomation, type DemoAutomations } from './demo-automation.ts'
 import type { ModelObject } from './model/building.ts'
@@ -86,7 +86,7 @@ async function assertChecked(
   const unrated = elements.filter(
     ({ category, parameters }) => category === 'Wall' && typeof parameters?.['Fire Rating']?.value !== 'string',
   )
-  const { items } = await askAutomation<Page<ObjectResult>>(target, `runs/${id}/results?limit=1000`)
+  const { items } = await askAutomation<Page<Annotation>>(target, `runs/${id}/annotations?limit=1000`)
   assert.equal(status, 'failed', message ?? '')
   assert.deepEqual(
     new Set(items.flatMap(({ objectAppIds }) => Object.keys(objectAppIds))),

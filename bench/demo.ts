@@ -7,15 +7,8 @@ import { automationRequests, type DemoAutomations, FUNCTION_NAMES, setUpAutomati
 import { type DemoModel, type DemoRequest, demoRequests } from './demo-requests.ts'
 import { tryAutomations, trySignIn } from './demo-smoke.ts'
 import { building, type ModelObject } from './model/building.ts'
-import {
-  build,
-  buildFunctions,
-  exitOnSignals,
-  issueToken,
-  REPOSITORY,
-  type RunningServer,
-  startServer,
-} from './server.ts'
+import { REPOSITORY } from './repository.ts'
+import { build, buildFunctions, exitOnSignals, issueToken, type RunningServer, startServer } from './server.ts'
 import { type Target, uploadModel } from './upload.ts'
 
 /*
@@ -76,6 +69,8 @@ async function demo(
   console.log('Building ...')
   build()
   const functions = buildFunctions(FUNCTION_NAMES).flatMap((file) => ['--function', file])
+  // What they would have in their own node_modules.
+  functions.push('--function-files', join(REPOSITORY, 'dist'))
   const token = await issueToken(folder, PROJECT)
   const server = await startServer(folder, [...options, ...functions], token)
   try {
@@ -105,16 +100,16 @@ async function fill(target: Target, model: readonly ModelObject[]): Promise<Demo
 }
 
 function printLines({ pagesUrl, signInUrl }: RunningServer, target: Target, requests: readonly DemoRequest[]): void {
-  console.log(`\nStowage answers on ${target.url}. In another terminal:\n`)
+  console.log(`\nStowage answers on ${target.url}. Lines to try in another terminal:\n`)
   console.log(`export STOWAGE=${target.url}\nexport TOKEN=${target.token}`)
   for (const { endpoint, explanation, command } of requests) console.log(`\n# ${endpoint}: ${explanation}\n${command}`)
   console.log(
-    `\nIn a browser, within five minutes and once:\n${signInUrl}\nLater on, sign in with that token at ${pagesUrl}`,
+    `\nPress Ctrl-C to stop. The link below works once, within five minutes; later on, sign in with $TOKEN at`,
   )
+  console.log(`${pagesUrl}\n\nOpen this link: ${signInUrl}`)
 }
 
 async function staysUp(server: RunningServer): Promise<void> {
-  console.log('\nPress Ctrl-C to stop.')
   let stopping = false
   const stop = (): void => {
     stopping = true

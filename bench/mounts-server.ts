@@ -3,7 +3,7 @@ import type { Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createAdaptorServer } from '@hono/node-server'
 import { Hono } from 'hono'
-import { memoryBackend } from '../adapters/memory.ts'
+import { memoryBackend } from '../adapters/memory/index.ts'
 import { createObjectService, type ObjectService, openAccess } from '../src/index.ts'
 import { HOST_ANSWER, HOSTS } from '../test/mounts/hosts.ts'
 

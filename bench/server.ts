@@ -4,9 +4,7 @@ import { cpSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { promisify } from 'node:util'
-
-/** The folder of the repository. */
-export const REPOSITORY: string = join(import.meta.dirname, '..')
+import { REPOSITORY } from './repository.ts'
 
 const COMMAND = join(REPOSITORY, 'dist', 'src', 'cli', 'stowage.cjs')
 const COMPILER = join(REPOSITORY, 'node_modules', 'typescript', 'bin', 'tsc')

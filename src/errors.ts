@@ -18,6 +18,7 @@ export const ERROR_STATUS = {
   route_not_found: 404,
   method_not_allowed: 405,
   not_acceptable: 406,
+  request_timeout: 408,
   conflict: 409,
   too_many_runs: 409,
   base_mismatch: 409,
@@ -33,9 +34,12 @@ export const ERROR_STATUS = {
   part_header_too_large: 413,
   id_list_too_large: 413,
   tables_too_large: 413,
-  results_too_large: 413,
+  annotations_too_large: 413,
   unsupported_media_type: 415,
   range_not_satisfiable: 416,
+  expectation_failed: 417,
+  too_many_requests: 429,
+  headers_too_large: 431,
   internal: 500,
   corrupt_data: 500,
   body_consumed: 500,
@@ -52,6 +56,8 @@ export type StowageErrorCode = keyof typeof ERROR_STATUS
 
 /** Codes for which the same request may succeed a little later. */
 const RETRYABLE: ReadonlySet<StowageErrorCode> = new Set([
+  'request_timeout',
+  'too_many_requests',
   'overloaded',
   'closing',
   'access_unavailable',
@@ -75,17 +81,17 @@ export interface StowageErrorOptions {
 
 /** The only error that Stowage throws on purpose. `message` states the rule that was broken and where, and is safe to send to a client. */
 export class StowageError extends Error {
-  override readonly name = 'StowageError'
+  override readonly name: string = 'StowageError'
   readonly code: StowageErrorCode
   readonly statusCode: number
-  readonly retryable: boolean
+  readonly isRetryable: boolean
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: StowageErrorCode, message: string, options: StowageErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
     this.statusCode = ERROR_STATUS[code]
-    this.retryable = RETRYABLE.has(code)
+    this.isRetryable = RETRYABLE.has(code)
     this.headers = options.headers ?? {}
   }
 

@@ -6,10 +6,16 @@
  * @module stowage
  */
 
-export { continueOnExpect, createObjectService, type Endpoint, type Endpoints, type ObjectService } from './service.ts'
-export type { CommonServiceOptions, ErrorContext, ObjectServiceOptions, ServiceStorage } from './service-options.ts'
-export type { ServiceExtension } from './extension.ts'
-export type { Mountable } from './http/mountable.ts'
+export {
+  continueOnExpect,
+  createObjectService,
+  type Endpoint,
+  type Endpoints,
+  type ObjectService,
+} from './service/service.ts'
+export type { CommonServiceOptions, ErrorContext, ObjectServiceOptions, ServiceStorage } from './service/options.ts'
+export type { ServiceExtension } from './service/extension.ts'
+export type { Mountable } from './http/service-router.ts'
 export type { Logger } from './logger.ts'
 export {
   EVENT_CHANNELS,
@@ -23,20 +29,34 @@ export {
   type ServiceEvent,
   type UploadEvent,
 } from './events/events.ts'
-export type { ServiceListener } from './events/teller.ts'
-export type { ServiceState, ServiceStatus } from './service-status.ts'
+export type { ServiceListener } from './events/event-dispatcher.ts'
+export type { ServiceState, ServiceStatus } from './service/status.ts'
 export type { MemoryInUse } from './object/graph-store.ts'
+export type { TrustProxy } from './http/client-address.ts'
+export { answerClientErrors } from './http/client-errors.ts'
+export { type ConnectionLimitEvent, type ConnectionLimitOptions, limitConnections } from './http/connection-limits.ts'
 export type { CorsOptions } from './http/cors.ts'
 export type { HostCall, Next } from './http/node.ts'
 export type { EndpointName, Params, Route } from './http/object-routes.ts'
 export type { MountPoint } from './http/router.ts'
-export type { ProjectObjects } from './project-objects.ts'
-export type { UploadSummary } from './upload.ts'
-export type { AssignedId } from './object/inspect.ts'
+export type { ProjectObjects } from './service/project-objects.ts'
+export type {
+  ByteEncoding,
+  GraphCallOptions,
+  GraphStreamOptions,
+  ObjectIds,
+  ObjectStreamOptions,
+  ProjectStreams,
+  UploadStream,
+  UploadStreamOptions,
+} from './service/project-streams.ts'
+export type { UploadSummary } from './operations/upload-objects.ts'
+export type { AssignedId } from './inspect/assigned-ids.ts'
 export type { ObjectRecord } from './object/line.ts'
 export type { ObjectStore, StoredObject } from './store/plain/object-store.ts'
 export {
   type Access,
+  type AccessRefusals,
   type AccessRequest,
   claimAuthorize,
   EVERY_PROJECT,
@@ -44,6 +64,7 @@ export {
   type Right,
 } from './access/access.ts'
 export { jwtAccess, type JwtAccessOptions } from './access/jwt.ts'
+export type { RequestRate } from './access/request-rate.ts'
 export type { TokenKey } from './access/keys.ts'
 export { openAccess } from './access/open.ts'
 export type { Clock } from './clock.ts'
@@ -55,19 +76,4 @@ export {
   type StowageErrorOptions,
 } from './errors.ts'
 export { DEFAULT_LIMITS, type Limits, MB } from './limits.ts'
-export {
-  BlobExistsError,
-  type BlobInfo,
-  BlobNotFoundError,
-  type BlobStore,
-  type CallOptions,
-  type Change,
-  type CommitResult,
-  type Entry,
-  type Expectation,
-  type RangeBounds,
-  type RecordLimits,
-  type RecordStore,
-  type StorageBackend,
-  StoragePoisonedError,
-} from './storage/backend.ts'
+export type { StorageBackend } from './storage/backend.ts'

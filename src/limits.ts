@@ -21,6 +21,8 @@ export interface Limits {
   readonly partHeaderBytesMax: number
   /** Bytes of the body that lists ids (diff, getobjects, object-stream). */
   readonly idListBytesMax: number
+  /** Objects without an id of which the answer to one upload tells the ids that they were given. All are counted. */
+  readonly assignedIdsMax: number
 }
 
 /** The limits of a service that was told none. */
@@ -33,6 +35,7 @@ export const DEFAULT_LIMITS: Limits = {
   partsMax: 100,
   partHeaderBytesMax: 16_384,
   idListBytesMax: 32 * MB,
+  assignedIdsMax: 10_000,
 }
 
 /** What the formats can hold, whatever a host asks for. */
@@ -40,6 +43,7 @@ const CEILINGS: Partial<Record<keyof Limits, number>> = {
   objectBytesMax: 256 * MB,
   objectsMax: 500_000,
   nestingMax: 100_000,
+  assignedIdsMax: 500_000,
 }
 
 /** The defaults with a host's choices on top. Throws `RangeError` for a value that is not a positive integer or exceeds what the formats hold. */

@@ -1,10 +1,10 @@
 import { DeflatePool } from '../../src/compression/deflate-pool.ts'
 import { ElementSplitter } from '../../src/decode/splitter.ts'
-import { decodeUpload } from '../../src/decode/upload.ts'
+import { decodeUpload } from '../../src/decode/decode-upload.ts'
 import { gzipFromFragments } from '../../src/emit/gzip.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
 import type { Element } from '../../src/object/element.ts'
-import { inspectBatches } from '../../src/object/inspect.ts'
+import { inspectBatches } from '../../src/inspect/inspect.ts'
 import type { Fragment } from '../../src/object/selection.ts'
 import type { Input } from './input.ts'
 

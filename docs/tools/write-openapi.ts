@@ -1,11 +1,11 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { AUTOMATION_AREA } from '../../src/automation-server/openapi/area.ts'
+import { AUTOMATION_AREA } from '../../src/automation-server/schemas/openapi/area.ts'
 import { openApiDocument } from '../../src/openapi/document.ts'
 import { REPOSITORY } from './entry-points.ts'
 
 /** A part of `npm run build`: the description as the package ships it, `stowage/openapi.json`. */
 writeFileSync(
   join(REPOSITORY, 'dist', 'openapi.json'),
-  `${JSON.stringify(openApiDocument({ prefix: '', areas: [AUTOMATION_AREA] }), null, 2)}\n`,
+  `${JSON.stringify(openApiDocument({ server: '/', areas: [AUTOMATION_AREA] }))}\n`,
 )

@@ -31,6 +31,16 @@ export interface Access<H> {
   authenticate(request: AccessRequest<H>): Principal | undefined | Promise<Principal | undefined>
   /** `false` answers 403. Asked before anything about the project is looked up, so that an answer tells nothing about what exists. */
   authorize(principal: Principal, projectId: string, right: Right): boolean | Promise<boolean>
+  /** What refused requests are told. Without it, that they are not signed in, or that there is no such right. */
+  readonly refusals?: AccessRefusals<H>
+}
+
+/** The words of 401 and 403. They are sent to everybody, so they must hold no secret. */
+export interface AccessRefusals<H> {
+  /** `challenge` is the value of `WWW-Authenticate` (RFC 9110, section 11.6.1). */
+  readonly unauthenticated?: (request: AccessRequest<H>) => { readonly message: string; readonly challenge: string }
+  /** The message of 403. */
+  readonly forbidden?: (principal: Principal, projectId: string, right: Right) => string
 }
 
 /** The usual `authorize`: what the principal's `projects` grants, either for this project or for all (`*`). */

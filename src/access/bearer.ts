@@ -1,3 +1,5 @@
+import type { AccessRefusals } from './access.ts'
+
 /** Bytes of the longest token that is looked at. */
 export const TOKEN_BYTES_MAX = 8_192
 
@@ -11,4 +13,19 @@ export function bearerToken(headers: Headers): string | undefined {
   if (header === null || header.length > TOKEN_BYTES_MAX + SCHEME_BYTES_MAX) return undefined
   const token = BEARER.exec(header)?.[1]
   return token !== undefined && token.length <= TOKEN_BYTES_MAX ? token : undefined
+}
+
+/** What a service is told whose requests carry bearer tokens (RFC 6750, section 3). */
+export const BEARER_REFUSALS: AccessRefusals<unknown> = {
+  unauthenticated: ({ headers }) =>
+    headers.has('authorization')
+      ? {
+          message: 'the token in the Authorization header is not valid',
+          challenge: 'Bearer realm="stowage", error="invalid_token"',
+        }
+      : {
+          message: 'a token is needed in the header "Authorization: Bearer <token>"',
+          challenge: 'Bearer realm="stowage"',
+        },
+  forbidden: (_principal, _projectId, right) => `this token does not give the right to ${right} in this project`,
 }

@@ -2,7 +2,7 @@ import { errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey, type JWTVerif
 import type { Clock } from '../clock.ts'
 import { StowageError } from '../errors.ts'
 import { type Access, claimAuthorize, type Principal } from './access.ts'
-import { bearerToken } from './bearer.ts'
+import { BEARER_REFUSALS, bearerToken } from './bearer.ts'
 import { projectsOfClaim } from './claim.ts'
 import { checkAlgorithms, keyFinders, type TokenKey } from './keys.ts'
 
@@ -46,7 +46,7 @@ export function jwtAccess(options: JwtAccessOptions): Access<unknown> {
       return undefined
     }
   }
-  return { authenticate, authorize: claimAuthorize }
+  return { authenticate, authorize: claimAuthorize, refusals: BEARER_REFUSALS }
 }
 
 type Verifier = (token: string) => Promise<JWTPayload>

@@ -1,3 +1,4 @@
+import { createPrivateKey, createPublicKey, X509Certificate } from 'node:crypto'
 import type { CryptoKey, JWTVerifyGetKey } from 'jose'
 import { remoteKeys } from './remote-keys.ts'
 
@@ -28,6 +29,9 @@ const PUBLIC_KEY: readonly string[] = [
 const KEYS_MAX = 16
 const SECRET_BYTES_MIN = 32
 const PEM_START = '-----BEGIN'
+const DER_SEQUENCE = 0x30
+/** RFC 7518, section 3.3. */
+const RSA_BITS_MIN = 2_048
 
 /** Throws `TypeError` unless at least one algorithm is allowed and all are known. */
 export function checkAlgorithms(algorithms: readonly string[]): string[] {
@@ -89,7 +93,32 @@ function checkedSecret(secret: Uint8Array, algorithms: readonly string[]): Uint8
       'a key in PEM form is no shared secret: anyone who knows a public key could sign with it; import it as a CryptoKey first',
     )
   }
+  if (isPublicOrPrivateKey(secret))
+    throw new TypeError(
+      'a key in DER form is no shared secret: anyone who knows a public key could sign with it; import it as a CryptoKey first',
+    )
   return new Uint8Array(secret)
+}
+
+/** Whether the bytes are an asymmetric key or a certificate in DER form, of any of the usual structures. */
+function isPublicOrPrivateKey(bytes: Uint8Array): boolean {
+  if (bytes[0] !== DER_SEQUENCE) return false
+  const key = Buffer.from(bytes)
+  const readings = [
+    (): unknown => createPublicKey({ key, format: 'der', type: 'spki' }),
+    (): unknown => createPublicKey({ key, format: 'der', type: 'pkcs1' }),
+    (): unknown => createPrivateKey({ key, format: 'der', type: 'pkcs8' }),
+    (): unknown => createPrivateKey({ key, format: 'der', type: 'pkcs1' }),
+    (): unknown => createPrivateKey({ key, format: 'der', type: 'sec1' }),
+    (): unknown => new X509Certificate(key),
+  ]
+  return readings.some((read) => {
+    try {
+      return read() !== undefined
+    } catch {
+      return false
+    }
+  })
 }
 
 function checkedCryptoKey(key: CryptoKey, algorithms: readonly string[]): CryptoKey {
@@ -98,12 +127,19 @@ function checkedCryptoKey(key: CryptoKey, algorithms: readonly string[]): Crypto
   }
   if (!key.usages.includes('verify'))
     throw new TypeError('a CryptoKey in keys lacks the usage "verify"; import it with that usage')
-  if (key.type === 'public') needsOne(algorithms, PUBLIC_KEY, 'a public CryptoKey verifies signatures')
-  else {
+  if (key.type === 'public') {
+    needsOne(algorithms, PUBLIC_KEY, 'a public CryptoKey verifies signatures')
+    checkRsaBits((key.algorithm as { modulusLength?: number }).modulusLength)
+  } else {
     needsOne(algorithms, SHARED_SECRET, 'a secret CryptoKey is a shared secret')
     checkSecretBytes(((key.algorithm as { length?: number }).length ?? 0) / 8)
   }
   return key
+}
+
+function checkRsaBits(bits: number = RSA_BITS_MIN): void {
+  if (bits < RSA_BITS_MIN)
+    throw new TypeError(`an RSA key in keys has ${bits} bits; it must have ${RSA_BITS_MIN} or more`)
 }
 
 function checkSecretBytes(bytes: number): void {

@@ -7,9 +7,9 @@ import { StowageError } from '../errors.ts'
 import { checkProjectId, quoted } from '../object/id.ts'
 import { type Access, EVERY_PROJECT, type Right } from './access.ts'
 import { TOKEN_BYTES_MAX } from './bearer.ts'
-import { createExclusively, ensurePrivateFolder, TEMPORARY_PREFIX } from './exclusive-file.ts'
+import { createExclusively, ensurePrivateFolder, TEMPORARY_PREFIX } from '../data-folder/exclusive-file.ts'
 import { jwtAccess } from './jwt.ts'
-import { seal, unseal } from './sealed.ts'
+import { seal, unseal } from '../data-folder/sealed.ts'
 
 /*
  * The half of a data folder that says who may use it:
@@ -36,7 +36,8 @@ const KEPT_AFTER_EXPIRY_MS = 30 * 86_400_000
 
 export interface TokenRequest {
   readonly projects: ReadonlyMap<string, Right>
-  readonly subject: string
+  /** Bounds for each principal count by it. Without one the token counts by itself, and is called after its id. */
+  readonly subject?: string
   readonly ttlSeconds: number
 }
 
@@ -67,9 +68,10 @@ export async function issueToken(
   await forgetLongExpired(dataFolder, clock)
   const issuedSeconds = Math.floor(clock.now() / 1_000)
   const expiresSeconds = issuedSeconds + request.ttlSeconds
+  const jti = randomBytes(16).toString('hex')
   const record: TokenRecord = {
-    jti: randomBytes(16).toString('hex'),
-    subject: request.subject,
+    jti,
+    subject: request.subject ?? `token-${jti.slice(0, 8)}`,
     projects: Object.fromEntries(request.projects),
     issuedAt: isoOf(issuedSeconds),
     expiresAt: isoOf(expiresSeconds),
@@ -190,7 +192,7 @@ async function newKey(path: string): Promise<string> {
   return readFile(path, 'utf8')
 }
 
-function checkRequest({ projects, subject, ttlSeconds }: TokenRequest): void {
+function checkRequest({ projects, subject = '', ttlSeconds }: TokenRequest): void {
   if (projects.size === 0) throw new StowageError('invalid_request', 'a token needs at least one project')
   for (const projectId of projects.keys()) if (projectId !== EVERY_PROJECT) checkProjectId(projectId)
   if (!Number.isSafeInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > TTL_SECONDS_MAX) {

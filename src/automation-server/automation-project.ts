@@ -1,6 +1,7 @@
 import { checkProjectId } from '../object/id.ts'
 import type { CallOptions } from '../storage/backend.ts'
 import type { Domain } from './domain/domain.ts'
+import type { StartOptions } from './domain/runs.ts'
 import type {
   Automation,
   AutomationChange,
@@ -9,15 +10,15 @@ import type {
   NewAutomation,
   NewModel,
   NewModelVersion,
-  ObjectResult,
+  Annotation,
   Page,
   PageRequest,
-  ResultFilter,
+  AnnotationFilter,
   Run,
   RunDetails,
   RunFilter,
   Version,
-} from './types.ts'
+} from './schemas/types.ts'
 
 /** The models of a project. */
 export interface ProjectModels {
@@ -59,7 +60,7 @@ export interface ProjectAutomations {
 /** The runs of a project. */
 export interface ProjectRuns {
   /** On the latest version by default. Rejects with `not_found`, and with `conflict` where the model has no version yet. */
-  start(automationId: string, options?: { readonly versionId?: string }): Promise<Run>
+  start(automationId: string, options?: StartOptions): Promise<Run>
   /** Rejects with `not_found`. */
   get(runId: string): Promise<RunDetails>
   /** The newest first. */
@@ -67,9 +68,9 @@ export interface ProjectRuns {
   /** Of a canceled run nothing is taken any more. Rejects with `conflict` for one that has ended. */
   cancel(runId: string): Promise<Run>
   /** The same function on the same version with the same inputs, as a new run. Rejects with `conflict` while the run has not ended. */
-  rerun(runId: string): Promise<Run>
+  rerun(runId: string, options?: Pick<StartOptions, 'startedBy'>): Promise<Run>
   /** Annotations, in the order in which they were reported. */
-  results(runId: string, filter?: ResultFilter): Promise<Page<ObjectResult>>
+  annotations(runId: string, filter?: AnnotationFilter): Promise<Page<Annotation>>
   /** Lines of the log, in the order in which they came. */
   logs(runId: string, request?: PageRequest): Promise<Page<LogLine>>
 }
@@ -117,12 +118,12 @@ export function automationProject(
       remove: (automationId) => opened(() => automations.remove(projectId, automationId)),
     },
     runs: {
-      start: (automationId, options) => opened(() => runs.start(projectId, automationId, options?.versionId)),
+      start: (automationId, options) => opened(() => runs.start(projectId, automationId, options)),
       get: (runId) => opened(() => runs.get(projectId, runId)),
       list: (filter) => opened(() => runs.list(projectId, filter)),
       cancel: (runId) => opened(() => runs.cancel(projectId, runId)),
-      rerun: (runId) => opened(() => runs.rerun(projectId, runId)),
-      results: (runId, filter = {}) => opened(() => domain.listResults(projectId, runId, filter)),
+      rerun: (runId, options) => opened(() => runs.rerun(projectId, runId, options)),
+      annotations: (runId, filter = {}) => opened(() => domain.listAnnotations(projectId, runId, filter)),
       logs: (runId, request = {}) => opened(() => domain.listLogs(projectId, runId, request)),
     },
   }

@@ -1,15 +1,20 @@
 import { StowageError } from '../errors.ts'
-import type { ServiceContext, ServiceExtension } from '../extension.ts'
+import type { ServiceContext, ServiceExtension } from '../service/extension.ts'
 import { type AutomationProject, automationProject } from './automation-project.ts'
-import { BackgroundLoop } from './background-loop.ts'
+import { BackgroundLoop } from '../async/background-loop.ts'
 import { ActiveRuns } from './domain/active-runs.ts'
 import { Domain } from './domain/domain.ts'
 import { FunctionRegistry } from './domain/functions.ts'
 import { SecretBox, type SecretKey } from './domain/secrets.ts'
-import { type RegisteredAs, withExecutor } from './executors/definitions.ts'
-import { FailureGuard } from './executors/failure-guard.ts'
+import { type RegisteredAs, withExecutor } from './runner/executors/definitions.ts'
+import { FailureGuard } from './runner/executors/failure-guard.ts'
+import {
+  CommandRunner,
+  type IsolationOptions,
+  type IsolationView,
+} from './runner/executors/isolation/command-runner.ts'
 import { automationResources } from './http/resources.ts'
-import { AUTOMATION_AREA } from './openapi/area.ts'
+import { AUTOMATION_AREA } from './schemas/openapi/area.ts'
 import {
   type AutomationLimits,
   DEFAULT_RUN_TIMES,
@@ -17,15 +22,15 @@ import {
   resolveAutomationLimits,
   type RunTimes,
   TIMER_MS_MAX,
-} from './options.ts'
-import { RunQueue } from './queue.ts'
-import { withRunTokens } from './run-access.ts'
-import { endLostRuns } from './sweep.ts'
-import { expireRuns, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
-import type { FunctionView } from './types.ts'
+} from './domain/options.ts'
+import { RunQueue } from './runner/queue.ts'
+import { withRunTokens } from './domain/run-access.ts'
+import { endLostRuns } from './upkeep/end-lost-runs.ts'
+import { expireCauses, expireRuns, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
+import type { FunctionView } from './schemas/types.ts'
 
 /** What `automation` can be told. Everything has a default. */
-export interface AutomationOptions extends Partial<RunTimes> {
+export interface AutomationOptions extends Partial<RunTimes>, IsolationOptions {
   readonly functions?: readonly RegisteredAs[]
   /**
    * What seals secrets among inputs: the first one seals, all of them open. Without one, automations with secrets are refused. A function is called once,
@@ -49,6 +54,8 @@ export interface AutomationExtension<H = unknown> extends ServiceExtension<H> {
   functions(): readonly FunctionView[]
   /** What HTTP does for one project, in process and without access control. Throws `invalid_id`. */
   project(projectId: string): AutomationProject
+  /** What keeps functions that are commands apart from the server. Found out once. */
+  isolation(): Promise<IsolationView>
   /** Resolves when no run is pending here and none goes on. */
   idle(): Promise<void>
 }
@@ -81,6 +88,7 @@ class Automation<H> implements AutomationExtension<H> {
   readonly #times: RunTimes
   readonly #attemptsMax: number
   readonly #guard = new FailureGuard()
+  readonly #runner: CommandRunner
   readonly #closing = new AbortController()
   readonly #sweeps: BackgroundLoop
   #attached: Attached<H> | undefined
@@ -89,6 +97,7 @@ class Automation<H> implements AutomationExtension<H> {
   constructor(options: AutomationOptions) {
     const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, keptMs } = { ...DEFAULT_RUN_TIMES, ...options }
     this.#options = options
+    this.#runner = new CommandRunner(options)
     this.#secrets = new SecretBox(typeof options.secretKeys === 'function' ? [] : (options.secretKeys ?? []))
     this.#limits = resolveAutomationLimits(options.limits)
     this.#times = {
@@ -147,6 +156,7 @@ class Automation<H> implements AutomationExtension<H> {
   /** What was lost while nobody looked is found now, and from then on every `sweepIntervalMs`. */
   async open(): Promise<void> {
     const { secretKeys } = this.#options
+    await this.#runner.open()
     if (typeof secretKeys === 'function') this.#secrets.take(await secretKeys())
     this.#parts.queue.wake()
     this.#sweeps.soon()
@@ -185,6 +195,10 @@ class Automation<H> implements AutomationExtension<H> {
     return automationProject({ domain, ready: context.ready }, projectId)
   }
 
+  isolation(): Promise<IsolationView> {
+    return this.#runner.view()
+  }
+
   idle(): Promise<void> {
     return this.#parts.queue.idle()
   }
@@ -194,7 +208,7 @@ class Automation<H> implements AutomationExtension<H> {
       throw new TypeError(
         'a function that is a command reports over the network; tell automation the serverUrl at which its process finds the service',
       )
-    return this.#functions.register(withExecutor(registered, this.#guard))
+    return this.#functions.register(withExecutor(registered, { guard: this.#guard, runner: this.#runner }))
   }
 
   get #parts(): Attached<H> {
@@ -210,6 +224,7 @@ class Automation<H> implements AutomationExtension<H> {
     const nowMs = store.clock.now()
     const isDue = nowMs - this.#storageSweptAtMs >= STORAGE_SWEEP_INTERVAL_MS
     if (isDue) await expireRuns(store, nowMs - this.#times.keptMs, signal)
+    if (isDue) await expireCauses(store, nowMs - this.#times.keptMs - TIMER_MS_MAX, signal)
     await sweepGarbage(store, signal)
     if (isDue) await sweepOrphans(store, signal)
     if (isDue) this.#storageSweptAtMs = nowMs

@@ -9,17 +9,21 @@ export type {
   ProjectVersions,
 } from './automation-project.ts'
 export type { FunctionDefinition } from './domain/functions.ts'
-export type { CommandOptions } from './executors/command.ts'
-export { readCommandSchema } from './executors/command-schema.ts'
-export type { CommandFunction, InProcessFunction, RegisteredAs } from './executors/definitions.ts'
+export type { StartOptions } from './domain/runs.ts'
+export type { CommandOptions } from './runner/executors/command.ts'
+export { readCommandSchema } from './runner/executors/command-schema.ts'
+export type { IsolationOptions, IsolationView } from './runner/executors/isolation/command-runner.ts'
+export type { CommandFunction, InProcessFunction, RegisteredAs } from './runner/executors/definitions.ts'
 export { secretKeyFromFolder } from './secret-key-file.ts'
 export type { SecretKey } from './domain/secrets.ts'
-export type { RunExecutor, RunHandle, RunStart, StopReason } from './executor.ts'
-export { type AutomationLimits, DEFAULT_AUTOMATION_LIMITS, DEFAULT_RUN_TIMES, type RunTimes } from './options.ts'
+export type { RunExecutor, RunHandle, RunStart, StopReason } from './domain/executor.ts'
+export { type AutomationLimits, DEFAULT_AUTOMATION_LIMITS, DEFAULT_RUN_TIMES, type RunTimes } from './domain/options.ts'
 export type {
   Automation,
   AutomationChange,
   AutomationTrigger,
+  CauseView,
+  CreatedVersion,
   FunctionView,
   Model,
   NewAutomation,
@@ -27,11 +31,13 @@ export type {
   NewModelVersion,
   Page,
   PageRequest,
-  ResultFilter,
+  AnnotationCounts,
+  AnnotationFilter,
   Run,
   RunArtifact,
   RunCause,
   RunDetails,
   RunFilter,
+  RunProgress,
   Version,
-} from './types.ts'
+} from './schemas/types.ts'

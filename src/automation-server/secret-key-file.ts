@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { keyFromFolder } from '../access/key-file.ts'
+import { keyFromFolder } from '../data-folder/key-file.ts'
 import type { SecretKey } from './domain/secrets.ts'
 
 const ID_HEX_DIGITS = 16

@@ -8,15 +8,22 @@ export {
   type LogLevel,
   type LogLine,
   mayFollow,
-  type ObjectResult,
-  type ResultLevel,
+  type Annotation,
+  type AnnotationLevel,
   RUN_STATUS_RANK,
   type RunFile,
   type RunReport,
   type RunStatus,
   type VersionTrigger,
-} from './run-data.ts'
-export type { NewArtifact, NewVersion, RunBackend, RunLease, SignalOptions, TriggeringVersion } from './run-backend.ts'
+} from './author/run-data.ts'
+export type {
+  NewArtifact,
+  NewVersion,
+  RunBackend,
+  RunLease,
+  SignalOptions,
+  TriggeringVersion,
+} from './runtime/run-backend.ts'
 export {
   boolean,
   type BooleanOptions,
@@ -36,7 +43,7 @@ export {
   type TextOptions,
   type TextPatternRules,
   type ValueOf,
-} from './inputs/builder.ts'
+} from './author/inputs/builder.ts'
 export {
   defineInputs,
   type GivenValuesOf,
@@ -44,7 +51,7 @@ export {
   type InputsClass,
   type InputsWords,
   type ValuesOf,
-} from './inputs/define.ts'
+} from './author/inputs/define.ts'
 export {
   type BooleanField,
   type InputField,
@@ -61,10 +68,10 @@ export {
   type SelectField,
   type TextField,
   type TextRules,
-} from './inputs/description.ts'
-export { InputsError, type InputsErrorBody, type InputsIssue } from './inputs/errors.ts'
-export { type FormInputs, fromFormValues, isThreeState } from './inputs/form.ts'
-export { readInputsSchema } from './inputs/read-schema.ts'
+} from './author/inputs/description.ts'
+export { InputsError, type InputsErrorBody, type InputsIssue } from './author/inputs/errors.ts'
+export { type FormInputs, fromFormValues, isThreeState } from './author/inputs/form.ts'
+export { readInputsSchema } from './author/inputs/read-schema.ts'
 export {
   type InferInputs,
   type InputsSource,
@@ -72,11 +79,11 @@ export {
   resolveInputs,
   type StandardInputs,
   type StandardResult,
-} from './inputs/resolve.ts'
-export { type InputSchema, type InputsSchema, inputsSchema, JSON_SCHEMA_DIALECT } from './inputs/schema.ts'
-export { Secret } from './inputs/secret.ts'
-export { inputsParser, secretTexts } from './inputs/validate.ts'
-export type { AnnotatedObject, AutomationContext, NewVersionOptions, RunLog } from './context.ts'
+} from './author/inputs/resolve.ts'
+export { type InputSchema, type InputsSchema, inputsSchema, JSON_SCHEMA_DIALECT } from './author/inputs/schema.ts'
+export { Secret } from './author/inputs/secret.ts'
+export { inputsParser, secretTexts } from './author/inputs/validate.ts'
+export type { AnnotatedObject, AutomationContext, NewVersionOptions, RunLog } from './author/context.ts'
 export {
   type AutomationFunction,
   defineFunction,
@@ -85,15 +92,15 @@ export {
   RunCanceled,
   RunFailed,
   RunInterrupted,
-} from './function.ts'
-export { attributeFailure } from './run/failures.ts'
-export type { RunRetryOptions } from './run/retry.ts'
-export { runFunction, type RunOptions, type RunOutcome, type StartedRun, startRun } from './run/run-function.ts'
-export { Scrubber } from './run/scrubber.ts'
-export { httpRunBackend, type HttpRunBackendOptions } from './http/http-run-backend.ts'
-export { executeFunction, type ExecuteOptions } from './command/execute-function.ts'
-export type { ProcessTimes } from './command/run-process.ts'
+} from './author/function.ts'
+export { attributeFailure } from './runtime/run/failures.ts'
+export type { RunRetryOptions } from './runtime/run/retry.ts'
+export { runFunction, type RunOptions, type RunOutcome, type StartedRun, startRun } from './runtime/run/run-function.ts'
+export { SecretRedactor } from './runtime/run/secret-redactor.ts'
+export { httpRunBackend, type HttpRunBackendOptions } from './runtime/http/http-run-backend.ts'
+export { executeFunction, type ExecuteOptions } from './runtime/command/execute-function.ts'
+export type { ProcessTimes } from './runtime/command/run-process.ts'
 export { testFunction, type TestedRun, type TestFunctionOptions } from './testing/test-function.ts'
 export type { TestArtifact, TestVersion } from './testing/memory-run-backend.ts'
 export type { Client } from '../client/client.ts'
-export type { DagObject } from '../client/types.ts'
+export type { DagObject } from '../client/common/types.ts'

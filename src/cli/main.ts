@@ -1,6 +1,6 @@
 import { CommanderError } from 'commander'
-import { describeFailure, EXIT, exitCodeOf, FindingsError, StoppedError } from './exit.ts'
-import { printNote } from './output.ts'
+import { describeFailure, EXIT, exitCodeOf, FindingsError, StoppedError } from './common/exit.ts'
+import { printNote } from './common/output.ts'
 import { createProgram } from './program.ts'
 
 endQuietlyWithReader()

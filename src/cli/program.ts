@@ -1,16 +1,19 @@
 import { readFile } from 'node:fs/promises'
 import { Command, type OutputConfiguration } from 'commander'
-import { checkCommand } from './check.ts'
-import { diffCommand } from './diff.ts'
-import { downloadCommand } from './download.ts'
-import { EXIT_HELP } from './exit.ts'
-import { getCommand } from './get.ts'
-import { lsCommand } from './ls.ts'
-import { projectCommand } from './project.ts'
-import { reindexCommand } from './reindex.ts'
-import { serveCommand } from './serve.ts'
-import { tokenCommand } from './token.ts'
-import { uploadCommand } from './upload.ts'
+import { checkCommand } from './commands/check.ts'
+import { completionCommand } from './commands/completion.ts'
+import { diffCommand } from './commands/diff.ts'
+import { downloadCommand } from './commands/download.ts'
+import { EXIT_HELP } from './common/exit.ts'
+import { getCommand } from './commands/get.ts'
+import { lsCommand } from './commands/ls.ts'
+import { modelCommand } from './commands/model.ts'
+import { projectCommand } from './commands/project.ts'
+import { reindexCommand } from './commands/reindex.ts'
+import { serveCommand } from './commands/serve.ts'
+import { tokenCommand } from './commands/token.ts'
+import { uploadCommand } from './commands/upload.ts'
+import { versionCommand } from './commands/version.ts'
 
 const EXAMPLES = `
 Examples:
@@ -44,6 +47,9 @@ export async function createProgram(output: Pick<OutputConfiguration, 'writeOut'
     .addCommand(diffCommand())
     .addCommand(getCommand())
     .addCommand(lsCommand())
+    .addCommand(modelCommand())
+    .addCommand(versionCommand())
+    .addCommand(completionCommand())
     .addHelpText('after', EXAMPLES)
   return strict(program, output)
 }

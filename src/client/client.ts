@@ -1,8 +1,8 @@
-import type { ObjectCache } from './cache.ts'
-import { Connection, type ConnectionOptions } from './connection.ts'
+import type { ObjectCache } from './download/cache.ts'
+import { Connection, type ConnectionOptions } from './http/connection.ts'
 import { createProject, type Project } from './project.ts'
-import { checkPathId } from './remote.ts'
-import { RetryPolicy, type RetryOptions } from './retry.ts'
+import { checkPathId } from './http/remote.ts'
+import { RetryPolicy, type RetryOptions } from './http/retry.ts'
 import { Origins } from './serializer/origins.ts'
 
 /** Where the service is, who asks, and how patiently. */

@@ -2,9 +2,9 @@
 
 import { crc32 } from 'node:zlib'
 import { Level } from 'level'
-import { type CachedRoot, type ObjectCache, withRoot } from './cache.ts'
-import { ClientError, quoted } from './errors.ts'
-import type { ObjectText } from './types.ts'
+import { type CachedRoot, type ObjectCache, withRoot } from './download/cache.ts'
+import { ClientError, quoted } from './common/errors.ts'
+import type { ObjectText } from './common/types.ts'
 
 /** Where `levelCache` keeps what was downloaded. */
 export interface LevelCacheOptions {

@@ -1,18 +1,19 @@
-import type { ObjectCache } from './cache.ts'
-import { CachedGraph, cacheAsBases, knownRoots, scopeOf } from './cached-graph.ts'
-import { checkCount, CONCURRENCY_MAX, inGroups, runWorkers } from './concurrency.ts'
-import { isWholeTextOf } from './content-id.ts'
-import { ClientError, quoted } from './errors.ts'
-import { fetchInfo, type GraphInfo } from './graph-info.ts'
-import { GraphTransfer, type TransferOptions } from './graph-transfer.ts'
-import { type ListOptions, listTexts } from './list.ts'
-import { checkPathId, fetchHeld, fetchSingle, IDS_PER_REQUEST, type Remote } from './remote.ts'
+import type { ObjectCache } from './download/cache.ts'
+import { CachedGraph, cacheAsBases, knownRoots, scopeOf } from './download/cached-graph.ts'
+import { checkCount, CONCURRENCY_MAX, inGroups, runWorkers } from './common/concurrency.ts'
+import { isWholeTextOf } from './common/content-id.ts'
+import { ClientError, quoted } from './common/errors.ts'
+import { fetchInfo, type GraphInfo } from './download/graph-info.ts'
+import { GraphTransfer, type TransferOptions } from './download/graph-transfer.ts'
+import { type ListOptions, listTexts } from './download/list.ts'
+import { checkPathId, fetchHeld, fetchSingle, IDS_PER_REQUEST, type Remote } from './http/remote.ts'
+import { type ProjectResources, projectResources } from './resources/project-resources.ts'
 import { deserialize, type DeserializeOptions } from './serializer/deserialize.ts'
 import type { Origins } from './serializer/origins.ts'
 import { serialize, serializeBased, type SerializeOptions } from './serializer/serialize.ts'
-import type { CallOptions, DagObject, Ids, ObjectText } from './types.ts'
-import { upload, type UploadOptions, type UploadResult } from './upload.ts'
-import type { UploadSource } from './upload-source.ts'
+import type { CallOptions, DagObject, Ids, ObjectText } from './common/types.ts'
+import { upload, type UploadOptions, type UploadResult } from './upload/upload-batches.ts'
+import type { UploadSource } from './upload/upload-source.ts'
 
 /** How a graph is downloaded. */
 export interface GraphOptions extends TransferOptions {
@@ -49,7 +50,7 @@ export interface ReceiveOptions extends Omit<GraphOptions, 'have'>, Omit<Deseria
  * The objects of one project. Every call rejects with `ClientError`, or with the reason of its signal; what a source, a callback, a cache, a journal or the
  * function that gives the token throws comes out as it is. Iterables ask the server when they are iterated, and free everything when that ends early.
  */
-export interface Project {
+export interface Project extends ProjectResources {
   readonly id: string
   /** Uploads what the server lacks, in batches, and resolves when all of it is durable. */
   upload(objects: UploadSource, options?: UploadOptions): Promise<UploadResult>
@@ -90,6 +91,7 @@ export function createProject(parts: ProjectParts): Project {
   const { remote, cache, origins } = parts
   return {
     id: remote.projectId,
+    ...projectResources(remote),
     upload: (objects, options = {}) => upload(remote, objects, options),
     diff: (ids, options = {}) => diff(remote, ids, options),
     single: async <T>(id: string, options: CallOptions = {}) => {

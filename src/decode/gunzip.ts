@@ -1,31 +1,35 @@
 import { Gunzip } from 'minizlib'
 import { StowageError } from '../errors.ts'
 import { tooLarge } from '../limits.ts'
-import type { Breather } from './breather.ts'
+import type { Yielder } from '../async/yielder.ts'
 
 /** One call inflates this much input without a pause; at DEFLATE's best ratio it becomes 4 MB, and the next slices are small ones. */
 const INPUT_SLICE_BYTES = 4_096
 const BOMB_SLICE_BYTES = 512
 const BOMB_OUTPUT_BYTES = 524_288
 const OUTPUT_BYTES = 262_144
+/** The first output is small, so that who sends little costs little; each next one is four times as large. */
+const FIRST_OUTPUT_BYTES = 16_384
+/** What inflating one content holds, apart from its output: the window, the state, and pieces on their way. */
+export const GUNZIP_BYTES = 131_072
 /** Writers of many small members, such as bgzip, put 64 KB in each: 10,000 are more than any upload needs. */
 const MEMBERS_MAX = 10_000
 const GZIP_MAGIC = [0x1f, 0x8b] as const
 /** Every member starts with these: the magic and DEFLATE, the only method there is (RFC 1952, section 2.3.1). */
 const MEMBER_START = Buffer.from([...GZIP_MAGIC, 0x08])
 
-export interface InflateTally {
+export interface InflateCounter {
   /** Bytes that came out so far, over all parts of one request. */
   inflatedBytes: number
 }
 
 export interface GunzipOptions {
-  readonly tally: InflateTally
+  readonly tally: InflateCounter
   readonly code: 'inflated_too_large' | 'id_list_too_large'
   readonly bytesMax: number
   /** What is being inflated, for messages. */
   readonly what: string
-  readonly breather: Breather
+  readonly yielder: Yielder
 }
 
 export function startsGzip(bytes: Uint8Array): boolean {
@@ -39,7 +43,7 @@ export function startsGzip(bytes: Uint8Array): boolean {
  */
 export async function* gunzip(chunks: AsyncIterable<Uint8Array>, options: GunzipOptions): AsyncGenerator<Uint8Array> {
   const inflater = new Inflater(options)
-  const output = new Uint8Array(OUTPUT_BYTES)
+  let output = new Uint8Array(FIRST_OUTPUT_BYTES)
   let filled = 0
   try {
     for await (const chunk of chunks) {
@@ -48,16 +52,17 @@ export async function* gunzip(chunks: AsyncIterable<Uint8Array>, options: Gunzip
         at += slice.length
         for (const piece of inflater.write(slice)) {
           for (let from = 0; from < piece.length;) {
-            const taken = Math.min(piece.length - from, OUTPUT_BYTES - filled)
+            const taken = Math.min(piece.length - from, output.length - filled)
             output.set(piece.subarray(from, from + taken), filled)
             filled += taken
             from += taken
-            if (filled < OUTPUT_BYTES) continue
+            if (filled < output.length) continue
             yield output
             filled = 0
+            if (output.length < OUTPUT_BYTES) output = new Uint8Array(output.length * 4)
           }
         }
-        await options.breather.due()
+        await options.yielder.due()
       }
     }
     inflater.end()

@@ -1,10 +1,11 @@
 import { isUtf8 } from 'node:buffer'
 import { StowageError } from '../errors.ts'
 import type { Limits } from '../limits.ts'
+import type { MemoryLease } from '../memory/memory-lease.ts'
 import { quoted } from '../object/id.ts'
-import type { Breather } from './breather.ts'
+import type { Yielder } from '../async/yielder.ts'
 import { isGzip, isGzipEncoded } from './content-format.ts'
-import { ByteGatherer } from './gatherer.ts'
+import { gather } from './gather.ts'
 import { gunzip } from './gunzip.ts'
 import { parseHeaderValue } from './header-value.ts'
 import { sniff } from './sniff.ts'
@@ -23,8 +24,9 @@ export interface IdBody {
 
 export interface IdBodyOptions {
   readonly signal: AbortSignal
-  readonly breather: Breather
+  readonly yielder: Yielder
   readonly formAccepted: boolean
+  readonly memory?: MemoryLease | undefined
 }
 
 /**
@@ -35,17 +37,21 @@ export async function readIdBody(source: UploadSource, limits: Limits, options: 
   const type = acceptedType(source.contentType, options.formAccepted)
   const gzipPromised = isGzipEncoded(source.contentEncoding, WHAT)
   const bytesMax = limits.idListBytesMax
-  const { signal, breather } = options
+  const { signal, yielder, memory } = options
   const content = await sniff(
-    readWire(source, { code: 'id_list_too_large', bytesMax, signal, breather }),
+    readWire(source, { code: 'id_list_too_large', bytesMax, signal, yielder }),
     GZIP_MAGIC_BYTES,
   )
   try {
     const gzip = isGzip(content.opening, gzipPromised ? 'gzip' : 'json', WHAT)
-    const inflate = { tally: { inflatedBytes: 0 }, code: 'id_list_too_large', bytesMax, what: WHAT, breather } as const
-    const gathered = new ByteGatherer(gzip ? 0 : source.contentLength)
-    for await (const chunk of gzip ? gunzip(content.whole, inflate) : content.whole) gathered.add(chunk)
-    const bytes = gathered.take()
+    const inflate = { tally: { inflatedBytes: 0 }, code: 'id_list_too_large', bytesMax, what: WHAT, yielder } as const
+    const chunks = gzip ? gunzip(content.whole, inflate) : content.whole
+    const bytes = await gather(chunks, {
+      expectedBytes: gzip ? 0 : source.contentLength,
+      bytesMax,
+      memory,
+      code: 'id_list_too_large',
+    })
     if (!isUtf8(bytes)) throw new StowageError('invalid_utf8', 'the body is not UTF-8')
     return { type, bytes }
   } finally {

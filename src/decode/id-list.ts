@@ -1,26 +1,37 @@
 import { isUtf8 } from 'node:buffer'
 import { StowageError } from '../errors.ts'
 import type { Limits } from '../limits.ts'
+import type { MemoryLease } from '../memory/memory-lease.ts'
 import { IdSet } from '../object/id-set.ts'
-import type { AttributeMask } from '../object/mask.ts'
-import { Breather } from './breather.ts'
+import type { AttributeMask } from '../inspect/mask.ts'
+import { Yielder } from '../async/yielder.ts'
 import { formValue } from './form.ts'
 import { readIdBody } from './id-body.ts'
 import { type MemberValue, readMembers } from './object-members.ts'
 import { readStringArray, skipSpace } from './string-array.ts'
 import { unescapeInPlace } from './unescape.ts'
-import type { DecodeOptions } from './upload.ts'
+import type { DecodeOptions } from './decode-upload.ts'
 import type { UploadSource } from './wire.ts'
 
 const BODY = 'the body'
 const OBJECTS = 'objects'
-/** A guess at the bytes of one id with its quotes and comma, so that the set rarely grows. */
-const BYTES_PER_ID = 35
+const QUOTE = 0x22
+/** Looked through in one go, before the event loop may turn. */
+const STRETCH_BYTES = 1_048_576
 const MASK_NAMES_MAX = 1_000
+const MASK_BYTES_MAX = 131_072
+/** A name as a string, in the worst case, and once more as bytes. */
+const MASK_MEMORY_BYTES: number = 3 * MASK_BYTES_MAX
 
 export interface ObjectStreamRequest {
   readonly ids: IdSet
   readonly mask?: AttributeMask
+}
+
+/** What the stages of reading a list share. */
+interface Reading {
+  readonly yielder: Yielder
+  readonly memory: MemoryLease | undefined
 }
 
 /**
@@ -32,20 +43,21 @@ export interface ObjectStreamRequest {
  * `invalid_id` for a lone surrogate, and `invalid_request` where the list is missing or not one of strings.
  */
 export async function decodeIdList(source: UploadSource, limits: Limits, options: DecodeOptions): Promise<IdSet> {
-  const breather = new Breather()
-  const body = await readIdBody(source, limits, { signal: options.signal, breather, formAccepted: true })
+  const yielder = new Yielder()
+  const reading = { yielder, memory: options.memory }
+  const body = await readIdBody(source, limits, { signal: options.signal, formAccepted: true, ...reading })
   if (body.type === 'form')
-    return readIdText(await unescapeInPlace(formValue(body.bytes, OBJECTS), 'form', breather), breather)
+    return readIdText(await unescapeInPlace(formValue(body.bytes, OBJECTS), 'form', yielder), reading)
   const members = await readMembers(body.bytes, {
     names: [OBJECTS],
     strict: false,
     nestingMax: limits.nestingMax,
     what: BODY,
-    breather,
+    yielder,
   })
   const objects = members.get(OBJECTS)
-  if (objects?.kind === 'string') return readIdText(await unescapeInPlace(objects.bytes, 'json', breather), breather)
-  if (objects?.kind === 'array') return (await readIds(objects.bytes, OBJECTS, breather)).ids
+  if (objects?.kind === 'string') return readIdText(await unescapeInPlace(objects.bytes, 'json', yielder), reading)
+  if (objects?.kind === 'array') return (await readIds(objects.bytes, OBJECTS, reading)).ids
   throw new StowageError(
     'invalid_request',
     `${BODY} must have the member "objects": a JSON array of ids, or a string that holds one`,
@@ -61,48 +73,64 @@ export async function decodeObjectStreamRequest(
   limits: Limits,
   options: DecodeOptions,
 ): Promise<ObjectStreamRequest> {
-  const breather = new Breather()
-  const body = await readIdBody(source, limits, { signal: options.signal, breather, formAccepted: false })
+  const yielder = new Yielder()
+  const reading = { yielder, memory: options.memory }
+  const body = await readIdBody(source, limits, { signal: options.signal, formAccepted: false, ...reading })
   const names = ['objectIds', 'attributeMask', 'attributeMask.include', 'attributeMask.exclude']
   const members = await readMembers(body.bytes, {
     names,
     strict: true,
     nestingMax: limits.nestingMax,
     what: BODY,
-    breather,
+    yielder,
   })
   const objectIds = members.get('objectIds')
   if (objectIds?.kind !== 'array') {
     throw new StowageError('invalid_request', `${BODY} must have the member "objectIds": a JSON array of ids`)
   }
-  const mask = await readMask(members, breather)
-  const { ids } = await readIds(objectIds.bytes, 'objectIds', breather)
+  const mask = await readMask(members, reading)
+  const { ids } = await readIds(objectIds.bytes, 'objectIds', reading)
   if (ids.size === 0) throw new StowageError('invalid_request', 'objectIds is empty; it must hold at least one id')
   return mask === undefined ? { ids } : { ids, mask }
 }
 
 /** A whole text that is an array of ids and nothing more. */
-async function readIdText(text: Uint8Array, breather: Breather): Promise<IdSet> {
+async function readIdText(text: Uint8Array, reading: Reading): Promise<IdSet> {
   if (!isUtf8(text)) throw new StowageError('invalid_utf8', 'objects is not UTF-8')
-  const { ids, end } = await readIds(text, OBJECTS, breather)
+  const { ids, end } = await readIds(text, OBJECTS, reading)
   if (skipSpace(text, end) < text.length)
     throw new StowageError('invalid_json', `objects goes on behind its array (byte ${end})`)
   return ids
 }
 
+/** The ids stay where the text is: they are moved together in it, so that a list of them costs no more than its text and the tables of a set. */
 async function readIds(
   text: Uint8Array,
   what: string,
-  breather: Breather,
+  { yielder, memory }: Reading,
 ): Promise<{ readonly ids: IdSet; readonly end: number }> {
-  const ids = new IdSet(Math.ceil(text.length / BYTES_PER_ID))
-  const end = await readStringArray(text, (bytes, start, stop) => void ids.add(bytes, start, stop), { what, breather })
+  const count = await countStrings(text, yielder)
+  // One byte for each says later whether it is held.
+  await memory?.hold(IdSet.tablesBytes(count) + count, 'id_list_too_large')
+  const ids = new IdSet(count, text)
+  const end = await readStringArray(text, (bytes, start, stop) => void ids.add(bytes, start, stop), { what, yielder })
   return { ids, end }
+}
+
+/** At least as many as there are: half of the quotes. */
+async function countStrings(text: Uint8Array, yielder: Yielder): Promise<number> {
+  let quotes = 0
+  for (let start = 0; start < text.length; start += STRETCH_BYTES) {
+    const end = Math.min(text.length, start + STRETCH_BYTES)
+    for (let at = start; at < end; at++) if (text[at] === QUOTE) quotes++
+    await yielder.due()
+  }
+  return quotes >> 1
 }
 
 async function readMask(
   members: ReadonlyMap<string, MemberValue>,
-  breather: Breather,
+  { yielder, memory }: Reading,
 ): Promise<AttributeMask | undefined> {
   const mask = members.get('attributeMask')
   if (mask === undefined) return undefined
@@ -114,17 +142,22 @@ async function readMask(
       'attributeMask must be an object with either "include" or "exclude", each an array of names',
     )
   }
-  if (include !== undefined) return { include: await readNames(include, 'attributeMask.include', breather) }
-  return { exclude: await readNames(exclude as MemberValue, 'attributeMask.exclude', breather) }
+  await memory?.hold(MASK_MEMORY_BYTES, 'id_list_too_large')
+  if (include !== undefined) return { include: await readNames(include, 'attributeMask.include', yielder) }
+  return { exclude: await readNames(exclude as MemberValue, 'attributeMask.exclude', yielder) }
 }
 
-async function readNames(value: MemberValue, what: string, breather: Breather): Promise<readonly string[]> {
+async function readNames(value: MemberValue, what: string, yielder: Yielder): Promise<readonly string[]> {
   const names: string[] = []
+  let namesBytes = 0
   const add = (bytes: Uint8Array, start: number, end: number): void => {
     if (names.length === MASK_NAMES_MAX)
       throw new StowageError('invalid_request', `${what} has more than ${MASK_NAMES_MAX} names`)
+    namesBytes += end - start
+    if (namesBytes > MASK_BYTES_MAX)
+      throw new StowageError('invalid_request', `the names of ${what} have more than ${MASK_BYTES_MAX} bytes together`)
     names.push(Buffer.from(bytes.buffer, bytes.byteOffset + start, end - start).toString('utf8'))
   }
-  await readStringArray(value.kind === 'string' ? new Uint8Array(0) : value.bytes, add, { what, breather })
+  await readStringArray(value.kind === 'string' ? new Uint8Array(0) : value.bytes, add, { what, yielder })
   return names
 }

@@ -1,7 +1,7 @@
 import { StowageError } from '../errors.ts'
-import { ObjectScanner, ScanFault, type ScanListener } from '../object/json-scanner.ts'
-import { decodesTo } from '../object/json-string.ts'
-import type { Breather } from './breather.ts'
+import { ObjectScanner, ScanFault, type ScanListener } from '../inspect/json-scanner.ts'
+import { decodesTo } from '../inspect/json-string.ts'
+import type { Yielder } from '../async/yielder.ts'
 import { skipSpace } from './string-array.ts'
 
 /** Scanned in one go, before the event loop may turn. */
@@ -26,7 +26,7 @@ export interface MemberOptions {
   readonly nestingMax: number
   /** Names the object in messages. */
   readonly what: string
-  readonly breather: Breather
+  readonly yielder: Yielder
 }
 
 /**
@@ -45,7 +45,7 @@ export async function readMembers(text: Uint8Array, options: MemberOptions): Pro
   const scanner = new ObjectScanner(finder, options.nestingMax)
   scanner.start(bytes)
   try {
-    while (!scanner.scan(scanner.at + STRETCH_BYTES)) await options.breather.due()
+    while (!scanner.scan(scanner.at + STRETCH_BYTES)) await options.yielder.due()
   } catch (error) {
     if (!(error instanceof ScanFault)) throw error
     throw new StowageError(error.code, `${options.what} is not valid JSON: ${error.message} (byte ${start + error.at})`)

@@ -2,7 +2,7 @@ import { StowageError } from '../errors.ts'
 import { type Limits, tooLarge } from '../limits.ts'
 import type { Element } from '../object/element.ts'
 import { quoted } from '../object/id.ts'
-import { ByteGatherer } from './gatherer.ts'
+import { GrowingBuffer } from './growing-buffer.ts'
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -18,6 +18,9 @@ const CLOSE_FROM_OPEN = 2
 const STRUCTURE = byteTable(QUOTE, ARRAY_OPEN, ARRAY_CLOSE, OBJECT_OPEN, OBJECT_CLOSE)
 /** Bytes that matter inside strings. */
 const STRING_STOP = byteTable(QUOTE, BACKSLASH)
+/** Elements that exist as objects at a time: a chunk can hold a hundred thousand. */
+const ELEMENTS_AT_ONCE = 1_024
+const NO_CHUNK = new Uint8Array(0)
 const WHITE_SPACE = byteTable(0x20, 0x09, 0x0a, 0x0d)
 
 /** Of an element that is too large, how much is searched for its id. */
@@ -41,12 +44,12 @@ export interface SplitterOptions {
   readonly part: number
   readonly limits: Pick<Limits, 'objectBytesMax' | 'nestingMax' | 'objectsMax'>
   /** Counts over all parts of one request. */
-  readonly tally: ObjectTally
+  readonly tally: ObjectCounter
   /** Elements may be arrays as well, as deltas are. */
   readonly takesArrays?: boolean
 }
 
-export interface ObjectTally {
+export interface ObjectCounter {
   objects: number
 }
 
@@ -61,11 +64,14 @@ export interface ObjectTally {
 export class ElementSplitter {
   readonly #part: number
   readonly #limits: SplitterOptions['limits']
-  readonly #tally: ObjectTally
+  readonly #tally: ObjectCounter
   /** For each open bracket of the element the byte that closes it. */
   readonly #closers: Uint8Array
   readonly #takesArrays: boolean
-  readonly #gathered = new ByteGatherer()
+  readonly #gathered: GrowingBuffer
+  #chunk: Uint8Array = NO_CHUNK
+  /** Where in the chunk it is. */
+  #at = 0
   #place: Place = 'before-array'
   #depth = 0
   #inString = false
@@ -78,18 +84,36 @@ export class ElementSplitter {
     this.#limits = options.limits
     this.#tally = options.tally
     this.#takesArrays = options.takesArrays ?? false
+    this.#gathered = new GrowingBuffer({ bytesMax: options.limits.objectBytesMax })
     this.#closers = new Uint8Array(options.limits.nestingMax)
   }
 
+  /** Bytes that it may hold once it has been given a chunk of so many. */
+  memoryBytesWith(chunkBytes: number): number {
+    return this.#gathered.capacityBytes + this.#gathered.growthFor(chunkBytes)
+  }
+
+  /** Whether the last chunk has elements that were not asked for yet. */
+  get hasMore(): boolean {
+    return this.#at < this.#chunk.length
+  }
+
   /**
-   * The elements that end in this chunk. Those that lie in it whole are views of it; of one that goes on the bytes are copied, so the chunk
-   * may be overwritten once the elements have been used.
+   * The elements that end in this chunk; of very many the first, and then `more` has the next. Those that lie in it whole are views of it; of one that
+   * goes on the bytes are copied, so the chunk may be overwritten once the elements have been used.
    */
   push(chunk: Uint8Array): Element[] {
-    const bytes = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    this.#chunk = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
+    this.#at = 0
+    return this.more()
+  }
+
+  /** The next elements of the chunk that was pushed last. */
+  more(): Element[] {
+    const bytes = this.#chunk
     const elements: Element[] = []
-    let at = 0
-    while (at < bytes.length) {
+    let at = this.#at
+    while (at < bytes.length && elements.length < ELEMENTS_AT_ONCE) {
       if (this.#depth === 0) {
         at = this.#betweenElements(bytes, at)
         if (at === bytes.length) break
@@ -101,7 +125,12 @@ export class ElementSplitter {
       if (this.#depth === 0) elements.push(this.#cut(bytes.subarray(start, at)))
       else this.#gathered.add(bytes.subarray(start, at))
     }
-    this.#consumed += bytes.length
+    this.#at = at
+    if (at === bytes.length) {
+      this.#consumed += bytes.length
+      this.#chunk = NO_CHUNK
+      this.#at = 0
+    }
     return elements
   }
 

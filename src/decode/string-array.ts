@@ -1,6 +1,6 @@
 import { StowageError } from '../errors.ts'
-import { decodeString } from '../object/json-string.ts'
-import type { Breather } from './breather.ts'
+import { decodeString } from '../inspect/json-string.ts'
+import type { Yielder } from '../async/yielder.ts'
 
 /** Read in one go, before the event loop may turn. */
 const STRETCH_STRINGS = 1_024
@@ -17,7 +17,7 @@ export type StringSink = (bytes: Uint8Array, start: number, end: number) => void
 export interface StringArrayOptions {
   /** Names the array in messages. */
   readonly what: string
-  readonly breather: Breather
+  readonly yielder: Yielder
 }
 
 /**
@@ -30,7 +30,7 @@ export async function readStringArray(
   sink: StringSink,
   options: StringArrayOptions,
 ): Promise<number> {
-  const { what, breather } = options
+  const { what, yielder } = options
   let at = skipSpace(bytes, 0)
   if (bytes[at] !== ARRAY_OPEN) throw new StowageError('invalid_request', `${what} must be a JSON array of strings`)
   at = skipSpace(bytes, at + 1)
@@ -41,7 +41,7 @@ export async function readStringArray(
     if (bytes[at] !== COMMA)
       throw new StowageError('invalid_json', `expected "," or "]" after element ${index} of ${what} (byte ${at})`)
     at = skipSpace(bytes, at + 1)
-    if (index % STRETCH_STRINGS === 0) await breather.due()
+    if (index % STRETCH_STRINGS === 0) await yielder.due()
   }
 }
 

@@ -1,5 +1,5 @@
 import { StowageError } from '../errors.ts'
-import type { Breather } from './breather.ts'
+import type { Yielder } from '../async/yielder.ts'
 
 /** Done in one go, before the event loop may turn. */
 const STRETCH_BYTES = 262_144
@@ -20,16 +20,12 @@ for (const [letter, meaning] of ['""', '\\\\', '//', 'b\b', 'f\f', 'n\n', 'r\r',
  * bytes: a view of `bytes`. A string of megabytes that holds a JSON array has an escape for each quote, and becomes no JavaScript string.
  * Throws `invalid_json` for a lone surrogate, `invalid_request` for a broken percent escape.
  */
-export async function unescapeInPlace(
-  bytes: Uint8Array,
-  kind: 'json' | 'form',
-  breather: Breather,
-): Promise<Uint8Array> {
+export async function unescapeInPlace(bytes: Uint8Array, kind: 'json' | 'form', yielder: Yielder): Promise<Uint8Array> {
   const cursor: Cursor = { bytes, from: 0, to: 0 }
   const stretch = kind === 'json' ? unescapeJson : unescapeForm
   while (cursor.from < bytes.length) {
     stretch(cursor, Math.min(bytes.length, cursor.from + STRETCH_BYTES))
-    await breather.due()
+    await yielder.due()
   }
   return bytes.subarray(0, cursor.to)
 }

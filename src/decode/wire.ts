@@ -1,6 +1,7 @@
+import { closeIterator, orAborted } from '../async/abort.ts'
 import { StowageError } from '../errors.ts'
 import { tooLarge } from '../limits.ts'
-import type { Breather } from './breather.ts'
+import type { Yielder } from '../async/yielder.ts'
 
 /** So that no stage works on more than this in one go, also when a host hands over the whole body as one buffer. */
 const CHUNK_BYTES_MAX = 262_144
@@ -18,7 +19,7 @@ export interface WireOptions {
   readonly code: 'request_too_large' | 'id_list_too_large'
   readonly bytesMax: number
   readonly signal: AbortSignal
-  readonly breather: Breather
+  readonly yielder: Yielder
 }
 
 /**
@@ -27,7 +28,7 @@ export interface WireOptions {
  * `StowageError`.
  */
 export async function* readWire(source: UploadSource, options: WireOptions): AsyncGenerator<Uint8Array> {
-  const { bytesMax, signal, breather } = options
+  const { bytesMax, signal, yielder } = options
   if ((source.contentLength ?? 0) > bytesMax)
     throw tooLarge(options.code, `the request's body (${source.contentLength} bytes)`, bytesMax)
   const iterator = source.body[Symbol.asyncIterator]()
@@ -35,7 +36,10 @@ export async function* readWire(source: UploadSource, options: WireOptions): Asy
   let ended = false
   try {
     for (;;) {
-      const step = await nextUnlessAborted(iterator, signal)
+      // A body whose client is gone may never settle, so the signal wins over it.
+      const step = await orAborted(iterator.next(), signal).catch((cause: unknown) => {
+        throw aborted(cause)
+      })
       if (step.done === true) {
         ended = true
         return
@@ -44,34 +48,11 @@ export async function* readWire(source: UploadSource, options: WireOptions): Asy
       if (received > bytesMax) throw tooLarge(options.code, "the request's body", bytesMax)
       for (let at = 0; at < step.value.length; at += CHUNK_BYTES_MAX)
         yield step.value.subarray(at, at + CHUNK_BYTES_MAX)
-      await breather.due()
+      await yielder.due()
     }
   } finally {
-    if (!ended) void iterator.return?.().then(undefined, () => undefined)
+    if (!ended) void closeIterator(iterator)
   }
-}
-
-/** A body whose client is gone may never settle, so the signal wins over it. */
-function nextUnlessAborted(
-  iterator: AsyncIterator<Uint8Array>,
-  signal: AbortSignal,
-): Promise<IteratorResult<Uint8Array>> {
-  return new Promise((resolve, reject) => {
-    const onAbort = (): void => reject(aborted(signal.reason))
-    if (signal.aborted) return onAbort()
-    signal.addEventListener('abort', onAbort, { once: true })
-    const settled = (): void => signal.removeEventListener('abort', onAbort)
-    iterator.next().then(
-      (step) => {
-        settled()
-        resolve(step)
-      },
-      (cause: unknown) => {
-        settled()
-        reject(aborted(cause))
-      },
-    )
-  })
 }
 
 function aborted(cause: unknown): StowageError {

@@ -93,6 +93,11 @@ export function applyDelta(
   return text
 }
 
+/** Bytes of the text that a delta makes of a base of so many bytes. Throws as `applyDelta`. */
+export function deltaTextBytes({ steps }: Delta, baseBytes: number, bytesMax: number): number {
+  return lengthOf(steps, baseBytes, bytesMax)
+}
+
 /** Bytes that the steps lead to. */
 function lengthOf(steps: readonly (number | string)[], baseBytes: number, bytesMax: number): number {
   let bytes = 0

@@ -1,8 +1,8 @@
 import type { DeflatePool } from '../compression/deflate-pool.ts'
-import { crc32Combine } from '../object/crc32.ts'
+import { crc32Combine } from '../compression/crc32-combine.ts'
 import type { Fragment, PlannedSelection, SelectionReadOptions } from '../object/selection.ts'
 import { deflateFragments } from './compressor.ts'
-import { Gatherer } from './gatherer.ts'
+import { BufferCoalescer } from './buffer-coalescer.ts'
 import type { Pacer } from './pacer.ts'
 
 /** RFC 1952 section 2.3: magic, DEFLATE, no flags, no time, no extra flags, an unknown system. The same for every answer. */
@@ -38,7 +38,7 @@ export async function* gzipFromFragments(
   options: GzipOptions,
 ): AsyncGenerator<Uint8Array> {
   const { compressor: pool, signal, pacer, roomBytes } = options
-  const gatherer = new Gatherer(roomBytes)
+  const gatherer = new BufferCoalescer(roomBytes)
   let checksum = 0
   let rawBytes = 0
   gatherer.add(HEADER)
@@ -74,7 +74,7 @@ export async function* plannedGzip(
   end: number,
   read: SelectionReadOptions & Pick<GzipOptions, 'roomBytes'>,
 ): AsyncGenerator<Uint8Array> {
-  const gatherer = new Gatherer(read.roomBytes)
+  const gatherer = new BufferCoalescer(read.roomBytes)
   const storedEnd = HEADER.length + plan.storedBytes
   gatherer.add(HEADER.subarray(start, end))
   if (start < storedEnd && end > HEADER.length) {

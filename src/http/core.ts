@@ -1,40 +1,52 @@
-import type { Access, Principal, Right } from '../access/access.ts'
+import type { Access, AccessRequest, Principal, Right } from '../access/access.ts'
+import { principalKey } from '../access/principal-key.ts'
+import { EventLoopShare } from '../async/event-loop-share.ts'
 import { StowageError } from '../errors.ts'
-import type { Account } from '../events/account.ts'
+import type { RequestTrace } from '../events/request-trace.ts'
 import { allowedOrigin, type CorsPolicy, corsHeaders, preflightHeaders } from './cors.ts'
-import { errorAnswer, toStowageError } from './errors.ts'
+import { errorAnswer, toStowageError } from './error-answer.ts'
+import { checkSingleHeaders } from './header-values.ts'
 import type { Answer, Exchange, Operation, PathParams } from './exchange.ts'
-import type { Flights } from './flights.ts'
+import type { InFlightRequests } from '../async/in-flight-requests.ts'
+import type { MemoryBudget, MemoryLease } from '../memory/memory-budget.ts'
 import { allowOf, type Method, type Resource } from './router.ts'
 
 /** A request before its path's parameters are known to be ids. */
-export type Arrival<H> = Omit<Exchange<H>, 'params' | 'account'>
+export type Arrival<H> = Omit<Exchange<H>, 'params' | 'trace' | 'memory'> & {
+  /** Ends the request. */
+  readonly abort: (reason: Error) => void
+}
 
 export interface CoreOptions {
   readonly ready: () => Promise<void>
-  readonly flights: Flights
+  readonly inFlightRequests: InFlightRequests
   readonly cors: CorsPolicy | undefined
   /** `next` hands errors to the host instead of answering them. */
   readonly errors: 'answer' | 'next'
   /** Told of every failure, answered or not. Must not throw. */
   readonly failed: (error: StowageError, context: { readonly requestId: string; readonly host: unknown }) => void
   readonly newRequestId: () => string
-  readonly openAccount: (request: { readonly requestId: string; readonly method: string }) => Account
+  readonly startTrace: (request: { readonly requestId: string; readonly method: string }) => RequestTrace
+  readonly memory: MemoryBudget
 }
+
+/** RFC 9110, section 11.6.1: a 401 names a scheme. No browser asks for a password because of this one. */
+const NOT_SIGNED_IN = { message: 'this request is not signed in', challenge: 'Session realm="stowage"' }
 
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/
 
 /** What both kinds of hosts share: everything between an arrived request and its answer. */
 export class HttpCore<H> {
   readonly #options: CoreOptions
-  readonly #accounts = new WeakMap<object, Account>()
+  readonly #traces = new WeakMap<object, RequestTrace>()
+  readonly #eventLoopShare = new EventLoopShare()
 
   constructor(options: CoreOptions) {
     this.#options = options
   }
 
-  get flights(): Flights {
-    return this.#options.flights
+  get inFlightRequests(): InFlightRequests {
+    return this.#options.inFlightRequests
   }
 
   /** What came in `x-request-id` where that is harmless to repeat, else a new one. */
@@ -53,14 +65,15 @@ export class HttpCore<H> {
     call: { readonly resource: Resource<H>; readonly params: () => PathParams; readonly handOver: boolean },
   ): Promise<Answer> {
     const { resource, params, handOver } = call
-    return this.#guarded(arrival, handOver, async (account) => {
+    return this.#guarded(arrival, handOver, async (trace, memory) => {
+      checkSingleHeaders(arrival.headers)
       if (arrival.method === 'OPTIONS') return this.#optionsAnswer(arrival, allowOf(resource))
       const operation = operationOf(resource, arrival.method)
       if (operation === undefined) throw methodNotAllowed(allowOf(resource))
-      const exchange = { ...arrival, params: params(), account }
+      const exchange = { ...arrival, params: params(), trace, memory }
       resource.check?.(exchange.params)
-      account.routed(resource.path, exchange.params.projectId)
-      this.#options.flights.checkOpen()
+      trace.routed(resource.path, exchange.params.projectId)
+      this.#options.inFlightRequests.checkOpen()
       await this.#open()
       return operation(exchange)
     })
@@ -78,25 +91,38 @@ export class HttpCore<H> {
     const error = toStowageError(thrown)
     const { signal, requestId, host } = arrival
     if (!isClientGone(signal)) {
-      this.#accounts.get(arrival)?.failed(error)
+      this.#traces.get(arrival)?.failed(error)
       this.#options.failed(error, { requestId, host })
     }
     return error
   }
 
-  async #guarded(arrival: Arrival<H>, handOver: boolean, work: (account: Account) => Promise<Answer>): Promise<Answer> {
-    const account = this.#options.openAccount(arrival)
-    this.#accounts.set(arrival, account)
-    const answer = await work(account).catch((thrown: unknown) => {
+  async #guarded(
+    arrival: Arrival<H>,
+    handOver: boolean,
+    work: (trace: RequestTrace, memory: MemoryLease) => Promise<Answer>,
+  ): Promise<Answer> {
+    const trace = this.#options.startTrace(arrival)
+    this.#traces.set(arrival, trace)
+    const memory = this.#options.memory.open({ signal: arrival.signal, revoke: arrival.abort })
+    const answer = await work(trace, memory).catch((thrown: unknown) => {
+      memory.release()
       const error = this.report(thrown, arrival)
-      account.answered(error.statusCode, error.code)
+      trace.answered(error.statusCode, error.code)
       if (handOver) {
-        account.end()
+        trace.end()
         throw error
       }
       return errorAnswer(error)
     })
-    return accounted(this.#withCommonHeaders(answer, arrival), arrival.method, account)
+    return traced(this.#paced(this.#withCommonHeaders(answer, arrival)), arrival.method, trace, memory)
+  }
+
+  #paced(answer: Answer): Answer {
+    const { body } = answer
+    return body === undefined || body instanceof Uint8Array
+      ? answer
+      : { ...answer, body: this.#eventLoopShare.paced(body) }
   }
 
   #withCommonHeaders(answer: Answer, arrival: Arrival<H>): Answer {
@@ -129,12 +155,13 @@ export class HttpCore<H> {
 }
 
 /** The answer, with what leaves counted and its end noted. */
-function accounted(answer: Answer, method: string, account: Account): Answer {
-  if (answer.status < 400) account.answered(answer.status)
-  const body = account.sending(answer.body, method === 'HEAD')
+function traced(answer: Answer, method: string, trace: RequestTrace, memory: MemoryLease): Answer {
+  if (answer.status < 400) trace.answered(answer.status)
+  const body = trace.sending(answer.body, method === 'HEAD')
   const release = (): void => {
     answer.release?.()
-    account.end()
+    memory.release()
+    trace.end()
   }
   return { ...answer, ...(body === undefined ? {} : { body }), release }
 }
@@ -146,18 +173,19 @@ export function createGuard<H>(access: Access<H>): Guard<H> {
   return async (exchange, right) => {
     const { headers, method, path, host, params } = exchange
     const principal = await access.authenticate({ headers, method, path, host })
-    if (principal === undefined) throw unauthenticated(headers.has('authorization'))
+    if (principal === undefined) throw unauthenticated(access, { headers, method, path, host })
+    exchange.memory.belongsTo({ principal: principalKey(principal), projectId: params.projectId })
     if (!(await access.authorize(principal, params.projectId, right))) {
-      throw new StowageError('forbidden', `this token does not give the right to ${right} in this project`)
+      const message = access.refusals?.forbidden?.(principal, params.projectId, right)
+      throw new StowageError('forbidden', message ?? `there is no right to ${right} in this project`)
     }
     return principal
   }
 }
 
-function unauthenticated(sentToken: boolean): StowageError {
-  const [message, challenge] = sentToken
-    ? ['the token in the Authorization header is not valid', 'Bearer realm="stowage", error="invalid_token"']
-    : ['a token is needed in the header "Authorization: Bearer <token>"', 'Bearer realm="stowage"']
+/** The words are those of the access: only it knows how a request says who makes it. */
+export function unauthenticated<H>(access: Pick<Access<H>, 'refusals'>, request: AccessRequest<H>): StowageError {
+  const { message, challenge } = access.refusals?.unauthenticated?.(request) ?? NOT_SIGNED_IN
   return new StowageError('unauthenticated', message, { headers: { 'WWW-Authenticate': challenge } })
 }
 

@@ -1,4 +1,5 @@
-import type { Account } from '../events/account.ts'
+import type { RequestTrace } from '../events/request-trace.ts'
+import type { MemoryLease } from '../memory/memory-budget.ts'
 
 /** What a path names, decoded, by the names in the resource's path. */
 export type PathParams = Readonly<Record<string, string>>
@@ -35,6 +36,8 @@ export interface Exchange<H> {
   readonly method: string
   /** As it came, with the prefix, without the query. */
   readonly path: string
+  /** Whether a host may have cut off the beginning of the path, as `hono.mount` does. */
+  readonly isPathCut: boolean
   readonly query: URLSearchParams
   readonly headers: Headers
   readonly params: PathParams
@@ -44,7 +47,9 @@ export interface Exchange<H> {
   readonly requestId: string
   readonly host: H
   /** Where operations note what is to be told of the request. */
-  readonly account: Account
+  readonly trace: RequestTrace
+  /** Whatever the request makes the server hold is leased here first. Given back when the answer is out, or the client gone. */
+  readonly memory: MemoryLease
 }
 
 /** One endpoint: authorize, decode, ask, encode. */

@@ -1,7 +1,7 @@
 import { StowageError } from '../errors.ts'
 import type { Arrival, HttpCore } from './core.ts'
 import type { Answer, PathParams } from './exchange.ts'
-import type { Flight } from './flights.ts'
+import type { InFlightRequest } from '../async/in-flight-requests.ts'
 import type { Resource } from './router.ts'
 import { splitTarget } from './target.ts'
 import { WebBody } from './web-body.ts'
@@ -10,6 +10,8 @@ import { pulledStream } from './web-streams.ts'
 export interface FetchOptions {
   /** How long a body may make no progress, reading or writing, before it is given up. */
   readonly stallTimeoutMs: number
+  /** Bytes a second of a body, at least, over any 20 s of waiting for them. */
+  readonly bodyBytesPerSecondMin: number
   readonly requestBytesMax: number
 }
 
@@ -25,27 +27,27 @@ export async function serveFetch<H>(
   },
 ): Promise<Response> {
   const { request, resource, params } = call
-  const flight = core.flights.begin()
+  const inFlightRequest = core.inFlightRequests.begin()
   const abort = (): void =>
-    flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
+    inFlightRequest.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
   // A host that cancels the answer's body as well may come first: an error of the body would look to it like a failure.
   const onAbort = (): void => void setImmediate(abort)
   request.signal.addEventListener('abort', onAbort)
-  const body = new WebBody(request, { signal: flight.signal, ...options })
+  const body = new WebBody(request, { signal: inFlightRequest.signal, ...options })
   const landed = (): void => {
     request.signal.removeEventListener('abort', onAbort)
-    flight.end()
+    inFlightRequest.end()
   }
   try {
     if (request.signal.aborted) abort()
-    const arrival = fetchArrival(core, call, body, flight.signal)
+    const arrival = fetchArrival(core, call, body, inFlightRequest)
     const handOver = core.handsOver
     const answer = await (resource === undefined || params === undefined
       ? core.unmatched(arrival, handOver)
       : core.answer(arrival, { resource, params, handOver }))
     if (answer.status >= 400) await body.takeRest()
     return respond(answer, {
-      flight,
+      inFlightRequest,
       landed,
       bodiless: request.method === 'HEAD',
       failed: (thrown) => core.report(thrown, arrival),
@@ -58,7 +60,7 @@ export async function serveFetch<H>(
 }
 
 interface Responding extends FetchOptions {
-  readonly flight: Flight
+  readonly inFlightRequest: InFlightRequest
   readonly landed: () => void
   readonly bodiless: boolean
   readonly failed: (thrown: unknown) => void
@@ -78,8 +80,8 @@ function respond(answer: Answer, responding: Responding): Response {
     return new Response(
       pulledStream(body, {
         ...responding,
-        signal: responding.flight.signal,
-        abort: (reason) => responding.flight.abort(reason),
+        signal: responding.inFlightRequest.signal,
+        abort: (reason) => responding.inFlightRequest.abort(reason),
         free,
       }),
       init,
@@ -93,17 +95,19 @@ function fetchArrival<H>(
   core: HttpCore<H>,
   call: { readonly request: Request; readonly host: H },
   body: WebBody,
-  signal: AbortSignal,
+  flight: InFlightRequest,
 ): Arrival<H> {
   const { request, host } = call
   const { path, query } = splitTarget(request.url)
   return {
     method: request.method,
     path,
+    isPathCut: true,
     query: new URLSearchParams(query),
     headers: request.headers,
     body: body.asRequestBody(),
-    signal,
+    signal: flight.signal,
+    abort: flight.abort,
     requestId: core.requestId(request.headers.get('x-request-id')),
     host,
   }

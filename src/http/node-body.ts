@@ -1,5 +1,7 @@
 import type { IncomingMessage } from 'node:http'
 import { StowageError } from '../errors.ts'
+import { BodyRate } from './body-rate.ts'
+import { valuesOf } from './header-values.ts'
 import { parseLength, type RequestBody } from './exchange.ts'
 import { bodyConsumed, exactBytes, parsedBody, parsedValues } from './parsed-body.ts'
 import { waitFor } from './progress.ts'
@@ -18,6 +20,8 @@ export type NodeRequest = IncomingMessage & {
 export interface NodeBodyOptions {
   readonly signal: AbortSignal
   readonly stallTimeoutMs: number
+  /** 0 by default: no such bound. */
+  readonly bodyBytesPerSecondMin?: number
   /** What a parser of the host left, if it did not leave it at the request. */
   readonly left?: unknown
 }
@@ -51,7 +55,8 @@ export class NodeBody {
   asRequestBody(): RequestBody {
     const { headers } = this.#req
     const length = parseLength(headers['content-length'])
-    const type = headers['content-type']
+    const sent = headers['content-type']
+    const type = sent === undefined ? undefined : valuesOf(this.#req, 'content-type', sent).join(', ')
     if (!this.#consumed()) {
       return {
         type,
@@ -77,16 +82,17 @@ export class NodeBody {
    */
   async *chunks(): AsyncGenerator<Uint8Array, void, undefined> {
     if (this.#req.readableDidRead) throw bodyConsumed()
-    yield* this.rest(this.#options.stallTimeoutMs)
+    yield* this.rest(this.#options.stallTimeoutMs, new BodyRate(this.#options.bodyBytesPerSecondMin ?? 0))
   }
 
   /** What is left of it, for whoever does not mind that a part is gone. */
-  async *rest(timeoutMs: number): AsyncGenerator<Uint8Array, void, undefined> {
+  async *rest(timeoutMs: number, rate?: BodyRate): AsyncGenerator<Uint8Array, void, undefined> {
     const req = this.#req
     for (;;) {
       const chunk = req.read() as Uint8Array | null
       if (chunk !== null) {
         this.#bytesRead += chunk.length
+        rate?.came(chunk.length)
         yield chunk
       } else if (req.readableEnded) {
         return
@@ -95,11 +101,13 @@ export class NodeBody {
           cause: req.errored,
         })
       } else {
+        const beganAtMs = performance.now()
         await waitFor((happened) => subscribe(req, happened), {
           signal: this.#options.signal,
           timeoutMs,
           late: () => new StowageError('request_aborted', `no byte of the body came for ${timeoutMs} ms`),
         })
+        rate?.waited(performance.now() - beganAtMs)
       }
     }
   }

@@ -16,7 +16,7 @@ export interface Sending {
   readonly body: NodeBody
   readonly answer: Answer
   /** Called before the first header is set. */
-  readonly answering?: (() => void) | undefined
+  readonly onBeforeHeaders?: (() => void) | undefined
   readonly signal: AbortSignal
   readonly stallTimeoutMs: number
   readonly requestBytesMax: number
@@ -24,9 +24,9 @@ export interface Sending {
 
 /** Writes an answer and resolves when its last byte was handed to the system. Rejects when the client is gone or reads nothing for too long. */
 export async function sendAnswer(sending: Sending): Promise<void> {
-  const { req, res, answer, body, answering } = sending
+  const { req, res, answer, body, onBeforeHeaders } = sending
   if (res.headersSent || res.destroyed) throw clientGone()
-  answering?.()
+  onBeforeHeaders?.()
   const underWay = body.underWay
   if (underWay) closeConnection(req, res)
   setHeaders(res, answer)

@@ -1,7 +1,9 @@
+import type { InFlightRequest } from '../async/in-flight-requests.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { StowageError } from '../errors.ts'
 import type { Arrival, HttpCore } from './core.ts'
 import type { Answer, PathParams } from './exchange.ts'
+import { valuesOf } from './header-values.ts'
 import { NodeBody, type NodeRequest } from './node-body.ts'
 import { closeConnection, sendAnswer, takeRest } from './node-send.ts'
 import { closeWhileQueued } from './pipelined.ts'
@@ -14,6 +16,8 @@ export type Next = (error?: unknown) => void
 export interface NodeOptions {
   /** How long a connection may make no progress, reading or writing, before it is cut. */
   readonly stallTimeoutMs: number
+  /** Bytes a second of a body, at least, over any 20 s of waiting for them. */
+  readonly bodyBytesPerSecondMin: number
   readonly requestBytesMax: number
 }
 
@@ -32,7 +36,7 @@ export interface HostCall<H> {
   /** What a parser of the host left of the body, if one has read it. `req.rawBody` or `req.body` by default. */
   readonly body?: unknown
   /** Called once, before the answer's first header is set. From then on nobody else may answer. */
-  readonly answering?: () => void
+  readonly onBeforeHeaders?: () => void
 }
 
 export interface NodeCall<H> extends HostCall<H> {
@@ -43,23 +47,23 @@ export interface NodeCall<H> extends HostCall<H> {
 
 /** Serves one request of a Node server. Never rejects: whatever happens is answered, given to `next`, or cuts the connection. */
 export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call: NodeCall<H>): Promise<void> {
-  const { req, res, next, resource, params, answering } = call
+  const { req, res, next, resource, params, onBeforeHeaders } = call
   const handOver = next !== undefined && core.handsOver
-  const flight = core.flights.begin()
+  const inFlightRequest = core.inFlightRequests.begin()
   const onClose = (): void =>
-    flight.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
+    inFlightRequest.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
   res.once('close', onClose)
   if (res.destroyed) onClose()
   const leaveQueue = closeWhileQueued(req, res)
-  const body = new NodeBody(req, { left: call.body, signal: flight.signal, stallTimeoutMs: options.stallTimeoutMs })
+  const body = new NodeBody(req, { left: call.body, signal: inFlightRequest.signal, ...options })
   let arrival: Arrival<H> | undefined
   try {
-    arrival = nodeArrival<H>(core, call, body, flight.signal)
+    arrival = nodeArrival<H>(core, call, body, inFlightRequest)
     const answer = await (resource === undefined || params === undefined
       ? core.unmatched(arrival, handOver)
       : core.answer(arrival, { resource, params, handOver }))
     await sendReleased(answer, () =>
-      sendAnswer({ req, res, body, answer, answering, signal: flight.signal, ...options }),
+      sendAnswer({ req, res, body, answer, onBeforeHeaders, signal: inFlightRequest.signal, ...options }),
     )
   } catch (thrown) {
     if (handOver && !res.headersSent && !res.destroyed) next(await handedOver(thrown, { req, res, body, ...options }))
@@ -67,7 +71,7 @@ export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call
   } finally {
     res.off('close', onClose)
     leaveQueue()
-    flight.end()
+    inFlightRequest.end()
   }
 }
 
@@ -102,7 +106,7 @@ function cutOff<H>(core: HttpCore<H>, arrival: Arrival<H> | undefined, res: Serv
   res.destroy()
 }
 
-function nodeArrival<H>(core: HttpCore<H>, call: NodeCall<H>, body: NodeBody, signal: AbortSignal): Arrival<H> {
+function nodeArrival<H>(core: HttpCore<H>, call: NodeCall<H>, body: NodeBody, flight: InFlightRequest): Arrival<H> {
   const { req, host = call.req as H }: { readonly req: NodeRequest; readonly host?: H } = call
   const { query } = splitTarget(req.url ?? '/')
   const { path } = splitTarget(req.originalUrl ?? req.url ?? '/')
@@ -110,10 +114,12 @@ function nodeArrival<H>(core: HttpCore<H>, call: NodeCall<H>, body: NodeBody, si
   return {
     method: req.method ?? 'GET',
     path,
+    isPathCut: false,
     query: new URLSearchParams(query),
     headers,
     body: body.asRequestBody(),
-    signal,
+    signal: flight.signal,
+    abort: flight.abort,
     requestId: core.requestId(headers.get('x-request-id')),
     host,
   }
@@ -123,7 +129,7 @@ function nodeHeaders(req: IncomingMessage): Headers {
   const headers = new Headers()
   for (const [name, value] of Object.entries(req.headers)) {
     if (value === undefined || name.startsWith(':')) continue
-    for (const one of typeof value === 'string' ? [value] : value) headers.append(name, one)
+    for (const one of valuesOf(req, name, value)) headers.append(name, one)
   }
   return headers
 }

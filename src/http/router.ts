@@ -38,8 +38,8 @@ export class RouteTable<H> {
     this.#shapes = resources.map((resource) => ({ resource, segments: segmentsOf(resource.path) }))
   }
 
-  /** The literal beginnings of all paths, without the prefix, for hosts whose own router has to know them. */
-  get beginnings(): readonly string[] {
+  /** The literal first parts of all paths, without the prefix, for hosts whose own router has to know them. */
+  get pathPrefixes(): readonly string[] {
     const literal = this.#shapes.map(({ resource: { path } }) =>
       path.includes(':') ? path.slice(0, path.indexOf(':')) : path,
     )

@@ -1,9 +1,9 @@
 import type { DeflatePool } from '../compression/deflate-pool.ts'
 import { emit, emittedLength, type Heartbeat } from '../emit/emit.ts'
 import { StowageError } from '../errors.ts'
-import type { AttributeMask } from '../object/mask.ts'
+import type { AttributeMask } from '../inspect/mask.ts'
 import { quoted } from '../object/id.ts'
-import type { Selection } from '../object/selection.ts'
+import { MISSING_IDS_TOLD_MAX, type Selection } from '../object/selection.ts'
 import { checkIfMatch, isUnmodified, requestedRange } from './conditional.ts'
 import type { Answer, Exchange } from './exchange.ts'
 import { type Coding, type Format, MEDIA_TYPES } from './negotiate.ts'
@@ -23,7 +23,6 @@ export interface AnswerOptions {
   readonly compressor: DeflatePool
 }
 
-const MISSING_IDS_MAX = 100
 const MISSING_IDS_IN_MESSAGE = 5
 
 /** Hands a selection over to the answer that `make` makes of it, or frees it when that throws. */
@@ -43,7 +42,7 @@ export async function checkComplete(
   selection: Selection,
 ): Promise<void> {
   if (selection.missing === 0 || !exchange.query.has('strict')) return
-  const ids = await selection.missingIds(MISSING_IDS_MAX)
+  const ids = await selection.missingIds(MISSING_IDS_TOLD_MAX)
   const first = ids.slice(0, MISSING_IDS_IN_MESSAGE).map((id) => quoted(id))
   throw new ObjectsMissingError(`${selection.missing} of the objects are not held, such as ${first.join(', ')}`, ids)
 }

@@ -1,4 +1,5 @@
 import { StowageError } from '../errors.ts'
+import { BodyRate } from './body-rate.ts'
 import { parseLength, type RequestBody } from './exchange.ts'
 import { FAREWELL_MS, LINGER_IDLE_MS, LINGER_MS_MAX, lingerBytesMax } from './linger.ts'
 import { bodyConsumed } from './parsed-body.ts'
@@ -7,6 +8,7 @@ import { waitFor } from './progress.ts'
 export interface WebBodyOptions {
   readonly signal: AbortSignal
   readonly stallTimeoutMs: number
+  readonly bodyBytesPerSecondMin: number
   readonly requestBytesMax: number
 }
 
@@ -59,9 +61,13 @@ export class WebBody {
   async *#chunks(): AsyncGenerator<Uint8Array, void, undefined> {
     if (this.#request.bodyUsed) throw bodyConsumed()
     const reader = this.#open()
+    const rate = new BodyRate(this.#options.bodyBytesPerSecondMin)
     while (reader !== undefined) {
+      const beganAtMs = performance.now()
       const chunk = await this.#read(reader, this.#options.stallTimeoutMs)
       if (chunk === undefined) return
+      rate.waited(performance.now() - beganAtMs)
+      rate.came(chunk.length)
       yield chunk
     }
   }

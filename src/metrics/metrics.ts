@@ -1,8 +1,8 @@
 import type { Counter, Gauge, Registry } from 'prom-client'
 import type { ServiceEvent } from '../events/events.ts'
 import type { MemoryInUse } from '../object/graph-store.ts'
-import type { ObjectService } from '../service.ts'
-import type { ServiceStatus } from '../service-status.ts'
+import type { ObjectService } from '../service/service.ts'
+import type { ServiceStatus } from '../service/status.ts'
 import { loadPromClient } from './prom-client.ts'
 
 /** Which registry the metrics go to, and whose events they count. */

@@ -1,7 +1,7 @@
 /// <reference types="node" preserve="true" />
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Mountable } from '../http/mountable.ts'
+import type { Mountable } from '../http/service-router.ts'
 
 /** What `app.use()` and `router.use()` of Express 5 and 4 take. */
 export type ExpressHandler<H> = (req: IncomingMessage & H, res: ServerResponse, next: (error?: unknown) => void) => void

@@ -2,7 +2,7 @@
 
 import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
-import type { Mountable } from '../http/mountable.ts'
+import type { Mountable } from '../http/service-router.ts'
 
 /** What the plugin is registered with, beside Fastify's own `prefix`. */
 export interface FastifyMountOptions {
@@ -21,7 +21,7 @@ const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/
 export async function fastifyMount(fastify: FastifyInstance, { service }: FastifyMountOptions): Promise<void> {
   const escaped = escapeMalformed(fastify)
   const mountPoint = fastify.prefix.split('/').filter((segment) => segment !== '').length
-  const urls = service.beginnings.map(
+  const urls = service.pathPrefixes.map(
     (beginning) => `${service.prefix}${beginning}${beginning.endsWith('/') ? '*' : ''}`,
   )
   fastify.removeAllContentTypeParsers()
@@ -43,7 +43,7 @@ export async function fastifyMount(fastify: FastifyInstance, { service }: Fastif
           mountPoint,
           host: request,
           url: escaped.get(raw) ?? raw.url ?? '/',
-          answering: () => takeOver(reply),
+          onBeforeHeaders: () => takeOver(reply),
         })
       },
     })

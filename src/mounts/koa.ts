@@ -1,7 +1,7 @@
 /// <reference types="node" preserve="true" />
 
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import type { Mountable } from '../http/mountable.ts'
+import type { Mountable } from '../http/service-router.ts'
 
 /** What the mount needs of the context of Koa 3 and 2. */
 export interface KoaContext {

@@ -1,3 +1,4 @@
+import type { MemoryLease } from '../memory/memory-lease.ts'
 import type { ObjectBatch } from './batch.ts'
 import type { IdSet } from './id-set.ts'
 import type { Selection } from './selection.ts'
@@ -26,10 +27,15 @@ export interface SignalOptions {
   readonly signal: AbortSignal
 }
 
+export interface PutOptions extends SignalOptions {
+  /** What the request holds is leased here: the store adds what it holds itself. Without it the store opens a lease of its own. */
+  readonly memory?: MemoryLease
+}
+
 /** What the operations need of a store, one narrow interface each. `PackStore` has them all; a host's `ObjectStore` is wrapped to have the first four. */
 export interface ObjectWriter {
   /** One request: all or nothing, durable when it resolves. If `batches` throws or `signal` aborts, nothing of it is visible. */
-  put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: SignalOptions): Promise<PutResult>
+  put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: PutOptions): Promise<PutResult>
 }
 
 export interface ObjectPresence {
@@ -49,6 +55,8 @@ export interface ClosureSelector {
 
 export interface ClosureOptions extends SignalOptions {
   readonly have?: readonly HaveRoot[]
+  /** Where what `have` makes the store hold is leased. */
+  readonly memory?: MemoryLease
   /** Objects may be sent as deltas on objects of the first root that is subtracted: lines `<id> TAB [base, ...] LF`. */
   readonly deltas?: boolean
 }

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto'
 
 const EMPTY = 0
 const LOAD_FACTOR = 0.6
+const CAPACITY_MIN = 16
 
 /**
  * A set of ids as UTF-8 bytes, numbered in the order in which they came: one arena of bytes and one open-addressing table (linear probing),
@@ -14,12 +15,20 @@ export class IdSet {
   #slots: Uint32Array
   #size = 0
 
-  constructor(capacity = 64) {
-    const slots = 2 ** Math.ceil(Math.log2(Math.max(16, capacity / LOAD_FACTOR)))
-    this.#slots = new Uint32Array(slots)
-    this.#hashes = new Uint32Array(Math.max(16, capacity))
-    this.#ends = new Uint32Array(Math.max(16, capacity))
-    this.#bytes = new Uint8Array(Math.max(16, capacity) * 32)
+  /**
+   * With `arena` the bytes of ids go there. It may be the buffer that they are read from, front to back: an id is copied to where it stands or to a
+   * place before, so what was not read yet stays as it is.
+   */
+  constructor(capacity = 64, arena?: Uint8Array) {
+    this.#slots = new Uint32Array(slotsFor(capacity))
+    this.#hashes = new Uint32Array(Math.max(CAPACITY_MIN, capacity))
+    this.#ends = new Uint32Array(Math.max(CAPACITY_MIN, capacity))
+    this.#bytes = arena ?? new Uint8Array(Math.max(CAPACITY_MIN, capacity) * 32)
+  }
+
+  /** What the tables of a set of so many ids hold, beside the bytes of the ids. */
+  static tablesBytes(capacity: number): number {
+    return 4 * (slotsFor(capacity) + 2 * Math.max(CAPACITY_MIN, capacity))
   }
 
   get size(): number {
@@ -29,6 +38,21 @@ export class IdSet {
   /** Bytes of memory that the set holds. */
   get memoryBytes(): number {
     return this.#bytes.byteLength + this.#ends.byteLength + this.#hashes.byteLength + this.#slots.byteLength
+  }
+
+  /** Bytes of all ids, one after the other. */
+  get idBytes(): number {
+    return this.#size === 0 ? 0 : this.#ends[this.#size - 1]
+  }
+
+  /** Makes place in the tables for so many ids, so that adding them moves nothing. */
+  reserve(count: number): void {
+    if (count > this.#ends.length) {
+      this.#ends = grown(this.#ends, count)
+      this.#hashes = grown(this.#hashes, count)
+    }
+    const slots = slotsFor(count)
+    if (slots > this.#slots.length) this.#rehash(slots)
   }
 
   /** The number of the id, new or not; it is new exactly when `size` grew. */
@@ -95,12 +119,12 @@ export class IdSet {
     this.#hashes[index] = hash
     this.#slots[slot] = index + 1
     this.#size = index + 1
-    if (this.#size > this.#slots.length * LOAD_FACTOR) this.#rehash()
+    if (this.#size > this.#slots.length * LOAD_FACTOR) this.#rehash(this.#slots.length * 2)
     return index
   }
 
-  #rehash(): void {
-    this.#slots = new Uint32Array(this.#slots.length * 2)
+  #rehash(slots: number): void {
+    this.#slots = new Uint32Array(slots)
     const mask = this.#slots.length - 1
     for (let index = 0; index < this.#size; index++) {
       let slot = this.#hashes[index] & mask
@@ -108,6 +132,11 @@ export class IdSet {
       this.#slots[slot] = index + 1
     }
   }
+}
+
+/** A power of two, with room for so many ids under the load factor. */
+function slotsFor(capacity: number): number {
+  return 2 ** Math.ceil(Math.log2(Math.max(CAPACITY_MIN, capacity / LOAD_FACTOR)))
 }
 
 function grown<T extends Uint8Array | Uint32Array>(array: T, atLeast: number): T {
@@ -122,11 +151,11 @@ const KEY_HIGH = KEY.readUInt32LE(4) | 0
 
 /**
  * HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 32-bit variant) under a key that is drawn when the process
- * starts: clients choose ids, and with a hash that they can predict they could make every look-up walk the whole table.
+ * starts: clients choose ids, and with a hash that they can predict they could make every look-up walk the whole table. `isSecond` gives 32 other bits.
  */
-export function hashBytes(source: Uint8Array, start: number, end: number): number {
+export function hashBytes(source: Uint8Array, start: number, end: number, isSecond = false): number {
   let v0 = KEY_LOW
-  let v1 = KEY_HIGH
+  let v1 = isSecond ? KEY_HIGH ^ 0xee : KEY_HIGH
   let v2 = KEY_LOW ^ 0x6c796765
   let v3 = KEY_HIGH ^ 0x74656462
   let at = start

@@ -7,8 +7,12 @@ export interface Selection {
   readonly objects: number
   /** Ids that were asked for or referred to and are not held. */
   readonly missing: number
-  /** The ids behind `missing`, at most `limit` of them. */
+  /** The ids behind `missing`, at most `limit` of them. Of a list only the first `MISSING_IDS_TOLD_MAX` are known. */
   missingIds(limit: number): Promise<readonly string[]>
+  /** Bytes of the texts of all its objects, where that is known. */
+  readonly textBytes?: number
+  /** Whether it needs the set of ids that it was chosen by for as long as it lives. */
+  readonly keepsIds?: boolean
   /** Names the set of objects of a root's closure, for `?have=ID@digest`. Only for closures. */
   readonly closureDigest?: string
   /** Only for closures with `have`: whether each root the client has was subtracted, and if not, why. */
@@ -24,6 +28,9 @@ export interface Selection {
   /** Frees what the selection holds. Called exactly once, also when nothing was read. */
   release(): void
 }
+
+/** How many ids that are missing an answer tells at most. */
+export const MISSING_IDS_TOLD_MAX = 100
 
 export interface SelectionReadOptions {
   readonly signal: AbortSignal

@@ -1,8 +1,8 @@
-import { type ApiArea, composeDocument } from './compose.ts'
-import { DESCRIPTION_AREA } from './description-area.ts'
+import { type ApiArea, composeDocument } from './description/compose.ts'
+import { DESCRIPTION_AREA } from './description/description-area.ts'
 import { OBJECT_AREA } from './objects/area.ts'
-import { SHARED_COMPONENTS } from './shared.ts'
-import type { OpenApiDocument } from './types.ts'
+import { SHARED_COMPONENTS } from './description/shared.ts'
+import type { OpenApiDocument } from './description/types.ts'
 
 /** The version of the interface, not of the package. */
 const INTERFACE_VERSION = '1.0.0'
@@ -10,14 +10,14 @@ const INTERFACE_VERSION = '1.0.0'
 const SHARED_AREA: ApiArea = { tags: [], paths: {}, components: SHARED_COMPONENTS }
 
 export interface DocumentOptions {
-  /** What stands before the paths: `''`, or as in `/models`. */
-  readonly prefix: string
+  /** Where the paths begin: `/`, a path such as `/models`, or relative to the document. */
+  readonly server: string
   /** Areas beyond the objects. */
   readonly areas?: readonly ApiArea[]
 }
 
 /** The OpenAPI 3.1 document of the HTTP interface of a service. */
-export function openApiDocument({ prefix, areas = [] }: DocumentOptions): OpenApiDocument {
+export function openApiDocument({ server, areas = [] }: DocumentOptions): OpenApiDocument {
   return composeDocument(
     {
       openapi: '3.1.1',
@@ -27,12 +27,13 @@ export function openApiDocument({ prefix, areas = [] }: DocumentOptions): OpenAp
         summary: 'Object graphs over HTTP.',
         description: [
           'An object is a JSON value with an id. Objects refer to others, so a model is a directed acyclic graph. Clients upload batches, ask which ids are held, and download one object, a list, or an object with everything below it.',
-          'Every error is `{"message", "statusCode", "code"}`, on every route: a path that is not described here answers 404 `route_not_found`, a method that a path does not have 405 `method_not_allowed`. 503 comes with `Retry-After`.',
+          'Every error is `{"message", "statusCode", "code"}`, on every route: a path that is not described here answers 404 `route_not_found`, a method that a path does not have 405 `method_not_allowed`. 503 comes with `Retry-After`. A server may answer 400, 408, 417 and 431 before it knows what is asked for: for bytes that are no HTTP, headers that do not come in time, expectations that are not known, and headers that are too large.',
+          'A list holds what there is of it, also in a project that is not known; one thing that there is not is 404.',
           'Bodies may come compressed with gzip, and answers are where `Accept-Encoding` allows it. 1 MB is 1,048,576 bytes.',
         ].join('\n\n'),
         license: { name: 'MIT', identifier: 'MIT' },
       },
-      servers: [{ url: prefix === '' ? '/' : prefix, description: 'The server that this document comes from.' }],
+      servers: [{ url: server, description: 'The server that this document comes from.' }],
       security: [{ bearer: [] }],
     },
     [SHARED_AREA, OBJECT_AREA, ...areas, DESCRIPTION_AREA],

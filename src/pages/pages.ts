@@ -2,19 +2,19 @@ import type { Access, AccessRequest, Principal } from '../access/access.ts'
 import type { AutomationExtension } from '../automation-server/automation.ts'
 import type { Clock } from '../clock.ts'
 import { StowageError } from '../errors.ts'
-import type { ServiceContext, ServiceExtension } from '../extension.ts'
+import type { ServiceContext, ServiceExtension } from '../service/extension.ts'
 import { endsLike, type Resource } from '../http/router.ts'
-import { Assets } from './assets.ts'
+import { Assets } from './views/assets.ts'
 import { automationResources } from './handlers/automations.tsx'
 import { projectResources } from './handlers/project.tsx'
 import { projectsResources } from './handlers/projects.tsx'
 import { runResources } from './handlers/runs.tsx'
 import { signInResources } from './handlers/sign-in.tsx'
-import { mayRead } from './origin.ts'
-import { PageServer } from './page-server.tsx'
-import { Sessions } from './session.ts'
-import { SignInCodes } from './sign-in-codes.ts'
-import { WEB } from './urls.ts'
+import { mayRead } from './server/origin.ts'
+import { PageServer } from './server/page-server.tsx'
+import { Sessions } from './server/session.ts'
+import { SignInCodes } from './server/sign-in-codes.ts'
+import { WEB } from './views/urls.ts'
 
 /** What `pages` can be told. */
 export interface PagesOptions<H = unknown> {
@@ -119,7 +119,11 @@ class Pages<H> implements PagesExtension<H> {
       translated.set('authorization', `Bearer ${token}`)
       return inner.authenticate({ ...request, headers: translated })
     }
-    return { authenticate, authorize: (principal, projectId, right) => inner.authorize(principal, projectId, right) }
+    return {
+      ...(inner.refusals === undefined ? {} : { refusals: inner.refusals }),
+      authenticate,
+      authorize: (principal, projectId, right) => inner.authorize(principal, projectId, right),
+    }
   }
 
   signInLink({ token }: SignInLinkOptions): string {

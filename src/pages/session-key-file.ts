@@ -1,4 +1,4 @@
-import { keyFromFolder } from '../access/key-file.ts'
+import { keyFromFolder } from '../data-folder/key-file.ts'
 
 /**
  * The key of a data folder that seals the cookies of whoever is signed in: `access/session-key`, made on first use and readable by its owner alone. With

@@ -3,6 +3,12 @@ export interface CallOptions {
   readonly signal?: AbortSignal
 }
 
+/** What a caller may tell of the blob that it puts. */
+export interface PutOptions extends CallOptions {
+  /** About how many bytes the content will have. It may be wrong. */
+  readonly sizeHint?: number
+}
+
 /** One record: a key and its value, as bytes. */
 export interface Entry {
   readonly key: Uint8Array
@@ -59,6 +65,8 @@ export type CommitResult = { readonly ok: true } | { readonly ok: false; readonl
  */
 export interface RecordStore {
   readonly limits: RecordLimits
+  /** False for a store that forgets everything when it is closed. Absent: true. Opening a persistent store again finds the same data. */
+  readonly isPersistent?: boolean
   /** In the order of `keys`, duplicates allowed. Sees every write that has resolved, from any process. */
   getMany(keys: readonly Uint8Array[], options?: CallOptions): Promise<readonly (Uint8Array | undefined)[]>
   /** In bytewise order, no snapshot: an entry that is there throughout is seen exactly once. Returning early frees everything. */
@@ -88,23 +96,25 @@ export interface BlobInfo {
 export interface BlobStore {
   /** The size of read that suits the medium: 1 MiB on disk, 8 MiB on S3. */
   readonly readBytesPreferred: number
+  /** False for a store that keeps blobs in this process and forgets them when it is closed. Absent: true. */
+  readonly isPersistent?: boolean
   /**
    * Durable when it resolves. A throw in `content` or an abort leaves nothing. A name that exists is an error (`BlobExistsError`).
    * Chunks may have any size, and belong to the store until it asks for the next one. `content` is read to its end or returned early, never left open.
+   * An abort ends the call while the content hangs, too.
    */
-  put(
-    name: string,
-    content: AsyncIterable<Uint8Array>,
-    options?: CallOptions & { readonly sizeHint?: number },
-  ): Promise<{ readonly size: number }>
+  put(name: string, content: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<{ readonly size: number }>
   /**
    * Exactly `end - start` bytes (`BLOB_READ_BYTES_MAX` at most) in one buffer that belongs to the caller, or an error: `BlobNotFoundError` when there
-   * is no such blob, `RangeError` when the range does not lie inside it.
+   * is no such blob, `BlobRangeError` when it ends before `end`, `RangeError` for a range that no blob can have.
    */
   read(name: string, start: number, end: number, options?: CallOptions): Promise<Uint8Array>
   /** Absent names are fine. Durable when it resolves. */
   remove(names: readonly string[]): Promise<void>
-  /** Blobs whose name starts with `prefix`, in no promised order; a blob that is there throughout is seen exactly once. */
+  /**
+   * Blobs whose name starts with `prefix`, in no promised order; a blob that is there throughout is seen exactly once. The prefix is empty or the
+   * beginning of a blob name: it may end inside a segment or with `/`. `a/b` finds `a/b`, `a/bc` and `a/b/c`. Other prefixes reject with a `RangeError`.
+   */
   list(prefix: string, options?: CallOptions): AsyncIterable<readonly BlobInfo[]>
   /** Lets what is under way end; later calls reject with `StorageClosedError`. Closing again is fine. */
   close(): Promise<void>
@@ -125,38 +135,3 @@ export const BLOB_READ_BYTES_MAX: number = 8 * 1_048_576
 
 /** The longest blob name; short enough to be a file name everywhere. */
 export const BLOB_NAME_BYTES_MAX = 240
-
-/** Thrown by `BlobStore.read` for a name that does not exist. */
-export class BlobNotFoundError extends Error {
-  override readonly name = 'BlobNotFoundError'
-  constructor(blobName: string) {
-    super(`there is no blob named ${blobName}`)
-  }
-}
-
-/** Thrown by `BlobStore.put` for a name that exists already. */
-export class BlobExistsError extends Error {
-  override readonly name = 'BlobExistsError'
-  constructor(blobName: string) {
-    super(`a blob named ${blobName} exists already`)
-  }
-}
-
-/** Thrown by every method of a storage that was closed. */
-export class StorageClosedError extends Error {
-  override readonly name = 'StorageClosedError'
-  constructor() {
-    super('the storage was closed')
-  }
-}
-
-/**
- * Thrown by every write after one write or sync failed in a way that leaves the state of the disk unknown (`cause`). Reads go on; writing works again
- * once the storage was closed and opened anew.
- */
-export class StoragePoisonedError extends Error {
-  override readonly name = 'StoragePoisonedError'
-  constructor(cause: unknown) {
-    super('an earlier write failed, so the storage takes no more writes until it is opened again', { cause })
-  }
-}

@@ -1,7 +1,7 @@
 import { BLOB_NAME_BYTES_MAX, BLOB_READ_BYTES_MAX } from './backend.ts'
 import type { Change, Entry, RangeBounds, RecordLimits } from './backend.ts'
 
-/** The checks that every backend owes its callers. All throw `RangeError` with the rule that was broken. */
+/** The checks that the guard makes for every backend. All throw `RangeError` with the rule that was broken. */
 
 const BLOB_NAME = /^[a-z0-9-]+(?:\/[a-z0-9-]+)*$/
 const BLOB_PREFIX = /^(?:[a-z0-9-]+\/)*[a-z0-9-]*$/
@@ -43,11 +43,20 @@ export function checkRange({ limit = 0 }: RangeBounds): void {
     throw new RangeError(`the limit of a range is ${limit}; it must be an integer of 0 or more`)
 }
 
+/** Whether the bounds leave nothing that could be found. */
+export function isEmptyRange({ gte, lt, limit }: RangeBounds): boolean {
+  return limit === 0 || Buffer.compare(gte, lt) >= 0
+}
+
 export function checkBlobName(name: string): void {
   if (name.length <= BLOB_NAME_BYTES_MAX && BLOB_NAME.test(name)) return
   throw new RangeError(
     `${quoted(name)} is not a blob name: segments of a-z, 0-9 and - divided by /, ${BLOB_NAME_BYTES_MAX} bytes at most`,
   )
+}
+
+export function checkBlobNames(names: readonly string[]): void {
+  for (const name of names) checkBlobName(name)
 }
 
 export function checkBlobPrefix(prefix: string): void {
@@ -67,10 +76,6 @@ export function checkReadRange(start: number, end: number): void {
   throw new RangeError(
     `cannot read from ${start} to ${end}: both must be integers, in order, and ${BLOB_READ_BYTES_MAX} bytes apart at most`,
   )
-}
-
-export function checkInsideBlob(name: string, end: number, size: number): void {
-  if (end > size) throw new RangeError(`cannot read blob ${name} up to ${end}: it has ${size} bytes`)
 }
 
 function checkValue(value: Uint8Array, limits: RecordLimits): void {

@@ -8,11 +8,12 @@ import type {
   ObjectSelector,
   SignalOptions,
 } from '../object/graph-store.ts'
+import { isObjectId, OBJECT_ID_BYTES_MAX } from '../object/id.ts'
 import { IdSet } from '../object/id-set.ts'
-import type { HaveOutcome, Selection } from '../object/selection.ts'
-import { Semaphore } from '../semaphore.ts'
+import { type HaveOutcome, MISSING_IDS_TOLD_MAX, type Selection } from '../object/selection.ts'
+import { Semaphore } from '../async/semaphore.ts'
 import type { RecordStore } from '../storage/backend.ts'
-import { Bitmap } from './pack/bitmap.ts'
+import { Bitmap } from './bytes/bitmap.ts'
 import {
   closureDigest,
   countObjects,
@@ -23,15 +24,15 @@ import {
 } from './closure/closure.ts'
 import { ClosureWalk } from './closure/closure-walk.ts'
 import { DeltaSelection } from './delta/delta-selection.ts'
-import { GraphSelection } from './graph-selection.ts'
+import { GraphSelection } from './closure/graph-selection.ts'
 import { locate, LOOKUP_KEYS } from './records/locator.ts'
-import type { PackCatalog, ProjectView } from './pack/pack-catalog.ts'
-import type { PlanShelf } from './plan/plan-shelf.ts'
+import type { PackCatalog, ProjectView } from './records/pack-catalog.ts'
+import type { PlanCache } from './plan/plan-cache.ts'
 import { PlanSelection } from './plan/planned-selection.ts'
-import { isQuiet, viewProject } from './records/projects.ts'
+import { firstPending, viewProject } from './records/projects.ts'
 import type { ObjectLocation } from './records/records.ts'
 import type { SegmentReader } from './pack/segment-reader.ts'
-import { SharedTasks } from './shared-task.ts'
+import { SingleFlight } from '../async/single-flight.ts'
 
 /** Each holds the tables of the packs that it walks through. */
 const WALKS_AT_ONCE = 2
@@ -44,11 +45,13 @@ export interface GraphReaderParts {
   readonly records: RecordStore
   readonly catalog: PackCatalog
   readonly reader: SegmentReader
-  readonly plans: PlanShelf
+  readonly plans: PlanCache
   /** Aborts when the store closes. */
   readonly closing: AbortSignal
   readonly onPlanFailed: (error: unknown) => void
 }
+
+const NO_IDS = new IdSet(0)
 
 interface FoundRoot {
   readonly project: ProjectView
@@ -59,7 +62,7 @@ interface FoundRoot {
 /** Answers questions about what is held, over the packs. */
 export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelector {
   readonly #parts: GraphReaderParts
-  readonly #walks = new SharedTasks<Closure>()
+  readonly #walks = new SingleFlight<Closure>()
   readonly #walking = new Semaphore(WALKS_AT_ONCE)
 
   constructor(parts: GraphReaderParts) {
@@ -70,35 +73,37 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const held = new Uint8Array(ids.size)
     const project = await viewProject(this.#parts.records, projectId, signal)
     if (project === undefined) return held
-    await this.#locateAll(project, ids, signal, (index, location) => (held[index] = location === undefined ? 0 : 1))
+    for await (const { first, locations } of this.#located(project, ids, signal)) {
+      for (const [i, location] of locations.entries()) held[first + i] = location === undefined ? 0 : 1
+    }
     return held
   }
 
   async select(projectId: string, ids: IdSet, { signal }: SignalOptions): Promise<Selection> {
     const { records, catalog, reader } = this.#parts
     const missing = new IdSet()
-    const wanted = new Map<number, number[]>()
+    let missingCount = 0
+    let textBytes = 0
+    const bySequence = new Map<number, PackSelection>()
     const project = (await viewProject(records, projectId, signal)) ?? { projectId, generation: 0, sequence: 0 }
-    await this.#locateAll(project, ids, signal, (index, location) => {
-      if (location === undefined) missing.add(ids.bytesAt(index))
-      else if (wanted.get(location.sequence)?.push(location.ordinal) === undefined)
-        wanted.set(location.sequence, [location.ordinal])
-    })
-    const packs: PackSelection[] = []
-    for (const sequence of [...wanted.keys()].sort((a, b) => a - b)) {
-      const { record } = await catalog.pack(project, sequence)
-      const bitmap = Bitmap.empty(record.objects)
-      for (const ordinal of wanted.get(sequence) as number[]) bitmap.add(ordinal)
-      packs.push({ sequence, packId: record.packId, wanted: bitmap })
+    for await (const { first, locations } of this.#located(project, ids, signal)) {
+      for (const [i, location] of locations.entries()) {
+        if (location !== undefined) {
+          const { sequence, ordinal } = location
+          const { wanted } = bySequence.get(sequence) ?? (await this.#choosing(project, sequence, bySequence))
+          if (wanted.add(ordinal)) textBytes += location.textBytes
+        } else if (missingCount++ < MISSING_IDS_TOLD_MAX) addTellable(missing, ids.bytesAt(first + i))
+      }
     }
-    return new GraphSelection(catalog, reader, project, { packs }, { missing })
+    const packs = [...bySequence.values()].sort((a, b) => a.sequence - b.sequence)
+    return new GraphSelection(catalog, reader, project, { packs }, { missing, missingCount, textBytes })
   }
 
   async closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
     const { signal } = options
     const root = await this.#findRoot(projectId, rootId, signal)
     if (root === undefined) return undefined
-    const { outcomes, closures } = await this.#subtractable(root.project, options.have ?? [], signal)
+    const { outcomes, closures } = await this.#subtractable(root.project, options.have ?? [], options)
     const have = options.have === undefined ? undefined : outcomes
     const deltas =
       options.deltas === true && closures.length > 0 ? await this.#deltas(root, closures, outcomes, signal) : undefined
@@ -177,9 +182,14 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
    */
   async #walk({ project, rootId, location }: FoundRoot, signal: AbortSignal): Promise<Closure> {
     const { records, catalog } = this.#parts
+    const pending = await firstPending(records, project)
+    const sequence = Math.min(pending ?? project.sequence, project.sequence)
     const walk = (signal: AbortSignal): Promise<Closure> =>
-      this.#walking.run(signal, () => new ClosureWalk(records, catalog, project, signal).from(location))
-    if (!(await isQuiet(records, project))) return walk(signal)
+      this.#walking.run(signal, async () => ({
+        ...(await new ClosureWalk(records, catalog, project, signal).from(location)),
+        sequence,
+      }))
+    if (pending !== undefined) return walk(signal)
     return this.#walks.run(`${project.projectId}\0${project.generation}\0${project.sequence}\0${rootId}`, signal, walk)
   }
 
@@ -187,16 +197,22 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
   async #subtractable(
     project: ProjectView,
     have: readonly HaveRoot[],
-    signal: AbortSignal,
+    { signal, memory }: ClosureOptions,
   ): Promise<{ outcomes: HaveOutcome[]; closures: Closure[] }> {
     const outcomes: HaveOutcome[] = []
     const closures: Closure[] = []
-    for (const { id, digest } of have) {
-      const root = await this.#findRoot(project.projectId, id, signal)
+    const ids = have.map(({ id }) => Buffer.from(id, 'utf8'))
+    const locations = await locate(this.#parts.records, project, ids, signal)
+    for (const [i, { id, digest }] of have.entries()) {
+      const location = locations[i]
+      const root = location === undefined ? undefined : { project, rootId: id, location }
       const closure = root === undefined ? undefined : await this.#closureOf(root, signal)
       const outcome = haveOutcome(closure, digest)
       outcomes.push({ id, outcome })
-      if (closure !== undefined && outcome === 'subtracted') closures.push(closure)
+      if (closure === undefined || outcome !== 'subtracted') continue
+      await memory?.hold(closure.packs.reduce((sum, { wanted }) => sum + wanted.bytes.length, 0))
+      // What is absent in an older version plays no part in what is sent.
+      closures.push({ ...closure, absentClaims: NO_IDS })
     }
     return { outcomes, closures }
   }
@@ -214,18 +230,38 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return location === undefined ? undefined : { project, rootId, location }
   }
 
-  async #locateAll(
+  /** Begins to choose objects of another pack. */
+  async #choosing(project: ProjectView, sequence: number, chosen: Map<number, PackSelection>): Promise<PackSelection> {
+    const { record } = await this.#parts.catalog.pack(project, sequence)
+    const selection = { sequence, packId: record.packId, wanted: Bitmap.empty(record.objects) }
+    chosen.set(sequence, selection)
+    return selection
+  }
+
+  /** Where the objects of a list are, some at a time. Lists come from anywhere: what can never be an id is held nowhere, and no store is asked for it. */
+  async *#located(
     project: ProjectView,
     ids: IdSet,
     signal: AbortSignal,
-    each: (index: number, location: ObjectLocation | undefined) => void,
-  ): Promise<void> {
+  ): AsyncGenerator<{ readonly first: number; readonly locations: readonly (ObjectLocation | undefined)[] }> {
     for (let first = 0; first < ids.size; first += LOOKUP_KEYS) {
-      const some = Array.from({ length: Math.min(LOOKUP_KEYS, ids.size - first) }, (_, i) => ids.bytesAt(first + i))
-      const locations = await locate(this.#parts.records, project, some, signal)
-      for (const [i, location] of locations.entries()) each(first + i, location)
+      const possible: Uint8Array[] = []
+      const places: number[] = []
+      for (let i = 0; i < Math.min(LOOKUP_KEYS, ids.size - first); i++) {
+        const id = ids.bytesAt(first + i)
+        if (isObjectId(id)) places[possible.push(id) - 1] = i
+      }
+      const locations = Array.from<ObjectLocation | undefined>({ length: Math.min(LOOKUP_KEYS, ids.size - first) })
+      const found = possible.length === 0 ? [] : await locate(this.#parts.records, project, possible, signal)
+      for (const [k, location] of found.entries()) locations[places[k]] = location
+      yield { first, locations }
     }
   }
+}
+
+/** An id of megabytes is counted, and not repeated. */
+function addTellable(missing: IdSet, id: Uint8Array): void {
+  if (id.length <= OBJECT_ID_BYTES_MAX) missing.add(id)
 }
 
 function haveOutcome(closure: Closure | undefined, digest: string | undefined): HaveOutcome['outcome'] {

@@ -1,40 +1,44 @@
 import { randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
-import { AnswerMemory } from '../answer-memory.ts'
 import type { Clock } from '../clock.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
-import { MemoryBudget } from '../memory-budget.ts'
+import { divideMemory, type ServiceMemory } from '../memory/service-memory.ts'
 import type { ObjectBatch } from '../object/batch.ts'
-import type { ClosureOptions, GraphStore, MemoryInUse, PutResult, SignalOptions } from '../object/graph-store.ts'
+import type {
+  ClosureOptions,
+  GraphStore,
+  MemoryInUse,
+  PutOptions,
+  PutResult,
+  SignalOptions,
+} from '../object/graph-store.ts'
 import type { IdSet } from '../object/id-set.ts'
 import type { Selection } from '../object/selection.ts'
 import type { StorageBackend } from '../storage/backend.ts'
-import { classifiedBackend } from '../storage/classified.ts'
-import { type CommittedPack, Committer } from './committer.ts'
+import { type CommittedPack, Committer } from './ingest/committer.ts'
 import { GraphReader } from './graph-reader.ts'
-import { Ingest } from './ingest.ts'
-import { PackCatalog } from './pack/pack-catalog.ts'
-import { PlanAhead } from './plan/plan-ahead.ts'
-import { PlanShelf } from './plan/plan-shelf.ts'
+import { Ingest } from './ingest/ingest.ts'
+import { PackCatalog } from './records/pack-catalog.ts'
+import { PlanPrefetch } from './plan/plan-prefetch.ts'
+import { PlanCache } from './plan/plan-cache.ts'
 import { listProjects } from './records/projects.ts'
 import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
-import { UnappliedPacks } from './unapplied.ts'
+import { UnappliedPacks } from './ingest/unapplied.ts'
 
 const MB = 1_048_576
 /** Level 4 is within 6 in 100 of level 6 in size, and half as much work again faster. */
 const BLOCK_COMPRESSION_LEVEL = 4
 
 export interface PackStoreOptions {
+  /** Guarded: its errors are classified. */
   readonly backend: StorageBackend
-  /** Memory for tables, plans and uploads in flight. Default: 96 MB. */
-  readonly memoryBytesMax?: number
+  /** Memory for tables, plans and what is in flight. 96 MB by default. */
+  readonly memory?: ServiceMemory
   /** Plans in storage. Default: 1 GB. */
   readonly planBytesMax?: number
-  /** How long an upload waits for memory before it is refused. Default: 10 s. */
-  readonly uploadWaitMs?: number
   readonly clock?: Clock
   /** 32 hex digits, never the same twice. Default: 128 random bits. */
   readonly newId?: () => string
@@ -50,30 +54,28 @@ export class PackStore implements GraphStore {
   readonly #deflate = new DeflatePool({ level: BLOCK_COMPRESSION_LEVEL, concurrency: availableParallelism() })
   readonly #committer: Committer
   readonly #catalog: PackCatalog
-  readonly #plans: PlanShelf
+  readonly #plans: PlanCache
   readonly #reader: GraphReader
   readonly #ingest: Ingest
   readonly #unapplied: UnappliedPacks
-  readonly #answers: AnswerMemory
-  readonly #uploads: MemoryBudget
-  readonly #ahead = new PlanAhead((projectId, rootId, attempt) => this.#planAhead(projectId, rootId, attempt))
+  readonly #memory: ServiceMemory
+  readonly #prefetch = new PlanPrefetch((projectId, rootId, attempt) => this.#prefetchPlan(projectId, rootId, attempt))
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
 
   constructor(options: PackStoreOptions) {
-    const backend = classifiedBackend(options.backend)
+    const { backend } = options
     const { records, blobs } = backend
-    const memoryBytesMax = options.memoryBytesMax ?? 96 * MB
+    const memory = options.memory ?? divideMemory()
     const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
-    const share = Math.floor(memoryBytesMax / 8)
-    this.#answers = new AnswerMemory(share)
-    const segments = new SegmentReader(blobs, this.#answers)
+    this.#memory = memory
+    const segments = new SegmentReader(blobs, memory.answers)
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
     this.#options = options
     this.#backend = backend
     this.#committer = new Committer(records)
     this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
-    this.#catalog = new PackCatalog(records, blobs, share * 2)
+    this.#catalog = new PackCatalog(records, blobs, memory.tablesBytes)
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
     const planParts = {
       records,
@@ -84,7 +86,7 @@ export class PackStore implements GraphStore {
       newId,
       onError: onBackgroundError,
     }
-    this.#plans = new PlanShelf({ ...planParts, cacheBytes: share, storedBytesMax })
+    this.#plans = new PlanCache({ ...planParts, cacheBytes: memory.plansBytes, storedBytesMax })
     const closing = this.#closing.signal
     // Everything that goes on beside requests listens to it.
     setMaxListeners(0, closing)
@@ -96,17 +98,15 @@ export class PackStore implements GraphStore {
       closing,
       onPlanFailed: onBackgroundError,
     })
-    this.#uploads = new MemoryBudget(memoryBytesMax - share * 3)
     this.#ingest = new Ingest({
       records,
       blobs,
       committer: this.#committer,
       deflate: this.#deflate,
-      budget: this.#uploads,
+      budget: memory.requests,
       newId,
       nowMs: () => (options.clock ?? Date).now(),
-      uploadWaitMs: options.uploadWaitMs ?? 10_000,
-      onRoot: (projectId, rootId) => this.#ahead.rootSeen(projectId, rootId),
+      onRoot: (projectId, rootId) => this.#prefetch.rootSeen(projectId, rootId),
       onUnapplied: (pack) => this.#applyLater(pack),
     })
   }
@@ -117,14 +117,14 @@ export class PackStore implements GraphStore {
     return this.#opening
   }
 
-  async put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: SignalOptions): Promise<PutResult> {
-    this.#ahead.uploadBegan(projectId)
+  async put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: PutOptions): Promise<PutResult> {
+    this.#prefetch.uploadBegan(projectId)
     try {
       const result = await this.#ingest.put(projectId, batches, options)
       if (this.#unapplied.size > 0) this.#applyLater()
       return result
     } finally {
-      this.#ahead.uploadEnded(projectId)
+      this.#prefetch.uploadEnded(projectId)
     }
   }
 
@@ -159,12 +159,12 @@ export class PackStore implements GraphStore {
   }
 
   memory(): { readonly uploads: MemoryInUse; readonly answers: MemoryInUse } {
-    return { uploads: this.#uploads, answers: this.#answers }
+    return { uploads: this.#memory.requests, answers: this.#memory.answers }
   }
 
   async close(): Promise<void> {
     this.#closing.abort(new Error('the store is closing'))
-    this.#ahead.close()
+    this.#prefetch.close()
     await this.#opening?.catch(() => undefined)
     await this.#background
     await this.#plans.settled()
@@ -175,7 +175,7 @@ export class PackStore implements GraphStore {
   }
 
   async #open(): Promise<void> {
-    await this.#options.backend.ready?.()
+    await this.#backend.ready?.()
     const { records, blobs } = this.#backend
     const parts = { records, blobs, committer: this.#committer }
     await applyPending(parts, (error) => this.#reportUnlessClosing(error))
@@ -199,10 +199,10 @@ export class PackStore implements GraphStore {
     this.#inBackground(() => sweepGarbage(this.#removalParts(), this.#closing.signal))
   }
 
-  #planAhead(projectId: string, rootId: string, attempt: number): void {
+  #prefetchPlan(projectId: string, rootId: string, attempt: number): void {
     this.#inBackground(async () => {
       const isComplete = await this.#reader.planAhead(projectId, rootId)
-      if (!isComplete) this.#ahead.stillIncomplete(projectId, rootId, attempt)
+      if (!isComplete) this.#prefetch.stillIncomplete(projectId, rootId, attempt)
     })
   }
 

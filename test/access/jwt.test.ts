@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { randomBytes } from 'node:crypto'
+import { generateKeyPairSync, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { type CryptoKey, exportSPKI, generateKeyPair, type JWTPayload, SignJWT, UnsecuredJWT } from 'jose'
 import { claimAuthorize, type Principal } from '../../src/access/access.ts'
@@ -214,6 +214,38 @@ test('a token without a signature, or signed with the text of a public key, is r
   assert.throws(() => jwtAccess({ ...usual, keys: Buffer.from(pem), algorithms: ['HS256', 'RS256'] }), /PEM/)
 })
 
+test('an asymmetric key in DER form is no shared secret, and an RSA key has 2,048 bits or more', async () => {
+  const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
+  const elliptic = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  const edwards = generateKeyPairSync('ed25519')
+  for (const der of [
+    publicKey.export({ format: 'der', type: 'spki' }),
+    publicKey.export({ format: 'der', type: 'pkcs1' }),
+    privateKey.export({ format: 'der', type: 'pkcs8' }),
+    privateKey.export({ format: 'der', type: 'pkcs1' }),
+    elliptic.publicKey.export({ format: 'der', type: 'spki' }),
+    elliptic.privateKey.export({ format: 'der', type: 'sec1' }),
+    edwards.publicKey.export({ format: 'der', type: 'spki' }),
+  ])
+    assert.throws(() => jwtAccess({ ...usual, keys: new Uint8Array(der), algorithms: ['HS256', 'RS256'] }), /DER/)
+  jwtAccess({ ...usual, keys: new Uint8Array(48).fill(0x30), algorithms: ['HS256'] })
+  const rsaOf = async (modulusLength: number): Promise<CryptoKey> => {
+    const algorithm = {
+      name: 'RSASSA-PKCS1-v1_5',
+      modulusLength,
+      publicExponent: new Uint8Array([1, 0, 1]),
+      hash: 'SHA-256',
+    }
+    return (await crypto.subtle.generateKey(algorithm, true, ['sign', 'verify'])).publicKey
+  }
+  const small = await rsaOf(1_024)
+  assert.throws(
+    () => jwtAccess({ ...usual, keys: small, algorithms: ['RS256'] }),
+    /has 1024 bits; it must have 2048 or more/,
+  )
+  jwtAccess({ ...usual, keys: await rsaOf(2_048), algorithms: ['RS256'] })
+})
+
 test('a token that was changed anywhere is refused', async () => {
   const token = await sign()
   const other = await sign({ ...claims, sub: 'eve' })
@@ -277,7 +309,7 @@ test('revocation is by jti, and fails closed', async () => {
   const failing = { isRevoked: () => Promise.reject(new Error('the database is gone')) }
   await assert.rejects(
     present(`Bearer ${token}`, failing),
-    (error: StowageError) => error.code === 'access_unavailable' && error.statusCode === 503 && error.retryable,
+    (error: StowageError) => error.code === 'access_unavailable' && error.statusCode === 503 && error.isRetryable,
   )
   assert.equal(await accepted(await sign({ ...claims, exp: 1 }), failing), false)
 })

@@ -1,15 +1,16 @@
 import assert from 'node:assert/strict'
 import { spawn, type ChildProcess } from 'node:child_process'
 import { once } from 'node:events'
-import { readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, readdir, readFile, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { filesystemBackend } from '../../adapters/filesystem.ts'
-import { levelBackend } from '../../adapters/level.ts'
+import { filesystemBackend } from '../../adapters/filesystem/index.ts'
+import { levelBackend } from '../../adapters/level/index.ts'
 import { batchesOf } from '../../src/storage/conformance/case.ts'
-import { DataFolderError, type DataFolderErrorCode, MARKER_FILE } from '../../src/storage/data-folder.ts'
-import { folderHolder, LOCK_FILE } from '../../src/storage/folder-lock.ts'
+import { DataFolderError, type DataFolderErrorCode } from '../../src/data-folder/data-folder-error.ts'
+import { MARKER_FILE } from '../../src/data-folder/data-folder.ts'
+import { folderHolder, LOCK_FILE } from '../../src/data-folder/folder-lock.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
 import { chunks, fingerprint, key, temporaryFolder, text } from './support.ts'
 
@@ -225,6 +226,18 @@ for (const kind of ['level', 'filesystem'] as const) {
       assert.equal((await batchesOf(blobs.list(''))).length, 1)
       await blobs.close()
       await isWhole(kind, path)
+    })
+
+    test('nobody but the owner may look into it, also where a folder was made with other rights', async () => {
+      const path = await filledFolder(kind, 'private')
+      const folders = kind === 'level' ? ['records', 'blobs'] : ['records', 'packs', 'incoming']
+      const modes = async (): Promise<number[]> =>
+        Promise.all(folders.map(async (name) => (await stat(join(path, name))).mode & 0o777))
+      const closed = folders.map(() => 0o700)
+      assert.deepEqual(await modes(), closed)
+      for (const name of folders) await chmod(join(path, name), 0o755)
+      await isWhole(kind, path)
+      assert.deepEqual(await modes(), closed)
     })
 
     test('what else lies in the folder is left alone', async () => {

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { filesystemBackend } from '../../adapters/filesystem.ts'
+import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { blobStoreConformance, recordStoreConformance } from '../../src/storage/conformance/index.ts'
 import { temporaryFolder } from './support.ts'
 

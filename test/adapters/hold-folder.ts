@@ -1,5 +1,5 @@
-import { filesystemBackend } from '../../adapters/filesystem.ts'
-import { levelBackend } from '../../adapters/level.ts'
+import { filesystemBackend } from '../../adapters/filesystem/index.ts'
+import { levelBackend } from '../../adapters/level/index.ts'
 import { key } from './support.ts'
 
 /*

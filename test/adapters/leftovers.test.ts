@@ -2,10 +2,10 @@ import assert from 'node:assert/strict'
 import { mkdir, readdir, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
-import { filesystemBackend } from '../../adapters/filesystem.ts'
-import { openBlobsDatabase } from '../../adapters/level-database.ts'
-import { chunkKey, newBlobId, pendingKey } from '../../adapters/level-blob-keys.ts'
-import { levelBackend } from '../../adapters/level.ts'
+import { filesystemBackend } from '../../adapters/filesystem/index.ts'
+import { closeDatabase, openBlobsDatabase } from '../../adapters/level/database.ts'
+import { chunkKey, newBlobId, pendingKey } from '../../adapters/level/blob-keys.ts'
+import { levelBackend } from '../../adapters/level/index.ts'
 import { noise } from '../../src/storage/conformance/blob-context.ts'
 import { batchesOf } from '../../src/storage/conformance/case.ts'
 import { chunks, temporaryFolder, text } from './support.ts'
@@ -61,7 +61,7 @@ test('filesystem: a file that became shorter is an error, never fewer bytes', as
   await blobs.put('blob', chunks(noise(10_000)))
   await blobs.read('blob', 0, 10)
   await writeFile(join(path, 'packs', 'blob.blob'), noise(5_000))
-  await assert.rejects(blobs.read('blob', 4_000, 6_000), /up to 6000: it has 5000 bytes/)
+  await assert.rejects(blobs.read('blob', 4_000, 6_000), /up to byte 6000: it has 5000 bytes/)
   await close()
 })
 
@@ -85,14 +85,15 @@ test('level: chunks that a crash left without a name are gone after the next ope
   await first.blobs.put('kept', chunks(content))
   await first.close()
 
-  const database = await openBlobsDatabase(join(path, 'blobs'), { createIfMissing: false })
+  const opened = await openBlobsDatabase(join(path, 'blobs'), { createIfMissing: false })
+  const { database } = opened
   const keysBefore = (await database.keys().all()).length
   const id = newBlobId()
   await database.batch([
     { type: 'put', key: pendingKey(id), value: new Uint8Array(0) },
     ...[0, 1, 2].map((at) => ({ type: 'put' as const, key: chunkKey(id, at), value: noise(100) })),
   ])
-  await database.close()
+  await closeDatabase(opened)
 
   const second = levelBackend({ path })
   await second.ready?.()
@@ -104,8 +105,8 @@ test('level: chunks that a crash left without a name are gone after the next ope
   await second.close()
 
   const looked = await openBlobsDatabase(join(path, 'blobs'), { createIfMissing: false })
-  assert.equal((await looked.keys().all()).length, keysBefore)
-  await looked.close()
+  assert.equal((await looked.database.keys().all()).length, keysBefore)
+  await closeDatabase(looked)
 })
 
 test('level: a put that fails and a blob that is removed leave no key behind', async () => {
@@ -120,7 +121,8 @@ test('level: a put that fails and a blob that is removed leave no key behind', a
   await blobs.put('empty', chunks())
   await blobs.remove(['removed', 'empty'])
   await close()
-  const database = await openBlobsDatabase(join(path, 'blobs'), { createIfMissing: false })
+  const opened = await openBlobsDatabase(join(path, 'blobs'), { createIfMissing: false })
+  const { database } = opened
   assert.deepEqual(await database.keys().all(), [])
-  await database.close()
+  await closeDatabase(opened)
 })

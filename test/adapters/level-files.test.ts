@@ -3,11 +3,11 @@ import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, w
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
-import { crc32c } from '../../adapters/crc32c.ts'
-import { closeDatabase, openRecordsDatabase } from '../../adapters/level-database.ts'
-import { scanLog } from '../../adapters/level-log-file.ts'
-import { whyDamagedTable } from '../../adapters/level-table-file.ts'
-import { verifyDatabase } from '../../adapters/level-verify.ts'
+import { crc32c } from '../../adapters/level/crc32c.ts'
+import { closeDatabase, openRecordsDatabase } from '../../adapters/level/database.ts'
+import { scanLog } from '../../adapters/level/log-file.ts'
+import { whyDamagedTable } from '../../adapters/level/table-file.ts'
+import { verifyDatabase } from '../../adapters/level/verify.ts'
 
 /* LevelDB's files as it writes them, and what may be wrong with them. */
 
@@ -17,13 +17,13 @@ const crashed = join(scratch, 'crashed')
 
 before(async () => {
   const first = await openRecordsDatabase(closed, { createIfMissing: true })
-  for (let batch = 0; batch < 20; batch++) await first.batch(entries(batch, 30), { sync: true })
+  for (let batch = 0; batch < 20; batch++) await first.database.batch(entries(batch, 30), { sync: true })
   await closeDatabase(first)
   const second = await openRecordsDatabase(closed, { createIfMissing: false })
-  await second.batch(entries(20, 1_500), { sync: true })
-  for (let batch = 21; batch < 25; batch++) await second.batch(entries(batch, 5), { sync: true })
+  await second.database.batch(entries(20, 1_500), { sync: true })
+  for (let batch = 21; batch < 25; batch++) await second.database.batch(entries(batch, 5), { sync: true })
   cpSync(closed, crashed, { recursive: true })
-  rmSync(join(crashed, 'closed'))
+  rmSync(join(crashed, 'lengths'))
   await closeDatabase(second)
 })
 after(() => rmSync(scratch, { recursive: true, force: true }))
@@ -94,7 +94,7 @@ test('what a crash cut short is no damage; what was whole when it was closed mus
     await verifyDatabase(changed(crashed, /\.log$/, change))
     await assert.rejects(
       verifyDatabase(changed(closed, /\.log$/, change)),
-      /\.log in the data folder .* is damaged: only \d+ of the \d+ bytes/,
+      /\.log is damaged: only \d+ of the \d+ bytes/,
     )
   }
 })
@@ -109,8 +109,8 @@ test('after a crash too, damage in the middle is damage', async () => {
   await assert.rejects(verifyDatabase(changed(crashed, /\.ldb$/, flip)), /does not match its CRC-32C/)
 })
 
-test('a note about closing that is damaged says nothing', async () => {
+test('a note of lengths that is damaged says nothing', async () => {
   await verifyDatabase(
-    changed(closed, /^closed$/, (path) => writeFileSync(path, readFileSync(path, 'utf8').replace(/\d/, '9'))),
+    changed(closed, /^lengths$/, (path) => writeFileSync(path, readFileSync(path, 'utf8').replace(/\d/, '9'))),
   )
 })

@@ -1,6 +1,6 @@
 import { join } from 'node:path'
 import { describe, test } from 'node:test'
-import { levelBackend } from '../../adapters/level.ts'
+import { levelBackend } from '../../adapters/level/index.ts'
 import { blobStoreConformance, recordStoreConformance } from '../../src/storage/conformance/index.ts'
 import { temporaryFolder } from './support.ts'
 

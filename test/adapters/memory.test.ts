@@ -1,20 +1,15 @@
 import assert from 'node:assert/strict'
 import { describe, test } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
-import { OrderedMap } from '../../adapters/ordered-map.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
+import { OrderedMap } from '../../adapters/memory/ordered-map.ts'
 import { blobStoreConformance, recordStoreConformance } from '../../src/storage/conformance/index.ts'
 
 describe('records in memory', () => {
-  for (const { name, run } of recordStoreConformance(() => memoryBackend().records, { persistent: false }))
-    test(name, run)
+  for (const { name, run } of recordStoreConformance(() => memoryBackend().records)) test(name, run)
 })
 
 describe('blobs in memory', () => {
-  for (const { name, run } of blobStoreConformance(() => memoryBackend().blobs, {
-    persistent: false,
-    boundedMemory: false,
-  }))
-    test(name, run)
+  for (const { name, run } of blobStoreConformance(() => memoryBackend().blobs)) test(name, run)
 })
 
 test('the ordered map agrees with a sorted array through thousands of changes', () => {

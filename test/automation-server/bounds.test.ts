@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
-import { Results } from '../../src/automation-server/domain/results.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
+import { Annotations } from '../../src/automation-server/domain/annotations.ts'
 import { NO_ANNOTATIONS } from '../../src/automation-server/domain/run-record.ts'
 import { projectKey } from '../../src/automation-server/records/keys.ts'
 import { AutomationStore } from '../../src/automation-server/records/store.ts'
-import { Turns } from '../../src/automation-server/turns.ts'
+import { KeyedMutex } from '../../src/async/keyed-mutex.ts'
 import type { StorageBackend } from '../../src/index.ts'
 import { hooked } from '../store/failures.ts'
 import { running, type RunningFixture } from './support.ts'
@@ -38,17 +38,17 @@ test('a level that hardly occurs among very many small reports takes several pag
   let reads = 0
   const store = storeOn(
     hooked(memoryBackend(), (call, detail, work) => {
-      if (call === 'getMany' && detail.includes('\0result\0')) reads++
+      if (call === 'getMany' && detail.includes('\0annotation\0')) reads++
       return work()
     }),
   )
   const scope = await store.writingScope('p')
-  const resultBatches = 2_500
+  const annotationBatches = 2_500
   await store.records.insertMany(
-    Array.from({ length: resultBatches }, (_, at) => {
-      const level = at === resultBatches - 1 ? 'ERROR' : 'INFO'
+    Array.from({ length: annotationBatches }, (_, at) => {
+      const level = at === annotationBatches - 1 ? 'ERROR' : 'INFO'
       const items = [{ category: 'Fire', level, objectAppIds: {}, message: null, metadata: null }]
-      return store.entry(projectKey(scope, 'result', 'run', at.toString(16).padStart(8, '0')), {
+      return store.entry(projectKey(scope, 'annotation', 'run', at.toString(16).padStart(8, '0')), {
         counts: { ...NO_ANNOTATIONS, [level]: 1 },
         bytes: 90,
         items,
@@ -56,22 +56,22 @@ test('a level that hardly occurs among very many small reports takes several pag
       })
     }),
   )
-  const run = { id: 'run', resultBatches, resultObjects: 0, resultBytes: 0, annotations: NO_ANNOTATIONS }
-  const results = new Results(store, { resultObjectsMax: 1, resultBytesMax: 1 })
+  const run = { id: 'run', annotationBatches, annotationObjects: 0, annotationBytes: 0, annotations: NO_ANNOTATIONS }
+  const annotations = new Annotations(store, { annotationObjectsMax: 1, annotationBytesMax: 1 })
   let found = 0
   let pages = 0
   for (let cursor: string | null | undefined; cursor !== null; pages++) {
     const before = reads
-    const page: { readonly items: readonly unknown[]; readonly cursor: string | null } = await results.list(
+    const page: { readonly items: readonly unknown[]; readonly cursor: string | null } = await annotations.list(
       scope,
       run,
       { level: 'ERROR', ...(cursor === undefined ? {} : { cursor }) },
     )
-    assert.ok(reads - before < resultBatches, `${reads - before} records for a page`)
+    assert.ok(reads - before < annotationBatches, `${reads - before} records for a page`)
     found += page.items.length
     cursor = page.cursor
   }
-  assert.deepEqual([found, reads], [1, resultBatches])
+  assert.deepEqual([found, reads], [1, annotationBatches])
   assert.ok(pages >= 2)
 })
 
@@ -150,7 +150,7 @@ test('of one run only so many reports and files are read at a time: further ones
 })
 
 test('work of one key is done in turn, also after some that failed, and that of others at once', async () => {
-  const turns = new Turns()
+  const turns = new KeyedMutex()
   const log: string[] = []
   let free: () => void = () => undefined
   const held = turns.run('a', () => new Promise<void>((resolve) => (free = resolve)))

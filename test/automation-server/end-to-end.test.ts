@@ -31,10 +31,10 @@ test('over HTTP: a model, a version, an automation, its run, what it reported, a
       message: 'made by the run',
       idempotencyKey: 'version',
     })
-    const results = [
+    const annotations = [
       { category: 'Fire', level: 'ERROR' as const, objectAppIds: { leaf: null }, message: 'no rating', metadata: null },
     ]
-    await backend.report({ sequence: 2, status: 'failed', message: 'one wall has no rating', results })
+    await backend.report({ sequence: 2, status: 'failed', message: 'one wall has no rating', annotations })
   })
   const { service, extension, ask } = automated(t, { functions: [definition(checker)] })
   await uploadObjects(service, 'p', [
@@ -64,8 +64,8 @@ test('over HTTP: a model, a version, an automation, its run, what it reported, a
   assert.equal(run.message, 'one wall has no rating')
   assert.deepEqual(run.annotations, { SUCCESS: 0, INFO: 0, WARNING: 0, ERROR: 1 })
   assert.deepEqual(run.progress, { fraction: 0.5, message: 'half' })
-  const results = await ask('GET', `p/runs/${String(run.id)}/results?level=ERROR&objectId=leaf`)
-  assert.equal((results.json.items as { category: string }[])[0].category, 'Fire')
+  const annotations = await ask('GET', `p/runs/${String(run.id)}/annotations?level=ERROR&objectId=leaf`)
+  assert.equal((annotations.json.items as { category: string }[])[0].category, 'Fire')
   const logs = await ask('GET', `p/runs/${String(run.id)}/logs`)
   assert.deepEqual(logs.json.items, [{ atMs: 1, level: 'info', message: 'hello' }])
   const [artifact] = run.artifacts as { id: string }[]

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { behindPort } from '../http/served.ts'
-import { closesByItself } from '../support/patience.ts'
+import type { Access } from '../../src/index.ts'
+import { closesByItself, eventually } from '../support/patience.ts'
 import { type Fixture, running } from './support.ts'
 
 interface Told {
@@ -42,7 +43,7 @@ test('events tell what happens in order, and end after the final status', async 
   await report({ sequence: 1, status: 'running', progress: { fraction: 0.5 }, logs: [line('one'), line('two')] })
   await report({
     sequence: 2,
-    results: [{ category: 'Fire', level: 'ERROR', objectAppIds: { a: null }, message: null, metadata: null }],
+    annotations: [{ category: 'Fire', level: 'ERROR', objectAppIds: { a: null }, message: null, metadata: null }],
     logs: [line('three')],
   })
   await report({ sequence: 3, status: 'failed', message: 'a wall' })
@@ -53,7 +54,7 @@ test('events tell what happens in order, and end after the final status', async 
   )
   assert.deepEqual(told.at(-1)?.data, { status: 'failed', message: 'a wall' })
   assert.deepEqual(told.findLast(({ event }) => event === 'progress')?.data, { fraction: 0.5, message: null })
-  assert.deepEqual(told.findLast(({ event }) => event === 'results')?.data, {
+  assert.deepEqual(told.findLast(({ event }) => event === 'annotations')?.data, {
     SUCCESS: 0,
     INFO: 0,
     WARNING: 0,
@@ -92,6 +93,33 @@ test('streams are bounded, an aborted one makes room, and closing the service en
   const reading = eventsOf(third)
   await closesByItself(service)
   await reading
+})
+
+test('one account cannot take the streams of the others, and one that ends makes room', async (t) => {
+  const access: Access<unknown> = {
+    authenticate: ({ headers }) => ({ subject: headers.get('x-account') ?? '', tokenId: headers.get('x-token') ?? '' }),
+    authorize: () => true,
+  }
+  const { service, id } = await running(t, {
+    service: { access },
+    limits: { eventStreamsMax: 4, eventStreamsPerPrincipalMax: 2 },
+  })
+  const open = (headers: Record<string, string>, signal?: AbortSignal): Promise<Response> =>
+    stream(service, id, { headers, ...(signal === undefined ? {} : { signal }) })
+  const leaving = new AbortController()
+  const ada = { 'x-account': 'ada' }
+  assert.equal((await open(ada, leaving.signal)).status, 200)
+  assert.equal((await open({ ...ada, 'x-token': 'another' })).status, 200)
+  const refused = await open(ada)
+  assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1'])
+  assert.match(await refused.text(), /2 streams of events of this account are open; that is the most at a time/)
+  assert.equal((await open({ 'x-token': 'one' })).status, 200, 'without an account a token counts by itself')
+  assert.equal((await open({ 'x-token': 'two' })).status, 200)
+  assert.match(await (await open({ 'x-token': 'three' })).text(), /4 streams of events are open/)
+  leaving.abort()
+  let back = 503
+  await eventually(async () => (back = (await open(ada)).status) === 200, 'there is room again')
+  assert.equal(back, 200)
 })
 
 test('a slow reader over the network gets the last state', async (t) => {

@@ -5,14 +5,14 @@ import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
-import { functionEnvironment } from '../../src/automation-server/executors/environment.ts'
-import { OutputLog } from '../../src/automation-server/executors/output-log.ts'
-import { removeStaleFolders, withPrivateFolder } from '../../src/automation-server/executors/private-folder.ts'
-import { ProcessGroup } from '../../src/automation-server/executors/process-group.ts'
+import { functionEnvironment } from '../../src/automation-server/runner/executors/isolation/environment.ts'
+import { OutputLog } from '../../src/automation-server/runner/executors/output-log.ts'
+import { removeStaleFolders, withPrivateFolder } from '../../src/automation-server/runner/executors/private-folder.ts'
+import { CommandRunner } from '../../src/automation-server/runner/executors/isolation/command-runner.ts'
 import { automation, type AutomationOptions } from '../../src/automation-server/index.ts'
 import { defineFunction, defineInputs, integer, type LogLine, secret, text } from '../../src/automation/index.ts'
 import type { StorageBackend } from '../../src/index.ts'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import { hooked } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
 import { processorMs } from '../support/processor.ts'
@@ -146,14 +146,26 @@ test('the environment of a process holds nothing of the server that could be a s
   )
 })
 
-test('a program that cannot be started is an error, and asking it to stop harms nothing', async () => {
-  const group = new ProcessGroup({ command: ['no-such-program'], cwd: '.', env: {} })
-  await assert.rejects(group.exited, /the program "no-such-program" could not be started: ENOENT/)
-  group.signal('SIGTERM')
-  await group.cleanUp(Promise.resolve())
-  const nowhere = new ProcessGroup({ command: [process.execPath], cwd: 'no/such/folder', env: {} })
-  await assert.rejects(nowhere.exited, /ENOENT/)
-  await nowhere.cleanUp(Promise.resolve())
+test('a program that cannot be started is an error that names it', async () => {
+  for (const isolation of ['auto', 'off'] as const) {
+    const runner = new CommandRunner({ isolation })
+    const start = (command: readonly string[], cwd: string): Promise<unknown> =>
+      withPrivateFolder((folder) =>
+        runner.start({
+          command,
+          cwd,
+          folder,
+          env: {},
+          memoryBytesMax: 1e9,
+          readablePaths: [],
+          hasNetwork: false,
+          prepare: async () => [],
+        }),
+      )
+    await assert.rejects(start(['no-such-program'], '.'), /the program "no-such-program" could not be started: ENOENT/)
+    await assert.rejects(start([process.execPath], 'no/such/folder'), /could not be started: ENOENT/)
+    await assert.rejects(start(['/etc/passwd'], '.'), /"\/etc\/passwd" could not be started: EACCES/)
+  }
 })
 
 test('what cannot be is refused when it is registered', () => {

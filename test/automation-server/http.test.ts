@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import { contentDisposition } from '../../src/automation-server/http/artifacts.ts'
 import { SecretBox } from '../../src/automation-server/domain/secrets.ts'
 import { automation } from '../../src/automation-server/index.ts'
@@ -83,22 +83,27 @@ test('a body that cannot be read says where, and what would be right', async (t)
       'invalid_json',
       /^the body is not JSON: the text ends before the object does \(line 1, column 16, byte 15\)$/,
     ],
-    ['p/models', '"House"', 'invalid_request', /^the body must be an object; it is a text$/],
+    ['p/models', '"House"', 'invalid_request', /^the body must be an object; it is a string$/],
     ['p/models', [], 'invalid_request', /^the body must be an object; it is a list of 0$/],
-    ['p/models', {}, 'invalid_request', /^name must be a text; it is missing$/],
-    ['p/models', { name: 5 }, 'invalid_request', /^name must be a text; it is 5$/],
+    ['p/models', {}, 'invalid_request', /^name must be a string; it is missing$/],
+    ['p/models', { name: 5 }, 'invalid_request', /^name must be a string; it is 5$/],
     [
       'p/models',
       { name: 'House', '<b>\u202e': 1 },
       'invalid_request',
       /^the body has a member "<b>\\u202e", which is not known here; known are name$/,
     ],
-    ['p/automations', { ...automation, inputs: 'none' }, 'invalid_request', /^inputs must be an object; it is a text$/],
+    [
+      'p/automations',
+      { ...automation, inputs: 'none' },
+      'invalid_request',
+      /^inputs must be an object; it is a string$/,
+    ],
     [
       'p/automations',
       { ...automation, enabled: 'yes' },
       'invalid_request',
-      /^enabled must be true or false; it is a text$/,
+      /^enabled must be true or false; it is a string$/,
     ],
     [
       'p/automations',
@@ -307,7 +312,7 @@ test('who may read reads, who may write writes, and projects do not see each oth
     'p/functions',
     'p/automations',
     `p/runs/${String(run.id)}`,
-    `p/runs/${String(run.id)}/results`,
+    `p/runs/${String(run.id)}/annotations`,
     `p/runs/${String(run.id)}/logs`,
   ]
   for (const path of paths) {

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import type { ObjectResult } from '../../src/automation/index.ts'
+import type { Annotation } from '../../src/automation/index.ts'
 import { running } from './support.ts'
 
-function result(changes: Partial<ObjectResult> = {}): ObjectResult {
+function result(changes: Partial<Annotation> = {}): Annotation {
   return { category: 'Fire', level: 'ERROR', objectAppIds: { a: null }, message: null, metadata: null, ...changes }
 }
 
@@ -12,31 +12,31 @@ test('annotations are found by level, category and object, in pages that togethe
   const many = Array.from({ length: 700 }, (_, at) =>
     result({ objectAppIds: { [`object ${at}`]: `app ${at}` }, message: `${'x'.repeat(100)} ${at}` }),
   )
-  await report({ sequence: 1, results: many })
+  await report({ sequence: 1, annotations: many })
   await report({
     sequence: 2,
-    results: [
+    annotations: [
       result({ category: 'Stairs', level: 'INFO' }),
       result({ level: 'WARNING', objectAppIds: { 'object 7': null, __proto__: null } }),
     ],
   })
-  const seen: ObjectResult[] = []
+  const seen: Annotation[] = []
   for (let cursor: string | null | undefined; cursor !== null;) {
-    const page = await project.runs.results(id, { limit: 300, ...(cursor === undefined ? {} : { cursor }) })
+    const page = await project.runs.annotations(id, { limit: 300, ...(cursor === undefined ? {} : { cursor }) })
     seen.push(...page.items)
     cursor = page.cursor
   }
   assert.deepEqual(seen.slice(0, 700), many)
   assert.equal(seen.length, 702)
   assert.deepEqual(
-    (await project.runs.results(id, { objectId: 'object 7' })).items.map(({ level }) => level),
+    (await project.runs.annotations(id, { objectId: 'object 7' })).items.map(({ level }) => level),
     ['ERROR', 'WARNING'],
   )
   assert.deepEqual(
-    (await project.runs.results(id, { category: 'Stairs' })).items.map(({ level }) => level),
+    (await project.runs.annotations(id, { category: 'Stairs' })).items.map(({ level }) => level),
     ['INFO'],
   )
-  assert.equal((await project.runs.results(id, { level: 'WARNING' })).items.length, 1)
+  assert.equal((await project.runs.annotations(id, { level: 'WARNING' })).items.length, 1)
   assert.deepEqual((await project.runs.get(id)).annotations, { SUCCESS: 0, INFO: 1, WARNING: 1, ERROR: 700 })
 })
 
@@ -45,14 +45,14 @@ test('of many reports at once each is taken once, and exactly one final status h
   await report({ sequence: 1, status: 'running' })
   const outcomes = await Promise.allSettled(
     (['succeeded', 'failed', 'exception'] as const).map((status) =>
-      report({ sequence: 2, status, message: status, results: [result({ category: status })] }),
+      report({ sequence: 2, status, message: status, annotations: [result({ category: status })] }),
     ),
   )
   assert.equal(outcomes.filter(({ status }) => status === 'fulfilled').length, 1)
   const run = await project.runs.get(id)
   assert.equal(run.message, run.status)
   assert.deepEqual(
-    (await project.runs.results(id)).items.map(({ category }) => category),
+    (await project.runs.annotations(id)).items.map(({ category }) => category),
     [run.status],
   )
 })
@@ -64,7 +64,7 @@ test('of three final reports at once over HTTP one is taken, and the others are 
       ask(
         'POST',
         `p/runs/${id}/report`,
-        { sequence: 1, status, message: status, results: [result({ category: status })] },
+        { sequence: 1, status, message: status, annotations: [result({ category: status })] },
         token,
       ),
     ),
@@ -75,17 +75,17 @@ test('of three final reports at once over HTTP one is taken, and the others are 
   )
   const run = await project.runs.get(id)
   assert.deepEqual(
-    [run.message, (await project.runs.results(id)).items.map(({ category }) => category)],
+    [run.message, (await project.runs.annotations(id)).items.map(({ category }) => category)],
     [run.status, [run.status]],
   )
 })
 
 test('annotations beyond the bounds of a run are refused whole, and log lines beyond theirs are left out', async (t) => {
-  const { report, project, id } = await running(t, { limits: { resultObjectsMax: 3, logBytesMax: 2_000 } })
-  await report({ sequence: 1, results: [result({ objectAppIds: { a: null, b: null } })] })
+  const { report, project, id } = await running(t, { limits: { annotationObjectsMax: 3, logBytesMax: 2_000 } })
+  await report({ sequence: 1, annotations: [result({ objectAppIds: { a: null, b: null } })] })
   await assert.rejects(
-    report({ sequence: 2, status: 'running', results: [result({ objectAppIds: { c: null, d: null } })] }),
-    { code: 'results_too_large', statusCode: 413 },
+    report({ sequence: 2, status: 'running', annotations: [result({ objectAppIds: { c: null, d: null } })] }),
+    { code: 'annotations_too_large', statusCode: 413 },
   )
   assert.equal((await project.runs.get(id)).status, 'pending')
   await report({
@@ -122,9 +122,9 @@ test('log lines come in pages, long ones cut, whatever their characters', async 
 
 test('a cursor that no page gave is refused', async (t) => {
   const { report, project, id } = await running(t)
-  await report({ sequence: 1, results: [result()], logs: [{ atMs: 1, level: 'info', message: 'a line' }] })
+  await report({ sequence: 1, annotations: [result()], logs: [{ atMs: 1, level: 'info', message: 'a line' }] })
   for (const cursor of ['-1.0', '0.-1', '0', '0.0.0', '1e.', 'x.y', '-0000001', '1', 'zzzzzzzz', '000000000']) {
-    await assert.rejects(project.runs.results(id, { cursor }), { code: 'invalid_request' }, cursor)
+    await assert.rejects(project.runs.annotations(id, { cursor }), { code: 'invalid_request' }, cursor)
     await assert.rejects(project.runs.logs(id, { cursor }), { code: 'invalid_request' }, cursor)
   }
 })
@@ -145,8 +145,8 @@ test('reports that are not of the shape are refused, each with the member that i
     [{ sequence: 1, state: 'done' }, /"state", which is not known/],
     [{ sequence: 1, status: 'canceled' }, /status must be one of/],
     [{ sequence: 1, progress: { fraction: 2 } }, /progress\.fraction/],
-    [{ sequence: 1, results: [{ ...result(), level: 'FATAL' }] }, /results\[0\]\.level/],
-    [{ sequence: 1, results: [result({ category: 'two\nlines' })] }, /results\[0\]\.category/],
+    [{ sequence: 1, annotations: [{ ...result(), level: 'FATAL' }] }, /annotations\[0\]\.level/],
+    [{ sequence: 1, annotations: [result({ category: 'two\nlines' })] }, /annotations\[0\]\.category/],
     [{ sequence: 1, logs: [{ atMs: 1, level: 'info' }] }, /logs\[0\]\.message/],
     [[], /body must be an object/],
   ]
@@ -187,7 +187,9 @@ test("a run's token serves its own run and its project until the run has ended, 
 test('a program that is not of the SDK, and tells its secrets: they are kept out of all that it says', async (t) => {
   const { ask, service, id, token, start, project } = await running(t)
   const told = `the key is hush, the token ${start.runFile.speckleToken}`
-  const results = [result({ category: 'hush', objectAppIds: { a: told }, message: told, metadata: { hush: ['hush'] } })]
+  const annotations = [
+    result({ category: 'hush', objectAppIds: { a: told }, message: told, metadata: { hush: ['hush'] } }),
+  ]
   const made = await ask(
     'POST',
     `p/runs/${id}/versions`,
@@ -230,7 +232,7 @@ test('a program that is not of the SDK, and tells its secrets: they are kept out
     message: told,
     result: { key: 'hush' },
     progress: { fraction: 1, message: 'hush' },
-    results,
+    annotations,
     logs,
   }
   for (let times = 0; times < 2; times++)
@@ -238,7 +240,7 @@ test('a program that is not of the SDK, and tells its secrets: they are kept out
   const lines = await project.runs.logs(id)
   const seen = JSON.stringify([
     await project.runs.get(id),
-    await project.runs.results(id),
+    await project.runs.annotations(id),
     lines,
     await project.versions.list(modelId),
     await project.models.list(),

@@ -1,4 +1,5 @@
-import { suite, type TestContext } from 'node:test'
+import assert from 'node:assert/strict'
+import { suite, test, type TestContext } from 'node:test'
 import { httpRunBackend, type RunBackend } from '../../src/automation/index.ts'
 import type { RunStart } from '../../src/automation-server/index.ts'
 import { runBackendSuite, type RunUnderTest } from '../automation/run-backend-suite.ts'
@@ -54,7 +55,7 @@ async function opened(
         status,
         message: message ?? '',
         fraction: progress?.fraction,
-        results: (await runs.results(runId)).items,
+        annotations: (await runs.annotations(runId)).items,
         logs: (await runs.logs(runId)).items,
       }
     },
@@ -74,3 +75,25 @@ async function opened(
     cancel: async () => void (await runs.cancel(runId)),
   }
 }
+
+test('the client of a run reaches models, versions and runs of its project', async (t) => {
+  const run = await opened(t, ({ runFile }, { service }) =>
+    httpRunBackend(runFile, {
+      retry: false,
+      fetch: (url, init) => service.fetch(new Request(url, { ...init, duplex: 'half' })),
+    }),
+  )
+  const { models, versions, runs } = run.backend.client.project(run.projectId)
+  assert.deepEqual(
+    (await models.list()).items.map(({ name }) => name),
+    ['House'],
+  )
+  const { id } = await models.create({ name: 'Copy' })
+  const made = await versions.create(id, { rootObjectId: run.rootObjectId, message: 'copied' })
+  assert.equal((await models.get(id)).latestVersionId, made.id)
+  assert.deepEqual((await versions.list(id, { limit: 1 })).items, [await versions.get(id, made.id)])
+  const [own] = (await runs.list({ status: 'pending' })).items
+  assert.equal((await runs.get(own.id)).functionId, 'checker')
+  await assert.rejects(models.get('0'.repeat(32)), { code: 'not_found' })
+  await assert.rejects(run.backend.client.project('other').models.list(), { code: 'forbidden' })
+})

@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import {
   type Automation,
   automation,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import { checkAutomation } from '../../src/automation-server/upkeep/check.ts'
 import { createObjectService, openAccess, type StorageBackend } from '../../src/index.ts'
 import { checkStore } from '../../src/store/upkeep/check.ts'
@@ -46,14 +46,14 @@ async function used(
         yield Buffer.from('a,b')
       })(),
     })
-    const results = Array.from({ length: 600 }, (_, at) => ({
+    const annotations = Array.from({ length: 600 }, (_, at) => ({
       category: 'Fire',
       level: 'ERROR' as const,
       objectAppIds: { [`object ${at}`]: null },
       message: 'x'.repeat(80),
       metadata: null,
     }))
-    await start.backend.report({ sequence: 1, results, logs: [{ atMs: 1, level: 'info', message: 'a line' }] })
+    await start.backend.report({ sequence: 1, annotations, logs: [{ atMs: 1, level: 'info', message: 'a line' }] })
     await start.backend.report({ sequence: 2, status: 'succeeded', message: 'done', result: { a: 1 } })
   })
   const fixture = automated(t, { backend: shared(backend), functions: [definition(executor)], ...options })
@@ -163,7 +163,7 @@ test('check tells a damaged record, a blob that is gone or changed, and one that
     ])
   assert.deepEqual(await subjects(), [])
   const [artifactBlob, resultBlob] = await Promise.all(
-    ['artifact', 'result'].map(
+    ['artifact', 'annotation'].map(
       async (kind) => (await ownBlobs(backend)).find((name) => name.includes(`-${kind}-`)) ?? '',
     ),
   )

@@ -111,7 +111,7 @@ suite('annotations', () => {
       context.attachErrorToObjects('fire rating', house['@elements'], 'missing', metadata)
       metadata.limit = 4
       context.attachWarningToObjects('fire rating', [house.id], 'incomplete')
-      context.attachSuccessToObjects('names', ['some-id'], 'fine')
+      context.attachSuccessToObjects('names', ['some-id'], 'fine', null)
       context.attachInfoToObjects('names', [{ id: 'other', applicationId: 7 }], 'noted')
     })
     const [error, ...others] = run.annotations
@@ -335,9 +335,7 @@ suite('the end of a run', () => {
       'exception',
       'the run was stopped: RunInterrupted: the host closes',
     ])
-    const [status, message] = await stopped(new RunInterrupted('the host closes'), async () => {
-      await wait(300)
-    })
+    const [status, message] = await stopped(new RunInterrupted('the host closes'), () => new Promise(() => undefined))
     assert.equal(status, 'exception')
     assert.match(message, /did not return within 50 ms/)
     assert.deepEqual(

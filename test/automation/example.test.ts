@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict'
 import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { test } from 'node:test'
+import { REPOSITORY } from '../../bench/repository.ts'
 import { testFunction } from '../../src/automation/index.ts'
 import { wallChecker as shortWallChecker } from './example/short-wall-checker.ts'
 import { wallChecker } from './example/wall-checker.ts'
@@ -40,15 +42,15 @@ test('the example of the readme marks the walls that lack something', async () =
 })
 
 test('pages show the examples as they are', async () => {
-  const text = (path: string): Promise<string> => readFile(new URL(path, import.meta.url), 'utf8')
+  const text = (path: string): Promise<string> => readFile(join(REPOSITORY, path), 'utf8')
   for (const [page, example] of [
     ['docs/automation.md', 'wall-checker'],
     ['README.md', 'short-wall-checker'],
   ]) {
-    const code = (await text(`./example/${example}.ts`)).replace(
+    const code = (await text(`test/automation/example/${example}.ts`)).replace(
       '../../../src/automation/index.ts',
       'stowage/automation',
     )
-    assert.ok((await text(`../../${page}`)).includes(`\`\`\`ts\n${code}\`\`\``), page)
+    assert.ok((await text(page)).includes(`\`\`\`ts\n${code}\`\`\``), page)
   }
 })

@@ -137,9 +137,9 @@ suite('how a run ends', () => {
       [undefined, /undefined/],
       [new Error(''), /without a message/],
     ] as const) {
-      // oxlint-disable-next-line typescript/only-throw-error -- functions do
       const odd = await testFunction(
         () => {
+          // oxlint-disable-next-line typescript/only-throw-error -- functions do
           throw thrown
         },
         Inputs,

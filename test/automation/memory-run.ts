@@ -37,7 +37,7 @@ export async function memoryRun(model: object = { name: 'root', '@child': { name
     },
     state: async () => {
       const { status, message, progress, annotations, logs } = backend.reported
-      return { status, message, fraction: progress?.fraction, results: annotations, logs }
+      return { status, message, fraction: progress?.fraction, annotations: annotations, logs }
     },
     version: async (id) => found(backend.reported.versions, id),
     artifact: async (id) => found(backend.reported.artifacts, id),

@@ -114,7 +114,7 @@ suite('delivery', () => {
     assert.ok(reports.length < 20, `${reports.length} reports`)
     assert.ok(reports.every((report) => JSON.stringify(report).length < 400_000))
     assert.equal(
-      reports.reduce((sum, { results = [] }) => sum + results.length, 0),
+      reports.reduce((sum, { annotations = [] }) => sum + annotations.length, 0),
       3_000,
     )
     assert.ok(reports.filter(({ progress }) => progress !== undefined).length < 5)
@@ -155,7 +155,7 @@ suite('delivery', () => {
       ({ report }) => ({
         report: async (sent) => {
           await blocked
-          await report({ ...sent, results: [] })
+          await report({ ...sent, annotations: [] })
         },
       }),
     )
@@ -175,7 +175,7 @@ suite('delivery', () => {
       },
       ({ report }) => ({
         report: async (sent) => {
-          if (sent.results?.some(({ category }) => category === 'wrong') === true) {
+          if (sent.annotations?.some(({ category }) => category === 'wrong') === true) {
             refuse()
             throw new StowageError('invalid_request', 'no such category')
           }
@@ -292,7 +292,7 @@ suite('delivery', () => {
     )
   })
 
-  test('secrets leave in no channel: messages, annotations, metadata, results, progress, log, names and versions', async () => {
+  test('secrets leave in no channel: messages, annotations, metadata, annotations, progress, log, names and versions', async () => {
     const key = 'sword fish/4711'
     const { reported, reports } = await ran(
       async (context, inputs) => {
@@ -338,9 +338,9 @@ suite('delivery', () => {
       Object.assign(new Error('x'), { message }),
       Object.assign(new RunFailed('x'), { message }),
     ]) {
-      // oxlint-disable-next-line typescript/only-throw-error -- functions do
       const { outcome } = await ran(
         () => {
+          // oxlint-disable-next-line typescript/only-throw-error -- functions do
           throw thrown
         },
         () => ({}),

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { suite, test, type TestContext } from 'node:test'
-import type { LogLine, NewArtifact, ObjectResult, RunBackend, RunStatus } from '../../src/automation/index.ts'
+import type { LogLine, NewArtifact, Annotation, RunBackend, RunStatus } from '../../src/automation/index.ts'
 
 /** A run that was just started, and how it looks from the other side. */
 export interface RunUnderTest {
@@ -27,11 +27,11 @@ export interface RunState {
   readonly status: RunStatus
   readonly message: string
   readonly fraction: number | undefined
-  readonly results: readonly ObjectResult[]
+  readonly annotations: readonly Annotation[]
   readonly logs: readonly LogLine[]
 }
 
-const RESULT: ObjectResult = {
+const RESULT: Annotation = {
   category: 'fire rating',
   level: 'ERROR',
   objectAppIds: { a: 'app-a', b: null },
@@ -67,14 +67,14 @@ function reports(open: (t: TestContext) => Promise<RunUnderTest>): void {
     await backend.report({ sequence: 1, status: 'running' })
     await backend.report({
       sequence: 2,
-      results: [RESULT],
+      annotations: [RESULT],
       logs: [LINE],
       progress: { fraction: 0.25, message: 'a quarter' },
     })
-    await backend.report({ sequence: 3, results: [{ ...RESULT, level: 'INFO' }], progress: { fraction: 0.5 } })
-    const { status, fraction, results, logs } = await state()
+    await backend.report({ sequence: 3, annotations: [{ ...RESULT, level: 'INFO' }], progress: { fraction: 0.5 } })
+    const { status, fraction, annotations, logs } = await state()
     assert.deepEqual([status, fraction], ['running', 0.5])
-    assert.deepEqual(results, [RESULT, { ...RESULT, level: 'INFO' }])
+    assert.deepEqual(annotations, [RESULT, { ...RESULT, level: 'INFO' }])
     assert.deepEqual(logs, [LINE])
   })
 
@@ -83,11 +83,11 @@ function reports(open: (t: TestContext) => Promise<RunUnderTest>): void {
     await backend.report({ sequence: 1, status: 'running', logs: [LINE] })
     await backend.report({ sequence: 1, status: 'running', logs: [LINE] })
     await Promise.all(
-      [2, 2, 2].map((sequence) => backend.report({ sequence, results: [RESULT], logs: [LINE] }).catch(ifRetryable)),
+      [2, 2, 2].map((sequence) => backend.report({ sequence, annotations: [RESULT], logs: [LINE] }).catch(ifRetryable)),
     )
-    await backend.report({ sequence: 2, results: [RESULT], logs: [LINE] })
-    const { results, logs } = await state()
-    assert.deepEqual([results.length, logs.length], [1, 2])
+    await backend.report({ sequence: 2, annotations: [RESULT], logs: [LINE] })
+    const { annotations, logs } = await state()
+    assert.deepEqual([annotations.length, logs.length], [1, 2])
   })
 }
 
@@ -95,15 +95,15 @@ function endings(open: (t: TestContext) => Promise<RunUnderTest>): void {
   test('keeps the final status with its message; the same report again is delivered already, another one is a conflict', async (t) => {
     const { backend, state } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
-    const final = { sequence: 2, status: 'failed', message: 'two walls', results: [RESULT] } as const
+    const final = { sequence: 2, status: 'failed', message: 'two walls', annotations: [RESULT] } as const
     await backend.report(final)
     await backend.report(final)
     await assert.rejects(backend.report({ sequence: 3, status: 'succeeded', message: 'after all' }), {
       code: 'conflict',
-      retryable: false,
+      isRetryable: false,
     })
-    const { status, message, results } = await state()
-    assert.deepEqual([status, message, results.length], ['failed', 'two walls', 1])
+    const { status, message, annotations } = await state()
+    assert.deepEqual([status, message, annotations.length], ['failed', 'two walls', 1])
   })
 
   test('of two different final reports at once exactly one holds', async (t) => {
@@ -138,7 +138,7 @@ function endings(open: (t: TestContext) => Promise<RunUnderTest>): void {
     await cancel()
     await assert.rejects(
       backend.report({ sequence: 2, status: 'succeeded', message: 'too late' }),
-      (error: { readonly retryable: boolean }) => !error.retryable,
+      (error: { readonly isRetryable: boolean }) => !error.isRetryable,
     )
     const lease = await backend.renewLease?.().catch(() => undefined)
     assert.ok(lease === undefined || lease.canceled)
@@ -200,11 +200,11 @@ function artifacts(open: (t: TestContext) => Promise<RunUnderTest>): void {
     const chunks = Array.from({ length: Math.ceil(artifactBytesMax / 65_536) + 1 }, () => new Uint8Array(65_536))
     await assert.rejects(backend.storeArtifact(fileOf('large', chunks)), {
       code: 'artifact_too_large',
-      retryable: false,
+      isRetryable: false,
     })
     await assert.rejects(backend.storeArtifact({ ...fileOf('large', chunks), sizeBytes: 1 }), {
       code: 'artifact_too_large',
-      retryable: false,
+      isRetryable: false,
     })
     assert.equal(await artifactCount(), 0)
   })
@@ -242,5 +242,5 @@ function fileOf(name: string, chunks: readonly Uint8Array[]): NewArtifact {
 
 /** Reports of the same number at once may get in each other's way, as long as they say so. */
 function ifRetryable(error: unknown): void {
-  if ((error as { readonly retryable?: unknown }).retryable !== true) throw error
+  if ((error as { readonly isRetryable?: unknown }).isRetryable !== true) throw error
 }

@@ -33,8 +33,8 @@ test('over http: no error shows the token, whatever the server repeats', async (
     () => backend.renewLease?.(),
   ]
   for (const call of calls) {
-    await assert.rejects(call() as Promise<unknown>, (error: Error & { code: string; retryable: boolean }) => {
-      assert.deepEqual([error.code, error.retryable], ['forbidden', false])
+    await assert.rejects(call() as Promise<unknown>, (error: Error & { code: string; isRetryable: boolean }) => {
+      assert.deepEqual([error.code, error.isRetryable], ['forbidden', false])
       assert.doesNotMatch(`${error.message}${error.stack}`, /47110815/)
       return true
     })
@@ -51,18 +51,18 @@ test('over http: what no server of ours answers is told as such', async (t) => {
     [200, {}, 'invalid_answer', false],
     [200, { rootObjectId: 7 }, 'invalid_answer', false],
   ]
-  for (const [status, body, code, retryable] of answers) {
+  for (const [status, body, code, isRetryable] of answers) {
     server.fault = (_, res) => {
       answer(res, status, body)
       return true
     }
-    await assert.rejects(backend.triggeringVersion(), { code, retryable })
+    await assert.rejects(backend.triggeringVersion(), { code, isRetryable })
   }
   server.fault = (req) => {
     req.destroy()
     return true
   }
-  await assert.rejects(backend.report({ sequence: 1 }), { code: 'network_failed', retryable: true })
+  await assert.rejects(backend.report({ sequence: 1 }), { code: 'network_failed', isRetryable: true })
 })
 
 test('over http: a run file without a trigger, or with ids that no path can hold', async (t) => {

@@ -69,8 +69,13 @@ async function answered(
   switch (name) {
     case 'versions': {
       if (req.method === 'GET') return { id: 'version', modelId: 'model', rootObjectId, message: '' }
-      const wanted = JSON.parse(await bodyText(req)) as { modelId: string; rootObjectId: string; message: string }
-      return { id: await backend.createVersion({ ...wanted, projectId: 'demo', idempotencyKey }) }
+      const { projectId = 'demo', ...wanted } = JSON.parse(await bodyText(req)) as {
+        projectId?: string
+        modelId: string
+        rootObjectId: string
+        message: string
+      }
+      return { id: await backend.createVersion({ ...wanted, projectId, idempotencyKey }) }
     }
     case 'report':
       await backend.report(JSON.parse(await bodyText(req)) as RunReport)

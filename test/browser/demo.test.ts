@@ -2,21 +2,21 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile } from 'node:fs/promises'
-import { join } from 'node:path'
 import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
 import type { Page } from 'playwright-core'
 import { newDataFolder } from '../cli/command.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { browserTest, screenshot } from './support/browser.ts'
 
-const DEMO = join(import.meta.dirname, '../../bench/demo.ts')
-const STARTED = 'Press Ctrl-C to stop.'
+const DEMO = fileURLToPath(new URL('../../bench/demo.ts', import.meta.url))
+const STARTED = /Open this link: \S+\n/
 /** It builds the package first. */
 const STARTED_WITHIN_MS: number = 5 * PATIENCE_MS
 
 /** What `npm start` runs, on a folder of its own. Resolves to all that it printed. */
 async function demo(t: TestContext): Promise<string> {
-  const child = spawn(process.execPath, ['--import', 'tsx', DEMO, '--port', '0', '--data', newDataFolder(t)], {
+  const child = spawn(process.execPath, [...process.execArgv, DEMO, '--port', '0', '--data', newDataFolder(t)], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const exit = once(child, 'exit')
@@ -27,7 +27,7 @@ async function demo(t: TestContext): Promise<string> {
   let printed = ''
   child.stdout.setEncoding('utf8').on('data', (text: string) => (printed += text))
   const signal = AbortSignal.timeout(STARTED_WITHIN_MS)
-  while (!printed.includes(STARTED))
+  while (!STARTED.test(printed))
     await Promise.race([
       once(child.stdout, 'data', { signal }),
       exit.then(() => assert.fail(`it ended, and had printed ${printed}`)),
@@ -50,7 +50,7 @@ browserTest(
   'npm start: the link signs in; the rule checker marks walls, the take-off gives a table, and the renamer makes a version',
   async ({ t, page }) => {
     const printed = await demo(t)
-    await page.goto(/^http:\S+sign-in\?code=\S+$/m.exec(printed)?.[0] ?? '')
+    await page.goto(/^Open this link: (http:\S+sign-in\?code=\S+)$/m.exec(printed)?.[1] ?? '')
     await page.getByRole('button', { name: 'Sign in' }).click()
     await page.getByRole('link', { name: 'demo', exact: true }).click()
 

@@ -6,8 +6,13 @@ import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
 
-const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
+/** The arguments of `process.execPath` that run the command. */
+export const COMMAND: readonly string[] = [
+  ...process.execArgv,
+  fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url)),
+]
 
 export interface Outcome {
   readonly code: number | null
@@ -20,7 +25,7 @@ export function spawnCommand(
   args: readonly string[],
   env: NodeJS.ProcessEnv = {},
 ): ChildProcessByStdio<null, Readable, Readable> {
-  return spawn(process.execPath, ['--import', 'tsx', MAIN, ...args], {
+  return spawn(process.execPath, [...COMMAND, ...args], {
     stdio: ['ignore', 'pipe', 'pipe'],
     env: { ...process.env, ...env },
   })

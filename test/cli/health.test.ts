@@ -3,9 +3,9 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
-import { withHealth } from '../../src/cli/operations.ts'
-import { StoragePoisonedError } from '../../src/index.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
+import { withHealth } from '../../src/cli/server/health-and-metrics.ts'
+import { StoragePoisonedError } from '../../src/storage/index.ts'
 import { jsonUpload, openService } from '../http/served.ts'
 
 async function statuses(

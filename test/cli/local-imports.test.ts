@@ -2,9 +2,9 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
-import { dirname, join } from 'node:path'
+import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
-import { digestWithImports } from '../../src/cli/local-imports.ts'
+import { digestWithImports } from '../../src/cli/server/local-imports.ts'
 
 const FILES: Readonly<Record<string, string>> = {
   'checker.ts': `import { rules } from './lib/rules.js'\nimport 'left-pad'\nconst more = await import("./lib/more.mjs")\nexport { rules, more }`,
@@ -23,7 +23,7 @@ test('the digest of a file changes with every file that it imports by a relative
     await mkdir(dirname(join(folder, name)), { recursive: true })
     await writeFile(join(folder, name), code)
   }
-  const digest = () => digestWithImports(join(folder, 'checker.ts'))
+  const digest = async () => (await digestWithImports(join(folder, 'checker.ts'))).digest
   const before = await digest()
   for (const [name, code] of Object.entries(FILES)) {
     await writeFile(join(folder, name), `${code}\n`)
@@ -31,8 +31,14 @@ test('the digest of a file changes with every file that it imports by a relative
     await writeFile(join(folder, name), code)
   }
   assert.equal(await digest(), before)
+  assert.deepEqual(
+    (await digestWithImports(join(folder, 'checker.ts'))).files.map((file) => relative(folder, file)).sort(),
+    Object.keys(FILES)
+      .filter((name) => name !== 'unrelated.js')
+      .sort(),
+  )
   assert.equal(
-    await digestWithImports(join(folder, 'unrelated.js')),
+    (await digestWithImports(join(folder, 'unrelated.js'))).digest,
     createHash('sha256').update(FILES['unrelated.js']).digest('hex'),
   )
 })

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
-import { IdLedger } from '../../src/client/id-ledger.ts'
+import { SeenIds } from '../../src/client/common/seen-ids.ts'
 import { authorization } from '../contract/sides.ts'
 import { eventually } from '../support/patience.ts'
 import { countingProxy } from './proxy.ts'
@@ -193,7 +193,7 @@ function describe({ what, seconds, peakMb, up, down, breaks, report }: Moved): s
 
 /** The fingerprint of the lines of one file that the other one lacks. */
 async function differenceOf(olderFile: string, newerFile: string): ReturnType<typeof fingerprint> {
-  const older = new IdLedger()
+  const older = new SeenIds()
   for await (const line of createInterface({ input: createReadStream(olderFile), crlfDelay: Infinity }))
     older.add(line.slice(0, line.indexOf('\t')))
   let lines = 0

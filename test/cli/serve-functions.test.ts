@@ -4,20 +4,22 @@ import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
+import { REPOSITORY } from '../../bench/repository.ts'
 import { automation, DEFAULT_AUTOMATION_LIMITS, DEFAULT_RUN_TIMES } from '../../src/automation-server/index.ts'
-import { describeFailure } from '../../src/cli/exit.ts'
+import { describeFailure } from '../../src/cli/common/exit.ts'
 import {
   addFunctions,
   automationOptionsOf,
   functionProcessOf,
   type FunctionServeOptions,
-} from '../../src/cli/function-options.ts'
-import { registerFiles } from '../../src/cli/serve-functions.ts'
+} from '../../src/cli/server/function-options.ts'
+import { registerFiles } from '../../src/cli/server/serve-functions.ts'
 
-const RULE_CHECKER = fileURLToPath(new URL('../../bench/functions/rule-checker.ts', import.meta.url))
+const RULE_CHECKER = join(REPOSITORY, 'bench/functions/rule-checker.ts')
 
+/* What a package would have in its node_modules. */
+const SOURCES = join(REPOSITORY, 'src')
 const SERVER_URL = 'http://127.0.0.1:8642'
 /* Later nodes run it, and say that it is no function. */
 const KNOWS_TYPESCRIPT = Boolean((process.features as { readonly typescript?: unknown }).typescript)
@@ -52,7 +54,7 @@ function parsed(...args: readonly string[]): FunctionServeOptions {
 test('a file of a function is registered under its own name, with what its code says of it', async (t) => {
   const extension = automation({ serverUrl: SERVER_URL })
   const schema = { type: 'object', properties: { tolerance: { type: 'number' } } }
-  await registerFiles(extension, [RULE_CHECKER, written(t, 'plain.cjs', writing(schema))])
+  await registerFiles(extension, [RULE_CHECKER, written(t, 'plain.cjs', writing(schema))], { readablePaths: [SOURCES] })
   const [plain, checker] = extension.functions()
   assert.deepEqual(
     [plain.id, plain.name, plain.description, Object.keys(plain.inputs.properties)],
@@ -187,9 +189,9 @@ test('times and numbers of runs are options, and what makes no sense is refused 
 })
 
 test('the page for operators has every limit, time and option', async () => {
-  const page = await readFile(new URL('../../docs/automation-server.md', import.meta.url), 'utf8')
+  const page = await readFile(join(REPOSITORY, 'docs/automation-server.md'), 'utf8')
   for (const name of [...Object.keys(DEFAULT_AUTOMATION_LIMITS), ...Object.keys(DEFAULT_RUN_TIMES)])
     assert.ok(page.includes(`\`${name}\``), name)
-  for (const name of ['resultObjectsMax', 'bodyBytesMax', 'chainMax'] as const)
+  for (const name of ['annotationObjectsMax', 'bodyBytesMax', 'chainMax'] as const)
     assert.match(page, new RegExp(`\\| .*\`${name}\`.*\\| ${DEFAULT_AUTOMATION_LIMITS[name].toLocaleString('en')}`))
 })

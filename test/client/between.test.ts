@@ -47,7 +47,7 @@ test('a page with the status of success is no answer: nothing counts as held, as
     upload: () => project.upload([{ id: 'a' }], { diff: false }),
   }
   for (const [name, call] of Object.entries(calls))
-    await assert.rejects(call(), { name: 'ClientError', code: 'invalid_answer', retryable: false }, name)
+    await assert.rejects(call(), { name: 'ClientError', code: 'invalid_answer', isRetryable: false }, name)
   const service = openService()
   t.after(() => service.close())
   const later = projectOver((url, init) => service.fetch(new Request(url, init)), { cache })
@@ -106,7 +106,7 @@ test('nothing is posted to where it is redirected, and no token goes to another 
     await assert.rejects(project.upload([{ id: 'a' }], { diff: false }), (error: Error) =>
       /redirected to "http:.*\/login"; give the client the url/.test(error.message),
     )
-    await assert.rejects(project.diff(['a']), { code: 'http_error', status, retryable: false })
+    await assert.rejects(project.diff(['a']), { code: 'http_error', status, isRetryable: false })
     assert.deepEqual(seen.splice(0), [])
     assert.deepEqual(await project.single('a'), { id: 'a' })
     assert.deepEqual(seen.splice(0), ['GET no token'])

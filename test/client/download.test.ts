@@ -90,7 +90,7 @@ test('a graph comes with what the server says about it; what lacks is counted, o
     collect(project.graph('root', { strict: true })),
     (error) => error instanceof ClientError && error.status === 409 && error.ids[0] === 'gone',
   )
-  await assert.rejects(collect(project.graph('gone')), { code: 'not_found', status: 404, retryable: false })
+  await assert.rejects(collect(project.graph('gone')), { code: 'not_found', status: 404, isRetryable: false })
 })
 
 test('a difference: what lies below another root is left out', async (t) => {
@@ -122,7 +122,10 @@ test('hashes are taken where that is wished: one changed byte is noticed', async
   assert.equal((await collect(project.graph(model.rootId, { verifyIds: true }))).length, 300)
   const id = await contentId('{"value":1}')
   await project.upload([{ id, json: `{"id":"${id}","value":2}` }])
-  await assert.rejects(collect(project.graph(id, { verifyIds: true })), { code: 'integrity_failed', retryable: false })
+  await assert.rejects(collect(project.graph(id, { verifyIds: true })), {
+    code: 'integrity_failed',
+    isRetryable: false,
+  })
 })
 
 test('a hash over a text that names another id further on is none', async () => {
@@ -239,7 +242,7 @@ test('the token goes along, fresh each time where it is asked for; addresses and
     fetch: noting,
   }).project('demo')
   for (let n = 0; n < 2; n++)
-    await assert.rejects(project.single('a'), { code: 'unauthenticated', status: 401, retryable: false })
+    await assert.rejects(project.single('a'), { code: 'unauthenticated', status: 401, isRetryable: false })
   assert.deepEqual(seen, ['Bearer one', 'Bearer two'])
   for (const url of ['nowhere', 'ftp://a.example', 'http://a.example?x', 'http://u:p@a.example'])
     assert.throws(() => createClient({ url, token: undefined }), TypeError)

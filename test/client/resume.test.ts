@@ -81,7 +81,7 @@ test('a line on which nothing is gained is given up', async (t) => {
   const proxy = await breakingProxy(t, port, 100)
   await assert.rejects(
     collect(withOptions({ url: proxy.url, retry: { ...QUICK, attemptsMax: 4 } }).graph(MODEL.rootId)),
-    { code: 'network_failed', retryable: true },
+    { code: 'network_failed', isRetryable: true },
   )
   assert.equal(proxy.connections(), 4)
 })

@@ -47,9 +47,35 @@ test('objects, texts, arrays of them and asynchronous sources; as gzip files and
     retries: 0,
     created: 0,
     differing: 0,
+    rewritten: 0,
     lastId: undefined,
   })
   assert.equal((await project.upload([{ id: 'a', value: 'another' }], { diff: false })).differing, 1)
+})
+
+test('objects whose text is not kept to the byte are counted, and keep their values', async (t) => {
+  const { project } = await serviceAndClient(t)
+  const texts = [
+    '{"id":"kept", "x": 1.50}',
+    '{\n  "id": "pretty",\r\n\t"x": 1.50\n}',
+    '{"id":"separators","x":"\u0085\u2028\u2029"}',
+    '{"id":"escaped","x":"\\n\\u2028"}',
+  ]
+  const { rewritten, created } = await project.upload(
+    texts.map((json) => ({ id: JSON.parse(json).id as string, json })),
+    { diff: false },
+  )
+  assert.deepEqual([rewritten, created], [2, 4])
+  const heldTexts = await Promise.all(
+    ['kept', 'pretty', 'separators', 'escaped'].map(async (id) => (await project.singleText(id))?.json),
+  )
+  assert.deepEqual(heldTexts, [
+    texts[0],
+    '{"id": "pretty","x": 1.50}',
+    '{"id":"separators","x":"\\u0085\\u2028\\u2029"}',
+    texts[3],
+  ])
+  for (const [at, text] of texts.entries()) assert.deepEqual(JSON.parse(heldTexts[at] ?? ''), JSON.parse(text))
 })
 
 test('an object without id gets the one that the server would give it', async (t) => {
@@ -120,11 +146,11 @@ test('what lasts is not tried again, nor is anything for ever', async (t) => {
   const { withOptions, project } = await serviceAndClient(t, { limits: { objectBytesMax: 1_000 } })
   await assert.rejects(project.upload([{ id: 'a', text: 'x'.repeat(2_000) }]), (error) => {
     assert.ok(error instanceof ClientError)
-    assert.deepEqual([error.code, error.status, error.retryable], ['object_too_large', 413, false])
+    assert.deepEqual([error.code, error.status, error.isRetryable], ['object_too_large', 413, false])
     assert.match(error.requestId ?? '', /^\w+$/)
     return true
   })
-  for (const [status, retryable, tries] of [
+  for (const [status, isRetryable, tries] of [
     [503, true, 3],
     [507, false, 1],
     [501, false, 1],
@@ -138,7 +164,9 @@ test('what lasts is not tried again, nor is anything for ever', async (t) => {
     await assert.rejects(
       failing.upload([{ id: 'a' }]),
       (error) =>
-        error instanceof ClientError && error.retryable === retryable && /answered \d+: so be it/.test(error.message),
+        error instanceof ClientError &&
+        error.isRetryable === isRetryable &&
+        /answered \d+: so be it/.test(error.message),
     )
     assert.equal(asked, tries)
   }
@@ -146,7 +174,7 @@ test('what lasts is not tried again, nor is anything for ever', async (t) => {
   await assert.rejects(late.upload([{ id: 'a' }]), { code: 'http_error', status: 503, retryAfterMs: 3_600_000 })
   await assert.rejects(
     withOptions({ retry: false, fetch: () => Promise.reject(new TypeError('no')) }).upload([{ id: 'a' }]),
-    { code: 'network_failed', retryable: true },
+    { code: 'network_failed', isRetryable: true },
   )
 })
 
@@ -177,7 +205,7 @@ test('a server that says nothing is given up after a while', async (t) => {
       init.signal?.addEventListener('abort', () => reject(init.signal?.reason as Error)),
     )
   const project = withOptions({ fetch: silent, stallTimeoutMs: 20, retry: { ...QUICK, attemptsMax: 2 } })
-  await assert.rejects(project.upload([{ id: 'a' }]), { code: 'timed_out', retryable: true })
+  await assert.rejects(project.upload([{ id: 'a' }]), { code: 'timed_out', isRetryable: true })
 })
 
 test('an abort ends the upload at once with its reason, and the source too', async (t) => {
@@ -284,4 +312,25 @@ test('no more is read from a source than a few groups ahead of what is acknowled
   })
   assert.equal(created, 25_000)
   assert.ok(aheadMax < 12_000, `${aheadMax} objects ahead`)
+})
+
+test('a 413 of a proxy is told as one; the own limits of a service as theirs', async (t) => {
+  const page = '<html><head><title>413 Request Entity Too Large</title></head></html>'
+  const proxied = createClient({
+    url: 'http://in.process',
+    token: undefined,
+    fetch: async () => new Response(page, { status: 413, headers: { 'Content-Type': 'text/html' } }),
+  }).project('demo')
+  await assert.rejects(proxied.upload([{ id: 'a' }], { diff: false }), {
+    code: 'http_error',
+    status: 413,
+    isRetryable: false,
+    message: /answered 413: "<html>.*"; a proxy before the service takes no body of this size: .*client_max_body_size/,
+  })
+  const { project } = await serviceAndClient(t, { limits: { objectBytesMax: 1_000 } })
+  await assert.rejects(project.upload([{ id: 'a', text: 'x'.repeat(2_000) }]), (error) => {
+    assert.ok(error instanceof ClientError && error.code === 'object_too_large')
+    assert.doesNotMatch(error.message, /proxy/)
+    return true
+  })
 })

@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { test, type TestContext } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import {
   automation,
   type AutomationExtension,
@@ -19,7 +19,7 @@ import {
   type InputsSource,
   type JsonObject,
   type LogLine,
-  type ObjectResult,
+  type Annotation,
   RunCanceled,
   startRun,
 } from '../../src/automation/index.ts'
@@ -43,7 +43,7 @@ export const MODEL: Readonly<Record<string, unknown>> = {
 /** A run, as it looks from outside when it has ended. */
 export interface Ran {
   readonly run: RunDetails
-  readonly annotations: readonly ObjectResult[]
+  readonly annotations: readonly Annotation[]
   readonly logs: readonly LogLine[]
   /** The newest first. */
   readonly versions: readonly Version[]
@@ -139,7 +139,7 @@ async function ranOn(
   await extension.idle()
   return {
     run: await runs.get(id),
-    annotations: (await runs.results(id)).items,
+    annotations: (await runs.annotations(id)).items,
     logs: (await runs.logs(id)).items,
     versions: (await versions.list(modelId)).items,
     rootObjectId,

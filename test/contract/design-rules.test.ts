@@ -78,19 +78,25 @@ everySide(
       objects: 2,
       created: 2,
       differing: 0,
+      rewritten: 0,
       assigned: [],
+      assignedCount: 0,
     })
     assert.deepEqual(await store(side, [{ id: 'a', n: 1 }, { id: 'b' }]), {
       objects: 2,
       created: 0,
       differing: 0,
+      rewritten: 0,
       assigned: [],
+      assignedCount: 0,
     })
     assert.deepEqual(await store(side, [{ id: 'a', n: 2 }, { id: 'c' }]), {
       objects: 2,
       created: 1,
       differing: 1,
+      rewritten: 0,
       assigned: [],
+      assignedCount: 0,
     })
     assert.equal(await single(side, 'a'), '{"id":"a","n":1}')
   },
@@ -101,7 +107,7 @@ everySide('rule 1: of two texts for one id in one request the first wins, in whi
     filePart(text, 'application/json'),
   )
   const summary = await (await side.ask(`/objects/${side.project}`, multipartUpload(parts))).json()
-  assert.deepEqual(summary, { objects: 2, created: 2, differing: 1, assigned: [] })
+  assert.deepEqual(summary, { objects: 2, created: 2, differing: 1, rewritten: 0, assigned: [], assignedCount: 0 })
   assert.equal(await single(side, 'a'), '{"id":"a","n":1}')
 })
 
@@ -141,7 +147,9 @@ everySide(
       objects: 2,
       created: 2,
       differing: 0,
+      rewritten: 0,
       assigned: [{ part: 0, index: 1, id }],
+      assignedCount: 1,
     })
     assert.equal(await single(side, id), `{"id":"${id}","n":1.50}`)
   },

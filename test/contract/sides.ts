@@ -8,8 +8,8 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
 import { SignJWT } from 'jose'
-import { filesystemBackend } from '../../adapters/filesystem.ts'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { filesystemBackend } from '../../adapters/filesystem/index.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import {
   type Access,
   type CommonServiceOptions,

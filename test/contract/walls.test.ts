@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import { createObjectService, openAccess, type StorageBackend, type StowageError } from '../../src/index.ts'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
 import { accessOf, authorization, contractList, onEverySide, store, tokenFor, withHeaders } from './sides.ts'
@@ -20,7 +20,14 @@ everySide('rule 7: "nothing is shared across projects, not even identical bytes"
   })
   assert.equal((await errorOf(await side.ask(`/objects/${other.project}/root`))).status, 404)
   assert.deepEqual(await (await side.ask(`/api/getobjects/${other.project}`, contractList(['child']))).json(), [])
-  assert.deepEqual(await store(other, [objects[0]]), { objects: 1, created: 1, differing: 0, assigned: [] })
+  assert.deepEqual(await store(other, [objects[0]]), {
+    objects: 1,
+    created: 1,
+    differing: 0,
+    rewritten: 0,
+    assigned: [],
+    assignedCount: 0,
+  })
   const answer = await side.ask(`/objects/${other.project}/root?have=child`)
   assert.deepEqual(
     [answer.headers.get('stowage-missing-objects'), await answer.json()],

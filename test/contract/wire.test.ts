@@ -5,7 +5,7 @@ import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import {
   type CommonServiceOptions,
   createObjectService,
@@ -355,7 +355,7 @@ test('"a body that the host\'s own parser already consumed is a clear error or i
   ]
   assert.deepEqual(await ask(raw, '/objects/p', typed('application/json', '[{"id":"a","n":1.0}]')), [
     200,
-    { objects: 1, created: 1, differing: 0, assigned: [] },
+    { objects: 1, created: 1, differing: 0, rewritten: 0, assigned: [], assignedCount: 0 },
   ])
   assert.equal(await (await fetch(`${raw}/objects/p/a/single`)).text(), '{"id":"a","n":1.0}')
   assert.deepEqual(await ask(parsed, '/api/diff/p', contractList(['a'])), [200, { a: false }])

@@ -2,11 +2,11 @@ import { hash } from 'node:crypto'
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import { filesystemBackend } from '../../adapters/filesystem.ts'
-import { levelBackend } from '../../adapters/level.ts'
+import { filesystemBackend } from '../../adapters/filesystem/index.ts'
+import { levelBackend } from '../../adapters/level/index.ts'
 import type { Random } from '../../bench/model/random.ts'
 import { createObjectService, type ObjectService, openAccess, type StorageBackend } from '../../src/index.ts'
-import { LOCK_FILE } from '../../src/storage/folder-lock.ts'
+import { LOCK_FILE } from '../../src/data-folder/folder-lock.ts'
 import { checkStore } from '../../src/store/upkeep/check.ts'
 import { createPackStore } from '../../src/store/pack-store.ts'
 import { textsOfArray, textsOfLines } from './client.ts'
@@ -31,6 +31,7 @@ export interface Judgement {
 
 const PROJECT = 'site'
 const REMOVED_PROJECT = 'removed'
+const LATE_PROJECT = 'late'
 const GROUPS = 10
 const LEAVES_PER_GROUP = 105
 const PAGE_BYTES = 4_096
@@ -38,6 +39,14 @@ const ROOT = 'root'
 
 /** A closure that is large enough for its plan to be stored, in packs of their own and inside of records. */
 const TEXTS: ReadonlyMap<string, string> = new Map(makeTexts())
+
+/** Uploaded last, so that their records are in the log: in a pack inside of its record, and in one that is a file. */
+const LATE_TEXTS: ReadonlyMap<string, string> = new Map(
+  [2, 3_000].map((hashes) => [
+    `late-${hashes}`,
+    JSON.stringify({ id: `late-${hashes}`, data: incompressible('late', hashes) }),
+  ]),
+)
 
 function* makeTexts(): Generator<[string, string]> {
   const groups = Array.from({ length: GROUPS }, (_, group) => `group-${group}`)
@@ -48,6 +57,10 @@ function* makeTexts(): Generator<[string, string]> {
     yield [id, JSON.stringify({ id, parts: leaves.map((referencedId) => ({ referencedId })) })]
   }
   yield [ROOT, JSON.stringify({ id: ROOT, parts: groups.map((referencedId) => ({ referencedId })) })]
+}
+
+function textOf(id: string): string | undefined {
+  return TEXTS.get(id) ?? LATE_TEXTS.get(id)
 }
 
 function incompressible(seed: string, hashes: number): string {
@@ -79,10 +92,13 @@ export async function fillFolder(storage: Storage, path: string, crashedPath: st
   await store.ready()
   ;(await store.closure(PROJECT, ROOT, { signal: new AbortController().signal }))?.release()
   await store.idle()
-  cpSync(path, crashedPath, { recursive: true })
-  // It names this process, which lives.
-  rmSync(join(crashedPath, LOCK_FILE))
   await store.close()
+  await withService(storage, path, async (service) => {
+    for (const id of LATE_TEXTS.keys()) await post(service, LATE_PROJECT, [id])
+    cpSync(path, crashedPath, { recursive: true })
+    // It names this process, which lives.
+    rmSync(join(crashedPath, LOCK_FILE))
+  })
 }
 
 /** Asks for everything in every way, in a copy of the folder. */
@@ -155,6 +171,13 @@ const QUESTIONS: readonly Question[] = [
     accept: 'text/plain',
     ids: [],
   },
+  {
+    name: 'of the last uploads',
+    path: `/api/getobjects/${LATE_PROJECT}`,
+    body: { objects: JSON.stringify([...LATE_TEXTS.keys()]) },
+    accept: 'text/plain',
+    ids: [...LATE_TEXTS.keys()],
+  },
   ...SOME_SINGLES.map((id) => ({
     name: `single ${id}`,
     path: `/objects/${PROJECT}/${id}/single`,
@@ -168,7 +191,7 @@ async function verdictOf(service: ObjectService, question: Question): Promise<'s
   const answer = await answerTo(service, question)
   if (answer === undefined) return ids.length === 0 ? 'same' : 'different'
   const { texts, missing } = answer
-  for (const [id, text] of texts) if (TEXTS.get(id) !== text || !ids.includes(id)) return 'wrong'
+  for (const [id, text] of texts) if (textOf(id) !== text || !ids.includes(id)) return 'wrong'
   if (texts.size === ids.length) return 'same'
   return missing > 0 || ids.length === 0 ? 'different' : 'wrong'
 }
@@ -220,7 +243,7 @@ async function withService(
 }
 
 async function post(service: ObjectService, projectId: string, ids: readonly string[]): Promise<void> {
-  const body = `[${ids.map((id) => TEXTS.get(id)).join(',')}]`
+  const body = `[${ids.map(textOf).join(',')}]`
   const response = await service.fetch(
     new Request(`http://in.process/objects/${projectId}`, {
       method: 'POST',
@@ -232,10 +255,10 @@ async function post(service: ObjectService, projectId: string, ids: readonly str
     throw new Error(`the upload was answered with ${response.status}: ${await response.text()}`)
 }
 
-/** Files with something in them, but for those that LevelDB writes for people, and the note of how long its files were. */
+/** Files with something in them, but for those that LevelDB writes for people, and the note of how long its files are. */
 export function filesOf(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
-    .filter((entry) => entry.isFile() && !/^LOG(\.old)?$|^LOCK$|^closed$/.test(entry.name))
+    .filter((entry) => entry.isFile() && !/^LOG(\.old)?$|^LOCK$|^lengths$/.test(entry.name))
     .map((entry) => relative(folder, join(entry.parentPath, entry.name)))
     .filter((path) => readFileSync(join(folder, path)).length > 0)
     .sort()

@@ -3,14 +3,14 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { text } from 'node:stream/consumers'
-import { REPOSITORY } from '../../bench/server.ts'
+import { fileURLToPath } from 'node:url'
+import { REPOSITORY } from '../../bench/repository.ts'
 
 /** The built command; `npm run build` makes it. */
 const COMMAND: readonly string[] = [join(REPOSITORY, 'dist', 'src', 'cli', 'stowage.cjs')]
 const UNSYNCED_SERVER: readonly string[] = [
-  '--import',
-  'tsx',
-  new URL('./unsynced-server.ts', import.meta.url).pathname,
+  ...process.execArgv,
+  fileURLToPath(new URL('./unsynced-server.ts', import.meta.url)),
 ]
 const START_TIMEOUT_MS = 180_000
 

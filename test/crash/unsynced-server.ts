@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { filesystemBackend } from '../../adapters/filesystem.ts'
-import { levelBackend } from '../../adapters/level.ts'
+import { filesystemBackend } from '../../adapters/filesystem/index.ts'
+import { levelBackend } from '../../adapters/level/index.ts'
 import { accessFromFolder } from '../../src/access/token-store.ts'
 import { createObjectService } from '../../src/index.ts'
 

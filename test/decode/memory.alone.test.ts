@@ -44,7 +44,7 @@ const HELD_SHARE_MAX = 1 / 4
 
 test('hostile uploads end early, in little memory, and leave the event loop to others', async () => {
   const child = fileURLToPath(new URL('./hostile-uploads.ts', import.meta.url))
-  const { stdout } = await promisify(execFile)(process.execPath, ['--import', 'tsx', child])
+  const { stdout } = await promisify(execFile)(process.execPath, [...process.execArgv, child])
   const [control, ...outcomes] = stdout
     .trim()
     .split('\n')

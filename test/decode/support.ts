@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { StowageError, type StowageErrorCode } from '../../src/errors.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../src/limits.ts'
-import { decodeUpload } from '../../src/decode/upload.ts'
+import { decodeUpload } from '../../src/decode/decode-upload.ts'
 import type { UploadSource } from '../../src/decode/wire.ts'
 
 const BOUNDARY = 'a-boundary'

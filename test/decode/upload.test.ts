@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { decodeUpload } from '../../src/decode/upload.ts'
+import { decodeUpload } from '../../src/decode/decode-upload.ts'
 import { StowageError, type StowageErrorCode } from '../../src/errors.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
 import { FORM_TYPE, type Part, codeOf, decode, errorOf, file, inChunks, multipart, source, texts } from './support.ts'

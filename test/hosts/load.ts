@@ -82,7 +82,9 @@ export async function loadFor(host: HostProcess, ms: number): Promise<Load> {
   )
   const graphDigest = await digestOf(agent, graphUrl)
   const uploadDigest = createHash('sha1')
-    .update(`200{"objects":${OBJECTS_A_BATCH},"created":${OBJECTS_A_BATCH},"differing":0,"assigned":[]}`)
+    .update(
+      `200{"objects":${OBJECTS_A_BATCH},"created":${OBJECTS_A_BATCH},"differing":0,"rewritten":0,"assigned":[],"assignedCount":0}`,
+    )
     .digest('hex')
   await host.tell('watch loop')
   const [endMs, count] = [performance.now() + ms, { uploads: 0, downloads: 0 }]

@@ -10,7 +10,7 @@ import Fastify, { type FastifyRequest } from 'fastify'
 import { type Context, Hono } from 'hono'
 import { cors as honoCors } from 'hono/cors'
 import Koa from 'koa'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import {
   type Access,
   type AccessRequest,

@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { test } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import { createObjectService, openAccess, type StorageBackend, type StoredObject } from '../../src/index.ts'
 import { PlainObjectStore } from './plain-object-store.ts'
 import { errorOf, jsonUpload, openService, served } from './served.ts'
+import { eventually } from '../support/patience.ts'
 
 class SlowStore extends PlainObjectStore {
   closed = 0
@@ -27,7 +28,7 @@ class SlowStore extends PlainObjectStore {
 }
 
 async function waiting(store: SlowStore): Promise<void> {
-  while (store.waiting === 0) await new Promise((resolve) => setTimeout(resolve, 5))
+  await eventually(() => store.waiting > 0, 'a request is under way')
 }
 
 test('closing answers 503 to new requests, waits for those under way, then closes the store', async (t) => {

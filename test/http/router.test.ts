@@ -129,7 +129,7 @@ test('hostile ids come back as they went in, over both cores', async (t) => {
     const created = await ask('/objects/p%2F1', jsonUpload(HOSTILE.map((id, n) => ({ id, n }))))
     assert.deepEqual(
       await created.json(),
-      { objects: HOSTILE.length, created: HOSTILE.length, differing: 0, assigned: [] },
+      { objects: HOSTILE.length, created: HOSTILE.length, differing: 0, rewritten: 0, assigned: [], assignedCount: 0 },
       core,
     )
     for (const [n, id] of HOSTILE.entries()) {

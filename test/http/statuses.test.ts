@@ -3,15 +3,17 @@ import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import {
   type Access,
+  type AccessRefusals,
   claimAuthorize,
   createObjectService,
   ERROR_STATUS,
+  jwtAccess,
   openAccess,
   type Principal,
   StowageError,
   type StowageErrorCode,
 } from '../../src/index.ts'
-import { errorAnswer, toStowageError } from '../../src/http/errors.ts'
+import { errorAnswer, toStowageError } from '../../src/http/error-answer.ts'
 import { PlainObjectStore } from './plain-object-store.ts'
 import { type Ask, bothCores, errorOf, idList, jsonUpload } from './served.ts'
 
@@ -54,16 +56,47 @@ test('every endpoint asks who it is and what they may, over both cores', async (
     for (const { path, init, right, ok } of REQUESTS) {
       const where = `${core} ${path}`
       const anonymous = await ask(path, withToken(init, undefined))
-      assert.equal(anonymous.headers.get('www-authenticate'), 'Bearer realm="stowage"', where)
+      assert.equal(anonymous.headers.get('www-authenticate'), 'Session realm="stowage"', where)
       assert.deepEqual((await errorOf(anonymous)).code, 'unauthenticated', where)
       const wrong = await ask(path, withToken(init, 'nobody'))
-      assert.equal(wrong.headers.get('www-authenticate'), 'Bearer realm="stowage", error="invalid_token"', where)
       assert.equal((await errorOf(wrong)).status, 401, where)
       assert.equal((await errorOf(await ask(path, withToken(init, 'other')))).code, 'forbidden', where)
       assert.equal((await ask(path, withToken(init, 'writer'))).status, ok, where)
       assert.equal((await ask(path, withToken(init, 'reader'))).status, right === 'read' ? 200 : 403, where)
     }
   }
+})
+
+test('refusals are worded by the access: of a token where there are tokens, and by the host where it has its own', async (t) => {
+  const keys = new Uint8Array(32).fill(7)
+  const tokens = jwtAccess({ keys, issuer: 'i', audience: 'a', algorithms: ['HS256'] })
+  const refusals: AccessRefusals<unknown> = {
+    unauthenticated: () => ({ message: 'sign in at /login', challenge: 'Cookie realm="house"' }),
+    forbidden: ({ subject }, projectId, right) => `${subject} may not ${right} ${projectId}`,
+  }
+  const refusedBy = async (
+    chosen: Access<unknown>,
+    headers: Record<string, string> = {},
+  ): Promise<[number, string, string | null]> => {
+    const [, [, ask]] = await bothCores(t, () => ({ access: chosen }))
+    const answer = await ask('/objects/p/a', { headers })
+    const challenge = answer.headers.get('www-authenticate')
+    const { status, message } = await errorOf(answer)
+    return [status, message, challenge]
+  }
+  const asked = 'a token is needed in the header "Authorization: Bearer <token>"'
+  assert.deepEqual(await refusedBy(tokens), [401, asked, 'Bearer realm="stowage"'])
+  assert.deepEqual(await refusedBy(tokens, { authorization: 'Bearer x.y.z' }), [
+    401,
+    'the token in the Authorization header is not valid',
+    'Bearer realm="stowage", error="invalid_token"',
+  ])
+  const nobody = { authenticate: () => undefined, authorize: () => false }
+  assert.deepEqual(await refusedBy(nobody), [401, 'this request is not signed in', 'Session realm="stowage"'])
+  assert.deepEqual(await refusedBy({ ...nobody, refusals }), [401, 'sign in at /login', 'Cookie realm="house"'])
+  const ada = { authenticate: () => ({ subject: 'ada' }), authorize: () => false }
+  assert.deepEqual(await refusedBy(ada), [403, 'there is no right to read in this project', null])
+  assert.deepEqual(await refusedBy({ ...ada, refusals }), [403, 'ada may not read p', null])
 })
 
 test('access comes before what a request holds and before what a project holds', async (t) => {
@@ -89,6 +122,7 @@ test('unknown projects hold nothing', async (t) => {
     )
     assert.equal((await errorOf(await ask('/objects/new/a'))).code, 'not_found', core)
     assert.equal((await errorOf(await ask('/objects/new/a/single'))).code, 'not_found', core)
+    // A list holds what there is of it, wherever; one thing that there is not is 404.
     const list = await ask('/api/getobjects/new', idList(['a', 'b']))
     assert.deepEqual([list.headers.get('stowage-missing-objects'), await list.json()], ['2', []], core)
   }
@@ -152,7 +186,14 @@ test('a failed upload leaves nothing; 201 is an option', async (t) => {
     assert.match(summary.assigned[0].id, /^[0-9a-f]{32}$/)
     assert.deepEqual(
       summary,
-      { objects: 2, created: 2, differing: 0, assigned: [{ part: 0, index: 1, id: summary.assigned[0].id }] },
+      {
+        objects: 2,
+        created: 2,
+        differing: 0,
+        rewritten: 0,
+        assigned: [{ part: 0, index: 1, id: summary.assigned[0].id }],
+        assignedCount: 1,
+      },
       core,
     )
   }

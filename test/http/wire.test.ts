@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict'
-import { Account } from '../../src/events/account.ts'
-import { EventTeller } from '../../src/events/teller.ts'
+import { RequestTrace } from '../../src/events/request-trace.ts'
+import { EventDispatcher } from '../../src/events/event-dispatcher.ts'
 import { test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { DeflatePool } from '../../src/compression/deflate-pool.ts'
 import { createGuard } from '../../src/http/core.ts'
-import { streamOperation } from '../../src/http/operations/stream.ts'
+import { streamOperation } from '../../src/http/endpoints/stream.ts'
 import { DEFAULT_LIMITS, openAccess, type StoredObject } from '../../src/index.ts'
+import { MemoryBudget } from '../../src/memory/memory-budget.ts'
 import { plainGraphStore } from '../../src/store/plain/plain-store.ts'
 import { PlainObjectStore } from './plain-object-store.ts'
 import { bothCores, idList, jsonUpload, openService } from './served.ts'
@@ -111,8 +112,8 @@ test('heartbeat lines come while nothing else does, for who asked and for nobody
   await service.fetch(new Request('http://x/objects/p', jsonUpload([{ id: 'a' }])))
   const compressor = new DeflatePool({ level: 1, concurrency: 1 })
   t.after(() => compressor.close())
-  const account = new Account({
-    teller: new EventTeller({ service: 'test', onEvent: undefined, logger: undefined, requestLog: undefined }),
+  const trace = new RequestTrace({
+    events: new EventDispatcher({ service: 'test', onEvent: undefined, logger: undefined, requestLog: undefined }),
     inFlight: { uploads: 0, downloads: 0 },
   })
   const stream = streamOperation({
@@ -133,13 +134,15 @@ test('heartbeat lines come while nothing else does, for who asked and for nobody
     const answer = await stream({
       method: 'POST',
       path: '/',
+      isPathCut: false,
       query: new URLSearchParams(),
       headers: request.headers,
       params: { projectId: 'p' },
       signal: new AbortController().signal,
       requestId: '1',
+      memory: new MemoryBudget(1_048_576).open({ signal: AbortSignal.timeout(60_000) }),
       host: undefined,
-      account,
+      trace,
       body: { type: 'application/json', encoding: undefined, length: undefined, bytes, values: bytes },
     })
     const pieces: Uint8Array[] = []

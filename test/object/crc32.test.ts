@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes, randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
-import { crc32Combine } from '../../src/object/crc32.ts'
+import { crc32Combine } from '../../src/compression/crc32-combine.ts'
 
 test('crc32Combine equals the CRC-32 of the concatenation, on random splits', () => {
   for (let round = 0; round < 300; round++) {

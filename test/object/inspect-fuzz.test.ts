@@ -1,11 +1,12 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { propertyRuns } from '../support/runs.ts'
 import { type Inspected, inspectAll, refusalOf } from './inspecting.ts'
 import { type Expected, expectedOf } from './oracle.ts'
 import { injured, randomObjectText, seeded } from './random-json.ts'
 
-const VALID_DOCUMENTS = 6_000
-const INJURED_DOCUMENTS = 10_000
+const VALID_DOCUMENTS: number = propertyRuns(2_000)
+const INJURED_DOCUMENTS: number = propertyRuns(4_000)
 const RAW_LINE_BREAKS = /[\t\r\n\u0085\u2028\u2029]/
 
 test('valid documents become the lines, ids, references and claims that JSON.parse and the written rules give', async () => {

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import type { ObjectBatch } from '../../src/object/batch.ts'
 import type { Element } from '../../src/object/element.ts'
-import { inspectBatches } from '../../src/object/inspect.ts'
+import { inspectBatches } from '../../src/inspect/inspect.ts'
 import { asBatches, elementsOf, inspectAll, never, objectsOf, refusalOf } from './inspecting.ts'
 import { canBeId } from './oracle.ts'
 

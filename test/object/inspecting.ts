@@ -2,7 +2,8 @@ import { StowageError } from '../../src/errors.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
 import type { ObjectBatch } from '../../src/object/batch.ts'
 import type { Element } from '../../src/object/element.ts'
-import { type AssignedId, inspectBatches } from '../../src/object/inspect.ts'
+import { type AssignedId, AssignedIds } from '../../src/inspect/assigned-ids.ts'
+import { inspectBatches } from '../../src/inspect/inspect.ts'
 
 export const never: AbortSignal = new AbortController().signal
 
@@ -28,16 +29,16 @@ export async function inspectAll(
   texts: readonly (string | Uint8Array)[],
   nestingMax: number = DEFAULT_LIMITS.nestingMax,
 ): Promise<Inspection> {
-  const assigned: AssignedId[] = []
+  const assigned = new AssignedIds(1_000)
   const objects: Inspected[] = []
   for await (const batch of inspectBatches(
     asBatches([elementsOf(texts)]),
     { nestingMax },
-    { signal: never, onAssigned: (id) => assigned.push(id) },
+    { signal: never, assigned },
   )) {
     objects.push(...objectsOf(batch))
   }
-  return { objects, assigned }
+  return { objects, assigned: assigned.list() }
 }
 
 /** The code and the message with which the text is refused. */

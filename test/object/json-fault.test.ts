@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { jsonFault } from '../../src/object/json-fault.ts'
+import { jsonFault } from '../../src/inspect/json-fault.ts'
 import { injured, randomObjectText, seeded } from './random-json.ts'
 
 const CASES: readonly (readonly [text: string, rule: RegExp, line: number, column: number, at: number])[] = [

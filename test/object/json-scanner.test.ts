@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { ObjectScanner, type ScanListener } from '../../src/object/json-scanner.ts'
-import { ScanFault } from '../../src/object/json-tokens.ts'
+import { ObjectScanner, type ScanListener } from '../../src/inspect/json-scanner.ts'
+import { ScanFault } from '../../src/inspect/json-tokens.ts'
 import { injured, randomObjectText, seeded } from './random-json.ts'
 
 /** Writes down all that the scanner tells, and asks for the value of every member. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { inspectBatches } from '../../src/object/inspect.ts'
+import { inspectBatches } from '../../src/inspect/inspect.ts'
 import { toObjectRecords } from '../../src/object/line.ts'
 import { asBatches, elementsOf, never } from './inspecting.ts'
 

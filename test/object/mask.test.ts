@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { applyMask, type AttributeMask, maskLines } from '../../src/object/mask.ts'
+import { applyMask, type AttributeMask, maskLines } from '../../src/inspect/mask.ts'
 import { inspectAll } from './inspecting.ts'
 import { expectedOf } from './oracle.ts'
 import { pick, randomObjectText, seeded } from './random-json.ts'

@@ -1,6 +1,6 @@
 import { gzipSync } from 'node:zlib'
 import * as fc from 'fast-check'
-import type { Parameter, Schema } from '../../src/openapi/types.ts'
+import type { Parameter, Schema } from '../../src/openapi/description/types.ts'
 import type { Sent } from '../mounts/ask.ts'
 import { IDS, jsonTexts, valuesOf } from './arbitrary-values.ts'
 import type { Conformance, Found } from './conformance.ts'

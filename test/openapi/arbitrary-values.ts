@@ -6,8 +6,8 @@ import {
   MODEL_ID,
   RUN_ID,
   VERSION_ID,
-} from '../../src/automation-server/openapi/examples.ts'
-import type { Schema } from '../../src/openapi/types.ts'
+} from '../../src/automation-server/schemas/openapi/examples.ts'
+import type { Schema } from '../../src/openapi/description/types.ts'
 import { type Conformance, isReference } from './conformance.ts'
 
 /** Ids that are held, look like paths, markup or code, or are as long as can be. */
@@ -133,7 +133,7 @@ export const jsonTexts: fc.Arbitrary<string> = fc.oneof(
     '{"inputs":null}',
     '{"inputs":[]}',
     '{"sequence":1e999}',
-    '{"sequence":2,"results":[{}]}',
+    '{"sequence":2,"annotations":[{}]}',
     '{"sequence":2,"status":"canceled"}',
     `{"inputs":${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}}`,
     `{"sequence":2,"result":${'{"a":'.repeat(5_000)}1${'}'.repeat(5_000)}}`,

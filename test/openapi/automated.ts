@@ -1,5 +1,5 @@
 import type { TestContext } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import {
   type AutomationExtension,
   automation,
@@ -27,7 +27,7 @@ import {
   RUN_VERSION_ID,
   VERSION,
   VERSION_ID,
-} from '../../src/automation-server/openapi/examples.ts'
+} from '../../src/automation-server/schemas/openapi/examples.ts'
 import {
   type Access,
   claimAuthorize,

@@ -1,10 +1,16 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AUTOMATION_AREA } from '../../src/automation-server/openapi/area.ts'
-import { AUTOMATION_ID, FUNCTION_ID, MODEL_ID, REPORTS, RUN_ID } from '../../src/automation-server/openapi/examples.ts'
+import { AUTOMATION_AREA } from '../../src/automation-server/schemas/openapi/area.ts'
+import {
+  AUTOMATION_ID,
+  FUNCTION_ID,
+  MODEL_ID,
+  REPORTS,
+  RUN_ID,
+} from '../../src/automation-server/schemas/openapi/examples.ts'
 import { openApiDocument } from '../../src/openapi/document.ts'
 import { PROJECT_ID, ROOT_ID, UNKNOWN_ID } from '../../src/openapi/objects/examples.ts'
-import type { Example, Response } from '../../src/openapi/types.ts'
+import type { Example } from '../../src/openapi/description/types.ts'
 import { waiting } from '../automation-server/support.ts'
 import { type Answered, describing, type Sent } from '../mounts/ask.ts'
 import { type Automated, automatedServer, exampleService } from './automated.ts'
@@ -13,7 +19,7 @@ import { exampleRequests } from './requests.ts'
 
 /** Every example of automation's part of the document is sent to a server, and every status that the document names is provoked. */
 
-const conformance = new Conformance(openApiDocument({ prefix: '', areas: [AUTOMATION_AREA] }))
+const conformance = new Conformance(openApiDocument({ server: '/', areas: [AUTOMATION_AREA] }))
 const operations = conformance.operations().filter(({ template }) => template.startsWith('/api/v1/'))
 const NOBODY = '0'.repeat(32)
 const UNSAFE: ReadonlySet<string> = new Set(['post', 'patch', 'delete'])
@@ -29,11 +35,10 @@ function check({ template, operation, method }: Found, answered: Answered, name:
 }
 
 /** What the document shows as the answer: to the example of this name, or the only one to requests without a body. */
-function shownAnswer({ operation }: Found, name: string, { status, headers }: Answered): Example | undefined {
-  const examples =
-    (operation.responses[String(status)] as Response).content?.[(headers['content-type'] ?? '').split(';')[0]]
-      ?.examples ?? {}
-  return operation.requestBody === undefined && name === 'root' ? Object.values(examples)[0] : examples[name]
+function shownAnswer(found: Found, name: string, { status, headers }: Answered): Example | undefined {
+  const type = (headers['content-type'] ?? '').split(';')[0]
+  const examples = conformance.response(found, status).content?.[type]?.examples ?? {}
+  return found.operation.requestBody === undefined && name === 'root' ? Object.values(examples)[0] : examples[name]
 }
 
 /** The answer with the ids of the document; what was made by this very request has another id in every server. */
@@ -83,7 +88,7 @@ test('the data of every event is as the document says', async (t) => {
     assert.deepEqual(conformance.valueProblems([...place, name], JSON.parse(data)), [], name)
   assert.deepEqual(
     new Set(events.map(([, name]) => name)),
-    new Set(['log', 'progress', 'results', 'outputs', 'status']),
+    new Set(['log', 'progress', 'annotations', 'outputs', 'status']),
   )
 })
 
@@ -173,7 +178,7 @@ const OTHERWISE: Readonly<Record<string, Provocation>> = {
 }
 
 /** What only a server that was told so answers. */
-const ELSEWHERE: ReadonlySet<string> = new Set(['501', '503'])
+const ELSEWHERE: ReadonlySet<string> = new Set(['429', '501', '503'])
 
 async function provoke(server: Automated, found: Found, status: string): Promise<void> {
   const key = `${found.operation.operationId} ${status}`
@@ -236,6 +241,28 @@ test('a service that is closing says so on every path', async (t) => {
     const answered = { status: response.status, headers: describing(response.headers), body: await response.text() }
     assert.equal(answered.status, 503, found.operation.operationId)
     check(found, answered, 'closing')
+  }
+})
+
+test('an account that asks too often is told so on every path', async (t) => {
+  const server = await automatedServer(t)
+  const rate = { requestRate: { requestsPerSecond: 0.001, burst: 1 } }
+  const { service } = exampleService({ ...server.backend }, waiting, {}, rate)
+  t.after(() => service.close({ graceMs: 0 }))
+  await service.fetch(new Request('http://in.process/objects/p/none'))
+  for (const found of operations.filter(({ operation }) => '429' in operation.responses)) {
+    const sent = server.real(exampleRequests(conformance, found)[0].sent, found.template)
+    const { method = 'GET', path, headers = {}, body } = sent
+    const response = await service.fetch(
+      new Request(`http://in.process${path}`, {
+        method,
+        headers: { ...headers, authorization: 'x' },
+        ...(body === undefined ? {} : { body: Buffer.from(body) }),
+      }),
+    )
+    const answered = { status: response.status, headers: describing(response.headers), body: await response.text() }
+    assert.equal(answered.status, 429, found.operation.operationId)
+    check(found, answered, 'too often')
   }
 })
 

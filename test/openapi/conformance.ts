@@ -7,7 +7,7 @@ import type {
   Operation,
   OperationMethod,
   Response,
-} from '../../src/openapi/types.ts'
+} from '../../src/openapi/description/types.ts'
 import type { Answered } from '../mounts/ask.ts'
 
 /** A request as far as the document knows it. */
@@ -63,10 +63,22 @@ export class Conformance {
     const found = this.#find(asked)
     if (typeof found === 'string')
       return this.#responseProblems(['components', 'responses', found], answered, asked.method === 'HEAD')
-    const { template, method, operation } = found
+    const { operation } = found
     if (!(String(answered.status) in operation.responses))
       return [`${operation.operationId} answers ${answered.status}, which is not documented`]
-    return this.#responseProblems(['paths', template, method, 'responses', String(answered.status)], answered)
+    return this.#responseProblems(this.responsePointer(found, answered.status), answered)
+  }
+
+  /** Where the response of an operation stands, behind its `$ref`. */
+  responsePointer({ template, method, operation }: Found, status: number | string): readonly string[] {
+    const response = operation.responses[String(status)]
+    if (isReference(response)) return response.$ref.slice(2).split('/')
+    return ['paths', template, method, 'responses', String(status)]
+  }
+
+  /** What the document has as the response of an operation. */
+  response({ operation }: Found, status: number | string): Response {
+    return this.resolve(operation.responses[String(status)])
   }
 
   /** What is wrong with a value by a schema of the document. */

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import { automation } from '../../src/automation-server/index.ts'
-import { AUTOMATION_AREA } from '../../src/automation-server/openapi/area.ts'
+import { AUTOMATION_AREA } from '../../src/automation-server/schemas/openapi/area.ts'
 import { createObjectService, ERROR_STATUS, openAccess } from '../../src/index.ts'
-import { composeDocument } from '../../src/openapi/compose.ts'
+import { composeDocument } from '../../src/openapi/description/compose.ts'
 import { openApiDocument } from '../../src/openapi/document.ts'
-import type { Examples, MediaType, OpenApiDocument, Response } from '../../src/openapi/types.ts'
+import type { Examples, MediaType, OpenApiDocument } from '../../src/openapi/description/types.ts'
 import { served } from '../http/served.ts'
 import { ask } from '../mounts/ask.ts'
 import { Conformance } from './conformance.ts'
 
-const document = openApiDocument({ prefix: '', areas: [AUTOMATION_AREA] })
+const document = openApiDocument({ server: '/', areas: [AUTOMATION_AREA] })
 const conformance = new Conformance(document)
 
 test('the document is one of OpenAPI 3.1, and the interface that it describes is 1.0.0', async () => {
@@ -54,22 +54,35 @@ test('the routes of a service are the paths of its document, method by method', 
       .map((method) => method.toUpperCase())
     assert.deepEqual((headers.allow ?? '').split(', ').sort(), documented.sort(), template)
   }
-  const beginnings = new Set(Object.keys(document.paths).map((template) => template.split('{')[0]))
-  assert.deepEqual(new Set(service.beginnings), beginnings)
+  const pathPrefixes = new Set(Object.keys(document.paths).map((template) => template.split('{')[0]))
+  assert.deepEqual(new Set(service.pathPrefixes), pathPrefixes)
   const endpoints = Object.values(service.endpoints).map(({ path }) => path.replaceAll(/:(\w+)/g, '{$1}'))
   for (const path of endpoints) assert.ok(path in document.paths, path)
 })
 
 /** What no route answers with: functions are registered in process. */
-const NOT_OVER_HTTP: ReadonlySet<string> = new Set(['invalid_inputs_schema'])
+/** Not answers of an operation: of the library alone, or of the server before it knows which operation is asked for. */
+const NOT_OVER_HTTP: ReadonlySet<string> = new Set([
+  'invalid_inputs_schema',
+  'request_timeout',
+  'expectation_failed',
+  'headers_too_large',
+])
+
+test('the document that the package ships is small: what operations share is said once', () => {
+  const { length } = JSON.stringify(document)
+  assert.ok(length < 270_000, `${length} characters`)
+})
 
 test('every error code is documented, and with its own status', () => {
   const told = new Map<string, Set<string>>()
   const responses = [
-    ...conformance.operations().flatMap(({ operation }) => Object.values(operation.responses)),
+    ...conformance
+      .operations()
+      .flatMap((found) => Object.keys(found.operation.responses).map((status) => conformance.response(found, status))),
     ...Object.values(document.components.responses ?? {}),
   ]
-  for (const response of responses as Response[]) {
+  for (const response of responses) {
     const schema = response.content?.['application/json']?.schema?.allOf?.[1].properties
     for (const code of schema?.code?.enum ?? [])
       told.set(String(code), (told.get(String(code)) ?? new Set<string>()).add(String(schema?.statusCode?.const)))
@@ -97,11 +110,11 @@ test('every example is what its schema says', () => {
   }
   for (const [name, parameter] of Object.entries(document.components.parameters ?? {}))
     check(['components', 'parameters', name], parameter.examples)
-  for (const { template, method, operation } of conformance.operations()) {
-    const place = ['paths', template, method]
-    checkContent([...place, 'requestBody'], operation.requestBody?.content)
-    for (const [status, response] of Object.entries(operation.responses))
-      checkContent([...place, 'responses', status], (response as Response).content)
+  for (const found of conformance.operations()) {
+    const { template, method, operation } = found
+    checkContent(['paths', template, method, 'requestBody'], operation.requestBody?.content)
+    for (const status of Object.keys(operation.responses))
+      checkContent(conformance.responsePointer(found, status), conformance.response(found, status).content)
   }
   assert.ok(seen > 50, `${seen} examples`)
 })
@@ -116,9 +129,9 @@ test('a service describes itself, below its prefix, to everybody', async (t) => 
   assert.equal(whole.status, 200)
   assert.deepEqual(
     JSON.parse(Buffer.from(whole.body, 'latin1').toString()),
-    JSON.parse(JSON.stringify(openApiDocument({ prefix: '/models' }))),
+    JSON.parse(JSON.stringify(openApiDocument({ server: '/models' }))),
   )
-  assert.equal(openApiDocument({ prefix: '/models' }).servers[0].url, '/models')
+  assert.equal(openApiDocument({ server: '/models' }).servers[0].url, '/models')
   const { etag } = whole.headers
   assert.match(whole.headers['cache-control'], /^public/)
   const head = await ask(port, { method: 'HEAD', path })
@@ -142,7 +155,9 @@ test('a service with automation describes that as well, and one without does not
     ).json()) as OpenApiDocument
     assert.deepEqual(
       described,
-      JSON.parse(JSON.stringify(openApiDocument({ prefix: '', areas: extensions.flatMap(({ area }) => area ?? []) }))),
+      JSON.parse(
+        JSON.stringify(openApiDocument({ server: '..', areas: extensions.flatMap(({ area }) => area ?? []) })),
+      ),
     )
     assert.equal('/api/v1/projects/{projectId}/runs/{runId}' in described.paths, extensions.length > 0)
     await service.close()

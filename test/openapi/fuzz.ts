@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import * as fc from 'fast-check'
-import { AUTOMATION_AREA } from '../../src/automation-server/openapi/area.ts'
+import { AUTOMATION_AREA } from '../../src/automation-server/schemas/openapi/area.ts'
 import { DELTA_MEDIA_TYPE } from '../../src/delta/delta.ts'
 import { openApiDocument } from '../../src/openapi/document.ts'
 import type { StowageError } from '../../src/index.ts'
@@ -43,7 +43,7 @@ function isDeltaUpload({ headers }: Sent): boolean {
 
 /** A server to be sent anything, and what its host was told. */
 export class FuzzedServer {
-  readonly conformance: Conformance = new Conformance(openApiDocument({ prefix: '', areas: [AUTOMATION_AREA] }))
+  readonly conformance: Conformance = new Conformance(openApiDocument({ server: '/', areas: [AUTOMATION_AREA] }))
   readonly #running: Served
   readonly #automation: FuzzedAutomation
   readonly #failures: readonly StowageError[]

@@ -1,6 +1,6 @@
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { AutomationExtension, RunStart } from '../../src/automation-server/index.ts'
-import { AUTOMATION_ID, RUN_ID } from '../../src/automation-server/openapi/examples.ts'
+import { AUTOMATION_ID, RUN_ID } from '../../src/automation-server/schemas/openapi/examples.ts'
 import { type CommonServiceOptions, type ObjectService, openAccess } from '../../src/index.ts'
 import { PROJECT_ID } from '../../src/openapi/objects/examples.ts'
 import { inProcess } from '../automation-server/support.ts'

@@ -1,5 +1,5 @@
 import { gzipSync } from 'node:zlib'
-import type { Parameter, Response } from '../../src/openapi/types.ts'
+import type { Parameter } from '../../src/openapi/description/types.ts'
 import { filePart, multipartUpload } from '../contract/sides.ts'
 import type { Answered, Sent } from '../mounts/ask.ts'
 import { bodyText, type Conformance, type Found } from './conformance.ts'
@@ -90,12 +90,13 @@ export function encoded(type: string, value: unknown): Pick<Sent, 'headers' | 'b
 
 /** What the document shows as the answer to the example of this name; `undefined` where it shows none. */
 export function exampleAnswer(
+  conformance: Conformance,
   found: Found,
   name: string,
   { status, headers, body }: Answered,
 ): { readonly shown: unknown; readonly given: unknown } | undefined {
   const type = (headers['content-type'] ?? '').split(';')[0]
-  const example = (found.operation.responses[String(status)] as Response).content?.[type]?.examples?.[name]
+  const example = conformance.response(found, status).content?.[type]?.examples?.[name]
   if (example === undefined) return undefined
   const text = bodyText(headers, body)
   return { shown: example.value, given: type === 'application/json' ? JSON.parse(text) : text }

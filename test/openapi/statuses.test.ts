@@ -12,7 +12,7 @@ import { exampleRequests } from './requests.ts'
 
 /** Every status that the document names is provoked at least once on its operation. */
 
-const conformance = new Conformance(openApiDocument({ prefix: '' }))
+const conformance = new Conformance(openApiDocument({ server: '/' }))
 const INCOMPLETE_ID = 'incomplete'
 
 interface Provocation {
@@ -71,6 +71,10 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
     options: () => ({
       access: { authenticate: () => principal, authorize: () => Promise.reject(new Error('the host failed')) },
     }),
+  },
+  429: {
+    options: () => ({ requestRate: { requestsPerSecond: 0.01, burst: 1 } }),
+    before: async ({ url }) => void (await (await fetch(`${url}/objects/${PROJECT_ID}/none`)).arrayBuffer()),
   },
   501: { options: () => ({ store: new PlainObjectStore() }), change: withQuery('have=x') },
   503: { before: ({ service }) => service.close() },

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/index.ts'
 import { waiting } from '../automation-server/support.ts'
 import { hooked } from '../store/failures.ts'
@@ -174,6 +174,7 @@ test('what is right becomes an automation, is changed, started and deleted', asy
     inputs,
     trigger: 'manual',
     enabled: true,
+    projects: [],
   })
   const plain = textOf((await visitor.get(location)).html)
   for (const words of [

@@ -175,7 +175,7 @@ test('the cookie is worth nothing to the API, but for the events of a run and fo
   for (const path of [
     `${api}/models`,
     `${api}/runs/${run.id}`,
-    `${api}/runs/${run.id}/results`,
+    `${api}/runs/${run.id}/annotations`,
     '/objects/p/root/single',
     '/objects/p/root',
   ])

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import type { TestContext } from 'node:test'
 import { SignJWT } from 'jose'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import { automation, type AutomationExtension, type AutomationOptions } from '../../src/automation-server/index.ts'
 import {
   type Access,

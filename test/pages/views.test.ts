@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict'
 import { createServer } from 'node:http'
 import { test, type TestContext } from 'node:test'
-import type { ObjectResult } from '../../src/automation/index.ts'
+import type { Annotation } from '../../src/automation/index.ts'
 import type { RunExecutor } from '../../src/automation-server/index.ts'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/index.ts'
 import { hooked } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
@@ -26,7 +26,7 @@ const POLICY =
 const HOSTILE = `<script>alert(1)</script>"'&\u202e\u05d0${'é'.repeat(100)}`
 const HOSTILE_ID = '<b>"\'&/..;\u05d0 %2f'
 
-function hostileResult(level: ObjectResult['level']): ObjectResult {
+function hostileResult(level: Annotation['level']): Annotation {
   return {
     category: HOSTILE,
     level,
@@ -48,12 +48,12 @@ const hostile: RunExecutor = inProcess(async ({ backend, projectId, run: { model
     })(),
   })
   await backend.createVersion({ projectId, modelId, rootObjectId: 'root', message: HOSTILE, idempotencyKey: 'b' })
-  const results = (['ERROR', 'WARNING', 'INFO', 'SUCCESS'] as const).map(hostileResult)
+  const annotations = (['ERROR', 'WARNING', 'INFO', 'SUCCESS'] as const).map(hostileResult)
   await backend.report({
     sequence: 1,
     status: 'failed',
     message: HOSTILE,
-    results,
+    annotations,
     logs: Array.from({ length: 120 }, (_, at) => ({
       atMs: at,
       level: 'error',
@@ -364,7 +364,7 @@ test('the page of a run that waits says for what, and one too many is refused wi
 })
 
 test('what is said of some objects at a time is read once', async (t) => {
-  const of = (message: string, ids: readonly string[]): ObjectResult => ({
+  const of = (message: string, ids: readonly string[]): Annotation => ({
     category: 'Fire rating',
     level: 'ERROR',
     message,
@@ -378,7 +378,7 @@ test('what is said of some objects at a time is read once', async (t) => {
     reporting({
       status: 'failed',
       message: 'no',
-      results: [of('none', ['a', 'b']), of('too low', ['c']), of('none', ['b', 'd'])],
+      annotations: [of('none', ['a', 'b']), of('too low', ['c']), of('none', ['b', 'd'])],
     }),
   )
   await extension.idle()
@@ -390,7 +390,7 @@ test('what is said of some objects at a time is read once', async (t) => {
 })
 
 test('many annotations come in parts, by level and by category', async (t) => {
-  const results = Array.from({ length: 70 }, (_, at): ObjectResult => ({
+  const annotations = Array.from({ length: 70 }, (_, at): Annotation => ({
     category: at % 2 === 0 ? 'even' : 'odd',
     level: at < 60 ? 'ERROR' : 'INFO',
     message: `finding ${at}.`,
@@ -401,7 +401,7 @@ test('many annotations come in parts, by level and by category', async (t) => {
     t,
     'p',
     'Check',
-    reporting({ status: 'failed', message: 'no', results }),
+    reporting({ status: 'failed', message: 'no', annotations }),
   )
   await extension.idle()
   const visitor = await signedIn(service)

@@ -1,27 +1,37 @@
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { filesystemBackend } from '../../adapters/filesystem.ts'
-import { automation, type AutomationOptions, secretKeyFromFolder } from '../../src/automation-server/index.ts'
+import { join } from 'node:path'
+import { filesystemBackend } from '../../adapters/filesystem/index.ts'
+import {
+  automation,
+  type AutomationOptions,
+  type CommandFunction,
+  secretKeyFromFolder,
+} from '../../src/automation-server/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 import { FUNCTIONS } from './functions/registered.ts'
 
 /** What the host is told as JSON, as its only parameter. */
 export interface HostSettings extends Pick<
   AutomationOptions,
-  'leaseMs' | 'sweepIntervalMs' | 'runMsMax' | 'concurrency' | 'attemptsMax'
+  'isolation' | 'leaseMs' | 'sweepIntervalMs' | 'runMsMax' | 'concurrency' | 'attemptsMax'
 > {
   readonly folder: string
+  /** Beside those of `functions/registered.ts`. */
+  readonly functions?: readonly CommandFunction[]
   /** Any free one by default. */
   readonly port?: number
 }
 
 /* A server with functions of both kinds: prints its port, closes at SIGTERM, and tells uncaught errors as any program does. */
 
-const { folder, port = 0, ...times } = JSON.parse(process.argv[2]) as HostSettings
+const { folder, port = 0, functions = [], ...settings } = JSON.parse(process.argv[2]) as HostSettings
 let serverUrl = ''
 const extension = automation({
-  ...times,
-  functions: FUNCTIONS,
+  ...settings,
+  hiddenPaths: [folder],
+  processFolder: join(folder, 'processes'),
+  functions: [...FUNCTIONS, ...functions],
   secretKeys: [await secretKeyFromFolder(folder)],
   serverUrl: () => serverUrl,
 })

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
-import type { JsonObject, LogLine, ObjectResult } from '../../src/automation/index.ts'
+import type { JsonObject, LogLine, Annotation } from '../../src/automation/index.ts'
 import type { Page, Run, RunDetails, Version } from '../../src/automation-server/index.ts'
 import { createClient } from '../../src/client/index.ts'
 import type { HostSettings } from './automation-host.ts'
@@ -26,7 +26,7 @@ export interface AutomationServer {
   readonly until: (runId: string, isSo: (run: RunDetails) => boolean) => Promise<RunDetails>
   readonly ended: (runId: string) => Promise<RunDetails>
   readonly logs: (runId: string) => Promise<readonly LogLine[]>
-  readonly results: (runId: string) => Promise<readonly ObjectResult[]>
+  readonly annotations: (runId: string) => Promise<readonly Annotation[]>
   readonly modelId: () => Promise<string>
   readonly runs: () => Promise<readonly Run[]>
   readonly versions: () => Promise<readonly Version[]>
@@ -101,7 +101,7 @@ function asked(url: string): Omit<AutomationServer, 'process' | 'errors'> {
     },
     ended: (runId) => until(runId, ({ endedAt }) => endedAt !== null),
     logs: (runId) => items(`runs/${runId}/logs?limit=1000`),
-    results: (runId) => items(`runs/${runId}/results`),
+    annotations: (runId) => items(`runs/${runId}/annotations`),
     runs: () => items('runs'),
     versions: async () => items(`models/${await modelId()}/versions`),
   }

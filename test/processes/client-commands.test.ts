@@ -1,16 +1,16 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
+import { createServer } from 'node:http'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { PartialFile } from '../../src/cli/client/partial-file.ts'
 import { served } from '../http/served.ts'
-import { newDataFolder, stowage } from '../cli/command.ts'
+import { COMMAND, newDataFolder, spawnCommand, stowage } from '../cli/command.ts'
+import { eventually } from '../support/patience.ts'
 
-const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
 const MODEL = `[{"id":"leaf","speckle_type":"Wall","n":1e400},
 {"id":"top","speckle_type":"House","walls":[{"referencedId":"leaf"},{"referencedId":"gone"}]}]`
 
@@ -57,16 +57,56 @@ test('Ctrl-C ends an upload from a pipe that does not end', async (t) => {
   const { url, service } = await served(t)
   const child = spawn(
     process.execPath,
-    ['--import', 'tsx', MAIN, 'upload', '-', '--url', url, '--project', 'demo', '--quiet', '--batch-bytes', '1'],
+    [...COMMAND, 'upload', '-', '--url', url, '--project', 'demo', '--quiet', '--batch-bytes', '1'],
     { stdio: ['pipe', 'pipe', 'pipe'] },
   )
   t.after(() => child.kill('SIGKILL'))
   child.stdin.write(Array.from({ length: 3_000 }, (_, at) => `{"id":"${at}"}\n`).join(''))
-  for (let held = 0; held === 0; await sleep(50))
-    for await (const projects of service.projects()) held += projects.length
+  await eventually(async () => {
+    for await (const projects of service.projects()) if (projects.length > 0) return true
+    return false
+  }, 'something is stored')
   child.kill('SIGINT')
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit') as Promise<[number | null]>])
   assert.deepEqual([code, stderr], [130, 'stowage: stopped by SIGINT; running the command again continues\n'])
+})
+
+test('an upload waits for a server that is away, says so, and goes on when it is there', async (t) => {
+  const folder = newDataFolder(t)
+  mkdirSync(folder)
+  const file = join(folder, 'model.json')
+  writeFileSync(file, MODEL)
+  const { server, service, port, url } = await served(t)
+  server.close()
+  await once(server, 'close')
+  const child = spawnCommand(['upload', file, '--url', url, '--project', 'demo', '--retry-for', '60s'])
+  t.after(() => child.kill('SIGKILL'))
+  let stderr = ''
+  child.stderr.setEncoding('utf8').on('data', (piece: string) => (stderr += piece))
+  while (!stderr.includes('\n')) await once(child.stderr, 'data')
+  assert.match(
+    stderr,
+    /^stowage: waiting for http:\/\/127\.0\.0\.1:\d+ \(connect ECONNREFUSED 127\.0\.0\.1:\d+\), for 5\d s more\n$/,
+  )
+  const late = createServer((req, res) => service.node(req, res)).listen(port, '127.0.0.1')
+  t.after(() => late.close().closeAllConnections())
+  const [stdout, [code]] = await Promise.all([text(child.stdout), once(child, 'exit') as Promise<[number | null]>])
+  assert.deepEqual([code, stdout], [0, 'top\n'], stderr)
+})
+
+test('--retry-for bounds the wait, and 0 is none', async (t) => {
+  const { server, url } = await served(t)
+  server.close()
+  await once(server, 'close')
+  for (const time of ['0', '2s']) {
+    const startedMs = performance.now()
+    const { code, stdout, stderr } = await stowage(['get', 'a', '--url', url, '--project', 'demo', '--retry-for', time])
+    assert.deepEqual([code, stdout], [1, ''], stderr)
+    assert.match(stderr, /failed on the way: connect ECONNREFUSED .*; is a server running at /)
+    assert.ok(time === '0' || performance.now() - startedMs > 2_000)
+  }
+  const { code, stderr } = await stowage(['get', 'a', '--url', url, '--project', 'demo', '--retry-for', 'ever'])
+  assert.equal(code, 2, stderr)
 })
 
 test('a partial file gives back what it was given, to the same download alone', async (t) => {

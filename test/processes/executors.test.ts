@@ -18,7 +18,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
   const closers: (() => void | Promise<void>)[] = []
   before(async () => {
     const until = { after: (work: () => void | Promise<void>) => void closers.unshift(work) }
-    server = await automationServer(until, { folder: await dataFolder(until), concurrency: 4 })
+    server = await automationServer(until, { folder: await dataFolder(until), concurrency: 4, isolation: 'off' })
   })
   after(async () => {
     for (const close of closers) await close()
@@ -63,7 +63,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
       const told = JSON.stringify([
         run,
         await server.logs(id),
-        await server.results(id),
+        await server.annotations(id),
         await server.runs(),
         await server.versions(),
         await server.ask('GET', 'automations'),
@@ -148,6 +148,8 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
       'TEMP',
       'NODE_OPTIONS',
       'STOWAGE_RUN_CAPTURED',
+      'STOWAGE_RUN_MARK',
+      'PWD',
       'OPERATORS_TOKEN',
       'MODE',
     ])

@@ -4,9 +4,10 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import { type RunServer, runServer, TOKEN } from '../automation/run-server.ts'
+import { automationServer, dataFolder } from './automation-server.ts'
+import { eventually } from '../support/patience.ts'
 
 const FUNCTION = fileURLToPath(new URL('./functions/misbehaving.ts', import.meta.url))
 
@@ -71,7 +72,7 @@ suite('a function as a process', { concurrency: 2 }, () => {
     test(`${signal} while the function would ${what}: an exception that says so`, async (t) => {
       const server = await runServer(t)
       const { child, ended } = started(t, await server.written({ what }))
-      while (server.run.backend.reported.progress === undefined) await wait(20)
+      await eventually(() => server.run.backend.reported.progress !== undefined, 'the function has begun')
       child.kill(signal)
       const { code, output } = await ended
       assert.deepEqual([code, ...held(server)], [1, 'exception', message, 1], output)
@@ -81,10 +82,10 @@ suite('a function as a process', { concurrency: 2 }, () => {
   test('a run that is canceled on the server ends, and stays canceled', async (t) => {
     const server = await runServer(t)
     const { ended } = started(t, await server.written({ what: 'obey' }))
-    while (server.run.backend.reported.progress === undefined) await wait(20)
+    await eventually(() => server.run.backend.reported.progress !== undefined, 'the function has begun')
     await server.run.cancel()
     const { code, output } = await ended
-    assert.deepEqual([code, server.run.backend.reported.status], [0, 'canceled'], output)
+    assert.deepEqual([code, server.run.backend.reported.status], [4, 'canceled'], output)
     assert.match(output, /canceled: the run was canceled/)
   })
 
@@ -152,5 +153,80 @@ suite('the command of a function', { concurrency: 2 }, () => {
   test('a file that is imported runs nothing', async () => {
     const { misbehaving } = await import('./functions/misbehaving.ts')
     assert.deepEqual([misbehaving.name, misbehaving.graceMs], ['misbehaving', 300])
+  })
+})
+
+/** A model on a server of ours, and the function run by somebody there with their own token. */
+async function ownRun(t: TestContext, inputs: object, ...more: readonly string[]) {
+  const server = await automationServer(t, { folder: await dataFolder(t) })
+  const folder = await mkdtemp(join(tmpdir(), 'stowage-own-'))
+  t.after(() => rm(folder, { recursive: true }))
+  const path = join(folder, 'inputs.json')
+  await writeFile(path, JSON.stringify(inputs))
+  const modelId = await server.modelId()
+  const options = ['--url', server.url, '--project', 'demo', '--model', modelId, '--inputs', path, ...more]
+  process.env.STOWAGE_TOKEN = 'of-a-person-4713'
+  return { server, modelId, folder, ...(await started(t, 'run', ...options, '--files', join(folder, 'files')).ended) }
+}
+
+suite('a function that somebody runs on their own machine', { concurrency: 2 }, () => {
+  test('without parameters it shows its usage', async (t) => {
+    const { code, output } = await started(t).ended
+    assert.equal(code, 2)
+    assert.match(output, /Usage: .*\[options\] \[command\]/)
+    assert.match(output, /generate-schema/)
+  })
+
+  for (const [what, status, expected] of [
+    ['succeed', 'succeeded: all is well', 0],
+    ['fail', 'failed: a rule is broken', 3],
+    ['throw', 'exception: thrown by the function', 1],
+  ] as const) {
+    test(`${what}: exit code ${expected}, told on the terminal, and no run on the server`, async (t) => {
+      const { code, output, server } = await ownRun(t, { what })
+      assert.equal(code, expected, output)
+      assert.ok(output.includes(status), output)
+      assert.match(output, /info: before: said before the end \(an-object\)/)
+      assert.deepEqual(await server.runs(), [])
+    })
+  }
+
+  test('versions that it makes are made, files are stored beside it', async (t) => {
+    const { code, output, server } = await ownRun(t, { what: 'make-a-version' })
+    assert.equal(code, 0, output)
+    const [made] = await server.versions()
+    assert.equal(made.message, 'by a run')
+    assert.ok(output.includes(`version: ${made.id}`))
+    const told = await ownRun(t, { what: 'tell-the-key', key: 'swordfish-4711' })
+    assert.equal(await readFile(join(told.folder, 'files', '******.csv'), 'utf8'), 'nothing')
+    assert.doesNotMatch(told.output, /swordfish|4713/)
+  })
+
+  test('a run file with a token that is no run of the server: exit code 4 says so, and --local works', async (t) => {
+    const server = await automationServer(t, { folder: await dataFolder(t) })
+    const folder = await mkdtemp(join(tmpdir(), 'stowage-own-'))
+    t.after(() => rm(folder, { recursive: true }))
+    const modelId = await server.modelId()
+    const [{ id: versionId }] = await server.versions()
+    const path = join(folder, 'run.json')
+    const id = 'a'.repeat(32)
+    const ids = { automationId: id, automationRunId: id, functionRunId: id }
+    const triggers = [{ triggerType: 'versionCreation', payload: { modelId, versionId } }]
+    const automationRunData = { projectId: 'demo', speckleServerUrl: server.url, ...ids, triggers }
+    await writeFile(
+      path,
+      JSON.stringify({ speckleToken: 'of-a-person-4713', functionInputs: { what: 'succeed' }, automationRunData }),
+    )
+    const refused = await started(t, 'run', path).ended
+    assert.equal(refused.code, 4, refused.output)
+    assert.match(refused.output, /canceled: .*add --local/s)
+    const own = await started(t, 'run', path, '--local').ended
+    assert.deepEqual([own.code, own.output.includes('succeeded: all is well')], [0, true], own.output)
+  })
+
+  test('what is missing is named', async (t) => {
+    const { code, output } = await started(t, 'run', '--url', 'http://127.0.0.1:1').ended
+    assert.equal(code, 2)
+    assert.match(output, /--project ID is missing|there is no token/)
   })
 })

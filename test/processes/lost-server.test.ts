@@ -8,7 +8,7 @@ import type { RunFile } from '../../src/automation/index.ts'
 import { eventually } from '../support/patience.ts'
 import { type AutomationServer, automationServer, dataFolder, isAlive } from './automation-server.ts'
 
-const SOON = { leaseMs: 1_500, sweepIntervalMs: 200 }
+const SOON = { leaseMs: 1_500, sweepIntervalMs: 200, isolation: 'off' } as const
 
 /** What was given to the run of a server, from the private folder that it has made for it. */
 async function runFileOf({ process: { pid } }: AutomationServer): Promise<RunFile> {
@@ -63,11 +63,12 @@ suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => 
     const id = await first.start('deaf')
     await eventually(async () => (await first.logs(id)).length > 0, 'it has begun')
     const processes = await processesOf(first.process.pid)
-    t.after(() => {
-      for (const pid of processes) process.kill(pid, 'SIGKILL')
-    })
     const { speckleToken } = await runFileOf(first)
     await killed(first)
+    await eventually(
+      async () => (await Promise.all(processes.map(isAlive))).every((alive) => !alive),
+      'the program has noticed nothing, and is gone',
+    )
     const second = await automationServer(t, { folder, ...SOON })
     const told = async (what: string, body: object): Promise<number> => {
       const answer = await fetch(`${second.url}/api/v1/projects/demo/runs/${id}/${what}`, {
@@ -86,30 +87,31 @@ suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => 
     assert.equal((await second.run(id)).status, 'timeout')
   })
 
-  test('stopped: the run ends as an exception, its process is gone, and what was pending is taken up by the next server', async (t) => {
-    const folder = await dataFolder(t)
-    const first = await automationServer(t, { folder, concurrency: 2 })
-    const ids = [await first.start('here', { what: 'obey' }), await first.start('there', { what: 'obey' })]
-    for (const id of ids) await first.until(id, ({ progress }) => progress !== null)
-    const waiting = await first.start('there', { what: 'succeed' })
-    const processes = await processesOf(first.process.pid)
-    const gone = once(first.process, 'exit')
-    first.process.kill('SIGTERM')
-    assert.deepEqual(await gone, [0, null], first.errors())
-    assert.deepEqual(
-      await Promise.all(processes.map(isAlive)),
-      processes.map(() => false),
-    )
-    const second = await automationServer(t, { folder })
-    for (const id of ids) {
-      const { status, message } = await second.run(id)
+  for (const isolation of ['off', 'auto'] as const)
+    test(`stopped, isolation ${isolation}: the run ends as an exception, its process is gone, and what was pending is taken up by the next server`, async (t) => {
+      const folder = await dataFolder(t)
+      const first = await automationServer(t, { folder, concurrency: 2, isolation })
+      const ids = [await first.start('here', { what: 'obey' }), await first.start('there', { what: 'obey' })]
+      for (const id of ids) await first.until(id, ({ progress }) => progress !== null)
+      const waiting = await first.start('there', { what: 'succeed' })
+      const processes = await processesOf(first.process.pid)
+      const gone = once(first.process, 'exit')
+      first.process.kill('SIGTERM')
+      assert.deepEqual(await gone, [0, null], first.errors())
       assert.deepEqual(
-        [status, message?.startsWith('the run was stopped: RunInterrupted')],
-        ['exception', true],
-        message ?? '',
+        await Promise.all(processes.map(isAlive)),
+        processes.map(() => false),
       )
-    }
-    assert.equal((await second.ended(waiting)).status, 'succeeded')
-    assert.equal(first.errors(), '')
-  })
+      const second = await automationServer(t, { folder })
+      for (const id of ids) {
+        const { status, message } = await second.run(id)
+        assert.deepEqual(
+          [status, message?.startsWith('the run was stopped: RunInterrupted')],
+          ['exception', true],
+          message ?? '',
+        )
+      }
+      assert.equal((await second.ended(waiting)).status, 'succeeded')
+      assert.equal(first.errors(), '')
+    })
 })

@@ -1,8 +1,7 @@
 import { mkdirSync } from 'node:fs'
-import { join } from 'node:path'
 import { test } from 'node:test'
 import { served } from '../http/served.ts'
-import { newDataFolder } from '../cli/command.ts'
+import { COMMAND, newDataFolder } from '../cli/command.ts'
 import { moveModels } from '../cli/moving.ts'
 
 /** The soak of the client with a small model, of which a changed object is a larger part: see test/soak/client.test.ts. */
@@ -10,7 +9,6 @@ test('a model goes up and down through kills and breaking connections, and its s
   const folder = newDataFolder(t)
   mkdirSync(folder)
   const { url } = await served(t)
-  const command = ['--import', 'tsx', join(import.meta.dirname, '../../src/cli/main.ts')]
   await moveModels(t, {
     folder,
     url,
@@ -20,6 +18,6 @@ test('a model goes up and down through kills and breaking connections, and its s
     breakEveryBytes: 200_000,
     shareMax: 0.05,
     isThorough: false,
-    command,
+    command: COMMAND,
   })
 })

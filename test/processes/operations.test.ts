@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { commandLogger } from '../../src/cli/log.ts'
+import { commandLogger } from '../../src/cli/common/log.ts'
 import { newDataFolder, startServer, stowage } from '../cli/command.ts'
 
 interface Line {

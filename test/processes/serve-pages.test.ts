@@ -4,8 +4,8 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { issueToken } from '../../src/access/token-store.ts'
 import { automation } from '../../src/automation-server/index.ts'
-import { isLoopback, pagesLine, pagesOf } from '../../src/cli/serve-pages.ts'
-import { newDataFolder, startServer } from '../cli/command.ts'
+import { isLoopback, pagesLine, pagesOf } from '../../src/cli/server/serve-pages.ts'
+import { newDataFolder, startServer, stowage } from '../cli/command.ts'
 
 const BROWSER = {
   accept: 'text/html',
@@ -71,4 +71,37 @@ test('other machines get pages only when that is asked for', (context) => {
     [true, false, true, false],
   )
   assert.deepEqual(pagesLine(undefined, 'http://127.0.0.1:1'), {})
+})
+
+test('behind a proxy, links lead to the address that browsers use, and forms are taken from there', async (context) => {
+  const folder = newDataFolder(context)
+  const { token } = await issueToken(folder, { projects: new Map([['demo', 'read']]), subject: 'ada', ttlSeconds: 60 })
+  const args = ['--data', folder, '--json', '--prefix', '/models', '--origin', 'https://models.example/']
+  const server = await startServer(context, args, { STOWAGE_TOKEN: token })
+  const { url, pagesUrl, signInUrl } = JSON.parse(server.line) as { url: string; pagesUrl: string; signInUrl: string }
+  assert.equal(pagesUrl, 'https://models.example/models/web')
+  assert.match(signInUrl, /^https:\/\/models\.example\/models\/web\/sign-in\?code=/)
+  const signIn = async (origin: string): Promise<number> => {
+    const answer = await fetch(`${url}/web/sign-in`, {
+      method: 'POST',
+      body: new URLSearchParams({ token }),
+      headers: { origin },
+      redirect: 'manual',
+    })
+    return answer.status
+  }
+  assert.deepEqual([await signIn('https://models.example'), await signIn(new URL(url).origin)], [303, 403])
+})
+
+test('an origin with a path or another scheme is refused', async () => {
+  for (const origin of [
+    'https://models.example/models',
+    'models.example',
+    'ftp://models.example',
+    'https://a@models.example',
+  ]) {
+    const { code, stderr } = await stowage(['serve', '--origin', origin])
+    assert.equal(code, 2, origin)
+    assert.match(stderr, /It must be an origin, such as https:\/\/models\.example/)
+  }
 })

@@ -6,9 +6,9 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { text } from 'node:stream/consumers'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { issueToken, revokeToken } from '../../src/access/token-store.ts'
 import { newDataFolder, startServer, stowage } from '../cli/command.ts'
+import { eventually } from '../support/patience.ts'
 
 interface ServeLine {
   readonly url: string
@@ -97,10 +97,9 @@ test('a server from its first line to its end, and what can be done with its fol
 
   const upload = await beginUpload(url, token)
   await revokeToken(folder, jti)
-  await sleep(1_000)
-  assert.equal((await read()).status, 401)
+  await eventually(async () => (await read()).status === 401, 'the revocation is seen')
   const stopped = server.stop()
-  await sleep(100)
+  await eventually(async () => (await read().catch(() => undefined))?.status !== 401, 'the server closes')
   assert.equal(await upload.finish(), 201, 'what was under way is finished')
   assert.deepEqual(await stopped, { code: 0, stdout: `${server.line}\n`, stderr: '' })
   assert.equal(existsSync(join(folder, 'stowage.lock')), false)

@@ -5,21 +5,18 @@ import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { text } from 'node:stream/consumers'
 import { type TestContext, test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { buildModel } from '../support/model.ts'
 import { served } from '../http/served.ts'
-import { newDataFolder, stowage } from '../cli/command.ts'
+import { COMMAND, newDataFolder, stowage } from '../cli/command.ts'
+import { eventually } from '../support/patience.ts'
 
-const MAIN = join(import.meta.dirname, '../../src/cli/main.ts')
 const STOPPED = 'running the command again continues\n'
 
 /** The command with pipes that the test holds. */
 function pipedCommand(t: TestContext, url: string, args: readonly string[]): ChildProcessWithoutNullStreams {
-  const child = spawn(
-    process.execPath,
-    ['--import', 'tsx', MAIN, ...args, '--url', url, '--project', 'demo', '--quiet'],
-    { env: { ...process.env, STOWAGE_TOKEN: '' } },
-  )
+  const child = spawn(process.execPath, [...COMMAND, ...args, '--url', url, '--project', 'demo', '--quiet'], {
+    env: { ...process.env, STOWAGE_TOKEN: '' },
+  })
   t.after(() => child.kill('SIGKILL'))
   child.stdin.on('error', () => undefined)
   return child
@@ -52,7 +49,7 @@ test('a signal ends a command whose standard output nobody reads, and one that w
   const output = join(folder, 'out.txt')
   const waiting = pipedCommand(t, url, ['get', '-', '--single', '-o', output])
   waiting.stdin.write(`${model.rootId}\n`)
-  while (!readdirSync(folder).includes('out.txt.unfinished')) await sleep(20)
+  await eventually(() => readdirSync(folder).includes('out.txt.unfinished'), 'the file is begun')
   waiting.kill('SIGINT')
   assert.deepEqual(await exitOf(waiting), { code: 130, stderr: `stowage: stopped by SIGINT; ${STOPPED}` })
   assert.deepEqual(readdirSync(folder), ['model.txt'], 'what came so far is not given out as the whole')

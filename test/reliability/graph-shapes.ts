@@ -1,7 +1,7 @@
 import { createServer } from 'node:http'
 import { once } from 'node:events'
 import type { AddressInfo } from 'node:net'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 import { processorMs } from '../support/processor.ts'
 

@@ -2,7 +2,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
-import { filesystemBackend } from '../../adapters/filesystem.ts'
+import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import type { CommonServiceOptions, StorageBackend } from '../../src/index.ts'
 import { type Served, served } from '../http/served.ts'
 

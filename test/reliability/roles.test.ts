@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import { createObjectService, type ObjectService, type Right } from '../../src/index.ts'
 import {
   accessOf,
@@ -200,7 +200,7 @@ test('case 18: ids of other projects are not held in diff, lists, graphs, have a
       '/objects/own',
       jsonUpload([{ id: 'root-b', to: [{ referencedId: 'child' }, { referencedId: 'root-a' }] }]),
     ),
-    { objects: 1, created: 1, differing: 0, assigned: [] },
+    { objects: 1, created: 1, differing: 0, rewritten: 0, assigned: [], assignedCount: 0 },
   )
   const graph = await ask('/objects/own/root-b?have=root-a')
   assert.equal(graph.headers.get('stowage-missing-objects'), '2')

@@ -1,7 +1,7 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { filesystemBackend } from '../../adapters/filesystem.ts'
+import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 
 /** Serves the folder that is named, tells its port, and answers each message with what memory it takes. Started by tests with an IPC channel. */

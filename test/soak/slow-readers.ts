@@ -6,7 +6,7 @@ import { connect, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { filesystemBackend } from '../../adapters/filesystem.ts'
+import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 
 const OBJECTS = 6_000

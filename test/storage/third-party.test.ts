@@ -5,15 +5,11 @@ import { blobStoreConformance, recordStoreConformance } from '../../src/storage/
 import { mapBackend } from './third-party-backend.ts'
 
 describe('records of a third-party backend', () => {
-  for (const { name, run } of recordStoreConformance(() => mapBackend().records, { persistent: false })) test(name, run)
+  for (const { name, run } of recordStoreConformance(() => mapBackend().records)) test(name, run)
 })
 
 describe('blobs of a third-party backend', () => {
-  for (const { name, run } of blobStoreConformance(() => mapBackend().blobs, {
-    persistent: false,
-    boundedMemory: false,
-  }))
-    test(name, run)
+  for (const { name, run } of blobStoreConformance(() => mapBackend().blobs)) test(name, run)
 })
 
 /** Stores that break one sentence of the contract each, and the case that has to notice. */
@@ -57,7 +53,7 @@ for (const [flaw, breakIt, rule] of BROKEN) {
       }
       return { ...whole, ...breakIt(store) }
     }
-    const found = recordStoreConformance(open, { persistent: false }).find(({ name }) => rule.test(name))
+    const found = recordStoreConformance(open).find(({ name }) => rule.test(name))
     await assert.rejects(async () => found?.run())
   })
 }

@@ -27,7 +27,7 @@ async function tablesOf(objects: readonly Made[]): Promise<PackTables> {
   const builder = new PackBuilder()
   for await (const batch of batchesOf(objects)) {
     for (let index = 0, start = 0; index < batch.count; start += batch.lineBytes[index++])
-      builder.add(batch, index, start, 1_000 + index)
+      await builder.add(batch, index, start, 1_000 + index)
   }
   builder.closeBlock()
   let offset = 64

@@ -3,14 +3,14 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
 import { StowageError } from '../../src/errors.ts'
-import { Bitmap } from '../../src/store/pack/bitmap.ts'
-import { ByteCache } from '../../src/store/byte-cache.ts'
-import type { CommittedPack } from '../../src/store/committer.ts'
+import { Bitmap } from '../../src/store/bytes/bitmap.ts'
+import { ByteCache } from '../../src/memory/byte-cache.ts'
+import type { CommittedPack } from '../../src/store/ingest/committer.ts'
 import { LocationIndex } from '../../src/store/closure/location-index.ts'
 import type { ByteTable } from '../../src/store/pack/pack-format.ts'
-import { readAhead } from '../../src/store/pack/read-ahead.ts'
-import { SharedTasks } from '../../src/store/shared-task.ts'
-import { UnappliedPacks } from '../../src/store/unapplied.ts'
+import { readAhead } from '../../src/store/bytes/read-ahead.ts'
+import { SingleFlight } from '../../src/async/single-flight.ts'
+import { UnappliedPacks } from '../../src/store/ingest/unapplied.ts'
 import { gate } from './failures.ts'
 import { collected, never } from './support.ts'
 
@@ -66,7 +66,7 @@ test('a value that is deleted or cleared while it is loaded is not counted', asy
 })
 
 test('one run serves all; it is aborted when the last one has left, and a later one begins anew', async () => {
-  const tasks = new SharedTasks<number>()
+  const tasks = new SingleFlight<number>()
   let runs = 0
   const task = async (signal: AbortSignal): Promise<number> => {
     const run = ++runs

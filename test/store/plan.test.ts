@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
 import { gate, hooked, imageOf, putBlob } from './failures.ts'
 import { Oracle, randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'

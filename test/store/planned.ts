@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
 import { Oracle, randomGraph, seeded, shuffled, splitRandomly } from './graphs.ts'
 import { download, type Made, type Opened, openStore, put } from './support.ts'

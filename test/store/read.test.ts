@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
-import { Bitmap } from '../../src/store/pack/bitmap.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
+import { Bitmap } from '../../src/store/bytes/bitmap.ts'
 import { faulty, noFault } from './failures.ts'
 import { randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
 import {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { StowageError } from '../../src/errors.ts'
-import { Bitmap } from '../../src/store/pack/bitmap.ts'
+import { Bitmap } from '../../src/store/bytes/bitmap.ts'
 import {
   garbageKey,
   headKey,

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
+import { asGuarded } from '../../src/storage/guard.ts'
 import { createPackStore } from '../../src/store/pack-store.ts'
 import { type Fault, faulty, hooked, imageOf, noFault, putBlob, putRecord, restore } from './failures.ts'
 import { randomGraph, referTo, seeded } from './graphs.ts'
@@ -98,7 +99,10 @@ test('a storage that fails or crashes while it is opened: an error, and the next
       for (let at = 0; ; at++) {
         const inner = await restore(memoryBackend(), image)
         const fault: Fault = Object.assign(noFault(), { at, isDone, mode })
-        const store = createPackStore({ backend: undying(faulty(inner, fault)), onBackgroundError: () => undefined })
+        const store = createPackStore({
+          backend: asGuarded(undying(faulty(inner, fault))),
+          onBackgroundError: () => undefined,
+        })
         const opening = within('opening', store.ready())
         const isOpen = await opening.then(
           () => true,
@@ -183,7 +187,7 @@ test('a damaged pack record keeps the sweep from taking any blob', async () => {
 test('opening and closing again and again, also without waiting, harms nothing', async () => {
   const backend = await crashed({ demo: BIG })
   for (let i = 0; i < 5; i++) {
-    const store = createPackStore({ backend: undying(backend) })
+    const store = createPackStore({ backend: asGuarded(undying(backend)) })
     const opening = store.ready()
     assert.equal(store.ready(), opening)
     if (i % 2) await opening

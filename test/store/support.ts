@@ -1,16 +1,17 @@
 import assert from 'node:assert/strict'
 import { setMaxListeners } from 'node:events'
 import { gunzipSync } from 'node:zlib'
-import { memoryBackend } from '../../adapters/memory.ts'
+import { memoryBackend } from '../../adapters/memory/index.ts'
 import { DeflatePool } from '../../src/compression/deflate-pool.ts'
 import { emit, emittedLength } from '../../src/emit/emit.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
 import type { ObjectBatch } from '../../src/object/batch.ts'
 import type { HaveRoot, PutResult } from '../../src/object/graph-store.ts'
 import { IdSet } from '../../src/object/id-set.ts'
-import { inspectBatches } from '../../src/object/inspect.ts'
+import { inspectBatches } from '../../src/inspect/inspect.ts'
 import type { Selection } from '../../src/object/selection.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
+import { asGuarded } from '../../src/storage/guard.ts'
 import { checkStore } from '../../src/store/upkeep/check.ts'
 import type { Finding } from '../../src/store/upkeep/finding.ts'
 import { createPackStore, type PackStore, type PackStoreOptions } from '../../src/store/pack-store.ts'
@@ -73,9 +74,9 @@ export async function openStore(
 ): Promise<Opened> {
   const background: unknown[] = []
   const store = createPackStore({
-    backend: undying(backend),
     onBackgroundError: (error) => background.push(error),
     ...options,
+    backend: undying(asGuarded(options.backend ?? backend)),
   })
   await store.ready()
   return {

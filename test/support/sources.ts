@@ -1,7 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { join, posix, sep } from 'node:path'
-
-const REPOSITORY: string = join(import.meta.dirname, '..', '..')
+import { REPOSITORY } from '../../bench/repository.ts'
 
 export interface SourceFile {
   /** Relative to the repository, with forward slashes. */

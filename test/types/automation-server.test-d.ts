@@ -8,7 +8,7 @@ import {
   type JsonObject,
   type LogLine,
   number,
-  type ObjectResult,
+  type Annotation,
   type RunBackend,
   type RunFile,
   type RunStatus,
@@ -41,7 +41,7 @@ import {
   type ProjectVersions,
   readCommandSchema,
   type RegisteredAs,
-  type ResultFilter,
+  type AnnotationFilter,
   type Run,
   type RunArtifact,
   type RunCause,
@@ -193,14 +193,14 @@ expectAssignable<AutomationTrigger>('manual')
 expectType<Promise<Run>>(project.runs.start('automation', { versionId: 'version' }))
 expectType<Promise<RunDetails>>(project.runs.get('run'))
 expectType<Promise<Page<Run>>>(project.runs.list({ status: 'running', modelId: 'model' }))
-expectType<Promise<Page<ObjectResult>>>(
-  project.runs.results('run', { level: 'ERROR', category: 'rule', objectId: 'wall' }),
+expectType<Promise<Page<Annotation>>>(
+  project.runs.annotations('run', { level: 'ERROR', category: 'rule', objectId: 'wall' }),
 )
 expectType<Promise<Page<LogLine>>>(project.runs.logs('run', { limit: 1 }))
 expectAssignable<RunFilter>({ versionId: 'version' })
-expectAssignable<ResultFilter>({ level: 'INFO' })
+expectAssignable<AnnotationFilter>({ level: 'INFO' })
 expectError(project.runs.list({ status: 'done' }))
-expectError(project.runs.results('run', { level: 'error' }))
+expectError(project.runs.annotations('run', { level: 'error' }))
 expectError(project.runs.start('automation', 'version'))
 
 async function look(runs: ProjectRuns): Promise<void> {

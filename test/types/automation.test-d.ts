@@ -1,5 +1,14 @@
 import { expectAssignable, expectError, expectType } from 'tsd'
-import type { Client, DagObject } from 'stowage/client'
+import type { Model, Run, RunFilter, Version } from 'stowage/automation/server'
+import type {
+  Client,
+  DagObject,
+  RemoteModel,
+  RemotePage,
+  RemoteRun,
+  RemoteRunFilter,
+  RemoteVersion,
+} from 'stowage/client'
 import {
   attributeFailure,
   type AutomationContext,
@@ -34,6 +43,19 @@ async function body(context: AutomationContext<Inputs>, inputs: Inputs): Promise
   expectType<AutomationRunData>(context.automationRunData)
   expectType<string>(context.automationRunData.projectId)
   expectType<Client>(context.serviceClient)
+  const project = context.serviceClient.project('project')
+  expectType<RemotePage<RemoteModel>>(await project.models.list({ limit: 10 }))
+  expectType<RemoteVersion>(await project.versions.get('model', 'version'))
+  expectType<RemoteRun>(await project.runs.get('run'))
+  expectError(project.runs.list({ status: 'done' }))
+  // The same words on both sides.
+  expectAssignable<RemoteModel>({} as Model)
+  expectAssignable<Model>({} as RemoteModel)
+  expectAssignable<RemoteVersion>({} as Version)
+  expectAssignable<Version>({} as RemoteVersion)
+  expectAssignable<RemoteRun>({} as Run)
+  expectAssignable<Run>({} as RemoteRun)
+  expectAssignable<RemoteRunFilter>({} as RunFilter)
   expectType<Inputs>(context.functionInputs)
   expectType<RunStatus>(context.status)
   expectType<AbortSignal>(context.signal)
@@ -44,7 +66,8 @@ async function body(context: AutomationContext<Inputs>, inputs: Inputs): Promise
   }
   context.attachWarningToObjects('category', ['id'], 'message')
   context.attachSuccessToObjects('category', [{ id: 'id', applicationId: 'app' }], 'message')
-  context.attachInfoToObjects('category', ['id', { id: 'id' }], 'message', {})
+  context.attachInfoToObjects('category', ['id', { id: 'id' }, { referencedId: 'id' }], 'message', {})
+  context.attachInfoToObjects('category', ['id'], 'message', null)
   expectType<Promise<string>>(
     context.createNewVersionInProject('project', { name: 'value' }, 'message', { modelId: 'model' }),
   )

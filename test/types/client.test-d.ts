@@ -110,7 +110,7 @@ expectAssignable<ObjectCache & AsyncDisposable>(levelCache({ path: 'folder' }))
 expectError(levelCache())
 
 // Errors: the server's codes and those of the client are one closed union.
-const error = new ClientError('timed_out', 'late', { retryable: true })
+const error = new ClientError('timed_out', 'late', { isRetryable: true })
 expectType<ClientErrorCode>(error.code)
 expectType<number | undefined>(error.status)
 expectAssignable<ClientErrorCode>('not_found' as StowageErrorCode)

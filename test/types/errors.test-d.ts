@@ -5,7 +5,7 @@ const error = new StowageError('object_too_large', 'too large')
 expectAssignable<Error>(error)
 expectType<StowageErrorCode>(error.code)
 expectType<number>(error.statusCode)
-expectType<boolean>(error.retryable)
+expectType<boolean>(error.isRetryable)
 expectType<ErrorBody>(error.toJSON())
 expectError(new StowageError('no_such_code', 'message'))
 

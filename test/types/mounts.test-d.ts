@@ -95,7 +95,7 @@ expectAssignable<HostCall<{ readonly user: string }>>({
   mountPoint: 1,
   host: { user: 'ada' },
   body: {},
-  answering: () => undefined,
+  onBeforeHeaders: () => undefined,
 })
 expectError(inKoa.serve({ req, res, host: { user: 'ada' } }))
 expectType<string>(service.prefix)

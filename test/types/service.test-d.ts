@@ -1,7 +1,10 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import { expectAssignable, expectError, expectNotAssignable, expectType } from 'tsd'
 import {
+  answerClientErrors,
   continueOnExpect,
+  type ConnectionLimitEvent,
+  limitConnections,
   createObjectService,
   type Endpoint,
   type ObjectRecord,
@@ -43,6 +46,15 @@ expectNotAssignable<ObjectServiceOptions<unknown>>({ store, access: openAccess()
 expectAssignable<(req: IncomingMessage, res: ServerResponse) => void>(service.node)
 const server = createServer(service.node)
 continueOnExpect(server, service)
+expectType<void>(answerClientErrors(server))
+expectType<void>(
+  limitConnections(server, {
+    trustProxy: { proxies: ['loopback'], header: 'forwarded' },
+    onLimit: (event) => expectType<ConnectionLimitEvent>(event),
+  }),
+)
+limitConnections(server, { trustProxy: { proxies: 2 } })
+expectError(limitConnections(server, { trustProxy: { proxies: 'loopback' } }))
 expectType<Promise<Response>>(service.fetch(new Request('http://localhost/')))
 for (const name of ['diff', 'upload', 'single', 'list', 'graph', 'stream'] as const)
   expectAssignable<Endpoint>(service.endpoints[name])

@@ -1,5 +1,15 @@
 import { expectAssignable, expectError, expectType } from 'tsd'
-import type { BlobStore, CommitResult, ObjectStore, RecordStore, StorageBackend } from 'stowage'
+import type { ObjectStore, StorageBackend } from 'stowage'
+import {
+  type BlobStore,
+  type CommitResult,
+  CORE_RECORD_LIMITS,
+  guardedBackend,
+  isStorageError,
+  type RecordLimits,
+  type RecordStore,
+  type StorageDriver,
+} from 'stowage/storage'
 import { filesystemBackend } from 'stowage/filesystem'
 import { levelBackend } from 'stowage/level'
 import { memoryBackend } from 'stowage/memory'
@@ -22,6 +32,16 @@ expectType<Promise<readonly (Uint8Array | undefined)[]>>(records.getMany([key]))
 expectType<Promise<CommitResult>>(records.commit({ put: [{ key, value: key }], expect: [{ key, value: undefined }] }))
 expectError(records.getMany(['text']))
 expectType<Promise<Uint8Array>>(blobs.read('project/pack', 0, 10))
+
+// A driver needs to open; all else has a default. A store of its own is a driver, too.
+declare const driver: StorageDriver
+expectType<StorageBackend>(guardedBackend(driver))
+expectType<StorageBackend>(guardedBackend({ open: async () => ({ records, blobs, close: async () => undefined }) }))
+expectError(guardedBackend({ open: async () => ({ records, close: async () => undefined }) }))
+expectError(guardedBackend({ limits: { keyBytes: 1_000 }, open: driver.open }))
+expectType<RecordLimits>(CORE_RECORD_LIMITS)
+expectType<boolean>(isStorageError(new Error(), 'BlobNotFoundError'))
+expectError(isStorageError(new Error(), 'NoSuchError'))
 
 // A store of one's own needs three methods.
 expectAssignable<ObjectStore>({

@@ -76,7 +76,7 @@ export class ActiveRuns {
 
   /** What is damaged keeps nothing else from being found. It is met again and again, and told once. */
   #tell(error: unknown, id: string): void {
-    if (error instanceof StowageError && error.retryable) throw error
+    if (error instanceof StowageError && error.isRetryable) throw error
     if (this.#told.has(id)) return
     if (this.#told.size >= TOLD_MAX) this.#told.clear()
     this.#told.add(id)

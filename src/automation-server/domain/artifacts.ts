@@ -4,8 +4,8 @@ import { quoted } from '../../object/id.ts'
 import { BLOB_READ_BYTES_MAX } from '../../storage/backend.ts'
 import { blobName, projectKey } from '../records/keys.ts'
 import { expectAbsent } from '../records/store.ts'
-import type { RunArtifact } from '../types.ts'
-import { checkIdempotencyKey, checkResourceId, notHeld } from './checks.ts'
+import type { RunArtifact } from '../schemas/types.ts'
+import { checkIdempotencyKey, checkResourceId, notHeld } from '../schemas/checks.ts'
 import type { DomainParts } from './parts.ts'
 import { checkAttempt, type RunChanges } from './run-changes.ts'
 import { isFinal, type RunRecord } from './run-record.ts'
@@ -106,7 +106,7 @@ export class Artifacts {
       })
     } catch (error) {
       // A commit whose answer was lost may have gone through, so its blob stays until the sweep knows.
-      if (error instanceof StowageError && !error.retryable) await this.#discard(record)
+      if (error instanceof StowageError && !error.isRetryable) await this.#discard(record)
       throw error
     }
     if (other === undefined) return artifact

@@ -1,10 +1,11 @@
-import { InputsError } from '../../automation/inputs/errors.ts'
+import { InputsError } from '../../automation/author/inputs/errors.ts'
 import { StowageError } from '../../errors.ts'
 import { projectKey } from '../records/keys.ts'
-import { expectAbsent, expectSame, PAGE_ITEMS_MAX, type ProjectScope, type Stored } from '../records/store.ts'
-import type { Automation, AutomationChange, NewAutomation, Page, PageRequest } from '../types.ts'
-import { checkName, checkPage, checkResourceId, notHeld } from './checks.ts'
+import { expectAbsent, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
+import type { Automation, AutomationChange, NewAutomation, Page, PageRequest } from '../schemas/types.ts'
+import { checkName, checkPage, checkResourceId, notHeld, PAGE_ITEMS_MAX } from '../schemas/checks.ts'
 import type { Models } from './models.ts'
+import { checkProjects } from './run-reach.ts'
 import type { DomainParts } from './parts.ts'
 import { REDACTED, type SealedInputs } from './secrets.ts'
 
@@ -37,6 +38,7 @@ export class Automations {
       if ((await this.#count(scope)) >= limits.automationsMax)
         throw new StowageError('conflict', `this project has ${limits.automationsMax} automations; that is the most`)
       const { name, functionId, modelId, trigger, enabled = true } = wanted
+      const projects = checkProjects(wanted.projects ?? [])
       const [id, now] = [store.newId(), store.nowText()]
       const kept = fitting(secrets.seal(values, secretNames, { projectId, automationId: id }))
       const record: AutomationRecord = {
@@ -46,6 +48,7 @@ export class Automations {
         modelId,
         trigger,
         enabled,
+        projects,
         ...kept,
         createdAt: now,
         updatedAt: now,
@@ -99,7 +102,9 @@ export class Automations {
         change.inputs === undefined
           ? undefined
           : this.#newInputs(projectId, stored.value, change.inputs, { functions, secrets })
-      const record: AutomationRecord = { ...stored.value, name, trigger, enabled, ...kept, updatedAt: store.nowText() }
+      const projects = checkProjects(change.projects ?? stored.value.projects)
+      const changed = { name, trigger, enabled, projects, ...kept, updatedAt: store.nowText() }
+      const record: AutomationRecord = { ...stored.value, ...changed }
       return (await store.commit(scope, { put: [store.entry(stored.key, record)], expect: [expectSame(stored)] }))
         ? record
         : undefined
@@ -114,6 +119,11 @@ export class Automations {
       const { scope, stored } = await this.found(projectId, automationId)
       return (await store.commit(scope, { remove: [stored.key], expect: [expectSame(stored)] })) ? true : undefined
     })
+  }
+
+  /** What it names; nothing where it is gone. */
+  async projectsOf(scope: ProjectScope, automationId: string): Promise<readonly string[]> {
+    return (await this.#parts.store.get<AutomationRecord>(scope, 'automation', automationId))?.value.projects ?? []
   }
 
   /** Those that run by themselves on new versions of a model. */
@@ -181,8 +191,9 @@ export function automationView({
   inputs,
   trigger,
   enabled,
+  projects,
   createdAt,
   updatedAt,
 }: AutomationRecord): Automation {
-  return { id, name, functionId, modelId, inputs, trigger, enabled, createdAt, updatedAt }
+  return { id, name, functionId, modelId, inputs, trigger, enabled, projects, createdAt, updatedAt }
 }

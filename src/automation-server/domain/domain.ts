@@ -1,15 +1,24 @@
-import type { ServiceContext } from '../../extension.ts'
-import type { AutomationLimits, RunTimes } from '../options.ts'
+import type { ServiceContext } from '../../service/extension.ts'
+import type { AutomationLimits, RunTimes } from './options.ts'
 import { AutomationStore } from '../records/store.ts'
-import type { Page, ResultFilter, PageRequest, LogLine, ObjectResult, Version, NewModelVersion } from '../types.ts'
+import type {
+  Page,
+  AnnotationFilter,
+  PageRequest,
+  LogLine,
+  Annotation,
+  Version,
+  NewModelVersion,
+} from '../schemas/types.ts'
 import { Artifacts } from './artifacts.ts'
 import { Automations } from './automations.ts'
-import { checkPage } from './checks.ts'
+import { Causes } from './causes.ts'
+import { checkPage } from '../schemas/checks.ts'
 import type { FunctionRegistry } from './functions.ts'
 import { Logs } from './logs.ts'
 import { Models } from './models.ts'
 import { Reports } from './reports.ts'
-import { Results } from './results.ts'
+import { Annotations } from './annotations.ts'
 import { RunChanges } from './run-changes.ts'
 import { RunSecrets } from './run-secrets.ts'
 import { RunSignals } from './run-signals.ts'
@@ -41,7 +50,7 @@ export class Domain {
   readonly changes: RunChanges
   readonly runs: Runs
   readonly reports: Reports
-  readonly results: Results
+  readonly annotations: Annotations
   readonly logs: Logs
   readonly artifacts: Artifacts
   readonly triggers: Triggers
@@ -65,10 +74,11 @@ export class Domain {
       automations: this.automations,
       changes: this.changes,
       waiting,
+      causes: new Causes(store, options.limits),
     })
-    this.results = new Results(store, options.limits)
+    this.annotations = new Annotations(store, options.limits)
     this.logs = new Logs(store, options.limits.logBytesMax)
-    this.reports = new Reports({ ...parts, changes: this.changes, results: this.results, logs: this.logs })
+    this.reports = new Reports({ ...parts, changes: this.changes, annotations: this.annotations, logs: this.logs })
     this.artifacts = new Artifacts({ ...parts, changes: this.changes })
     this.triggers = new Triggers({ ...parts, automations: this.automations, runs: this.runs })
     this.tokens = new RunTokens(store)
@@ -91,10 +101,10 @@ export class Domain {
   }
 
   /** Throws `not_found`. */
-  async listResults(projectId: string, runId: string, filter: ResultFilter): Promise<Page<ObjectResult>> {
+  async listAnnotations(projectId: string, runId: string, filter: AnnotationFilter): Promise<Page<Annotation>> {
     checkPage(filter)
     const { scope, stored } = await this.changes.found(projectId, runId)
-    return this.results.list(scope, stored.value, filter)
+    return this.annotations.list(scope, stored.value, filter)
   }
 
   /** Throws `not_found`. */

@@ -1,4 +1,4 @@
-import type { JsonObject } from '../../automation/run-data.ts'
+import type { JsonObject } from '../../automation/author/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import type { Entry } from '../../storage/backend.ts'
 import { projectKey } from '../records/keys.ts'

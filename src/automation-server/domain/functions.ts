@@ -1,13 +1,18 @@
 import { createHash } from 'node:crypto'
 import { StowageError } from '../../errors.ts'
-import type { InputsDescription, InputValues } from '../../automation/inputs/description.ts'
-import { readInputsSchema } from '../../automation/inputs/read-schema.ts'
-import { type InputsSource, resolveInputs } from '../../automation/inputs/resolve.ts'
-import { type InputsSchema, inputsSchema } from '../../automation/inputs/schema.ts'
-import { inputsParser } from '../../automation/inputs/validate.ts'
+import type { InputsDescription, InputValues } from '../../automation/author/inputs/description.ts'
+import { readInputsSchema } from '../../automation/author/inputs/read-schema.ts'
+import { type InputsSource, resolveInputs } from '../../automation/author/inputs/resolve.ts'
+import { type InputsSchema, inputsSchema } from '../../automation/author/inputs/schema.ts'
+import { inputsParser } from '../../automation/author/inputs/validate.ts'
 import { quoted } from '../../object/id.ts'
-import type { RunExecutor } from '../executor.ts'
-import type { FunctionView } from '../types.ts'
+import { PAGE_ITEMS_DEFAULT } from '../records/store.ts'
+import type { FunctionView, Page, PageRequest } from '../schemas/types.ts'
+import { checkPage } from '../schemas/checks.ts'
+import type { RunExecutor } from './executor.ts'
+
+/** The position of the next function, in hex digits. */
+const CURSOR = /^[0-9a-f]{1,8}$/
 
 /** A function as a host or an operator registers it. */
 export interface FunctionDefinition {
@@ -72,6 +77,18 @@ export class FunctionRegistry {
   /** In the order of their ids. */
   list(): readonly FunctionView[] {
     return [...this.#functions.values()].map(({ view }) => view).sort((a, b) => (a.id < b.id ? -1 : 1))
+  }
+
+  /** A part of the list. Throws `invalid_request`. */
+  page(request: PageRequest): Page<FunctionView> {
+    checkPage(request)
+    const { limit = PAGE_ITEMS_DEFAULT, cursor = '0' } = request
+    if (!CURSOR.test(cursor))
+      throw new StowageError('invalid_request', 'the cursor is not one that a page of functions gave')
+    const from = Number.parseInt(cursor, 16)
+    const all = this.list()
+    const to = from + limit
+    return { items: all.slice(from, to), cursor: to < all.length ? to.toString(16) : null }
   }
 }
 

@@ -1,10 +1,10 @@
 import { StowageError } from '../../errors.ts'
-import type { LogLine } from '../../automation/run-data.ts'
+import type { LogLine } from '../../automation/author/run-data.ts'
 import type { Entry } from '../../storage/backend.ts'
 import { projectKey } from '../records/keys.ts'
 import { type AutomationStore, PAGE_ITEMS_DEFAULT, type ProjectScope } from '../records/store.ts'
 import { decodeRecord } from '../records/codec.ts'
-import type { Page, PageRequest } from '../types.ts'
+import type { Page, PageRequest } from '../schemas/types.ts'
 import type { RunRecord } from './run-record.ts'
 
 /** Records of one report, so that it fits a commit. */

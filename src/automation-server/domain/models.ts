@@ -1,7 +1,7 @@
 import { projectKey } from '../records/keys.ts'
 import { type AutomationStore, expectAbsent, type ProjectScope, type Stored } from '../records/store.ts'
-import type { Model, NewModel, Page, PageRequest } from '../types.ts'
-import { checkName, checkPage, checkResourceId, notHeld } from './checks.ts'
+import type { Model, NewModel, Page, PageRequest } from '../schemas/types.ts'
+import { checkName, checkPage, checkResourceId, notHeld } from '../schemas/checks.ts'
 
 /** Named lines of versions. */
 export class Models {

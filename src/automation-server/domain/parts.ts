@@ -1,5 +1,5 @@
-import type { ServiceContext } from '../../extension.ts'
-import type { AutomationLimits, RunTimes } from '../options.ts'
+import type { ServiceContext } from '../../service/extension.ts'
+import type { AutomationLimits, RunTimes } from './options.ts'
 import type { AutomationStore } from '../records/store.ts'
 import type { FunctionRegistry } from './functions.ts'
 import type { RunSignals } from './run-signals.ts'

@@ -1,17 +1,17 @@
-import { type LogLine, mayFollow, type RunReport, type RunStatus } from '../../automation/run-data.ts'
+import { type LogLine, mayFollow, type RunReport, type RunStatus } from '../../automation/author/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import type { Entry } from '../../storage/backend.ts'
 import type { ProjectScope } from '../records/store.ts'
 import { finalResultEntries } from './final-result.ts'
 import type { Logs } from './logs.ts'
 import type { DomainParts } from './parts.ts'
-import type { PreparedResults, Results } from './results.ts'
+import type { PreparedAnnotations, Annotations } from './annotations.ts'
 import { checkAttempt, type RunChange, type RunChanges, statusWords } from './run-changes.ts'
 import { isFinal, type RunRecord } from './run-record.ts'
 
 interface Parts extends Pick<DomainParts, 'store' | 'times'> {
   readonly changes: RunChanges
-  readonly results: Results
+  readonly annotations: Annotations
   readonly logs: Logs
 }
 
@@ -31,13 +31,13 @@ export class Reports {
 
   /**
    * Takes one report (see `readReport`), whole or not at all. A sequence that was taken, and the final report again, change nothing. Throws `conflict` for a status that may
-   * not follow, for everything that comes after the final one and from an attempt that was given up, `invalid_request`, `results_too_large`.
+   * not follow, for everything that comes after the final one and from an attempt that was given up, `invalid_request`, `annotations_too_large`.
    */
   async take(projectId: string, runId: string, report: RunReport, attempt: number): Promise<void> {
     const { changes } = this.#parts
     const { scope, stored } = await changes.found(projectId, runId)
     if (isTaken(stored.value, report)) return
-    const results = await this.#prepared(scope, stored.value, report)
+    const annotations = await this.#prepared(scope, stored.value, report)
     let isUsed = false
     try {
       await changes.change(projectId, runId, (run, scope) => {
@@ -45,14 +45,14 @@ export class Reports {
         checkAttempt(run, attempt)
         if (isTaken(run, report)) return undefined
         isUsed = true
-        return this.#change(scope, run, report, results)
+        return this.#change(scope, run, report, annotations)
       })
     } catch (error) {
       // After a storage error nobody knows whether the commit went through: the sweep tells.
-      if (error instanceof StowageError && !error.retryable) isUsed = false
+      if (error instanceof StowageError && !error.isRetryable) isUsed = false
       throw error
     } finally {
-      if (results !== undefined && !isUsed) await this.#parts.results.discard(results)
+      if (annotations !== undefined && !isUsed) await this.#parts.annotations.discard(annotations)
     }
   }
 
@@ -93,12 +93,23 @@ export class Reports {
     )
   }
 
-  async #prepared(scope: ProjectScope, run: RunRecord, { results }: RunReport): Promise<PreparedResults | undefined> {
-    return results === undefined || results.length === 0 ? undefined : this.#parts.results.prepare(scope, run, results)
+  async #prepared(
+    scope: ProjectScope,
+    run: RunRecord,
+    { annotations }: RunReport,
+  ): Promise<PreparedAnnotations | undefined> {
+    return annotations === undefined || annotations.length === 0
+      ? undefined
+      : this.#parts.annotations.prepare(scope, run, annotations)
   }
 
-  #change(scope: ProjectScope, run: RunRecord, report: RunReport, prepared: PreparedResults | undefined): RunChange {
-    const { store, results, logs } = this.#parts
+  #change(
+    scope: ProjectScope,
+    run: RunRecord,
+    report: RunReport,
+    prepared: PreparedAnnotations | undefined,
+  ): RunChange {
+    const { store, annotations, logs } = this.#parts
     const put: Entry[] = []
     let change: Partial<RunRecord> = { sequence: report.sequence }
     if (report.status !== undefined) change = { ...change, status: report.status, message: report.message ?? null }
@@ -110,7 +121,7 @@ export class Reports {
       change = { ...change, finalParts: final.length }
     }
     if (prepared !== undefined) {
-      const added = results.added(scope, run, prepared)
+      const added = annotations.added(scope, run, prepared)
       put.push(...added.put)
       change = { ...change, ...added.run }
     }

@@ -1,9 +1,9 @@
-import type { RunStatus } from '../../automation/run-data.ts'
+import type { RunStatus } from '../../automation/author/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import type { Entry, Expectation } from '../../storage/backend.ts'
 import { generationText, globalKey, projectKey } from '../records/keys.ts'
 import { type AutomationStore, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
-import { checkResourceId, notHeld } from './checks.ts'
+import { checkResourceId, notHeld } from '../schemas/checks.ts'
 import { isFinal, isWaiting, type RunRecord } from './run-record.ts'
 import type { RunSignals } from './run-signals.ts'
 

@@ -1,6 +1,7 @@
+import { onAbort } from '../../async/abort.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
-import type { LogLine } from '../../automation/run-data.ts'
+import type { LogLine } from '../../automation/author/run-data.ts'
 import type { Domain } from './domain.ts'
 import { isFinal, type RunRecord, runView } from './run-record.ts'
 
@@ -12,7 +13,7 @@ export interface EventPosition {
 
 /** What happened, in the order in which it is to be shown. `position` stands at the last event of a state, so that who comes back misses nothing. */
 export interface RunEvent {
-  readonly type: 'log' | 'status' | 'progress' | 'results' | 'outputs'
+  readonly type: 'log' | 'status' | 'progress' | 'annotations' | 'outputs'
   readonly data: unknown
   readonly position?: EventPosition
 }
@@ -94,7 +95,7 @@ function stateEvents(record: RunRecord, shown: RunRecord | undefined, position: 
     const { status, message, progress, annotations, createdVersions, artifacts } = runView(run)
     return [
       { type: 'progress', data: progress },
-      { type: 'results', data: annotations },
+      { type: 'annotations', data: annotations },
       { type: 'outputs', data: { createdVersions, artifacts } },
       { type: 'status', data: { status, message } },
     ]
@@ -122,12 +123,12 @@ class ChangeSignal {
       this.#wake()
     }
     const unlisten = signals.listen(runId, changed)
-    signal.addEventListener('abort', changed)
+    const unregister = onAbort(signal, changed)
     this.#signals = [signal, signals.closing]
     this.#pollMs = pollMs
     this.#stop = () => {
       unlisten()
-      signal.removeEventListener('abort', changed)
+      unregister()
     }
   }
 

@@ -1,10 +1,14 @@
-import { type ResultLevel, RUN_STATUS_RANK, type RunStatus } from '../../automation/run-data.ts'
-import type { Run } from '../types.ts'
+import { type AnnotationLevel, RUN_STATUS_RANK, type RunStatus } from '../../automation/author/run-data.ts'
+import type { RunReach } from './run-reach.ts'
+import type { Run } from '../schemas/types.ts'
 
 /** A run as it is kept. Everything that changes while it runs is here, so that a change of it is one compare-and-set. */
 export interface RunRecord extends Run {
   /** The automations that led here, this run's own last. */
   readonly chain: readonly string[]
+  /** The version or the run at the beginning: what somebody did. */
+  readonly causeId: string
+  readonly reach: RunReach
   /** How often it was taken up by a queue. A token names the one it was made for, so that what was given up as lost is not listened to any more. */
   readonly attempt: number
   /** Until when whoever runs it has to be heard from; `null` before it is taken up. */
@@ -17,9 +21,9 @@ export interface RunRecord extends Run {
   readonly sequence: number
   /** Records that hold what the function handed over at its end. */
   readonly finalParts: number
-  readonly resultBatches: number
-  readonly resultObjects: number
-  readonly resultBytes: number
+  readonly annotationBatches: number
+  readonly annotationObjects: number
+  readonly annotationBytes: number
   readonly logLines: number
   readonly logBytes: number
 }
@@ -35,7 +39,7 @@ export function isWaiting({ status, attempt }: Pick<RunRecord, 'status' | 'attem
   return status === 'pending' && attempt === 0
 }
 
-export const NO_ANNOTATIONS: { readonly [L in ResultLevel]: number } = { SUCCESS: 0, INFO: 0, WARNING: 0, ERROR: 0 }
+export const NO_ANNOTATIONS: { readonly [L in AnnotationLevel]: number } = { SUCCESS: 0, INFO: 0, WARNING: 0, ERROR: 0 }
 
 /** What everybody may see of a run. */
 export function runView(record: RunRecord): Run {

@@ -1,5 +1,5 @@
-import type { JsonValue } from '../../automation/run-data.ts'
-import { Scrubber } from '../../automation/run/scrubber.ts'
+import type { JsonValue } from '../../automation/author/run-data.ts'
+import { SecretRedactor } from '../../automation/runtime/run/secret-redactor.ts'
 import type { RunChanges } from './run-changes.ts'
 import type { Runs } from './runs.ts'
 import type { SecretBox } from './secrets.ts'
@@ -19,7 +19,7 @@ export class RunSecrets {
   }
 
   /** The same, which is what JSON can hold, without the run's token and the secrets among its inputs, however these are spelled. */
-  async scrubbed<T>(
+  async redacted<T>(
     said: T,
     {
       projectId,
@@ -27,7 +27,7 @@ export class RunSecrets {
       token,
     }: { readonly projectId: string; readonly runId: string; readonly token: string | undefined },
   ): Promise<T> {
-    return new Scrubber([...(await this.#textsOf(projectId, runId)), token ?? '']).json(said as JsonValue) as T
+    return new SecretRedactor([...(await this.#textsOf(projectId, runId)), token ?? '']).json(said as JsonValue) as T
   }
 
   async #textsOf(projectId: string, runId: string): Promise<readonly string[]> {

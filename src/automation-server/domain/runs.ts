@@ -1,9 +1,13 @@
+import type { Principal } from '../../access/access.ts'
 import { StowageError } from '../../errors.ts'
+import type { Entry, Expectation } from '../../storage/backend.ts'
 import { projectKey } from '../records/keys.ts'
 import { expectAbsent, PAGE_ITEMS_DEFAULT, type ProjectScope } from '../records/store.ts'
-import type { Page, Run, RunCause, RunDetails, RunFilter } from '../types.ts'
+import type { Page, Run, RunCause, RunDetails, RunFilter } from '../schemas/types.ts'
 import type { AutomationRecord, Automations } from './automations.ts'
-import { checkPage, checkResourceId, notHeld } from './checks.ts'
+import type { Causes } from './causes.ts'
+import { checkPage, checkResourceId, notHeld } from '../schemas/checks.ts'
+import { reachOf, type RunReach } from './run-reach.ts'
 import { readFinalResult } from './final-result.ts'
 import type { Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
@@ -22,15 +26,25 @@ export interface RunsParts extends Pick<DomainParts, 'store' | 'functions' | 'si
   readonly automations: Automations
   readonly changes: RunChanges
   readonly waiting: WaitingRuns
+  readonly causes: Causes
   /** There is something to do for whoever takes runs up. */
   readonly onPending: () => void
 }
 
+/** What is said of a run that somebody starts. */
+export interface StartOptions {
+  /** The latest by default. */
+  readonly versionId?: string | undefined
+  /** Whoever starts it: it may write where they may, as far as their claims say so. */
+  readonly startedBy?: Principal | undefined
+}
+
 interface NewRun {
   readonly automation: Pick<AutomationRecord, 'id' | 'functionId'>
-  readonly version: Pick<VersionRecord, 'id' | 'modelId' | 'chain'>
+  readonly version: Pick<VersionRecord, 'id' | 'modelId' | 'chain' | 'causeId'>
   readonly inputs: SealedInputs
   readonly triggeredBy: RunCause
+  readonly reach: RunReach
 }
 
 /** What happens to runs from outside: they are made, looked at, canceled and made again. */
@@ -42,7 +56,7 @@ export class Runs {
   }
 
   /** By hand, on a version of the automation's model, the latest by default. Throws `not_found`, `conflict` where the model has no version yet, `too_many_runs`. */
-  async start(projectId: string, automationId: string, versionId?: string): Promise<Run> {
+  async start(projectId: string, automationId: string, { versionId, startedBy }: StartOptions = {}): Promise<Run> {
     const { automations, functions, models, versions } = this.#parts
     const {
       scope,
@@ -59,12 +73,13 @@ export class Runs {
       version,
       inputs: sealedOf(automation),
       triggeredBy: { kind: 'manual', runId: null },
+      reach: reachOf(automation.projects, startedBy),
     })
   }
 
   /** The same function on the same version with the same inputs. Throws `not_found`, `conflict` while the run has not ended, `too_many_runs`. */
-  async rerun(projectId: string, runId: string): Promise<Run> {
-    const { changes, versions, functions } = this.#parts
+  async rerun(projectId: string, runId: string, { startedBy }: Pick<StartOptions, 'startedBy'> = {}): Promise<Run> {
+    const { automations, changes, versions, functions } = this.#parts
     const {
       scope,
       stored: { value: run },
@@ -82,12 +97,13 @@ export class Runs {
       version,
       inputs: await this.inputs(scope, runId),
       triggeredBy: { kind: 'rerun', runId },
+      reach: reachOf(await automations.projectsOf(scope, run.automationId), startedBy),
     })
   }
 
   /**
    * Because of a new version. The same automation and version make one run, however often they are asked for one. It is made also where as many wait as may:
-   * the oldest one gives way.
+   * the oldest one gives way. It is not made where as many have come of the same cause as may.
    */
   async trigger(
     scope: ProjectScope,
@@ -95,16 +111,15 @@ export class Runs {
     automation: AutomationRecord,
     version: VersionRecord,
   ): Promise<void> {
-    const { store, waiting } = this.#parts
+    const { waiting } = this.#parts
     await waiting.inTurn(automation.id, async () => {
-      const before = await store.get<RunRecord>(scope, 'run', runId)
-      if (before === undefined)
-        await this.#create(scope, runId, {
-          automation,
-          version,
-          inputs: sealedOf(automation),
-          triggeredBy: { kind: 'version', runId: null },
-        })
+      await this.#createTriggered(scope, runId, {
+        automation,
+        version,
+        inputs: sealedOf(automation),
+        triggeredBy: { kind: 'version', runId: null },
+        reach: reachOf(automation.projects),
+      })
       await waiting.giveWay(scope, automation.id)
     })
     this.#parts.onPending()
@@ -116,7 +131,8 @@ export class Runs {
       scope,
       stored: { value: run },
     } = await this.#parts.changes.found(projectId, runId)
-    return { ...runView(run), result: await readFinalResult(this.#parts.store, scope, run) }
+    const { store, causes } = this.#parts
+    return { ...runView(run), result: await readFinalResult(store, scope, run), cause: await causes.view(run.causeId) }
   }
 
   /** The newest first. */
@@ -161,9 +177,32 @@ export class Runs {
     return run
   }
 
-  async #create(scope: ProjectScope, id: string, { automation, version, inputs, triggeredBy }: NewRun): Promise<Run> {
+  async #createTriggered(scope: ProjectScope, id: string, wanted: NewRun): Promise<void> {
+    const { store, causes } = this.#parts
+    await store.retried(async () => {
+      if ((await store.get<RunRecord>(scope, 'run', id)) !== undefined) return true
+      const { isFree, change } = await causes.next(wanted.version.causeId)
+      const run = isFree ? this.#change(scope, this.#newRecord(id, wanted), wanted.inputs) : { put: [], expect: [] }
+      const isDone = await store.commit(scope, {
+        put: [...run.put, ...change.put],
+        expect: [...run.expect, ...change.expect],
+      })
+      return isDone || (await store.scope(scope.projectId))?.generation !== scope.generation ? true : undefined
+    })
+  }
+
+  async #create(scope: ProjectScope, id: string, wanted: NewRun): Promise<Run> {
+    const { store } = this.#parts
+    const record = this.#newRecord(id, wanted)
+    const isNew = await store.commit(scope, this.#change(scope, record, wanted.inputs))
+    if (!isNew && (await store.get(scope, 'run', id)) === undefined)
+      throw new StowageError('conflict', 'the project was removed meanwhile')
+    return runView(record)
+  }
+
+  #newRecord(id: string, { automation, version, triggeredBy, reach }: NewRun): RunRecord {
     const { store, functions } = this.#parts
-    const record: RunRecord = {
+    return {
       id,
       automationId: automation.id,
       functionId: automation.functionId,
@@ -185,27 +224,35 @@ export class Runs {
       attempt: 0,
       leaseUntilMs: null,
       deadlineMs: null,
+      causeId: triggeredBy.kind === 'version' ? version.causeId : id,
+      reach,
       revision: 1,
       sequence: 0,
       finalParts: 0,
-      resultBatches: 0,
-      resultObjects: 0,
-      resultBytes: 0,
+      annotationBatches: 0,
+      annotationObjects: 0,
+      annotationBytes: 0,
       logLines: 0,
       logBytes: 0,
     }
+  }
+
+  #change(
+    scope: ProjectScope,
+    record: RunRecord,
+    inputs: SealedInputs,
+  ): { readonly put: readonly Entry[]; readonly expect: readonly Expectation[] } {
+    const { store } = this.#parts
+    const { id, automationId, triggeredBy } = record
     const key = projectKey(scope, 'run', id)
     const put = [
       store.entry(key, record),
       store.entry(projectKey(scope, 'inputs', id), inputs),
-      store.entry(projectKey(scope, 'of', automation.id, id), {}),
+      store.entry(projectKey(scope, 'of', automationId, id), {}),
       store.entry(activeKey(scope, id), {}),
       store.entry(waitingKey(scope, record), { kind: triggeredBy.kind } satisfies WaitingMark),
     ]
-    const isNew = await store.commit(scope, { put, expect: [expectAbsent(key)] })
-    if (!isNew && (await store.get(scope, 'run', id)) === undefined)
-      throw new StowageError('conflict', 'the project was removed meanwhile')
-    return runView(record)
+    return { put, expect: [expectAbsent(key)] }
   }
 
   async #listed(scope: ProjectScope, filter: RunFilter): Promise<Page<Run>> {

@@ -1,6 +1,6 @@
 import { createCipheriv, createDecipheriv, randomBytes } from 'node:crypto'
-import type { JsonObject } from '../../automation/run-data.ts'
-import type { InputValues } from '../../automation/inputs/description.ts'
+import type { JsonObject } from '../../automation/author/run-data.ts'
+import type { InputValues } from '../../automation/author/inputs/description.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 

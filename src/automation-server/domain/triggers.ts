@@ -1,7 +1,7 @@
 import { globalKey, boundsOf, generationText, parseGeneration, partsOf } from '../records/keys.ts'
 import { decodeRecord } from '../records/codec.ts'
 import { timedId, timeOfId } from '../records/store.ts'
-import { Setbacks } from '../setbacks.ts'
+import { ErrorCollector } from './error-collector.ts'
 import type { Automations } from './automations.ts'
 import type { DomainParts } from './parts.ts'
 import type { Runs } from './runs.ts'
@@ -23,18 +23,18 @@ export class Triggers {
   /** Works off every mark that there is. */
   async run(signal: AbortSignal): Promise<void> {
     const { store } = this.#parts
-    const setbacks = new Setbacks()
+    const errors = new ErrorCollector()
     for await (const entries of store.records.range(boundsOf(globalKey('trigger')), { signal })) {
       for (const { key, value } of entries) {
         signal.throwIfAborted()
         const [, , , projectId, generation] = partsOf(key)
-        await setbacks.attempt(async () => {
+        await errors.attempt(async () => {
           await this.#workOff(projectId, parseGeneration(generation), decodeRecord<TriggerMark>(key, value))
           await store.records.commit({ remove: [key] })
         })
       }
     }
-    setbacks.check()
+    errors.check()
   }
 
   /** Works off the mark of one version. */

@@ -5,8 +5,8 @@ import type { Selection } from '../../object/selection.ts'
 import type { Change } from '../../storage/backend.ts'
 import { globalKey, generationText, projectKey } from '../records/keys.ts'
 import { expectAbsent, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
-import type { Model, NewModelVersion, Page, PageRequest, Version } from '../types.ts'
-import { checkIdempotencyKey, checkMessage, checkName, checkPage, checkResourceId, notHeld } from './checks.ts'
+import type { Model, NewModelVersion, Page, PageRequest, Version } from '../schemas/types.ts'
+import { checkIdempotencyKey, checkMessage, checkName, checkPage, checkResourceId, notHeld } from '../schemas/checks.ts'
 import type { Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
 import { checkAttempt } from './run-changes.ts'
@@ -18,6 +18,8 @@ const MISSING_IDS_SHOWN = 3
 export interface VersionRecord extends Version {
   /** Ids of the automations whose runs made this version or what they ran on: none of them runs on it by itself. */
   readonly chain: readonly string[]
+  /** What led to it at the beginning; itself, where no run made it. */
+  readonly causeId: string
 }
 
 /** What a version that waits for its automations leaves until they all have their runs. */
@@ -27,6 +29,8 @@ export interface TriggerMark {
 }
 
 interface OfRun {
+  /** Of the run. */
+  readonly projectId: string
   readonly runId: string
   readonly attempt: number
   /** Names the call; without one, its content does. */
@@ -127,22 +131,33 @@ export class Versions {
     scope: ProjectScope,
     model: Stored<Model>,
     wanted: NewModelVersion,
-    { runId, attempt, idempotencyKey }: OfRun,
+    { projectId, runId, attempt, idempotencyKey }: OfRun,
   ): Promise<VersionRecord | undefined> {
     const { store, limits } = this.#parts
-    const once = projectKey(scope, 'once', runId, digestOf(model.value.id, wanted, idempotencyKey))
+    const isOwn = projectId === scope.projectId
+    const own = isOwn ? scope : await store.scope(projectId)
+    if (own === undefined) throw notHeld('run', runId)
+    const once = projectKey(own, 'once', runId, digestOf(model.value.id, wanted, idempotencyKey))
     const before = await store.getByKey<TriggerMark>(once)
     if (before !== undefined)
       return (await store.get<VersionRecord>(scope, 'version', before.value.modelId, before.value.versionId))?.value
-    const run = await store.get<RunRecord>(scope, 'run', runId)
+    const run = await store.get<RunRecord>(own, 'run', runId)
     if (run === undefined) throw notHeld('run', runId)
     checkAttempt(run.value, attempt)
     if (isFinal(run.value.status))
       throw new StowageError('conflict', `the run has ended (${run.value.status}), so it creates no more versions`)
     if (run.value.createdVersions.length >= limits.createdVersionsMax)
       throw new StowageError('conflict', `the run has created ${limits.createdVersionsMax} versions; that is the most`)
-    const record = this.#newRecord(model, wanted, { runId, chain: run.value.chain })
-    const createdVersions = [...run.value.createdVersions, { modelId: record.modelId, versionId: record.id }]
+    const record = this.#newRecord(model, wanted, {
+      // Another project knows no such run.
+      runId: isOwn ? runId : null,
+      chain: run.value.chain,
+      causeId: run.value.causeId,
+    })
+    const createdVersions = [
+      ...run.value.createdVersions,
+      { ...(isOwn ? {} : { projectId: scope.projectId }), modelId: record.modelId, versionId: record.id },
+    ]
     const change = this.#change(scope, model, record)
     const put = [
       ...change.put,
@@ -157,12 +172,14 @@ export class Versions {
   #newRecord(
     model: Stored<Model>,
     wanted: NewModelVersion,
-    origin: Pick<VersionRecord, 'runId' | 'chain'>,
+    origin: Pick<VersionRecord, 'runId' | 'chain'> & Partial<Pick<VersionRecord, 'causeId'>>,
   ): VersionRecord {
     const { store } = this.#parts
     const { rootObjectId, message, source = null } = wanted
+    const id = store.newId(model.value.latestVersionId ?? undefined)
     return {
-      id: store.newId(model.value.latestVersionId ?? undefined),
+      causeId: id,
+      id,
       modelId: model.value.id,
       rootObjectId,
       message,

@@ -2,8 +2,8 @@ import { StowageError } from '../../errors.ts'
 import { decodeRecord } from '../records/codec.ts'
 import { boundsOf, partsOf, projectKey } from '../records/keys.ts'
 import type { ProjectScope } from '../records/store.ts'
-import { Turns } from '../turns.ts'
-import type { RunCause } from '../types.ts'
+import { KeyedMutex } from '../../async/keyed-mutex.ts'
+import type { RunCause } from '../schemas/types.ts'
 import type { DomainParts } from './parts.ts'
 import type { RunChanges } from './run-changes.ts'
 import { isWaiting } from './run-record.ts'
@@ -23,7 +23,7 @@ type Parts = Pick<DomainParts, 'store' | 'limits'> & { readonly changes: RunChan
 /** The runs that nobody has taken up yet: of each automation only so many. */
 export class WaitingRuns {
   readonly #parts: Parts
-  readonly #turns = new Turns()
+  readonly #mutex = new KeyedMutex()
 
   constructor(parts: Parts) {
     this.#parts = parts
@@ -31,7 +31,7 @@ export class WaitingRuns {
 
   /** Does work on the runs of an automation one after the other, so that a count holds until a run was added. Other servers are not waited for: each may add one beyond the limit. */
   inTurn<T>(automationId: string, work: () => Promise<T>): Promise<T> {
-    return this.#turns.run(automationId, work)
+    return this.#mutex.run(automationId, work)
   }
 
   /** Throws `too_many_runs` where no further run of the automation may wait. */

@@ -1,32 +1,22 @@
-import { INPUTS_LIMITS } from '../../automation/inputs/description.ts'
+import type { Principal } from '../../access/access.ts'
+import { StowageError } from '../../errors.ts'
 import type { Resource } from '../../http/router.ts'
-import { checkNoRun } from '../run-access.ts'
-import { boolean, jsonObject, object, oneOf, optional, text } from '../shape.ts'
+import { quoted } from '../../object/id.ts'
+import { checkNoRun } from '../domain/run-access.ts'
+import { AUTOMATION_CHANGE, NEW_AUTOMATION, RUN_START } from '../schemas/shapes/automations.ts'
 import type { HttpDeps } from './deps.ts'
-import { checkParams, jsonAnswer, readJson, readQuery } from './json.ts'
+import { checkParams, jsonAnswer, readJson, readOptionalJson, readQuery } from './json.ts'
 
 const AUTOMATIONS = '/api/v1/projects/:projectId/automations'
-const inputs = jsonObject(INPUTS_LIMITS.schemaBytesMax)
-const trigger = oneOf('version', 'manual')
-const readAutomation = object({
-  name: text,
-  functionId: text,
-  modelId: text,
-  inputs,
-  trigger,
-  enabled: optional(boolean),
-})
-const readChange = object({
-  name: optional(text),
-  inputs: optional(inputs),
-  trigger: optional(trigger),
-  enabled: optional(boolean),
-})
-const readStart = object({ versionId: optional(text) })
 
 /** Automations, and starting one by hand. */
-export function automationResourcesOf<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
-  const { automations, runs } = domain
+export function automationResourcesOf<H>({
+  domain,
+  context: { guard, authorize },
+  limits,
+}: HttpDeps<H>): readonly Resource<H>[] {
+  const { automations } = domain
+  const checkReach = reachCheck(authorize)
   return [
     {
       path: AUTOMATIONS,
@@ -37,14 +27,11 @@ export function automationResourcesOf<H>({ domain, context: { guard }, limits }:
           return jsonAnswer(200, await automations.list(exchange.params.projectId, readQuery(exchange)))
         },
         POST: async (exchange) => {
-          checkNoRun(await guard(exchange, 'write'))
-          return jsonAnswer(
-            201,
-            await automations.create(
-              exchange.params.projectId,
-              await readJson(exchange, limits.bodyBytesMax, readAutomation),
-            ),
-          )
+          const principal = await guard(exchange, 'write')
+          checkNoRun(principal)
+          const wanted = await readJson(exchange, limits.bodyBytesMax, NEW_AUTOMATION)
+          await checkReach(principal, wanted.projects ?? [])
+          return jsonAnswer(201, await automations.create(exchange.params.projectId, wanted))
         },
       },
     },
@@ -57,16 +44,14 @@ export function automationResourcesOf<H>({ domain, context: { guard }, limits }:
           return jsonAnswer(200, await automations.get(exchange.params.projectId, exchange.params.automationId))
         },
         PATCH: async (exchange) => {
-          checkNoRun(await guard(exchange, 'write'))
+          const principal = await guard(exchange, 'write')
+          checkNoRun(principal)
           const { projectId, automationId } = exchange.params
-          return jsonAnswer(
-            200,
-            await automations.change(
-              projectId,
-              automationId,
-              await readJson(exchange, limits.bodyBytesMax, readChange),
-            ),
-          )
+          const change = await readJson(exchange, limits.bodyBytesMax, AUTOMATION_CHANGE)
+          // What it is told to do, it does with rights that somebody else may have given it.
+          const { projects: named } = await automations.get(projectId, automationId)
+          await checkReach(principal, [...named, ...(change.projects ?? [])])
+          return jsonAnswer(200, await automations.change(projectId, automationId, change))
         },
         DELETE: async (exchange) => {
           checkNoRun(await guard(exchange, 'write'))
@@ -75,17 +60,37 @@ export function automationResourcesOf<H>({ domain, context: { guard }, limits }:
         },
       },
     },
-    {
-      path: `${AUTOMATIONS}/:automationId/runs`,
-      check: checkParams,
-      operations: {
-        POST: async (exchange) => {
-          checkNoRun(await guard(exchange, 'write'))
-          const { projectId, automationId } = exchange.params
-          const { versionId } = await readJson(exchange, limits.bodyBytesMax, readStart)
-          return jsonAnswer(201, await runs.start(projectId, automationId, versionId))
-        },
+    startResource({ domain, context: { guard, authorize }, limits }),
+  ]
+}
+
+/** Starting one by hand. */
+function startResource<H>({ domain: { runs }, context: { guard }, limits }: HttpDeps<H>): Resource<H> {
+  return {
+    path: `${AUTOMATIONS}/:automationId/runs`,
+    check: checkParams,
+    operations: {
+      POST: async (exchange) => {
+        const startedBy = await guard(exchange, 'write')
+        checkNoRun(startedBy)
+        const { projectId, automationId } = exchange.params
+        const { versionId } = await readOptionalJson(exchange, limits.bodyBytesMax, RUN_START)
+        return jsonAnswer(201, await runs.start(projectId, automationId, { versionId, startedBy }))
       },
     },
-  ]
+  }
+}
+
+/** Nobody gives a run rights that they do not have. */
+function reachCheck(
+  authorize: HttpDeps<never>['context']['authorize'],
+): (principal: Principal, named: readonly string[]) => Promise<void> {
+  return async (principal, named) => {
+    for (const projectId of named)
+      if (!(await authorize(principal, projectId, 'write')))
+        throw new StowageError(
+          'forbidden',
+          `runs of an automation write in the project ${quoted(projectId)}, which needs your right to write there`,
+        )
+  }
 }

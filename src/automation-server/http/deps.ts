@@ -1,9 +1,9 @@
-import type { ServiceContext } from '../../extension.ts'
+import type { ServiceContext } from '../../service/extension.ts'
 import type { Domain } from '../domain/domain.ts'
-import type { AutomationLimits } from '../options.ts'
+import type { AutomationLimits } from '../domain/options.ts'
 
 export interface HttpDeps<H> {
   readonly domain: Domain
-  readonly context: Pick<ServiceContext<H>, 'guard'>
+  readonly context: Pick<ServiceContext<H>, 'guard' | 'authorize'>
   readonly limits: AutomationLimits
 }

@@ -1,4 +1,6 @@
-import { StowageError } from '../../errors.ts'
+import type { Principal } from '../../access/access.ts'
+import { principalKey } from '../../access/principal-key.ts'
+import { ConcurrencyLimit } from '../../async/concurrency-limit.ts'
 import type { Answer } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
 import { parsePosition, positionText, type RunEvent, runEvents } from '../domain/run-events.ts'
@@ -13,14 +15,28 @@ const HEARTBEAT_MS = 15_000
 const BEGINNING = { revision: 0, lines: 0 }
 
 /**
- * Server-sent events (WHATWG HTML, section 9.2): `status`, `progress`, `results`, `outputs` and `log`. `Last-Event-ID` resumes. Ends after the final status;
+ * Server-sent events (WHATWG HTML, section 9.2): `status`, `progress`, `annotations`, `outputs` and `log`. `Last-Event-ID` resumes. Ends after the final status;
  * who comes back then has seen everything and gets 204, which tells a browser to stay away.
  */
 export function eventResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
-  let streams = 0
+  const all = new ConcurrencyLimit(limits.eventStreamsMax, 'streams of events are open')
+  const each = new ConcurrencyLimit(limits.eventStreamsPerPrincipalMax, 'streams of events of this account are open')
+  const entered = (principal: Principal): (() => void) => {
+    const leaveEach = each.enter(principalKey(principal))
+    try {
+      const leaveAll = all.enter('')
+      return () => {
+        leaveAll()
+        leaveEach()
+      }
+    } catch (error) {
+      leaveEach()
+      throw error
+    }
+  }
   return [
     resourceOf(`${RUNS}/:runId/events`, 'GET', async (exchange): Promise<Answer> => {
-      await guard(exchange, 'read')
+      const principal = await guard(exchange, 'read')
       const {
         headers,
         signal,
@@ -33,11 +49,7 @@ export function eventResources<H>({ domain, context: { guard }, limits }: HttpDe
       } = await domain.changes.found(projectId, runId)
       if (isFinal(run.status) && run.revision <= seen.revision && run.logLines <= seen.lines)
         return { status: 204, headers: { 'Cache-Control': 'private, no-store' } }
-      if (streams >= limits.eventStreamsMax)
-        throw new StowageError('overloaded', `${streams} streams of events are open; that is the most`, {
-          headers: { 'Retry-After': '5' },
-        })
-      streams++
+      const leave = entered(principal)
       return {
         status: 200,
         headers: {
@@ -48,9 +60,7 @@ export function eventResources<H>({ domain, context: { guard }, limits }: HttpDe
         body: written(
           runEvents(domain, { projectId, runId }, seen, { signal, pollMs: POLL_MS, heartbeatMs: HEARTBEAT_MS }),
         ),
-        release: () => {
-          streams--
-        },
+        release: leave,
       }
     }),
   ]

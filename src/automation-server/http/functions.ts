@@ -1,12 +1,10 @@
-import { InputsError } from '../../automation/inputs/errors.ts'
+import { InputsError } from '../../automation/author/inputs/errors.ts'
 import type { Resource } from '../../http/router.ts'
-import { object, type Reader } from '../shape.ts'
+import { INPUTS_TO_VALIDATE } from '../schemas/shapes/functions.ts'
 import type { HttpDeps } from './deps.ts'
 import { checkParams, jsonAnswer, readJson, readQuery } from './json.ts'
 
 const FUNCTIONS = '/api/v1/projects/:projectId/functions'
-const anything: Reader<unknown> = (value) => value ?? null
-const readInputs = object({ inputs: anything })
 
 /** What can be run, and whether inputs fit. */
 export function functionResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
@@ -18,8 +16,7 @@ export function functionResources<H>({ domain, context: { guard }, limits }: Htt
       operations: {
         GET: async (exchange) => {
           await guard(exchange, 'read')
-          readQuery(exchange)
-          return jsonAnswer(200, { items: functions.list(), cursor: null })
+          return jsonAnswer(200, functions.page(readQuery(exchange)))
         },
       },
     },
@@ -40,7 +37,7 @@ export function functionResources<H>({ domain, context: { guard }, limits }: Htt
         POST: async (exchange) => {
           await guard(exchange, 'read')
           const { parse } = functions.get(exchange.params.functionId)
-          const { inputs } = await readJson(exchange, limits.bodyBytesMax, readInputs)
+          const { inputs } = await readJson(exchange, limits.bodyBytesMax, INPUTS_TO_VALIDATE)
           return jsonAnswer(200, validity(parse, inputs))
         },
       },

@@ -1,27 +1,41 @@
 import { isUtf8 } from 'node:buffer'
 import { StowageError } from '../../errors.ts'
 import type { Answer, Exchange, PathParams } from '../../http/exchange.ts'
-import { tooLarge } from '../../limits.ts'
+import { wholeBody } from '../../http/whole-body.ts'
 import { checkProjectId, quoted } from '../../object/id.ts'
-import { jsonFault } from '../../object/json-fault.ts'
+import { jsonFault } from '../../inspect/json-fault.ts'
 import { firstBrokenByte } from '../../object/utf8.ts'
-import { checkResourceId } from '../domain/checks.ts'
-import type { Reader } from '../shape.ts'
-import type { PageRequest } from '../types.ts'
+import { checkResourceId } from '../schemas/checks.ts'
+import type { Shape } from '../../openapi/description/shape.ts'
+import type { PageRequest } from '../schemas/types.ts'
 
+/** What values cost for each byte of their text. */
+const VALUE_BYTES_PER_BYTE = 4
 const JSON_TYPE = /^\s*application\/json\s*(?:;|$)/i
 
-/** The body as JSON of a known shape. Throws `unsupported_media_type`, `request_too_large`, `invalid_utf8`, `invalid_json` and what `reader` throws. */
+/** The body as JSON of a known shape. Throws `unsupported_media_type`, `request_too_large`, `invalid_utf8`, `invalid_json` and what `shape` throws. */
 export async function readJson<T>(
-  { body }: Pick<Exchange<unknown>, 'body'>,
+  exchange: Pick<Exchange<unknown>, 'body' | 'memory'>,
   bytesMax: number,
-  reader: Reader<T>,
+  shape: Shape<T>,
 ): Promise<T> {
-  return reader(await jsonOf(body, bytesMax), '')
+  const json = await jsonOf(exchange, bytesMax)
+  if (json === undefined) throw new StowageError('invalid_json', 'the request has no body; it must be JSON')
+  return shape.read(json, '')
 }
 
-async function jsonOf(body: Exchange<unknown>['body'], bytesMax: number): Promise<unknown> {
-  const { type, encoding, length = 0 } = body
+/** The same where a request may do without a body, which is read as `{}`. */
+export async function readOptionalJson<T>(
+  exchange: Pick<Exchange<unknown>, 'body' | 'memory'>,
+  bytesMax: number,
+  shape: Shape<T>,
+): Promise<T> {
+  return shape.read((await jsonOf(exchange, bytesMax)) ?? {}, '')
+}
+
+/** `undefined` without a body. */
+async function jsonOf(exchange: Pick<Exchange<unknown>, 'body' | 'memory'>, bytesMax: number): Promise<unknown> {
+  const { type, encoding } = exchange.body
   if (type !== undefined && !JSON_TYPE.test(type))
     throw new StowageError('unsupported_media_type', `the body's type is ${quoted(type)}; it must be application/json`)
   if (encoding !== undefined && encoding.toLowerCase() !== 'identity')
@@ -29,20 +43,14 @@ async function jsonOf(body: Exchange<unknown>['body'], bytesMax: number): Promis
       'unsupported_media_type',
       `the body's Content-Encoding is ${quoted(encoding)}; here it must have none`,
     )
-  if (length > bytesMax) throw tooLarge('request_too_large', `the request's body (${length} bytes)`, bytesMax)
-  const pieces: Uint8Array[] = []
-  let bytes = 0
-  for await (const piece of body.values()) {
-    bytes += piece.length
-    if (bytes > bytesMax) throw tooLarge('request_too_large', "the request's body", bytesMax)
-    pieces.push(piece)
-  }
-  return parseJson(Buffer.concat(pieces))
+  const bytes = await wholeBody(exchange, { bytesMax, what: "the request's body" })
+  await exchange.memory.hold(bytes.length * VALUE_BYTES_PER_BYTE, 'request_too_large')
+  return parseJson(bytes)
 }
 
 function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new StowageError('invalid_utf8', `the body is not UTF-8 (byte ${firstBrokenByte(bytes)})`)
-  if (bytes.length === 0) return {}
+  if (bytes.length === 0) return undefined
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch (cause) {

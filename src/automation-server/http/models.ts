@@ -2,26 +2,22 @@ import { bearerToken } from '../../access/bearer.ts'
 import type { Principal } from '../../access/access.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
-import { RunPrincipal } from '../run-access.ts'
-import { nullable, object, optional, text } from '../shape.ts'
+import { RunPrincipal } from '../domain/run-access.ts'
+import { NEW_MODEL, NEW_VERSION } from '../schemas/shapes/models.ts'
+import { checkIdempotencyKey } from '../schemas/checks.ts'
 import type { HttpDeps } from './deps.ts'
 import { checkParams, jsonAnswer, readJson, readQuery } from './json.ts'
 
 const MODELS = '/api/v1/projects/:projectId/models'
-const readModel = object({ name: text })
-const readVersion = object({ rootObjectId: text, message: text, source: optional(nullable(text)) })
 
 /** Models and their versions. */
-export function modelResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
-  /** Whichever path a run takes, it tells no secrets. */
-  const clean = async <T>(principal: Principal, { headers }: Exchange<H>, said: T): Promise<T> =>
-    principal instanceof RunPrincipal
-      ? domain.runSecrets.scrubbed(said, {
-          projectId: principal.projectId,
-          runId: principal.runId,
-          token: bearerToken(headers),
-        })
-      : said
+export function modelResources<H>(deps: HttpDeps<H>): readonly Resource<H>[] {
+  const {
+    domain,
+    context: { guard },
+    limits,
+  } = deps
+  const clean = cleaner(domain)
   return [
     {
       path: MODELS,
@@ -33,7 +29,7 @@ export function modelResources<H>({ domain, context: { guard }, limits }: HttpDe
         },
         POST: async (exchange) => {
           const principal = await guard(exchange, 'write')
-          const wanted = await clean(principal, exchange, await readJson(exchange, limits.bodyBytesMax, readModel))
+          const wanted = await clean(principal, exchange, await readJson(exchange, limits.bodyBytesMax, NEW_MODEL))
           return jsonAnswer(201, await domain.models.create(exchange.params.projectId, wanted))
         },
       },
@@ -48,6 +44,13 @@ export function modelResources<H>({ domain, context: { guard }, limits }: HttpDe
         },
       },
     },
+    ...versionResources(deps),
+  ]
+}
+
+function versionResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
+  const clean = cleaner(domain)
+  return [
     {
       path: `${MODELS}/:modelId/versions`,
       check: checkParams,
@@ -59,19 +62,17 @@ export function modelResources<H>({ domain, context: { guard }, limits }: HttpDe
         },
         POST: async (exchange) => {
           const principal = await guard(exchange, 'write')
+          const idempotencyKey = exchange.headers.get('idempotency-key') ?? undefined
+          checkIdempotencyKey(idempotencyKey)
           const {
             signal,
             params: { projectId, modelId },
           } = exchange
-          const wanted = await clean(principal, exchange, await readJson(exchange, limits.bodyBytesMax, readVersion))
+          const wanted = await clean(principal, exchange, await readJson(exchange, limits.bodyBytesMax, NEW_VERSION))
           // The version is known as the run's own, too: that is how loops are refused.
           const run =
             principal instanceof RunPrincipal
-              ? {
-                  runId: principal.runId,
-                  attempt: principal.attempt,
-                  idempotencyKey: exchange.headers.get('idempotency-key') ?? undefined,
-                }
+              ? { projectId: principal.projectId, runId: principal.runId, attempt: principal.attempt, idempotencyKey }
               : undefined
           return jsonAnswer(
             201,
@@ -92,4 +93,16 @@ export function modelResources<H>({ domain, context: { guard }, limits }: HttpDe
       },
     },
   ]
+}
+
+/** Whichever path a run takes, it tells no secrets. */
+function cleaner<H>({ runSecrets }: HttpDeps<H>['domain']) {
+  return async <T>(principal: Principal, { headers }: Exchange<H>, said: T): Promise<T> =>
+    principal instanceof RunPrincipal
+      ? runSecrets.redacted(said, {
+          projectId: principal.projectId,
+          runId: principal.runId,
+          token: bearerToken(headers),
+        })
+      : said
 }

@@ -3,19 +3,16 @@ import { StowageError } from '../../errors.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
 import { quoted } from '../../object/id.ts'
-import { readReport } from '../domain/report-shape.ts'
-import type { RunClaims } from '../domain/run-tokens.ts'
-import { ownRun } from '../run-access.ts'
-import { object, text } from '../shape.ts'
-import { AtOnce } from './at-once.ts'
+import { ownRun, type RunPrincipal } from '../domain/run-access.ts'
+import { NEW_RUN_VERSION } from '../schemas/shapes/models.ts'
+import { RUN_REPORT } from '../schemas/shapes/reports.ts'
+import { ConcurrencyLimit } from '../../async/concurrency-limit.ts'
 import type { HttpDeps } from './deps.ts'
 import { jsonAnswer, readJson } from './json.ts'
 import { resourceOf, RUNS } from './runs.ts'
 
 /** Reports are large, and a run sends one after the other: more than one comes after a connection broke. */
 const REPORTS_AT_ONCE_MAX = 4
-
-const readVersion = object({ modelId: text, rootObjectId: text, message: text })
 
 /** A file is kept as it is sent, and sent so: of an encoding, nobody would know later. Throws `unsupported_media_type`. */
 function checkPlain({ encoding }: Pick<Exchange<unknown>['body'], 'encoding'>): void {
@@ -28,13 +25,13 @@ function checkPlain({ encoding }: Pick<Exchange<unknown>['body'], 'encoding'>): 
 
 /** What a run itself asks for, with its own token. */
 export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
-  const own = async (exchange: Exchange<H>): Promise<RunClaims> =>
+  const own = async (exchange: Exchange<H>): Promise<RunPrincipal> =>
     ownRun(await guard(exchange, 'write'), exchange.params.projectId, exchange.params.runId)
   const clean = <T>({ headers, params: { projectId, runId } }: Exchange<H>, said: T): Promise<T> =>
-    domain.runSecrets.scrubbed(said, { projectId, runId, token: bearerToken(headers) })
+    domain.runSecrets.redacted(said, { projectId, runId, token: bearerToken(headers) })
   const [reports, artifacts] = [
-    new AtOnce(REPORTS_AT_ONCE_MAX, 'reports'),
-    new AtOnce(limits.artifactsMax, 'artifacts'),
+    new ConcurrencyLimit(REPORTS_AT_ONCE_MAX, 'reports of this run are being read'),
+    new ConcurrencyLimit(limits.artifactsMax, 'artifacts of this run are being read'),
   ]
   return [
     resourceOf(`${RUNS}/:runId/report`, 'POST', async (exchange) => {
@@ -43,7 +40,7 @@ export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpD
         await domain.reports.take(
           projectId,
           runId,
-          await clean(exchange, await readJson(exchange, limits.reportBytesMax, readReport)),
+          await clean(exchange, await readJson(exchange, limits.reportBytesMax, RUN_REPORT)),
           attempt,
         )
       })
@@ -54,10 +51,17 @@ export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpD
       return jsonAnswer(200, await domain.reports.lease(projectId, runId))
     }),
     resourceOf(`${RUNS}/:runId/versions`, 'POST', async (exchange) => {
-      const { projectId, runId, attempt } = await own(exchange)
-      const run = { runId, attempt, idempotencyKey: exchange.headers.get('idempotency-key') ?? undefined }
-      const { modelId, ...wanted } = await clean(exchange, await readJson(exchange, limits.bodyBytesMax, readVersion))
-      const { id } = await domain.createVersion(projectId, modelId, wanted, { run, signal: exchange.signal })
+      const principal = await own(exchange)
+      const { projectId, runId, attempt } = principal
+      const run = { projectId, runId, attempt, idempotencyKey: exchange.headers.get('idempotency-key') ?? undefined }
+      const {
+        projectId: target = projectId,
+        modelId,
+        ...wanted
+      } = await clean(exchange, await readJson(exchange, limits.bodyBytesMax, NEW_RUN_VERSION))
+      if (!principal.mayWrite(target))
+        throw new StowageError('forbidden', 'the run may not write in that project; its automation can name it')
+      const { id } = await domain.createVersion(target, modelId, wanted, { run, signal: exchange.signal })
       return jsonAnswer(201, { id })
     }),
     resourceOf(`${RUNS}/:runId/artifacts`, 'POST', async (exchange) => {

@@ -1,16 +1,15 @@
-import { RUN_STATUS_RANK, type ResultLevel, type RunStatus } from '../../automation/run-data.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Method, Resource } from '../../http/router.ts'
-import { checkNoRun } from '../run-access.ts'
-import { NO_ANNOTATIONS } from '../domain/run-record.ts'
-import { oneOf, optional } from '../shape.ts'
-import type { ResultFilter, RunFilter } from '../types.ts'
+import { checkNoRun } from '../domain/run-access.ts'
+import { optional } from '../../openapi/description/shape.ts'
+import { ANNOTATION_LEVEL, RUN_STATUS } from '../schemas/shapes/reports.ts'
+import type { AnnotationFilter, RunFilter } from '../schemas/types.ts'
 import type { HttpDeps } from './deps.ts'
 import { checkParams, jsonAnswer, readQuery } from './json.ts'
 
 export const RUNS = '/api/v1/projects/:projectId/runs'
-const readStatus = optional(oneOf(...(Object.keys(RUN_STATUS_RANK) as RunStatus[])))
-const readLevel = optional(oneOf(...(Object.keys(NO_ANNOTATIONS) as ResultLevel[])))
+const STATUS = optional(RUN_STATUS)
+const LEVEL = optional(ANNOTATION_LEVEL)
 
 /** Runs as people and pages see them. */
 export function runResources<H>(deps: HttpDeps<H>): readonly Resource<H>[] {
@@ -27,8 +26,8 @@ export function runResources<H>(deps: HttpDeps<H>): readonly Resource<H>[] {
   return [
     reading(RUNS, (exchange) => runs.list(exchange.params.projectId, runFilter(exchange))),
     reading(`${RUNS}/:runId`, ({ params }) => runs.get(params.projectId, params.runId)),
-    reading(`${RUNS}/:runId/results`, (exchange) =>
-      domain.listResults(exchange.params.projectId, exchange.params.runId, resultFilter(exchange)),
+    reading(`${RUNS}/:runId/annotations`, (exchange) =>
+      domain.listAnnotations(exchange.params.projectId, exchange.params.runId, annotationFilter(exchange)),
     ),
     reading(`${RUNS}/:runId/logs`, (exchange) =>
       domain.listLogs(exchange.params.projectId, exchange.params.runId, readQuery(exchange)),
@@ -38,8 +37,9 @@ export function runResources<H>(deps: HttpDeps<H>): readonly Resource<H>[] {
       return jsonAnswer(200, await runs.cancel(exchange.params.projectId, exchange.params.runId))
     }),
     resourceOf(`${RUNS}/:runId/rerun`, 'POST', async (exchange) => {
-      checkNoRun(await guard(exchange, 'write'))
-      return jsonAnswer(201, await runs.rerun(exchange.params.projectId, exchange.params.runId))
+      const startedBy = await guard(exchange, 'write')
+      checkNoRun(startedBy)
+      return jsonAnswer(201, await runs.rerun(exchange.params.projectId, exchange.params.runId, { startedBy }))
     }),
   ]
 }
@@ -55,12 +55,12 @@ export function resourceOf<H>(
 
 function runFilter(exchange: Pick<Exchange<unknown>, 'query'>): RunFilter {
   const { status, ...others } = readQuery(exchange, 'automationId', 'modelId', 'versionId', 'status')
-  const read = readStatus(status, 'status')
+  const read = STATUS.read(status, 'status')
   return read === undefined ? others : { ...others, status: read }
 }
 
-function resultFilter(exchange: Pick<Exchange<unknown>, 'query'>): ResultFilter {
+function annotationFilter(exchange: Pick<Exchange<unknown>, 'query'>): AnnotationFilter {
   const { level, ...others } = readQuery(exchange, 'level', 'category', 'objectId')
-  const read = readLevel(level, 'level')
+  const read = LEVEL.read(level, 'level')
   return read === undefined ? others : { ...others, level: read }
 }

@@ -12,12 +12,12 @@ export type ProjectTable =
   | 'inputs'
   | 'of'
   | 'waiting'
-  | 'result'
+  | 'annotation'
   | 'log'
   | 'final'
   | 'artifact'
   | 'once'
-export type GlobalTable = 'head' | 'active' | 'trigger' | 'garbage' | 'key'
+export type GlobalTable = 'head' | 'cause' | 'active' | 'trigger' | 'garbage' | 'key'
 
 export interface Scope {
   readonly projectId: string
@@ -78,7 +78,7 @@ export function parseGeneration(text: string): number {
 export const BLOB_ROOT = 'x/'
 
 /** Names of blobs hold the generation, so that what a removed project left can be told by its name. */
-export function blobName(scope: Scope, kind: 'artifact' | 'result', id: string): string {
+export function blobName(scope: Scope, kind: 'artifact' | 'annotation', id: string): string {
   return `${blobFolder(scope.projectId)}${generationText(scope.generation)}-${kind}-${id}`
 }
 

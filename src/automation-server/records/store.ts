@@ -2,8 +2,7 @@ import { createHash } from 'node:crypto'
 import type { Clock } from '../../clock.ts'
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, Change, Entry, Expectation, RecordStore, StorageBackend } from '../../storage/backend.ts'
-import { classifiedBackend } from '../../storage/classified.ts'
-import type { Page, PageRequest } from '../types.ts'
+import type { Page, PageRequest } from '../schemas/types.ts'
 import { decodeRecord, encodeRecord } from './codec.ts'
 import { boundsOf, generationText, globalKey, partsOf, type ProjectTable, projectKey, type Scope } from './keys.ts'
 
@@ -25,7 +24,6 @@ interface Head {
 }
 
 export const PAGE_ITEMS_DEFAULT = 100
-export const PAGE_ITEMS_MAX = 1_000
 /** A part of a list with more bytes than this is short. */
 const PAGE_BYTES_MAX = 4 * 1_048_576
 const ATTEMPTS_MAX = 50
@@ -40,9 +38,8 @@ export class AutomationStore {
   readonly #newId: () => string
 
   constructor(backend: StorageBackend, parts: { readonly clock: Clock; readonly newId: () => string }) {
-    const { records, blobs } = classifiedBackend(backend)
-    this.records = records
-    this.blobs = blobs
+    this.records = backend.records
+    this.blobs = backend.blobs
     this.clock = parts.clock
     this.#newId = parts.newId
   }

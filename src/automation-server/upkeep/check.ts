@@ -1,7 +1,6 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { BLOB_READ_BYTES_MAX, type StorageBackend } from '../../storage/backend.ts'
-import { classifiedBackend } from '../../storage/classified.ts'
 import { damage, damageBy, type Finding, note } from '../../store/upkeep/finding.ts'
 import { decodeRecord } from '../records/codec.ts'
 import { allBounds, BLOB_ROOT, blobFolder, boundsOf, globalKey, partsOf } from '../records/keys.ts'
@@ -17,11 +16,10 @@ interface Head {
  * write to it meanwhile. Throws what keeps the storage from being read.
  */
 export async function* checkAutomation(
-  rawBackend: StorageBackend,
+  backend: StorageBackend,
   options: { readonly signal?: AbortSignal } = {},
 ): AsyncGenerator<Finding> {
   const { signal = new AbortController().signal } = options
-  const backend = classifiedBackend(rawBackend)
   const damagedProjects = new Set<string>()
   for await (const finding of checkRecords(backend, signal)) {
     damagedProjects.add(finding.projectId ?? '')

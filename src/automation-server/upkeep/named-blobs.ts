@@ -24,8 +24,8 @@ export async function* blobsOfProject(
   signal: AbortSignal,
   runId?: string,
 ): AsyncGenerator<NamedBlob> {
-  const results = runId === undefined ? projectKey(scope, 'result') : projectKey(scope, 'result', runId)
-  for await (const entries of store.records.range(boundsOf(results), { signal })) {
+  const annotations = runId === undefined ? projectKey(scope, 'annotation') : projectKey(scope, 'annotation', runId)
+  for await (const entries of store.records.range(boundsOf(annotations), { signal })) {
     for (const { key, value } of entries) {
       const { blob, bytes } = decodeRecord<BatchWithBlob>(key, value)
       if (blob !== null)

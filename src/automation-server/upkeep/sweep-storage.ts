@@ -16,14 +16,14 @@ import {
 } from '../records/keys.ts'
 import { decodeRecord } from '../records/codec.ts'
 import { type AutomationStore, expectSame, type ProjectScope, timeOfId } from '../records/store.ts'
-import { Setbacks } from '../setbacks.ts'
+import { ErrorCollector } from '../domain/error-collector.ts'
 import { blobsOfProject, generationOfBlob } from './named-blobs.ts'
 
 /** Blobs that no record names are kept this long: the commit that names one may be on its way. */
 const ORPHAN_GRACE_MS = 60 * 60_000
 const REMOVALS_AT_ONCE = 24
 /** Tables whose keys go on with the run. */
-const TABLES_OF_RUN: readonly ProjectTable[] = ['inputs', 'result', 'log', 'final', 'once']
+const TABLES_OF_RUN: readonly ProjectTable[] = ['inputs', 'annotation', 'log', 'final', 'once']
 
 /** Of a run that is gone, what cannot be found by its id. */
 interface RunGarbage {
@@ -32,22 +32,32 @@ interface RunGarbage {
 
 /** Frees the space of removed projects and expired runs. May be cut off at any point and goes on where it was. */
 export async function sweepGarbage(store: AutomationStore, signal: AbortSignal): Promise<void> {
-  const setbacks = new Setbacks()
+  const errors = new ErrorCollector()
   for await (const entries of store.records.range(boundsOf(globalKey('garbage')), { signal })) {
     for (const entry of entries) {
       signal.throwIfAborted()
-      await setbacks.attempt(() => sweepMarked(store, entry, signal))
+      await errors.attempt(() => sweepMarked(store, entry, signal))
     }
   }
-  setbacks.check()
+  errors.check()
 }
 
 /** Makes runs that ended long ago unreadable, and marks what they leave for `sweepGarbage`. */
 export async function expireRuns(store: AutomationStore, endedBeforeMs: number, signal: AbortSignal): Promise<void> {
-  const setbacks = new Setbacks()
+  const errors = new ErrorCollector()
   for await (const scope of scopesOf(store, signal))
-    await setbacks.attempt(() => expireRunsOf(store, scope, endedBeforeMs, signal))
-  setbacks.check()
+    await errors.attempt(() => expireRunsOf(store, scope, endedBeforeMs, signal))
+  errors.check()
+}
+
+/** Removes the counts of causes that are older than any run that came of them. */
+export async function expireCauses(store: AutomationStore, olderThanMs: number, signal: AbortSignal): Promise<void> {
+  for await (const entries of store.records.range(boundsOf(globalKey('cause')), { signal })) {
+    const old = entries.filter(({ key }) => timeOfId(partsOf(key)[2]) < olderThanMs)
+    if (old.length > 0) await store.records.commit({ remove: old.map(({ key }) => key) })
+    // Ids sort by age.
+    if (old.length < entries.length) return
+  }
 }
 
 async function expireRunsOf(
@@ -71,10 +81,10 @@ async function expireRunsOf(
 /** Removes blobs that no record names: uploads that failed or were cut off before their commit. Only of projects that have a record. */
 export async function sweepOrphans(store: AutomationStore, signal: AbortSignal): Promise<void> {
   const olderThanMs = store.clock.now() - ORPHAN_GRACE_MS
-  const setbacks = new Setbacks()
+  const errors = new ErrorCollector()
   for await (const scope of scopesOf(store, signal, true))
-    await setbacks.attempt(() => sweepOrphansOf(store, scope, olderThanMs, signal))
-  setbacks.check()
+    await errors.attempt(() => sweepOrphansOf(store, scope, olderThanMs, signal))
+  errors.check()
 }
 
 async function sweepOrphansOf(

@@ -1,16 +1,16 @@
 import { randomBytes } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
 import { StowageError } from '../../errors.ts'
-import type { NewArtifact, NewVersion, RunBackend, SignalOptions, TriggeringVersion } from '../run-backend.ts'
+import type { NewArtifact, NewVersion, RunBackend, SignalOptions, TriggeringVersion } from '../runtime/run-backend.ts'
 import {
   type JsonObject,
   type LogLine,
   mayFollow,
-  type ObjectResult,
+  type Annotation,
   type RunReport,
   type RunStatus,
-} from '../run-data.ts'
-import { checkName } from '../run/texts.ts'
+} from '../author/run-data.ts'
+import { checkName } from '../runtime/run/texts.ts'
 
 /** A version that a run made. */
 export interface TestVersion {
@@ -34,7 +34,7 @@ export interface ReportedRun {
   readonly message: string
   readonly result: JsonObject | undefined
   readonly progress: RunReport['progress']
-  readonly annotations: readonly ObjectResult[]
+  readonly annotations: readonly Annotation[]
   readonly logs: readonly LogLine[]
   readonly versions: readonly TestVersion[]
   readonly artifacts: readonly TestArtifact[]
@@ -54,7 +54,7 @@ const ARTIFACT_BYTES_MAX = 268_435_456
 export class MemoryRunBackend implements RunBackend {
   readonly client: Client
   readonly #options: MemoryRunBackendOptions
-  readonly #annotations: ObjectResult[] = []
+  readonly #annotations: Annotation[] = []
   readonly #logs: LogLine[] = []
   readonly #versions = new Map<string, TestVersion>()
   readonly #artifacts = new Map<string, TestArtifact>()
@@ -88,7 +88,7 @@ export class MemoryRunBackend implements RunBackend {
   }
 
   async report(
-    { sequence, status, message = '', result, progress, results = [], logs = [] }: RunReport,
+    { sequence, status, message = '', result, progress, annotations = [], logs = [] }: RunReport,
     { signal }: SignalOptions = {},
   ): Promise<void> {
     signal?.throwIfAborted()
@@ -102,7 +102,7 @@ export class MemoryRunBackend implements RunBackend {
     this.#sequence = sequence
     if (status !== undefined) [this.#status, this.#message, this.#result] = [status, message, result]
     if (progress !== undefined) this.#progress = progress
-    this.#annotations.push(...results)
+    this.#annotations.push(...annotations)
     this.#logs.push(...logs)
   }
 

@@ -1,9 +1,9 @@
 import { randomBytes } from 'node:crypto'
 import type { Client } from '../../client/client.ts'
-import { type AutomationFunction, defineFunction, type FunctionBody, type FunctionOptions } from '../function.ts'
-import type { InferInputs, InputsSource } from '../inputs/resolve.ts'
-import type { AutomationRunData, JsonObject, LogLine, ObjectResult } from '../run-data.ts'
-import { runFunction, type RunOutcome } from '../run/run-function.ts'
+import { type AutomationFunction, defineFunction, type FunctionBody, type FunctionOptions } from '../author/function.ts'
+import type { InferInputs, InputsSource } from '../author/inputs/resolve.ts'
+import type { AutomationRunData, JsonObject, LogLine, Annotation } from '../author/run-data.ts'
+import { runFunction, type RunOutcome } from '../runtime/run/run-function.ts'
 import { MemoryRunBackend, type TestArtifact, type TestVersion } from './memory-run-backend.ts'
 
 /** What `testFunction` can be told. */
@@ -24,7 +24,7 @@ export interface TestedRun {
   readonly status: RunOutcome['status']
   readonly message: string
   readonly result: JsonObject | undefined
-  readonly annotations: readonly ObjectResult[]
+  readonly annotations: readonly Annotation[]
   readonly logs: readonly LogLine[]
   /** The last one that was told, `undefined` where none was. */
   readonly progress: { readonly fraction: number; readonly message?: string } | undefined

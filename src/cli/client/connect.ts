@@ -1,20 +1,27 @@
 import { readFile } from 'node:fs/promises'
 import { setFlagsFromString } from 'node:v8'
 import { type Command, Option } from 'commander'
-import { ClientError, type ClientOptions, createClient, type Project } from '../../client/index.ts'
+import { ClientError, type ClientOptions, createClient, type Project, type RetryOptions } from '../../client/index.ts'
+import { Connection } from '../../client/http/connection.ts'
+import { RetryPolicy } from '../../client/http/retry.ts'
 import { openAccess } from '../../access/open.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
-import { StoppedError } from '../exit.ts'
-import { folderName } from '../options.ts'
-import { signalToStop } from '../signals.ts'
-import { withExistingStorage } from '../storage.ts'
+import { StoppedError } from '../common/exit.ts'
+import { durationSecondsOrNone, folderName } from '../common/options.ts'
+import { signalToStop } from '../common/signals.ts'
+import { withExistingStorage } from '../common/storage.ts'
+import { RemoteModels } from './models.ts'
+import { lineProgress, NO_PROGRESS, openProgress, type Progress, type Wait } from './progress.ts'
+import { printable } from '../common/words.ts'
 
 /**
  * How much the heap may grow by, in percent, from one full collection to the next. Texts pass through by the gigabyte, and of a command that runs beside
  * other programs nobody wants it to keep three times what it uses: at 60 a second version of a million objects took 259 MB instead of 368, in the same time.
  */
 const HEAP_GROWING_PERCENT = 60
+/** A server that restarts, or a machine that does. */
+const RETRY_SECONDS = 300
 
 /** Where the objects are, as all commands of the client take it. */
 export interface ConnectOptions {
@@ -23,15 +30,20 @@ export interface ConnectOptions {
   readonly token?: string
   readonly tokenFile?: string
   readonly data?: string
+  /** In seconds. */
+  readonly retryFor: number
   readonly quiet?: boolean
   readonly json?: boolean
 }
 
 export interface Connected {
   readonly project: Project
+  readonly models: RemoteModels
   /** Where the project is, to be compared with where something else came from. */
   readonly address: string
   readonly signal: AbortSignal
+  /** Shows how the transfer goes on, and from then on what it waits for. The command's end stops it. */
+  readonly openProgress: () => Promise<Progress>
 }
 
 export const CONNECT_HELP: string = `
@@ -48,6 +60,14 @@ export function addConnectOptions(command: Command): Command {
     )
     .addOption(new Option('--token-file <file>', 'a file that holds the token, read anew for each request'))
     .addOption(new Option('--data <folder>', 'a data folder on this machine instead of --url').argParser(folderName))
+    .addOption(
+      new Option(
+        '--retry-for <duration>',
+        'how long to wait for a server that is away: 90s, 15m, 12h; 0 for not at all',
+      )
+        .argParser(durationSecondsOrNone)
+        .default(RETRY_SECONDS, '5m'),
+    )
     .addOption(new Option('--quiet', 'no progress on stderr'))
 }
 
@@ -70,9 +90,19 @@ export async function withProject(
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
   const stop = new AbortController()
   void signalToStop().then((signal) => stop.abort(new StoppedError(signal)))
+  // Commands that show no progress tell of waits at least.
+  let progress = options.quiet === true ? NO_PROGRESS : lineProgress()
   const run = async (where: ClientOptions, address: string): Promise<void> => {
-    const project = createClient({ ...where, ...clientOptions }).project(projectId)
-    await use({ project, address: `${address} ${projectId}`, signal: stop.signal })
+    const retry = retryOf(options, address, (wait) => progress.wait(wait))
+    const project = createClient({ retry, ...where, ...clientOptions }).project(projectId)
+    const parts = { connection: new Connection(where), retry: new RetryPolicy(retry), projectId, signal: stop.signal }
+    await use({
+      project,
+      models: new RemoteModels(parts),
+      address: `${address} ${projectId}`,
+      signal: stop.signal,
+      openProgress: async () => (progress = options.quiet === true ? NO_PROGRESS : await openProgress()),
+    })
   }
   try {
     if (data !== undefined) await withFolder(data, (where) => run(where, data))
@@ -81,15 +111,35 @@ export async function withProject(
     stop.signal.throwIfAborted()
     throw advised(error, options)
   } finally {
+    progress.stop()
     stop.abort()
   }
 }
 
+function retryOf({ retryFor }: ConnectOptions, address: string, onWait: (wait: Wait) => void): RetryOptions | false {
+  if (retryFor === 0) return false
+  return {
+    retryForMs: retryFor * 1_000,
+    onRetry: (error, _waitMs, leftMs) =>
+      onWait({ text: `waiting for ${printable(address)} (${printable(reasonOf(error))})`, leftMs }),
+  }
+}
+
+/** In a few words. */
+function reasonOf({ code, status, cause }: ClientError): string {
+  if (status !== undefined) return `it answered ${status}`
+  if (code === 'timed_out') return 'no answer'
+  const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
+  const said = inner instanceof AggregateError ? (inner.errors as unknown[])[0] : inner
+  return said instanceof Error && said.message !== '' ? said.message : code
+}
+
 /** The service runs in this process and is called without a network. */
 async function withFolder(folder: string, use: (where: ClientOptions) => Promise<void>): Promise<void> {
-  const { createObjectService } = await import('../../service.ts')
+  const { automation } = await import('../../automation-server/index.ts')
+  const { createObjectService } = await import('../../service/service.ts')
   await withExistingStorage(folder, async (backend) => {
-    const service = createObjectService({ backend, access: openAccess() })
+    const service = createObjectService({ backend, access: openAccess(), extensions: [automation()] })
     try {
       await use({
         url: 'http://folder.invalid',
@@ -147,6 +197,8 @@ function adviceFor({ code, status }: ClientError, { url, token, tokenFile }: Con
     return (token ?? '').trim() === '' && tokenFile === undefined
       ? 'give a token with --token-file or STOWAGE_TOKEN'
       : 'the token may have expired or be one of another server; "stowage token" makes a new one'
+  if (status === 413 && code === 'http_error')
+    return 'an upload with a smaller --batch-bytes sends less in one request, down to the largest object'
   if (status === 403) return 'ask for a token that may do this in this project ("stowage token --help")'
   if (code === 'route_not_found' || code === 'http_error')
     return 'does --url name the service, with the prefix that it may have?'

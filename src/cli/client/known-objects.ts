@@ -1,6 +1,6 @@
-import { IdLedger } from '../../client/id-ledger.ts'
+import { SeenIds } from '../../client/common/seen-ids.ts'
 import type { BasedText, ObjectText } from '../../client/index.ts'
-import { printNote } from '../output.ts'
+import { printNote } from '../common/output.ts'
 import type { Connected } from './connect.ts'
 import { EarlierObjects } from './earlier-objects.ts'
 import { openObjectFile, STDIN } from './object-file.ts'
@@ -11,11 +11,11 @@ const ROOTS_MAX = 16
 
 /** Objects of which the server has said that it holds them, without being asked about each. */
 export class KnownObjects {
-  readonly #ids: readonly IdLedger[]
+  readonly #ids: readonly SeenIds[]
   readonly #earlier: EarlierObjects | undefined
   #leftOut = 0
 
-  constructor(ids: readonly IdLedger[], earlier: EarlierObjects | undefined) {
+  constructor(ids: readonly SeenIds[], earlier: EarlierObjects | undefined) {
     this.#ids = ids
     this.#earlier = earlier
   }
@@ -50,7 +50,7 @@ export class KnownObjects {
  * it is missing, it holds them all. A thousandth of what a question about each would cost.
  */
 export async function openKnownObjects(paths: readonly string[], connected: Connected): Promise<KnownObjects> {
-  const known: IdLedger[] = []
+  const known: SeenIds[] = []
   let earlierPath: string | undefined
   for (const path of paths) {
     const held = await heldIds(path, connected)
@@ -62,10 +62,10 @@ export async function openKnownObjects(paths: readonly string[], connected: Conn
 }
 
 /** The ids of a file, or nothing. */
-async function heldIds(path: string, { project, signal }: Connected): Promise<readonly IdLedger[]> {
+async function heldIds(path: string, { project, signal }: Connected): Promise<readonly SeenIds[]> {
   const finder = new RootFinder()
   const { objects } = await openObjectFile(path, signal)
-  const ids = new IdLedger()
+  const ids = new SeenIds()
   for await (const batch of objects) {
     for (const object of batch) if (ids.add(object.id)) finder.add(object)
   }

@@ -6,7 +6,7 @@ import type { ObjectText } from '../../client/index.ts'
 import { StowageError } from '../../errors.ts'
 import { DEFAULT_LIMITS } from '../../limits.ts'
 import { quoted } from '../../object/id.ts'
-import { inspectBatches } from '../../object/inspect.ts'
+import { inspectBatches } from '../../inspect/inspect.ts'
 import { type FoundObject, JsonObjects, type ObjectReader } from './json-objects.ts'
 import { LineObjects } from './line-objects.ts'
 

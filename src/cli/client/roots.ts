@@ -1,4 +1,4 @@
-import { IdLedger } from '../../client/id-ledger.ts'
+import { SeenIds } from '../../client/common/seen-ids.ts'
 import type { ObjectText } from '../../client/index.ts'
 
 /** A reference's member; inside a string its quotes would be escaped. One that spells its name with escapes is not seen. */
@@ -9,9 +9,9 @@ const REFERENCE = /"referencedId"\s*:\s*"([^"\\]*)"/g
  * referred to yet, and what several refer to. At worst it takes some 64 bytes an object.
  */
 export class RootFinder {
-  readonly #candidates = new IdLedger()
+  readonly #candidates = new SeenIds()
   /** Ids that were referred to while they were no candidates: not there yet, or no longer. */
-  readonly #referenced = new IdLedger()
+  readonly #referenced = new SeenIds()
   #objects = 0
 
   get objects(): number {

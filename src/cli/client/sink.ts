@@ -3,7 +3,7 @@ import { type FileHandle, open, realpath, rename, rm, stat } from 'node:fs/promi
 import { dirname } from 'node:path'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
-import { syncFolder } from '../../storage/durable-files.ts'
+import { syncFolder } from '../../data-folder/durable-files.ts'
 
 /** As a file's name. */
 export const STDOUT = '-'

@@ -1,7 +1,7 @@
-import { contentId, lineText } from '../content-id.ts'
-import { ClientError, quoted } from '../errors.ts'
-import { missingError } from '../list.ts'
-import type { CallOptions, DagObject, ObjectText } from '../types.ts'
+import { contentId, lineText } from '../common/content-id.ts'
+import { ClientError, quoted } from '../common/errors.ts'
+import { missingError } from '../download/list.ts'
+import type { CallOptions, DagObject, ObjectText } from '../common/types.ts'
 import { type ArrayLink, findLinks, type Links } from './links.ts'
 import type { ChunkOrigin, Origin, Origins } from './origins.ts'
 import { CHUNK_TYPE, type GraphShape, itemsOfPieces, setMember, TYPE_FIELD } from './shape.ts'
@@ -121,10 +121,11 @@ class LoadedGraph {
       setMember(holder, String(key), this.#joined(pieces))
       if (holder === object.value) chunked.set(String(key), itemsOfPieces(pieces.map(lengthOf)))
     }
-    for (const { holder, key, id } of object.links.single) {
+    for (const { holder, key, id, given } of object.links.single) {
       const target = this.#objects.get(id)
       if (target === undefined) {
         this.#missing.add(id)
+        if (given !== undefined) setMember(holder, String(key), given)
       } else {
         setMember(holder, String(key), target.value)
         if (target.state === 'loaded') this.#open.push(target)

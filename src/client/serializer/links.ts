@@ -1,5 +1,6 @@
+import { isReference } from '../common/references.ts'
 import type { InlineOrigin } from './origins.ts'
-import { isDetachedName, isReference, newReference, setMember } from './shape.ts'
+import { isDetachedName, newReference, setMember } from './shape.ts'
 
 type Holder = Record<string | number, unknown>
 
@@ -8,6 +9,8 @@ export interface Link {
   readonly holder: Holder
   readonly key: string | number
   readonly id: string
+  /** The reference as it came, where it holds more than a reference needs. */
+  readonly given: object | undefined
 }
 
 /** An array of nothing but references, and where it stands: it may be the pieces of a longer one. */
@@ -72,12 +75,12 @@ class Search implements Links {
     const name = within ?? String(key)
     this.#hasDetachedNames ||= isDetachedName(name)
     if (typeof value !== 'object' || value === null) return
-    if (isReference(value, this.#typeField)) {
+    if (isReference(value)) {
       setMember(holder, String(key), newReference(this.#typeField, value.referencedId))
-      this.single.push({ holder, key, id: value.referencedId })
+      this.single.push({ holder, key, id: value.referencedId, given: this.#hasMore(value) ? value : undefined })
       names.add(name)
     } else if (Array.isArray(value)) {
-      if (value.length > 0 && value.every((item) => isReference(item, this.#typeField))) {
+      if (value.length > 0 && value.every((item) => isReference(item))) {
         this.arrays.push({ holder, key, ids: value.map(({ referencedId }) => referencedId) })
       }
       this.#open.push({ holder: value as unknown as Holder, names, name })
@@ -86,5 +89,9 @@ class Search implements Links {
       inline.push([value, own])
       this.#open.push({ holder: value as Holder, names: own, name: undefined })
     }
+  }
+
+  #hasMore(reference: object): boolean {
+    return Object.keys(reference).some((name) => name !== this.#typeField && name !== 'referencedId')
   }
 }

@@ -1,14 +1,7 @@
-import { ClientError, quoted } from '../errors.ts'
+import { ClientError, quoted } from '../common/errors.ts'
+import { isReference } from '../common/references.ts'
 import type { ChunkOrigin, Origin, Origins } from './origins.ts'
-import {
-  chunkItemsOf,
-  isDetachedName,
-  isReference,
-  itemsOfPieces,
-  newReference,
-  type Reference,
-  setMember,
-} from './shape.ts'
+import { chunkItemsOf, isDetachedName, itemsOfPieces, newReference, type Reference, setMember } from './shape.ts'
 
 /** An object that is to stand by itself, met inside another one. */
 export interface Child {
@@ -27,7 +20,7 @@ export interface Prepared {
   readonly body: Readonly<Record<string, unknown>>
   readonly children: readonly Child[]
   /** All references in it, those included that were in the value already, in the order in which they stand. */
-  readonly references: readonly Reference[]
+  readonly references: readonly Pick<Reference, 'referencedId'>[]
 }
 
 export interface PrepareOptions {
@@ -63,7 +56,7 @@ class Preparation {
   readonly #options: PrepareOptions
   readonly #at: string
   readonly #children: Child[] = []
-  readonly #references: Reference[] = []
+  readonly #references: Pick<Reference, 'referencedId'>[] = []
   readonly #trail: (string | number)[] = []
   readonly #open = new Set<object>()
   #inline: Origin['inline']
@@ -118,7 +111,8 @@ class Preparation {
     if (typeof value !== 'object') throw this.#refusal(`is of type ${typeof value}, which JSON cannot hold`)
     const array = asArray(value)
     if (array !== undefined) return this.#array(array, detach)
-    if (isReference(value, this.#options.typeField)) {
+    const origin = this.#options.origins?.ofObject(value)
+    if (origin === undefined && isReference(value)) {
       this.#references.push(value)
       return this.#members(value, () => true)
     }
@@ -126,7 +120,6 @@ class Preparation {
       throw this.#refusal(`is a ${value.constructor.name}, which JSON cannot hold; make an object or an array of it`)
     const inline = this.#inline?.get(value)
     if (inline !== undefined && inline.member === this.#trail[0]) return this.#members(value, () => true, inline)
-    const origin = this.#options.origins?.ofObject(value)
     if (detach || origin !== undefined) return this.#detached(value, origin, false)
     return this.#members(value, () => true)
   }

@@ -1,11 +1,12 @@
-import { contentId, lineText, withId } from '../content-id.ts'
-import { ClientError, quoted } from '../errors.ts'
-import type { ObjectTexts } from '../deltas.ts'
-import type { BasedText, CallOptions, ObjectText } from '../types.ts'
+import { contentId, lineText, withId } from '../common/content-id.ts'
+import { ClientError, quoted } from '../common/errors.ts'
+import type { ObjectTexts } from '../download/deltas.ts'
+import type { BasedText, CallOptions, ObjectText } from '../common/types.ts'
 import { Closures, type Descendants } from './closures.ts'
 import type { Origin, Origins } from './origins.ts'
 import { type Child, hasToJson, prepare, type PrepareOptions, type Prepared } from './prepare.ts'
-import { CHUNK_TYPE, type GraphShape, isReference, type Reference, TYPE_FIELD } from './shape.ts'
+import { isReference } from '../common/references.ts'
+import { CHUNK_TYPE, type GraphShape, type Reference, TYPE_FIELD } from './shape.ts'
 
 /** How a value becomes objects. */
 export interface SerializeOptions extends GraphShape, CallOptions {
@@ -81,13 +82,7 @@ async function* serialized(value: object, options: SerializeOptions): AsyncGener
     origins: options.origins,
   }
   const top: unknown = hasToJson(value) ? value.toJSON('') : value
-  if (
-    typeof top !== 'object' ||
-    top === null ||
-    Array.isArray(top) ||
-    ArrayBuffer.isView(top) ||
-    isReference(top, settings.typeField)
-  ) {
+  if (typeof top !== 'object' || top === null || Array.isArray(top) || ArrayBuffer.isView(top) || isReference(top)) {
     throw new ClientError(
       'invalid_value',
       'what is serialized must be an object, not an array, a reference or a primitive value',

@@ -1,6 +1,6 @@
 /** How graphs are spelled. */
 export interface GraphShape {
-  /** The member that names an object's type, and tells references. `speckle_type` by default. */
+  /** The member that names an object's type; references are written with it. `speckle_type` by default. */
   readonly typeField?: string
   /** The type of the objects that pieces of long arrays become. `Speckle.Core.Models.DataChunk` by default. */
   readonly chunkType?: string
@@ -18,12 +18,6 @@ const CHUNKED_NAME = /^@\((\d*)\)/
 
 export function newReference(typeField: string, referencedId: string): Reference {
   return { [typeField]: REFERENCE_TYPE, referencedId }
-}
-
-export function isReference(value: unknown, typeField: string): value is Reference {
-  if (typeof value !== 'object' || value === null) return false
-  const members = value as Readonly<Record<string, unknown>>
-  return members[typeField] === REFERENCE_TYPE && typeof members.referencedId === 'string'
 }
 
 /** `@name` is detached. */

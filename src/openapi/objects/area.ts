@@ -1,4 +1,4 @@
-import type { ApiArea } from '../compose.ts'
+import type { ApiArea } from '../description/compose.ts'
 import { GRAPH_PATH, SINGLE_PATH } from './read.ts'
 import { LIST_PATH, STREAM_PATH } from './lists.ts'
 import { HEADERS, PARAMETERS, TAG } from './parts.ts'

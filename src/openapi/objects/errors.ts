@@ -1,6 +1,6 @@
 import { ERROR_STATUS, type StowageErrorCode } from '../../errors.ts'
-import { errorResponses, headerRef, SHARED_HEADERS } from '../shared.ts'
-import type { Headers, Responses } from '../types.ts'
+import { errorResponses, headerRef, SHARED_HEADERS } from '../description/shared.ts'
+import type { Headers, Responses } from '../description/types.ts'
 import { UNKNOWN_ID } from './examples.ts'
 import { HEADERS, required } from './parts.ts'
 
@@ -10,6 +10,7 @@ const ALWAYS: readonly StowageErrorCode[] = [
   'invalid_request',
   'unauthenticated',
   'forbidden',
+  'too_many_requests',
   'internal',
   'corrupt_data',
   'overloaded',
@@ -40,6 +41,7 @@ const MESSAGES: Readonly<Record<number, string>> = {
   413: 'the body is larger than the limit of 33554432 bytes',
   415: 'the body has the content type "text/html"; it must be application/json or application/x-www-form-urlencoded, in UTF-8',
   416: 'the range begins behind the last of 231 bytes',
+  429: 'this account makes more requests than it may; try again in 2 s',
   500: 'the request failed inside the server',
   501: 'have needs a storage backend; this service keeps its objects in a store of the host',
   503: 'the server has no memory left for this request; try again shortly',

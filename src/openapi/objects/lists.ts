@@ -1,5 +1,5 @@
-import { headersOf, optionsOf, schemaRef } from '../shared.ts'
-import type { Example, Headers, Operation, PathItem } from '../types.ts'
+import { headersOf, optionsOf, schemaRef } from '../description/shared.ts'
+import type { Example, Headers, Operation, PathItem } from '../description/types.ts'
 import { BODY_FAULTS, faults } from './errors.ts'
 import { DOOR, DOOR_ID, lines, ROOT_ID, UNKNOWN_ID, WALL, WALL_ID } from './examples.ts'
 import { idListContent, parameters, pathParameters, TAG } from './parts.ts'

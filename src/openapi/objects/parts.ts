@@ -1,5 +1,5 @@
-import { REQUEST_ID_PARAMETER, schemaRef } from '../shared.ts'
-import type { Content, Header, Headers, Parameter, Reference } from '../types.ts'
+import { REQUEST_ID_PARAMETER, schemaRef } from '../description/shared.ts'
+import type { Content, Header, Headers, Parameter, Reference } from '../description/types.ts'
 import { DOOR_ID, PROJECT_ID, ROOT_ID } from './examples.ts'
 import { NO_CONTROL_CHARACTERS } from './schemas.ts'
 

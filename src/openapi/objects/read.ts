@@ -1,5 +1,5 @@
-import { headerRef, headersOf, headOf, optionsOf, SHARED_HEADERS, schemaRef } from '../shared.ts'
-import type { Content, Headers, Operation, PathItem } from '../types.ts'
+import { headerRef, headersOf, headOf, optionsOf, SHARED_HEADERS, schemaRef } from '../description/shared.ts'
+import type { Content, Headers, Operation, PathItem } from '../description/types.ts'
 import { faults } from './errors.ts'
 import { DOOR, lines, ROOT, WALL } from './examples.ts'
 import { HEADERS, parameters, pathParameters, required, TAG } from './parts.ts'

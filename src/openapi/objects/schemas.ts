@@ -1,5 +1,5 @@
-import { schemaRef } from '../shared.ts'
-import type { Schema } from '../types.ts'
+import { schemaRef } from '../description/shared.ts'
+import type { Schema } from '../description/types.ts'
 
 export const NO_CONTROL_CHARACTERS = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$'
 
@@ -116,7 +116,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   },
   UploadSummary: {
     type: 'object',
-    required: ['objects', 'created', 'differing', 'assigned'],
+    required: ['objects', 'created', 'differing', 'rewritten', 'assigned', 'assignedCount'],
     additionalProperties: false,
     properties: {
       objects: { type: 'integer', minimum: 0, description: 'Objects that came, each id once.' },
@@ -127,7 +127,24 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
         description:
           'Of the others, how many came with a text that differs from the one that is held. The held one stays.',
       },
-      assigned: { type: 'array', items: schemaRef('AssignedId'), description: 'The objects that came without an id.' },
+      rewritten: {
+        type: 'integer',
+        minimum: 0,
+        description:
+          'Objects whose text is not kept byte for byte, because an object travels as one line: line ends and tabs between tokens are removed, and raw U+0085, U+2028 and U+2029 in strings become escapes. The JSON value stays the same.',
+      },
+      assigned: {
+        type: 'array',
+        items: schemaRef('AssignedId'),
+        description:
+          'The objects that came without an id: the first 10,000 of them, unless a server has another limit.',
+      },
+      assignedCount: {
+        type: 'integer',
+        minimum: 0,
+        description:
+          'How many came without an id. Where it is more than `assigned` has, the others are left out; upload fewer at once to be told all.',
+      },
     },
   },
   AssignedId: {

@@ -1,5 +1,5 @@
-import { headersOf, optionsOf, schemaRef } from '../shared.ts'
-import type { Example, Operation, PathItem } from '../types.ts'
+import { headersOf, optionsOf, schemaRef } from '../description/shared.ts'
+import type { Example, Operation, PathItem } from '../description/types.ts'
 import { BODY_FAULTS, faults } from './errors.ts'
 import { DELTA_MEDIA_TYPE } from '../../delta/delta.ts'
 import { DOOR, DOOR_ID, ROOT, ROOT_ID, SECOND_DOOR_DELTA, UNKNOWN_ID, WALL } from './examples.ts'
@@ -45,7 +45,9 @@ const WITHOUT_ID: Example = {
   summary: 'An object that is given its id',
   value: [{ service_type: 'Window', numbers: [1.2] }],
 }
-const SUMMARY: Example = { value: { objects: 3, created: 3, differing: 0, assigned: [] } }
+const SUMMARY: Example = {
+  value: { objects: 3, created: 3, differing: 0, rewritten: 0, assigned: [], assignedCount: 0 },
+}
 
 const UPLOADED = {
   description: 'Everything is stored and durable.',
@@ -62,7 +64,9 @@ const UPLOADED = {
             objects: 1,
             created: 1,
             differing: 0,
+            rewritten: 0,
             assigned: [{ part: 0, index: 0, id: 'c4ca4238a0b923820dcc509a6f75849b' }],
+            assignedCount: 1,
           },
         },
       },

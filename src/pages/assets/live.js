@@ -7,7 +7,7 @@
 
 const PAUSE_MS = 400
 const POLL_MS = 2_000
-const EVENTS = ['status', 'progress', 'results', 'outputs', 'log']
+const EVENTS = ['status', 'progress', 'annotations', 'outputs', 'log']
 
 const live = document.getElementById('live')
 const address = live?.dataset.events

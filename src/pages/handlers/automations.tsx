@@ -1,5 +1,5 @@
-import { readInputsSchema } from '../../automation/inputs/read-schema.ts'
-import type { Automation, FunctionView, Model } from '../../automation-server/types.ts'
+import { readInputsSchema } from '../../automation/author/inputs/read-schema.ts'
+import type { Automation, FunctionView, Model } from '../../automation-server/schemas/types.ts'
 import { StowageError } from '../../errors.ts'
 import type { Answer } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
@@ -17,13 +17,13 @@ import {
   sentValues,
   triggerProblems,
   valuesOf,
-} from '../automation-form.ts'
-import { type FormEntries, readForm } from '../form-body.ts'
-import { held, runRows } from '../names.ts'
-import type { PageServer } from '../page-server.tsx'
+} from '../views/form-values.ts'
+import { type FormEntries, readForm } from '../forms/form-body.ts'
+import { held, runRows } from '../views/names.ts'
+import type { PageServer } from '../server/page-server.tsx'
 import { AutomationPage } from '../views/automation.tsx'
 import { AutomationFormPage } from '../views/automation-form.tsx'
-import { pageAnswer, type ProjectVisit, seeOther } from '../visit.ts'
+import { pageAnswer, type ProjectVisit, seeOther } from '../server/visit.ts'
 
 const MODELS_SHOWN = 1_000
 const VERSIONS_SHOWN = 100
@@ -67,9 +67,12 @@ export function automationResources<H>(server: PageServer<H>): readonly Resource
       'write',
     ),
     server.project('/automations/:automationId/run', {
-      POST: async ({ exchange, project, projectId, urls }) => {
-        const versionId = (await readForm(exchange.body)).get('versionId') ?? ''
-        const run = await project.runs.start(exchange.params.automationId, versionId === '' ? {} : { versionId })
+      POST: async ({ exchange, project, projectId, principal: startedBy, urls }) => {
+        const versionId = (await readForm(exchange)).get('versionId') ?? ''
+        const run = await project.runs.start(exchange.params.automationId, {
+          startedBy,
+          ...(versionId === '' ? {} : { versionId }),
+        })
         return seeOther(urls.run(projectId, run.id))
       },
     }),
@@ -117,7 +120,7 @@ async function create<H>(visit: ProjectVisit<H>): Promise<Answer> {
   const { project, projectId, urls, exchange } = visit
   const definition = definitionOf(visit, exchange.params.functionId)
   const description = readInputsSchema(definition.inputs)
-  const entries = await readForm(exchange.body)
+  const entries = await readForm(exchange)
   const values = sentValues(description, entries)
   const { inputs, issues } = checkInputs(description, entries)
   const problems = [
@@ -148,7 +151,7 @@ async function change<H>(visit: ProjectVisit<H>): Promise<Answer> {
   const automation = await project.automations.get(exchange.params.automationId)
   const definition = definitionOf(visit, automation.functionId)
   const description = readInputsSchema(definition.inputs)
-  const entries: FormEntries = await readForm(exchange.body)
+  const entries: FormEntries = await readForm(exchange)
   const values = sentValues(description, entries)
   const { inputs, issues } = checkInputs(description, entries, keptSecrets(description, automation.inputs))
   const problems = [

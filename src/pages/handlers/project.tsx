@@ -1,9 +1,9 @@
 import type { Resource } from '../../http/router.ts'
-import { held, runRows } from '../names.ts'
-import type { PageServer } from '../page-server.tsx'
+import { held, runRows } from '../views/names.ts'
+import type { PageServer } from '../server/page-server.tsx'
 import { ModelPage } from '../views/model.tsx'
 import { ProjectPage } from '../views/project.tsx'
-import { pageAnswer } from '../visit.ts'
+import { pageAnswer } from '../server/visit.ts'
 
 const MODELS_SHOWN = 50
 const AUTOMATIONS_SHOWN = 50

@@ -2,10 +2,10 @@ import { EVERY_PROJECT } from '../../access/access.ts'
 import { StowageError } from '../../errors.ts'
 import type { Resource } from '../../http/router.ts'
 import { checkProjectId } from '../../object/id.ts'
-import type { PageServer } from '../page-server.tsx'
-import { WEB } from '../urls.ts'
+import type { PageServer } from '../server/page-server.tsx'
+import { WEB } from '../views/urls.ts'
 import { ProjectsPage } from '../views/projects.tsx'
-import { pageAnswer, seeOther, type Visit } from '../visit.ts'
+import { pageAnswer, seeOther, type Visit } from '../server/visit.ts'
 
 const SHOWN_MAX = 500
 const LOOKED_AT_MAX = 10_000

@@ -1,17 +1,22 @@
-import { type LogLine, type ResultLevel, RUN_STATUS_RANK, type RunStatus } from '../../automation/run-data.ts'
+import {
+  type LogLine,
+  type AnnotationLevel,
+  RUN_STATUS_RANK,
+  type RunStatus,
+} from '../../automation/author/run-data.ts'
 import type { AutomationProject } from '../../automation-server/automation-project.ts'
-import type { ResultFilter, Run } from '../../automation-server/types.ts'
+import type { AnnotationFilter, Run } from '../../automation-server/schemas/types.ts'
 import { StowageError } from '../../errors.ts'
 import type { Answer } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
 import { quoted } from '../../object/id.ts'
-import { held, runRows } from '../names.ts'
-import type { PageServer } from '../page-server.tsx'
-import type { RunListFilter } from '../urls.ts'
+import { held, runRows } from '../views/names.ts'
+import type { PageServer } from '../server/page-server.tsx'
+import type { RunListFilter } from '../views/urls.ts'
 import { LogsPage } from '../views/logs.tsx'
 import { type CreatedVersion, RunPage } from '../views/run.tsx'
 import { RunsPage } from '../views/runs.tsx'
-import { pageAnswer, type ProjectVisit, seeOther } from '../visit.ts'
+import { pageAnswer, type ProjectVisit, seeOther } from '../server/visit.ts'
 import { cursorOf } from './project.tsx'
 
 const RUNS_SHOWN = 50
@@ -21,7 +26,7 @@ const LOG_LINES_SHOWN = 100
 const LOG_LINES_ON_PAGE = 500
 const LOG_LINES_LOOKED_AT = 1_000
 const REFRESH_SECONDS = 4
-const LEVELS: readonly ResultLevel[] = ['SUCCESS', 'INFO', 'WARNING', 'ERROR']
+const LEVELS: readonly AnnotationLevel[] = ['SUCCESS', 'INFO', 'WARNING', 'ERROR']
 
 /** Runs: listed, looked at, canceled and repeated. */
 export function runResources<H>(server: PageServer<H>): readonly Resource<H>[] {
@@ -68,8 +73,8 @@ export function runResources<H>(server: PageServer<H>): readonly Resource<H>[] {
         seeOther(urls.run(projectId, (await canceled(project, params.runId)).id)),
     }),
     server.project('/runs/:runId/rerun', {
-      POST: async ({ projectId, project, urls, exchange: { params } }) =>
-        seeOther(urls.run(projectId, (await project.runs.rerun(params.runId)).id)),
+      POST: async ({ projectId, project, principal: startedBy, urls, exchange: { params } }) =>
+        seeOther(urls.run(projectId, (await project.runs.rerun(params.runId, { startedBy })).id)),
     }),
   ]
 }
@@ -83,12 +88,12 @@ async function show<H>({
   exchange: { params, query },
 }: ProjectVisit<H>): Promise<Answer> {
   const run = await project.runs.get(params.runId)
-  const filter = resultFilter(query)
-  const [[row], model, createdVersions, results, logs] = await Promise.all([
+  const filter = annotationFilter(query)
+  const [[row], model, createdVersions, annotations, logs] = await Promise.all([
     runRows(project, [run]),
     held(project.models.get(run.modelId)),
     createdVersionsOf(project, run),
-    project.runs.results(run.id, { limit: ANNOTATIONS_SHOWN, ...filter }),
+    project.runs.annotations(run.id, { limit: ANNOTATIONS_SHOWN, ...filter }),
     lastLines(project, run.id),
   ])
   return pageAnswer(
@@ -96,9 +101,10 @@ async function show<H>({
       {...row}
       frame={frame}
       projectId={projectId}
+      cause={run.cause}
       model={model}
       createdVersions={createdVersions}
-      results={results}
+      annotations={annotations}
       filter={filter}
       logs={logs}
       mayWrite={mayWrite}
@@ -123,13 +129,15 @@ async function createdVersionsOf(
   { createdVersions }: Run,
 ): Promise<readonly CreatedVersion[]> {
   const found = await Promise.all(
-    createdVersions.map(async ({ modelId, versionId }) => {
-      const [version, model] = await Promise.all([
-        held(project.versions.get(modelId, versionId)),
-        held(project.models.get(modelId)),
-      ])
-      return version === undefined ? [] : [{ version, model }]
-    }),
+    createdVersions
+      .filter(({ projectId }) => projectId === undefined)
+      .map(async ({ modelId, versionId }) => {
+        const [version, model] = await Promise.all([
+          held(project.versions.get(modelId, versionId)),
+          held(project.models.get(modelId)),
+        ])
+        return version === undefined ? [] : [{ version, model }]
+      }),
   )
   return found.flat()
 }
@@ -172,7 +180,7 @@ function runFilter(query: URLSearchParams): RunListFilter {
   }
 }
 
-function resultFilter(query: URLSearchParams): ResultFilter {
+function annotationFilter(query: URLSearchParams): AnnotationFilter {
   const level = LEVELS.find((one) => one === query.get('level'))
   const [category, objectId] = [query.get('category'), query.get('objectId')]
   return {

@@ -1,16 +1,16 @@
 import { StowageError } from '../../errors.ts'
 import type { Answer } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
-import { RunPrincipal } from '../../automation-server/run-access.ts'
+import { RunPrincipal } from '../../automation-server/domain/run-access.ts'
 import { TOKEN_BYTES_MAX } from '../../access/bearer.ts'
-import { type FormEntries, readForm } from '../form-body.ts'
-import { isSecure } from '../origin.ts'
-import type { OpenVisit, PageServer } from '../page-server.tsx'
-import { endSession, type Sessions } from '../session.ts'
-import type { SignInCodes } from '../sign-in-codes.ts'
-import { WEB } from '../urls.ts'
+import { type FormEntries, readForm } from '../forms/form-body.ts'
+import { isSecure } from '../server/origin.ts'
+import type { OpenVisit, PageServer } from '../server/page-server.tsx'
+import { endSession, type Sessions } from '../server/session.ts'
+import type { SignInCodes } from '../server/sign-in-codes.ts'
+import { WEB } from '../views/urls.ts'
 import { SignInLinkPage, SignInPage } from '../views/sign-in.tsx'
-import { pageAnswer, seeOther } from '../visit.ts'
+import { pageAnswer, seeOther } from '../server/visit.ts'
 
 interface SignInParts<H> {
   readonly server: PageServer<H>
@@ -42,7 +42,7 @@ export function signInResources<H>(parts: SignInParts<H>): readonly Resource<H>[
 }
 
 async function signIn<H>(parts: SignInParts<H>, { exchange, urls, frame }: OpenVisit<H>): Promise<Answer> {
-  const entries = await readForm(exchange.body)
+  const entries = await readForm(exchange)
   const wanted = entries.get('next') ?? ''
   const next = urls.isPage(wanted) ? wanted : urls.home
   try {

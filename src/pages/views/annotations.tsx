@@ -1,6 +1,6 @@
-import type { ResultLevel } from '../../automation/run-data.ts'
-import type { ObjectResult, Page as Part, ResultFilter, Run } from '../../automation-server/types.ts'
-import type { Urls } from '../urls.ts'
+import type { AnnotationLevel } from '../../automation/author/run-data.ts'
+import type { Annotation, Page as Part, AnnotationFilter, Run } from '../../automation-server/schemas/types.ts'
+import type { Urls } from './urls.ts'
 import { cut, type Html } from './html.ts'
 import { counted, Next } from './parts.tsx'
 
@@ -8,13 +8,13 @@ interface AnnotationsProps {
   readonly urls: Urls
   readonly projectId: string
   readonly run: Run
-  readonly results: Part<ObjectResult>
-  readonly filter: ResultFilter
+  readonly annotations: Part<Annotation>
+  readonly filter: AnnotationFilter
 }
 
 /** The worst first. */
-const LEVELS: readonly ResultLevel[] = ['ERROR', 'WARNING', 'INFO', 'SUCCESS']
-const LEVEL_WORDS: { readonly [L in ResultLevel]: readonly [one: string, many: string] } = {
+const LEVELS: readonly AnnotationLevel[] = ['ERROR', 'WARNING', 'INFO', 'SUCCESS']
+const LEVEL_WORDS: { readonly [L in AnnotationLevel]: readonly [one: string, many: string] } = {
   ERROR: ['Error', 'Errors'],
   WARNING: ['Warning', 'Warnings'],
   INFO: ['Note', 'Notes'],
@@ -25,13 +25,13 @@ const METADATA_CHARACTERS_MAX = 4_000
 
 /** What the function said about objects: by category, then by level, a part of the list at a time. */
 export function Annotations(props: AnnotationsProps): Html {
-  const { urls, projectId, run, results, filter } = props
+  const { urls, projectId, run, annotations, filter } = props
   const { level, category, objectId, cursor } = filter
   const isFiltered = level !== undefined || category !== undefined || objectId !== undefined || cursor !== undefined
   const next =
-    results.cursor === null
+    annotations.cursor === null
       ? undefined
-      : `${urls.run(projectId, run.id, { level, category, objectId, cursor: results.cursor })}#annotations`
+      : `${urls.run(projectId, run.id, { level, category, objectId, cursor: annotations.cursor })}#annotations`
   return (
     <>
       <LevelLinks {...props} />
@@ -40,7 +40,7 @@ export function Annotations(props: AnnotationsProps): Html {
           <Shown filter={filter} /> <a href={`${urls.run(projectId, run.id)}#annotations`}>All annotations</a>
         </p>
       ) : null}
-      {results.items.length === 0 ? (
+      {annotations.items.length === 0 ? (
         <p class="empty">{isFiltered ? 'There is none here.' : 'There is none.'}</p>
       ) : (
         <Groups {...props} />
@@ -89,10 +89,10 @@ function Shown({ filter: { level, category, objectId } }: Pick<AnnotationsProps,
   )
 }
 
-function Groups({ urls, projectId, run, results, filter }: AnnotationsProps): Html {
-  const isPart = filter.cursor !== undefined || results.cursor !== null
-  const categories = new Map<string, ObjectResult[]>()
-  for (const result of results.items)
+function Groups({ urls, projectId, run, annotations, filter }: AnnotationsProps): Html {
+  const isPart = filter.cursor !== undefined || annotations.cursor !== null
+  const categories = new Map<string, Annotation[]>()
+  for (const result of annotations.items)
     categories.set(result.category, [...(categories.get(result.category) ?? []), result])
   return (
     <>
@@ -118,8 +118,8 @@ function Groups({ urls, projectId, run, results, filter }: AnnotationsProps): Ht
 }
 
 interface LevelProps {
-  readonly level: ResultLevel
-  readonly items: readonly ObjectResult[]
+  readonly level: AnnotationLevel
+  readonly items: readonly Annotation[]
   /** Whether there are others on other pages. */
   readonly isPart: boolean
   readonly prefix: string
@@ -143,7 +143,7 @@ function Level({ level, items, isPart, prefix }: LevelProps): Html | null {
       <ul class="annotations">
         {sayingTheSame(items).map(({ item, times }, at) => (
           <li class={level.toLowerCase()}>
-            <Annotation item={item} times={times} id={`${prefix}-${at}`} />
+            <AnnotationItem item={item} times={times} id={`${prefix}-${at}`} />
           </li>
         ))}
       </ul>
@@ -152,13 +152,13 @@ function Level({ level, items, isPart, prefix }: LevelProps): Html | null {
 }
 
 interface Said {
-  readonly item: ObjectResult
+  readonly item: Annotation
   /** How many annotations say it. */
   readonly times: number
 }
 
 /** Functions that go through a model in parts say the same thing of some objects at a time: people read it once. */
-function sayingTheSame(items: readonly ObjectResult[]): readonly Said[] {
+function sayingTheSame(items: readonly Annotation[]): readonly Said[] {
   const byWords = new Map<string, Said>()
   for (const item of items) {
     const words = JSON.stringify([item.message, item.metadata])
@@ -176,7 +176,11 @@ function sayingTheSame(items: readonly ObjectResult[]): readonly Said[] {
   return [...byWords.values()]
 }
 
-function Annotation({ item: { message, objectAppIds, metadata }, times, id }: Said & { readonly id: string }): Html {
+function AnnotationItem({
+  item: { message, objectAppIds, metadata },
+  times,
+  id,
+}: Said & { readonly id: string }): Html {
   const objects = Object.entries(objectAppIds)
   const together = times === 1 ? '' : `, in ${counted(times, 'annotation')}`
   return (

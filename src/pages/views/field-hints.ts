@@ -1,4 +1,4 @@
-import type { InputField, NumberRules, TextRules } from '../../automation/inputs/description.ts'
+import type { InputField, NumberRules, TextRules } from '../../automation/author/inputs/description.ts'
 import { counted } from './parts.tsx'
 
 const PATTERN_SHOWN_MAX = 80

@@ -1,6 +1,6 @@
-import type { BooleanField, InputField, SelectField, TextRules } from '../../automation/inputs/description.ts'
-import { isThreeState } from '../../automation/inputs/form.ts'
-import { forgetControl, inputControl, labelOf } from '../automation-form.ts'
+import type { BooleanField, InputField, SelectField, TextRules } from '../../automation/author/inputs/description.ts'
+import { isThreeState } from '../../automation/author/inputs/form.ts'
+import { forgetControl, inputControl, labelOf } from './form-values.ts'
 import { rulesInWords } from './field-hints.ts'
 import type { Child, Html } from './html.ts'
 

@@ -1,5 +1,5 @@
-import type { AssetNames } from '../assets.ts'
-import type { Urls } from '../urls.ts'
+import type { AssetNames } from './assets.ts'
+import type { Urls } from './urls.ts'
 import { type Child, cut, type Html, isolated } from './html.ts'
 
 /** What every page has around it. */

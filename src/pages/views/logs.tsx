@@ -1,5 +1,5 @@
-import type { LogLine } from '../../automation/run-data.ts'
-import type { Page as Part, Run } from '../../automation-server/types.ts'
+import type { LogLine } from '../../automation/author/run-data.ts'
+import type { Page as Part, Run } from '../../automation-server/schemas/types.ts'
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { Next } from './parts.tsx'

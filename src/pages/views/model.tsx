@@ -1,4 +1,4 @@
-import type { Model, Page as Part, Version } from '../../automation-server/types.ts'
+import type { Model, Page as Part, Version } from '../../automation-server/schemas/types.ts'
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { counted, Empty, Next, Time } from './parts.tsx'

@@ -1,4 +1,4 @@
-import type { RunStatus } from '../../automation/run-data.ts'
+import type { RunStatus } from '../../automation/author/run-data.ts'
 import type { Child, Html } from './html.ts'
 
 const STATUS_WORDS: { readonly [S in RunStatus]: string } = {

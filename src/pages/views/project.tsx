@@ -1,5 +1,5 @@
-import type { Automation, FunctionView, Model, Page as Part, Version } from '../../automation-server/types.ts'
-import type { RunRow } from '../names.ts'
+import type { Automation, FunctionView, Model, Page as Part, Version } from '../../automation-server/schemas/types.ts'
+import type { RunRow } from './names.ts'
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { counted, Empty, Next, Time } from './parts.tsx'

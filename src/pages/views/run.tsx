@@ -1,6 +1,14 @@
-import { mayFollow, type LogLine, type RunStatus } from '../../automation/run-data.ts'
-import type { Model, ObjectResult, Page as Part, ResultFilter, Run, Version } from '../../automation-server/types.ts'
-import type { RunRow } from '../names.ts'
+import { mayFollow, type LogLine, type RunStatus } from '../../automation/author/run-data.ts'
+import type {
+  CauseView,
+  Model,
+  Annotation,
+  Page as Part,
+  AnnotationFilter,
+  Run,
+  Version,
+} from '../../automation-server/schemas/types.ts'
+import type { RunRow } from './names.ts'
 import { Annotations } from './annotations.tsx'
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
@@ -13,12 +21,13 @@ export interface CreatedVersion {
 }
 
 export interface RunPageProps extends RunRow {
+  readonly cause: CauseView
   readonly frame: Frame
   readonly projectId: string
   readonly model: Model | undefined
   readonly createdVersions: readonly CreatedVersion[]
-  readonly results: Part<ObjectResult>
-  readonly filter: ResultFilter
+  readonly annotations: Part<Annotation>
+  readonly filter: AnnotationFilter
   readonly logs: { readonly lines: readonly LogLine[]; readonly skipped: boolean }
   readonly mayWrite: boolean
   /** Whether this server can run it. */
@@ -81,7 +90,13 @@ export function RunPage(props: RunPageProps): Html {
         </section>
         <section id="live-annotations" aria-labelledby="annotations">
           <h2 id="annotations">Annotations</h2>
-          <Annotations urls={urls} projectId={projectId} run={run} results={props.results} filter={props.filter} />
+          <Annotations
+            urls={urls}
+            projectId={projectId}
+            run={run}
+            annotations={props.annotations}
+            filter={props.filter}
+          />
         </section>
         <section id="live-logs" aria-labelledby="logs">
           <h2 id="logs">Log</h2>
@@ -178,7 +193,12 @@ function Actions({ frame: { urls }, projectId, run, ended }: RunPageProps & { re
 
 const CAUSES = { version: 'by a new version', manual: 'by hand', rerun: 'as a repetition' } as const
 
-function Facts({ frame: { urls }, projectId, run, automationName, version, model }: RunPageProps): Html {
+function limitWords({ notStarted, runsMax }: CauseView): string {
+  const left = notStarted === 1 ? '1 more run was' : `${notStarted} more runs were`
+  return `${runsMax} runs came of what started this one, which is the most: ${left} not started.`
+}
+
+function Facts({ frame: { urls }, projectId, run, cause, automationName, version, model }: RunPageProps): Html {
   const { triggeredBy, createdAt, startedAt, endedAt } = run
   return (
     <dl class="facts">
@@ -222,6 +242,12 @@ function Facts({ frame: { urls }, projectId, run, automationName, version, model
         , <Time at={createdAt} />
         {startedAt === null || endedAt === null ? null : `, took ${durationWords(startedAt, endedAt)}`}
       </dd>
+      {cause.notStarted === 0 ? null : (
+        <>
+          <dt>Limit</dt>
+          <dd>{limitWords(cause)}</dd>
+        </>
+      )}
     </dl>
   )
 }

@@ -1,4 +1,5 @@
-import { createHash, randomBytes } from 'node:crypto'
+import assert from 'node:assert/strict'
+import { randomBytes } from 'node:crypto'
 import type { BlobInfo, BlobStore } from '../backend.ts'
 import { batchesOf, freshPrefix, type Session } from './case.ts'
 
@@ -49,8 +50,11 @@ export function noise(bytes: number): Uint8Array {
   return randomBytes(bytes)
 }
 
-export function digest(bytes: Uint8Array): string {
-  return createHash('sha256').update(bytes).digest('hex')
+/** Says how the two differ, and not by millions of digits. */
+export function sameContent(actual: Uint8Array, expected: Uint8Array, what: string): void {
+  assert.equal(actual.length, expected.length, `${what}: must give ${expected.length} bytes, but gave ${actual.length}`)
+  const at = expected.findIndex((byte, index) => byte !== actual[index])
+  assert.equal(at, -1, `${what}: byte ${at} must be ${expected[at]}, but is ${actual[at]}`)
 }
 
 /** Content that yields `bytes` and then does what `end` does; it tells whether it was let go. */

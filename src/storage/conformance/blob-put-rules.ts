@@ -2,16 +2,15 @@ import assert from 'node:assert/strict'
 import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
-import { BlobExistsError, BlobNotFoundError } from '../backend.ts'
 import { type BlobContext, contentOf, noise, WatchedContent } from './blob-context.ts'
-import { type Rule, rejectsWithReason, sameBytes, within } from './case.ts'
+import { isNamed, rejects, rejectsWithReason, type Rule, sameBytes, within } from './case.ts'
 
 const SIZES = [0, 1, 65_536, 262_143, 262_144, 262_145, 1_048_575, 1_048_576, 1_048_577, 2_097_152, 3_000_000]
 const CHUNK_BYTES = 65_536
 
 /** After a put that failed: no blob, no name, and the name is free. */
 async function isAbsent(context: BlobContext, rest: string): Promise<void> {
-  await assert.rejects(context.store.read(context.name(rest), 0, 0), BlobNotFoundError)
+  await rejects('BlobNotFoundError', () => context.store.read(context.name(rest), 0, 0))
   assert.deepEqual(await context.names(rest), [])
   await context.put(rest, noise(10))
   assert.deepEqual(await context.names(rest), [rest])
@@ -96,7 +95,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
       const bytes = noise(1_000)
       await context.put('taken', bytes)
       const content = new WatchedContent(noise(3_000_000), async () => undefined)
-      await assert.rejects(context.store.put(context.name('taken'), content), BlobExistsError)
+      await rejects('BlobExistsError', () => context.store.put(context.name('taken'), content))
       assert.ok(content.closed, 'the content must be returned')
       sameBytes(await context.store.read(context.name('taken'), 0, 1_000), bytes, 'the first blob')
     },
@@ -108,9 +107,8 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
         const contents = Array.from({ length: 5 }, () => noise(size))
         const results = await Promise.allSettled(contents.map((bytes) => context.put(`race-${size}`, bytes)))
         const winners = [...results.keys()].filter((at) => results[at].status === 'fulfilled')
-        assert.equal(winners.length, 1)
-        for (const result of results)
-          if (result.status === 'rejected') assert.ok(result.reason instanceof BlobExistsError)
+        assert.equal(winners.length, 1, `of 5 puts of one name ${winners.length} resolved; exactly one must`)
+        for (const result of results) if (result.status === 'rejected') isNamed('BlobExistsError', result.reason)
         sameBytes(await context.store.read(context.name(`race-${size}`), 0, size), contents[winners[0]], 'the winner')
         assert.deepEqual(await context.names(`race-${size}`), [`race-${size}`])
       }
@@ -123,7 +121,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
       const looked = new Promise<void>((resolve) => (look = resolve))
       const putting = context.store.put(context.name('half'), new WatchedContent(noise(3_000_000), () => looked))
       await delay(20)
-      await assert.rejects(context.store.read(context.name('half'), 0, 10), BlobNotFoundError)
+      await rejects('BlobNotFoundError', () => context.store.read(context.name('half'), 0, 10))
       assert.deepEqual(await context.names(), [])
       look()
       await putting
@@ -169,10 +167,10 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
       ]
       for (const name of hostile) {
         const content = new WatchedContent(noise(10), async () => undefined)
-        await assert.rejects(context.store.put(name, content), RangeError, JSON.stringify(name))
+        await rejects('RangeError', () => context.store.put(name, content), JSON.stringify(name))
         assert.ok(content.closed, `the content must be returned for ${JSON.stringify(name)}`)
-        await assert.rejects(context.store.read(name, 0, 0), RangeError, JSON.stringify(name))
-        await assert.rejects(context.store.remove([context.name('a'), name]), RangeError, JSON.stringify(name))
+        await rejects('RangeError', () => context.store.read(name, 0, 0), JSON.stringify(name))
+        await rejects('RangeError', () => context.store.remove([context.name('a'), name]), JSON.stringify(name))
       }
     },
   },
@@ -211,6 +209,7 @@ function garbageCollector(): () => void {
 export const BLOB_MEMORY_RULES: readonly Rule<BlobContext>[] = [
   {
     name: 'put: a large blob streams through bounded memory',
+    isForPersistent: true,
     check: async (context) => {
       const chunk = noise(CHUNK_BYTES)
       const chunks = 768

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
-import { BLOB_READ_BYTES_MAX, BlobNotFoundError, StorageClosedError } from '../backend.ts'
-import { type BlobContext, contentOf, digest, noise } from './blob-context.ts'
-import { batchesOf, type Rule, rejectsWithReason, sameBytes, within } from './case.ts'
+import { BLOB_READ_BYTES_MAX } from '../backend.ts'
+import { type BlobContext, contentOf, noise, sameContent } from './blob-context.ts'
+import { batchesOf, isNamed, rejects, rejectsWithReason, type Rule, sameBytes, within } from './case.ts'
 
 export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
   {
@@ -15,7 +15,7 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
       for (const start of edges) {
         for (const end of edges.filter((edge) => edge >= start)) {
           const read = await context.store.read(context.name('blob'), start, end)
-          assert.equal(digest(read), digest(bytes.subarray(start, end)), `from ${start} to ${end}`)
+          sameContent(read, bytes.subarray(start, end), `read from ${start} to ${end}`)
         }
       }
     },
@@ -24,20 +24,20 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
     name: 'read: what does not lie inside the blob is an error, never fewer bytes',
     check: async (context) => {
       await context.put('blob', noise(1_000))
-      for (const [start, end] of [
-        [0, 1_001],
-        [999, 1_001],
-        [1_000, 1_001],
-        [1_001, 1_001],
-        [-1, 5],
-        [5, 4],
-        [0.5, 2],
-        [0, Number.NaN],
-      ]) {
-        await assert.rejects(
-          context.store.read(context.name('blob'), start, end),
-          RangeError,
-          `from ${start} to ${end}`,
+      for (const [start, end, expected] of [
+        [0, 1_001, 'BlobRangeError'],
+        [999, 1_001, 'BlobRangeError'],
+        [1_000, 1_001, 'BlobRangeError'],
+        [1_001, 1_001, 'BlobRangeError'],
+        [-1, 5, 'RangeError'],
+        [5, 4, 'RangeError'],
+        [0.5, 2, 'RangeError'],
+        [0, Number.NaN, 'RangeError'],
+      ] as const) {
+        await rejects(
+          expected,
+          () => context.store.read(context.name('blob'), start, end),
+          `of 1,000 bytes from ${start} to ${end}`,
         )
       }
     },
@@ -47,8 +47,8 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
     check: async (context) => {
       await context.put('there/below', noise(5))
       for (const rest of ['missing', 'there', 'there/below/deeper', 'missing/below']) {
-        await assert.rejects(context.store.read(context.name(rest), 0, 0), BlobNotFoundError)
-        await assert.rejects(context.store.read(context.name(rest), 0, 10), BlobNotFoundError)
+        await rejects('BlobNotFoundError', () => context.store.read(context.name(rest), 0, 0))
+        await rejects('BlobNotFoundError', () => context.store.read(context.name(rest), 0, 10))
       }
     },
   },
@@ -58,8 +58,8 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
       const bytes = noise(BLOB_READ_BYTES_MAX + 10)
       await context.put('large', bytes)
       const read = await context.store.read(context.name('large'), 5, BLOB_READ_BYTES_MAX + 5)
-      assert.equal(digest(read), digest(bytes.subarray(5, BLOB_READ_BYTES_MAX + 5)))
-      await assert.rejects(context.store.read(context.name('large'), 5, BLOB_READ_BYTES_MAX + 6), RangeError)
+      sameContent(read, bytes.subarray(5, BLOB_READ_BYTES_MAX + 5), 'the largest read')
+      await rejects('RangeError', () => context.store.read(context.name('large'), 5, BLOB_READ_BYTES_MAX + 6))
       assert.ok(context.store.readBytesPreferred > 0 && context.store.readBytesPreferred <= BLOB_READ_BYTES_MAX)
     },
   },
@@ -104,8 +104,8 @@ export const BLOB_REMOVE_RULES: readonly Rule<BlobContext>[] = [
       for (const rest of ['a', 'b', 'c/d', 'c/e']) await context.put(rest, noise(300_000))
       await context.store.read(context.name('a'), 0, 10)
       await context.store.remove(['a', 'missing', 'c/d', 'no/such/folder', 'a'].map((rest) => context.name(rest)))
-      await assert.rejects(context.store.read(context.name('a'), 0, 10), BlobNotFoundError)
-      await assert.rejects(context.store.read(context.name('c/d'), 0, 10), BlobNotFoundError)
+      await rejects('BlobNotFoundError', () => context.store.read(context.name('a'), 0, 10))
+      await rejects('BlobNotFoundError', () => context.store.read(context.name('c/d'), 0, 10))
       assert.deepEqual(await context.names(), ['b', 'c/e'])
       await context.store.remove([])
       await context.store.remove([context.name('a')])
@@ -120,7 +120,7 @@ export const BLOB_REMOVE_RULES: readonly Rule<BlobContext>[] = [
       const bytes = noise(400_000)
       await context.put('again', bytes)
       sameBytes(await context.store.read(context.name('again'), 0, 400_000), bytes, 'the new blob')
-      await assert.rejects(context.store.read(context.name('again'), 0, 400_001), RangeError)
+      await rejects('BlobRangeError', () => context.store.read(context.name('again'), 0, 400_001))
     },
   },
   {
@@ -131,7 +131,7 @@ export const BLOB_REMOVE_RULES: readonly Rule<BlobContext>[] = [
       const reads = names.map((rest) =>
         context.store.read(context.name(rest), 0, 1_000).then(
           (bytes) => assert.equal(bytes.length, 1_000),
-          (error: unknown) => assert.ok(error instanceof BlobNotFoundError),
+          (error: unknown) => isNamed('BlobNotFoundError', error),
         ),
       )
       await Promise.all([...reads, context.store.remove(names.map((rest) => context.name(rest)))])
@@ -164,6 +164,27 @@ export const BLOB_LIST_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
+    name: 'list: more than a thousand blobs, each exactly once over all pages',
+    check: async (context) => {
+      const names = Array.from({ length: 1_100 }, (_, at) => `page/${at}`)
+      for (let from = 0; from < names.length; from += 100)
+        await Promise.all(names.slice(from, from + 100).map((rest) => context.put(rest, noise(1))))
+      const seen = new Set<string>()
+      for await (const batch of context.store.list(context.name('page/'))) {
+        for (const { name } of batch) {
+          assert.ok(!seen.has(name), `the list gave ${name} twice; it must give each blob exactly once`)
+          seen.add(name)
+        }
+      }
+      const missing = names.filter((rest) => !seen.has(context.name(rest)))
+      assert.equal(
+        missing.length,
+        0,
+        `the list left out ${missing.length} of 1,100 blobs, the first of them ${missing[0]}`,
+      )
+    },
+  },
+  {
     name: 'list: what is there throughout comes exactly once while others come and go',
     check: async (context) => {
       const kept = Array.from({ length: 150 }, (_, at) => `k/${at}-kept`)
@@ -176,7 +197,14 @@ export const BLOB_LIST_RULES: readonly Rule<BlobContext>[] = [
         await context.put(`k/${round++}-other`, noise(1))
         await context.store.remove([context.name(`k/${round - 2}-other`)].filter(() => round > 1))
       }
-      for (const rest of kept) assert.equal(seen.filter((name) => name === context.name(rest)).length, 1, rest)
+      for (const rest of kept) {
+        const times = seen.filter((name) => name === context.name(rest)).length
+        assert.equal(
+          times,
+          1,
+          `the list gave ${context.name(rest)} ${times} times; it must give each blob exactly once`,
+        )
+      }
     },
   },
   {
@@ -190,7 +218,7 @@ export const BLOB_LIST_RULES: readonly Rule<BlobContext>[] = [
         (error) => error === reason,
       )
       for (const prefix of ['../', '/', 'a//', 'A', 'a\0', '..'])
-        await assert.rejects(batchesOf(context.store.list(prefix)), RangeError)
+        await rejects('RangeError', () => batchesOf(context.store.list(prefix)))
     },
   },
 ]
@@ -204,10 +232,10 @@ export const BLOB_CLOSING_RULES: readonly Rule<BlobContext>[] = [
       const calls = [store.put(context.name('b'), contentOf(noise(1_000_000))), store.read(context.name('a'), 0, 100)]
       await within(30_000, 'close', Promise.all([store.close(), store.close()]))
       await Promise.all(calls)
-      await assert.rejects(store.read(context.name('a'), 0, 1), StorageClosedError)
-      await assert.rejects(store.put(context.name('c'), contentOf(noise(1))), StorageClosedError)
-      await assert.rejects(store.remove([context.name('a')]), StorageClosedError)
-      await assert.rejects(batchesOf(store.list('')), StorageClosedError)
+      await rejects('StorageClosedError', () => store.read(context.name('a'), 0, 1))
+      await rejects('StorageClosedError', () => store.put(context.name('c'), contentOf(noise(1))))
+      await rejects('StorageClosedError', () => store.remove([context.name('a')]))
+      await rejects('StorageClosedError', () => batchesOf(store.list('')))
     },
   },
 ]
@@ -216,6 +244,7 @@ export const BLOB_CLOSING_RULES: readonly Rule<BlobContext>[] = [
 export const BLOB_REOPENING_RULES: readonly Rule<BlobContext>[] = [
   {
     name: 'reopen: blobs are there and whole, what was removed or failed is not',
+    isForPersistent: true,
     check: async (context) => {
       const bytes = noise(1_500_000)
       await context.put('kept', bytes)

@@ -1,5 +1,10 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { StorageErrorName } from '../storage-errors.ts'
+import { CallTrace, describedBytes } from './call-trace.ts'
+
+type ErrorName = StorageErrorName | 'RangeError'
 
 /** One rule of a seam's contract. `run` rejects with what broke it; any test runner can run it, one case after the other. */
 export interface ConformanceCase {
@@ -14,69 +19,138 @@ export type Opener<S> = () => S | Promise<S>
 /** One rule as the suites write it: with a store that is open, and a context of helpers. */
 export interface Rule<C> {
   readonly name: string
+  /** Asked only of stores that keep what they hold when they are closed. */
+  readonly isForPersistent?: boolean
   readonly check: (context: C) => Promise<void>
 }
 
 export interface Closable {
+  readonly isPersistent?: boolean
   close(): Promise<void>
 }
 
-/** Opens a store for each rule and closes it after it, whatever happens. */
+/** How the cases are run. */
+export interface ConformanceOptions {
+  /** How long one case may take before it fails, in milliseconds. Default: 60,000. */
+  readonly timeoutMs?: number
+}
+
+/** More than any case puts into a store. Other entries may lie there, too. */
+const ITEMS_MAX = 1_000_000
+const TIMEOUT_MS = 60_000
+/** How long a store may take to close after a case that failed; some call may still hang. */
+const CLOSE_MS = 5_000
+
+/**
+ * Opens a store for each rule and closes it after it, whatever happens. Each case ends within its time limit: a test runner that meets a promise
+ * that never settles cancels all the tests behind it.
+ */
 export function casesOf<S extends Closable, C>(
   rules: readonly Rule<C>[],
   open: Opener<S>,
   contextOf: (session: Session<S>) => C,
+  { timeoutMs = TIMEOUT_MS }: ConformanceOptions = {},
 ): ConformanceCase[] {
-  return rules.map(({ name, check }) => ({
-    name,
+  return rules.map((rule) => ({
+    name: rule.name,
     run: async () => {
-      const session = new Session(await open(), open)
+      const session = new Session(open)
       try {
-        await check(contextOf(session))
-      } finally {
-        await session.store.close()
+        await within(timeoutMs, 'the case', runRule(rule, session, contextOf))
+      } catch (error) {
+        await within(CLOSE_MS, 'close', session.close()).catch(() => undefined)
+        throw explained(error, session.trace)
       }
+      await within(timeoutMs, 'close', session.close())
     },
   }))
 }
 
-export class Session<S extends Closable> {
-  readonly #open: Opener<S>
-  #store: S
+async function runRule<S extends Closable, C>(
+  { check, isForPersistent = false }: Rule<C>,
+  session: Session<S>,
+  contextOf: (session: Session<S>) => C,
+): Promise<void> {
+  const { isPersistent = true } = await session.start()
+  if (isPersistent || !isForPersistent) await check(contextOf(session))
+}
 
-  constructor(store: S, open: Opener<S>) {
-    this.#store = store
+/** The failure with the calls that led to it: they say which argument the store did not take as it must. */
+function explained(error: unknown, trace: CallTrace): Error {
+  const message = error instanceof Error ? error.message : String(error)
+  return new Error(`${message}\n\nThe last calls, in the order in which they began:\n${trace.text()}`, { cause: error })
+}
+
+export class Session<S extends Closable> {
+  readonly trace: CallTrace = new CallTrace()
+  readonly #open: Opener<S>
+  #store: S | undefined
+
+  constructor(open: Opener<S>) {
     this.#open = open
   }
 
   get store(): S {
+    if (!this.#store) throw new Error('the store is not open')
+    return this.#store
+  }
+
+  async start(): Promise<S> {
+    this.#store = this.trace.around(await this.#open())
     return this.#store
   }
 
   async reopen(): Promise<void> {
-    await this.#store.close()
-    this.#store = await this.#open()
+    await this.store.close()
+    await this.start()
+  }
+
+  async close(): Promise<void> {
+    await this.#store?.close()
   }
 }
 
 export async function batchesOf<T>(batches: AsyncIterable<readonly T[]>): Promise<T[]> {
   const items: T[] = []
-  for await (const batch of batches) items.push(...batch)
+  for await (const batch of batches) {
+    items.push(...batch)
+    assert.ok(items.length <= ITEMS_MAX, `more than ${ITEMS_MAX} entries came; the pages must end`)
+    // Lets the time limit of the case pass, also where batches come without end and at once.
+    await nextTurn()
+  }
   return items
 }
 
-export function hex(bytes: Uint8Array | undefined): string | undefined {
-  return bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('hex')
-}
-
-export function sameBytes(actual: Uint8Array | undefined, expected: Uint8Array | undefined, message: string): void {
-  assert.ok(actual === undefined || actual instanceof Uint8Array, `${message}: must be a Uint8Array or undefined`)
-  assert.equal(hex(actual), hex(expected), message)
+export function sameBytes(actual: Uint8Array | undefined, expected: Uint8Array | undefined, what: string): void {
+  assert.ok(actual === undefined || actual instanceof Uint8Array, `${what}: must be a Uint8Array or undefined`)
+  const isSame = actual && expected ? Buffer.compare(actual, expected) === 0 : actual === expected
+  assert.ok(isSame, `${what}: must be ${describedBytes(expected)}, but is ${describedBytes(actual)}`)
 }
 
 /** Digits that no other case and no other run of the suite uses, so that cases can share one store. */
 export function freshPrefix(): string {
   return randomBytes(8).toString('hex')
+}
+
+/** By its name, since a backend may stand on another copy of the package. */
+export async function rejects(
+  name: ErrorName,
+  run: () => Promise<unknown>,
+  detail: string = 'the last call',
+): Promise<void> {
+  try {
+    await run()
+  } catch (error) {
+    isNamed(name, error, detail)
+    return
+  }
+  assert.fail(`${detail}: must reject with ${name}, but it resolved`)
+}
+
+export function isNamed(name: ErrorName, error: unknown, detail: string = 'the last call'): void {
+  const isRight = error instanceof Error && error.name === name
+  const actual = error instanceof Error ? `${error.name}: ${error.message}` : String(error)
+  assert.ok(isRight, `${detail}: must reject with ${name}, but it rejected with ${actual}`)
 }
 
 /** Rejecting with the signal's very reason is what lets callers tell their own abort from a failure. */

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { StorageClosedError } from '../backend.ts'
-import { batchesOf, type Rule, within } from './case.ts'
+import { batchesOf, rejects, type Rule, within } from './case.ts'
 import type { RecordContext } from './record-context.ts'
 
 export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
@@ -11,10 +10,10 @@ export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
       await store.insertMany([context.entry('k')])
       await Promise.all([store.close(), store.close()])
       await store.close()
-      await assert.rejects(store.getMany([context.key('k')]), StorageClosedError)
-      await assert.rejects(store.insertMany([context.entry('x')]), StorageClosedError)
-      await assert.rejects(store.commit({ put: [context.entry('x')] }), StorageClosedError)
-      await assert.rejects(batchesOf(store.range(context.all)), StorageClosedError)
+      await rejects('StorageClosedError', () => store.getMany([context.key('k')]))
+      await rejects('StorageClosedError', () => store.insertMany([context.entry('x')]))
+      await rejects('StorageClosedError', () => store.commit({ put: [context.entry('x')] }))
+      await rejects('StorageClosedError', () => batchesOf(store.range(context.all)))
     },
   },
   { name: 'close: a store that was never used closes', check: async ({ store }) => store.close() },
@@ -32,7 +31,7 @@ export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
       ]
       await within(30_000, 'close', store.close())
       await Promise.all(calls)
-      await assert.rejects(batchesOf({ [Symbol.asyncIterator]: () => range }), StorageClosedError)
+      await rejects('StorageClosedError', () => batchesOf({ [Symbol.asyncIterator]: () => range }))
     },
   },
 ]
@@ -41,6 +40,7 @@ export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
 export const RECORD_REOPENING_RULES: readonly Rule<RecordContext>[] = [
   {
     name: 'reopen: everything that resolved is there',
+    isForPersistent: true,
     check: async (context) => {
       await context.store.insertMany(context.entries(2_500))
       await context.store.commit({ put: [context.entry('put')], remove: [context.key('000007')] })

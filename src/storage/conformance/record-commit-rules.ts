@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import type { Entry } from '../backend.ts'
-import { type Rule, rejectsWithReason } from './case.ts'
+import { rejects, rejectsWithReason, type Rule } from './case.ts'
 import { bytesOf, type RecordContext } from './record-context.ts'
 
 async function increment(context: RecordContext, suffix: string): Promise<void> {
@@ -102,14 +102,12 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     name: 'commit: a key that stands twice in what is written, or twice in what is expected, rejects',
     check: async (context) => {
       const expectation = { key: context.key('k'), value: undefined }
-      await assert.rejects(
+      await rejects('RangeError', () =>
         context.store.commit({ put: [context.entry('k', '1'), context.entry('k', '2')] }),
-        RangeError,
       )
-      await assert.rejects(context.store.commit({ put: [context.entry('k')], remove: [context.key('k')] }), RangeError)
-      await assert.rejects(
+      await rejects('RangeError', () => context.store.commit({ put: [context.entry('k')], remove: [context.key('k')] }))
+      await rejects('RangeError', () =>
         context.store.commit({ put: [context.entry('x')], expect: [expectation, expectation] }),
-        RangeError,
       )
       assert.deepEqual(await context.suffixes(), [])
     },
@@ -124,27 +122,27 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
       assert.equal((await context.suffixes()).length, count)
       if (count === commitEntries) {
         const expect = [{ key: context.key('one more'), value: undefined }]
-        await assert.rejects(context.store.commit({ put: context.entries(count), expect }), RangeError)
+        await rejects('RangeError', () => context.store.commit({ put: context.entries(count), expect }))
       }
       const tooLarge = fillingEntries(context, count, commitBytes + 1)
-      await assert.rejects(context.store.commit({ put: tooLarge }), RangeError)
+      await rejects('RangeError', () => context.store.commit({ put: tooLarge }))
     },
   },
   {
     name: 'commit: a key or value over its limit rejects and changes nothing',
     check: async (context) => {
       const { keyBytes, valueBytes } = context.store.limits
-      await assert.rejects(
+      await rejects('RangeError', () =>
         context.store.commit({ put: [context.entry('k'), { key: context.longKey(keyBytes + 1), value: bytesOf('') }] }),
-        RangeError,
       )
-      await assert.rejects(
+      await rejects('RangeError', () =>
         context.store.commit({
           put: [context.entry('k'), { key: context.key('x'), value: Buffer.alloc(valueBytes + 1) }],
         }),
-        RangeError,
       )
-      await assert.rejects(context.store.commit({ put: [context.entry('k')], remove: [new Uint8Array(0)] }), RangeError)
+      await rejects('RangeError', () =>
+        context.store.commit({ put: [context.entry('k')], remove: [new Uint8Array(0)] }),
+      )
       assert.deepEqual(await context.suffixes(), [])
     },
   },

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { type Rule, rejectsWithReason, sameBytes } from './case.ts'
+import { rejects, rejectsWithReason, type Rule, sameBytes } from './case.ts'
 import { bytesOf, type RecordContext } from './record-context.ts'
 
 export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
@@ -16,7 +16,12 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       assert.equal(found[0], undefined)
       sameBytes(found[1], bytesOf('old'), 'what was there')
       assert.equal(found[2], undefined)
-      assert.equal(await context.value('held'), 'old')
+      const held = await context.value('held')
+      assert.equal(
+        held,
+        'old',
+        `what is held afterwards: must be "old", but is ${JSON.stringify(held)}; insertMany never overwrites`,
+      )
       assert.equal(await context.value('x'), 'value of x')
     },
   },
@@ -35,7 +40,8 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       assert.equal(found[0], undefined)
       sameBytes(found[1], bytesOf('first'), 'the second answer')
       sameBytes(found[2], bytesOf('first'), 'the third answer')
-      assert.equal(await context.value('k'), 'first')
+      const kept = await context.value('k')
+      assert.equal(kept, 'first', `what is held afterwards: must be "first", but is ${JSON.stringify(kept)}`)
     },
   },
   {
@@ -139,7 +145,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
         { key: new Uint8Array(0), value },
       ]
       for (const entry of tooMuch)
-        await assert.rejects(context.store.insertMany([context.entry('before'), entry]), RangeError)
+        await rejects('RangeError', () => context.store.insertMany([context.entry('before'), entry]))
       assert.equal(await context.value('before'), undefined)
     },
   },

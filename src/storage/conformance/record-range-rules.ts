@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { batchesOf, type Rule, sameBytes } from './case.ts'
+import { batchesOf, rejects, type Rule, sameBytes } from './case.ts'
 import type { RecordContext } from './record-context.ts'
 
 const FOUR = ['a', 'b', 'c', 'd']
@@ -104,8 +104,8 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
       assert.deepEqual(await context.suffixes({ limit: 4 }), FOUR)
       assert.deepEqual(await context.suffixes({ limit: 100 }), FOUR)
       assert.deepEqual(await context.suffixes({ limit: 0 }), [])
-      await assert.rejects(context.suffixes({ limit: -1 }), RangeError)
-      await assert.rejects(context.suffixes({ limit: 1.5 }), RangeError)
+      await rejects('RangeError', () => context.suffixes({ limit: -1 }))
+      await rejects('RangeError', () => context.suffixes({ limit: 1.5 }))
     },
   },
   {

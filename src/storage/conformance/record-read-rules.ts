@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { CORE_RECORD_LIMITS } from '../backend.ts'
-import { type Rule, rejectsWithReason, sameBytes } from './case.ts'
+import { rejects, rejectsWithReason, type Rule, sameBytes } from './case.ts'
 import { bytesOf, type RecordContext } from './record-context.ts'
 
 export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
@@ -101,8 +101,8 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
     check: async (context) => {
       const { store } = context
       await store.getMany([context.longKey(store.limits.keyBytes)])
-      await assert.rejects(store.getMany([new Uint8Array(0)]), RangeError)
-      await assert.rejects(store.getMany([context.key('a'), context.longKey(store.limits.keyBytes + 1)]), RangeError)
+      await rejects('RangeError', () => store.getMany([new Uint8Array(0)]))
+      await rejects('RangeError', () => store.getMany([context.key('a'), context.longKey(store.limits.keyBytes + 1)]))
     },
   },
   {

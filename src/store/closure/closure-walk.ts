@@ -1,12 +1,12 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import { IdSet } from '../../object/id-set.ts'
 import type { RecordStore } from '../../storage/backend.ts'
-import { Bitmap } from '../pack/bitmap.ts'
+import { Bitmap } from '../bytes/bitmap.ts'
 import type { Closure } from './closure.ts'
-import { Uint32List } from '../pack/growable.ts'
+import { Uint32List } from '../bytes/growable.ts'
 import { LocationIndex } from './location-index.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
-import type { Pack, PackCatalog, ProjectView } from '../pack/pack-catalog.ts'
+import type { Pack, PackCatalog, ProjectView } from '../records/pack-catalog.ts'
 import { type PackTables, type Rows, targetId } from '../pack/pack-format.ts'
 import type { ObjectLocation } from '../records/records.ts'
 
@@ -104,6 +104,8 @@ export class ClosureWalk {
   /** Looks into every open object of the pack, and into those of the pack that they lead to. */
   async #expand(walked: WalkedPack): Promise<void> {
     const tables = await this.#catalog.tables(walked.pack)
+    if (tables.externals.ends.length > SLICE_CHECK_STEPS)
+      this.#unresolved.ids.reserve(this.#unresolved.ids.size + tables.externals.ends.length)
     walked.referred ??= Bitmap.empty(tables.objects + tables.externals.ends.length)
     walked.claimed ??= Bitmap.empty(tables.objects + tables.externals.ends.length)
     while (walked.open.length > 0) {
@@ -150,29 +152,46 @@ export class ClosureWalk {
     const unresolved = this.#unresolved
     const { ids } = unresolved
     this.#unresolved = new UnresolvedIds()
-    const stride = Math.max(1, Math.ceil(ids.size / this.#asked))
+    const asked = Bitmap.empty(ids.size)
+    if (ids.size > LOOKUP_KEYS) this.#absentClaims.reserve(this.#absentClaims.size + ids.size)
     const packsBefore = this.#walked.length
-    for (let first = 0; first < ids.size; first += stride * LOOKUP_KEYS) await this.#ask(unresolved, first, stride)
-    const isWorthLooking = this.#walked.length > packsBefore
-    this.#asked = isWorthLooking ? LOOKUP_KEYS : this.#asked * 2
-    for (let i = 0; i < ids.size && stride > 1; i++) {
-      if (i % stride === 0) continue
+    while (asked.count < ids.size && this.#walked.length === packsBefore) {
+      await this.#askSome(unresolved, asked)
+      this.#asked *= 2
+    }
+    this.#asked = LOOKUP_KEYS
+    for (let i = 0; i < ids.size && asked.count < ids.size; i++) {
+      if (asked.has(i)) continue
       if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
       const id = ids.bytesAt(i)
-      if (!isWorthLooking || !this.#findLoaded(id)) this.#unresolved.add(id, unresolved.isReferred(i))
+      if (!this.#findLoaded(id)) this.#unresolved.add(id, unresolved.isReferred(i))
     }
   }
 
-  /** Looks up every `stride`th of the ids from `first` on, `LOOKUP_KEYS` of them at most. */
-  async #ask(unresolved: UnresolvedIds, first: number, stride: number): Promise<void> {
-    const ids: Uint8Array[] = []
-    for (let i = first; i < unresolved.ids.size && ids.length < LOOKUP_KEYS; i += stride)
-      ids.push(unresolved.ids.bytesAt(i))
+  /** Looks up some of the ids that were not asked for yet, spread over all of them. */
+  async #askSome(unresolved: UnresolvedIds, asked: Bitmap): Promise<void> {
+    const { size } = unresolved.ids
+    const stride = Math.max(1, Math.ceil((size - asked.count) / this.#asked))
+    let chosen: number[] = []
+    for (let i = 0, open = 0; i < size; i++) {
+      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
+      if (asked.has(i) || open++ % stride !== 0) continue
+      asked.add(i)
+      if (chosen.push(i) < LOOKUP_KEYS) continue
+      await this.#ask(unresolved, chosen)
+      chosen = []
+    }
+    if (chosen.length > 0) await this.#ask(unresolved, chosen)
+  }
+
+  /** Looks up these ids, `LOOKUP_KEYS` at most. */
+  async #ask(unresolved: UnresolvedIds, chosen: readonly number[]): Promise<void> {
+    const ids = chosen.map((index) => unresolved.ids.bytesAt(index))
     const locations = await locate(this.#records, this.#project, ids, this.#signal)
     await this.#loadAll(locations)
     for (const [i, location] of locations.entries()) {
       if (location !== undefined) this.#reach(await this.#load(location.sequence), location.ordinal)
-      else if (unresolved.isReferred(first + i * stride)) this.#missing.add(ids[i])
+      else if (unresolved.isReferred(chosen[i])) this.#missing.add(ids[i])
       else this.#absentClaims.add(ids[i])
     }
     await this.#breathe()

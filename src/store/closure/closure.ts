@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import type { IdSet } from '../../object/id-set.ts'
-import type { Bitmap } from '../pack/bitmap.ts'
+import type { Bitmap } from '../bytes/bitmap.ts'
 
 /** The objects of one pack that belong to a closure. */
 export interface PackSelection {
@@ -18,7 +18,7 @@ export interface Closure {
   readonly missing: IdSet
   /** Ids that something claims (`__closure`) and that are not held: ignored, but when one comes, the closure grows. */
   readonly absentClaims: IdSet
-  /** The project's sequence when the walk began. */
+  /** The ids of all packs before this number could be found when the walk began. */
   readonly sequence: number
 }
 

@@ -1,5 +1,5 @@
 import { hashBytes } from '../../object/id-set.ts'
-import type { Bitmap } from '../pack/bitmap.ts'
+import type { Bitmap } from '../bytes/bitmap.ts'
 import type { ByteTable } from '../pack/pack-format.ts'
 import { PackedIds } from './packed-ids.ts'
 

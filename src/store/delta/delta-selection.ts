@@ -1,8 +1,8 @@
-import type { AnswerBuffers } from '../../answer-memory.ts'
+import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import type { IdSet } from '../../object/id-set.ts'
 import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../../object/selection.ts'
 import { countObjects } from '../closure/closure.ts'
-import { chosenSegments, firstIds, inBatches, type SelectionFacts } from '../graph-selection.ts'
+import { chosenSegments, firstIds, inBatches, type SelectionFacts } from '../closure/graph-selection.ts'
 import type { SegmentBatches } from '../pack/segment-reader.ts'
 import { type DeltaParts, DeltaWalk, type VersionDifference } from './delta-walk.ts'
 

@@ -1,13 +1,16 @@
 import { crc32 } from 'node:zlib'
 import type { ObjectBatch } from '../../object/batch.ts'
+import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
-import { Bitmap } from './bitmap.ts'
-import { Uint32List } from './growable.ts'
+import { Bitmap } from '../bytes/bitmap.ts'
+import { Uint32List } from '../bytes/growable.ts'
 import { CODEC_RAW_DEFLATE, type ByteTable, type PackTables, type Rows } from './pack-format.ts'
 
 /** Raw bytes after which a block is closed. An object that is larger has a block of its own. */
 export const BLOCK_BYTES = 16_384
 const UNDEFINED_ORDINAL = 0xffffffff
+/** Names that are taken between two looks at the clock. */
+const NAMES_AT_ONCE = 4_096
 
 /**
  * Gathers objects into raw blocks and their facts into tables. Every id, of an object or mentioned by one, is interned once (a symbol); at the end
@@ -53,6 +56,12 @@ export class PackBuilder {
     return this.#symbols.memoryBytes + lists.reduce((sum, list) => sum + list.memoryBytes, 0)
   }
 
+  /** Bytes of what `tables` makes on top of that: ids in the order of their objects, and targets in place of symbols. */
+  get finishedBytes(): number {
+    const targets = this.#references.targets.length + this.#claims.targets.length
+    return this.#symbols.idBytes + 4 * (2 * this.#symbols.size + targets)
+  }
+
   /** The ordinal of an id that was added already, or -1. */
   find(source: Uint8Array, start: number, end: number): number {
     const symbol = this.#symbols.find(source, start, end)
@@ -65,8 +74,11 @@ export class PackBuilder {
     return this.#lineBytes.at(ordinal) === idBytes + textBytes + 2 && this.#textCrc32.at(ordinal) === textCrc32
   }
 
-  /** Takes object `index` of the batch, whose line starts at `start`. Its id must not have been added before. */
-  add(batch: ObjectBatch, index: number, start: number, textCrc32: number): void {
+  /**
+   * Takes object `index` of the batch, whose line starts at `start`. Its id must not have been added before. A promise for an object that mentions so many
+   * others that the event loop must turn in between.
+   */
+  add(batch: ObjectBatch, index: number, start: number, textCrc32: number): Promise<void> | undefined {
     const idBytes = batch.idBytes[index]
     const lineBytes = batch.lineBytes[index]
     if (this.#openBytes > 0 && this.#openBytes + lineBytes > BLOCK_BYTES) this.closeBlock()
@@ -75,8 +87,13 @@ export class PackBuilder {
     this.#symbolOfOrdinal.push(symbol)
     this.#lineBytes.push(lineBytes)
     this.#textCrc32.push(textCrc32)
-    this.#mention(batch, index)
     this.#append(batch.lines, start, lineBytes, idBytes)
+    const first = index === 0 ? 0 : batch.claimEnds[index - 1]
+    if (batch.claimEnds[index] - first > NAMES_AT_ONCE) return this.#mentionInTurns(batch, index, first)
+    this.#mention(this.#references, batch, first, batch.referenceEnds[index])
+    this.#mention(this.#claims, batch, batch.referenceEnds[index], batch.claimEnds[index])
+    this.#endRows()
+    return undefined
   }
 
   /** Ends the open block, if it holds anything. */
@@ -109,13 +126,15 @@ export class PackBuilder {
   }
 
   /** The tables of the pack, once every block is placed. */
-  tables(): PackTables {
+  async tables(): Promise<PackTables> {
+    const yielder = new Yielder()
     const externals = new Uint32List()
     const targetOfSymbol = new Uint32Array(this.#symbols.size)
     for (let symbol = 0; symbol < targetOfSymbol.length; symbol++) {
       const ordinal = this.#ordinalOfSymbol.at(symbol)
       targetOfSymbol[symbol] = ordinal === UNDEFINED_ORDINAL ? this.objects + externals.length : ordinal
       if (ordinal === UNDEFINED_ORDINAL) externals.push(symbol)
+      if (symbol % NAMES_AT_ONCE === 0) await yielder.due()
     }
     const directory = this.#directory
     return {
@@ -133,10 +152,10 @@ export class PackBuilder {
       },
       lineBytes: this.#lineBytes.view(),
       textCrc32: this.#textCrc32.view(),
-      ids: this.#byteTable(this.#symbolOfOrdinal.view()),
-      references: remapped(this.#references, targetOfSymbol),
-      claims: remapped(this.#claims, targetOfSymbol),
-      externals: this.#byteTable(externals.view()),
+      ids: await this.#byteTable(this.#symbolOfOrdinal.view(), yielder),
+      references: await remapped(this.#references, targetOfSymbol, yielder),
+      claims: await remapped(this.#claims, targetOfSymbol, yielder),
+      externals: await this.#byteTable(externals.view(), yielder),
     }
   }
 
@@ -146,17 +165,29 @@ export class PackBuilder {
     return symbol
   }
 
-  #mention(batch: ObjectBatch, index: number): void {
-    let name = index === 0 ? 0 : batch.claimEnds[index - 1]
-    for (const [list, end] of [
-      [this.#references, batch.referenceEnds[index]],
-      [this.#claims, batch.claimEnds[index]],
+  async #mentionInTurns(batch: ObjectBatch, index: number, first: number): Promise<void> {
+    const yielder = new Yielder()
+    this.#symbols.reserve(this.#symbols.size + batch.claimEnds[index] - first)
+    for (const [list, start, end] of [
+      [this.#references, first, batch.referenceEnds[index]],
+      [this.#claims, batch.referenceEnds[index], batch.claimEnds[index]],
     ] as const) {
-      for (; name < end; name++) {
-        list.targets.push(this.#intern(batch.names, name === 0 ? 0 : batch.nameEnds[name - 1], batch.nameEnds[name]))
+      for (let name = start; name < end; name += NAMES_AT_ONCE) {
+        this.#mention(list, batch, name, Math.min(end, name + NAMES_AT_ONCE))
+        await yielder.due()
       }
-      list.ends.push(list.targets.length)
     }
+    this.#endRows()
+  }
+
+  #mention({ targets }: { readonly targets: Uint32List }, batch: ObjectBatch, start: number, end: number): void {
+    for (let name = start; name < end; name++)
+      targets.push(this.#intern(batch.names, name === 0 ? 0 : batch.nameEnds[name - 1], batch.nameEnds[name]))
+  }
+
+  #endRows(): void {
+    this.#references.ends.push(this.#references.targets.length)
+    this.#claims.ends.push(this.#claims.targets.length)
   }
 
   #append(lines: Uint8Array, start: number, lineBytes: number, idBytes: number): void {
@@ -167,18 +198,32 @@ export class PackBuilder {
     if (this.#openBytes >= BLOCK_BYTES) this.closeBlock()
   }
 
-  #byteTable(symbols: Uint32Array): ByteTable {
+  async #byteTable(symbols: Uint32Array, yielder: Yielder): Promise<ByteTable> {
     const ends = new Uint32Array(symbols.length)
     let length = 0
     for (let i = 0; i < symbols.length; i++) ends[i] = length += this.#symbols.lengthAt(symbols[i])
     const bytes = new Uint8Array(length)
-    for (let i = 0; i < symbols.length; i++) bytes.set(this.#symbols.bytesAt(symbols[i]), i === 0 ? 0 : ends[i - 1])
+    for (let i = 0; i < symbols.length; i++) {
+      bytes.set(this.#symbols.bytesAt(symbols[i]), i === 0 ? 0 : ends[i - 1])
+      if (i % NAMES_AT_ONCE === 0) await yielder.due()
+    }
     return { ends, bytes }
   }
 }
 
-function remapped(rows: { ends: Uint32List; targets: Uint32List }, targetOfSymbol: Uint32Array): Rows {
-  return { ends: rows.ends.view(), targets: rows.targets.view().map((symbol) => targetOfSymbol[symbol]) }
+async function remapped(
+  rows: { readonly ends: Uint32List; readonly targets: Uint32List },
+  targetOfSymbol: Uint32Array,
+  yielder: Yielder,
+): Promise<Rows> {
+  const symbols = rows.targets.view()
+  const targets = new Uint32Array(symbols.length)
+  for (let start = 0; start < targets.length; start += NAMES_AT_ONCE) {
+    const end = Math.min(targets.length, start + NAMES_AT_ONCE)
+    for (let i = start; i < end; i++) targets[i] = targetOfSymbol[symbols[i]]
+    await yielder.due()
+  }
+  return { ends: rows.ends.view(), targets }
 }
 
 /** Objects of the pack that no other object of the pack refers to. */

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { ByteReader, ByteWriter, corrupt } from './byte-codec.ts'
+import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
 
 /**
  * The pack: what one upload stores, in the order

@@ -1,11 +1,11 @@
 import { crc32 } from 'node:zlib'
-import type { AnswerBuffers, AnswerMemory } from '../../answer-memory.ts'
+import type { AnswerBuffers, AnswerMemory } from '../../memory/answer-memory.ts'
 import { inflateFragments } from '../../compression/inflate.ts'
-import { crc32Combine } from '../../object/crc32.ts'
+import { crc32Combine } from '../../compression/crc32-combine.ts'
 import type { Fragment } from '../../object/selection.ts'
 import { BLOB_READ_BYTES_MAX, type BlobStore } from '../../storage/backend.ts'
-import { corrupt } from './byte-codec.ts'
-import { readAhead } from './read-ahead.ts'
+import { corrupt } from '../bytes/byte-codec.ts'
+import { readAhead } from '../bytes/read-ahead.ts'
 import { cutLines, type ByteSource, type Segment } from './segment.ts'
 
 /** Unneeded bytes between two segments that are read along rather than starting another read. */
@@ -114,10 +114,16 @@ export class SegmentReader {
   async #load({ source, segments }: Span, signal: AbortSignal, buffers: AnswerBuffers): Promise<LoadedSpan> {
     const start = segments[0].start
     const end = segments[segments.length - 1].end
-    const bytes = await readSource(this.#blobs, source, start, end, signal)
-    const stored = segments.map((segment) => bytes.subarray(segment.start - start, segment.end - start))
-    buffers.hold(bytesOf(stored))
-    return { segments, stored }
+    // Counted before it is read: many who begin at the same time would all find that there is room.
+    const storedBytes = segments.reduce((sum, segment) => sum + segment.end - segment.start, 0)
+    buffers.hold(storedBytes)
+    try {
+      const bytes = await readSource(this.#blobs, source, start, end, signal)
+      return { segments, stored: segments.map((segment) => bytes.subarray(segment.start - start, segment.end - start)) }
+    } catch (error) {
+      buffers.free(storedBytes)
+      throw error
+    }
   }
 }
 

@@ -1,5 +1,5 @@
-import { crc32Combine } from '../../object/crc32.ts'
-import type { Bitmap } from './bitmap.ts'
+import { crc32Combine } from '../../compression/crc32-combine.ts'
+import type { Bitmap } from '../bytes/bitmap.ts'
 import type { BlockDirectory, PackTables } from './pack-format.ts'
 
 /** Where stored bytes lie: in a blob, or in memory (a pack that lies inside its record). */

@@ -2,8 +2,9 @@ import { StowageError } from '../../errors.ts'
 import type { Limits } from '../../limits.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
 import type { Element } from '../../object/element.ts'
+import { OBJECT_ID_BYTES_MAX } from '../../object/id.ts'
 import type { IdSet } from '../../object/id-set.ts'
-import { inspectBatches } from '../../object/inspect.ts'
+import { inspectBatches } from '../../inspect/inspect.ts'
 import type { Fragment, Selection, SelectionReadOptions } from '../../object/selection.ts'
 import type { ObjectStore, StoredObject } from './object-store.ts'
 
@@ -26,6 +27,7 @@ export interface PlainSelectionParts {
 export class PlainSelection implements Selection {
   readonly objects: number
   readonly missing: number
+  readonly keepsIds = true
   readonly #parts: PlainSelectionParts
 
   constructor(parts: PlainSelectionParts) {
@@ -37,8 +39,9 @@ export class PlainSelection implements Selection {
   missingIds(limit: number): Promise<readonly string[]> {
     const { ids, absent } = this.#parts
     const missing: string[] = []
-    for (let at = absent.indexOf(1); at !== -1 && missing.length < limit; at = absent.indexOf(1, at + 1))
-      missing.push(ids.stringAt(at))
+    for (let at = absent.indexOf(1); at !== -1 && missing.length < limit; at = absent.indexOf(1, at + 1)) {
+      if (ids.lengthAt(at) <= OBJECT_ID_BYTES_MAX) missing.push(ids.stringAt(at))
+    }
     return Promise.resolve(missing)
   }
 

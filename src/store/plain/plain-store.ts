@@ -1,13 +1,14 @@
 import { StowageError } from '../../errors.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
-import type { ClosureOptions, GraphStore, PutResult, SignalOptions } from '../../object/graph-store.ts'
+import type { ClosureOptions, GraphStore, PutOptions, PutResult, SignalOptions } from '../../object/graph-store.ts'
+import { isObjectId } from '../../object/id.ts'
 import { IdSet } from '../../object/id-set.ts'
 import { type ObjectRecord, toObjectRecords } from '../../object/line.ts'
 import type { Selection } from '../../object/selection.ts'
 import type { ObjectStore } from './object-store.ts'
 import { PlainClosure } from './plain-closure.ts'
-import { IDS_PER_CALL, idsOf, PlainSelection } from './plain-selection.ts'
+import { IDS_PER_CALL, PlainSelection } from './plain-selection.ts'
 
 export interface PlainStoreOptions {
   /** Objects that a graph may have, missing ones and claims included. 100,000 by default; more answers 501. */
@@ -42,18 +43,26 @@ class PlainGraphStore implements GraphStore {
   }
 
   /** `differing` is always 0: only the host's store knows the texts that it holds. */
-  async put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: SignalOptions): Promise<PutResult> {
+  async put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: PutOptions): Promise<PutResult> {
     const seen = new IdSet()
     const { inserted } = await this.#store.put(projectId, firstOfEach(batches, seen), options)
     return { objects: seen.size, inserted, differing: 0 }
   }
 
+  /** Lists come from anywhere: what can never be an id is held nowhere, and the host's store is not asked for it. */
   async has(projectId: string, ids: IdSet, options: SignalOptions): Promise<Uint8Array> {
     const held = new Uint8Array(ids.size)
     for (let start = 0; start < ids.size; start += IDS_PER_CALL) {
       options.signal.throwIfAborted()
-      const answers = await this.#store.has(projectId, idsOf(ids, start, start + IDS_PER_CALL))
-      for (const [at, isHeld] of answers.entries()) held[start + at] = isHeld ? 1 : 0
+      const possible: number[] = []
+      for (let index = start; index < Math.min(ids.size, start + IDS_PER_CALL); index++)
+        if (isObjectId(ids.bytesAt(index))) possible.push(index)
+      if (possible.length === 0) continue
+      const answers = await this.#store.has(
+        projectId,
+        possible.map((index) => ids.stringAt(index)),
+      )
+      for (const [at, isHeld] of answers.entries()) held[possible[at]] = isHeld ? 1 : 0
     }
     return held
   }

@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
-import { crc32Combine } from '../../object/crc32.ts'
+import { crc32Combine } from '../../compression/crc32-combine.ts'
+import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
-import { Bitmap } from '../pack/bitmap.ts'
-import { ByteReader, ByteWriter, corrupt } from '../pack/byte-codec.ts'
+import { Bitmap } from '../bytes/bitmap.ts'
+import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
 import type { Closure, PackSelection } from '../closure/closure.ts'
 import type { Segment } from '../pack/segment.ts'
 
@@ -17,6 +18,8 @@ import type { Segment } from '../pack/segment.ts'
  */
 const MAGIC = Buffer.from('STOWPLAN', 'latin1')
 const FORMAT_VERSION = 1
+/** Ids that are written or read between two looks at the clock: there can be a million. */
+const STRETCH_IDS = 4_096
 /** The source number of rows that lie in the plan's own patch. */
 export const PATCH_SOURCE = 0xffffffff
 
@@ -108,7 +111,8 @@ export function totalsOf(rows: PlanRows): PlanTotals {
   return totals
 }
 
-export function encodePlanTables(tables: PlanTables): Uint8Array {
+export async function encodePlanTables(tables: PlanTables): Promise<Uint8Array> {
+  const yielder = new Yielder()
   const writer = new ByteWriter(65_536).text(tables.closureDigest)
   writer.u32(tables.packs.length)
   for (const { sequence, packId, isInline } of tables.packs)
@@ -118,15 +122,16 @@ export function encodePlanTables(tables: PlanTables): Uint8Array {
       .u8(isInline ? 1 : 0)
   writer.u32(tables.rows.sources.length)
   for (const column of PLAN_COLUMNS) writer.bytes(bytesOf(tables.rows[column]))
-  writeIds(writer, tables.missing)
-  writeIds(writer, tables.absentClaims)
+  await writeIds(writer, tables.missing, yielder)
+  await writeIds(writer, tables.absentClaims, yielder)
   if (tables.closure === undefined) writer.u8(0)
   else writeClosure(writer.u8(1), tables.closure)
   return writer.u32(crc32(writer.finish())).finish()
 }
 
 /** Throws `corrupt_data`. */
-export function decodePlanTables(bytes: Uint8Array): PlanTables {
+export async function decodePlanTables(bytes: Uint8Array): Promise<PlanTables> {
+  const yielder = new Yielder()
   const body = bytes.subarray(0, Math.max(0, bytes.length - 4))
   if (new ByteReader(bytes.subarray(body.length), 'a plan').u32() !== crc32(body))
     throw corrupt('a plan does not match its CRC-32')
@@ -139,8 +144,8 @@ export function decodePlanTables(bytes: Uint8Array): PlanTables {
   const rowCount = reader.u32()
   const columns = PLAN_COLUMNS.map((column) => [column, wordsOf(reader.bytes(rowCount * 4))] as const)
   const rows = Object.fromEntries(columns) as unknown as PlanRows
-  const missing = readIds(reader)
-  const absentClaims = readIds(reader)
+  const missing = await readIds(reader, yielder)
+  const absentClaims = await readIds(reader, yielder)
   const closure = reader.u8() === 1 ? readClosure(reader, missing, absentClaims) : undefined
   return { rows, packs, closureDigest, closure, missing, absentClaims }
 }
@@ -172,15 +177,21 @@ function readClosure(reader: ByteReader, missing: IdSet, absentClaims: IdSet): C
   return { root, packs, missing, absentClaims, sequence }
 }
 
-function writeIds(writer: ByteWriter, ids: IdSet): void {
+async function writeIds(writer: ByteWriter, ids: IdSet, yielder: Yielder): Promise<void> {
   writer.u32(ids.size)
-  for (let i = 0; i < ids.size; i++) writer.u16(ids.lengthAt(i)).bytes(ids.bytesAt(i))
+  for (let i = 0; i < ids.size; i++) {
+    writer.u16(ids.lengthAt(i)).bytes(ids.bytesAt(i))
+    if (i % STRETCH_IDS === 0) await yielder.due()
+  }
 }
 
-function readIds(reader: ByteReader): IdSet {
+async function readIds(reader: ByteReader, yielder: Yielder): Promise<IdSet> {
   const count = reader.u32()
   const ids = new IdSet(count)
-  for (let i = 0; i < count; i++) ids.add(reader.bytes(reader.u16()))
+  for (let i = 0; i < count; i++) {
+    ids.add(reader.bytes(reader.u16()))
+    if (i % STRETCH_IDS === 0) await yielder.due()
+  }
   return ids
 }
 

@@ -1,10 +1,10 @@
 import { crc32 } from 'node:zlib'
-import type { AnswerBuffers } from '../../answer-memory.ts'
+import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import type { DeflatePool } from '../../compression/deflate-pool.ts'
 import type { Closure, PackSelection } from '../closure/closure.ts'
 import { closureDigest } from '../closure/closure.ts'
-import { chosenSegments } from '../graph-selection.ts'
-import type { PackCatalog, ProjectView } from '../pack/pack-catalog.ts'
+import { chosenSegments } from '../closure/graph-selection.ts'
+import type { PackCatalog, ProjectView } from '../records/pack-catalog.ts'
 import {
   encodePlanHeader,
   encodePlanTables,
@@ -14,12 +14,12 @@ import {
   type PlanTables,
 } from './plan-format.ts'
 import { measureLines, type PatchFragment, patchPieces } from './plan-patch.ts'
-import { readAhead } from '../pack/read-ahead.ts'
+import { readAhead } from '../bytes/read-ahead.ts'
 import type { Segment } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 const FRAGMENTS_IN_FLIGHT = 4
 
-export interface PlanOrder {
+export interface PlanRequest {
   readonly project: ProjectView
   readonly closure: Closure
   /** What is to be sent: all of the closure, or what is left of it after subtracting others. */
@@ -29,6 +29,8 @@ export interface PlanOrder {
 export interface PlanMakerOptions {
   /** Shorter runs of whole blocks are copied into the patch: reading them one by one, forever, costs more than keeping them once more. */
   readonly runInPlaceBytesMin: number
+  /** Whether the tables are stored behind the patch: what stays in memory has them there. */
+  readonly isStored: boolean
 }
 
 export interface MadePlan {
@@ -41,7 +43,7 @@ export type PlanSink = (content: AsyncIterable<Uint8Array>) => Promise<void>
 
 /** Makes the plan of one answer. */
 export class PlanMaker {
-  readonly #order: PlanOrder
+  readonly #order: PlanRequest
   readonly #options: PlanMakerOptions
   readonly #catalog: PackCatalog
   readonly #reader: SegmentReader
@@ -53,7 +55,7 @@ export class PlanMaker {
   readonly #patchRows = new PlanRowList()
 
   constructor(
-    order: PlanOrder,
+    order: PlanRequest,
     catalog: PackCatalog,
     reader: SegmentReader,
     deflate: DeflatePool,
@@ -93,7 +95,7 @@ export class PlanMaker {
       missing: closure.missing,
       absentClaims: closure.absentClaims,
     }
-    yield encodePlanTables(made.tables)
+    if (this.#options.isStored) yield await encodePlanTables(made.tables)
   }
 
   /** Yields the patch, which starts at byte `start` of the blob, and notes all rows on the way. */

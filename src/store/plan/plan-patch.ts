@@ -1,4 +1,4 @@
-import { crc32Combine } from '../../object/crc32.ts'
+import { crc32Combine } from '../../compression/crc32-combine.ts'
 import { type Segment, SEGMENT_RAW_BYTES_MAX } from '../pack/segment.ts'
 import type { SegmentPiece } from '../pack/segment-reader.ts'
 

@@ -1,4 +1,5 @@
-import type { AnswerBuffers } from '../../answer-memory.ts'
+import type { AnswerBuffers } from '../../memory/answer-memory.ts'
+import type { AbsentIds } from '../closure/absent-ids.ts'
 import { StowageError } from '../../errors.ts'
 import type {
   Fragment,
@@ -7,9 +8,9 @@ import type {
   Selection,
   SelectionReadOptions,
 } from '../../object/selection.ts'
-import { firstIds } from '../graph-selection.ts'
+import { firstIds } from '../closure/graph-selection.ts'
 import { packBlobName } from '../records/keys.ts'
-import type { PackCatalog, ProjectView } from '../pack/pack-catalog.ts'
+import type { PackCatalog, ProjectView } from '../records/pack-catalog.ts'
 import { PATCH_SOURCE, planDigest, totalsOf, type PlanTables, type PlanTotals } from './plan-format.ts'
 import type { ByteSource, Segment } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
@@ -20,7 +21,7 @@ const ROWS_AT_ONCE = 64
 const VERIFY_INTERVAL_MS = 10 * 60_000
 
 /** Who uses the bytes of a plan, however often it was loaded. */
-export class PlanUse {
+export class PlanRefCount {
   /** Answers that are being sent by it. */
   answers = 0
   /** It was replaced or evicted, or turned out to be damaged: nobody may begin to use it any more. */
@@ -34,13 +35,20 @@ export class LoadedPlan {
   readonly tables: PlanTables
   readonly totals: PlanTotals
   readonly digest: string
+  /** Instead of `tables.absentClaims`, where very many ids were absent, missing ones included. */
+  readonly absent: AbsentIds | undefined
   /** The project's sequence at which the absent ids were last seen to be absent, with no upload under way. */
   checkedSequence = -1
-  readonly use: PlanUse
+  readonly use: PlanRefCount
   #verifiedAtMs = -Infinity
 
-  constructor(source: ByteSource, tables: PlanTables, use: PlanUse = new PlanUse()) {
+  constructor(
+    source: ByteSource,
+    tables: PlanTables,
+    { use = new PlanRefCount(), absent }: { readonly use?: PlanRefCount | undefined; readonly absent?: AbsentIds } = {},
+  ) {
     this.source = source
+    this.absent = absent
     this.tables = tables
     this.use = use
     this.totals = totalsOf(tables.rows)
@@ -57,7 +65,8 @@ export class LoadedPlan {
       bitmapBytes +
       packs.length * 96 +
       this.tables.missing.memoryBytes +
-      this.tables.absentClaims.memoryBytes
+      this.tables.absentClaims.memoryBytes +
+      (this.absent?.memoryBytes ?? 0)
     )
   }
 

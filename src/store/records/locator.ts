@@ -1,6 +1,6 @@
 import type { RecordStore } from '../../storage/backend.ts'
 import { objectKeyMaker } from './keys.ts'
-import type { ProjectView } from '../pack/pack-catalog.ts'
+import type { ProjectView } from './pack-catalog.ts'
 import { decodeObjectRecord, type ObjectLocation } from './records.ts'
 
 /** Keys in one call: large enough to be cheap, small enough that neither the engine nor the main thread is held. */

@@ -1,7 +1,7 @@
-import type { RecordStore } from '../../storage/backend.ts'
-import { headKey, keyBounds, keyParts } from './keys.ts'
-import type { ProjectView } from '../pack/pack-catalog.ts'
-import { decodeHead, type ProjectHead } from './records.ts'
+import type { Entry, RecordStore } from '../../storage/backend.ts'
+import { garbageKey, headKey, keyBounds, keyParts, parseHex } from './keys.ts'
+import type { ProjectView } from './pack-catalog.ts'
+import { decodeHead, encodeMark, type ProjectHead } from './records.ts'
 
 /** A project's record as it was read, with its bytes, which the next change of it expects. */
 export interface ReadHead {
@@ -40,11 +40,19 @@ export function isRemoved(head: ProjectHead | undefined, generation: number): bo
 }
 
 /** Whether no upload of the project is between its commit and its answer: then every id of every pack is written. */
-export async function isQuiet(records: RecordStore, { projectId, generation }: ProjectView): Promise<boolean> {
+export async function isQuiet(records: RecordStore, project: ProjectView): Promise<boolean> {
+  return (await firstPending(records, project)) === undefined
+}
+
+/** The number of the first pack that is committed and may not have all of its ids written yet. */
+export async function firstPending(
+  records: RecordStore,
+  { projectId, generation }: ProjectView,
+): Promise<number | undefined> {
   for await (const entries of records.range({ ...keyBounds('pending', projectId, generation), limit: 1 })) {
-    if (entries.length > 0) return false
+    for (const { key } of entries) return parseHex(keyParts(key)[2])
   }
-  return true
+  return undefined
 }
 
 export async function* listProjects(records: RecordStore): AsyncGenerator<readonly string[]> {
@@ -52,4 +60,10 @@ export async function* listProjects(records: RecordStore): AsyncGenerator<readon
     const ids = entries.filter(({ key, value }) => !decodeHead(key, value).removed).map(({ key }) => keyParts(key)[0])
     if (ids.length > 0) yield ids
   }
+}
+
+/** Marks a removed generation of a project, whose space is still to be freed. */
+export function garbageEntry(projectId: string, generation: number): Entry {
+  const key = garbageKey(projectId, generation)
+  return { key, value: encodeMark(key) }
 }

@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
-import { Bitmap } from '../pack/bitmap.ts'
-import { ByteReader, ByteWriter, corrupt } from '../pack/byte-codec.ts'
+import { Bitmap } from '../bytes/bitmap.ts'
+import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
 
 /**
  * Values of records: a version byte, the fields, and a CRC-32 over key and value, so that a value that is damaged, or that sits under a damaged

@@ -2,9 +2,9 @@ import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
 import { inflateFragments } from '../../compression/inflate.ts'
 import { BLOB_READ_BYTES_MAX, type BlobStore } from '../../storage/backend.ts'
-import { corrupt } from '../pack/byte-codec.ts'
+import { corrupt } from '../bytes/byte-codec.ts'
 import { damageBy, type Finding } from './finding.ts'
-import type { Pack } from '../pack/pack-catalog.ts'
+import type { Pack } from '../records/pack-catalog.ts'
 import {
   decodeHeader,
   decodeTables,

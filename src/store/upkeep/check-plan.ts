@@ -1,6 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { BlobStore, Entry } from '../../storage/backend.ts'
-import { corrupt } from '../pack/byte-codec.ts'
+import { corrupt } from '../bytes/byte-codec.ts'
 import { damageBy, type Finding } from './finding.ts'
 import { keyParts, planBlobName } from '../records/keys.ts'
 import { decodePlanTables, encodePlanHeader, PATCH_SOURCE } from '../plan/plan-format.ts'
@@ -17,7 +17,7 @@ export async function* checkPlan(blobs: BlobStore, { key, value }: Entry, named:
     const header = encodePlanHeader(planId, projectId)
     const stored = await readSource(blobs, source, 0, header.length)
     if (Buffer.compare(stored, header) !== 0) throw corrupt('its header is damaged')
-    const { rows } = decodePlanTables(await readSource(blobs, source, tablesStart, planBytes))
+    const { rows } = await decodePlanTables(await readSource(blobs, source, tablesStart, planBytes))
     for (let row = 0; row < rows.sources.length; row++) {
       if (rows.sources[row] !== PATCH_SOURCE) continue
       const patch = await readSource(blobs, source, rows.starts[row], rows.starts[row] + rows.storedBytes[row])

@@ -1,4 +1,4 @@
-import type { Bitmap } from '../pack/bitmap.ts'
+import type { Bitmap } from '../bytes/bitmap.ts'
 import { damage, type Finding } from './finding.ts'
 import { isRemoved } from '../records/projects.ts'
 import type { ObjectLocation, PackRecord, ProjectHead } from '../records/records.ts'

@@ -1,12 +1,11 @@
 import type { RecordStore, StorageBackend } from '../../storage/backend.ts'
-import { classifiedBackend } from '../../storage/classified.ts'
 import { checkBlocks, readWholeTables } from './check-pack.ts'
 import { checkPlan } from './check-plan.ts'
 import { CheckState } from './check-state.ts'
 import { damage, damageBy, note, type Finding } from './finding.ts'
 import { isOfExtension, keyBounds, keyParts, packBlobName, parseHex } from '../records/keys.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
-import { packOf, type Pack } from '../pack/pack-catalog.ts'
+import { packOf, type Pack } from '../records/pack-catalog.ts'
 import { tableEntry, type PackTables } from '../pack/pack-format.ts'
 import { decodeHead, decodeMark, decodeObjectRecord, decodePackRecord } from '../records/records.ts'
 import { isTombstone, readTombstone } from './tombstone.ts'
@@ -17,7 +16,7 @@ export interface CheckOptions {
   readonly signal?: AbortSignal
 }
 
-interface CheckParts extends StorageBackend {
+interface CheckParts extends Pick<StorageBackend, 'records' | 'blobs'> {
   readonly state: CheckState
   readonly every: number
   readonly signal: AbortSignal
@@ -27,9 +26,9 @@ interface CheckParts extends StorageBackend {
  * Reads a whole storage and yields what is wrong with it; nothing is changed. The backend must be open, and no server may write to it meanwhile.
  * Without findings of severity `damage`, every object that was acknowledged is there and whole. Throws what keeps the storage from being read.
  */
-export async function* checkStore(rawBackend: StorageBackend, options: CheckOptions = {}): AsyncGenerator<Finding> {
+export async function* checkStore(backend: StorageBackend, options: CheckOptions = {}): AsyncGenerator<Finding> {
   const { sampleEvery = 1, signal = new AbortController().signal } = options
-  const parts = { ...classifiedBackend(rawBackend), state: new CheckState(), every: sampleEvery, signal }
+  const parts = { records: backend.records, blobs: backend.blobs, state: new CheckState(), every: sampleEvery, signal }
   yield* checkHeads(parts)
   yield* checkMarks(parts)
   yield* checkPacks(parts)

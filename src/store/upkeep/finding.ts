@@ -30,6 +30,6 @@ export function damageBy(
   subject: string,
   words: (message: string) => string = (message) => message,
 ): Finding {
-  if (error instanceof StowageError && error.retryable) throw error
+  if (error instanceof StowageError && error.isRetryable) throw error
   return damage(projectId, subject, words(messageOf(error)))
 }

@@ -1,6 +1,6 @@
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
-import type { CommittedPack, Committer } from '../committer.ts'
+import type { CommittedPack, Committer } from '../ingest/committer.ts'
 import {
   isOfExtension,
   keyBounds,
@@ -11,7 +11,7 @@ import {
   planBlobName,
   projectFolder,
 } from '../records/keys.ts'
-import { packOf, readTables } from '../pack/pack-catalog.ts'
+import { packOf, readTables } from '../records/pack-catalog.ts'
 import { decodeMark, decodePackRecord, decodePlanRecord } from '../records/records.ts'
 import { isTombstone } from './tombstone.ts'
 
@@ -36,7 +36,7 @@ export async function applyPending(parts: RecoveryParts, onDamage: (error: unkno
         decodeMark(key, value)
         await applyMarked(parts, key)
       } catch (error) {
-        if (error instanceof StowageError && error.retryable) throw error
+        if (error instanceof StowageError && error.isRetryable) throw error
         onDamage(error)
       }
     }

@@ -1,5 +1,5 @@
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
-import { corrupt } from '../pack/byte-codec.ts'
+import { corrupt } from '../bytes/byte-codec.ts'
 import { damageBy, note, type Finding } from './finding.ts'
 import { keyBounds, keyParts, packBlobName, parseHex, projectFolder } from '../records/keys.ts'
 import { decodeHeader, decodeTrailer, HEADER_BYTES_MAX, TRAILER_BYTES } from '../pack/pack-format.ts'

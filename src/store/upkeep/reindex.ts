@@ -1,12 +1,11 @@
 import { randomBytes } from 'node:crypto'
 import type { BlobStore, RecordStore, StorageBackend } from '../../storage/backend.ts'
-import { classifiedBackend } from '../../storage/classified.ts'
-import { Bitmap } from '../pack/bitmap.ts'
-import { Committer } from '../committer.ts'
+import { Bitmap } from '../bytes/bitmap.ts'
+import { Committer } from '../ingest/committer.ts'
 import { damage, damageBy, note, type Finding } from './finding.ts'
 import { headKey, keyBounds, keyParts, packKey } from '../records/keys.ts'
 import { PackBuilder } from '../pack/pack-builder.ts'
-import { packOf, readTables } from '../pack/pack-catalog.ts'
+import { packOf, readTables } from '../records/pack-catalog.ts'
 import { encodeHeader, encodeTables } from '../pack/pack-format.ts'
 import {
   decodeHead,
@@ -17,7 +16,8 @@ import {
   type ProjectHead,
 } from '../records/records.ts'
 import { findPacks, FoundPacks, type FoundPack } from './reindex-find.ts'
-import { garbageEntry, removeRecords } from './removal.ts'
+import { garbageEntry } from '../records/projects.ts'
+import { removeRecords } from './removal.ts'
 
 interface ReindexParts {
   readonly records: RecordStore
@@ -30,8 +30,7 @@ interface ReindexParts {
  * one id the earlier pack's wins, packs whose records survive before those that are only found as blobs, and what a tombstone names stays removed.
  * Repeatable; what it says is damage is lost. The backend must be open, and nobody else may use it meanwhile. Throws what keeps it from working.
  */
-export async function* reindexStore(rawBackend: StorageBackend): AsyncGenerator<Finding> {
-  const { records, blobs } = classifiedBackend(rawBackend)
+export async function* reindexStore({ records, blobs }: StorageBackend): AsyncGenerator<Finding> {
   const found = new FoundPacks()
   yield* findPacks(records, blobs, found)
   yield* dropDerived(records)
@@ -130,7 +129,7 @@ async function* rebuildGeneration(
   for (let lost = 1; lost < next; lost++) {
     if (known.has(lost)) continue
     yield damage(projectId, `pack ${lost}`, 'its record is lost; an empty pack takes its place')
-    await putPack(records, projectId, generation, lost, emptyPack(projectId, generation))
+    await putPack(records, projectId, generation, lost, await emptyPack(projectId, generation))
   }
   yield note(projectId, 'project', `${objects} objects in ${numbered.length} packs`)
 }
@@ -172,11 +171,11 @@ async function putHead(records: RecordStore, projectId: string, head: ProjectHea
 }
 
 /** Every number that was given out has a pack, so that `check` can tell when one is lost. */
-function emptyPack(projectId: string, generation: number): PackRecord {
+async function emptyPack(projectId: string, generation: number): Promise<PackRecord> {
   const packId = randomBytes(16).toString('hex')
   const header = encodeHeader({ projectId, generation, packId, timeMs: 0 })
   const tablesStart = header.length + (-header.length & 3)
-  const tables = encodeTables(new PackBuilder().tables(), tablesStart)
+  const tables = encodeTables(await new PackBuilder().tables(), tablesStart)
   const inline = Buffer.concat([header, new Uint8Array(tablesStart - header.length), ...tables])
   return {
     state: 'applied',

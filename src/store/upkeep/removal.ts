@@ -1,9 +1,9 @@
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, Entry, RecordStore } from '../../storage/backend.ts'
-import { corrupt } from '../pack/byte-codec.ts'
-import { garbageKey, keyBounds, keyParts, packBlobName, parseHex, planBlobName } from '../records/keys.ts'
-import { isRemoved, readHead } from '../records/projects.ts'
-import { decodeMark, decodePackRecord, decodePlanRecord, encodeHead, encodeMark } from '../records/records.ts'
+import { corrupt } from '../bytes/byte-codec.ts'
+import { keyBounds, keyParts, packBlobName, parseHex, planBlobName } from '../records/keys.ts'
+import { garbageEntry, isRemoved, readHead } from '../records/projects.ts'
+import { decodeMark, decodePackRecord, decodePlanRecord, encodeHead } from '../records/records.ts'
 import { putTombstone } from './tombstone.ts'
 
 const ATTEMPTS_MAX = 100
@@ -33,12 +33,6 @@ export async function removeProject({ records, blobs, nowMs }: RemovalParts, pro
   )
 }
 
-/** What makes `sweepGarbage` look at a generation of a project. */
-export function garbageEntry(projectId: string, generation: number): Entry {
-  const key = garbageKey(projectId, generation)
-  return { key, value: encodeMark(key) }
-}
-
 /**
  * Frees the space of removed projects. May be cut off at any point and goes on where it was. A project that cannot be swept keeps no other from it;
  * the first of their errors is thrown in the end.
@@ -50,7 +44,7 @@ export async function sweepGarbage(parts: RemovalParts, signal: AbortSignal): Pr
       try {
         await sweepMarked(parts, entry, signal)
       } catch (error) {
-        if (!(error instanceof StowageError) || error.retryable) throw error
+        if (!(error instanceof StowageError) || error.isRetryable) throw error
         failures.push(error)
       }
     }

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
-import { BlobExistsError, type BlobStore } from '../../storage/backend.ts'
-import { corrupt } from '../pack/byte-codec.ts'
+import type { BlobStore } from '../../storage/backend.ts'
+import { isStorageError } from '../../storage/storage-errors.ts'
+import { corrupt } from '../bytes/byte-codec.ts'
 import { parseHex, tombstoneBlobName } from '../records/keys.ts'
 import { readSource } from '../pack/segment-reader.ts'
 
@@ -29,7 +30,7 @@ export async function putTombstone(blobs: BlobStore, tombstone: Tombstone): Prom
     await blobs.put(name, encoded(tombstone))
   } catch (error) {
     // Who removes the project and who sweeps it may both be here.
-    if (!(error instanceof Error && error.cause instanceof BlobExistsError)) throw error
+    if (!isStorageError(error, 'BlobExistsError')) throw error
   }
 }
 

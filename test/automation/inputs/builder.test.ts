@@ -132,7 +132,7 @@ test('a secret shows itself only when it is asked to', () => {
   for (const copy of copies) assert.ok(!inspect(copy, { showHidden: true, depth: 9 }).includes('hunter2'))
 })
 
-test('the texts of secrets are known, for scrubbing, even when the inputs are wrong', () => {
+test('the texts of secrets are known, for redacting, even when the inputs are wrong', () => {
   const { secretTexts } = resolveInputs(Inputs)
   assert.deepEqual(secretTexts({ apiKey: 'hunter2', projectName: 'other' }), ['hunter2'])
   for (const json of [null, [], {}, { apiKey: '' }, { apiKey: 5 }]) assert.deepEqual(secretTexts(json), [])

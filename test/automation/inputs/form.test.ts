@@ -14,6 +14,7 @@ import {
   select,
   text,
 } from '../../../src/automation/index.ts'
+import { propertyRuns } from '../../support/runs.ts'
 
 const { description } = defineInputs({
   name: text({ maxLength: 5 }),
@@ -113,6 +114,6 @@ test('right inputs that went through a form come back the same', () => {
       )
       assert.deepEqual({ ...Form.parse(fromFormValues(Form.description, sent).json) }, given)
     }),
-    { numRuns: 200 },
+    { numRuns: propertyRuns(200) },
   )
 })

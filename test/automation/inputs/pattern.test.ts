@@ -1,8 +1,9 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { compilePattern, PatternUnsupported } from '../../../src/automation/inputs/pattern.ts'
+import { compilePattern, PatternUnsupported } from '../../../src/automation/author/inputs/pattern.ts'
 import { processorMs } from '../../support/processor.ts'
+import { propertyRuns } from '../../support/runs.ts'
 
 /** Characters on which the two engines, left to themselves, disagree: line ends, white space, marks of syntax, pairs of surrogates. */
 const CHARACTERS = [
@@ -129,9 +130,14 @@ const patterns = fc.letrec<{ pattern: string; term: string }>((tie) => ({
 })).pattern
 const texts = fc.array(fc.constantFrom(...CHARACTERS), { maxLength: 6 }).map((characters) => characters.join(''))
 
+/**
+ * The host's own regular expression. For a pattern that ends in `$`, V8 of Node 26 begins its search too near the end, inside of a surrogate pair:
+ * `/[^a]$/u` does not find U+1F600. An alternative that matches nothing keeps it from that.
+ */
 function nativePattern(pattern: string): RegExp | undefined {
   try {
-    return new RegExp(pattern, 'u')
+    void new RegExp(pattern, 'u')
+    return new RegExp(`(?:${pattern})|[]`, 'u')
   } catch {
     return undefined
   }
@@ -146,7 +152,7 @@ test('a pattern finds what the regular expressions of ECMAScript find, with the 
       for (const sample of samples)
         assert.equal(compiled.test(sample), native.test(sample), JSON.stringify([pattern, sample]))
     }),
-    { numRuns: 250 },
+    { numRuns: propertyRuns(250) },
   )
 })
 
@@ -167,7 +173,8 @@ test('every class of characters holds the same characters', () => {
     '^[\\b]$',
     '^[[:alpha:]$',
   ]) {
-    const native = new RegExp(pattern, 'u')
+    const native = nativePattern(pattern)
+    assert.ok(native)
     const compiled = compilePattern(pattern)
     const differing: number[] = []
     for (let point = 0; point <= 0x10ffff; point += point < 0x3100 || (point > 0xfd00 && point < 0x10010) ? 1 : 997) {
@@ -176,6 +183,25 @@ test('every class of characters holds the same characters', () => {
     }
     assert.deepEqual(differing, [], pattern)
   }
+})
+
+test('a character beyond U+FFFF is one character, also before the end', () => {
+  const last = '\u{10ffff}'
+  for (const pattern of [
+    '[^a]$',
+    '^[^a]$',
+    '^.$',
+    '^\\S$',
+    '^\\W$',
+    '^\\D$',
+    '^[^]$',
+    '^[^\\s]$',
+    '^\\P{L}$',
+    '\\u{10ffff}',
+  ])
+    assert.equal(compilePattern(pattern).test(last), true, pattern)
+  for (const pattern of ['^\\s$', '^\\w$', '^\\d$', '[]', '^\\p{L}$', '^[^\\u{10ffff}]$'])
+    assert.equal(compilePattern(pattern).test(last), false, pattern)
 })
 
 test('patterns that keep other engines busy for ages end at once', () => {

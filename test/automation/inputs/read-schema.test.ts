@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
 import { InputsError, readInputsSchema } from '../../../src/automation/index.ts'
+import { propertyRuns } from '../../support/runs.ts'
 
 function schemaOf(field: unknown, more: object = {}): object {
   return { type: 'object', properties: { x: field }, ...more }
@@ -221,7 +222,7 @@ test('whatever is read ends in a description or in an InputsError', () => {
         }
       },
     ),
-    { numRuns: 1_000 },
+    { numRuns: propertyRuns(1_000) },
   )
 })
 

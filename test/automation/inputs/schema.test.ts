@@ -16,6 +16,7 @@ import {
   select,
   text,
 } from '../../../src/automation/index.ts'
+import { propertyRuns } from '../../support/runs.ts'
 
 /** Ajv as a strict server runs it: unknown keywords and formats, and types that do not fit, are errors. */
 const ajv = new Ajv2020({ strict: true, strictRequired: true, allErrors: true, formats: { password: true } })
@@ -95,7 +96,7 @@ test('every schema passes Ajv in strict mode, and Ajv and parse agree on every v
         accepted += verdict ? 1 : 0
       }
     }),
-    { numRuns: 60 },
+    { numRuns: propertyRuns(60) },
   )
   assert.ok(accepted > 10)
 })
@@ -135,7 +136,7 @@ test('a schema that was read back describes the same inputs', () => {
       assert.deepEqual(read, Form.description)
       assert.deepEqual(inputsSchema(read), schema)
     }),
-    { numRuns: 100 },
+    { numRuns: propertyRuns(100) },
   )
 })
 

@@ -10,6 +10,8 @@ import { PATIENCE_MS } from '../../support/patience.ts'
 const EXECUTABLE = process.env.STOWAGE_TEST_CHROMIUM ?? '/usr/bin/chromium'
 /** Where the pictures of tests that failed are put. */
 const SCREENSHOTS = process.env.STOWAGE_TEST_SCREENSHOTS ?? join(tmpdir(), 'stowage-screenshots')
+/** The last two let pages draw with WebGL where there is no graphics card. */
+const ARGUMENTS = ['--no-sandbox', '--disable-dev-shm-usage', '--use-angle=swiftshader', '--enable-unsafe-swiftshader']
 const ACTION_TIMEOUT_MS: number = PATIENCE_MS
 const VIEWPORT = { width: 1_000, height: 700 }
 
@@ -19,7 +21,7 @@ const launched = new Map<string, Promise<Browser>>()
 function browser(): Promise<Browser> {
   const existing = launched.get(EXECUTABLE)
   if (existing !== undefined) return existing
-  const launching = chromium.launch({ executablePath: EXECUTABLE, args: ['--no-sandbox', '--disable-dev-shm-usage'] })
+  const launching = chromium.launch({ executablePath: EXECUTABLE, args: ARGUMENTS })
   launched.set(EXECUTABLE, launching)
   return launching
 }
@@ -75,9 +77,9 @@ export function browserTest(
 }
 
 /** Takes a picture of the page as it is, and resolves with its path. */
-export async function screenshot(page: Page, name: string): Promise<string> {
+export async function screenshot(page: Page, name: string, timeout: number = ACTION_TIMEOUT_MS): Promise<string> {
   await mkdir(SCREENSHOTS, { recursive: true })
   const path = join(SCREENSHOTS, `${name.replaceAll(/[^\w]+/g, '-')}.png`)
-  await page.screenshot({ path })
+  await page.screenshot({ path, timeout })
   return path
 }

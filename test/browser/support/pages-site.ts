@@ -3,7 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { TestContext } from 'node:test'
 import type { RunExecutor } from '../../../src/automation-server/index.ts'
-import type { ObjectResult } from '../../../src/automation/index.ts'
+import type { Annotation } from '../../../src/automation/index.ts'
 import { inProcess } from '../../automation-server/support.ts'
 import { everyKind } from '../../pages/kinds.ts'
 import { type Paged, paged, type PagedOptions, withVersion } from '../../pages/support.ts'
@@ -27,11 +27,11 @@ export class Gate {
 }
 
 function annotation(
-  level: ObjectResult['level'],
+  level: Annotation['level'],
   category: string,
   message: string,
   objects: readonly string[],
-): ObjectResult {
+): Annotation {
   return {
     level,
     category,
@@ -55,7 +55,7 @@ export function showingEverything(gate: Gate): RunExecutor {
         { atMs, level: 'info', message: 'Got 5 walls' },
         { atMs, level: 'warn', message: 'W4 has no material' },
       ],
-      results: [
+      annotations: [
         annotation('ERROR', 'Fire rating', 'These walls have no fire rating.', IDS),
         annotation('SUCCESS', 'Fire rating', 'These walls have one.', IDS.slice(0, 2)),
       ],
@@ -81,7 +81,7 @@ export function showingEverything(gate: Gate): RunExecutor {
       message: '4 of 5 walls have what they need.',
       progress: { fraction: 1 },
       logs: [{ atMs, level: 'error', message: 'W4 was left out' }],
-      results: [
+      annotations: [
         annotation('WARNING', 'Materials', 'This wall has no material.', IDS.slice(3, 4)),
         annotation('INFO', 'Materials', 'These are of concrete.', IDS.slice(5)),
       ],

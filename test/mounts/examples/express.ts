@@ -6,7 +6,7 @@ import { filesystemBackend } from 'stowage/filesystem'
 import { account } from './accounts.ts'
 
 /** Express 5 or 4, with the host's own sign-in. The mount stands before the body parser, which is for the host's own routes. */
-type SignedIn = express.Request & { account?: Principal }
+type SignedIn = express.Request & { account?: Principal | undefined }
 
 export const service: ObjectService<SignedIn> = createObjectService({
   backend: filesystemBackend({ path: process.env.DATA ?? 'data' }),

@@ -3,6 +3,7 @@ import type { RegisteredAs } from '../../../src/automation-server/index.ts'
 import { misbehaving } from './misbehaving.ts'
 
 const FILE: string = fileURLToPath(new URL('./misbehaving.ts', import.meta.url))
+const SOURCES: string = fileURLToPath(new URL('../../../src', import.meta.url))
 const MB = 1_048_576
 /** Reports that it has succeeded, and stays. */
 const LINGERING = `
@@ -26,6 +27,8 @@ export const FUNCTIONS: readonly RegisteredAs[] = [
     release: '1',
     inputs: misbehaving.inputs.toJSONSchema(),
     command: [process.execPath, ...process.execArgv, FILE],
+    // What a package would have in its node_modules.
+    readablePaths: [SOURCES],
     env: { OPERATORS_TOKEN: 'of-the-operator-4711', MODE: 'test' },
     memoryBytesMax: 256 * MB,
     outputBytesMax: 100_000,

@@ -1,0 +1,199 @@
+import { randomBytes } from 'node:crypto'
+import { fstat, read } from 'node:fs'
+import { link, open, opendir, rm, stat, unlink } from 'node:fs/promises'
+import type { FileHandle } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { promisify } from 'node:util'
+import { Semaphore } from '../../src/async/semaphore.ts'
+import type { BlobInfo, CallOptions } from '../../src/storage/backend.ts'
+import type { BlobDriver } from '../../src/storage/driver.ts'
+import { BlobExistsError, BlobNotFoundError, BlobRangeError } from '../../src/storage/storage-errors.ts'
+import { isDiskFull, isTooManyFiles } from '../common/errno.ts'
+import { listFiles } from './file-listing.ts'
+import { FileHandles } from './file-handles.ts'
+import type { FolderSyncs } from './folder-syncs.ts'
+import type { Health } from '../common/health.ts'
+import { inBuffers } from '../common/in-buffers.ts'
+
+/** What one put holds in memory and writes with one call. */
+const WRITE_BYTES = 524_288
+const HANDLES_MAX = 64
+
+const readFile = promisify(read)
+const statFile = promisify(fstat)
+
+/** No name has a dot, so no blob meets a folder of its name. */
+export const BLOB_SUFFIX = '.blob'
+
+export interface FilesPart {
+  /** Where blobs lie, by their names. */
+  readonly root: string
+  /** Where they are written; on the same file system. */
+  readonly incoming: string
+  readonly health: Health
+  readonly syncs: Semaphore
+  readonly folders: FolderSyncs
+  /** Makes the content of a file durable. */
+  readonly syncFile: (file: FileHandle) => Promise<void>
+}
+
+/** Blobs as plain files: written under a temporary name, synced, linked to their name, the folder synced. */
+export class FileBlobs implements BlobDriver {
+  readonly #part: FilesPart
+  readonly #handles = new FileHandles(HANDLES_MAX)
+  readonly #reads = new Semaphore(HANDLES_MAX)
+
+  constructor(part: FilesPart) {
+    this.#part = part
+  }
+
+  async put(name: string, content: AsyncIterable<Uint8Array>, { signal }: CallOptions): Promise<{ size: number }> {
+    this.#part.health.check()
+    if (await isFile(fileOf(this.#part, name))) throw new BlobExistsError(name)
+    return writeBlob(this.#part, name, content, signal)
+  }
+
+  read(name: string, start: number, end: number, { signal }: CallOptions): Promise<Uint8Array> {
+    const path = fileOf(this.#part, name)
+    return this.#reads.run(signal, async () => {
+      try {
+        return await this.#handles.use(path, (descriptor) => readExactly(name, descriptor, start, end))
+      } catch (error) {
+        throw (error as NodeJS.ErrnoException).code === 'ENOENT' ? new BlobNotFoundError(name) : error
+      }
+    })
+  }
+
+  async remove(names: readonly string[]): Promise<void> {
+    const part = this.#part
+    part.health.check()
+    const folders = new Set<string>()
+    for (const name of names) {
+      const path = fileOf(part, name)
+      if (await unlinked(path)) folders.add(dirname(path))
+      await this.#handles.drop(path)
+    }
+    await poisoning(part.health, Promise.all([...folders].map((folder) => part.folders.sync(folder))))
+  }
+
+  list(prefix: string): AsyncIterable<readonly BlobInfo[]> {
+    return listFiles(this.#part.root, prefix, BLOB_SUFFIX)
+  }
+
+  /** Closes the files that are kept open for reading. */
+  close(): Promise<void> {
+    return this.#handles.close()
+  }
+}
+
+/** Removes what puts that a crash cut short have left. */
+export async function removeIncoming(folder: string): Promise<void> {
+  for await (const entry of await opendir(folder)) await rm(join(folder, entry.name), { force: true })
+}
+
+function fileOf({ root }: FilesPart, name: string): string {
+  return `${join(root, ...name.split('/'))}${BLOB_SUFFIX}`
+}
+
+async function writeBlob(
+  part: FilesPart,
+  name: string,
+  content: AsyncIterable<Uint8Array>,
+  signal: AbortSignal | undefined,
+): Promise<{ size: number }> {
+  const temporary = join(part.incoming, randomBytes(16).toString('hex'))
+  try {
+    const size = await writeFile(part, temporary, content)
+    signal?.throwIfAborted()
+    await publish(part, name, temporary)
+    return { size }
+  } finally {
+    await rm(temporary, { force: true })
+  }
+}
+
+async function writeFile(part: FilesPart, path: string, content: AsyncIterable<Uint8Array>): Promise<number> {
+  const file = await open(path, 'wx')
+  let size = 0
+  try {
+    for await (const buffer of inBuffers(content, WRITE_BYTES)) {
+      await part.health.checkForBlob()
+      await writeAll(file, buffer)
+      size += buffer.length
+    }
+    await poisoning(
+      part.health,
+      part.syncs.run(undefined, () => part.syncFile(file)),
+    )
+    return size
+  } finally {
+    await file.close()
+  }
+}
+
+async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
+  for (let from = 0; from < bytes.length;) from += (await file.write(bytes, from)).bytesWritten
+}
+
+/** A link, unlike a rename, never replaces what bears the name already. */
+async function publish(part: FilesPart, name: string, temporary: string): Promise<void> {
+  const path = fileOf(part, name)
+  part.health.check()
+  await poisoning(part.health, part.folders.make(dirname(path), part.root))
+  try {
+    await link(temporary, path)
+  } catch (error) {
+    throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? new BlobExistsError(name) : error
+  }
+  try {
+    await poisoning(part.health, part.folders.sync(dirname(path)))
+  } catch (error) {
+    await unlinked(path)
+    throw error
+  }
+}
+
+/** After a failed sync nobody knows what is on the disk. A full disk is no such case: what was being written is thrown away. */
+async function poisoning<T>(health: Health, syncing: Promise<T>): Promise<T> {
+  try {
+    return await syncing
+  } catch (error) {
+    if (!isDiskFull(error) && !isTooManyFiles(error)) health.poison(error)
+    throw error
+  }
+}
+
+async function readExactly(name: string, descriptor: number, start: number, end: number): Promise<Uint8Array> {
+  // Where nothing is read, the end of the file shows only by its size.
+  if (start === end) checkInside(name, end, (await statFile(descriptor)).size)
+  const bytes = Buffer.allocUnsafeSlow(end - start)
+  for (let filled = 0; filled < bytes.length;) {
+    const { bytesRead } = await readFile(descriptor, bytes, filled, bytes.length - filled, start + filled)
+    if (bytesRead === 0) checkInside(name, end, start + filled)
+    filled += bytesRead
+  }
+  return bytes
+}
+
+function checkInside(name: string, end: number, size: number): void {
+  if (end > size) throw new BlobRangeError(name, end, size)
+}
+
+async function isFile(path: string): Promise<boolean> {
+  try {
+    return (await stat(path)).isFile()
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+}
+
+async function unlinked(path: string): Promise<boolean> {
+  try {
+    await unlink(path)
+    return true
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return false
+    throw error
+  }
+}

@@ -1,0 +1,97 @@
+import { join, resolve } from 'node:path'
+import { Semaphore } from '../../src/async/semaphore.ts'
+import type { StorageBackend } from '../../src/storage/backend.ts'
+import type { OpenDriver } from '../../src/storage/driver.ts'
+import { guardedBackend } from '../../src/storage/guard.ts'
+import { openDataFolder } from '../../src/data-folder/data-folder.ts'
+import type { OpenFolder } from '../../src/data-folder/data-folder.ts'
+import { FileBlobs, removeIncoming } from './file-blobs.ts'
+import type { FilesPart } from './file-blobs.ts'
+import { FolderSyncs } from './folder-syncs.ts'
+import { Health } from '../common/health.ts'
+import { closeDatabase, type OpenDatabase, openRecordsDatabase } from '../level/database.ts'
+import { LevelRecords } from '../level/level-records.ts'
+import type { RecordsPart } from '../level/level-records.ts'
+import { LevelWriter, SYNCS_MAX } from '../level/level-writer.ts'
+
+/** Where packs lie as plain files, with their records in LevelDB beside them. */
+export interface FilesystemBackendOptions {
+  /** The folder that holds everything. It is made when there is none. */
+  readonly path: string
+  /** Free space below which writes are refused with `ENOSPC`, so that the database of the records never runs full. 16 MB. */
+  readonly diskReserveBytes?: number
+  /** UNSAFE: acknowledged data is lost when the machine stops. Only for tests of durability, as the control that must fail. */
+  readonly unsafeNoSync?: boolean
+  /** Opens a folder whose database is damaged too, with what can be saved of it, and hears what was done. Afterwards the store must be made anew from its packs. */
+  readonly salvage?: (what: string) => void
+}
+
+interface FilesystemContent {
+  readonly records: RecordsPart & OpenDatabase
+  readonly files: FilesPart
+}
+
+/**
+ * Blobs as plain files under `packs`, records in a LevelDB under `records`. One process holds the folder at a time. A write or sync that fails poisons the
+ * storage until it is opened again; a full disk only refuses what does not fit.
+ */
+export function filesystemBackend(options: FilesystemBackendOptions): StorageBackend {
+  // A host that changes its working folder later means the same data.
+  const pinned = { ...options, path: resolve(options.path) }
+  return guardedBackend({ open: () => openDriver(pinned) })
+}
+
+async function openDriver(options: FilesystemBackendOptions): Promise<OpenDriver> {
+  const folder = await openFilesystemFolder(options)
+  const blobs = new FileBlobs(folder.content.files)
+  return {
+    records: new LevelRecords(folder.content.records),
+    blobs,
+    close: async () => {
+      await blobs.close()
+      await folder.close()
+    },
+  }
+}
+
+function openFilesystemFolder({
+  path,
+  diskReserveBytes,
+  unsafeNoSync = false,
+  salvage,
+}: FilesystemBackendOptions): Promise<OpenFolder<FilesystemContent>> {
+  return openDataFolder<FilesystemContent>({
+    path,
+    kind: 'filesystem',
+    databases: ['records'],
+    folders: ['packs', 'incoming'],
+    mayBeIncomplete: salvage !== undefined,
+    open: async (options) => {
+      const opened = await openRecordsDatabase(join(path, 'records'), { ...options, salvage })
+      try {
+        await removeIncoming(join(path, 'incoming'))
+      } catch (error) {
+        await closeDatabase(opened)
+        throw error
+      }
+      const [health, syncs, sync] = [new Health(path, diskReserveBytes), new Semaphore(SYNCS_MAX), !unsafeNoSync]
+      return {
+        records: { ...opened, writer: new LevelWriter(opened, { health, syncs, sync }) },
+        files: filesPart(path, health, syncs, sync),
+      }
+    },
+    close: ({ records }) => closeDatabase(records),
+  })
+}
+
+function filesPart(path: string, health: Health, syncs: Semaphore, sync: boolean): FilesPart {
+  const noSync = async (): Promise<void> => undefined
+  return {
+    root: join(path, 'packs'),
+    incoming: join(path, 'incoming'),
+    health,
+    syncs,
+    folders: sync ? new FolderSyncs(syncs) : new FolderSyncs(syncs, noSync),
+    syncFile: sync ? (file) => file.sync() : noSync,
+  }
+}

@@ -1,0 +1,99 @@
+import { join, resolve } from 'node:path'
+import { Semaphore } from '../../src/async/semaphore.ts'
+import type { StorageBackend } from '../../src/storage/backend.ts'
+import type { OpenDriver } from '../../src/storage/driver.ts'
+import { guardedBackend } from '../../src/storage/guard.ts'
+import { openDataFolder } from '../../src/data-folder/data-folder.ts'
+import type { OpenFolder } from '../../src/data-folder/data-folder.ts'
+import { Health } from '../common/health.ts'
+import { LevelBlobs, removeLeftovers } from './level-blobs.ts'
+import type { BlobsPart } from './level-blobs.ts'
+import { closeDatabase, openBlobsDatabase, openRecordsDatabase } from './database.ts'
+import type { DatabaseOptions, OpenDatabase } from './database.ts'
+import { LevelRecords } from './level-records.ts'
+import type { RecordsPart } from './level-records.ts'
+import { LevelWriter, SYNCS_MAX } from './level-writer.ts'
+
+/** Where everything lies in one LevelDB. */
+export interface LevelBackendOptions {
+  /** The folder that holds everything. It is made when there is none. */
+  readonly path: string
+  /** Free space below which writes are refused with `ENOSPC`, so that the database itself never runs full. 16 MB. */
+  readonly diskReserveBytes?: number
+  /** UNSAFE: acknowledged data is lost when the machine stops. Only for tests of durability, as the control that must fail. */
+  readonly unsafeNoSync?: boolean
+  /** Opens a folder whose database is damaged too, with what can be saved of it, and hears what was done. Afterwards the store must be made anew from its packs. */
+  readonly salvage?: (what: string) => void
+}
+
+interface LevelContent {
+  readonly records: RecordsPart & OpenDatabase
+  readonly blobs: BlobsPart & OpenDatabase
+}
+
+/**
+ * Records and blobs in one folder, in two LevelDBs: chunks of blobs come in the order of their keys and are compressed already, so a database of their own
+ * never merges them with records or with each other. Resident memory grows with what is read, up to 256 MB: good to some GB.
+ */
+export function levelBackend(options: LevelBackendOptions): StorageBackend {
+  // A host that changes its working folder later means the same data.
+  const pinned = { ...options, path: resolve(options.path) }
+  return guardedBackend({ open: () => openDriver(pinned) })
+}
+
+async function openDriver(options: LevelBackendOptions): Promise<OpenDriver> {
+  const folder = await openLevelFolder(options)
+  const { records, blobs } = folder.content
+  return { records: new LevelRecords(records), blobs: new LevelBlobs(blobs), close: () => folder.close() }
+}
+
+function openLevelFolder({
+  path,
+  diskReserveBytes,
+  unsafeNoSync = false,
+  salvage,
+}: LevelBackendOptions): Promise<OpenFolder<LevelContent>> {
+  return openDataFolder<LevelContent>({
+    path,
+    kind: 'level',
+    databases: ['records', 'blobs'],
+    folders: [],
+    mayBeIncomplete: salvage !== undefined,
+    open: (options) => openContent(path, { ...options, salvage }, new Health(path, diskReserveBytes), !unsafeNoSync),
+    close: async ({ records, blobs }) => {
+      await closeDatabase(records)
+      await closeDatabase(blobs)
+    },
+  })
+}
+
+async function openContent(
+  path: string,
+  options: DatabaseOptions,
+  health: Health,
+  sync: boolean,
+): Promise<LevelContent> {
+  const syncs = new Semaphore(SYNCS_MAX)
+  const records = await openRecordsDatabase(join(path, 'records'), options)
+  try {
+    const blobs = await openCleanBlobs(join(path, 'blobs'), options)
+    return {
+      records: { ...records, writer: new LevelWriter(records, { health, syncs, sync }) },
+      blobs: { ...blobs, writer: new LevelWriter(blobs, { health, syncs, sync }), health },
+    }
+  } catch (error) {
+    await closeDatabase(records)
+    throw error
+  }
+}
+
+async function openCleanBlobs(path: string, options: DatabaseOptions): Promise<OpenDatabase> {
+  const blobs = await openBlobsDatabase(path, options)
+  try {
+    await removeLeftovers(blobs.database)
+    return blobs
+  } catch (error) {
+    await closeDatabase(blobs)
+    throw error
+  }
+}

@@ -1,0 +1,138 @@
+import { constants } from 'node:fs'
+import { type FileHandle, open, readdir, readFile, rm, stat } from 'node:fs/promises'
+import { join } from 'node:path'
+import { crc32 } from 'node:zlib'
+import { scanLog } from './log-file.ts'
+
+/*
+ * A note beside a LevelDB of how long its manifest and its logs were at least, when the last write was acknowledged. LevelDB takes a log that ends early,
+ * or that is gone, for the whole truth. With the note, the next opening can tell a write that a crash cut short from acknowledged writes that are lost.
+ *
+ * The note is written in place and never synced: after a power failure it may be old or unreadable, but what it says was true.
+ */
+
+const LENGTHS_FILE = 'lengths'
+const LOG_NAME = /^\d+\.log$/
+const OWNER_READS_AND_WRITES = 0o600
+/** The note is padded to whole multiples, so that a shorter one covers a longer one. */
+const NOTE_BYTES = 512
+
+/** Bytes by the name of the file. */
+export type FileLengths = Readonly<Record<string, number>>
+
+/** Keeps the note of an open database. */
+export class LengthsNote {
+  readonly #path: string
+  readonly #file: FileHandle
+  #lengths: Record<string, number> = {}
+  #log = ''
+
+  private constructor(path: string, file: FileHandle) {
+    this.#path = path
+    this.#file = file
+  }
+
+  /** Starts the note of a database that was opened a moment ago. Rejects with the system's error. */
+  static async start(path: string): Promise<LengthsNote> {
+    const flags = constants.O_RDWR | constants.O_CREAT
+    const note = new LengthsNote(path, await open(join(path, LENGTHS_FILE), flags, OWNER_READS_AND_WRITES))
+    try {
+      await note.#lookAround(lengthOf)
+      await note.#write()
+      return note
+    } catch (error) {
+      await note.#file.close()
+      throw error
+    }
+  }
+
+  /**
+   * To be called when a write is durable and before it is acknowledged, one call at a time. What keeps the note from being written is ignored: an older
+   * note says less, and nothing wrong.
+   */
+  async advance(): Promise<void> {
+    try {
+      const bytes = await lengthOf(join(this.#path, this.#log))
+      // The write is in another log: LevelDB has begun a new one.
+      if (bytes === undefined || bytes === this.#lengths[this.#log]) await this.#lookAround(lengthOf)
+      else this.#lengths[this.#log] = bytes
+      await this.#write()
+    } catch {
+      return
+    }
+  }
+
+  /** To be called when the database is closed: its manifest grows no more. A write that failed may have left a part of itself: it does not count. */
+  async finish(): Promise<void> {
+    try {
+      await this.#lookAround(wholeLengthOf)
+      await this.#write()
+    } finally {
+      await this.#file.close()
+    }
+  }
+
+  async #lookAround(measure: (path: string) => Promise<number | undefined>): Promise<void> {
+    const lengths: Record<string, number> = {}
+    const manifest = await manifestName(this.#path)
+    const logs = await logNames(this.#path, 0)
+    for (const name of [...(manifest === undefined ? [] : [manifest]), ...logs]) {
+      const bytes = await measure(join(this.#path, name))
+      if (bytes !== undefined) lengths[name] = bytes
+    }
+    this.#lengths = lengths
+    this.#log = logs.at(-1) ?? ''
+  }
+
+  async #write(): Promise<void> {
+    const json = JSON.stringify(this.#lengths)
+    const text = `${json}\n${crc32(json)}\n`
+    await this.#file.write(text.padEnd(Math.ceil(text.length / NOTE_BYTES) * NOTE_BYTES), 0, 'latin1')
+  }
+}
+
+/** What the note says. One that is missing or damaged itself says nothing. */
+export async function readLengths(path: string): Promise<FileLengths> {
+  const text = (await readIfThere(join(path, LENGTHS_FILE)))?.toString('latin1') ?? ''
+  const [json, checksum] = text.split('\n')
+  return checksum !== undefined && checksum === String(crc32(json)) ? (JSON.parse(json) as FileLengths) : {}
+}
+
+/** After a database was put together anew: its files may take names that the note knows. */
+export async function forgetLengths(path: string): Promise<void> {
+  await rm(join(path, LENGTHS_FILE), { force: true })
+}
+
+/** The manifest that `CURRENT` names. */
+export async function manifestName(path: string): Promise<string | undefined> {
+  const current = await readIfThere(join(path, 'CURRENT'))
+  return /^(MANIFEST-\d+)\n$/.exec(current?.toString('latin1') ?? '')?.[1]
+}
+
+/** Logs from a number on, the oldest first. */
+export async function logNames(path: string, firstLog: number): Promise<string[]> {
+  const names = (await readdir(path)).filter((name) => LOG_NAME.test(name) && Number.parseInt(name, 10) >= firstLog)
+  return names.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
+}
+
+/** `undefined` when there is no such file; every other reason is thrown. */
+export function readIfThere(path: string): Promise<Buffer | undefined> {
+  return unlessAbsent(readFile(path))
+}
+
+async function lengthOf(path: string): Promise<number | undefined> {
+  return (await unlessAbsent(stat(path)))?.size
+}
+
+async function unlessAbsent<T>(promise: Promise<T>): Promise<T | undefined> {
+  try {
+    return await promise
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+async function wholeLengthOf(path: string): Promise<number | undefined> {
+  return scanLog(await readFile(path)).wholeBytes
+}

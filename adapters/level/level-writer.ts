@@ -1,0 +1,190 @@
+import { isTooManyFiles, passErrno, withErrno } from '../common/errno.ts'
+import type { Health } from '../common/health.ts'
+import type { LevelDatabase, OpenDatabase } from './database.ts'
+import type { LengthsNote } from './lengths.ts'
+import type { Semaphore } from '../../src/async/semaphore.ts'
+
+/** Syncs at once of one backend: each holds a thread of the pool, which has four, and reads want some of them too. */
+export const SYNCS_MAX = 2
+
+/** A group takes jobs until it has so many keys or bytes: larger batches hold the main thread. One job may exceed them. */
+const GROUP_KEYS_MAX = 1_000
+const GROUP_BYTES_MAX = 4 * 1_048_576
+
+/** What a job sees and changes: the database as the jobs before it leave it. */
+export interface WriteView {
+  /** Only keys that the job named in `reads` and keys that were written in the same group. The bytes belong to the view: copy what is kept. */
+  get(key: Uint8Array): Uint8Array | undefined
+  put(key: Uint8Array, value: Uint8Array): void
+  remove(key: Uint8Array): void
+}
+
+export interface WriteJob<R> {
+  readonly reads: readonly Uint8Array[]
+  /** Bytes that it will write, about. */
+  readonly bytes: number
+  /** Decides and writes; what it throws rejects this job alone, and must come before its first write. */
+  apply(view: WriteView): R
+}
+
+interface QueuedJob {
+  readonly job: WriteJob<unknown>
+  readonly signal: AbortSignal | undefined
+  result: unknown
+  readonly settle: (failure?: { readonly error: unknown }) => void
+}
+
+/**
+ * The one writer of a LevelDB: takes everything that is queued, reads the keys it needs at once, lets the jobs decide one after the other, and writes one
+ * synced batch. So jobs are serializable, and those that come together share a sync.
+ */
+export class LevelWriter {
+  readonly #database: LevelDatabase
+  readonly #lengths: LengthsNote
+  readonly #health: Health
+  readonly #syncs: Semaphore
+  readonly #sync: boolean
+  readonly #queue: QueuedJob[] = []
+  #running = false
+
+  constructor(
+    { database, lengths }: OpenDatabase,
+    options: { readonly health: Health; readonly syncs: Semaphore; readonly sync: boolean },
+  ) {
+    this.#database = database
+    this.#lengths = lengths
+    this.#health = options.health
+    this.#syncs = options.syncs
+    this.#sync = options.sync
+  }
+
+  /** Resolves when what the job wrote is durable. An abort takes effect as long as the job waits; after that it ends as it ends. */
+  run<R>(job: WriteJob<R>, signal?: AbortSignal): Promise<R> {
+    return new Promise<R>((resolve, reject) => {
+      const queued: QueuedJob = {
+        job,
+        signal,
+        result: undefined,
+        settle: (failure) => (failure ? reject(failure.error) : resolve(queued.result as R)),
+      }
+      this.#queue.push(queued)
+      if (!this.#running) void this.#drain()
+    })
+  }
+
+  async #drain(): Promise<void> {
+    this.#running = true
+    // What else is asked for in this turn of the event loop belongs to the first group.
+    await Promise.resolve()
+    while (this.#queue.length > 0) await this.#runGroup(this.#takeGroup())
+    this.#running = false
+  }
+
+  #takeGroup(): QueuedJob[] {
+    let [count, keys, bytes] = [0, 0, 0]
+    for (const { job } of this.#queue) {
+      keys += job.reads.length
+      bytes += job.bytes
+      if (count > 0 && (keys > GROUP_KEYS_MAX || bytes > GROUP_BYTES_MAX)) break
+      count++
+    }
+    return this.#queue.splice(0, count).filter((queued) => {
+      if (queued.signal?.aborted !== true) return true
+      queued.settle({ error: queued.signal.reason })
+      return false
+    })
+  }
+
+  async #runGroup(group: readonly QueuedJob[]): Promise<void> {
+    let jobs = group
+    try {
+      this.#health.check()
+      const view = new Overlay(await this.#read(jobs))
+      jobs = jobs.filter((queued) => decide(queued, view))
+      await this.#write(view.operations())
+      for (const queued of jobs) queued.settle()
+    } catch (error) {
+      for (const queued of jobs) queued.settle({ error })
+    }
+  }
+
+  async #read(group: readonly QueuedJob[]): Promise<Map<string, Uint8Array | undefined>> {
+    const keys = new Map<string, Uint8Array>()
+    for (const { job } of group) for (const key of job.reads) keys.set(textOf(key), key)
+    const values = keys.size > 0 ? await passErrno(this.#database.getMany([...keys.values()])) : []
+    return new Map([...keys.keys()].map((text, at) => [text, values[at]]))
+  }
+
+  async #write(operations: readonly Operation[]): Promise<void> {
+    if (operations.length === 0) return
+    await this.#health.checkForRecords()
+    await this.#syncs.run(undefined, async () => {
+      this.#health.check()
+      try {
+        await this.#writeBatch(operations)
+      } catch (raw) {
+        const error = withErrno(raw)
+        // LevelDB may have written a part of the batch to its log, and what follows in the log would be lost behind it.
+        if (!isTooManyFiles(error)) this.#health.poison(error)
+        throw error
+      }
+    })
+  }
+
+  /** A chained batch hands each entry over as it is; a list of operations is cloned and checked entry by entry, ten times slower. */
+  async #writeBatch(operations: readonly Operation[]): Promise<void> {
+    const batch = this.#database.batch()
+    for (const operation of operations) {
+      if (operation.type === 'put') batch.put(operation.key, operation.value)
+      else batch.del(operation.key)
+    }
+    await batch.write({ sync: this.#sync })
+    if (this.#sync) await this.#lengths.advance()
+  }
+}
+
+type Operation = { type: 'put'; key: Uint8Array; value: Uint8Array } | { type: 'del'; key: Uint8Array }
+
+class Overlay implements WriteView {
+  readonly #held: Map<string, Uint8Array | undefined>
+  readonly #operations = new Map<string, Operation>()
+
+  constructor(held: Map<string, Uint8Array | undefined>) {
+    this.#held = held
+  }
+
+  get(key: Uint8Array): Uint8Array | undefined {
+    return this.#held.get(textOf(key))
+  }
+
+  put(key: Uint8Array, value: Uint8Array): void {
+    const text = textOf(key)
+    this.#held.set(text, value)
+    this.#operations.set(text, { type: 'put', key, value })
+  }
+
+  remove(key: Uint8Array): void {
+    const text = textOf(key)
+    this.#held.set(text, undefined)
+    this.#operations.set(text, { type: 'del', key })
+  }
+
+  operations(): Operation[] {
+    return [...this.#operations.values()]
+  }
+}
+
+/** Whether the job still waits for the batch: one that throws is settled here. */
+function decide(queued: QueuedJob, view: WriteView): boolean {
+  try {
+    queued.result = queued.job.apply(view)
+    return true
+  } catch (error) {
+    queued.settle({ error })
+    return false
+  }
+}
+
+function textOf(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1')
+}

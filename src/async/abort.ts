@@ -1,0 +1,92 @@
+/** Everything that waits for one signal, behind one listener: Node reports more than ten listeners as a leak. */
+class AbortListeners {
+  static readonly #of = new WeakMap<AbortSignal, AbortListeners>()
+  readonly #signal: AbortSignal
+  readonly #acts = new Set<() => void>()
+  readonly #onAbort = (): void => {
+    for (const act of this.#acts) act()
+  }
+
+  static of(signal: AbortSignal): AbortListeners {
+    const known = AbortListeners.#of.get(signal) ?? new AbortListeners(signal)
+    AbortListeners.#of.set(signal, known)
+    return known
+  }
+
+  constructor(signal: AbortSignal) {
+    this.#signal = signal
+  }
+
+  add(act: () => void): void {
+    if (this.#acts.size === 0) this.#signal.addEventListener('abort', this.#onAbort, { once: true })
+    this.#acts.add(act)
+  }
+
+  delete(act: () => void): void {
+    this.#acts.delete(act)
+    if (this.#acts.size === 0) this.#signal.removeEventListener('abort', this.#onAbort)
+  }
+}
+
+/** Calls `act` when the signal aborts, or at once if it has. The function that it returns unregisters `act`. */
+export function onAbort(signal: AbortSignal, act: () => void): () => void {
+  if (signal.aborted) act()
+  else AbortListeners.of(signal).add(act)
+  return () => AbortListeners.of(signal).delete(act)
+}
+
+/** Settles as `step` does, or rejects with the signal's reason if that comes first. For steps that may ignore the signal. */
+export async function orAborted<T>(step: Promise<T>, signal: AbortSignal): Promise<T> {
+  let forget = (): void => undefined
+  const aborted = new Promise<never>((_, reject) => (forget = onAbort(signal, () => reject(signal.reason as Error))))
+  try {
+    return await Promise.race([step, aborted])
+  } finally {
+    forget()
+  }
+}
+
+/** A controller that also aborts with the caller's signal, until `unlink` is called. */
+export interface LinkedAbort {
+  readonly controller: AbortController
+  readonly unlink: () => void
+}
+
+export function linkedAbort(signal: AbortSignal | undefined): LinkedAbort {
+  const controller = new AbortController()
+  return {
+    controller,
+    unlink: signal === undefined ? () => undefined : onAbort(signal, () => controller.abort(signal.reason)),
+  }
+}
+
+/** Yields what `content` yields, until the signal aborts: then it throws the reason, even while `content` keeps it waiting. */
+export async function* abortable<T>(
+  content: AsyncIterable<T>,
+  signal: AbortSignal | undefined,
+): AsyncGenerator<T, void, void> {
+  if (signal === undefined) {
+    yield* content
+    return
+  }
+  const iterator = content[Symbol.asyncIterator]()
+  try {
+    for (;;) {
+      const next = await orAborted(iterator.next(), signal)
+      if (next.done === true) return
+      yield next.value
+    }
+  } finally {
+    // Not awaited: content that hangs would keep the caller waiting. After the content's own end this does nothing.
+    void closeIterator(iterator)
+  }
+}
+
+/** Ends an iterator that is not read to its end. Its failures are ignored: the reason for leaving is what counts. */
+export async function closeIterator(iterator: AsyncIterator<unknown>): Promise<void> {
+  try {
+    await iterator.return?.()
+  } catch {
+    // The caller is already being told why it is not read on.
+  }
+}

@@ -1,0 +1,39 @@
+import { StowageError } from '../errors.ts'
+
+/** Lets so many things of one run or principal be under way at a time. Further ones are refused: they may come again, and none waits with a connection. */
+export class ConcurrencyLimit {
+  readonly #counts = new Map<string, number>()
+  readonly #max: number
+  readonly #what: string
+
+  /** `what`: of what there are too many, for the message, such as `reports of this run are being read`. */
+  constructor(max: number, what: string) {
+    this.#max = max
+    this.#what = what
+  }
+
+  /** Throws `overloaded`, and what `work` throws. */
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const leave = this.enter(key)
+    try {
+      return await work()
+    } finally {
+      leave()
+    }
+  }
+
+  /** For what ends later: the function that it returns is to be called then, once. Throws `overloaded`. */
+  enter(key: string): () => void {
+    const others = this.#counts.get(key) ?? 0
+    if (others >= this.#max)
+      throw new StowageError('overloaded', `${others} ${this.#what}; that is the most at a time`, {
+        headers: { 'Retry-After': '1' },
+      })
+    this.#counts.set(key, others + 1)
+    return () => {
+      const left = (this.#counts.get(key) ?? 1) - 1
+      if (left === 0) this.#counts.delete(key)
+      else this.#counts.set(key, left)
+    }
+  }
+}

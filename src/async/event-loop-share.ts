@@ -1,0 +1,50 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+
+/** How long answers may keep one turn of the event loop busy. A turn costs a few tens of microseconds. */
+const SHARE_MS = 4
+
+/**
+ * What all answers of a service may take of one turn of the event loop. Node accepts one connection in a turn: where each of 500 answers makes a
+ * piece in every turn, a turn takes half a second, and the last of 20 new connections is seen after ten. With this, whoever finds the share
+ * used up goes on in a later turn, first come, first served, so that turns stay short however many answers are under way.
+ */
+export class EventLoopShare {
+  readonly #waiting = new Set<() => void>()
+  #isServing = false
+  #turnBeganMs: number | undefined
+
+  /** The same chunks, each asked for in a turn that has time for it. */
+  async *paced<T>(chunks: AsyncIterable<T>): AsyncGenerator<T> {
+    await this.#turn()
+    for await (const chunk of chunks) {
+      yield chunk
+      await this.#turn()
+    }
+  }
+
+  #turn(): Promise<void> {
+    return new Promise((resolve) => {
+      this.#waiting.add(resolve)
+      if (!this.#isServing) void this.#serve()
+    })
+  }
+
+  /** One after the other: a tick comes only when all that the one before could do at once is done. */
+  async #serve(): Promise<void> {
+    this.#isServing = true
+    for (const go of this.#waiting) {
+      if (this.#isUsedUp()) await nextTurn()
+      this.#waiting.delete(go)
+      go()
+      await new Promise<void>((resolve) => process.nextTick(resolve))
+    }
+    this.#isServing = false
+  }
+
+  #isUsedUp(): boolean {
+    if (this.#turnBeganMs !== undefined) return performance.now() - this.#turnBeganMs > SHARE_MS
+    this.#turnBeganMs = performance.now()
+    setImmediate(() => (this.#turnBeganMs = undefined))
+    return false
+  }
+}

@@ -1,0 +1,70 @@
+import { StowageError } from '../errors.ts'
+import { linkedAbort } from './abort.ts'
+
+/** A host's own `authenticate` that never comes back must not keep the service from closing. */
+const LETTING_GO_MS_MAX = 5_000
+
+/** One request, or one call in process, from its start until its last byte is out. */
+export interface InFlightRequest {
+  readonly signal: AbortSignal
+  readonly abort: (reason: Error) => void
+  end(): void
+}
+
+/** Everything that is under way, so that closing can wait for it and then cut it off. */
+export class InFlightRequests {
+  readonly #controllers = new Set<AbortController>()
+  #closing = false
+  #landed: (() => void) | undefined
+
+  get closing(): boolean {
+    return this.#closing
+  }
+
+  get size(): number {
+    return this.#controllers.size
+  }
+
+  /** Also while closing: whoever answers 503 is under way until it is sent. What aborts `parent` aborts the request too. */
+  begin(parent?: AbortSignal): InFlightRequest {
+    const { controller, unlink } = linkedAbort(parent)
+    this.#controllers.add(controller)
+    return {
+      signal: controller.signal,
+      abort: (reason) => controller.abort(reason),
+      end: () => {
+        unlink()
+        this.#controllers.delete(controller)
+        if (this.#controllers.size === 0) this.#landed?.()
+      },
+    }
+  }
+
+  /** Throws `closing` once `close` was called. */
+  checkOpen(): void {
+    if (this.#closing) throw closingError()
+  }
+
+  /** Refuses what comes from now on, waits `graceMs`, aborts the rest and gives them a moment to let go. */
+  async close(graceMs: number): Promise<void> {
+    this.#closing = true
+    if (this.#controllers.size === 0) return
+    await new Promise<void>((resolve) => {
+      const abortTimer = setTimeout(() => this.#abortAll(), graceMs)
+      const lastTimer = setTimeout(() => this.#landed?.(), graceMs + LETTING_GO_MS_MAX)
+      this.#landed = () => {
+        clearTimeout(abortTimer)
+        clearTimeout(lastTimer)
+        resolve()
+      }
+    })
+  }
+
+  #abortAll(): void {
+    for (const controller of this.#controllers) controller.abort(closingError())
+  }
+}
+
+function closingError(): StowageError {
+  return new StowageError('closing', 'the service is closing; try again a little later')
+}

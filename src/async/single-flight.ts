@@ -1,0 +1,35 @@
+import { orAborted } from './abort.ts'
+
+interface Running<T> {
+  readonly result: Promise<T>
+  readonly controller: AbortController
+  waiting: number
+}
+
+/** One run for all who ask for the same thing at the same time; it is aborted when the last one who waits has left. */
+export class SingleFlight<T> {
+  readonly #running = new Map<string, Running<T>>()
+
+  async run(key: string, signal: AbortSignal, task: (signal: AbortSignal) => Promise<T>): Promise<T> {
+    signal.throwIfAborted()
+    const running = this.#running.get(key) ?? this.#start(key, task)
+    running.waiting++
+    try {
+      return await orAborted(running.result, signal)
+    } finally {
+      running.waiting--
+      if (running.waiting === 0) {
+        if (this.#running.get(key) === running) this.#running.delete(key)
+        running.controller.abort(new Error('nobody waits for it any more'))
+      }
+    }
+  }
+
+  #start(key: string, task: (signal: AbortSignal) => Promise<T>): Running<T> {
+    const controller = new AbortController()
+    const running: Running<T> = { result: task(controller.signal), controller, waiting: 0 }
+    running.result.catch(() => undefined).finally(() => this.#running.get(key) === running && this.#running.delete(key))
+    this.#running.set(key, running)
+    return running
+  }
+}

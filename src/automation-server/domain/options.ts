@@ -1,0 +1,103 @@
+import { MB } from '../../limits.ts'
+
+export { TIMER_MS_MAX } from '../../automation/runtime/run/timer.ts'
+
+/** Bounds on what automation keeps and takes. Each is the largest value that is still accepted. */
+export interface AutomationLimits {
+  /** Bytes of a JSON body, apart from reports. */
+  readonly bodyBytesMax: number
+  /** Bytes of one report. */
+  readonly reportBytesMax: number
+  /** Objects that all annotations of one run name together, each annotation counted for itself. */
+  readonly annotationObjectsMax: number
+  /** Bytes of all annotations of one run. */
+  readonly annotationBytesMax: number
+  /** Bytes of all log lines of one run; what comes after is left out, and the run says so. */
+  readonly logBytesMax: number
+  readonly artifactBytesMax: number
+  /** Artifacts of one run. */
+  readonly artifactsMax: number
+  /** Versions that one run creates. */
+  readonly createdVersionsMax: number
+  /** Automations of one project. */
+  readonly automationsMax: number
+  /** Runs of one automation that wait to be taken up. Beyond that none is started by hand, and for a new version's run the oldest one is canceled. */
+  readonly pendingRunsMax: number
+  /** Automations that may start each other in a row. */
+  readonly chainMax: number
+  /** Runs that one version or one run that somebody started leads to by itself, over all automations and projects. */
+  readonly runsPerCauseMax: number
+  /** Streams of events at a time, of everybody. */
+  readonly eventStreamsMax: number
+  /** Streams of events at a time of one principal: of its subject, or of its token where it has none. */
+  readonly eventStreamsPerPrincipalMax: number
+}
+
+/** The limits where a host chooses none. */
+export const DEFAULT_AUTOMATION_LIMITS: AutomationLimits = {
+  bodyBytesMax: 262_144,
+  reportBytesMax: 8 * MB,
+  annotationObjectsMax: 100_000,
+  annotationBytesMax: 64 * MB,
+  logBytesMax: MB,
+  artifactBytesMax: 256 * MB,
+  artifactsMax: 50,
+  createdVersionsMax: 100,
+  automationsMax: 1_000,
+  pendingRunsMax: 100,
+  chainMax: 8,
+  runsPerCauseMax: 50,
+  eventStreamsMax: 200,
+  eventStreamsPerPrincipalMax: 50,
+}
+
+/** What a run's record can hold, and what a chain of automations may be, whatever a host asks for. */
+const CEILINGS: Partial<Record<keyof AutomationLimits, number>> = {
+  artifactsMax: 64,
+  createdVersionsMax: 128,
+  automationsMax: 10_000,
+  pendingRunsMax: 10_000,
+  chainMax: 32,
+  runsPerCauseMax: 10_000,
+}
+
+/** The defaults with a host's choices on top. Throws `RangeError` for a value that is not a positive integer, and for a limit that is not one. */
+export function resolveAutomationLimits(chosen: Partial<AutomationLimits> = {}): AutomationLimits {
+  const limits: { -readonly [K in keyof AutomationLimits]: number } = { ...DEFAULT_AUTOMATION_LIMITS }
+  for (const [name, value] of Object.entries(chosen) as [keyof AutomationLimits, number | undefined][]) {
+    if (value === undefined) continue
+    if (!(name in limits))
+      throw new RangeError(`limits.${name} is not a limit; known are ${Object.keys(limits).join(', ')}`)
+    limits[name] = positive(`limits.${name}`, value, CEILINGS[name])
+  }
+  return limits
+}
+
+/** Throws `RangeError` unless the value is an integer from 1 to `max`. */
+export function positive(name: string, value: number, max: number = Number.MAX_SAFE_INTEGER): number {
+  if (Number.isSafeInteger(value) && value >= 1 && value <= max) return value
+  throw new RangeError(`${name} is ${value}; it must be an integer from 1 to ${max}`)
+}
+
+/** Times of runs, in milliseconds; all but `pendingMsMax` and `keptMs` are 24 days at most. */
+export interface RunTimes {
+  /** How long a run may be silent: whoever runs it renews its lease, or it becomes a time-out. */
+  readonly leaseMs: number
+  /** How long a run may wait to be taken up, from its making; then it becomes a time-out. */
+  readonly pendingMsMax: number
+  /** How long a run may take from its start. */
+  readonly runMsMax: number
+  /** How often lost runs are looked for. */
+  readonly sweepIntervalMs: number
+  /** How long a run is kept after its end, with its annotations, logs and artifacts. */
+  readonly keptMs: number
+}
+
+/** The times where a host chooses none: a lease of a minute, a day for a run to be taken up and an hour to end, a look for lost ones every ten seconds, runs kept for a year. */
+export const DEFAULT_RUN_TIMES: RunTimes = {
+  leaseMs: 60_000,
+  pendingMsMax: 86_400_000,
+  runMsMax: 3_600_000,
+  sweepIntervalMs: 10_000,
+  keptMs: 365 * 86_400_000,
+}

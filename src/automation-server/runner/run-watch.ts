@@ -1,0 +1,80 @@
+import { StowageError } from '../../errors.ts'
+import type { Domain } from '../domain/domain.ts'
+import { isFinal, type RunRecord } from '../domain/run-record.ts'
+import type { RunHandle, StopReason } from '../domain/executor.ts'
+
+export interface WatchedRun {
+  readonly domain: Domain
+  readonly projectId: string
+  readonly run: RunRecord
+  readonly handle: RunHandle
+}
+
+/** Beats in a lease. */
+const RENEWALS_IN_LEASE = 3
+/** How long what runs a function may go on when its run has its final status. */
+const LINGER_MS = 10_000
+
+/** Looks after a run that goes on here: renews its lease, and tells its function when it is to stop. */
+export class RunWatch {
+  readonly #watched: WatchedRun
+  readonly #beat: NodeJS.Timeout
+  readonly #limit: NodeJS.Timeout
+  readonly #unlisten: () => void
+  #lingering: NodeJS.Timeout | undefined
+  #isOver = false
+
+  constructor(watched: WatchedRun) {
+    const { domain, projectId, run, handle } = watched
+    const { leaseMs, runMsMax } = domain.options.times
+    this.#watched = watched
+    this.#beat = setInterval(() => void this.#renew(), Math.ceil(leaseMs / RENEWALS_IN_LEASE))
+    this.#limit = setTimeout(() => {
+      void domain.reports
+        .end(projectId, run, 'timeout', `the run took longer than ${runMsMax} ms`)
+        .catch(() => undefined)
+      handle.cancel('timeout')
+    }, runMsMax)
+    this.#unlisten = domain.signals.listen(run.id, () => void this.#look())
+    // What happened since it was taken up, nobody has told.
+    void this.#look()
+  }
+
+  end(): void {
+    this.#isOver = true
+    clearInterval(this.#beat)
+    clearTimeout(this.#limit)
+    clearTimeout(this.#lingering)
+    this.#unlisten()
+  }
+
+  async #renew(): Promise<void> {
+    const { domain, projectId, run } = this.#watched
+    await this.#heed(() => domain.reports.renewLease(projectId, run.id, run.attempt))
+  }
+
+  async #look(): Promise<void> {
+    const { domain, projectId, run } = this.#watched
+    await this.#heed(async () => (await domain.changes.found(projectId, run.id)).stored.value.status)
+  }
+
+  /** A storage that fails for a moment stops nobody. */
+  async #heed(statusOf: () => Promise<RunRecord['status']>): Promise<void> {
+    try {
+      const status = await statusOf()
+      if (status === 'canceled' || status === 'timeout') this.#stop(status)
+      else if (isFinal(status) && !this.#isOver) this.#lingering ??= setTimeout(() => this.#stop('ended'), LINGER_MS)
+    } catch (error) {
+      if (isGone(error) || (error instanceof StowageError && error.code === 'conflict')) this.#stop('lost')
+    }
+  }
+
+  #stop(reason: StopReason): void {
+    if (!this.#isOver) this.#watched.handle.cancel(reason)
+  }
+}
+
+/** The run, or its project, was removed meanwhile. */
+export function isGone(error: unknown): boolean {
+  return error instanceof StowageError && error.code === 'not_found'
+}

@@ -1,0 +1,19 @@
+import type { ApiArea } from '../../../openapi/description/compose.ts'
+import { AUTOMATION_PATHS, AUTOMATION_TAG } from './automations.ts'
+import { FUNCTION_PATHS, FUNCTION_TAG } from './functions.ts'
+import { MODEL_PATHS, MODEL_TAG } from './models.ts'
+import { OWN_RUN_PATHS, OWN_RUN_TAGS } from './own-run.ts'
+import { HEADERS, PARAMETERS } from './parts.ts'
+import { RUN_PATHS, RUN_TAG } from './runs.ts'
+import { AUTOMATION_API_SHAPES } from '../shapes/index.ts'
+
+/** What automation adds to the description of a service. */
+export const AUTOMATION_AREA: ApiArea = {
+  tags: [MODEL_TAG, FUNCTION_TAG, AUTOMATION_TAG, RUN_TAG, ...OWN_RUN_TAGS],
+  paths: { ...MODEL_PATHS, ...FUNCTION_PATHS, ...AUTOMATION_PATHS, ...RUN_PATHS, ...OWN_RUN_PATHS },
+  components: {
+    schemas: Object.fromEntries(AUTOMATION_API_SHAPES.map(({ name, definition }) => [name, definition])),
+    parameters: PARAMETERS,
+    headers: HEADERS,
+  },
+}

@@ -1,0 +1,86 @@
+import { boolean, list, named, type NamedShape, object, oneOf, optional } from '../../../openapi/description/shape.ts'
+import type { Automation, AutomationChange, AutomationTrigger, NewAutomation, RunStart } from '../wire-types.ts'
+import { FUNCTION_ID, nameText, pageOf, PROJECT_ID, RESOURCE_ID, TIME } from './common.ts'
+import { INPUTS } from './functions.ts'
+
+/** Automations. */
+
+const NAME = nameText('One line.')
+const ENABLED = boolean('Whether new versions start it. It can be started by hand either way. `true` by default.')
+
+const PROJECTS = list(PROJECT_ID, {
+  itemsMax: 100,
+  description:
+    'Other projects in which its runs may read and write; whoever names them must have the right to write there.',
+})
+
+const AUTOMATION_TRIGGER: NamedShape<AutomationTrigger> = named(
+  'AutomationTrigger',
+  oneOf(
+    ['version', 'manual'],
+    '`version`: every new version of the model starts it, and it can be started by hand. `manual`: only by hand.',
+  ),
+)
+
+export const NEW_AUTOMATION: NamedShape<NewAutomation> = named(
+  'NewAutomation',
+  object(
+    {
+      name: NAME,
+      functionId: FUNCTION_ID,
+      modelId: RESOURCE_ID,
+      inputs: INPUTS,
+      trigger: AUTOMATION_TRIGGER,
+      enabled: optional(ENABLED),
+      projects: optional(PROJECTS),
+    },
+    'An automation to create.',
+  ),
+)
+
+export const AUTOMATION_CHANGE: NamedShape<AutomationChange> = named(
+  'AutomationChange',
+  object(
+    {
+      name: optional(NAME),
+      inputs: optional(INPUTS),
+      trigger: optional(AUTOMATION_TRIGGER),
+      enabled: optional(ENABLED),
+      projects: optional(PROJECTS),
+    },
+    'Members to change. Inputs are given whole; a secret that is given as `******` keeps its value.',
+  ),
+)
+
+const AUTOMATION: NamedShape<Automation> = named(
+  'Automation',
+  object(
+    {
+      id: RESOURCE_ID,
+      name: NAME,
+      functionId: FUNCTION_ID,
+      modelId: RESOURCE_ID,
+      inputs: INPUTS,
+      trigger: AUTOMATION_TRIGGER,
+      enabled: ENABLED,
+      projects: PROJECTS,
+      createdAt: TIME,
+      updatedAt: TIME,
+    },
+    'A function that runs on the versions of a model, with inputs.',
+  ),
+)
+
+export const RUN_START: NamedShape<RunStart> = named(
+  'RunStart',
+  object({ versionId: optional(RESOURCE_ID) }, 'The version to run on. The latest one by default.'),
+)
+
+export const AUTOMATION_SHAPES: readonly NamedShape<unknown>[] = [
+  AUTOMATION_TRIGGER,
+  NEW_AUTOMATION,
+  AUTOMATION_CHANGE,
+  AUTOMATION,
+  pageOf(AUTOMATION),
+  RUN_START,
+]

@@ -1,0 +1,19 @@
+import type { NamedShape } from '../../../openapi/description/shape.ts'
+import { AUTOMATION_SHAPES } from './automations.ts'
+import { FUNCTION_ID, RESOURCE_ID, TIME } from './common.ts'
+import { FUNCTION_SHAPES } from './functions.ts'
+import { MODEL_SHAPES } from './models.ts'
+import { REPORT_SHAPES } from './reports.ts'
+import { RUN_SHAPES } from './runs.ts'
+
+/** Every shape of automation that the OpenAPI document names. */
+export const AUTOMATION_API_SHAPES: readonly NamedShape<unknown>[] = [
+  TIME,
+  RESOURCE_ID,
+  FUNCTION_ID,
+  ...MODEL_SHAPES,
+  ...FUNCTION_SHAPES,
+  ...AUTOMATION_SHAPES,
+  ...REPORT_SHAPES,
+  ...RUN_SHAPES,
+]

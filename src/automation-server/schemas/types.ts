@@ -1,0 +1,39 @@
+import type { AnnotationLevel, RunStatus } from '../../automation/author/wire-types.ts'
+import type { PageRequest } from './page.ts'
+
+export type { Annotation, LogLine } from '../../automation/author/wire-types.ts'
+export type { Page, PageRequest } from './page.ts'
+export type {
+  AnnotationCounts,
+  Automation,
+  AutomationChange,
+  AutomationTrigger,
+  CauseView,
+  CreatedVersion,
+  FunctionView,
+  Model,
+  NewAutomation,
+  NewModel,
+  NewModelVersion,
+  Run,
+  RunArtifact,
+  RunCause,
+  RunDetails,
+  RunProgress,
+  Version,
+} from './wire-types.ts'
+
+/** Which runs, and which part of them. */
+export interface RunFilter extends PageRequest {
+  readonly automationId?: string
+  readonly modelId?: string
+  readonly versionId?: string
+  readonly status?: RunStatus
+}
+
+/** Which annotations of a run, and which part of them. */
+export interface AnnotationFilter extends PageRequest {
+  readonly level?: AnnotationLevel
+  readonly category?: string
+  readonly objectId?: string
+}

@@ -1,0 +1,300 @@
+import type { InputsSchema } from '../../automation/author/inputs/schema.ts'
+import type { JsonObject } from '../../automation/author/json.ts'
+import type { RunStatus } from '../../automation/author/wire-types.ts'
+
+/* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */
+
+/** A model to create. */
+export interface NewModel {
+  /** One line. */
+  readonly name: string
+}
+
+/** A named line of versions. */
+export interface Model {
+  readonly id: string
+  /** One line. */
+  readonly name: string
+  readonly createdAt: string
+  readonly versionCount: number
+  /** `null` before the first version. */
+  readonly latestVersionId: string | null
+}
+
+/** A version to create. Everything below its root must have been uploaded before. */
+export interface NewModelVersion {
+  readonly rootObjectId: string
+  /** For people; it may have several lines. */
+  readonly message: string
+  /** What creates it, such as the name of an application. */
+  readonly source?: string | null
+}
+
+/** A state of a model: the graph below one object. */
+export interface Version {
+  readonly id: string
+  readonly modelId: string
+  readonly rootObjectId: string
+  /** For people; it may have several lines. */
+  readonly message: string
+  /** What created it, such as the name of an application; `null` if unknown. */
+  readonly source: string | null
+  /** The run that created it; `null` for versions that people and applications created. */
+  readonly runId: string | null
+  readonly createdAt: string
+}
+
+/** A version that a run creates. `projectId` is the project of the run by default. */
+export interface NewRunVersion {
+  /** The id of a project. */
+  readonly projectId?: string
+  readonly modelId: string
+  readonly rootObjectId: string
+  /** For people; it may have several lines. */
+  readonly message: string
+}
+
+/**
+ * A registered function. The operator of the server registers functions, never a client over HTTP,
+ * because a function is code.
+ */
+export interface FunctionView {
+  readonly id: string
+  readonly name: string
+  readonly description: string
+  /** The state of its code, such as `1.4.0` or a commit. */
+  readonly release: string
+  /** Changes with the release and with the inputs: hex digits of a digest of both. */
+  readonly version: string
+  readonly inputs: InputsSchema
+}
+
+/** Inputs to validate. */
+export interface InputsToValidate {
+  /** Any JSON that may be inputs of the function. */
+  readonly inputs: unknown
+}
+
+/** One fault of inputs. */
+export interface InputsIssue {
+  /** The name of the input; empty for the whole. */
+  readonly path: string
+  /** Continues the name of the input. It never holds a value. */
+  readonly message: string
+}
+
+/** Whether the function accepts the inputs, and the faults. */
+export interface InputsValidity {
+  /** Whether the function accepts the inputs. */
+  readonly valid: boolean
+  readonly issues: readonly InputsIssue[]
+}
+
+/**
+ * `version`: every new version of the model starts it, and it can be started by hand. `manual`: only
+ * by hand.
+ */
+export type AutomationTrigger = 'version' | 'manual'
+
+/** An automation to create. */
+export interface NewAutomation {
+  /** One line. */
+  readonly name: string
+  readonly functionId: string
+  readonly modelId: string
+  /**
+   * The inputs that the schema of the function describes, at most 262144 bytes of JSON. Secrets are
+   * written and never read: each is shown as `******`.
+   */
+  readonly inputs: JsonObject
+  readonly trigger: AutomationTrigger
+  /** Whether new versions start it. It can be started by hand either way. `true` by default. */
+  readonly enabled?: boolean
+  /**
+   * Other projects in which its runs may read and write; whoever names them must have the right to write
+   * there.
+   */
+  readonly projects?: readonly string[]
+}
+
+/** Members to change. Inputs are given whole; a secret that is given as `******` keeps its value. */
+export interface AutomationChange {
+  /** One line. */
+  readonly name?: string
+  /**
+   * The inputs that the schema of the function describes, at most 262144 bytes of JSON. Secrets are
+   * written and never read: each is shown as `******`.
+   */
+  readonly inputs?: JsonObject
+  readonly trigger?: AutomationTrigger
+  /** Whether new versions start it. It can be started by hand either way. `true` by default. */
+  readonly enabled?: boolean
+  /**
+   * Other projects in which its runs may read and write; whoever names them must have the right to write
+   * there.
+   */
+  readonly projects?: readonly string[]
+}
+
+/** A function that runs on the versions of a model, with inputs. */
+export interface Automation {
+  readonly id: string
+  /** One line. */
+  readonly name: string
+  readonly functionId: string
+  readonly modelId: string
+  /**
+   * The inputs that the schema of the function describes, at most 262144 bytes of JSON. Secrets are
+   * written and never read: each is shown as `******`.
+   */
+  readonly inputs: JsonObject
+  readonly trigger: AutomationTrigger
+  /** Whether new versions start it. It can be started by hand either way. `true` by default. */
+  readonly enabled: boolean
+  /**
+   * Other projects in which its runs may read and write; whoever names them must have the right to write
+   * there.
+   */
+  readonly projects: readonly string[]
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+/** The version to run on. The latest one by default. */
+export interface RunStart {
+  readonly versionId?: string
+}
+
+/** The report is stored. */
+export interface ReportTaken {}
+
+/** The state of the run. */
+export interface Lease {
+  readonly status: RunStatus
+  /** Whether the run must stop, because nothing more from it is accepted. */
+  readonly canceled: boolean
+}
+
+/** A new resource. */
+export interface CreatedId {
+  /** The id of the new resource. */
+  readonly id: string
+}
+
+/** A version that the run created. `projectId` is present if it is not the project of the run. */
+export interface CreatedVersion {
+  /** The id of a project. */
+  readonly projectId?: string
+  readonly modelId: string
+  readonly versionId: string
+}
+
+/** A file that the run stored. */
+export interface RunArtifact {
+  readonly id: string
+  readonly name: string
+  readonly sizeBytes: number
+}
+
+/** The number of annotations of each level. */
+export interface AnnotationCounts {
+  readonly SUCCESS: number
+  readonly INFO: number
+  readonly WARNING: number
+  readonly ERROR: number
+}
+
+/** The progress of a run. `null` if the function reported none. */
+export interface RunProgress {
+  /** The share that is done, from 0 to 1. */
+  readonly fraction: number
+  /** The current step. */
+  readonly message: string | null
+}
+
+/** The cause of a run. */
+export interface RunCause {
+  readonly kind: 'version' | 'manual' | 'rerun'
+  /** With `rerun`: the run that was repeated. */
+  readonly runId: string | null
+}
+
+/** The first cause of a chain of runs, and the runs that resulted from it. */
+export interface CauseView {
+  /** The version that a person or an application created, or the run that a person started. */
+  readonly id: string
+  /** Runs that resulted from it. */
+  readonly runs: number
+  /** Runs that were not started, because `runsMax` had resulted from it. */
+  readonly notStarted: number
+  /** The most runs that may result from it. */
+  readonly runsMax: number
+}
+
+/** One run of an automation, as lists show it. */
+export interface Run {
+  readonly id: string
+  readonly automationId: string
+  readonly functionId: string
+  /** The version of the function that runs; `null` while no server with the function has claimed the run. */
+  readonly functionVersion: string | null
+  readonly modelId: string
+  readonly versionId: string
+  readonly status: RunStatus
+  /** The message of the function, or of the server, about the status. */
+  readonly message: string | null
+  readonly progress: RunProgress | null
+  readonly createdVersions: readonly CreatedVersion[]
+  readonly artifacts: readonly RunArtifact[]
+  readonly annotations: AnnotationCounts
+  readonly triggeredBy: RunCause
+  /** Whether log lines were left out because the run had reached the limit for them. */
+  readonly logsTruncated: boolean
+  readonly createdAt: string
+  /** `null` until a server claims the run. */
+  readonly startedAt: string | null
+  /** `null` until the run ends. */
+  readonly endedAt: string | null
+}
+
+/** A run that was requested by its id. */
+export interface RunDetails {
+  readonly id: string
+  readonly automationId: string
+  readonly functionId: string
+  /** The version of the function that runs; `null` while no server with the function has claimed the run. */
+  readonly functionVersion: string | null
+  readonly modelId: string
+  readonly versionId: string
+  readonly status: RunStatus
+  /** The message of the function, or of the server, about the status. */
+  readonly message: string | null
+  readonly progress: RunProgress | null
+  readonly createdVersions: readonly CreatedVersion[]
+  readonly artifacts: readonly RunArtifact[]
+  readonly annotations: AnnotationCounts
+  readonly triggeredBy: RunCause
+  /** Whether log lines were left out because the run had reached the limit for them. */
+  readonly logsTruncated: boolean
+  readonly createdAt: string
+  /** `null` until a server claims the run. */
+  readonly startedAt: string | null
+  /** `null` until the run ends. */
+  readonly endedAt: string | null
+  /** The result that the function passed with its mark; `null` if there is none. */
+  readonly result: JsonObject | null
+  readonly cause: CauseView
+}
+
+/** The event `status`. */
+export interface RunStatusChange {
+  readonly status: RunStatus
+  /** About the status. */
+  readonly message: string | null
+}
+
+/** The event `outputs`: all outputs so far. */
+export interface RunOutputs {
+  readonly createdVersions: readonly CreatedVersion[]
+  readonly artifacts: readonly RunArtifact[]
+}

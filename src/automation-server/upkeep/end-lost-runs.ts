@@ -1,0 +1,65 @@
+import { quoted } from '../../object/id.ts'
+import type { ActiveRuns } from '../domain/active-runs.ts'
+import type { Domain } from '../domain/domain.ts'
+import type { RunRecord } from '../domain/run-record.ts'
+import { isOverdue } from '../runner/queue.ts'
+
+export interface SweepParts {
+  readonly domain: Domain
+  readonly active: ActiveRuns
+  readonly attemptsMax: number
+  /** Runs at a time in this process. */
+  readonly concurrency: number
+  /** Whether this process has the run in its hands: then it is late with the lease, and the run is not lost. */
+  readonly isHeldHere: (runId: string) => boolean
+}
+
+/** Ends runs that were lost, and those that nobody took up in time. One that was taken up and never reported may be taken up again, within `attemptsMax`. */
+export async function endLostRuns(parts: SweepParts, signal: AbortSignal): Promise<void> {
+  const { domain, active, attemptsMax, isHeldHere } = parts
+  const { clock } = domain.store
+  const { times } = domain.options
+  for await (const { projectId, run } of active.all(signal)) {
+    signal.throwIfAborted()
+    const overdue = isOverdue(run, clock.now(), times)
+    if (
+      overdue === undefined ||
+      (overdue === 'lease' && (isHeldHere(run.id) || (run.status === 'pending' && run.attempt < attemptsMax)))
+    )
+      continue
+    await domain.changes.change(projectId, run.id, (current) => {
+      const why = isOverdue(current, clock.now(), times)
+      return why === undefined ? undefined : { run: { status: 'timeout', message: wordsOn(why, current, parts) } }
+    })
+  }
+}
+
+function wordsOn(
+  why: NonNullable<ReturnType<typeof isOverdue>>,
+  { functionId }: RunRecord,
+  {
+    domain: {
+      options: { times, functions },
+    },
+    concurrency,
+  }: SweepParts,
+): string {
+  if (why === 'lease') return `nothing was heard of the run for ${times.leaseMs} ms: it was lost`
+  if (why === 'deadline') return `the run took longer than ${times.runMsMax} ms`
+  const waited = `the run waited for ${spanOf(times.pendingMsMax)}, and no server took it up`
+  if (functions.find(functionId) === undefined)
+    return `${waited}: its function ${quoted(functionId)} is registered at none that was there; register it, then run it again`
+  return `${waited}: there was none with the function ${quoted(functionId)}, or other runs had all its places (${concurrency} at a time here); run it again`
+}
+
+const UNITS: readonly (readonly [string, number])[] = [
+  ['h', 3_600_000],
+  ['min', 60_000],
+  ['s', 1_000],
+]
+
+/** In the largest unit that it is a multiple of. */
+function spanOf(ms: number): string {
+  const [unit, unitMs] = UNITS.find(([, one]) => ms % one === 0) ?? ['ms', 1]
+  return `${ms / unitMs} ${unit}`
+}

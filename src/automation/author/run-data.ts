@@ -1,0 +1,49 @@
+import type { JsonObject } from './json.ts'
+import type { RunStatus } from './wire-types.ts'
+
+export type { JsonObject, JsonValue } from './json.ts'
+export type { Annotation, AnnotationLevel, LogLevel, LogLine, RunReport, RunStatus } from './wire-types.ts'
+
+/** Where a run can be. Only a strictly higher rank follows, so that of two final reports the first holds. */
+export const RUN_STATUS_RANK: { readonly [S in RunStatus]: number } = {
+  pending: 0,
+  initializing: 1,
+  running: 2,
+  succeeded: 3,
+  failed: 3,
+  canceled: 4,
+  exception: 5,
+  timeout: 5,
+}
+
+/** What a function itself can say in the end. */
+export type FinalRunStatus = 'succeeded' | 'failed' | 'exception'
+
+/** That a new version of a model started the run. */
+export interface VersionTrigger {
+  readonly triggerType: 'versionCreation'
+  readonly payload: { readonly modelId: string; readonly versionId: string }
+}
+
+/** What a run is about. */
+export interface AutomationRunData {
+  readonly projectId: string
+  /** Where the server's paths begin, with the prefix under which Stowage is mounted. */
+  readonly speckleServerUrl: string
+  readonly automationId: string
+  readonly automationRunId: string
+  readonly functionRunId: string
+  readonly triggers: readonly VersionTrigger[]
+}
+
+/** The file with which a runner starts a function. It holds a token: mode 0600. */
+export interface RunFile {
+  readonly speckleToken: string
+  readonly functionInputs: JsonObject | null
+  readonly automationRunData: AutomationRunData
+}
+
+/** Whether a run may go from one status to the other. */
+export function mayFollow(from: RunStatus, to: RunStatus): boolean {
+  return RUN_STATUS_RANK[to] > RUN_STATUS_RANK[from]
+}

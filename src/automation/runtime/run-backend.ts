@@ -1,0 +1,65 @@
+import type { Client } from '../../client/client.ts'
+import type { RunReport, RunStatus } from '../author/run-data.ts'
+
+/** The version that started the run, and the root of its objects. */
+export interface TriggeringVersion {
+  readonly modelId: string
+  readonly versionId: string
+  readonly rootObjectId: string
+  readonly message: string
+}
+
+/** A version that a run wants to create. */
+export interface NewVersion {
+  readonly projectId: string
+  readonly modelId: string
+  readonly rootObjectId: string
+  readonly message: string
+  /** Names the call: a repetition with the same key is answered with the version that exists already. */
+  readonly idempotencyKey: string
+}
+
+/** A file that a run wants to keep. */
+export interface NewArtifact {
+  /** The display name. */
+  readonly name: string
+  /** Can be iterated again when the call is repeated. */
+  readonly content: AsyncIterable<Uint8Array>
+  readonly sizeBytes: number
+  /** Names the call: a repetition with the same key is answered with the artifact that exists already. */
+  readonly idempotencyKey: string
+}
+
+/** What every call can be told. */
+export interface SignalOptions {
+  readonly signal?: AbortSignal
+}
+
+/** What a run learns when it asks how it stands. */
+export interface RunLease {
+  readonly status: RunStatus
+  /** Somebody asked for the run to end. */
+  readonly canceled: boolean
+}
+
+/**
+ * Where a run reports: the service's own stores in the same process, or a server over HTTP. Calls may be repeated after a failure: each takes
+ * effect once. Throws `StowageError`, or `ClientError` when a server is asked; both have `code` and `isRetryable`, which says whether a repetition can help.
+ */
+export interface RunBackend {
+  /** Authenticated for the run's project, and nothing else. */
+  readonly client: Client
+  /** The version that triggered the run. */
+  triggeringVersion(options?: SignalOptions): Promise<TriggeringVersion>
+  /** Resolves when the report is stored. Throws `conflict` for a status that may not follow the one the run has. */
+  report(report: RunReport, options?: SignalOptions): Promise<void>
+  /** Resolves to the version's id. Throws `objects_missing` where the root is not held or its closure is incomplete. */
+  createVersion(version: NewVersion, options?: SignalOptions): Promise<string>
+  /** Streams; resolves to the artifact's id. Throws `artifact_too_large`. */
+  storeArtifact(artifact: NewArtifact, options?: SignalOptions): Promise<string>
+  /**
+   * Called at intervals while the function runs, so that it hears of its cancellation. A server of ours holds the lease itself for as long as it sees to the run;
+   * for others it is the sign of life by which a lost run is told from a slow one.
+   */
+  renewLease?(options?: SignalOptions): Promise<RunLease>
+}

@@ -1,0 +1,35 @@
+import type { RunBackend } from '../run-backend.ts'
+import { RUN_STATUS_RANK } from '../../author/run-data.ts'
+import { isRefusal } from './retry.ts'
+
+export interface HeartbeatOptions {
+  readonly intervalMs: number
+  readonly onOver: (why: string) => void
+}
+
+/** Says at intervals that the run is still there, and hears when nobody wants it any more. Returns what ends it. */
+export function startHeartbeat(backend: RunBackend, { intervalMs, onOver }: HeartbeatOptions): () => void {
+  const stopped = new AbortController()
+  const { signal } = stopped
+  let isAsking = false
+  const beat = async (): Promise<void> => {
+    if (isAsking) return
+    isAsking = true
+    try {
+      const lease = await backend.renewLease?.({ signal })
+      if (lease?.canceled === true || lease?.status === 'canceled') onOver('the run was canceled')
+      else if (lease !== undefined && RUN_STATUS_RANK[lease.status] > RUN_STATUS_RANK.running)
+        onOver(`the server has ended the run as ${lease.status}`)
+    } catch (error) {
+      /* What passes is tried again at the next beat. */
+      if (!signal.aborted && isRefusal(error)) onOver('the server takes nothing of this run any more')
+    } finally {
+      isAsking = false
+    }
+  }
+  const timer = backend.renewLease === undefined ? undefined : setInterval(() => void beat(), intervalMs).unref()
+  return () => {
+    clearInterval(timer)
+    stopped.abort()
+  }
+}

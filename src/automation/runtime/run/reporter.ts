@@ -1,0 +1,153 @@
+import type { RunBackend } from '../run-backend.ts'
+import type { FinalRunStatus, JsonObject, LogLine, Annotation, RunReport } from '../../author/run-data.ts'
+import { ReportBuffer, type ReportParts } from './report-buffer.ts'
+import { orAborted } from '../../../async/abort.ts'
+import { isRefusal, type RunRetryOptions, withRetries } from './retry.ts'
+
+export interface FinalReport {
+  readonly status: FinalRunStatus
+  readonly message: string
+  readonly result?: JsonObject
+}
+
+export interface ReporterOptions {
+  readonly backend: RunBackend
+  readonly retry: RunRetryOptions
+  /** How long what is said waits for more. */
+  readonly flushMs: number
+  /** How long it is tried to deliver the rest once the run has ended. */
+  readonly deliverMs: number
+  /** Nobody listens any more: the run is over on the other side. */
+  readonly onRefused: (error: unknown) => void
+}
+
+/**
+ * Delivers what a run says, one report after the other, with retries for as long as the run lasts. A report keeps its number until it is taken, so that one
+ * that arrived without an answer changes nothing when it comes again.
+ */
+export class Reporter {
+  readonly #options: ReporterOptions
+  readonly #buffer = new ReportBuffer()
+  readonly #givenUp = new AbortController()
+  #sequence = 1
+  #timer: NodeJS.Timeout | undefined
+  #giveUpTimer: NodeJS.Timeout | undefined
+  #pumping: Promise<void> | undefined
+  #failure: unknown
+  #isClosed = false
+  #finished: Promise<unknown> | undefined
+
+  constructor(options: ReporterOptions) {
+    this.#options = options
+  }
+
+  /** Why something was not taken that a repetition cannot help. */
+  get failure(): unknown {
+    return this.#failure
+  }
+
+  start(): void {
+    this.#buffer.setRunning()
+    this.#schedule()
+  }
+
+  result(result: Annotation): void {
+    if (this.#isClosed) return
+    this.#buffer.addAnnotation(result)
+    this.#schedule()
+  }
+
+  line(line: LogLine): void {
+    if (this.#isClosed) return
+    this.#buffer.addLine(line)
+    this.#schedule()
+  }
+
+  progress(progress: NonNullable<RunReport['progress']>): void {
+    if (this.#isClosed) return
+    this.#buffer.setProgress(progress)
+    this.#schedule()
+  }
+
+  /** Resolves when so much is delivered that more may be said. */
+  async ready(): Promise<void> {
+    while (this.#buffer.isHeldBack && !this.#givenUp.signal.aborted) await this.#flush()
+  }
+
+  /** Delivers what was said so far. Resolves in bounded time, whatever happens. */
+  async drain(): Promise<void> {
+    const { deliverMs } = this.#options
+    this.#giveUpTimer ??= setTimeout(
+      () => this.#givenUp.abort(new Error(`it was given up after ${deliverMs} ms`)),
+      deliverMs,
+    )
+    while (!this.#buffer.isEmpty && !this.#givenUp.signal.aborted) await this.#flush()
+  }
+
+  /** Delivers the final report, once, and nothing after it. Resolves to why it could not be delivered, `undefined` when it was. */
+  finish(final: FinalReport): Promise<unknown> {
+    this.#finished ??= this.#finish(final)
+    return this.#finished
+  }
+
+  /** Ends everything; what is not delivered is lost. */
+  close(): void {
+    clearTimeout(this.#timer)
+    clearTimeout(this.#giveUpTimer)
+    this.#isClosed = true
+    this.#givenUp.abort()
+  }
+
+  async #finish(final: FinalReport): Promise<unknown> {
+    try {
+      await this.drain()
+      this.#isClosed = true
+      await this.#pumping
+      await this.#send(final)
+      return undefined
+    } catch (error) {
+      return this.#givenUp.signal.aborted ? (this.#failure ?? error) : error
+    } finally {
+      this.close()
+    }
+  }
+
+  #schedule(): void {
+    if (this.#pumping !== undefined || this.#isClosed) return
+    if (this.#buffer.isFull) void this.#flush()
+    else this.#timer ??= setTimeout(() => void this.#flush(), this.#options.flushMs).unref()
+  }
+
+  /** One delivery at a time: the numbers of reports follow each other. */
+  #flush(): Promise<void> {
+    clearTimeout(this.#timer)
+    this.#timer = undefined
+    this.#pumping ??= this.#pump().finally(() => {
+      this.#pumping = undefined
+      if (!this.#buffer.isEmpty) this.#schedule()
+    })
+    return this.#pumping
+  }
+
+  async #pump(): Promise<void> {
+    while (!this.#buffer.isEmpty && !this.#givenUp.signal.aborted) {
+      try {
+        await this.#send(this.#buffer.take())
+      } catch (error) {
+        if (error !== this.#givenUp.signal.reason) this.#failure ??= error
+        if (isRefusal(error)) this.#options.onRefused(error)
+      }
+    }
+  }
+
+  async #send(parts: ReportParts): Promise<void> {
+    const { backend, retry } = this.#options
+    const { signal } = this.#givenUp
+    const report: RunReport = { sequence: this.#sequence, ...parts }
+    await withRetries(() => orAborted(backend.report(report, { signal }), signal), signal, {
+      ...retry,
+      attemptsMax: Infinity,
+    })
+    this.#sequence += 1
+  }
+}

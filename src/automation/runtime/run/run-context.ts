@@ -1,0 +1,249 @@
+import { randomUUID } from 'node:crypto'
+import { createReadStream } from 'node:fs'
+import { stat } from 'node:fs/promises'
+import type { Client } from '../../../client/client.ts'
+import type { DagObject } from '../../../client/common/types.ts'
+import type { Clock } from '../../../clock.ts'
+import { StowageError } from '../../../errors.ts'
+import type { AnnotatedObject, AutomationContext, NewVersionOptions, RunLog } from '../../author/context.ts'
+import type { NewArtifact, RunBackend, TriggeringVersion } from '../run-backend.ts'
+import type { AutomationRunData, JsonObject, LogLevel, AnnotationLevel, RunStatus } from '../../author/run-data.ts'
+import { annotationsOf } from './annotations.ts'
+import type { PendingCalls } from './calls.ts'
+import type { Mark } from './marks.ts'
+import type { Reporter } from './reporter.ts'
+import { type RunRetryOptions, withRetries } from './retry.ts'
+import type { SecretRedactor } from './secret-redactor.ts'
+import {
+  checkFileName,
+  checkName,
+  checkText,
+  cut,
+  describeThrown,
+  lineText,
+  messageText,
+  shown,
+  shownWithout,
+  TEXT_LIMITS,
+} from './texts.ts'
+
+export interface RunContextParts {
+  readonly backend: RunBackend
+  readonly runData: AutomationRunData
+  readonly reporter: Reporter
+  readonly calls: PendingCalls
+  readonly mark: Mark
+  readonly redactor: SecretRedactor
+  readonly clock: Clock
+  readonly retry: RunRetryOptions
+  /** Told to the function. */
+  readonly signal: AbortSignal
+  /** Ends what the run does, at the latest when its grace period is over. */
+  readonly ended: AbortSignal
+  readonly onLine?: (level: LogLevel, line: string) => void
+}
+
+export class RunContext<Inputs> implements AutomationContext<Inputs> {
+  readonly automationRunData: AutomationRunData
+  readonly serviceClient: Client
+  readonly functionInputs: Inputs
+  readonly signal: AbortSignal
+  readonly log: RunLog
+  readonly #parts: RunContextParts
+  readonly #reading: AbortSignal
+  #trigger: Promise<TriggeringVersion> | undefined
+
+  constructor(parts: RunContextParts, inputs: Inputs) {
+    this.#parts = parts
+    this.automationRunData = parts.runData
+    this.serviceClient = parts.backend.client
+    this.functionInputs = inputs
+    this.signal = parts.signal
+    this.#reading = AbortSignal.any([parts.signal, parts.ended])
+    this.log = runLog(parts)
+  }
+
+  get status(): RunStatus {
+    return this.#parts.mark.given?.status ?? 'running'
+  }
+
+  receiveVersion(): Promise<DagObject> {
+    return this.#parts.calls.run('receiveVersion', async () => {
+      const { rootObjectId } = await this.#triggeringVersion()
+      return this.serviceClient
+        .project(this.automationRunData.projectId)
+        .receive(rootObjectId, { signal: this.#reading })
+    })
+  }
+
+  objects(): AsyncIterable<readonly DagObject[]> {
+    this.#parts.calls.checkOpen('objects')
+    return this.#objects()
+  }
+
+  markRunSuccess(message: string, result?: JsonObject | null): void {
+    this.#parts.calls.checkOpen('markRunSuccess')
+    this.#parts.mark.set('succeeded', message, result)
+  }
+
+  markRunFailed(message: string, result?: JsonObject | null): void {
+    this.#parts.calls.checkOpen('markRunFailed')
+    this.#parts.mark.set('failed', message, result)
+  }
+
+  markRunException(message: string | Error): void {
+    this.#parts.calls.checkOpen('markRunException')
+    this.#parts.mark.set('exception', message instanceof Error ? describeThrown(message) : message)
+    if (message instanceof Error) this.log.error(shownWithout(this.#parts.redactor, message))
+  }
+
+  attachErrorToObjects(
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata?: JsonObject | null,
+  ): void {
+    this.#attach('ERROR', category, objects, message, metadata)
+  }
+
+  attachWarningToObjects(
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata?: JsonObject | null,
+  ): void {
+    this.#attach('WARNING', category, objects, message, metadata)
+  }
+
+  attachSuccessToObjects(
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata?: JsonObject | null,
+  ): void {
+    this.#attach('SUCCESS', category, objects, message, metadata)
+  }
+
+  attachInfoToObjects(
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata?: JsonObject | null,
+  ): void {
+    this.#attach('INFO', category, objects, message, metadata)
+  }
+
+  createNewVersionInProject(
+    projectId: string,
+    data: object,
+    message: string,
+    options: NewVersionOptions = {},
+  ): Promise<string> {
+    const { backend, calls, redactor, ended, retry, runData } = this.#parts
+    return calls.run('createNewVersionInProject', async () => {
+      checkText('the message of a version', message)
+      if (options.modelId === undefined && projectId !== runData.projectId) {
+        throw new StowageError(
+          'invalid_request',
+          'a version in another project needs the modelId of the model that it goes to',
+        )
+      }
+      const modelId = options.modelId ?? (await this.#triggeringVersion()).modelId
+      const { root } = await this.serviceClient.project(projectId).send(data, { signal: ended })
+      const version = {
+        projectId,
+        modelId,
+        rootObjectId: root,
+        message: messageText(redactor.text(message)),
+        idempotencyKey: randomUUID(),
+      }
+      return withRetries(() => backend.createVersion(version, { signal: ended }), ended, retry)
+    })
+  }
+
+  storeFileResult(filePath: string, fileName: string): Promise<string> {
+    const { backend, calls, redactor, ended, retry } = this.#parts
+    return calls.run('storeFileResult', async () => {
+      const artifact = await fileArtifact(
+        filePath,
+        checkFileName(redactor.text(checkName('the name of a file result', fileName))),
+      )
+      return withRetries(() => backend.storeArtifact(artifact, { signal: ended }), ended, retry)
+    })
+  }
+
+  progress(fraction: number, message?: string): void {
+    const { calls, reporter, redactor } = this.#parts
+    calls.checkOpen('progress')
+    if (!(fraction >= 0 && fraction <= 1))
+      throw new RangeError(`progress is ${shown(fraction)}; it must be a number between 0 and 1`)
+    reporter.progress({
+      fraction,
+      ...(message === undefined || message.trim() === '' ? {} : { message: lineText(redactor.text(message)) }),
+    })
+  }
+
+  /** Between batches the function waits for its own annotations, so that they do not pile up. */
+  async *#objects(): AsyncGenerator<readonly DagObject[]> {
+    const { calls, reporter } = this.#parts
+    const { rootObjectId } = await this.#triggeringVersion()
+    for await (const batch of this.serviceClient
+      .project(this.automationRunData.projectId)
+      .graph(rootObjectId, { signal: this.#reading })) {
+      await reporter.ready()
+      calls.checkOpen('objects')
+      yield batch
+    }
+  }
+
+  #attach(
+    level: AnnotationLevel,
+    category: string,
+    objects: readonly AnnotatedObject[],
+    message: string,
+    metadata: JsonObject | null | undefined,
+  ): void {
+    const { calls, reporter, redactor } = this.#parts
+    calls.checkOpen('annotations')
+    for (const result of annotationsOf({ level, category, objects, message, metadata }, redactor))
+      reporter.result(result)
+  }
+
+  #triggeringVersion(): Promise<TriggeringVersion> {
+    const { backend, ended, retry } = this.#parts
+    this.#trigger ??= withRetries(() => backend.triggeringVersion({ signal: ended }), ended, retry).catch(
+      (error: unknown) => {
+        this.#trigger = undefined
+        throw error
+      },
+    )
+    return this.#trigger
+  }
+}
+
+function runLog({ calls, clock, reporter, redactor, onLine }: RunContextParts): RunLog {
+  const write =
+    (level: LogLevel) =>
+    (message: string, fields?: object): void => {
+      calls.checkOpen(`log.${level}`)
+      const words = typeof message === 'string' ? redactor.text(message) : shownWithout(redactor, message)
+      const line = cut(fields === undefined ? words : `${words} ${shownWithout(redactor, fields)}`, TEXT_LIMITS.lineMax)
+      reporter.line({ atMs: clock.now(), level, message: line })
+      onLine?.(level, line)
+    }
+  return { debug: write('debug'), info: write('info'), warn: write('warn'), error: write('error') }
+}
+
+async function fileArtifact(path: string, name: string): Promise<NewArtifact> {
+  const file = await stat(path)
+  if (!file.isFile())
+    throw new StowageError('invalid_request', 'a file result must be a file, not a folder or a device')
+  return {
+    name,
+    sizeBytes: file.size,
+    idempotencyKey: randomUUID(),
+    content: {
+      [Symbol.asyncIterator]: () => createReadStream(path)[Symbol.asyncIterator]() as AsyncIterator<Uint8Array>,
+    },
+  }
+}

@@ -1,0 +1,333 @@
+import { onAbort } from '../../../async/abort.ts'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Clock } from '../../../clock.ts'
+import { type AutomationFunction, RunCanceled, RunFailed } from '../../author/function.ts'
+import { InputsError } from '../../author/inputs/errors.ts'
+import type { RunBackend } from '../run-backend.ts'
+import type { AutomationRunData, FinalRunStatus, JsonObject, LogLevel } from '../../author/run-data.ts'
+import { PendingCalls } from './calls.ts'
+import { withinRun } from './failures.ts'
+import { startHeartbeat } from './heartbeat.ts'
+import { Mark } from './marks.ts'
+import { type FinalReport, Reporter } from './reporter.ts'
+import { isRefusal, isRetryable, type RunRetryOptions } from './retry.ts'
+import { RunContext, type RunContextParts } from './run-context.ts'
+import { SecretRedactor } from './secret-redactor.ts'
+import { timerMs } from './timer.ts'
+import { cut, describeThrown, messageText, shown, shownWithout, TEXT_LIMITS } from './texts.ts'
+
+/** What a run is about, and where it reports. */
+export interface RunOptions {
+  readonly backend: RunBackend
+  readonly runData: AutomationRunData
+  /** As the run file has them. */
+  readonly inputs: JsonObject | null
+  /** Ends the run: with `RunCanceled` as its reason nothing more is reported of it, with any other reason it is an exception. */
+  readonly signal?: AbortSignal
+  /** Kept out of everything that the run says, beside the secrets among the inputs: such as the run's token. */
+  readonly secrets?: readonly string[]
+  readonly clock?: Clock
+  /** 10,000 by default. */
+  readonly leaseIntervalMs?: number
+  /** How long annotations, lines of the log and progress wait for more to be reported with. 500 by default. */
+  readonly flushMs?: number
+  /** How long it is tried to deliver the final report. 300,000 by default. */
+  readonly deliverMs?: number
+  readonly retry?: RunRetryOptions
+  /** Gets every line of the log, without secrets. */
+  readonly onLine?: (level: LogLevel, line: string) => void
+}
+
+/** How a run ended. */
+export interface RunOutcome {
+  readonly status: FinalRunStatus | 'canceled'
+  readonly message: string
+  readonly result?: JsonObject
+  /** Whether the other side has taken the final report. Of a canceled run there is none. */
+  readonly isDelivered: boolean
+}
+
+/** A run under way. */
+export interface StartedRun {
+  /** Never rejects. */
+  readonly outcome: Promise<RunOutcome>
+  /** Ends the run as an exception, for what was thrown outside of the function's own promise; the function has its grace period, or as long as is given here. */
+  fail(error: unknown, graceMs?: number): void
+  /** As when `signal` aborts with this reason. The function then has its grace period, or as long as is given here. */
+  stop(reason: Error, graceMs?: number): void
+}
+
+const LEASE_INTERVAL_MS = 10_000
+const FLUSH_MS = 500
+const DELIVER_MS = 300_000
+
+/** Runs a function once, from the parsing of its inputs to its final report. Whatever the function does, this resolves; it never rejects. */
+export function runFunction(automationFunction: AutomationFunction, options: RunOptions): Promise<RunOutcome> {
+  return startRun(automationFunction, options).outcome
+}
+
+/** Starts a run whose end can be brought about from outside. Throws nothing: what goes wrong is its outcome. */
+export function startRun(automationFunction: AutomationFunction, options: RunOptions): StartedRun {
+  const run = new Run(automationFunction, options)
+  return {
+    outcome: run.run(),
+    fail: (error, graceMs) => run.fail(error, graceMs),
+    stop: (reason, graceMs) => run.stop(reason, graceMs),
+  }
+}
+
+/** How the function came to its end. */
+type Ending =
+  | { readonly kind: 'returned' }
+  | { readonly kind: 'threw'; readonly error: unknown }
+  | { readonly kind: 'stayed' }
+
+class Run {
+  readonly #function: AutomationFunction
+  readonly #options: RunOptions
+  readonly #redactor: SecretRedactor
+  readonly #stop = new AbortController()
+  readonly #ended = new AbortController()
+  readonly #calls = new PendingCalls()
+  readonly #mark = new Mark()
+  readonly #reporter: Reporter
+  readonly #context: RunContextParts
+  #graceMs: number
+  #failure: { readonly error: unknown } | undefined
+
+  constructor(automationFunction: AutomationFunction, options: RunOptions) {
+    const {
+      backend,
+      runData,
+      inputs,
+      secrets = [],
+      clock = Date,
+      flushMs = FLUSH_MS,
+      deliverMs = DELIVER_MS,
+      retry = {},
+      onLine,
+    } = options
+    this.#function = automationFunction
+    this.#graceMs = automationFunction.graceMs
+    this.#options = options
+    this.#redactor = new SecretRedactor([...secrets, ...automationFunction.inputs.secretTexts(inputs)])
+    const onRefused = (): void => this.#cancel('the server takes no reports of this run any more')
+    this.#reporter = new Reporter({
+      backend,
+      retry,
+      flushMs: timerMs(flushMs),
+      deliverMs: timerMs(deliverMs),
+      onRefused,
+    })
+    this.#context = {
+      backend,
+      runData,
+      clock,
+      retry,
+      onLine,
+      reporter: this.#reporter,
+      calls: this.#calls,
+      mark: this.#mark,
+      redactor: this.#redactor,
+      signal: this.#stop.signal,
+      ended: this.#ended.signal,
+    }
+  }
+
+  fail(error: unknown, graceMs: number = this.#graceMs): void {
+    this.#failure ??= { error }
+    this.#graceMs = graceMs
+    this.#stop.abort(error)
+  }
+
+  stop(reason: Error, graceMs: number = this.#graceMs): void {
+    if (this.#stop.signal.aborted) return
+    this.#graceMs = graceMs
+    this.#stop.abort(reason)
+  }
+
+  async run(): Promise<RunOutcome> {
+    const { backend, signal, leaseIntervalMs = LEASE_INTERVAL_MS } = this.#options
+    const unregister = signal === undefined ? undefined : onAbort(signal, () => this.#stop.abort(signal.reason))
+    this.#reporter.start()
+    const stopHeartbeat = startHeartbeat(backend, {
+      intervalMs: timerMs(leaseIntervalMs),
+      onOver: (why) => this.#cancel(why),
+    })
+    try {
+      const ending = await this.#untilEnd()
+      await this.#drainCalls(ending)
+      await this.#reporter.drain()
+      return await this.#report(this.#conclude(ending))
+    } finally {
+      stopHeartbeat()
+      unregister?.()
+      this.#ended.abort(new RunCanceled('the run has ended'))
+      this.#reporter.close()
+    }
+  }
+
+  #cancel(why: string): void {
+    this.#stop.abort(new RunCanceled(why))
+  }
+
+  /** The function's own end, or that of the grace period which begins when the run is to stop. */
+  async #untilEnd(): Promise<Ending> {
+    const settled = withinRun(
+      (error) => this.fail(error),
+      () => this.#callFunction(),
+    )
+    const over = new AbortController()
+    try {
+      return await Promise.race([settled, this.#graceEnded(over.signal)])
+    } finally {
+      over.abort()
+    }
+  }
+
+  async #callFunction(): Promise<Ending> {
+    try {
+      const { body } = this.#function
+      const values = await this.#inputs()
+      this.#stop.signal.throwIfAborted()
+      await body(new RunContext(this.#context, values as never), values as never)
+      return { kind: 'returned' }
+    } catch (error) {
+      return { kind: 'threw', error }
+    }
+  }
+
+  /** What a schema of another library throws, beside what it should, may quote a value. */
+  async #inputs(): Promise<unknown> {
+    try {
+      return await this.#function.inputs.parse(this.#options.inputs ?? {})
+    } catch (error) {
+      throw error instanceof InputsError
+        ? error
+        : new Error('the inputs could not be read: their schema threw what is not an issue')
+    }
+  }
+
+  async #graceEnded(over: AbortSignal): Promise<Ending> {
+    const { signal } = this.#stop
+    await aborted(signal)
+    await wait(timerMs(this.#graceMs), undefined, { signal: over }).catch(() => undefined)
+    return { kind: 'stayed' }
+  }
+
+  /** What the function started is finished, unless the function itself was not. */
+  async #drainCalls(ending: Ending): Promise<void> {
+    const { signal } = this.#stop
+    const limit = new AbortController()
+    const endInTime = (): void =>
+      void wait(ending.kind === 'stayed' ? 0 : timerMs(this.#graceMs), undefined, {
+        signal: limit.signal,
+        ref: false,
+      }).then(
+        () => this.#ended.abort(signal.reason),
+        () => undefined,
+      )
+    const unregister = onAbort(signal, endInTime)
+    await Promise.race([this.#calls.drain(), aborted(this.#ended.signal)])
+    unregister()
+    limit.abort()
+    this.#calls.close()
+  }
+
+  async #report(final: FinalReport | RunOutcome): Promise<RunOutcome> {
+    const message = messageText(this.#redactor.text(final.message))
+    if (final.status === 'canceled') return { status: 'canceled', message, isDelivered: false }
+    const report: FinalReport = {
+      status: final.status,
+      message,
+      ...(final.result === undefined ? {} : { result: this.#redactor.json(final.result) }),
+    }
+    const error = await this.#reporter.finish(report)
+    if (error === undefined || isRefusal(error)) return { ...report, isDelivered: error === undefined }
+    return {
+      status: 'exception',
+      message: this.#redactor.text(
+        `the final report (${final.status}) could not be delivered: ${describeThrown(error)}`,
+      ),
+      isDelivered: false,
+    }
+  }
+
+  #conclude(ending: Ending): FinalReport | RunOutcome {
+    const { reason } = this.#stop.signal
+    if (reason instanceof RunCanceled) return { status: 'canceled', message: reason.message, isDelivered: false }
+    const failure = this.#failure ?? this.#unheard()
+    if (failure !== undefined) return this.#exception(failure.error)
+    if (ending.kind === 'threw') return this.#thrown(ending.error)
+    const given = this.#mark.given
+    const stopped = this.#stop.signal.aborted ? `the run was stopped: ${describeThrown(reason)}` : undefined
+    if (ending.kind === 'stayed')
+      return { status: 'exception', message: `${stopped}; the function did not return within ${this.#graceMs} ms` }
+    if (given !== undefined) return given
+    if (stopped !== undefined) return { status: 'exception', message: stopped }
+    return this.#unmarked()
+  }
+
+  #thrown(error: unknown): FinalReport {
+    const given = this.#mark.given
+    const { signal } = this.#stop
+    const failed = wordsOfFailed(error)
+    if (failed !== undefined) {
+      if (given === undefined) return { status: 'failed', message: failed }
+      if (given.status === 'failed') return given
+      return this.#exception(
+        new Error(`the run is marked as ${given.status} already, and then threw RunFailed: ${failed}`, {
+          cause: error,
+        }),
+      )
+    }
+    if (signal.aborted) return { status: 'exception', message: `the run was stopped: ${describeThrown(signal.reason)}` }
+    return this.#exception(error)
+  }
+
+  #unmarked(): FinalReport {
+    const what =
+      'the function returned without a mark: it has to call markRunSuccess, markRunFailed or markRunException once'
+    return this.#function.unmarked === 'success' ? this.#warned(what) : { status: 'exception', message: what }
+  }
+
+  #warned(what: string): FinalReport {
+    this.#line('warn', what)
+    return { status: 'succeeded', message: 'the function returned without a mark' }
+  }
+
+  /** Failures of calls that nobody waited for, and reports that were refused for what they held. */
+  #unheard(): { readonly error: unknown } | undefined {
+    const { failure } = this.#reporter
+    if (failure !== undefined && !isRefusal(failure) && !isRetryable(failure))
+      return { error: new Error(`a report could not be delivered: ${describeThrown(failure)}`, { cause: failure }) }
+    return this.#calls.unheededFailure()
+  }
+
+  #exception(error: unknown): FinalReport {
+    this.#line('error', shownWithout(this.#redactor, error))
+    return { status: 'exception', message: describeThrown(error) }
+  }
+
+  #line(level: LogLevel, text: string): void {
+    const message = cut(this.#redactor.text(text), TEXT_LIMITS.lineMax)
+    this.#reporter.line({ atMs: this.#context.clock.now(), level, message })
+    this.#context.onLine?.(level, message)
+  }
+}
+
+/** What `RunFailed` says; `undefined` for everything else that can be thrown, such as what fails when it is looked at. */
+function wordsOfFailed(thrown: unknown): string | undefined {
+  try {
+    if (!(thrown instanceof RunFailed)) return undefined
+    const message: unknown = thrown.message
+    const words = typeof message === 'string' ? message : shown(message, Infinity)
+    return words.trim() === '' ? 'the function failed without a word' : words
+  } catch {
+    return undefined
+  }
+}
+
+function aborted(signal: AbortSignal): Promise<void> {
+  return new Promise((resolve) => void onAbort(signal, resolve))
+}

@@ -1,0 +1,48 @@
+import { Command, Option } from 'commander'
+import { damagedAccessFiles } from '../../access/token-store.ts'
+import type { StorageBackend } from '../../storage/backend.ts'
+import type { Finding } from '../../store/upkeep/finding.ts'
+import { EXIT_HELP } from '../common/exit.ts'
+import { printFindings } from '../common/findings.ts'
+import { dataOption, jsonOption, positiveInteger } from '../common/options.ts'
+import { withExistingStorage } from '../common/storage.ts'
+
+const EXAMPLES = `
+Examples:
+  stowage check                                 read everything
+  stowage check --data /var/lib/stowage         another folder
+  stowage check --sample 20                     all tables and records, but only one in 20 blocks of objects
+  stowage check --json | jq -c 'select(.severity == "damage")'
+
+Nothing is changed. No server may run on the folder meanwhile. Findings are of two kinds: "damage", where data is lost or wrong,
+and "note", which is harmless, such as what a crash left behind.
+${EXIT_HELP}`
+
+interface CheckCommandOptions {
+  readonly data: string
+  readonly sample?: number
+  readonly json?: boolean
+}
+
+export function checkCommand(): Command {
+  return new Command('check')
+    .summary('compare what is stored with its checksums')
+    .description('Read what is stored, compare it with its checksums, and see that every object can be found.')
+    .addOption(dataOption())
+    .addOption(new Option('--sample <n>', 'read one in n blocks instead of all').argParser(positiveInteger).default(1))
+    .addOption(jsonOption('print one finding a line as JSON, {"summary": ...} last'))
+    .addHelpText('after', EXAMPLES)
+    .action(check)
+}
+
+async function check({ data, sample, json = false }: CheckCommandOptions): Promise<void> {
+  const { checkAutomation } = await import('../../automation-server/upkeep/check.ts')
+  const { checkStore } = await import('../../store/upkeep/check.ts')
+  const { damage } = await import('../../store/upkeep/finding.ts')
+  async function* findings(backend: StorageBackend): AsyncGenerator<Finding> {
+    for await (const message of damagedAccessFiles(data)) yield damage(undefined, 'access', message)
+    yield* checkStore(backend, { sampleEvery: sample })
+    yield* checkAutomation(backend)
+  }
+  await withExistingStorage(data, (backend) => printFindings(findings(backend), json))
+}

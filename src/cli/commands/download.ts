@@ -1,0 +1,213 @@
+import { Command, Option } from 'commander'
+import {
+  ClientError,
+  type ClientOptions,
+  type GraphInfo,
+  type GraphOptions,
+  type GraphProgress,
+} from '../../client/index.ts'
+import { addConnectOptions, CONNECT_HELP, type ConnectOptions, type Connected, withProject } from '../client/connect.ts'
+import { BaseFile } from '../client/base-file.ts'
+import { type Format, formatOption, FormatWriter } from '../client/formats.ts'
+import { PartialFile } from '../client/partial-file.ts'
+import { fileSink, type Sink, STDOUT, stdoutSink } from '../client/sink.ts'
+import { bytesText, countText } from '../common/words.ts'
+import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
+import { collected, jsonOption } from '../common/options.ts'
+import { printJson, printNote } from '../common/output.ts'
+
+const EXAMPLES = `
+Examples:
+  stowage download $ROOT --url http://127.0.0.1:8642 --project demo --token-file token.txt -o model.txt
+  stowage download $ROOT --format json -o model.json        one JSON array
+  stowage download $ROOT --format ndjson | jq -r .name      to a pipe, one object a line
+  stowage download $NEW --have $OLD -o changes.txt          only what the older version lacks
+  stowage download $NEW --have $OLD --base old.txt          the same, with old.txt at hand: of what changed, only the differences cross the network
+  stowage download $NEW --cache ~/.cache/stowage -o new.txt what earlier downloads brought comes from the cache
+  stowage download $ROOT -o model.txt --json                prints {"objects", "missing", "closure", ...}
+
+The root comes first, each object once. A file is written beside its name and renamed when it is whole. What came of a download that broke off is kept
+in "<file>.partial", and running the command again goes on from there. To a pipe, or with --cache, there is no such file.
+${CONNECT_HELP}
+${TRANSFER_EXIT_HELP}`
+
+interface DownloadCommandOptions extends ConnectOptions {
+  readonly output?: string
+  readonly format: Format
+  readonly have?: readonly string[]
+  readonly base?: string
+  readonly cache?: string
+  readonly resume: boolean
+  readonly verifyIds?: boolean
+}
+
+export function downloadCommand(): Command {
+  const command = new Command('download')
+    .summary('fetch an object with everything below it')
+    .description('Fetch an object with everything below it, into a file or to standard output.')
+    .argument('<root>', 'the id of the object')
+  return addConnectOptions(command)
+    .addOption(
+      new Option(
+        '-o, --output <file>',
+        'the file to write; a file of that name gives way once the new one is whole; - is standard output',
+      ),
+    )
+    .addOption(formatOption('lines'))
+    .addOption(
+      new Option(
+        '--have <root>',
+        'leave out what lies below this root, which you have: <id> or <id>@<closure>; may be repeated',
+      ).argParser(collected),
+    )
+    .addOption(
+      new Option(
+        '--base <file>',
+        'lines that an earlier download wrote, of a root that --have names: what changed is made of them',
+      ),
+    )
+    .addOption(new Option('--cache <folder>', 'keep what comes in this folder, and look there first'))
+    .addOption(new Option('--resume', 'go on with what an earlier run left in "<file>.partial"').default(true))
+    .addOption(new Option('--no-resume', 'start anew, and keep nothing'))
+    .addOption(new Option('--verify-ids', 'compare each id with the hash of its object, where ids are hashes'))
+    .addOption(jsonOption('print a summary {"root", "objects", "missing", "closure", ...}; needs --output'))
+    .addHelpText('after', EXAMPLES)
+    .action(download)
+}
+
+interface Summary {
+  info: GraphInfo | undefined
+  progress: GraphProgress | undefined
+}
+
+async function download(root: string, options: DownloadCommandOptions, command: Command): Promise<void> {
+  const { cache, json, base, have = [] } = options
+  const output = options.output === STDOUT ? undefined : options.output
+  if (base !== undefined && have.length === 0)
+    return command.error('--base needs --have: the root whose objects the file holds')
+  if (json === true && output === undefined)
+    return command.error('--json needs --output: standard output holds the objects otherwise')
+  const clientOptions: Partial<ClientOptions> = cache === undefined ? {} : { cache: await openCache(cache) }
+  try {
+    await withProject(
+      options,
+      command,
+      async (connected) => {
+        const summary: Summary = { info: undefined, progress: undefined }
+        if (output === undefined)
+          await transfer(root, connected, options, summary, stdoutSink(connected.signal), undefined)
+        else await toFile(root, connected, options, summary, output)
+        report(root, { ...options, output }, summary)
+      },
+      clientOptions,
+    )
+  } finally {
+    if (cache !== undefined) await (clientOptions.cache as Partial<AsyncDisposable>)[Symbol.asyncDispose]?.()
+  }
+}
+
+async function openCache(path: string): Promise<NonNullable<ClientOptions['cache']>> {
+  const { levelCache } = await import('../../client/level-cache.ts')
+  return levelCache({ path })
+}
+
+async function toFile(
+  root: string,
+  connected: Connected,
+  options: DownloadCommandOptions,
+  summary: Summary,
+  path: string,
+): Promise<void> {
+  const { have = [], cache, resume } = options
+  const asked = JSON.stringify([connected.address, root, ...have])
+  let isWorthKeeping = true
+  const sink = await fileSink(path)
+  const partial =
+    resume && cache === undefined && sink.isRegular ? new PartialFile(`${path}.partial`, asked) : undefined
+  try {
+    await transfer(root, connected, options, summary, sink, partial)
+    isWorthKeeping = false
+  } catch (error) {
+    if (error instanceof ClientError && (error.code === 'integrity_failed' || error.code === 'not_found'))
+      isWorthKeeping = false
+    throw error
+  } finally {
+    await sink.close()
+    await partial?.close({ keep: isWorthKeeping })
+  }
+}
+
+async function transfer(
+  root: string,
+  { project, signal, openProgress }: Connected,
+  options: DownloadCommandOptions,
+  summary: Summary,
+  sink: Sink,
+  journal: PartialFile | undefined,
+): Promise<void> {
+  const { have = [], verifyIds = false, format } = options
+  await using bases = options.base === undefined ? undefined : await BaseFile.open(options.base, signal)
+  const progress = await openProgress()
+  const graphOptions: GraphOptions = {
+    signal,
+    have,
+    verifyIds,
+    journal,
+    ...(bases === undefined ? {} : { bases }),
+    onInfo: (info) => (summary.info = info),
+    onProgress: (at) => {
+      summary.progress = at
+      const { keptBytes: skipped, receivedBytes, totalBytes: total } = at
+      progress.update({ done: skipped + receivedBytes, total, skipped, text: transferText(at) })
+    },
+  }
+  try {
+    const writer = new FormatWriter(format)
+    for await (const batch of project.graphTexts(root, graphOptions)) await sink.write(writer.batch(batch))
+    await sink.write(writer.end())
+    await sink.finish()
+  } finally {
+    progress.stop()
+  }
+}
+
+/** What a download did so far, for people. */
+export function transferText({ objects, cached, receivedBytes, keptBytes, resumes, restarts }: GraphProgress): string {
+  const parts = [countText(objects, 'object'), `${bytesText(receivedBytes)} received`]
+  if (cached > 0) parts.push(`${cached.toLocaleString('en-US')} from the cache`)
+  if (keptBytes > 0) parts.push(`${bytesText(keptBytes)} from an earlier run`)
+  if (resumes > 0) parts.push(`connection lost ${countText(resumes, 'time')}`)
+  if (restarts > 0) parts.push(`started anew ${countText(restarts, 'time')}`)
+  return parts.join(', ')
+}
+
+/** Throws `FindingsError` when objects are missing, so that scripts see it in the exit code. */
+function report(root: string, { output, json, have = [] }: DownloadCommandOptions, { info, progress }: Summary): void {
+  const { objects = 0, cached = 0, receivedBytes = 0, keptBytes = 0, resumes = 0, restarts = 0 } = progress ?? {}
+  const missing = info?.missing ?? 0
+  if (json === true) {
+    printJson({
+      root,
+      file: output,
+      objects,
+      missing,
+      closure: info?.closure,
+      have: Object.fromEntries(info?.have ?? []),
+      cached,
+      receivedBytes,
+      keptBytes,
+      resumes,
+      restarts,
+    })
+  } else if (output !== undefined && progress !== undefined) {
+    printNote(`${output}: ${transferText(progress)}`)
+  }
+  for (const known of have) {
+    const verdict = info?.have.get(known)
+    if (info !== undefined && verdict !== 'subtracted')
+      printNote(`what lies below ${known} was not left out: the server says "${verdict ?? 'nothing about it'}"`)
+  }
+  if (missing === 0) return
+  printNote(`${countText(missing, 'object')} below the root the server does not hold`)
+  throw new FindingsError(EXIT.missing)
+}

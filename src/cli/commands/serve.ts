@@ -1,0 +1,118 @@
+import { Command, Option } from 'commander'
+import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
+import { EXIT_HELP } from '../common/exit.ts'
+import { addFunctions } from '../server/function-options.ts'
+import { collected, dataOption, jsonOption, portNumber, positiveInteger } from '../common/options.ts'
+import { LOG_FORMATS, LOG_LEVELS } from '../common/log.ts'
+import { addConnectionOptions } from '../server/connection-options.ts'
+import { addOperationsListener } from '../server/operations-options.ts'
+import type { ServeOptions } from '../server/run-server.ts'
+import { addPages } from '../server/serve-pages.ts'
+import { storageOption } from '../common/storage.ts'
+
+const EXAMPLES = `
+Examples:
+  stowage serve                                             the folder .stowage on http://127.0.0.1:8642
+  stowage serve --data /var/lib/stowage --host 0.0.0.0      a folder of its own, for other machines too
+  stowage serve --port 0 --json                             any free port; prints {"url": ..., "pid": ...}
+  stowage serve --storage memory                            nothing is kept (tokens still are)
+  stowage serve --upload-status 201 --cors '*'              for clients that expect 201, and for browsers
+  stowage serve --metrics --log-level info                  metrics on http://127.0.0.1:9464/metrics, a line for each request
+  stowage serve --health 9464                               /healthz on http://127.0.0.1:9464 as well, whatever clients do
+  stowage serve --trust-proxy loopback                      behind nginx on this machine: its X-Forwarded-For is believed
+  stowage serve --function checker.js --function take-off.js   automation functions, each in a process of its own
+  stowage serve --function checker.js --function-env API_URL --function-timeout 15m   with a variable of this environment
+  stowage serve --function-network sender.js --function-isolation required     one that needs the network; never without bubblewrap
+  stowage serve --request-bytes-max 104857600               requests of up to 100 MB
+
+GET /healthz answers 200 while the server takes requests, else 503; /healthz/live while the process lives.
+Pages for people are at /web; with STOWAGE_TOKEN in the environment, a link that signs in once is printed as well.
+Every other request needs a token: "stowage token --help". SIGTERM and SIGINT stop it cleanly; a second one at once.
+${EXIT_HELP}`
+
+export function serveCommand(): Command {
+  const command = new Command('serve')
+    .summary('serve a data folder over HTTP')
+    .description(
+      'Serve a data folder over HTTP. Prints the URL on its first line once it listens, then where the pages are.',
+    )
+    .addOption(dataOption())
+    .addOption(storageOption())
+    .addOption(new Option('--port <n>', 'where to listen; 0 takes a free port').argParser(portNumber).default(8_642))
+    .addOption(new Option('--host <address>', 'where to listen; 0.0.0.0 for other machines too').default('127.0.0.1'))
+    .addOption(new Option('--prefix <path>', 'what all paths start with, such as /models'))
+    .addOption(
+      new Option('--upload-status <code>', 'what answers an upload that succeeded')
+        .choices(['200', '201'])
+        .default('200'),
+    )
+    .addOption(
+      new Option('--cors <origin>', "an origin whose pages may use the service, or '*'; may be repeated").argParser(
+        collected,
+      ),
+    )
+    .addOption(
+      new Option(
+        '--memory-bytes-max <n>',
+        'memory for tables, plans and buffers in flight (default: 100663296)',
+      ).argParser(positiveInteger),
+    )
+    .addOption(
+      new Option('--grace-ms <n>', 'how long requests may take to finish after SIGTERM')
+        .argParser(positiveInteger)
+        .default(10_000),
+    )
+  addPages(command)
+  addConnectionOptions(command)
+  addLogOptions(command)
+  addOperationsListener(command)
+  addFunctions(command)
+  for (const name of limitNames()) {
+    command.addOption(
+      new Option(`--${dashed(name)} <n>`, LIMIT_HELP[name]).argParser(positiveInteger).default(DEFAULT_LIMITS[name]),
+    )
+  }
+  return command
+    .addOption(jsonOption('print the line as {"url", "pid", ...}'))
+    .addHelpText('after', EXAMPLES)
+    .action(serve)
+}
+
+function addLogOptions(command: Command): void {
+  command
+    .addOption(
+      new Option('--log-level <level>', 'what is written to stderr; info and debug: each request')
+        .choices(LOG_LEVELS)
+        .default('warn'),
+    )
+    .addOption(
+      new Option('--log-format <format>', 'lines for people, or one JSON object a line')
+        .choices(LOG_FORMATS)
+        .default('text'),
+    )
+}
+
+const LIMIT_HELP: Readonly<Record<keyof Limits, string>> = {
+  objectBytesMax: 'bytes of one object',
+  requestBytesMax: 'bytes of one upload on the wire',
+  inflatedBytesMax: 'bytes of one upload after decompression',
+  objectsMax: 'objects in one upload',
+  nestingMax: 'levels of arrays and objects in one object',
+  partsMax: 'parts of one multipart upload',
+  partHeaderBytesMax: "bytes of one part's headers",
+  idListBytesMax: 'bytes of a request that lists ids',
+  assignedIdsMax: 'ids given to objects without one that an answer tells',
+}
+
+function limitNames(): readonly (keyof Limits)[] {
+  return Object.keys(LIMIT_HELP) as (keyof Limits)[]
+}
+
+function dashed(name: string): string {
+  return name.replace(/[A-Z]/g, (capital) => `-${capital.toLowerCase()}`)
+}
+
+async function serve(options: ServeOptions, command: Command): Promise<void> {
+  const { runServer } = await import('../server/run-server.ts')
+  await runServer(options, command)
+}

@@ -1,0 +1,135 @@
+import { existsSync } from 'node:fs'
+import { Command, Option } from 'commander'
+import type { Right } from '../../access/access.ts'
+import { issueToken, type ListedToken, listTokens, revokeToken } from '../../access/token-store.ts'
+import { StowageError } from '../../errors.ts'
+import { quoted } from '../../object/id.ts'
+import { addDefaultCommand } from '../common/default-command.ts'
+import { EXIT_HELP } from '../common/exit.ts'
+import { collected, dataOption, durationSeconds, jsonOption } from '../common/options.ts'
+import { printJson, printLine, printNote } from '../common/output.ts'
+
+interface IssueOptions {
+  readonly data: string
+  readonly project?: readonly string[]
+  readonly access?: Right
+  readonly ttl: number
+  readonly subject?: string
+  readonly json?: boolean
+}
+
+const EXAMPLES = `
+Examples:
+  stowage token --project demo --access write              a token for one project, for 30 days
+  stowage token --project a --project b --access read      one token for two projects
+  stowage token --project '*' --access read --ttl 12h      for all projects, also those to come
+  TOKEN=$(stowage token --project demo --access write)     stdout holds the token alone
+  stowage token list                                       what was issued (never the tokens)
+  stowage token revoke 3f0c…                               a running server refuses it within a second
+
+All of this works beside a running server. "stowage token issue --help" explains the options.
+${EXIT_HELP}`
+
+export function tokenCommand(): Command {
+  const command = new Command('token')
+    .summary('issue, list and revoke tokens')
+    .description('Issue, list and revoke tokens: who may read or write which projects.')
+  return addDefaultCommand(command, issueCommand())
+    .addCommand(listCommand())
+    .addCommand(revokeCommand())
+    .addHelpText('after', EXAMPLES)
+}
+
+function issueCommand(): Command {
+  return new Command('issue')
+    .summary('print a new token (also without the word "issue")')
+    .description("Print a new token, signed with the data folder's own key, which is made on first use.")
+    .addOption(dataOption())
+    .addOption(
+      new Option('--project <id>', "what it is for; may be repeated; '*' is every project").argParser(collected),
+    )
+    .addOption(new Option('--access <right>', 'what it allows; write includes read').choices(['read', 'write']))
+    .addOption(
+      new Option('--ttl <duration>', 'how long it holds: 90s, 15m, 12h, 30d')
+        .argParser(durationSeconds)
+        .default(durationSeconds('30d'), '30d'),
+    )
+    .addOption(new Option('--subject <name>', 'whose it is, for lists, logs and bounds (default: a name of its own)'))
+    .addOption(jsonOption('print {"token", "jti", ...} on one line'))
+    .addHelpText('after', '\nExample:\n  stowage token --project demo --access write --ttl 12h --subject ada')
+    .allowExcessArguments()
+    .action(issue)
+}
+
+/** Looks for what is missing only here, after the parser has complained about what it does not know: that is more often the cause. */
+async function issue(options: IssueOptions, command: Command): Promise<void> {
+  const { project, access } = options
+  if (command.args.length > 0)
+    command.error(`there is no command ${quoted(command.args[0])} of tokens; there are issue, list and revoke`)
+  if (project === undefined)
+    return command.error("--project is missing: name what the token is for, such as --project demo or --project '*'")
+  if (access === undefined) return command.error('--access is missing: it must be --access read or --access write')
+  const projects = new Map(project.map((id) => [id, access]))
+  const { token, record } = await issueToken(options.data, {
+    projects,
+    ...(options.subject === undefined ? {} : { subject: options.subject }),
+    ttlSeconds: options.ttl,
+  })
+  if (options.json) {
+    printJson({ token, ...record })
+    return
+  }
+  printNote(`token ${record.jti} may ${access} ${nameProjects(record.projects)} until ${record.expiresAt}`)
+  printLine(token)
+}
+
+function listCommand(): Command {
+  return new Command('list')
+    .summary('show what was issued')
+    .description(
+      'Show the tokens that were issued, the oldest first; those that expired more than 30 days ago are forgotten.',
+    )
+    .addOption(dataOption())
+    .addOption(jsonOption('print one JSON object a line'))
+    .addHelpText(
+      'after',
+      `\nExamples:\n  stowage token list\n  stowage token list --json | jq -r 'select(.subject == "ada") | .jti'`,
+    )
+    .action(async (options: { readonly data: string; readonly json?: boolean }) => {
+      if (!existsSync(options.data))
+        throw new StowageError(
+          'invalid_request',
+          `there is no folder ${quoted(options.data)}; name the data folder with --data`,
+        )
+      for (const token of await listTokens(options.data)) {
+        if (options.json) printJson(token)
+        else printLine(lineOf(token))
+      }
+    })
+}
+
+function lineOf({ jti, state, expiresAt, subject, projects }: ListedToken): string {
+  const rights = [...new Set(Object.values(projects))].join(', ')
+  return `${jti}  ${state.padEnd(7)}  until ${expiresAt}  ${subject}  ${rights} ${nameProjects(projects)}`
+}
+
+function nameProjects(projects: Readonly<Record<string, Right>>): string {
+  return Object.keys(projects)
+    .map((id) => (id === '*' ? 'every project' : JSON.stringify(id)))
+    .join(', ')
+}
+
+function revokeCommand(): Command {
+  return new Command('revoke')
+    .summary('take a token back')
+    .description('Take a token back. A running server refuses it within a second.')
+    .argument('<jti>', "the token's id, as the list shows it")
+    .addOption(dataOption())
+    .addOption(jsonOption('print {"revoked": <jti>}'))
+    .addHelpText('after', '\nExample:\n  stowage token revoke 3f0c5a9be2d14c6f8a7b6c5d4e3f2a1b')
+    .action(async (jti: string, options: { readonly data: string; readonly json?: boolean }) => {
+      await revokeToken(options.data, jti)
+      if (options.json) printJson({ revoked: jti })
+      else printLine(`revoked ${jti}`)
+    })
+}

@@ -1,0 +1,197 @@
+import { Command, Option } from 'commander'
+import type { Model, Version } from '../../automation-server/index.ts'
+import type { ObjectText, UploadProgress, UploadResult, UploadSource } from '../../client/index.ts'
+import { CONCURRENCY_MAX } from '../../client/common/concurrency.ts'
+import { BATCH_BYTES_MAX } from '../../client/upload/upload-batches.ts'
+import { addConnectOptions, CONNECT_HELP, type ConnectOptions, type Connected, withProject } from '../client/connect.ts'
+import { type ObjectFile, openObjectFile, STDIN } from '../client/object-file.ts'
+import type { Progress } from '../client/progress.ts'
+import { openKnownObjects, type KnownObjects } from '../client/known-objects.ts'
+import { RootFinder } from '../client/roots.ts'
+import { bytesText, countText, printable } from '../common/words.ts'
+import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
+import { collected, integerUpTo, jsonOption } from '../common/options.ts'
+import { printJson, printLine, printNote } from '../common/output.ts'
+
+const ROOTS_SHOWN_MAX = 100
+
+const EXAMPLES = `
+Examples:
+  stowage upload model.json --url http://127.0.0.1:8642 --project demo --token-file token.txt
+  stowage upload model.ndjson.gz                            with STOWAGE_URL, STOWAGE_PROJECT and STOWAGE_TOKEN set
+  make-model | stowage upload -                             from a pipe, of any length
+  stowage download $ROOT --url $OTHER | stowage upload -    from one server to another
+  stowage upload v2.json --have v1.json                     after v1.json went up: sends only what changed, as differences
+  stowage upload v2.json --model 'Town hall' --message 'Stairs moved'    and make a version of a model
+  ROOT=$(stowage upload model.json)                         stdout holds the ids of the roots alone
+  stowage upload model.json --json | jq .sent
+
+A file holds a JSON array of objects, or objects one after the other (NDJSON), or lines "<id> TAB <json>" as "stowage download" writes them; each of them
+also gzipped. Objects go up as they stand in the file; one without an "id" gets one. What the server holds already is not sent, so an upload that broke off
+is continued by running it again. With --have, the server is asked once whether all of the older file is there; if not, that file
+makes no difference. Of objects that stand where the older file has another one, only what makes the one of the other is sent, where that is less. The roots are the objects to which no other one in the file refers.
+${CONNECT_HELP}
+${TRANSFER_EXIT_HELP}`
+
+interface UploadCommandOptions extends ConnectOptions {
+  readonly concurrency: number
+  readonly batchBytes: number
+  readonly diff: boolean
+  readonly roots: boolean
+  /** By its name or id. */
+  readonly model?: string
+  readonly message?: string
+  readonly root?: string
+  readonly have?: readonly string[]
+}
+
+export function uploadCommand(): Command {
+  const command = new Command('upload')
+    .summary('send the objects of a file to a server')
+    .description('Send the objects of a file, or of standard input (-), to a server. Prints the ids of the roots.')
+    .argument('<file>', 'the file, or - for standard input')
+  return addConnectOptions(command)
+    .addOption(new Option('--concurrency <n>', 'requests at a time').argParser(integerUpTo(CONCURRENCY_MAX)).default(4))
+    .addOption(
+      new Option('--batch-bytes <n>', 'JSON in one request, about')
+        .argParser(integerUpTo(BATCH_BYTES_MAX))
+        .default(1_048_576),
+    )
+    .addOption(
+      new Option(
+        '--have <file>',
+        'a file that went up before: its objects need not be asked about; may be repeated',
+      ).argParser(collected),
+    )
+    .addOption(new Option('--no-diff', 'send everything, without asking first what the server holds'))
+    .addOption(new Option('--no-roots', 'do not look for the roots, which takes up to 64 bytes of memory an object'))
+    .addOption(
+      new Option('--model <name>', 'make a version of this model, and the model where there is none of that name'),
+    )
+    .addOption(new Option('--message <text>', 'what changed, for the version'))
+    .addOption(new Option('--root <id>', 'the root of the version, where the file has several'))
+    .addOption(jsonOption('print {"objects", "sent", "held", "roots", ...}'))
+    .addHelpText('after', EXAMPLES)
+    .action(upload)
+}
+
+async function upload(path: string, options: UploadCommandOptions, command: Command): Promise<void> {
+  if ([path, ...(options.have ?? [])].filter((name) => name === STDIN).length > 1)
+    return command.error('standard input (-) can be read once only; name files')
+  if (options.model === undefined && (options.message ?? options.root) !== undefined)
+    return command.error('--message and --root are about a version, and need --model: the name of its model')
+  if (options.model !== undefined && !options.roots && options.root === undefined)
+    return command.error('--model with --no-roots needs --root: the root of the version')
+  await withProject(options, command, async (connected) => {
+    const file = await openObjectFile(path, connected.signal)
+    const model = options.model === undefined ? undefined : await findModel(options.model, connected)
+    const known = await openKnownObjects(options.have ?? [], connected)
+    const progress = await connected.openProgress()
+    const finder = options.roots ? new RootFinder() : undefined
+    try {
+      const result = await send(connected, file, options, progress, noted(file.objects, finder, known))
+      progress.stop()
+      let version: Version | undefined
+      try {
+        if (model !== undefined) version = await makeVersion(model, rootOf(finder, options), options, connected)
+      } finally {
+        report(withKnown(result, known), finder, version, options)
+      }
+    } finally {
+      progress.stop()
+      await known.close()
+    }
+  })
+}
+
+function send(
+  { project, signal }: Connected,
+  file: ObjectFile,
+  { concurrency, batchBytes, diff }: UploadCommandOptions,
+  progress: Progress,
+  objects: UploadSource,
+): Promise<UploadResult> {
+  const onProgress = (at: UploadProgress): void =>
+    progress.update({ done: file.bytesRead(), total: file.bytesTotal, text: transferText(at) })
+  return project.upload(objects, { signal, concurrency, batchBytes, diff, onProgress })
+}
+
+/** What is not known to be held, after the roots were looked for. */
+async function* noted(
+  batches: AsyncIterable<readonly ObjectText[]>,
+  finder: RootFinder | undefined,
+  known: KnownObjects,
+): AsyncGenerator<readonly ObjectText[]> {
+  for await (const batch of batches) {
+    if (finder !== undefined) for (const object of batch) finder.add(object)
+    const rest = await known.leaveOut(batch)
+    if (rest.length > 0) yield rest
+  }
+}
+
+function withKnown(result: UploadResult, { leftOut }: KnownObjects): UploadResult {
+  return { ...result, objects: result.objects + leftOut, held: result.held + leftOut }
+}
+
+function transferText({ sent, deltas, held, wireBytes, retries }: UploadProgress): string {
+  return `${countText(sent, 'object')} sent${deltas === 0 ? '' : ` (${deltas.toLocaleString('en-US')} as differences)`}, ${held.toLocaleString('en-US')} held already, ${bytesText(wireBytes)} on the wire${retries === 0 ? '' : `, ${countText(retries, 'retry', 'retries')}`}`
+}
+
+/** A model that there is, or the name of one to make. Asked first: an upload may take hours. */
+async function findModel(nameOrId: string, { models }: Connected): Promise<Model | string> {
+  return (await models.find(nameOrId)) ?? nameOrId
+}
+
+/** Throws where it is not clear which root is that of the version. */
+function rootOf(finder: RootFinder | undefined, { root }: UploadCommandOptions): string {
+  const found = finder?.find(1)
+  if (root !== undefined) return root
+  if (found?.count === 1) return found.roots[0]
+  throw new Error(
+    `the file has ${countText(found?.count ?? 0, 'root')}, and a version has one: name it with --root. All objects are uploaded; "stowage version create" makes the version as well`,
+  )
+}
+
+async function makeVersion(
+  found: Model | string,
+  root: string,
+  { message = '' }: UploadCommandOptions,
+  { models }: Connected,
+): Promise<Version> {
+  const model = typeof found === 'string' ? await models.create(found) : found
+  const version = await models.createVersion(model, root, message)
+  printNote(`version ${version.id} of "${printable(model.name)}"`)
+  return version
+}
+
+function report(
+  result: UploadResult,
+  finder: RootFinder | undefined,
+  version: Version | undefined,
+  { json }: UploadCommandOptions,
+): void {
+  const { lastId: _lastId, ...counts } = result
+  const found = finder?.find(ROOTS_SHOWN_MAX)
+  if (json === true) {
+    printJson({
+      ...counts,
+      ...(found === undefined ? {} : { roots: found.roots, rootCount: found.count }),
+      ...(version === undefined ? {} : { modelId: version.modelId, versionId: version.id }),
+    })
+    return
+  }
+  printNote(
+    `${countText(result.objects, 'object')}: ${transferText(result)}, from ${bytesText(result.jsonBytes)} of JSON`,
+  )
+  if (result.differing > 0)
+    printNote(
+      `${countText(result.differing, 'object')} the server holds with another text, which stays: ids do not change their objects`,
+    )
+  if (result.rewritten > 0)
+    printNote(
+      `${countText(result.rewritten, 'object')} the server keeps without line ends and tabs, or with U+0085, U+2028 and U+2029 escaped; the values are the same`,
+    )
+  for (const root of found?.roots ?? []) printLine(root)
+  if (found !== undefined && found.count > found.roots.length)
+    printNote(`and ${countText(found.count - found.roots.length, 'more root')}`)
+}

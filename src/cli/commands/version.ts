@@ -1,0 +1,72 @@
+import { Command, Option } from 'commander'
+import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
+import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
+import { jsonOption } from '../common/options.ts'
+import { printJson, printLine, printNote } from '../common/output.ts'
+import { printable } from '../common/words.ts'
+
+const EXAMPLES = `
+Examples:
+  stowage version list 'Town hall' --url http://127.0.0.1:8642 --project demo --token-file token.txt
+  stowage version create 'Town hall' $ROOT --message 'Stairs moved'
+  stowage download $(stowage version list 'Town hall' --json | head -1 | jq -r .rootObjectId) -o latest.txt
+
+A version says that a model looked like the graph below one object. A new version starts the automations that wait for one.
+"stowage upload --model NAME --message TEXT" uploads and makes the version at once.
+${CONNECT_HELP}
+${TRANSFER_EXIT_HELP}`
+
+interface CreateOptions extends ConnectOptions {
+  readonly message: string
+}
+
+export function versionCommand(): Command {
+  return new Command('version')
+    .summary('list and make versions of a model')
+    .description('List and make versions of a model.')
+    .addCommand(listCommand())
+    .addCommand(createCommand())
+    .addHelpText('after', EXAMPLES)
+}
+
+function listCommand(): Command {
+  return addConnectOptions(
+    new Command('list')
+      .summary('show the versions of a model')
+      .description('Show the versions of a model, the newest first: id, time, root, message.'),
+  )
+    .argument('<model>', 'the name of the model, or its id')
+    .addOption(jsonOption('print one JSON object a line'))
+    .addHelpText('after', CONNECT_HELP)
+    .action((nameOrId: string, options: ConnectOptions, command: Command) =>
+      withProject(options, command, async ({ models }) => {
+        for await (const page of models.versions(await models.get(nameOrId))) {
+          for (const version of page) {
+            const { id, createdAt, rootObjectId, message } = version
+            if (options.json === true) printJson(version)
+            else printLine(`${id}  ${createdAt}  ${printable(rootObjectId)}  ${printable(message)}`.trimEnd())
+          }
+        }
+      }),
+    )
+}
+
+function createCommand(): Command {
+  return addConnectOptions(
+    new Command('create').summary('make a version').description('Make a version of a model. Prints its id.'),
+  )
+    .argument('<model>', 'the name of the model, or its id')
+    .argument('<root>', 'the id of the object below which all of the version is')
+    .addOption(new Option('--message <text>', 'what changed, for people').default(''))
+    .addOption(jsonOption('print the version'))
+    .addHelpText('after', CONNECT_HELP)
+    .action((nameOrId: string, root: string, options: CreateOptions, command: Command) =>
+      withProject(options, command, async ({ models }) => {
+        const model = await models.get(nameOrId)
+        const version = await models.createVersion(model, root, options.message)
+        if (options.json === true) return printJson(version)
+        printNote(`version ${version.id} of "${printable(model.name)}"`)
+        printLine(version.id)
+      }),
+    )
+}

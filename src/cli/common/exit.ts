@@ -1,0 +1,61 @@
+import { constants } from 'node:os'
+import { StowageError } from '../../errors.ts'
+import { printable } from './words.ts'
+
+/** What scripts can rely on. */
+export const EXIT: { readonly ok: 0; readonly failure: 1; readonly usage: 2; readonly missing: 3 } = {
+  ok: 0,
+  failure: 1,
+  usage: 2,
+  missing: 3,
+}
+
+export const EXIT_HELP: string = `
+Exit codes: ${EXIT.ok} all is well, ${EXIT.failure} a failure or findings, ${EXIT.usage} a command line that makes no sense.`
+
+/** For the commands that speak to a server. */
+export const TRANSFER_EXIT_HELP: string = `
+Exit codes: ${EXIT.ok} all is well, ${EXIT.failure} a failure, ${EXIT.usage} a command line that makes no sense, ${EXIT.missing} done, but objects are missing, 130 stopped by Ctrl-C.`
+
+/** A command that ran and has bad news, all of it printed already. */
+export class FindingsError extends Error {
+  override readonly name = 'FindingsError'
+  readonly exitCode: number
+
+  constructor(exitCode: number = EXIT.failure) {
+    super('there are findings')
+    this.exitCode = exitCode
+  }
+}
+
+/** A command that a signal has stopped. */
+export class StoppedError extends Error {
+  override readonly name = 'StoppedError'
+  readonly exitCode: number
+
+  constructor(signal: NodeJS.Signals) {
+    super(`stopped by ${signal}; running the command again continues`)
+    this.exitCode = 128 + constants.signals[signal]
+  }
+}
+
+/** One line about what went wrong, for people. */
+export function describeFailure(error: unknown): string {
+  const causes: string[] = []
+  for (
+    let at: unknown = error;
+    at !== undefined && causes.length < 4;
+    at = at instanceof Error ? at.cause : undefined
+  ) {
+    const message = at instanceof Error ? at.message : 'something that is not an error was thrown'
+    if (!causes.includes(message)) causes.push(message)
+  }
+  return printable(causes.join(': ').replace(/\s*[\r\n]+\s*/g, ' '))
+}
+
+/** What the exit code of a command that threw is. */
+export function exitCodeOf(error: unknown): number {
+  if (error instanceof FindingsError || error instanceof StoppedError) return error.exitCode
+  const isUsage = error instanceof StowageError && (error.code === 'invalid_request' || error.code === 'invalid_id')
+  return isUsage ? EXIT.usage : EXIT.failure
+}

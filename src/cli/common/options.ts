@@ -1,0 +1,56 @@
+import { InvalidArgumentError, Option } from 'commander'
+
+const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
+
+export function dataOption(): Option {
+  return new Option('--data <folder>', 'the data folder').env('STOWAGE_DATA').argParser(folderName).default('.stowage')
+}
+
+export function jsonOption(what: string): Option {
+  return new Option('--json', `${what}, for scripts`)
+}
+
+/** An empty name would be the folder where one stands. */
+export function folderName(text: string): string {
+  if (text === '') throw new InvalidArgumentError('It must be the name of a folder.')
+  return text
+}
+
+export function positiveInteger(text: string): number {
+  const value = /^[0-9]+$/.test(text) ? Number(text) : Number.NaN
+  if (!Number.isSafeInteger(value) || value < 1)
+    throw new InvalidArgumentError('It must be a whole number of 1 or more.')
+  return value
+}
+
+export function integerUpTo(max: number): (text: string) => number {
+  return (text) => {
+    const value = positiveInteger(text)
+    if (value > max) throw new InvalidArgumentError(`It must be ${max} or less.`)
+    return value
+  }
+}
+
+export function portNumber(text: string): number {
+  const port = /^[0-9]{1,5}$/.test(text) ? Number(text) : Number.NaN
+  if (!(port <= 65_535)) throw new InvalidArgumentError('It must be a whole number from 0 (any free port) to 65535.')
+  return port
+}
+
+/** `90s`, `15m`, `12h` or `30d`, in seconds. */
+export function durationSeconds(text: string): number {
+  const [, count, unit] = /^([0-9]{1,9})([smhd])$/.exec(text) ?? []
+  const seconds = Number(count) * (SECONDS[unit] ?? Number.NaN)
+  if (!(seconds >= 1)) throw new InvalidArgumentError('It must be a whole number and a unit: 90s, 15m, 12h or 30d.')
+  return seconds
+}
+
+/** The same, or `0`. */
+export function durationSecondsOrNone(text: string): number {
+  return text === '0' ? 0 : durationSeconds(text)
+}
+
+/** For options that can be given more than once. */
+export function collected(value: string, before: readonly string[] = []): readonly string[] {
+  return [...before, value]
+}

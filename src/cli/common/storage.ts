@@ -1,0 +1,74 @@
+import { readdir, readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Option } from 'commander'
+import type { StorageBackend } from '../../storage/backend.ts'
+import { type FolderKind, MARKER_FILE } from '../../data-folder/data-folder.ts'
+
+/* The one place in `src` that knows the adapters: the command has to bring a storage, as any other host does. */
+
+export type StorageKind = FolderKind | 'memory'
+
+/** Loaded when they are needed. */
+const BACKENDS: Readonly<
+  Record<StorageKind, (path: string, salvage?: (what: string) => void) => Promise<StorageBackend>>
+> = {
+  filesystem: async (path, salvage) =>
+    (await import('../../../adapters/filesystem/index.ts')).filesystemBackend({ path, salvage }),
+  level: async (path, salvage) => (await import('../../../adapters/level/index.ts')).levelBackend({ path, salvage }),
+  memory: async () => (await import('../../../adapters/memory/index.ts')).memoryBackend(),
+}
+
+export function storageOption(): Option {
+  return new Option(
+    '--storage <kind>',
+    'where objects are kept (default: what the folder holds, "filesystem" for a new one)',
+  ).choices(Object.keys(BACKENDS))
+}
+
+/** The storage in a data folder, which is made if there is none; nothing is opened yet. */
+export async function storageOf(
+  dataFolder: string,
+  kind: StorageKind | undefined,
+): Promise<{ readonly backend: StorageBackend; readonly kind: StorageKind }> {
+  const chosen = kind ?? (await kindOf(dataFolder)) ?? (await kindOfUnmarked(dataFolder)) ?? 'filesystem'
+  return { backend: await BACKENDS[chosen](dataFolder), kind: chosen }
+}
+
+/**
+ * Opens the storage in a data folder that exists, and closes it afterwards. The commands that look or repair must not make a new one by a wrong path.
+ * Throws `DataFolderError`, naming the process, while another one has the folder. With `salvage`, a damaged database is opened with what can be saved.
+ */
+export async function withExistingStorage(
+  dataFolder: string,
+  use: (backend: StorageBackend) => Promise<void>,
+  salvage?: (what: string) => void,
+): Promise<void> {
+  const kind = (await kindOf(dataFolder)) ?? (await kindOfUnmarked(dataFolder))
+  if (kind === undefined)
+    throw new Error(`there is no storage in the folder ${JSON.stringify(dataFolder)}; name one with --data`)
+  const backend = await BACKENDS[kind](dataFolder, salvage)
+  try {
+    await backend.ready?.()
+    await use(backend)
+  } finally {
+    await backend.close()
+  }
+}
+
+/** Of a folder that lost its marker, so that the adapter says what is missing. */
+async function kindOfUnmarked(dataFolder: string): Promise<FolderKind | undefined> {
+  const names = new Set(await readdir(dataFolder).catch(() => []))
+  if (!names.has('records')) return undefined
+  return names.has('blobs') ? 'level' : 'filesystem'
+}
+
+/** What the folder's marker says. Whether the rest of the marker is right is for the adapter to say. */
+async function kindOf(dataFolder: string): Promise<FolderKind | undefined> {
+  try {
+    const marker = await readFile(join(dataFolder, MARKER_FILE), 'utf8')
+    return marker.includes('"level"') ? 'level' : 'filesystem'
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}

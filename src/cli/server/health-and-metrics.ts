@@ -1,0 +1,47 @@
+import type { RequestListener, ServerResponse } from 'node:http'
+import type { Registry } from 'prom-client'
+import { createMetrics } from '../../metrics/index.ts'
+import { loadPromClient } from '../../metrics/prom-client.ts'
+import type { ObjectService } from '../../service/service.ts'
+
+/** For the command, and for whoever it asks: whether the process lives, and whether it takes requests. */
+const LIVE_PATH = '/healthz/live'
+const READY_PATHS: ReadonlySet<string> = new Set(['/healthz', '/healthz/ready'])
+
+/** Answers what asks for the health of the server, and passes all else on. Tells nothing but whether it is well, to everybody. */
+export function withHealth(service: Pick<ObjectService, 'status'>, next: RequestListener): RequestListener {
+  return (req, res) => {
+    const [path] = (req.url ?? '/').split('?', 1)
+    if (path === LIVE_PATH) answerHealth(res, true)
+    else if (READY_PATHS.has(path)) answerHealth(res, service.status().state === 'ready')
+    else next(req, res)
+  }
+}
+
+function answerHealth(res: ServerResponse, isWell: boolean): void {
+  res.writeHead(isWell ? 200 : 503, { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'no-store' })
+  res.end(JSON.stringify({ status: isWell ? 'ok' : 'unavailable' }))
+}
+
+/** What a server beside the one for requests answers: health always, metrics where they are wanted. Throws when `prom-client` is not installed. */
+export function operationsListener(service: ObjectService, hasMetrics: boolean): RequestListener {
+  return withHealth(service, hasMetrics ? metricsListener(service) : (_req, res) => void res.writeHead(404).end())
+}
+
+function metricsListener(service: ObjectService): RequestListener {
+  const { Registry: NewRegistry, collectDefaultMetrics } = loadPromClient()
+  const registry = new NewRegistry()
+  collectDefaultMetrics({ register: registry })
+  createMetrics({ registry, service })
+  return (req, res) => void answerMetrics(registry, req.url ?? '/', res)
+}
+
+async function answerMetrics(registry: Registry, url: string, res: ServerResponse): Promise<void> {
+  if (url.split('?', 1)[0] !== '/metrics') return void res.writeHead(404).end()
+  try {
+    const text = await registry.metrics()
+    res.writeHead(200, { 'Content-Type': registry.contentType, 'Cache-Control': 'no-store' }).end(text)
+  } catch {
+    res.writeHead(500).end()
+  }
+}

@@ -1,0 +1,32 @@
+import type { Server } from 'node:http'
+import type { ObjectService } from '../../service/service.ts'
+import { operationsListener } from './health-and-metrics.ts'
+import { boundedServer, listen } from './http-server.ts'
+import type { OperationsOptions } from './operations-options.ts'
+
+/** What is printed of it. */
+export interface OperationsLine {
+  readonly healthUrl?: string
+  readonly metricsUrl?: string
+}
+
+/** Where exporters for Prometheus listen by custom. */
+const OPERATIONS_PORT = 9_464
+/** Whoever asks here asks from one or two addresses, a few times a minute. */
+const LIMITS = { connectionsMax: 64, waitingPerAddressMax: 16, requestsPerAddressMax: 16 }
+
+/** The listener for health and metrics, where one is wanted, once it accepts connections. */
+export async function startOperations(
+  service: ObjectService,
+  options: OperationsOptions,
+): Promise<{ readonly server?: Server; readonly line: OperationsLine }> {
+  const { health, metrics, metricsHost } = options
+  if (health === undefined && metrics === undefined) return { line: {} }
+  const server = boundedServer(operationsListener(service, metrics !== undefined), LIMITS)
+  const port = [health, metrics].find((chosen) => typeof chosen === 'number') ?? OPERATIONS_PORT
+  const url = await listen(server, { host: metricsHost, port })
+  return {
+    server,
+    line: { healthUrl: `${url}/healthz`, ...(metrics === undefined ? {} : { metricsUrl: `${url}/metrics` }) },
+  }
+}

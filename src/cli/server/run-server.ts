@@ -1,0 +1,150 @@
+import type { Server } from 'node:http'
+import type { Command } from 'commander'
+import { accessFromFolder } from '../../access/token-store.ts'
+import { automation } from '../../automation-server/automation.ts'
+import type { IsolationView } from '../../automation-server/runner/executors/isolation/command-runner.ts'
+import { secretKeyFromFolder } from '../../automation-server/secret-key-file.ts'
+import { normalizePrefix } from '../../http/router.ts'
+import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
+import { continueOnExpect, createObjectService, type ObjectService } from '../../service/service.ts'
+import type { CommonServiceOptions, ObjectServiceOptions } from '../../service/options.ts'
+import { describeFailure } from '../common/exit.ts'
+import {
+  automationOptionsOf,
+  functionProcessOf,
+  type FunctionServeOptions,
+  isolationLine,
+  isolationOf,
+} from './function-options.ts'
+import { commandLogger, type LogFormat, type LogLevel } from '../common/log.ts'
+import { type ConnectionServeOptions, connectionLimitsOf, requestRateOf } from './connection-options.ts'
+import { withHealth } from './health-and-metrics.ts'
+import { checkOperations, type OperationsOptions } from './operations-options.ts'
+import { type OperationsLine, startOperations } from './operations-server.ts'
+import { boundedServer, listen, stopServing } from './http-server.ts'
+import { printJson, printLine } from '../common/output.ts'
+import { registerFiles } from './serve-functions.ts'
+import { signalToStop } from '../common/signals.ts'
+import { type PagesLine, pagesLine, pagesOf, type PagesServeOptions, withHome } from './serve-pages.ts'
+import { type StorageKind, storageOf } from '../common/storage.ts'
+
+/** The options of `stowage serve` as the parser hands them over. */
+export interface ServeOptions
+  extends Partial<Limits>, PagesServeOptions, FunctionServeOptions, ConnectionServeOptions, OperationsOptions {
+  readonly storage?: StorageKind
+  readonly port: number
+  readonly prefix?: string
+  readonly uploadStatus: '200' | '201'
+  readonly cors?: readonly string[]
+  readonly memoryBytesMax?: number
+  readonly graceMs: number
+  readonly logLevel: LogLevel
+  readonly logFormat: LogFormat
+  readonly json?: boolean
+}
+
+/** Serves until a signal tells it to stop. */
+export async function runServer(options: ServeOptions, command: Command): Promise<void> {
+  const isolation = isolationOf(options, options.data)
+  const functionProcess = { ...functionProcessOf(options), isolation }
+  checkOperations(options, command)
+  const stop = signalToStop()
+  const { backend, kind } = await storageOf(options.data, options.storage)
+  let announce: (url: string) => void = () => undefined
+  const announced = new Promise<string>((resolve) => (announce = resolve))
+  const auto = automation({
+    secretKeys: async () => [await secretKeyFromFolder(options.data)],
+    serverUrl: () => announced,
+    ...isolation,
+    ...automationOptionsOf(options),
+  })
+  const web = pagesOf(options, auto)
+  const extensions = [auto, ...(web === undefined ? [] : [web])]
+  const service = createService(
+    { backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) },
+    command,
+  )
+  const logger = commandLogger(options.logLevel, options.logFormat)
+  let operations: Server | undefined
+  try {
+    await registerFiles(auto, options.function ?? [], functionProcess)
+    await registerFiles(auto, options.functionNetwork ?? [], { ...functionProcess, hasNetwork: true })
+    await service.ready()
+    const started = await startOperations(service, options)
+    operations = started.server
+    const server = boundedServer(
+      withHealth(service, withHome(web, normalizePrefix(options.prefix), service.node)),
+      connectionLimitsOf(options, logger),
+    )
+    continueOnExpect(server, service)
+    const url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
+    announce(url)
+    printStarted(options, {
+      url,
+      pid: process.pid,
+      data: options.data,
+      storage: kind,
+      ...started.line,
+      ...(auto.functions().length === 0 ? {} : { functionIsolation: await auto.isolation() }),
+      ...pagesLine(web, url, options.origin),
+    })
+    await stop
+    await stopServing(server, () => service.close({ graceMs: options.graceMs }))
+  } finally {
+    operations?.close().closeAllConnections()
+    await service.close({ graceMs: 0 })
+  }
+}
+
+interface Started extends PagesLine, OperationsLine {
+  readonly url: string
+  readonly pid: number
+  readonly data: string
+  readonly storage: StorageKind
+  /** Where functions are registered. */
+  readonly functionIsolation?: IsolationView
+}
+
+function printStarted({ json }: ServeOptions, started: Started): void {
+  const { url, data, storage, healthUrl, metricsUrl, functionIsolation, pagesUrl, signInUrl } = started
+  if (json) return printJson(started)
+  const beside = metricsUrl === undefined ? (healthUrl ? `, health on ${healthUrl}` : '') : `, metrics on ${metricsUrl}`
+  printLine(`stowage serves ${storage === 'memory' ? 'from memory' : data} on ${url}${beside}`)
+  if (functionIsolation !== undefined) printLine(isolationLine(functionIsolation))
+  if (pagesUrl !== undefined) printLine(`pages for people: ${pagesUrl}`)
+  if (signInUrl === undefined)
+    printLine(`to get a token: stowage token --data ${shellWord(data)} --project demo --access write`)
+  else printLine(`sign in once, within five minutes: ${signInUrl}`)
+}
+
+/** As a shell takes it for one word. */
+function shellWord(text: string): string {
+  return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
+}
+
+/** Nothing is opened here: what is thrown is about an option's value. */
+function createService(options: ObjectServiceOptions<unknown>, command: Command): ObjectService {
+  try {
+    return createObjectService(options)
+  } catch (error) {
+    return command.error(describeFailure(error))
+  }
+}
+
+function serviceOptions(options: ServeOptions): Omit<CommonServiceOptions<unknown>, 'access'> {
+  const { prefix, memoryBytesMax, cors } = options
+  return {
+    prefix,
+    memoryBytesMax,
+    limits: limitsOf(options),
+    requestRate: requestRateOf(options),
+    uploadStatus: options.uploadStatus === '201' ? 201 : 200,
+    cors: cors === undefined ? undefined : { origins: cors.includes('*') ? '*' : cors },
+    logger: commandLogger(options.logLevel, options.logFormat),
+    requestLog: 'info',
+  }
+}
+
+function limitsOf(options: ServeOptions): Partial<Limits> {
+  return Object.fromEntries((Object.keys(DEFAULT_LIMITS) as (keyof Limits)[]).map((name) => [name, options[name]]))
+}

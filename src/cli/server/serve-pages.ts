@@ -1,0 +1,90 @@
+import type { RequestListener } from 'node:http'
+import { BlockList, isIPv6 } from 'node:net'
+import { type Command, InvalidArgumentError, Option } from 'commander'
+import type { AutomationExtension } from '../../automation-server/automation.ts'
+import { pages, type PagesExtension } from '../../pages/pages.ts'
+import { sessionKeyFromFolder } from '../../pages/session-key-file.ts'
+
+/** What of the options of `stowage serve` is about pages. */
+export interface PagesServeOptions {
+  readonly data: string
+  readonly host: string
+  /** By default for this machine alone. */
+  readonly pages?: boolean
+  /** Scheme, host and port of the address that browsers use, behind a proxy. */
+  readonly origin?: string
+}
+
+/** Where client commands look for their token. */
+const TOKEN_VARIABLE = 'STOWAGE_TOKEN'
+const WEB = '/web'
+
+export function addPages(command: Command): void {
+  command
+    .addOption(
+      new Option(
+        '--pages',
+        'serve pages for people at /web, also to other machines (default: if --host is this machine alone)',
+      ),
+    )
+    .addOption(new Option('--no-pages', 'serve none'))
+    .addOption(
+      new Option(
+        '--origin <url>',
+        'the address that browsers use, such as https://models.example, behind a proxy',
+      ).argParser(originOf),
+    )
+}
+
+/** The pages that a server is to have, if any. What keeps people signed in stays in the data folder. */
+export function pagesOf(
+  { data, host, origin, pages: wanted = isLoopback(host) }: PagesServeOptions,
+  automation: AutomationExtension,
+): PagesExtension | undefined {
+  return wanted ? pages({ automation, origin, sessionKey: () => sessionKeyFromFolder(data) }) : undefined
+}
+
+export interface PagesLine {
+  readonly pagesUrl?: string
+  /** A link that signs in once, within five minutes, with the token of the environment. */
+  readonly signInUrl?: string
+}
+
+/** What is printed of pages. `url` is the server's, with its prefix; with `origin`, links lead there instead, to the same paths. */
+export function pagesLine(web: PagesExtension | undefined, url: string, origin?: string): PagesLine {
+  if (web === undefined) return {}
+  const token = process.env[TOKEN_VARIABLE] ?? ''
+  const base = origin ?? new URL(url).origin
+  return {
+    pagesUrl: `${base}${url.slice(new URL(url).origin.length)}${WEB}`,
+    ...(token === '' ? {} : { signInUrl: new URL(web.signInLink({ token }), base).href }),
+  }
+}
+
+/** A trailing slash is how people copy an address, so it is taken; a path is not, as `--prefix` gives that. */
+function originOf(text: string): string {
+  const url = URL.canParse(text) ? new URL(text) : undefined
+  const isOrigin = url !== undefined && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
+  if (!isOrigin) throw new InvalidArgumentError('It must be an origin, such as https://models.example, without a path.')
+  return url.origin
+}
+
+/** Sends browsers that ask for the beginning of everything to the pages. */
+export function withHome(web: PagesExtension | undefined, prefix: string, next: RequestListener): RequestListener {
+  if (web === undefined) return next
+  const pathPrefixes = new Set(['/', prefix, `${prefix}/`])
+  return (req, res) => {
+    const isPlain = (req.method === 'GET' || req.method === 'HEAD') && pathPrefixes.has(req.url ?? '')
+    if (!isPlain || req.headers.accept?.includes('text/html') !== true) next(req, res)
+    else res.writeHead(303, { Location: `${prefix}${WEB}`, 'Cache-Control': 'no-store', Vary: 'Accept' }).end()
+  }
+}
+
+/** Whether nobody but this machine can reach an address that a server listens on. */
+export function isLoopback(host: string): boolean {
+  if (host.toLowerCase() === 'localhost') return true
+  const loopback = new BlockList()
+  loopback.addSubnet('127.0.0.0', 8, 'ipv4')
+  loopback.addAddress('::1', 'ipv6')
+  return loopback.check(host, isIPv6(host) ? 'ipv6' : 'ipv4')
+}

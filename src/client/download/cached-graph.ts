@@ -1,0 +1,246 @@
+import { type CachedRoot, cachedTexts, type ObjectCache } from './cache.ts'
+import { checkContentIds, hasContentId } from '../common/content-id.ts'
+import type { ObjectTexts } from './deltas.ts'
+import { ClientError, quoted } from '../common/errors.ts'
+import type { GraphInfo } from './graph-info.ts'
+import { type GraphProgress, GraphTransfer, type TransferOptions } from './graph-transfer.ts'
+import { SeenIds } from '../common/seen-ids.ts'
+import { listTexts, missingError } from './list.ts'
+import { type Below, belowOf } from '../common/references.ts'
+import { checkPathId, fetchSingle, IDS_PER_REQUEST, type Remote } from '../http/remote.ts'
+import type { ObjectText } from '../common/types.ts'
+
+/** Roots whose objects the server is asked to leave out; each costs it a look at a closure. */
+const HAVE_ROOTS_MAX = 4
+/** Asking for objects by id pays as long as few of a graph are missing. */
+const LISTED_SHARE_MAX = 0.25
+const LISTED_MAX = 20_000
+/** Objects that are read from the cache at once. */
+const CACHE_READ_IDS = 250
+
+/** An object, and what it says of those below it. */
+type WalkedObject = ObjectText & { readonly below: Below }
+
+export function scopeOf({ connection, projectId }: Remote): string {
+  return `${connection.url}\0${projectId}`
+}
+
+/** What the cache has, as what deltas are based on. */
+export function cacheAsBases(cache: ObjectCache, scope: string): ObjectTexts {
+  return { getMany: (ids) => cachedTexts(cache, scope, ids) }
+}
+
+/** Roots as `have` takes them, with the closure that the cache remembers. */
+export async function knownRoots(
+  cache: ObjectCache,
+  scope: string,
+  have: readonly string[],
+): Promise<readonly string[]> {
+  const known = new Map((await cache.roots(scope)).map((root) => [root.id, root]))
+  return have.map((id) => haveValue(known.get(id) ?? { id }))
+}
+
+/** The server knows none of the roots that the cache has. */
+class NothingSubtracted extends Error {}
+
+/**
+ * One root with everything below it, from the cache as far as it is there. What is missing comes as the difference to roots that the cache has whole, else by
+ * id where the root's `__closure` shows that it is little, else as a whole; all that comes is kept.
+ */
+export class CachedGraph {
+  readonly #remote: Remote
+  readonly #cache: ObjectCache
+  readonly #scope: string
+  readonly #root: string
+  readonly #options: TransferOptions
+  readonly #given = new SeenIds()
+  readonly #queued = new SeenIds()
+  /** Of what is queued, the ids that an object refers to; others are only claimed by a closure, and nobody misses them. */
+  readonly #referenced = new SeenIds()
+  readonly #absent: string[] = []
+  #pending: string[] = []
+  #follows = true
+  #objects = 0
+  #fromCache = 0
+  #info: GraphInfo | undefined
+  #network: GraphProgress = {
+    objects: 0,
+    cached: 0,
+    receivedBytes: 0,
+    totalBytes: undefined,
+    keptBytes: 0,
+    resumes: 0,
+    restarts: 0,
+  }
+
+  /** Throws `invalid_id`. */
+  constructor(remote: Remote, cache: ObjectCache, root: string, options: TransferOptions) {
+    checkPathId(root)
+    this.#remote = remote
+    this.#cache = cache
+    this.#scope = scopeOf(remote)
+    this.#root = root
+    this.#options = options
+  }
+
+  /** The objects, each once, the root first. Throws `not_found`, and with `strict` `objects_missing`. */
+  async *batches(): AsyncGenerator<readonly ObjectText[]> {
+    const roots = await this.#cache.roots(this.#scope)
+    const known = roots.find(({ id }) => id === this.#root)
+    if (known === undefined) yield* this.#lacking(roots)
+    this.#refer(this.#root)
+    yield* this.#walk()
+    if (!this.#given.has(this.#root)) throw this.#notFound()
+    const missing = this.#follows ? this.#absent.filter((id) => this.#referenced.has(id)) : []
+    if (missing.length > 0 && this.#options.strict === true) throw missingError(missing)
+    if (this.#info === undefined)
+      this.#options.onInfo?.({
+        objects: this.#objects,
+        missing: missing.length,
+        closure: known?.closure,
+        have: new Map(),
+      })
+    if (missing.length > 0 || (!this.#follows && this.#info?.missing !== 0)) return
+    const closure = this.#info?.closure ?? known?.closure
+    await this.#cache.putRoot(this.#scope, { id: this.#root, ...(closure === undefined ? {} : { closure }) })
+  }
+
+  /** What the cache lacks, where that is better asked for at once than object by object. */
+  async *#lacking(roots: readonly CachedRoot[]): AsyncGenerator<readonly ObjectText[]> {
+    const [cached] = await this.#cached([this.#root])
+    if (cached !== undefined && (await this.#isMostlyCached(cached))) return
+    if (roots.length > 0) {
+      try {
+        yield* this.#download(roots)
+        return
+      } catch (error) {
+        if (!(error instanceof NothingSubtracted)) throw error
+        this.#info = undefined
+        this.#follows = true
+      }
+      if (cached === undefined && (await this.#isMostlyCached(await this.#fetchRoot()))) return
+    }
+    yield* this.#download([])
+  }
+
+  /** Whether the root's closure says that only a few objects have to be asked for. */
+  async #isMostlyCached({ below: { references, claims } }: WalkedObject): Promise<boolean> {
+    if (references.length === 0) return true
+    let absent = 0
+    for (let at = 0; at < claims.length; at += IDS_PER_REQUEST) {
+      for (const held of await this.#cache.hasMany(this.#scope, claims.slice(at, at + IDS_PER_REQUEST)))
+        absent += held ? 0 : 1
+    }
+    return claims.length > 0 && absent <= Math.min(LISTED_MAX, claims.length * LISTED_SHARE_MAX)
+  }
+
+  async #fetchRoot(): Promise<WalkedObject> {
+    const object = await fetchSingle(this.#remote, this.#root, this.#options.signal)
+    if (object === undefined) throw this.#notFound()
+    if (this.#options.verifyIds === true) await checkContentIds([object])
+    await this.#cache.putMany(this.#scope, [object])
+    return { ...object, below: belowOf(object) }
+  }
+
+  #notFound(): ClientError {
+    return new ClientError('not_found', `there is no object ${quoted(this.#root)} in this project`, { status: 404 })
+  }
+
+  async *#download(roots: readonly CachedRoot[]): AsyncGenerator<readonly ObjectText[]> {
+    const transfer = new GraphTransfer(this.#remote, this.#root, {
+      ...this.#options,
+      journal: undefined,
+      have: roots.slice(0, HAVE_ROOTS_MAX).map(haveValue),
+      bases: cacheAsBases(this.#cache, this.#scope),
+      onInfo: (info) => {
+        this.#info = info
+        this.#follows = [...info.have.values()].includes('subtracted')
+        if (roots.length > 0 && !this.#follows && this.#objects === 0) throw new NothingSubtracted()
+        this.#options.onInfo?.(info)
+      },
+      onProgress: (progress) => (this.#network = progress),
+    })
+    for await (const batch of transfer.batches()) {
+      await this.#cache.putMany(this.#scope, batch)
+      yield this.#taken(this.#follows ? batch.map((object) => ({ ...object, below: belowOf(object) })) : batch)
+    }
+  }
+
+  /** Follows what is queued until nothing is: from the cache, and what is not there from the server. */
+  async *#walk(): AsyncGenerator<readonly ObjectText[]> {
+    let absent: string[] = []
+    while (this.#pending.length > 0 || absent.length > 0) {
+      this.#options.signal?.throwIfAborted()
+      const ids = this.#pending.splice(-CACHE_READ_IDS).filter((id) => !this.#given.has(id))
+      const cached = await this.#cached(ids)
+      const found = cached.filter((object) => object !== undefined)
+      for (const [at, id] of ids.entries()) if (cached[at] === undefined) absent.push(id)
+      this.#fromCache += found.length
+      if (found.length > 0) yield this.#taken(found)
+      if (this.#pending.length > 0 || absent.length === 0) continue
+      yield* this.#fetch(absent)
+      absent = []
+    }
+  }
+
+  async *#fetch(ids: readonly string[]): AsyncGenerator<readonly ObjectText[]> {
+    const onMissing = (missing: readonly string[]): void => void this.#absent.push(...missing)
+    for await (const batch of listTexts(this.#remote, ids, { signal: this.#options.signal, onMissing })) {
+      if (this.#options.verifyIds === true) await checkContentIds(batch)
+      await this.#cache.putMany(this.#scope, batch)
+      yield this.#taken(batch.map((object) => ({ ...object, below: belowOf(object) })))
+    }
+  }
+
+  /** What the cache has, as far as it is what it should be. */
+  async #cached(ids: readonly string[]): Promise<readonly (WalkedObject | undefined)[]> {
+    const texts = await cachedTexts(this.#cache, this.#scope, ids)
+    return Promise.all(
+      ids.map(async (id, at) => {
+        const json = texts[at]
+        const below = json === undefined ? undefined : readableBelow({ id, json })
+        if (
+          json === undefined ||
+          below === undefined ||
+          (this.#options.verifyIds === true && !(await hasContentId({ id, json })))
+        )
+          return undefined
+        return { id, json, below }
+      }),
+    )
+  }
+
+  #taken(batch: readonly (ObjectText & Partial<WalkedObject>)[]): readonly ObjectText[] {
+    for (const { id, below } of batch) {
+      this.#given.add(id)
+      if (!this.#follows || below === undefined) continue
+      for (const child of below.references) this.#refer(child)
+      for (const claimed of below.claims) this.#queue(claimed)
+    }
+    this.#objects += batch.length
+    this.#options.onProgress?.({ ...this.#network, objects: this.#objects, cached: this.#fromCache })
+    return batch.map(({ id, json }) => ({ id, json }))
+  }
+
+  #refer(id: string): void {
+    this.#referenced.add(id)
+    this.#queue(id)
+  }
+
+  #queue(id: string): void {
+    if (this.#queued.add(id)) this.#pending.push(id)
+  }
+}
+
+function haveValue({ id, closure }: CachedRoot): string {
+  return closure === undefined ? id : `${id}@${closure}`
+}
+
+/** Whatever a cache kept: what cannot be read counts as forgotten. */
+function readableBelow(object: ObjectText): Below | undefined {
+  try {
+    return belowOf(object)
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,143 @@
+import { Answer, Attempt } from './answer.ts'
+import { orAborted } from '../../async/abort.ts'
+import { answerError, ClientError, quoted } from '../common/errors.ts'
+import type { Fetch } from '../common/types.ts'
+
+/** A bearer token, or what gives the one of the moment: it is asked before every request. `undefined` for a service that is open to everybody. */
+export type Token = string | (() => string | Promise<string>) | undefined
+
+export interface Call {
+  readonly method: 'GET' | 'HEAD' | 'POST'
+  /** Segments of the path below the service's address, not yet encoded. */
+  readonly path: readonly string[]
+  readonly query?: readonly (readonly [string, string])[]
+  readonly headers?: Readonly<Record<string, string>>
+  readonly body?: string | FormData | Blob | ReadableStream<Uint8Array>
+  /** Bytes of the body: a slow line gets the time for them. */
+  readonly bodyBytes?: number
+  readonly signal?: AbortSignal
+}
+
+/** Where the service is: its address with the prefix, the token of its bearer scheme, and a `fetch` of one's own. */
+export interface ConnectionOptions {
+  readonly url: string | URL
+  readonly token: Token
+  readonly fetch?: Fetch
+  readonly stallTimeoutMs?: number
+}
+
+const STALL_TIMEOUT_MS = 60_000
+const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
+/** What a header may hold (RFC 9110 section 5.5). */
+const SENDABLE = /^[\u0020-\u007e\u0080-\u00ff]*$/
+const LOCATION_CHARACTERS_MAX = 200
+const ERROR_BYTES_MAX = 65_536
+/** The slowest line on which an upload is still waited for. */
+const SENT_BYTES_PER_MS_MIN = 8
+
+/** Where the service is, and who asks. One call is one request, tried once. */
+export class Connection {
+  readonly url: string
+  readonly #token: Token
+  readonly #fetch: Fetch
+  readonly #stallTimeoutMs: number
+
+  /** Throws `TypeError` for an address that is not one, `RangeError` for a time that cannot be. */
+  constructor(options: ConnectionOptions) {
+    const { token, stallTimeoutMs = STALL_TIMEOUT_MS } = options
+    if (!(stallTimeoutMs > 0)) throw new RangeError(`stallTimeoutMs is ${stallTimeoutMs}; it must be more than 0`)
+    this.url = checkedUrl(options.url)
+    this.#token = token
+    this.#fetch = options.fetch ?? ((url, init) => fetch(url, init))
+    this.#stallTimeoutMs = stallTimeoutMs
+  }
+
+  /** An answer with a status of success, to be read or cancelled. Throws `ClientError`, and the signal's reason. */
+  async request(call: Call): Promise<Answer> {
+    const { method, path, query = [], body, bodyBytes = 0, signal } = call
+    signal?.throwIfAborted()
+    const location = `/${path.map(encodeURIComponent).join('/')}`
+    const search =
+      query.length === 0 ? '' : `?${query.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&')}`
+    const headers = await this.#headers(call)
+    const attempt = new Attempt(`${method} ${location}`, signal, this.#stallTimeoutMs)
+    const init: RequestInit = {
+      method,
+      headers,
+      signal: attempt.signal,
+      redirect: method === 'POST' ? 'manual' : 'follow',
+      ...(body === undefined ? {} : bodyInit(body)),
+    }
+    const response = await attempt.within(
+      () => this.#fetched(this.url + location + search, init),
+      bodyBytes / SENT_BYTES_PER_MS_MIN,
+    )
+    const answer = new Answer(response, attempt)
+    if (response.ok) return answer
+    if (response.type === 'opaqueredirect' || REDIRECTS.has(response.status)) {
+      answer.cancel()
+      throw redirectError(response, attempt.what)
+    }
+    const text = await answer.text(ERROR_BYTES_MAX).catch(() => '')
+    signal?.throwIfAborted()
+    throw answerError(response, attempt.what, text)
+  }
+
+  /** An answer that comes when nobody waits for it any more is not left open. */
+  async #fetched(url: string, init: RequestInit): Promise<Response> {
+    const response = await this.#fetch(url, init)
+    if (init.signal?.aborted === true) response.body?.cancel().catch(() => undefined)
+    return response
+  }
+
+  async #headers({ headers, signal }: Call): Promise<Headers> {
+    const all = new Headers(headers)
+    const asked = typeof this.#token === 'function' ? Promise.resolve(this.#token()) : this.#token
+    const token = await (signal === undefined || !(asked instanceof Promise) ? asked : orAborted(asked, signal))
+    if (token !== undefined) all.set('Authorization', `Bearer ${checkedToken(token)}`)
+    signal?.throwIfAborted()
+    return all
+  }
+}
+
+/** Without the token in the message, as whoever refuses the header would have it. */
+function checkedToken(token: string): string {
+  const text = token.trim()
+  if (SENDABLE.test(text)) return text
+  throw new ClientError(
+    'unauthenticated',
+    'the token cannot be sent: it holds line ends, control characters or characters beyond Latin-1',
+  )
+}
+
+/** Elsewhere an upload would become a question, or its body would go to a host that nobody named. */
+function redirectError({ status, headers }: Response, what: string): ClientError {
+  const location = headers.get('Location')
+  const target = location === null ? 'another address' : quoted(location, LOCATION_CHARACTERS_MAX)
+  return new ClientError(
+    'http_error',
+    `${what} was redirected to ${target}; give the client the url of the service itself`,
+    { status },
+  )
+}
+
+/** A stream is sent while the answer has not begun (the Fetch standard, `RequestDuplex`). */
+function bodyInit(body: NonNullable<Call['body']>): RequestInit {
+  return body instanceof ReadableStream ? ({ body, duplex: 'half' } as RequestInit) : { body }
+}
+
+function checkedUrl(given: string | URL): string {
+  const url = new URL(given)
+  if (
+    url.search !== '' ||
+    url.hash !== '' ||
+    url.username !== '' ||
+    url.password !== '' ||
+    !/^https?:$/.test(url.protocol)
+  ) {
+    throw new TypeError(
+      'url must be the http or https address of the service, without a query, a fragment and credentials',
+    )
+  }
+  return url.href.replace(/\/+$/, '')
+}

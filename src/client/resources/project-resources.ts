@@ -1,0 +1,85 @@
+import type { CallOptions } from '../common/types.ts'
+import { checkPathId, parseJson, type Remote } from '../http/remote.ts'
+import type {
+  NewRemoteVersion,
+  RemoteModel,
+  RemotePage,
+  RemotePageRequest,
+  RemoteRun,
+  RemoteRunFilter,
+  RemoteVersion,
+} from './types.ts'
+
+/** Models of a project. Calls reject with `ClientError`, as all of the client do. */
+export interface RemoteModels {
+  /** The oldest first. */
+  list(request?: RemotePageRequest & CallOptions): Promise<RemotePage<RemoteModel>>
+  /** One model. Throws `not_found`. */
+  get(modelId: string, options?: CallOptions): Promise<RemoteModel>
+  /** Is tried once: whoever got no answer looks whether it is there. */
+  create(wanted: { readonly name: string }, options?: CallOptions): Promise<RemoteModel>
+}
+
+/** Versions of models. */
+export interface RemoteVersions {
+  /** The newest first. */
+  list(modelId: string, request?: RemotePageRequest & CallOptions): Promise<RemotePage<RemoteVersion>>
+  /** One version of a model. Throws `not_found`. */
+  get(modelId: string, versionId: string, options?: CallOptions): Promise<RemoteVersion>
+  /** Everything below the root must be held (`objects_missing`). Is tried once: whoever got no answer looks whether it is there. */
+  create(modelId: string, wanted: NewRemoteVersion, options?: CallOptions): Promise<RemoteVersion>
+}
+
+/** Runs of automations. */
+export interface RemoteRuns {
+  /** The newest first. */
+  list(filter?: RemoteRunFilter & CallOptions): Promise<RemotePage<RemoteRun>>
+  /** One run. Throws `not_found`. */
+  get(runId: string, options?: CallOptions): Promise<RemoteRun>
+}
+
+/** Models, versions and runs of a project, on a server that has them. */
+export interface ProjectResources {
+  readonly models: RemoteModels
+  readonly versions: RemoteVersions
+  readonly runs: RemoteRuns
+}
+
+const ANSWER_BYTES_MAX = 16 * 1_048_576
+
+/** Models, versions and runs, on servers that have them. */
+export function projectResources({ connection, retry, projectId }: Remote): ProjectResources {
+  const below = (path: readonly string[]): readonly string[] => ['api', 'v1', 'projects', projectId, ...path]
+  const read = async <T>(path: readonly string[], request: RemoteRunFilter & CallOptions = {}): Promise<T> => {
+    for (const step of path) checkPathId(step)
+    const { signal, ...asked } = request
+    const query = Object.entries<string | number | undefined>({ ...asked }).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, String(value)] as const],
+    )
+    return retry.run(signal, async () => {
+      const headers = { Accept: 'application/json' }
+      const answer = await connection.request({ method: 'GET', path: below(path), query, headers, signal })
+      return parseJson(await answer.text(ANSWER_BYTES_MAX), answer.what) as T
+    })
+  }
+  const made = async <T>(path: readonly string[], wanted: object, { signal }: CallOptions = {}): Promise<T> => {
+    for (const step of path) checkPathId(step)
+    const headers = { Accept: 'application/json', 'Content-Type': 'application/json' }
+    const body = JSON.stringify(wanted)
+    const answer = await connection.request({ method: 'POST', path: below(path), headers, body, signal })
+    return parseJson(await answer.text(ANSWER_BYTES_MAX), answer.what) as T
+  }
+  return {
+    models: {
+      list: (request) => read(['models'], request),
+      get: (modelId, options) => read(['models', modelId], options),
+      create: (wanted, options) => made(['models'], wanted, options),
+    },
+    versions: {
+      list: (modelId, request) => read(['models', modelId, 'versions'], request),
+      get: (modelId, versionId, options) => read(['models', modelId, 'versions', versionId], options),
+      create: (modelId, wanted, options) => made(['models', modelId, 'versions'], wanted, options),
+    },
+    runs: { list: (filter) => read(['runs'], filter), get: (runId, options) => read(['runs', runId], options) },
+  }
+}

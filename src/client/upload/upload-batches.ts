@@ -1,0 +1,293 @@
+import { DELTA_MEDIA_TYPE } from '../../delta/delta.ts'
+import { checkCount, CONCURRENCY_MAX, runWorkers } from '../common/concurrency.ts'
+import { completeText, type DraftText } from '../common/content-id.ts'
+import { ClientError } from '../common/errors.ts'
+import { gzip } from '../common/gzip.ts'
+import { fetchHeld, parseJson, type Remote } from '../http/remote.ts'
+import type { CallOptions, ObjectText } from '../common/types.ts'
+import { DraftGroups, type UploadSource } from './upload-source.ts'
+
+/** How far an upload is. */
+export interface UploadProgress {
+  /** Objects that were read from the source so far. */
+  readonly objects: number
+  /** Of these, those that the server held already. */
+  readonly held: number
+  /** Of these, those that were sent and acknowledged, and in how many requests. */
+  readonly sent: number
+  readonly requests: number
+  /** Of those that were sent, those of which only what makes them of an older one was. */
+  readonly deltas: number
+  /** Bytes of JSON that were acknowledged, deltas counted as what they are, and what they were on the wire. */
+  readonly jsonBytes: number
+  readonly wireBytes: number
+  /** Requests that had to be sent again. */
+  readonly retries: number
+}
+
+/** What became of an upload. */
+export interface UploadResult extends UploadProgress {
+  /** Objects that were new to the server, as it counts them. */
+  readonly created: number
+  /** Objects that the server held with another text; that one stays. */
+  readonly differing: number
+  /** Objects whose text the server does not keep byte for byte: it removes line ends and tabs between tokens, and escapes U+0085, U+2028 and U+2029. */
+  readonly rewritten: number
+  /** The id of the last object of the source, `undefined` where there was none. */
+  readonly lastId: string | undefined
+}
+
+/** How objects are uploaded. */
+export interface UploadOptions extends CallOptions {
+  /** Told after each request, and when ids were asked about and some are held already. */
+  readonly onProgress?: (progress: UploadProgress) => void
+  /** Requests at a time. 4 by default, 1,000 at most. */
+  readonly concurrency?: number
+  /** JSON in one request, about. 1,048,576 by default, 268,435,456 at most. */
+  readonly batchBytes?: number
+  /** Ask first which objects the server holds, a thousand at a time, and leave them out. True by default. */
+  readonly diff?: boolean
+  /** How a batch is sent: as the gzip file that the body is, or as the one part of a form. */
+  readonly body?: 'gzip' | 'multipart'
+}
+
+/** An object on its way, as it will be sent. */
+interface Pending {
+  readonly object: ObjectText
+  /** Where the object goes as a delta, that; else its text. */
+  readonly sent: string
+}
+
+type Tally = { -readonly [K in Exclude<keyof UploadResult, 'lastId'>]: number }
+
+const CONCURRENCY = 4
+const BATCH_BYTES = 1_048_576
+/** A batch is one text on its way, and no text has 512 MB. */
+export const BATCH_BYTES_MAX = 268_435_456
+const SUMMARY_BYTES_MAX = 67_108_864
+/** Characters of text that are kept for deltas, for each one that a batch may have. */
+const KEPT_PER_SENT = 4
+/** Of what refuses a delta, the status that says nothing about others. */
+const MISMATCH_STATUS = 409
+
+const encoder = new TextEncoder()
+
+/**
+ * Uploads all objects and resolves when all are durable. Memory is bounded by `concurrency`, not by the source. The last object is sent after all others
+ * are acknowledged: who sends children before parents shows nobody a root without what is below it.
+ */
+export async function upload(remote: Remote, source: UploadSource, options: UploadOptions): Promise<UploadResult> {
+  return new Uploader(remote, options).run(source)
+}
+
+class Uploader {
+  readonly #remote: Remote
+  readonly #options: UploadOptions
+  readonly #concurrency: number
+  readonly #batchBytes: number
+  readonly #tally: Tally = {
+    objects: 0,
+    held: 0,
+    sent: 0,
+    requests: 0,
+    deltas: 0,
+    jsonBytes: 0,
+    wireBytes: 0,
+    retries: 0,
+    created: 0,
+    differing: 0,
+    rewritten: 0,
+  }
+  #takesDeltas: boolean
+  #pending: Pending[] = []
+  #pendingBytes = 0
+
+  constructor(remote: Remote, options: UploadOptions) {
+    this.#remote = remote
+    this.#options = options
+    this.#concurrency = checkCount('concurrency', options.concurrency ?? CONCURRENCY, CONCURRENCY_MAX)
+    this.#batchBytes = checkCount('batchBytes', options.batchBytes ?? BATCH_BYTES, BATCH_BYTES_MAX)
+    this.#takesDeltas = options.body !== 'multipart'
+  }
+
+  async run(source: UploadSource): Promise<UploadResult> {
+    const drafts = new DraftGroups(source, this.#takesDeltas)
+    const groups = drafts.allButLast()
+    const { signal } = this.#options
+    try {
+      await runWorkers(this.#concurrency, signal, (workSignal) => this.#work(groups, workSignal))
+    } finally {
+      groups.return(undefined).catch(() => undefined)
+    }
+    const lastId = await this.#sendRest(drafts.last, signal)
+    return { ...this.#tally, lastId }
+  }
+
+  async #work(groups: AsyncGenerator<readonly DraftText[]>, signal: AbortSignal): Promise<void> {
+    for (let next = await groups.next(); next.done !== true; next = await groups.next()) {
+      signal.throwIfAborted()
+      await this.#addMissing(next.value, signal)
+      while (this.#pendingBytes >= this.#batchBytes) await this.#send(this.#takeBatch(), signal)
+    }
+  }
+
+  async #sendRest(last: DraftText | undefined, signal: AbortSignal | undefined): Promise<string | undefined> {
+    if (last === undefined) return undefined
+    const isAlone = this.#tally.requests > 0 || this.#pending.some(isDelta)
+    if (isAlone) await this.#postPending(signal)
+    const { id } = await this.#addMissing([last], signal)
+    await this.#postPending(signal)
+    return id
+  }
+
+  async #postPending(signal: AbortSignal | undefined): Promise<void> {
+    while (this.#pending.length > 0) await this.#send(this.#takeBatch(), signal)
+  }
+
+  /** Puts what the server lacks into the next batches. Returns the last of them. */
+  async #addMissing(drafts: readonly DraftText[], signal: AbortSignal | undefined): Promise<ObjectText> {
+    const texts = await Promise.all(drafts.map(completeText))
+    this.#tally.objects += texts.length
+    const held =
+      this.#options.diff === false
+        ? new Set<string>()
+        : await fetchHeld(
+            this.#remote,
+            texts.map(({ id }) => id),
+            signal,
+          )
+    for (const text of texts) {
+      if (held.has(text.id)) {
+        this.#tally.held += 1
+      } else {
+        this.#add({
+          object: { id: text.id, json: text.json },
+          sent: (this.#takesDeltas ? text.delta : undefined) ?? text.json,
+        })
+      }
+    }
+    if (held.size > 0) this.#tell()
+    return texts[texts.length - 1]
+  }
+
+  #add(pending: Pending): void {
+    this.#pending.push(pending)
+    this.#pendingBytes += weightOf(pending)
+  }
+
+  #takeBatch(): readonly Pending[] {
+    let bytes = 0
+    let count = 0
+    while (count < this.#pending.length && (count === 0 || bytes + weightOf(this.#pending[count]) <= this.#batchBytes))
+      bytes += weightOf(this.#pending[count++])
+    this.#pendingBytes -= bytes
+    return this.#pending.splice(0, count)
+  }
+
+  /** What a server refuses as deltas it gets whole, and says then what it says. */
+  async #send(batch: readonly Pending[], signal: AbortSignal | undefined): Promise<void> {
+    const deltas = batch.filter(isDelta)
+    if (deltas.length > 0 && !this.#takesDeltas) return this.#addWhole(batch)
+    try {
+      await this.#post(batch, deltas.length, signal)
+    } catch (error) {
+      if (deltas.length === 0 || !isRefusal(error)) throw error
+      if (error.status !== MISMATCH_STATUS) this.#takesDeltas = false
+      this.#addWhole(batch)
+    }
+  }
+
+  #addWhole(batch: readonly Pending[]): void {
+    for (const { object } of batch) this.#add({ object, sent: object.json })
+  }
+
+  async #post(batch: readonly Pending[], deltas: number, signal: AbortSignal | undefined): Promise<void> {
+    const json = encoder.encode(`[${batch.map(({ sent }) => sent).join(',')}]`)
+    const file = await gzip(json)
+    const tally = this.#tally
+    let tries = 0
+    const { created, differing, rewritten } = await this.#remote.retry.run(signal, () => {
+      if (tries++ > 0) tally.retries += 1
+      return this.#postOnce(deltas > 0 ? deltaBody(file) : bodyOf(file, this.#options.body), file.size, signal)
+    })
+    tally.requests += 1
+    tally.deltas += deltas
+    tally.sent += batch.length
+    tally.jsonBytes += json.length
+    tally.wireBytes += file.size
+    tally.created += created ?? batch.length
+    tally.differing += differing ?? 0
+    tally.rewritten += rewritten ?? 0
+    this.#tell()
+  }
+
+  async #postOnce(body: UploadBody, bodyBytes: number, signal: AbortSignal | undefined): Promise<ServerCounts> {
+    const { connection, projectId } = this.#remote
+    const answer = await connection.request({
+      method: 'POST',
+      path: ['objects', projectId],
+      ...body,
+      bodyBytes,
+      signal,
+    })
+    // What a success holds is not said by every service; a page for people is of somebody else.
+    if (answer.hasType('text/html')) answer.checkType('application/json')
+    const text = await answer.text(SUMMARY_BYTES_MAX)
+    if (!answer.hasType('application/json')) return {}
+    const { created, differing, rewritten } = parseJson(text, answer.what)
+    return {
+      ...(typeof created === 'number' ? { created } : {}),
+      ...(typeof differing === 'number' ? { differing } : {}),
+      ...(typeof rewritten === 'number' ? { rewritten } : {}),
+    }
+  }
+
+  #tell(): void {
+    const { created: _created, differing: _differing, rewritten: _rewritten, ...progress } = this.#tally
+    this.#options.onProgress?.(progress)
+  }
+}
+
+/** What an object counts for in a batch: what is sent, and something for the text that is kept in case a delta is refused. */
+function weightOf({ object, sent }: Pending): number {
+  return sent === object.json ? sent.length : sent.length + Math.ceil(object.json.length / KEPT_PER_SENT)
+}
+
+/** What a server says of a request, as far as it does. */
+interface ServerCounts {
+  readonly created?: number
+  readonly differing?: number
+  readonly rewritten?: number
+}
+
+interface UploadBody {
+  readonly headers?: Record<string, string>
+  readonly body: Blob | FormData
+}
+
+function isDelta({ object, sent }: Pending): boolean {
+  return sent !== object.json
+}
+
+/** Neither who asks nor the moment is at fault, but what was sent. */
+function isRefusal(error: unknown): error is ClientError {
+  return (
+    error instanceof ClientError &&
+    error.status !== undefined &&
+    error.status >= 400 &&
+    error.status < 500 &&
+    error.status !== 401 &&
+    !error.isRetryable
+  )
+}
+
+function deltaBody(file: Blob): UploadBody {
+  return { headers: { 'Content-Type': DELTA_MEDIA_TYPE, 'Content-Encoding': 'gzip' }, body: file }
+}
+
+function bodyOf(file: Blob, body: UploadOptions['body']): UploadBody {
+  if (body !== 'multipart') return { headers: { 'Content-Type': 'application/gzip' }, body: file }
+  const form = new FormData()
+  form.append('file', new Blob([file], { type: 'application/gzip' }), 'batch.json.gz')
+  return { body: form }
+}

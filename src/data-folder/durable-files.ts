@@ -1,0 +1,59 @@
+import { chmod, link, mkdir, open, rename, rm, stat } from 'node:fs/promises'
+import { dirname, join, resolve } from 'node:path'
+
+/** Makes names that were added to or removed from a folder survive a loss of power. Windows cannot sync folders, and does not need to. */
+export async function syncFolder(path: string): Promise<void> {
+  if (process.platform === 'win32') return
+  const handle = await open(path, 'r')
+  try {
+    await handle.sync()
+  } finally {
+    await handle.close()
+  }
+}
+
+/** The mode of folders that hold data: nobody else may look into them. */
+export const OWNER_ONLY = 0o700
+
+const OTHERS = 0o077
+/** The folder belongs to somebody else, or its file system knows no modes: then it is theirs to say. */
+const MODE_STAYS: ReadonlySet<string | undefined> = new Set(['EPERM', 'EROFS', 'ENOTSUP', 'ENOSYS'])
+
+/** Takes the rights of everybody but the owner from a folder that exists, where its mode is ours to change. */
+export async function closeToOthers(path: string): Promise<void> {
+  if (process.platform === 'win32' || ((await stat(path)).mode & OTHERS) === 0) return
+  await chmod(path, OWNER_ONLY).catch((error: NodeJS.ErrnoException) => {
+    if (!MODE_STAYS.has(error.code)) throw error
+  })
+}
+
+/** A folder with all its parents, durable when it resolves. The mode is that of what is made. */
+export async function makeFolder(path: string, mode: number = 0o777): Promise<void> {
+  const first = await mkdir(path, { recursive: true, mode })
+  if (first === undefined) return
+  for (let made = resolve(path); made.length >= resolve(first).length; made = dirname(made))
+    await syncFolder(dirname(made))
+}
+
+/** Writes a small file whole or not at all; `replace` says whether a file of that name gives way or is an error (`EEXIST`). */
+export async function writeFileDurably(
+  folder: string,
+  name: string,
+  text: string,
+  { replace }: { readonly replace: boolean },
+): Promise<void> {
+  const temporary = join(folder, `${name}.${process.pid}.tmp`)
+  try {
+    const handle = await open(temporary, 'w')
+    try {
+      await handle.writeFile(text)
+      await handle.sync()
+    } finally {
+      await handle.close()
+    }
+    await (replace ? rename : link)(temporary, join(folder, name))
+  } finally {
+    await rm(temporary, { force: true })
+  }
+  await syncFolder(folder)
+}

@@ -1,0 +1,80 @@
+/** A run of bytes of this size or more is handed on as it is; smaller ones are copied together. */
+const RUN_BYTES_MIN = 131_072
+/** Neighbouring pieces are joined to runs up to this size, and small ones are gathered up to a quarter of it. */
+const RUN_BYTES_MAX = 1_048_576
+const GATHERED_BYTES = RUN_BYTES_MAX / 4
+
+/**
+ * Turns many small pieces into few large buffers, with one copy at most. Pieces that lie side by side in memory, as blocks that were read
+ * together do, are joined without a copy.
+ */
+export class BufferCoalescer {
+  readonly #roomBytes: () => number
+  #small: Uint8Array[] = []
+  #smallBytes = 0
+  #ready: Uint8Array[] = []
+  #memory: ArrayBufferLike | undefined
+  #runStart = 0
+  #runEnd = 0
+
+  /** `roomBytes` says how much may be held back at the moment. */
+  constructor(roomBytes: () => number = () => Infinity) {
+    this.#roomBytes = roomBytes
+  }
+
+  add(piece: Uint8Array): void {
+    if (
+      piece.buffer !== this.#memory ||
+      piece.byteOffset !== this.#runEnd ||
+      piece.byteOffset - this.#runStart >= RUN_BYTES_MAX
+    ) {
+      this.#endRun()
+      this.#memory = piece.buffer
+      this.#runStart = piece.byteOffset
+    }
+    this.#runEnd = piece.byteOffset + piece.byteLength
+  }
+
+  /** The buffers that are large enough to be sent. A large run is not held back for what may follow it. */
+  take(): readonly Uint8Array[] {
+    if (this.#runEnd - this.#runStart >= RUN_BYTES_MIN) this.#endRun()
+    if (this.#smallBytes + this.#runEnd - this.#runStart >= this.#roomBytes()) return this.takeAll()
+    return this.#takeReady()
+  }
+
+  /** All that is left. */
+  takeAll(): readonly Uint8Array[] {
+    this.#endRun()
+    this.#endGathering()
+    return this.#takeReady()
+  }
+
+  #takeReady(): readonly Uint8Array[] {
+    const ready = this.#ready
+    if (ready.length > 0) this.#ready = []
+    return ready
+  }
+
+  #endRun(): void {
+    const memory = this.#memory
+    if (memory === undefined) return
+    const run = new Uint8Array(memory, this.#runStart, this.#runEnd - this.#runStart)
+    this.#memory = undefined
+    this.#runStart = this.#runEnd
+    if (run.length >= RUN_BYTES_MIN) {
+      this.#endGathering()
+      this.#ready.push(run)
+      return
+    }
+    this.#small.push(run)
+    this.#smallBytes += run.length
+    if (this.#smallBytes >= GATHERED_BYTES) this.#endGathering()
+  }
+
+  #endGathering(): void {
+    if (this.#smallBytes === 0) return
+    this.#ready.push(this.#small.length === 1 ? this.#small[0] : Buffer.concat(this.#small, this.#smallBytes))
+    this.#small = []
+    this.#smallBytes = 0
+  }
+}

@@ -1,0 +1,37 @@
+import { StowageError } from '../errors.ts'
+
+/** A body must bring so much in each window of this length. */
+const WINDOW_MS = 20_000
+
+/**
+ * Watches that a body comes at some rate at least, so that nobody holds what his request holds for as long as he likes by sending a byte now and then.
+ * Only the time counts in which the server waited for the client: while it is busy itself, the client is not slow.
+ */
+export class BodyRate {
+  readonly #bytesPerSecondMin: number
+  #waitedMs = 0
+  #cameBytes = 0
+
+  constructor(bytesPerSecondMin: number) {
+    this.#bytesPerSecondMin = bytesPerSecondMin
+  }
+
+  waited(ms: number): void {
+    this.#waitedMs += ms
+  }
+
+  /** Throws `request_aborted` at the end of a window that brought too little. */
+  came(bytes: number): void {
+    this.#cameBytes += bytes
+    if (this.#waitedMs < WINDOW_MS) return
+    const bytesMin = (this.#bytesPerSecondMin * this.#waitedMs) / 1_000
+    if (this.#cameBytes < bytesMin) {
+      throw new StowageError(
+        'request_aborted',
+        `only ${this.#cameBytes} bytes of the body came in ${Math.round(this.#waitedMs)} ms; ${this.#bytesPerSecondMin} bytes a second are the least`,
+      )
+    }
+    this.#waitedMs = 0
+    this.#cameBytes = 0
+  }
+}

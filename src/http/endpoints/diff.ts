@@ -1,0 +1,26 @@
+import { decodeIdList } from '../../decode/id-list.ts'
+import type { Limits } from '../../limits.ts'
+import type { ObjectPresence } from '../../object/graph-store.ts'
+import type { Guard } from '../core.ts'
+import type { Operation } from '../exchange.ts'
+import { presenceText } from '../presence-text.ts'
+import { idListSource } from '../sources.ts'
+
+/** `POST /api/diff/{projectId}`: which of these ids are held. Answers JSON whatever `Accept` says, since clients that want lines ask here too. */
+export function diffOperation<H>(deps: {
+  readonly store: ObjectPresence
+  readonly guard: Guard<H>
+  readonly limits: Limits
+}): Operation<H> {
+  return async (exchange) => {
+    const { signal, params, memory } = exchange
+    await deps.guard(exchange, 'write')
+    const ids = await decodeIdList(idListSource(exchange.body), deps.limits, { signal, memory })
+    const held = await deps.store.has(params.projectId, ids, { signal })
+    return {
+      status: 200,
+      headers: { 'Content-Type': 'application/json; charset=utf-8', 'Cache-Control': 'private, no-store' },
+      body: presenceText(ids, held),
+    }
+  }
+}

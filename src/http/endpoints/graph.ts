@@ -1,0 +1,58 @@
+import type { DeflatePool } from '../../compression/deflate-pool.ts'
+import { StowageError } from '../../errors.ts'
+import { quoted } from '../../object/id.ts'
+import type { ClosureSelector } from '../../object/graph-store.ts'
+import { parseHaveRoot } from '../../object/have-root.ts'
+import type { Guard } from '../core.ts'
+import type { Exchange, Operation } from '../exchange.ts'
+import { negotiateCoding, negotiateFormat } from '../negotiate.ts'
+import { checkComplete, type Encoding, plannedAnswer, releasing } from '../selection-answer.ts'
+
+const HAVE_ROOTS_MAX = 100
+
+export interface GraphDeps<H> {
+  readonly store: ClosureSelector
+  readonly guard: Guard<H>
+  readonly compressor: DeflatePool
+}
+
+/** `GET /objects/{projectId}/{objectId}`: a root with everything below it, less what the client has (`?have=`), or as deltas on it (`&delta`). */
+export function graphOperation<H>(deps: GraphDeps<H>): Operation<H> {
+  const { store, guard, compressor } = deps
+  return async (exchange) => {
+    const { params, query, signal, memory } = exchange
+    const { projectId, objectId = '' } = params
+    await guard(exchange, 'read')
+    const encoding = graphEncoding(exchange)
+    const have = query.getAll('have').map((value) => parseHaveRoot(value))
+    if (have.length > HAVE_ROOTS_MAX)
+      throw new StowageError('invalid_request', `have is given ${have.length} times; ${HAVE_ROOTS_MAX} are the most`)
+    // A line says by its id which object a delta makes; an array of objects would not.
+    const deltas = query.has('delta') && encoding.format === 'text'
+    const selection = await store.closure(projectId, objectId, {
+      signal,
+      memory,
+      ...(have.length === 0 ? {} : { have, deltas }),
+    })
+    if (selection === undefined)
+      throw new StowageError('not_found', `there is no object ${quoted(objectId)} in this project`)
+    exchange.trace.selected(selection)
+    return releasing(selection, async () => {
+      await checkComplete(exchange, selection)
+      return plannedAnswer(exchange, selection, { encoding, compressor })
+    })
+  }
+}
+
+function graphEncoding(exchange: Pick<Exchange<unknown>, 'headers' | 'query' | 'params'>): Encoding {
+  const archive = exchange.query.get('archive')
+  if (archive === 'gzip') return { format: 'text', coding: 'gzip', archiveName: archiveName(exchange.params.objectId) }
+  if (archive !== null)
+    throw new StowageError('invalid_request', `archive is ${quoted(archive)}; "gzip" is the only archive there is`)
+  return { format: negotiateFormat(exchange.headers), coding: negotiateCoding(exchange.headers) }
+}
+
+/** An id names the file where every file system and every header can take it. */
+function archiveName(objectId = ''): string {
+  return /^[\w-]{1,100}$/.test(objectId) ? `${objectId}.txt.gz` : 'objects.txt.gz'
+}

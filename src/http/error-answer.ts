@@ -1,0 +1,51 @@
+import { StowageError } from '../errors.ts'
+import type { Answer } from './exchange.ts'
+
+const RETRY_AFTER_S = 5
+const CAUSES_MAX = 8
+
+/** What a storage says when its disk is full, or when the process holds too many open files. */
+const DISK_FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT'])
+const TOO_MANY_FILES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
+
+/** Whatever was thrown as the one kind of error that leaves the service. What is unknown becomes `internal`, with a message that tells nothing. */
+export function toStowageError(thrown: unknown): StowageError {
+  if (thrown instanceof StowageError && thrown.code !== 'internal') return thrown
+  const code = systemErrorCode(thrown)
+  if (DISK_FULL.has(code))
+    return new StowageError('storage_full', 'the storage is full; nothing of this request was stored', {
+      cause: thrown,
+    })
+  if (TOO_MANY_FILES.has(code))
+    return new StowageError('overloaded', 'the server holds too many open files; try again a little later', {
+      cause: thrown,
+    })
+  return thrown instanceof StowageError
+    ? thrown
+    : new StowageError('internal', 'the request failed inside the server', { cause: thrown })
+}
+
+/** The one shape of every error answer: `{"message", "statusCode", "code"}`. */
+export function errorAnswer(error: StowageError): Answer {
+  const retry: Record<string, string> = error.isRetryable ? { 'Retry-After': String(RETRY_AFTER_S) } : {}
+  return {
+    status: error.statusCode,
+    headers: {
+      'Content-Type': 'application/json; charset=utf-8',
+      'Cache-Control': 'no-store',
+      ...retry,
+      ...error.headers,
+    },
+    body: Buffer.from(JSON.stringify(error)),
+  }
+}
+
+function systemErrorCode(thrown: unknown): unknown {
+  let error = thrown
+  for (let depth = 0; depth < CAUSES_MAX && error instanceof Error; depth++) {
+    const { code } = error as { code?: unknown }
+    if (DISK_FULL.has(code) || TOO_MANY_FILES.has(code)) return code
+    error = error.cause
+  }
+  return undefined
+}

@@ -1,0 +1,51 @@
+import { ByteList } from '../object/byte-list.ts'
+
+/** Ids as UTF-8, one after the other, with where each ends: the form in which a batch holds them. */
+export class Names {
+  readonly #bytes: ByteList
+  #ends: Uint32Array
+  #count = 0
+
+  constructor(capacity: number) {
+    this.#bytes = new ByteList(capacity * 32)
+    this.#ends = new Uint32Array(Math.max(1, capacity))
+  }
+
+  get count(): number {
+    return this.#count
+  }
+
+  get bytes(): Uint8Array {
+    return this.#bytes.view()
+  }
+
+  get ends(): Uint32Array {
+    return this.#ends.subarray(0, this.#count)
+  }
+
+  add(source: Uint8Array, start: number, end: number): void {
+    this.#bytes.append(source, start, end)
+    this.#growTo(this.#count + 1)
+    this.#ends[this.#count++] = this.#bytes.length
+  }
+
+  addAll(others: Names): void {
+    if (others.count === 0) return
+    const shift = this.#bytes.length
+    this.#bytes.append(others.bytes)
+    this.#growTo(this.#count + others.count)
+    for (const end of others.ends) this.#ends[this.#count++] = shift + end
+  }
+
+  clear(): void {
+    this.#bytes.clear()
+    this.#count = 0
+  }
+
+  #growTo(count: number): void {
+    if (count <= this.#ends.length) return
+    const larger = new Uint32Array(Math.max(count, this.#ends.length * 2))
+    larger.set(this.ends)
+    this.#ends = larger
+  }
+}

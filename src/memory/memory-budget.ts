@@ -1,0 +1,237 @@
+import { StowageError } from '../errors.ts'
+import { type AskedFor, MemoryLease, type Party } from './memory-lease.ts'
+import { Shares } from './shares.ts'
+
+export type { MemoryLease, Party } from './memory-lease.ts'
+
+export interface LeaseOptions {
+  /** Whoever waits for memory leaves the line when it aborts. */
+  readonly signal: AbortSignal
+  /** How long to wait for memory, each time it grows, before `overloaded` (503). The budget's own by default. */
+  readonly waitMs?: number
+  /** Whose request it is. May be told later, before anything is held. */
+  readonly party?: Party
+  /** Called with `overloaded` when the memory is needed for others who hold less: the request must end. */
+  readonly revoke?: (reason: StowageError) => void
+}
+
+export interface MemoryBudgetOptions {
+  /** Leases grow in steps of so many bytes, so that small changes need not ask. 1 by default. */
+  readonly stepBytes?: number
+  /** How long to wait for memory before `overloaded` (503). 10,000 by default. */
+  readonly waitMs?: number
+  /** How long others may keep those waiting who hold less than they do. 500 by default. */
+  readonly patienceMs?: number
+}
+
+interface Waiter {
+  readonly lease: MemoryLease
+  readonly bytes: number
+  /** Counts the bytes as held. */
+  readonly granted: () => void
+  readonly refused: (error: unknown) => void
+}
+
+const STEP_BYTES = 1
+const WAIT_MS = 10_000
+const PATIENCE_MS = 500
+const RETRY_AFTER_SECONDS = '2'
+/** The part of the budget that all may fill; the rest is for one who is inside and grows, so that he can end. */
+const COMMON_SHARE = 0.75
+
+/**
+ * One budget for the memory of everything in flight. Who finds it spent waits in line, and is refused after a while. Who holds less comes before who
+ * holds more (see `Shares`), and of one party those who grow before those who come, oldest first. So that one party cannot keep the memory from
+ * others, it gives back its youngest lease when somebody who holds less has waited for `patienceMs`. The last quarter is for one at a time, the oldest
+ * of those who need it, until he ends; and when everybody waits to grow even so, the youngest is refused, so that the others can end.
+ */
+export class MemoryBudget {
+  readonly limitBytes: number
+  readonly waitMs: number
+  readonly #stepBytes: number
+  readonly #patienceMs: number
+  readonly #shares = new Shares()
+  readonly #leases = new Set<MemoryLease>()
+  readonly #waiting = new Set<Waiter>()
+  #heldBytes = 0
+  /** The part of it that is no lease. */
+  #countedBytes = 0
+  /** Who may use the last quarter. */
+  #finisher: MemoryLease | undefined
+
+  constructor(limitBytes: number, options: MemoryBudgetOptions = {}) {
+    if (!Number.isSafeInteger(limitBytes) || limitBytes < 1)
+      throw new RangeError(`a memory budget of ${limitBytes} bytes is not a positive integer`)
+    this.limitBytes = limitBytes
+    this.waitMs = options.waitMs ?? WAIT_MS
+    this.#stepBytes = options.stepBytes ?? STEP_BYTES
+    this.#patienceMs = options.patienceMs ?? PATIENCE_MS
+  }
+
+  get heldBytes(): number {
+    return this.#heldBytes
+  }
+
+  /** A lease that holds nothing yet. */
+  open(options: LeaseOptions): MemoryLease {
+    return new MemoryLease(this, { waitMs: this.waitMs, ...options })
+  }
+
+  /** Counts what nobody can wait for or be refused, such as the buffers of answers that are under way. Negative to give it back. */
+  count(bytes: number): void {
+    this.#heldBytes += bytes
+    this.#countedBytes += bytes
+    if (bytes < 0) this.#serve()
+  }
+
+  /** Called by leases. `undefined` when it was granted at once. */
+  reserve(lease: MemoryLease, asked: AskedFor): Promise<void> | undefined {
+    if (asked.neededBytes > this.limitBytes) return Promise.reject(tooLargeForBudget(asked, this.limitBytes))
+    if (asked.signal.aborted) return Promise.reject(asked.signal.reason as Error)
+    const wanted = Math.min(this.limitBytes, Math.ceil(asked.neededBytes / this.#stepBytes) * this.#stepBytes)
+    const bytes = wanted - lease.reservedBytes
+    if (!this.#isBehindOthers(lease) && this.#fits(lease, bytes)) {
+      this.#grant(lease, bytes)
+      return undefined
+    }
+    return this.#wait(lease, bytes, asked)
+  }
+
+  /** Called by leases: what is over their needs goes back. */
+  giveBack(lease: MemoryLease, neededBytes: number): void {
+    const kept = Math.ceil(neededBytes / this.#stepBytes) * this.#stepBytes
+    if (kept >= lease.reservedBytes) return
+    this.#grant(lease, kept - lease.reservedBytes)
+    this.#serve()
+  }
+
+  /** Called by leases when they are over. */
+  close(lease: MemoryLease): void {
+    for (const waiter of this.#waiting) if (waiter.lease === lease) waiter.refused(overloaded())
+    if (this.#finisher === lease) this.#finisher = undefined
+    this.#grant(lease, -lease.reservedBytes)
+    this.#serve()
+  }
+
+  #grant(lease: MemoryLease, bytes: number): void {
+    this.#heldBytes += bytes
+    if (bytes > 0 && this.#heldBytes > this.limitBytes * COMMON_SHARE) this.#finisher ??= lease
+    this.#shares.add(lease.party, bytes)
+    lease.reservedBytes += bytes
+    if (lease.reservedBytes > 0) this.#leases.add(lease)
+    else this.#leases.delete(lease)
+  }
+
+  #fits(lease: MemoryLease, bytes: number): boolean {
+    return this.#leases.size === 0 || this.#heldBytes + bytes <= this.#boundFor(lease)
+  }
+
+  #boundFor(lease: MemoryLease): number {
+    const isFinisher = this.#finisher === lease || (this.#finisher === undefined && lease.reservedBytes > 0)
+    return isFinisher ? this.limitBytes : this.limitBytes * COMMON_SHARE
+  }
+
+  /** Of one party nobody overtakes who waits already, apart from who is inside and finds only newcomers waiting. */
+  #isBehindOthers(lease: MemoryLease): boolean {
+    if (lease === this.#finisher) return false
+    for (const { lease: other } of this.#waiting) {
+      if (!this.#shares.isSame(other.party, lease.party)) continue
+      if (lease.reservedBytes === 0 || other.reservedBytes > 0) return true
+    }
+    return false
+  }
+
+  #wait(lease: MemoryLease, bytes: number, { signal, waitMs }: AskedFor): Promise<void> {
+    return new Promise((resolve, reject) => {
+      const settle = (): void => {
+        clearTimeout(timer)
+        clearInterval(looking)
+        signal.removeEventListener('abort', aborted)
+        this.#waiting.delete(waiter)
+      }
+      const granted = (): void => {
+        settle()
+        this.#grant(lease, bytes)
+        resolve()
+      }
+      const refused = (error: unknown): void => {
+        settle()
+        reject(error)
+        this.#serve()
+      }
+      const aborted = (): void => refused(signal.reason)
+      const waiter: Waiter = { lease, bytes, granted, refused }
+      const timer = setTimeout(() => refused(overloaded()), waitMs)
+      const looking = setInterval(() => this.#revokeFor(waiter), this.#patienceMs)
+      signal.addEventListener('abort', aborted)
+      this.#waiting.add(waiter)
+      this.#serve()
+    })
+  }
+
+  #serve(): void {
+    for (let next = this.#nextToServe(); next !== undefined; next = this.#nextToServe()) next.granted()
+    this.#refuseYoungestIfStuck()
+  }
+
+  /** The first of each party is looked at, those who hold the least first: who cannot be served keeps his own party waiting, and nobody else. */
+  #nextToServe(): Waiter | undefined {
+    if (this.#waiting.size === 0) return undefined
+    const firsts = new Map<string, Waiter>()
+    const growing = this.#growing()
+    const ofOldest = [...this.#leases].flatMap((lease) => growing.get(lease) ?? [])
+    for (const waiter of [...ofOldest, ...this.#waiting]) {
+      const key = this.#shares.keyOf(waiter.lease.party)
+      if (!firsts.has(key) || waiter.lease === this.#finisher) firsts.set(key, waiter)
+    }
+    const inOrder = [...firsts.values()].sort((a, b) => this.#shares.compare(a.lease.party, b.lease.party))
+    return inOrder.find(({ lease, bytes }) => this.#fits(lease, bytes))
+  }
+
+  #refuseYoungestIfStuck(): void {
+    if (this.#waiting.size === 0 || this.#countedBytes > 0) return
+    const growing = this.#growing()
+    if (growing.size === 0 || growing.size < this.#leases.size) return
+    const victim = this.#youngestOfLargest(this.#leases)
+    if (victim !== undefined) growing.get(victim)?.refused(overloaded())
+  }
+
+  /** Those inside who wait. */
+  #growing(): Map<MemoryLease, Waiter> {
+    const growing = new Map<MemoryLease, Waiter>()
+    for (const waiter of this.#waiting) if (waiter.lease.reservedBytes > 0) growing.set(waiter.lease, waiter)
+    return growing
+  }
+
+  /** Takes memory back from the party that holds most, if it would still hold more than the one that waits. */
+  #revokeFor({ lease, bytes }: Waiter): void {
+    let freeBytes = this.#boundFor(lease) - this.#heldBytes
+    for (const one of this.#leases) if (one.isRevoked) freeBytes += one.reservedBytes
+    if (freeBytes >= bytes) return
+    const candidates = [...this.#leases].filter(
+      (one) => !one.isRevoked && this.#shares.isLargerBy(one.party, lease.party, bytes),
+    )
+    this.#youngestOfLargest(candidates)?.revoke(overloaded())
+  }
+
+  #youngestOfLargest(leases: Iterable<MemoryLease>): MemoryLease | undefined {
+    let victim: MemoryLease | undefined
+    for (const lease of leases) {
+      if (victim === undefined || this.#shares.compare(lease.party, victim.party) >= 0) victim = lease
+    }
+    return victim
+  }
+}
+
+function overloaded(): StowageError {
+  return new StowageError('overloaded', 'the server has no memory left for this request; try again shortly', {
+    headers: { 'Retry-After': RETRY_AFTER_SECONDS },
+  })
+}
+
+function tooLargeForBudget({ code }: AskedFor, limitBytes: number): StowageError {
+  return new StowageError(
+    code,
+    `this request needs more than the ${limitBytes} bytes of memory that one request may use; send it in several`,
+  )
+}

@@ -1,0 +1,137 @@
+import type { StowageError } from '../errors.ts'
+
+/** Whose requests share one part of the memory: those of one principal in one project. */
+export interface Party {
+  readonly principal: string
+  readonly projectId: string
+}
+
+/** The code of the refusal when a request could never be granted what it needs. */
+export type TooLargeCode = 'tables_too_large' | 'id_list_too_large' | 'request_too_large'
+
+/** What a lease asks its budget for. */
+export interface AskedFor {
+  readonly neededBytes: number
+  readonly signal: AbortSignal
+  readonly waitMs: number
+  readonly code: TooLargeCode
+}
+
+interface Lender {
+  reserve(lease: MemoryLease, asked: AskedFor): Promise<void> | undefined
+  giveBack(lease: MemoryLease, neededBytes: number): void
+  close(lease: MemoryLease): void
+}
+
+interface Terms {
+  readonly signal: AbortSignal
+  readonly waitMs: number
+  readonly party?: Party
+  readonly revoke?: (reason: StowageError) => void
+}
+
+/** A part of a lease that changes by itself. */
+export class MemoryPart {
+  readonly #lease: Pick<MemoryLease, 'hold' | 'free'>
+  readonly #code: TooLargeCode | undefined
+  #heldBytes = 0
+
+  constructor(lease: Pick<MemoryLease, 'hold' | 'free'>, code?: TooLargeCode) {
+    this.#lease = lease
+    this.#code = code
+  }
+
+  /** The part holds so many bytes from now on: to be called before it does, or after it has let go. As `MemoryLease.hold`. */
+  set(bytes: number): Promise<void> | undefined {
+    const moreBytes = bytes - this.#heldBytes
+    this.#heldBytes = bytes
+    if (moreBytes > 0) return this.#lease.hold(moreBytes, this.#code)
+    if (moreBytes < 0) this.#lease.free(-moreBytes)
+    return undefined
+  }
+}
+
+const NOBODY: Party = { principal: '', projectId: '' }
+
+/** The memory that one request makes the server hold. It is asked for before it is held, and grows with what has arrived. */
+export class MemoryLease {
+  readonly #lender: Lender
+  readonly #terms: Terms
+  #party: Party
+  #neededBytes = 0
+  #growing: Promise<void> | undefined
+  #isOver = false
+  #isRevoked = false
+  /** What the budget counts for it: its needs, in steps. Changed by the budget alone. */
+  reservedBytes = 0
+
+  constructor(lender: Lender, terms: Terms) {
+    this.#lender = lender
+    this.#terms = terms
+    this.#party = terms.party ?? NOBODY
+  }
+
+  get party(): Party {
+    return this.#party
+  }
+
+  get heldBytes(): number {
+    return this.#neededBytes
+  }
+
+  /** Whether the request was told to end. */
+  get isRevoked(): boolean {
+    return this.#isRevoked
+  }
+
+  /** Says whose request it is; without effect once something is held. */
+  belongsTo(party: Party): void {
+    if (this.reservedBytes === 0) this.#party = party
+  }
+
+  /**
+   * To be called before so many bytes more are held; `undefined` when they were granted at once. Rejects with `code` for more than the whole budget, with `overloaded` when the wait was too long or could never end, and with the signal's reason.
+   */
+  hold(bytes: number, code: TooLargeCode = 'tables_too_large'): Promise<void> | undefined {
+    this.#neededBytes += bytes
+    if (this.#neededBytes <= this.reservedBytes || this.#isOver) return undefined
+    const growing = this.#growing === undefined ? this.#grow(code) : this.#growing.then(() => this.#grow(code))
+    return growing?.catch((error: unknown) => {
+      this.#neededBytes -= bytes
+      throw error
+    })
+  }
+
+  /** So many bytes of what was held are gone. */
+  free(bytes: number): void {
+    if (this.#isOver) return
+    this.#neededBytes -= bytes
+    this.#lender.giveBack(this, this.#neededBytes)
+  }
+
+  /** A part of what is held, for who knows how much it is by now rather than how much came to it. */
+  part(code?: TooLargeCode): MemoryPart {
+    return new MemoryPart(this, code)
+  }
+
+  /** Tells the request to end. */
+  revoke(reason: StowageError): void {
+    this.#isRevoked = true
+    this.#terms.revoke?.(reason)
+  }
+
+  /** Gives everything back. May be called more than once. */
+  release(): void {
+    if (this.#isOver) return
+    this.#isOver = true
+    this.#lender.close(this)
+  }
+
+  #grow(code: TooLargeCode): Promise<void> | undefined {
+    if (this.#neededBytes <= this.reservedBytes || this.#isOver) return undefined
+    const { signal, waitMs } = this.#terms
+    const growing = this.#lender.reserve(this, { neededBytes: this.#neededBytes, signal, waitMs, code })
+    this.#growing = growing
+    return growing?.finally(() => (this.#growing = undefined))
+  }
+}

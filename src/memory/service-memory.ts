@@ -1,0 +1,30 @@
+import { MB } from '../limits.ts'
+import { AnswerMemory } from './answer-memory.ts'
+import { MemoryBudget, type MemoryBudgetOptions } from './memory-budget.ts'
+
+/** The memory of one service, divided. */
+export interface ServiceMemory {
+  /** What requests make the server hold while they are under way; what answers hold counts as well. */
+  readonly requests: MemoryBudget
+  /** The buffers of answers that are being sent: an eighth. */
+  readonly answers: AnswerMemory
+  /** Tables of packs that were used last: a quarter. */
+  readonly tablesBytes: number
+  /** Plans that were used last: an eighth. */
+  readonly plansBytes: number
+}
+
+const MEMORY_BYTES_MAX = 96 * MB
+/** Leases grow by this much, so that small requests never ask twice. */
+const STEP_BYTES = 65_536
+
+/** Divides `memoryBytesMax` bytes, 96 MB by default. */
+export function divideMemory(
+  memoryBytesMax: number = MEMORY_BYTES_MAX,
+  options: Omit<MemoryBudgetOptions, 'stepBytes'> = {},
+): ServiceMemory {
+  const share = Math.floor(memoryBytesMax / 8)
+  const requests = new MemoryBudget(memoryBytesMax - share * 3, { ...options, stepBytes: STEP_BYTES })
+  const answers = new AnswerMemory(share, (bytes) => requests.count(bytes))
+  return { requests, answers, tablesBytes: share * 2, plansBytes: share }
+}

@@ -1,0 +1,94 @@
+import type { RequestTrace } from '../events/request-trace.ts'
+import { decodeUpload, isDeltaUpload } from '../decode/decode-upload.ts'
+import type { UploadSource } from '../decode/wire.ts'
+import { type AssignedId, AssignedIds } from '../inspect/assigned-ids.ts'
+import { inspectBatches } from '../inspect/inspect.ts'
+import type { Limits } from '../limits.ts'
+import type { MemoryLease } from '../memory/memory-lease.ts'
+import type { Element } from '../object/element.ts'
+import type { ObjectSelector, ObjectWriter } from '../object/graph-store.ts'
+import { resolveDeltas } from './resolve-deltas.ts'
+
+/** What became of an upload. */
+export interface UploadSummary {
+  /** Objects that came, each id once. */
+  readonly objects: number
+  /** Of these, how many were not held before. */
+  readonly created: number
+  /** Of the others, how many came with a text that differs from the one that is held. The held one stays. */
+  readonly differing: number
+  /**
+   * Objects whose text is not kept byte for byte: line ends and tabs between tokens are removed, and raw U+0085, U+2028 and U+2029 in strings become
+   * escapes, because an object travels as one line. The JSON value stays the same.
+   */
+  readonly rewritten: number
+  /** Objects that came without an id: where the first of them stood in the request, and the id each was given. */
+  readonly assigned: readonly AssignedId[]
+  /** How many came without an id. Where it is more than `assigned` has, the others are left out of it (`limits.assignedIdsMax`). */
+  readonly assignedCount: number
+}
+
+/** What an upload holds however little has come: its request, and the stages that wait for it. */
+const BEGUN_BYTES = 65_536
+/** What each byte that came costs at first, on its way through the stages. */
+const COST_PER_BYTE = 8
+/** The batch at hand and the blocks in flight: more than this the stages hold only of large objects. */
+const UNDER_WAY_BYTES_MAX: number = 2 * 1_048_576
+/** Objects up to this size travel many in a batch. */
+const SMALL_OBJECT_BYTES_MAX = 262_144
+/** A large object is there as it came, as a line, and as a block. */
+const COPIES_OF_LARGE_OBJECTS = 3
+
+/** The way in: decode, undo deltas, inspect, store. All or nothing; durable when it resolves. */
+export async function uploadObjects(
+  to: {
+    readonly store: ObjectWriter & ObjectSelector
+    readonly limits: Limits
+    readonly projectId: string
+    readonly trace: RequestTrace
+    readonly memory: MemoryLease
+  },
+  source: UploadSource,
+  signal: AbortSignal,
+): Promise<UploadSummary> {
+  const { store, limits, projectId, trace, memory } = to
+  const assigned = new AssignedIds(limits.assignedIdsMax)
+  let rewritten = 0
+  trace.storing()
+  await memory.hold(BEGUN_BYTES)
+  const decoded = decodeUpload({ ...source, body: trace.receiving(source.body) }, limits, { signal, memory })
+  const elements = isDeltaUpload(source)
+    ? resolveDeltas(decoded, { store, projectId, limits, signal, memory })
+    : decoded
+  const batches = inspectBatches(leased(elements, { memory, assigned }), limits, {
+    signal,
+    assigned,
+    onRewritten: () => rewritten++,
+  })
+  const stored = await store.put(projectId, batches, { signal, memory })
+  trace.stored(stored)
+  const { objects, inserted, differing } = stored
+  await memory.hold(assigned.listBytes)
+  return { objects, created: inserted, differing, rewritten, assigned: assigned.list(), assignedCount: assigned.count }
+}
+
+/** Leases what the stages behind hold of a batch: little of what has just begun, and more only for large objects. */
+async function* leased(
+  batches: AsyncIterable<readonly Element[]>,
+  { memory, assigned }: { readonly memory: MemoryLease; readonly assigned: AssignedIds },
+): AsyncGenerator<readonly Element[]> {
+  const part = memory.part()
+  let cameBytes = 0
+  for await (const batch of batches) {
+    let largestBytes = 0
+    for (const { bytes } of batch) {
+      cameBytes += bytes.length
+      if (bytes.length > largestBytes) largestBytes = bytes.length
+    }
+    const underWayBytes = Math.min(UNDER_WAY_BYTES_MAX, cameBytes * COST_PER_BYTE)
+    const largeBytes = largestBytes > SMALL_OBJECT_BYTES_MAX ? largestBytes * COPIES_OF_LARGE_OBJECTS : 0
+    await part.set(underWayBytes + largeBytes + assigned.memoryBytes)
+    yield batch
+  }
+  await part.set(assigned.memoryBytes)
+}

@@ -1,0 +1,220 @@
+import type { Principal, Right } from '../../access/access.ts'
+import type { AutomationExtension } from '../../automation-server/automation.ts'
+import { RunPrincipal } from '../../automation-server/domain/run-access.ts'
+import { StowageError } from '../../errors.ts'
+import type { ServiceContext } from '../../service/extension.ts'
+import { errorAnswer, toStowageError } from '../../http/error-answer.ts'
+import type { Answer, Exchange, Operation } from '../../http/exchange.ts'
+import type { Resource } from '../../http/router.ts'
+import { checkProjectId } from '../../object/id.ts'
+import type { Assets } from '../views/assets.ts'
+import { isFromOwnPage, mayRead } from './origin.ts'
+import { endSession, hasSession, type Sessions } from './session.ts'
+import { Urls, WEB } from '../views/urls.ts'
+import { ErrorPage } from '../views/error.tsx'
+import type { Frame, Person } from '../views/layout.tsx'
+import { SignInPage } from '../views/sign-in.tsx'
+import { pageAnswer, type ProjectVisit, seeOther, type Visit } from './visit.ts'
+
+export interface PageServerOptions<H> {
+  readonly context: ServiceContext<H>
+  readonly automation: AutomationExtension<H>
+  readonly sessions: Sessions
+  readonly assets: Assets
+  /** Where browsers find the service, such as `https://models.example`. */
+  readonly origin: string | undefined
+}
+
+type Handler<V> = (visit: V) => Promise<Answer>
+
+/** A request before it is known who makes it. */
+export interface OpenVisit<H> {
+  readonly exchange: Exchange<H>
+  readonly urls: Urls
+  readonly frame: Frame
+}
+
+interface Known {
+  readonly principal: Principal
+  readonly isSession: boolean
+}
+
+/** What all pages have in common: who asks, whether they may, where links lead, and what is said when something goes wrong. */
+export class PageServer<H> {
+  readonly #options: PageServerOptions<H>
+
+  constructor(options: PageServerOptions<H>) {
+    this.#options = options
+  }
+
+  /** A page for everybody. */
+  open(
+    path: string,
+    handlers: { readonly GET?: Handler<OpenVisit<H>>; readonly POST?: Handler<OpenVisit<H>> },
+  ): Resource<H> {
+    return this.#resource(path, handlers, (exchange, urls, handler) =>
+      handler({ exchange, urls, frame: this.#frame(urls, undefined) }),
+    )
+  }
+
+  /** A page for whoever is known. */
+  signedIn(
+    path: string,
+    handlers: { readonly GET: Handler<Visit<H>>; readonly POST?: Handler<Visit<H>> },
+  ): Resource<H> {
+    return this.#resource(path, handlers, async (exchange, urls, handler) =>
+      handler(this.#visit(exchange, urls, await this.#known(exchange))),
+    )
+  }
+
+  /** A page of a project. To look takes the right to read unless told otherwise, to send a form the right to write. */
+  project(
+    path: string,
+    handlers: { readonly GET?: Handler<ProjectVisit<H>>; readonly POST?: Handler<ProjectVisit<H>> },
+    toLook: Right = 'read',
+  ): Resource<H> {
+    return this.#resource(`${WEB}/projects/:projectId${path}`, handlers, async (exchange, urls, handler) => {
+      const { projectId } = exchange.params
+      checkProjectId(projectId)
+      const known = await this.#known(exchange)
+      const { context, automation } = this.#options
+      const may = async (right: Right): Promise<boolean> => context.authorize(known.principal, projectId, right)
+      const right = exchange.method === 'POST' ? 'write' : toLook
+      if (!(await may(right)))
+        throw new StowageError('forbidden', `you do not have the right to ${right} in this project`)
+      return handler({
+        ...this.#visit(exchange, urls, known),
+        projectId,
+        project: automation.project(projectId),
+        mayWrite: right === 'write' || (await may('write')),
+      })
+    })
+  }
+
+  /** Who a token belongs to; `undefined` for nobody. */
+  async principalOf(token: string, exchange: Exchange<H>): Promise<Principal | undefined> {
+    const { method, path, host } = exchange
+    const headers = new Headers(exchange.headers)
+    headers.set('authorization', `Bearer ${token}`)
+    return this.#options.context.authenticate({ headers, method, path, host })
+  }
+
+  #resource<V>(
+    path: string,
+    handlers: { readonly [M in 'GET' | 'POST']?: Handler<V> },
+    call: (exchange: Exchange<H>, urls: Urls, handler: Handler<V>) => Promise<Answer>,
+  ): Resource<H> {
+    const operation =
+      (handler: Handler<V>): Operation<H> =>
+      async (exchange) => {
+        const urls = Urls.of(exchange.path, path)
+        try {
+          this.#checkSource(exchange)
+          return await call(exchange, urls, handler)
+        } catch (thrown) {
+          return this.#failed(exchange, urls, thrown)
+        }
+      }
+    const given = Object.entries(handlers).map(([method, handler]) => [method, operation(handler)])
+    return {
+      path,
+      operations: {
+        GET: async (exchange: Exchange<H>) => seeOther(pageAbove(exchange, Urls.of(exchange.path, path))),
+        ...Object.fromEntries(given),
+      },
+      slashAtEnd: true,
+    }
+  }
+
+  #isFromOurs({ method, headers }: Exchange<H>): boolean {
+    return method === 'POST' ? isFromOwnPage(headers, this.#options.origin) : mayRead(headers)
+  }
+
+  #checkSource(exchange: Exchange<H>): void {
+    if (this.#isFromOurs(exchange)) return
+    throw new StowageError(
+      'forbidden',
+      'the request comes from a page of another site, or the browser does not say where it comes from',
+    )
+  }
+
+  /** The host's own access first: where that knows the person, there is nothing to sign in to. */
+  async #known(exchange: Exchange<H>): Promise<Known> {
+    const { context, sessions } = this.#options
+    const { headers, method, path, host } = exchange
+    const principal = await context.authenticate({ headers, method, path, host })
+    if (principal !== undefined) return { principal: noRun(principal), isSession: false }
+    const token = await sessions.tokenOf(headers)
+    const signedIn = token === undefined ? undefined : await this.principalOf(token, exchange)
+    if (signedIn === undefined)
+      throw new StowageError('unauthenticated', 'sign in to see this page', {
+        headers: { 'WWW-Authenticate': 'Bearer realm="stowage"' },
+      })
+    return { principal: noRun(signedIn), isSession: true }
+  }
+
+  #visit(exchange: Exchange<H>, urls: Urls, known: Known): Visit<H> {
+    const { context, automation } = this.#options
+    return {
+      exchange,
+      urls,
+      principal: known.principal,
+      automation,
+      context,
+      frame: this.#frame(urls, personOf(known)),
+    }
+  }
+
+  #frame(urls: Urls, person: Frame['person']): Frame {
+    return { urls, assets: this.#options.assets.names, person }
+  }
+
+  /** Browsers get a page, all others what the API would say. */
+  async #failed(exchange: Exchange<H>, urls: Urls, thrown: unknown): Promise<Answer> {
+    const error = toStowageError(thrown)
+    const { headers, requestId, signal } = exchange
+    if (signal.aborted || headers.get('accept')?.includes('text/html') !== true) throw error
+    if (error.statusCode >= 500)
+      this.#options.context.logger?.error({ err: error, code: error.code, requestId }, error.message)
+    const { 'Content-Type': _type, ...others } = errorAnswer(error).headers
+    if (error.code !== 'unauthenticated') {
+      const known = this.#isFromOurs(exchange) ? await this.#known(exchange).catch(() => undefined) : undefined
+      const frame = this.#frame(urls, known === undefined ? undefined : personOf(known))
+      return pageAnswer(<ErrorPage frame={frame} error={error} requestId={requestId} />, error.statusCode, others)
+    }
+    const cleared = hasSession(headers) ? endSession(urls, headers) : undefined
+    const page = (
+      <SignInPage
+        frame={this.#frame(urls, undefined)}
+        next={wantedPage(exchange, urls)}
+        mayBeSignedIn={headers.get('sec-fetch-site') === 'cross-site'}
+      />
+    )
+    return pageAnswer(page, error.statusCode, {
+      ...others,
+      ...(cleared === undefined ? {} : { 'Set-Cookie': cleared }),
+    })
+  }
+}
+
+function personOf({ principal: { subject }, isSession }: Known): Person {
+  return { name: subject, canSignOut: isSession }
+}
+
+/** Throws `forbidden` for a run: pages are for people. */
+function noRun(principal: Principal): Principal {
+  if (principal instanceof RunPrincipal) throw new StowageError('forbidden', 'the token of a run does not open pages')
+  return principal
+}
+
+/** The page with the form whose address somebody asks for, such as by reloading what it answered. */
+function pageAbove({ path }: Pick<Exchange<unknown>, 'path'>, urls: Urls): string {
+  const above = path.replace(/\/+$/, '').split('/').slice(0, -1).join('/')
+  return urls.isPage(above) ? above : urls.home
+}
+
+/** Where signing in leads: to the page that took it. */
+function wantedPage({ method, path, query }: Pick<Exchange<unknown>, 'method' | 'path' | 'query'>, urls: Urls): string {
+  const wanted = `${path}${query.size === 0 ? '' : `?${query.toString()}`}`
+  return method !== 'POST' && urls.isPage(wanted) ? wanted : urls.home
+}

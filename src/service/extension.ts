@@ -1,0 +1,51 @@
+import type { Access, Principal } from '../access/access.ts'
+import type { Clock } from '../clock.ts'
+import type { Guard } from '../http/core.ts'
+import type { Resource } from '../http/router.ts'
+import type { Limits } from '../limits.ts'
+import type { ClosureSelector } from '../object/graph-store.ts'
+import type { Logger } from '../logger.ts'
+import type { ApiArea } from '../openapi/description/compose.ts'
+import type { StorageBackend } from '../storage/backend.ts'
+
+/** What a service lends to what extends it. Nothing in it may be used for storage before `open` was called. */
+export interface ServiceContext<H> {
+  /** `undefined` over a host's own `ObjectStore`. Keys of records begin with the kind `x` and blob names with `x/`: all others are the object store's. */
+  readonly backend: StorageBackend | undefined
+  readonly graphs: ClosureSelector
+  /** Ids of the projects that hold something, in batches. Opens the service. */
+  readonly projects: () => AsyncIterable<readonly string[]>
+  /** Opens the service, as its first request does; what an extension does in process waits for it. Not to be awaited in `open`. */
+  readonly ready: () => Promise<void>
+  /** Lets a request through to its operation: 401 without a principal, 403 without the right in the project that its path names. */
+  readonly guard: Guard<H>
+  /** Who makes a request, for paths that name no project. */
+  readonly authenticate: Access<H>['authenticate']
+  readonly authorize: (principal: Principal, projectId: string, right: 'read' | 'write') => boolean | Promise<boolean>
+  /** The whole service, in process: what a client within the server passes as its `fetch`. */
+  readonly fetch: (request: Request, host?: H) => Promise<Response>
+  readonly prefix: string
+  readonly limits: Limits
+  readonly clock: Clock
+  /** 32 hex digits of randomness, or what the host's own `newId` makes. */
+  readonly newId: () => string
+  readonly logger: Logger | undefined
+}
+
+/** Adds paths to a service, under its prefix, its access and its error shape, on its storage. One extension belongs to one service. */
+export interface ServiceExtension<H = unknown> {
+  /** What the extension adds to the description of the service. */
+  readonly area?: ApiArea
+  /** Called once, while the service is created. Must not open anything. */
+  attach(context: ServiceContext<H>): readonly Resource<H>[]
+  /** Wraps the host's access, to accept tokens of the extension's own on every path. Called before `attach`. */
+  access?(access: Access<H>): Access<H>
+  /** After the store is open, before the first request is served. */
+  open?(): Promise<void>
+  /** A project was removed: nothing of it may be readable once this resolves. */
+  removeProject?(projectId: string): Promise<void>
+  /** Ids of the projects that it holds something of, in batches. */
+  projects?(): AsyncIterable<readonly string[]>
+  /** The service is about to close: what runs by itself has `graceMs` to end. Requests are still answered, so that it can. */
+  close?(options: { readonly graceMs: number }): Promise<void>
+}

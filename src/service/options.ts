@@ -1,0 +1,64 @@
+import type { Access } from '../access/access.ts'
+import type { RequestRate } from '../access/request-rate.ts'
+import type { Clock } from '../clock.ts'
+import type { StowageError } from '../errors.ts'
+import type { ServiceEvent } from '../events/events.ts'
+import type { ServiceExtension } from './extension.ts'
+import type { CorsOptions } from '../http/cors.ts'
+import type { Limits } from '../limits.ts'
+import type { Logger } from '../logger.ts'
+import type { StorageBackend } from '../storage/backend.ts'
+import type { ObjectStore } from '../store/plain/object-store.ts'
+
+/** The request that failed. */
+export interface ErrorContext<H> {
+  /** As in the answer's header `x-request-id`. */
+  readonly requestId: string
+  readonly host: H
+}
+
+/** Where the objects are: a storage backend, over which Stowage keeps them packed, or an object store of the host's own. */
+export type ServiceStorage = { readonly backend: StorageBackend } | { readonly store: ObjectStore }
+
+/** `H` is what access and `onError` are told of the host's request: the `IncomingMessage` under `node`, the second argument of `fetch`. */
+export interface CommonServiceOptions<H> {
+  /** Required: nobody serves openly by accident. `openAccess()` is the way to opt out. */
+  readonly access: Access<H>
+  /** What stands before the paths, such as `/models`. */
+  readonly prefix?: string
+  readonly limits?: Partial<Limits>
+  /** How many requests each principal may make; more are answered 429 with `Retry-After`. Any number by default. */
+  readonly requestRate?: RequestRate
+  /** The status of a successful upload. 200 by default; 201 for clients that insist on it. */
+  readonly uploadStatus?: 200 | 201
+  /** Answers browsers on other origins. Without it a host's own middleware may. */
+  readonly cors?: CorsOptions
+  /** `next` hands errors that come before the headers to the host: to `next(error)` under `node`, as a rejection under `fetch`. */
+  readonly errors?: 'answer' | 'next'
+  /** Is told of failures inside the server (status 500 and above), with their cause, and of what else its levels are for. */
+  readonly logger?: Logger
+  /** Is told of every failure, whether or not it was answered. The cause is in `error.cause`. */
+  readonly onError?: (error: StowageError, context: ErrorContext<H>) => void
+  /** Is told of uploads, downloads, requests, errors and more; see `ServiceEvent`. What it throws goes to the logger and harms nothing. */
+  readonly onEvent?: (event: ServiceEvent) => void
+  /** The level at which the logger gets a line for each request over HTTP. None by default. */
+  readonly requestLog?: 'debug' | 'info'
+  /** Stands in events as `service`, so that several services in one process can be told apart. Some hex digits by default. */
+  readonly name?: string
+  /** How long a connection may make no progress, in either direction, before it is cut. 60,000 by default. */
+  readonly stallTimeoutMs?: number
+  /** Bytes a second that the body of a request must bring, over any 20 s that the server waits for it. 500 by default; 0 for no such bound. */
+  readonly bodyBytesPerSecondMin?: number
+  /** Memory for tables, plans, and what requests make the server hold: uploads, lists of ids, bodies, the buffers of answers. 96 MB by default. */
+  readonly memoryBytesMax?: number
+  /** How long a request waits for memory before it is refused with 503. 10,000 by default. */
+  readonly memoryWaitMs?: number
+  /** What serves more paths on the same storage and access, such as automation functions. */
+  readonly extensions?: readonly ServiceExtension<H>[]
+  readonly clock?: Clock
+  /** Makes the ids of requests and packs: 32 hex digits of randomness. */
+  readonly newId?: () => string
+}
+
+/** Where the objects are, and everything else that a service can be told. */
+export type ObjectServiceOptions<H> = ServiceStorage & CommonServiceOptions<H>

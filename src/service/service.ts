@@ -1,0 +1,331 @@
+import { randomBytes } from 'node:crypto'
+import type { IncomingMessage, ServerResponse } from 'node:http'
+import { availableParallelism } from 'node:os'
+import type { Access } from '../access/access.ts'
+import { limitedAccess } from '../access/request-rate.ts'
+import { DeflatePool } from '../compression/deflate-pool.ts'
+import { StowageError } from '../errors.ts'
+import { RequestTrace } from '../events/request-trace.ts'
+import { type ServiceListener, EventDispatcher } from '../events/event-dispatcher.ts'
+import type { ServiceContext, ServiceExtension } from './extension.ts'
+import { createGuard, HttpCore } from '../http/core.ts'
+import { corsPolicy } from '../http/cors.ts'
+import { InFlightRequests } from '../async/in-flight-requests.ts'
+import { type Mountable, Router } from '../http/service-router.ts'
+import type { HostCall, Next } from '../http/node.ts'
+import { type EndpointName, OBJECT_ROUTES, objectResources, type Params, type Route } from '../http/object-routes.ts'
+import { DESCRIPTION_PATH, descriptionOperation } from '../http/endpoints/description.ts'
+import { createOperations } from '../http/endpoints/index.ts'
+import { normalizePrefix, type Resource, RouteTable } from '../http/router.ts'
+import type { PathParams } from '../http/exchange.ts'
+import { type Limits, resolveLimits } from '../limits.ts'
+import { divideMemory, type ServiceMemory } from '../memory/service-memory.ts'
+import type { GraphStore } from '../object/graph-store.ts'
+import type { Logger } from '../logger.ts'
+import { type ProjectObjects, projectObjects } from './project-objects.ts'
+import { type ServiceStatus, ServiceLifecycle } from './status.ts'
+import { claimStorage, graphStoreOf } from './storage.ts'
+import type { ErrorContext, ObjectServiceOptions, ServiceStorage } from './options.ts'
+
+export { continueOnExpect } from '../http/continue.ts'
+
+/** One endpoint for a host's own router. Its parameters come decoded; they are checked here all the same. */
+export interface Endpoint<H = unknown> {
+  readonly method: 'GET' | 'POST'
+  /** Such as `/objects/:projectId/:objectId`, without the prefix. */
+  readonly path: string
+  /** Serves Node's `(req, res)`. With `next`, errors go to the host where the service was told `errors: 'next'`. */
+  node(req: IncomingMessage, res: ServerResponse, params: Params, next?: Next): void
+  /** The same for hosts that Node's `(req, res)` does not tell everything. Resolves when the answer is out, or `next` was called. Never rejects. */
+  serve(call: HostCall<H>, params: Params): Promise<void>
+  /** Serves a fetch-style request. Rejects only where the service was told `errors: 'next'`, and then with a `StowageError`. */
+  fetch(request: Request, params: Params, host?: H): Promise<Response>
+}
+
+/** Every endpoint by its name. */
+export type Endpoints<H> = { readonly [E in EndpointName]: Endpoint<H> }
+
+/** A service, made by `createObjectService`. What it is mounted by can be passed around by itself: `node`, `serve`, `fetch`. */
+export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposable {
+  /** Opens the storage. Rejects with the cause; requests wait for it, and fail while it fails. */
+  ready(): Promise<void>
+  readonly endpoints: Endpoints<H>
+  /** Throws `invalid_id`. */
+  project(projectId: string): ProjectObjects
+  /** Ids of the projects that hold something, in batches. */
+  projects(): AsyncIterable<readonly string[]>
+  /** Stands in its events as `service`. */
+  readonly name: string
+  /** Tells the listener every event of this service from now on, until the function that it returns is called. What the listener throws harms nothing. */
+  subscribe(listener: ServiceListener): () => void
+  /** How it is at the moment. Opens and asks nothing. */
+  status(): ServiceStatus
+  /** Answers 503 to new requests, waits `graceMs` (10,000) for those under way, aborts the rest, and closes the storage it was given. */
+  close(options?: { readonly graceMs?: number }): Promise<void>
+}
+
+const GRACE_MS = 10_000
+/** 24 days: a timer of Node that is set to more fires at once. What is added to the grace has a minute. */
+const GRACE_MS_MAX = 2 ** 31 - 60_001
+const NAME_BYTES = 4
+const STALL_TIMEOUT_MS = 60_000
+const BODY_BYTES_PER_SECOND_MIN = 500
+/** Fastest, and on answers that are not stored compressed as small as higher levels within a few percent. */
+const COMPRESSION_LEVEL = 1
+
+/**
+ * Everything is created at once and nothing is opened: that happens in `ready()`, or with the first request.
+ * Throws `TypeError` and `RangeError` for options that cannot be, and for a backend that another service has already.
+ */
+export function createObjectService<H = unknown>(options: ObjectServiceOptions<H>): ObjectService<H> {
+  return new Service<H>(options)
+}
+
+class Service<H> implements ObjectService<H> {
+  readonly name: string
+  readonly prefix: string
+  readonly pathPrefixes: readonly string[]
+  readonly node: ObjectService<H>['node']
+  readonly serve: ObjectService<H>['serve']
+  readonly fetch: ObjectService<H>['fetch']
+  readonly endpoints: Endpoints<H>
+  readonly #store: GraphStore
+  readonly #limits: Limits
+  readonly #memory: ServiceMemory
+  readonly #inFlightRequests = new InFlightRequests()
+  readonly #events: EventDispatcher
+  readonly #lifecycle = new ServiceLifecycle()
+  readonly #compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism() })
+  readonly #extensions: readonly ServiceExtension<H>[]
+  #opening: Promise<void> | undefined
+  #closing: Promise<void> | undefined
+
+  constructor(options: ObjectServiceOptions<H>) {
+    const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
+    this.name = options.name ?? randomBytes(NAME_BYTES).toString('hex')
+    this.#events = new EventDispatcher({
+      service: this.name,
+      onEvent: options.onEvent,
+      logger: options.logger,
+      requestLog: options.requestLog,
+    })
+    this.#limits = resolveLimits(options.limits)
+    this.#memory = divideMemory(options.memoryBytesMax, { waitMs: options.memoryWaitMs })
+    const storage = claimStorage(options)
+    this.#store = graphStoreOf(storage, {
+      limits: this.#limits,
+      newId,
+      clock: options.clock,
+      memory: this.#memory,
+      onBackgroundError: (error) => this.#failedBesideRequests(error, options.logger),
+    })
+    this.#extensions = options.extensions ?? []
+    const own =
+      options.requestRate === undefined
+        ? options.access
+        : limitedAccess(options.access, options.requestRate, options.clock ?? Date)
+    const access = this.#extensions.reduce((inner, extension) => extension.access?.(inner) ?? inner, own)
+    const context = this.#contextOf(options, storage, access, newId)
+    const resources = objectResources(
+      createOperations<H>({
+        store: this.#store,
+        guard: context.guard,
+        limits: this.#limits,
+        compressor: this.#compressor,
+        uploadStatus: options.uploadStatus ?? 200,
+        logger: options.logger,
+      }),
+    )
+    const all = [
+      ...Object.values(resources),
+      this.#description(),
+      ...this.#extensions.flatMap((extension) => extension.attach(context)),
+    ]
+    const wire = {
+      stallTimeoutMs: options.stallTimeoutMs ?? STALL_TIMEOUT_MS,
+      bodyBytesPerSecondMin: options.bodyBytesPerSecondMin ?? BODY_BYTES_PER_SECOND_MIN,
+      requestBytesMax: this.#limits.requestBytesMax,
+    }
+    const router = new Router(this.#coreOf(options, newId), new RouteTable(all, options.prefix), wire)
+    this.prefix = router.prefix
+    this.pathPrefixes = router.pathPrefixes
+    this.node = router.node
+    this.serve = router.serve
+    this.fetch = router.fetch
+    this.endpoints = Object.fromEntries(
+      Object.entries(resources).map(([name, resource]) => [
+        name,
+        endpoint(router, OBJECT_ROUTES[name as EndpointName], resource),
+      ]),
+    ) as Endpoints<H>
+  }
+
+  ready(): Promise<void> {
+    if (this.#opening === undefined) {
+      this.#opening = this.#open()
+      this.#lifecycle.opening(this.#opening)
+    }
+    return this.#opening
+  }
+
+  project(projectId: string): ProjectObjects {
+    return projectObjects(
+      {
+        store: this.#store,
+        ready: () => this.ready(),
+        remove: (id) => this.#remove(id),
+        inFlightRequests: this.#inFlightRequests,
+        limits: this.#limits,
+        compressor: this.#compressor,
+        memory: this.#memory.requests,
+        startTrace: (projectId) =>
+          new RequestTrace({ events: this.#events, inFlight: this.#lifecycle.inFlight, projectId }),
+      },
+      projectId,
+    )
+  }
+
+  async *projects(): AsyncGenerator<readonly string[]> {
+    this.#inFlightRequests.checkOpen()
+    await this.ready()
+    const told = new Set<string>()
+    for (const source of [this.#store, ...this.#extensions]) {
+      for await (const ids of source.projects?.() ?? []) {
+        const others = ids.filter((id) => !told.has(id))
+        for (const id of others) told.add(id)
+        if (others.length > 0) yield others
+      }
+    }
+  }
+
+  close(options: { readonly graceMs?: number } = {}): Promise<void> {
+    if (this.#closing === undefined) {
+      this.#closing = this.#close(Math.min(options.graceMs ?? GRACE_MS, GRACE_MS_MAX))
+      this.#lifecycle.closing(this.#closing)
+    }
+    return this.#closing
+  }
+
+  subscribe(listener: ServiceListener): () => void {
+    return this.#events.subscribe(listener)
+  }
+
+  status(): ServiceStatus {
+    const { uploads: uploadMemory, answers: answerMemory } = this.#store.memory?.() ?? {}
+    return {
+      state: this.#lifecycle.state,
+      requestsInFlight: this.#inFlightRequests.size,
+      uploadsInFlight: this.#lifecycle.inFlight.uploads,
+      downloadsInFlight: this.#lifecycle.inFlight.downloads,
+      ...(uploadMemory === undefined
+        ? {}
+        : { uploadMemory: { heldBytes: uploadMemory.heldBytes, limitBytes: uploadMemory.limitBytes } }),
+      ...(answerMemory === undefined
+        ? {}
+        : { answerMemory: { heldBytes: answerMemory.heldBytes, limitBytes: answerMemory.limitBytes } }),
+    }
+  }
+
+  [Symbol.asyncDispose](): Promise<void> {
+    return this.close()
+  }
+
+  #contextOf(
+    options: ObjectServiceOptions<H>,
+    storage: ServiceStorage,
+    access: Access<H>,
+    newId: () => string,
+  ): ServiceContext<H> {
+    return {
+      backend: 'backend' in storage ? storage.backend : undefined,
+      graphs: this.#store,
+      guard: createGuard(access),
+      authenticate: (request) => access.authenticate(request),
+      authorize: (principal, projectId, right) => access.authorize(principal, projectId, right),
+      fetch: (request, host) => this.fetch(request, host),
+      projects: () => this.projects(),
+      ready: () => this.ready(),
+      prefix: normalizePrefix(options.prefix),
+      limits: this.#limits,
+      clock: options.clock ?? Date,
+      newId,
+      logger: options.logger,
+    }
+  }
+
+  #description(): Resource<H> {
+    const areas = this.#extensions.flatMap(({ area }) => area ?? [])
+    return { path: DESCRIPTION_PATH, operations: { GET: descriptionOperation<H>({ areas }) } }
+  }
+
+  #coreOf(options: ObjectServiceOptions<H>, newRequestId: () => string): HttpCore<H> {
+    return new HttpCore<H>({
+      ready: () => this.ready(),
+      inFlightRequests: this.#inFlightRequests,
+      memory: this.#memory.requests,
+      cors: options.cors === undefined ? undefined : corsPolicy(options.cors),
+      errors: options.errors ?? 'answer',
+      failed: (error, context) => {
+        this.#lifecycle.erred(error)
+        tell(options, error, context as ErrorContext<H>)
+      },
+      newRequestId,
+      startTrace: ({ requestId, method }) =>
+        new RequestTrace({ events: this.#events, inFlight: this.#lifecycle.inFlight, request: { requestId, method } }),
+    })
+  }
+
+  async #open(): Promise<void> {
+    await this.#store.ready()
+    for (const extension of this.#extensions) await extension.open?.()
+  }
+
+  #failedBesideRequests(error: unknown, logger: Logger | undefined): void {
+    this.#lifecycle.erred(error)
+    logger?.error({ err: error }, 'work beside requests failed')
+    if (error instanceof StowageError && error.code === 'corrupt_data') this.#events.emitError(error, {})
+  }
+
+  async #remove(projectId: string): Promise<void> {
+    await this.#store.remove(projectId)
+    for (const extension of this.#extensions) await extension.removeProject?.(projectId)
+  }
+
+  async #close(graceMs: number): Promise<void> {
+    if (this.#opening !== undefined) for (const extension of this.#extensions) await extension.close?.({ graceMs })
+    await this.#inFlightRequests.close(graceMs)
+    this.#compressor.close()
+    await this.#opening?.catch(() => undefined)
+    await this.#store.close()
+  }
+}
+
+function endpoint<H>(router: Router<H>, route: Route, resource: Resource<H>): Endpoint<H> {
+  const { method, path } = route
+  const named = (params: Params): PathParams => ({ ...params })
+  return {
+    method,
+    path,
+    node: (req, res, params, next) =>
+      void router.serveResource(resource, { req, res, ...(next === undefined ? {} : { next }) }, named(params)),
+    serve: (call, params) => router.serveResource(resource, call, named(params)),
+    fetch: (request, params, host) => router.fetchResource(resource, { request, host: host as H }, named(params)),
+  }
+}
+
+/** The server is well, and cannot take this request now. */
+const REFUSALS: ReadonlySet<string> = new Set(['overloaded', 'closing'])
+
+/** What a host's own listener throws must not fail the request, nor hide the error it was told of. */
+function tell<H>(options: ObjectServiceOptions<H>, error: StowageError, context: ErrorContext<H>): void {
+  const { logger, onError } = options
+  const { requestId } = context
+  try {
+    const fields = { err: error, code: error.code, requestId }
+    if (REFUSALS.has(error.code)) logger?.warn?.(fields, error.message)
+    else if (error.statusCode >= 500) logger?.error(fields, error.message)
+    onError?.(error, context)
+  } catch (thrown) {
+    logger?.error({ err: thrown, requestId }, 'onError threw')
+  }
+}

@@ -1,0 +1,43 @@
+import type { Clock } from '../clock.ts'
+import type { Limits } from '../limits.ts'
+import type { ServiceMemory } from '../memory/service-memory.ts'
+import type { GraphStore } from '../object/graph-store.ts'
+import type { ServiceStorage } from './options.ts'
+import type { StorageBackend } from '../storage/backend.ts'
+import { asGuarded } from '../storage/guard.ts'
+import { createPackStore } from '../store/pack-store.ts'
+import { plainGraphStore } from '../store/plain/plain-store.ts'
+
+/** The mark that a service leaves on its backend. On the backend itself, so that no module keeps state; `for`, so that two copies of the package see it. */
+const TAKEN: unique symbol = Symbol.for('stowage.backend.taken')
+
+export interface StoreOptions {
+  readonly limits: Limits
+  readonly newId: () => string
+  readonly memory: ServiceMemory
+  readonly clock: Clock | undefined
+  readonly onBackgroundError: (error: unknown) => void
+}
+
+/**
+ * What the host gave, with a guard around a backend that has none: the one place where errors of a foreign backend are classified. Throws `TypeError` for
+ * a backend that another service has: two would not see each other's locks.
+ */
+export function claimStorage(storage: ServiceStorage): ServiceStorage {
+  if (!('backend' in storage)) return storage
+  take(storage.backend)
+  return { backend: asGuarded(storage.backend) }
+}
+
+/** The store over what `claimStorage` answered. */
+export function graphStoreOf(storage: ServiceStorage, options: StoreOptions): GraphStore {
+  const { limits, newId, clock, memory, onBackgroundError } = options
+  if (!('backend' in storage)) return plainGraphStore(storage.store, { limits })
+  return createPackStore({ backend: storage.backend, newId, clock, memory, onBackgroundError })
+}
+
+function take(backend: StorageBackend & { readonly [TAKEN]?: true }): void {
+  if (backend[TAKEN] === true)
+    throw new TypeError('this backend belongs to another service already; make one backend for each service')
+  Object.defineProperty(backend, TAKEN, { value: true })
+}

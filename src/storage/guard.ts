@@ -1,0 +1,234 @@
+import { StowageError } from '../errors.ts'
+import type {
+  BlobInfo,
+  BlobStore,
+  CallOptions,
+  Change,
+  CommitResult,
+  Entry,
+  PutOptions,
+  RangeBounds,
+  RecordLimits,
+  RecordStore,
+  StorageBackend,
+} from './backend.ts'
+import { CORE_RECORD_LIMITS } from './backend.ts'
+import {
+  checkBlobName,
+  checkBlobNames,
+  checkBlobPrefix,
+  checkChange,
+  checkEntries,
+  checkKeys,
+  checkRange,
+  checkReadRange,
+  isEmptyRange,
+} from './checks.ts'
+import type { BlobDriver, OpenDriver, RecordDriver, StorageDriver } from './driver.ts'
+import { GuardedHalf } from './guarded-half.ts'
+import { PutContent } from './put-content.ts'
+
+const READ_BYTES_PREFERRED = 1_048_576
+
+/** Marks what this copy of the package guards; another copy has classes of errors of its own. */
+const GUARDED: unique symbol = Symbol('stowage.storage.guarded')
+
+/**
+ * A backend over a driver. It does everything that does not depend on the engine: it checks arguments, opens at the first call, refuses calls after
+ * `close` and lets those under way end, honours aborts before a call, between batches and in the content of a blob, and classifies what the engine throws.
+ *
+ * @example
+ * const backend = guardedBackend({
+ *   open: async () => {
+ *     const database = await openDatabase(path)
+ *     return { records: recordsOf(database), blobs: blobsOf(database), close: () => database.close() }
+ *   },
+ * })
+ */
+export function guardedBackend(driver: StorageDriver): StorageBackend {
+  const shared = new SharedDriver(driver)
+  const records = new GuardedRecords(driver, shared)
+  const blobs = new GuardedBlobs(driver, shared)
+  return marked({
+    records,
+    blobs,
+    ready: async () => {
+      await records.ready()
+      await blobs.ready()
+    },
+    close: async () => {
+      await Promise.all([records.close(), blobs.close()])
+    },
+  })
+}
+
+/** The backend itself where it is guarded; else a guard around it, so that its errors are classified and its arguments are checked. */
+export function asGuarded(backend: StorageBackend): StorageBackend {
+  if (GUARDED in backend) return backend
+  const { records, blobs } = backend
+  const guarded = guardedBackend({
+    limits: records.limits,
+    readBytesPreferred: blobs.readBytesPreferred,
+    open: async () => {
+      await backend.ready?.()
+      return { records, blobs, close: async () => undefined }
+    },
+  })
+  return marked({
+    ...guarded,
+    close: async () => {
+      await guarded.close()
+      await backend.close()
+    },
+  })
+}
+
+/** Not enumerable: a copy with other halves is not guarded any more. */
+function marked(backend: StorageBackend): StorageBackend {
+  return Object.defineProperty(backend, GUARDED, { value: true })
+}
+
+/** One driver under two halves: opened when the first of them needs it, closed when the last that used it is closed. */
+class SharedDriver {
+  readonly #driver: StorageDriver
+  readonly #users = new Set<string>()
+  #opening: Promise<OpenDriver> | undefined
+
+  constructor(driver: StorageDriver) {
+    this.#driver = driver
+  }
+
+  /** A failed opening is not remembered: the obstacle may be gone at the next call. */
+  async use(user: string): Promise<OpenDriver> {
+    this.#users.add(user)
+    this.#opening ??= this.#driver.open()
+    const opening = this.#opening
+    try {
+      return await opening
+    } catch (error) {
+      if (this.#opening === opening) this.#opening = undefined
+      throw error
+    }
+  }
+
+  async release(user: string): Promise<void> {
+    this.#users.delete(user)
+    const opening = this.#opening
+    if (this.#users.size > 0 || !opening) return
+    this.#opening = undefined
+    await (await opening.catch(() => undefined))?.close()
+  }
+}
+
+class GuardedRecords implements RecordStore {
+  readonly limits: RecordLimits
+  readonly isPersistent: boolean
+  readonly #half: GuardedHalf<RecordDriver>
+
+  constructor({ limits = CORE_RECORD_LIMITS, isPersistent = true }: StorageDriver, shared: SharedDriver) {
+    this.limits = limits
+    this.isPersistent = isPersistent
+    this.#half = new GuardedHalf(
+      async () => (await shared.use('records')).records,
+      () => shared.release('records'),
+    )
+  }
+
+  ready(): Promise<void> {
+    return this.#half.ready()
+  }
+
+  async getMany(keys: readonly Uint8Array[], options: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
+    this.#half.check(options.signal)
+    checkKeys(keys, this.limits)
+    return this.#half.call(options.signal, (driver) => driver.getMany(keys, options))
+  }
+
+  async *range(bounds: RangeBounds, options: CallOptions = {}): AsyncIterable<readonly Entry[]> {
+    this.#half.check(options.signal)
+    checkRange(bounds)
+    if (!isEmptyRange(bounds)) yield* this.#half.each(options.signal, (driver) => driver.range(bounds, options))
+  }
+
+  async insertMany(entries: readonly Entry[], options: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
+    this.#half.check(options.signal)
+    checkEntries(entries, this.limits)
+    return this.#half.call(options.signal, (driver) => driver.insertMany(entries, options))
+  }
+
+  async commit({ put = [], remove = [], expect = [] }: Change, options: CallOptions = {}): Promise<CommitResult> {
+    this.#half.check(options.signal)
+    const change = { put, remove, expect }
+    checkChange(change, this.limits)
+    return this.#half.call(options.signal, (driver) => driver.commit(change, options))
+  }
+
+  close(): Promise<void> {
+    return this.#half.close()
+  }
+}
+
+class GuardedBlobs implements BlobStore {
+  readonly readBytesPreferred: number
+  readonly isPersistent: boolean
+  readonly #half: GuardedHalf<BlobDriver>
+
+  constructor(driver: StorageDriver, shared: SharedDriver) {
+    this.readBytesPreferred = driver.readBytesPreferred ?? READ_BYTES_PREFERRED
+    this.isPersistent = driver.isPersistent ?? true
+    this.#half = new GuardedHalf(
+      async () => (await shared.use('blobs')).blobs,
+      () => shared.release('blobs'),
+    )
+  }
+
+  ready(): Promise<void> {
+    return this.#half.ready()
+  }
+
+  async put(
+    name: string,
+    content: AsyncIterable<Uint8Array>,
+    options: PutOptions = {},
+  ): Promise<{ readonly size: number }> {
+    const watched = new PutContent(content, options.signal)
+    try {
+      this.#half.check(options.signal)
+      checkBlobName(name)
+      return await this.#half.call(options.signal, (driver) => driver.put(name, watched, options))
+    } catch (error) {
+      // What the content throws is not the storage's doing and passes as it is.
+      throw watched.failure ? watched.failure.error : error
+    } finally {
+      await watched.release()
+    }
+  }
+
+  async read(name: string, start: number, end: number, options: CallOptions = {}): Promise<Uint8Array> {
+    this.#half.check(options.signal)
+    checkBlobName(name)
+    checkReadRange(start, end)
+    const bytes = await this.#half.call(options.signal, (driver) => driver.read(name, start, end, options))
+    if (bytes.length !== end - start) {
+      const message = `a read of blob ${name} from byte ${start} to ${end} gave ${bytes.length} bytes; it must give ${end - start}`
+      throw new StowageError('corrupt_data', message)
+    }
+    return bytes
+  }
+
+  async remove(names: readonly string[]): Promise<void> {
+    this.#half.check(undefined)
+    checkBlobNames(names)
+    return this.#half.call(undefined, (driver) => driver.remove(names))
+  }
+
+  async *list(prefix: string, options: CallOptions = {}): AsyncIterable<readonly BlobInfo[]> {
+    this.#half.check(options.signal)
+    checkBlobPrefix(prefix)
+    yield* this.#half.each(options.signal, (driver) => driver.list(prefix, options))
+  }
+
+  close(): Promise<void> {
+    return this.#half.close()
+  }
+}

@@ -1,0 +1,33 @@
+/**
+ * The storage seam, for backends of one's own: the interfaces, their limits and errors, and the guard that turns a driver into a backend.
+ * `stowage/conformance` proves a backend; docs/backends.md shows how to write one.
+ *
+ * @module stowage/storage
+ */
+
+export { BLOB_NAME_BYTES_MAX, BLOB_READ_BYTES_MAX, CORE_RECORD_LIMITS } from './backend.ts'
+export type {
+  BlobInfo,
+  BlobStore,
+  CallOptions,
+  Change,
+  CommitResult,
+  Entry,
+  Expectation,
+  PutOptions,
+  RangeBounds,
+  RecordLimits,
+  RecordStore,
+  StorageBackend,
+} from './backend.ts'
+export type { BlobDriver, OpenDriver, RecordDriver, StorageDriver } from './driver.ts'
+export { guardedBackend } from './guard.ts'
+export {
+  BlobExistsError,
+  BlobNotFoundError,
+  BlobRangeError,
+  isStorageError,
+  StorageClosedError,
+  type StorageErrorName,
+  StoragePoisonedError,
+} from './storage-errors.ts'

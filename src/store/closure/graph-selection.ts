@@ -1,0 +1,130 @@
+import type { AnswerBuffers } from '../../memory/answer-memory.ts'
+import type { IdSet } from '../../object/id-set.ts'
+import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../../object/selection.ts'
+import { Bitmap } from '../bytes/bitmap.ts'
+import { countObjects, type PackSelection } from './closure.ts'
+import type { PackCatalog, ProjectView } from '../records/pack-catalog.ts'
+import { blockOf, segmentOfBlock, segmentsOf, type Segment } from '../pack/segment.ts'
+import type { SegmentReader } from '../pack/segment-reader.ts'
+
+/** Objects that are chosen, pack by pack, and read where they lie. */
+export interface ChosenObjects {
+  readonly packs: readonly PackSelection[]
+  /** Sent before all others. */
+  readonly root?: { readonly sequence: number; readonly ordinal: number }
+}
+
+/** Segments that an answer holds at a time: there can be hundreds of answers. */
+const SEGMENTS_AT_ONCE = 64
+
+/** The segments of what is chosen, the root's and then all of each pack: the tables of one pack at a time are in use. */
+export async function* chosenSegments(
+  catalog: PackCatalog,
+  project: ProjectView,
+  { packs, root }: ChosenObjects,
+): AsyncGenerator<Iterable<Segment>> {
+  if (root !== undefined) yield [await rootSegment(catalog, project, root)]
+  for (const { sequence, wanted } of packs) {
+    const pack = await catalog.pack(project, sequence)
+    const tables = await catalog.tables(pack)
+    const rest = sequence === root?.sequence ? wanted.without(onlyBit(tables.objects, root.ordinal)) : wanted
+    yield segmentsOf(tables, rest, pack.source)
+  }
+}
+
+export async function* inBatches(packs: AsyncIterable<Iterable<Segment>>): AsyncGenerator<readonly Segment[]> {
+  for await (const segments of packs) {
+    let batch: Segment[] = []
+    for (const segment of segments) {
+      if (batch.push(segment) < SEGMENTS_AT_ONCE) continue
+      yield batch
+      batch = []
+    }
+    if (batch.length > 0) yield batch
+  }
+}
+
+async function rootSegment(
+  catalog: PackCatalog,
+  project: ProjectView,
+  root: { sequence: number; ordinal: number },
+): Promise<Segment> {
+  const pack = await catalog.pack(project, root.sequence)
+  const tables = await catalog.tables(pack)
+  return segmentOfBlock(
+    tables,
+    blockOf(tables.directory, root.ordinal),
+    onlyBit(tables.objects, root.ordinal),
+    pack.source,
+  )
+}
+
+function onlyBit(size: number, index: number): Bitmap {
+  const bitmap = Bitmap.empty(size)
+  bitmap.add(index)
+  return bitmap
+}
+
+export interface SelectionFacts {
+  readonly missing: IdSet
+  /** Where `missing` holds only the first of them. */
+  readonly missingCount?: number
+  readonly textBytes?: number
+  readonly closureDigest?: string
+  readonly have?: readonly HaveOutcome[]
+}
+
+/** A selection without a plan: what is stored whole is passed on as it is, what is stored among others is inflated and cut. */
+export class GraphSelection implements Selection {
+  readonly objects: number
+  readonly missing: number
+  readonly textBytes?: number
+  readonly closureDigest?: string
+  readonly have?: readonly HaveOutcome[]
+  readonly #missing: IdSet
+  readonly #segments: () => AsyncIterable<readonly Segment[]>
+  readonly #reader: SegmentReader
+  readonly #buffers: AnswerBuffers
+
+  constructor(
+    catalog: PackCatalog,
+    reader: SegmentReader,
+    project: ProjectView,
+    chosen: ChosenObjects,
+    facts: SelectionFacts,
+  ) {
+    this.objects = countObjects(chosen.packs)
+    this.missing = facts.missingCount ?? facts.missing.size
+    this.textBytes = facts.textBytes
+    this.closureDigest = facts.closureDigest
+    this.have = facts.have
+    this.#missing = facts.missing
+    this.#reader = reader
+    this.#buffers = reader.memory.open()
+    this.#segments = () => inBatches(chosenSegments(catalog, project, chosen))
+  }
+
+  get roomBytes(): number {
+    return this.#buffers.roomBytes
+  }
+
+  missingIds(limit: number): Promise<readonly string[]> {
+    return Promise.resolve(firstIds(this.#missing, limit))
+  }
+
+  lines({ signal }: SelectionReadOptions): AsyncIterable<Uint8Array> {
+    return this.#reader.lines(this.#segments(), { signal, buffers: this.#buffers })
+  }
+
+  fragments({ signal }: SelectionReadOptions): AsyncIterable<readonly Fragment[]> {
+    return this.#reader.fragments(this.#segments(), { signal, buffers: this.#buffers })
+  }
+
+  release(): void {
+    this.#buffers.end()
+  }
+}
+
+export function firstIds(ids: IdSet, limit: number): string[] {
+  return Array.from({ length: Math.min(limit, ids.size) }, (_, i) => ids.stringAt(i))
+}

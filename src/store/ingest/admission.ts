@@ -1,0 +1,87 @@
+import { crc32 } from 'node:zlib'
+import type { ObjectBatch } from '../../object/batch.ts'
+import { DIFFERING_IDS_MAX } from '../../object/graph-store.ts'
+import { IdSet } from '../../object/id-set.ts'
+import type { RecordStore } from '../../storage/backend.ts'
+import { locate, LOOKUP_KEYS } from '../records/locator.ts'
+import type { PackBuilder } from '../pack/pack-builder.ts'
+import type { ProjectHead } from '../records/records.ts'
+
+/** Lets into the pack what is neither held nor in it already, so that nothing is written twice, and counts what came. */
+export class Admission {
+  readonly #records: RecordStore
+  readonly #project: { readonly projectId: string; readonly generation: number }
+  readonly #isNewProject: boolean
+  /** Ids that came and are held already, to count each once. */
+  readonly #heldIds = new IdSet()
+  #added = 0
+  differing = 0
+  /** The ids of the first of these. */
+  readonly differingIds: string[] = []
+
+  constructor(records: RecordStore, projectId: string, generation: number, head: ProjectHead | undefined) {
+    this.#records = records
+    this.#project = { projectId, generation }
+    this.#isNewProject = head === undefined || head.removed
+  }
+
+  /** Objects that came, each id once. */
+  get objects(): number {
+    return this.#added + this.#heldIds.size
+  }
+
+  get memoryBytes(): number {
+    return this.#heldIds.memoryBytes
+  }
+
+  async admit(batch: ObjectBatch, builder: PackBuilder, signal: AbortSignal): Promise<void> {
+    let start = 0
+    for (let first = 0; first < batch.count; first += LOOKUP_KEYS) {
+      const end = Math.min(batch.count, first + LOOKUP_KEYS)
+      const held = this.#isNewProject ? [] : await this.#held(batch, first, end, start, signal)
+      for (let index = first; index < end; index++) {
+        const more = this.#admitOne(batch, index, start, held[index - first], builder)
+        if (more !== undefined) await more
+        start += batch.lineBytes[index]
+      }
+    }
+  }
+
+  #held(batch: ObjectBatch, first: number, end: number, start: number, signal: AbortSignal): ReturnType<typeof locate> {
+    const ids: Uint8Array[] = []
+    for (let index = first, at = start; index < end; at += batch.lineBytes[index++])
+      ids.push(batch.lines.subarray(at, at + batch.idBytes[index]))
+    return locate(this.#records, this.#project, ids, signal)
+  }
+
+  #admitOne(
+    batch: ObjectBatch,
+    index: number,
+    start: number,
+    held: Awaited<ReturnType<typeof locate>>[number],
+    builder: PackBuilder,
+  ): Promise<void> | undefined {
+    const textStart = start + batch.idBytes[index] + 1
+    const textEnd = start + batch.lineBytes[index] - 1
+    const textCrc32 = crc32(batch.lines.subarray(textStart, textEnd))
+    const textBytes = textEnd - textStart
+    const ordinal = builder.find(batch.lines, start, textStart - 1)
+    if (ordinal !== -1) {
+      if (!builder.isSameText(ordinal, textBytes, textCrc32))
+        this.#noteDiffering(batch.lines.subarray(start, textStart - 1))
+    } else if (held !== undefined) {
+      this.#heldIds.add(batch.lines, start, textStart - 1)
+      if (held.textBytes !== textBytes || held.textCrc32 !== textCrc32)
+        this.#noteDiffering(batch.lines.subarray(start, textStart - 1))
+    } else {
+      this.#added++
+      return builder.add(batch, index, start, textCrc32)
+    }
+    return undefined
+  }
+
+  #noteDiffering(id: Uint8Array): void {
+    this.differing++
+    if (this.differingIds.length < DIFFERING_IDS_MAX) this.differingIds.push(Buffer.from(id).toString('utf8'))
+  }
+}

@@ -1,0 +1,158 @@
+import type { DeflatePool } from '../../compression/deflate-pool.ts'
+import { StowageError } from '../../errors.ts'
+import { type MemoryBudget, type MemoryLease } from '../../memory/memory-budget.ts'
+import type { ObjectBatch } from '../../object/batch.ts'
+import { DIFFERING_IDS_MAX, type ObjectWriter, type PutOptions, type PutResult } from '../../object/graph-store.ts'
+import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import { Admission } from './admission.ts'
+import type { CommittedPack, Committer } from './committer.ts'
+import { packBlobName } from '../records/keys.ts'
+import { unreferencedOrdinals } from '../pack/pack-builder.ts'
+import { tableEntry } from '../pack/pack-format.ts'
+import { PackWriter, UPLOAD_BASE_BYTES } from './pack-writer.ts'
+import { readHead, writingGeneration } from '../records/projects.ts'
+import type { PackRecord } from '../records/records.ts'
+
+/** A pack up to this size lies inside its record: no blob, one sync less. */
+export const INLINE_PACK_BYTES_MAX = 49_152
+/** Pack offsets are 32 bits wide. */
+const PACK_BYTES_MAX = 2 ** 32 - 1
+
+export interface IngestParts {
+  readonly records: RecordStore
+  readonly blobs: BlobStore
+  readonly committer: Committer
+  readonly deflate: DeflatePool
+  readonly budget: MemoryBudget
+  readonly newId: () => string
+  readonly nowMs: () => number
+  /** Called after the commit with the only object of the pack that no other in it refers to: the root of a model, perhaps. */
+  readonly onRoot: (projectId: string, rootId: string) => void
+  /** Called when a pack was committed and could not be applied. */
+  readonly onUnapplied: (pack: CommittedPack) => void
+}
+
+/** Takes uploads in: pack, commit, apply. */
+export class Ingest implements ObjectWriter {
+  readonly #parts: IngestParts
+
+  constructor(parts: IngestParts) {
+    this.#parts = parts
+  }
+
+  async put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: PutOptions): Promise<PutResult> {
+    const { signal, memory } = options
+    if (memory !== undefined) return this.#put(projectId, batches, memory, signal)
+    const own = this.#parts.budget.open({ signal, party: { principal: '', projectId } })
+    try {
+      await own.hold(UPLOAD_BASE_BYTES)
+      return await this.#put(projectId, batches, own, signal)
+    } finally {
+      own.release()
+    }
+  }
+
+  async #put(
+    projectId: string,
+    batches: AsyncIterable<ObjectBatch>,
+    memory: MemoryLease,
+    signal: AbortSignal,
+  ): Promise<PutResult> {
+    const { records, deflate, committer, newId, nowMs } = this.#parts
+    const { head } = await readHead(records, projectId, signal)
+    const generation = writingGeneration(head)
+    const packId = newId()
+    const admission = new Admission(records, projectId, generation, head)
+    const writer = new PackWriter({ projectId, generation, packId, timeMs: nowMs() }, { deflate, admission, memory })
+    const inline = await this.#store(packBlobName(projectId, packId), writer.content(batches, signal), signal)
+    const { objects } = admission
+    if (writer.objects === 0)
+      return { objects, inserted: 0, differing: admission.differing, differingIds: admission.differingIds }
+    const { tables, tablesStart } = writer.finished
+    const { packBytes } = writer
+    const record: PackRecord = {
+      state: 'committed',
+      packId,
+      objects: tables.objects,
+      packBytes,
+      tablesStart,
+      condemnedAtMs: 0,
+      owned: undefined,
+      inline,
+    }
+    await this.#abandonUnlessLive(projectId, record, signal)
+    const pack = await committer
+      .commit(projectId, generation, record)
+      .catch((error: unknown) => this.#notCommitted(projectId, record, error))
+    const applied = await committer.apply(pack, tables).catch((error: unknown) => {
+      this.#parts.onUnapplied(pack)
+      throw error
+    })
+    const unreferenced = unreferencedOrdinals(tables)
+    if (unreferenced.length === 1)
+      this.#parts.onRoot(projectId, Buffer.from(tableEntry(tables.ids, unreferenced[0])).toString('utf8'))
+    const differingIds = [...admission.differingIds, ...applied.differingIds].slice(0, DIFFERING_IDS_MAX)
+    return {
+      objects,
+      inserted: applied.record.owned?.count ?? 0,
+      differing: admission.differing + applied.differing,
+      differingIds,
+    }
+  }
+
+  /** Returns the pack if it is small enough to lie inside its record; a larger one is streamed into a blob. */
+  async #store(
+    blobName: string,
+    content: AsyncGenerator<Uint8Array>,
+    signal: AbortSignal,
+  ): Promise<Uint8Array | undefined> {
+    const first: Uint8Array[] = []
+    let firstBytes = 0
+    try {
+      for (let next = await content.next(); !next.done; next = await content.next()) {
+        first.push(next.value)
+        firstBytes += next.value.length
+        if (firstBytes > INLINE_PACK_BYTES_MAX) {
+          await this.#parts.blobs.put(blobName, within(first, content), { signal })
+          return undefined
+        }
+      }
+      return Buffer.concat(first)
+    } finally {
+      await content.return(undefined)
+    }
+  }
+
+  async #abandonUnlessLive(projectId: string, record: PackRecord, signal: AbortSignal): Promise<void> {
+    if (!signal.aborted) return
+    await this.#removeBlob(projectId, record)
+    throw signal.reason
+  }
+
+  /** Only a refused commit is certainly none: after any other failure the blob stays, since the record may name it. The sweep decides later. */
+  async #notCommitted(projectId: string, record: PackRecord, error: unknown): Promise<never> {
+    if (error instanceof StowageError && error.code === 'project_removed') await this.#removeBlob(projectId, record)
+    throw error
+  }
+
+  async #removeBlob(projectId: string, { inline, packId }: PackRecord): Promise<void> {
+    if (inline === undefined) await this.#parts.blobs.remove([packBlobName(projectId, packId)])
+  }
+}
+
+async function* within(first: readonly Uint8Array[], rest: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
+  let bytes = 0
+  for (const chunk of first) {
+    bytes += chunk.length
+    yield chunk
+  }
+  for await (const chunk of rest) {
+    bytes += chunk.length
+    if (bytes > PACK_BYTES_MAX)
+      throw new StowageError(
+        'request_too_large',
+        `one upload must not need more than ${PACK_BYTES_MAX} bytes compressed; send it in several`,
+      )
+    yield chunk
+  }
+}

@@ -1,0 +1,111 @@
+import type { DeflatePool } from '../../compression/deflate-pool.ts'
+import type { MemoryLease, MemoryPart } from '../../memory/memory-lease.ts'
+import type { ObjectBatch } from '../../object/batch.ts'
+import { abortable } from '../../async/abort.ts'
+import type { Admission } from './admission.ts'
+import { PackBuilder } from '../pack/pack-builder.ts'
+import { encodeHeader, encodeTables, type PackHeader, type PackTables } from '../pack/pack-format.ts'
+
+/** Blocks that are being compressed, or wait to be written, at a time. */
+const BLOCKS_IN_FLIGHT_MAX = 32
+const OUTPUT_BYTES = 131_072
+/** What an upload holds beside its tables when it is well under way: the batch at hand and the blocks in flight. */
+export const UPLOAD_BASE_BYTES: number = 2 * 1_048_576
+
+/** Turns batches of objects into the bytes of a pack, compressing blocks beside the main thread. */
+export class PackWriter {
+  readonly #header: PackHeader
+  readonly #deflate: DeflatePool
+  readonly #admission: Admission
+  readonly #tablesMemory: MemoryPart
+  readonly #builder = new PackBuilder()
+  readonly #inFlight: Promise<Uint8Array>[] = []
+  #output: Uint8Array[] = []
+  #outputBytes = 0
+  #packBytes = 0
+  #finished: { readonly tables: PackTables; readonly tablesStart: number } | undefined
+
+  constructor(header: PackHeader, parts: { deflate: DeflatePool; admission: Admission; memory: MemoryLease }) {
+    this.#header = header
+    this.#deflate = parts.deflate
+    this.#admission = parts.admission
+    this.#tablesMemory = parts.memory.part()
+  }
+
+  get packBytes(): number {
+    return this.#packBytes
+  }
+
+  /** Objects that were let into the pack so far. */
+  get objects(): number {
+    return this.#builder.objects
+  }
+
+  /** The tables, and where in the pack they start; there once `content` has ended. */
+  get finished(): { readonly tables: PackTables; readonly tablesStart: number } {
+    if (this.#finished === undefined) throw new Error('the pack is not finished yet')
+    return this.#finished
+  }
+
+  get #memoryBytes(): number {
+    return this.#builder.memoryBytes + this.#admission.memoryBytes
+  }
+
+  /** The pack, in buffers of about 128 KB. */
+  async *content(batches: AsyncIterable<ObjectBatch>, signal: AbortSignal): AsyncGenerator<Uint8Array> {
+    this.#emit(encodeHeader(this.#header))
+    // An upload that is aborted ends at once, also while its source keeps it waiting.
+    for await (const batch of abortable(batches, signal)) {
+      await this.#admission.admit(batch, this.#builder, signal)
+      await this.#tablesMemory.set(this.#memoryBytes)
+      this.#startCompressing()
+      yield* this.#place(BLOCKS_IN_FLIGHT_MAX)
+      signal.throwIfAborted()
+    }
+    this.#builder.closeBlock()
+    this.#startCompressing()
+    yield* this.#place(0)
+    this.#emit(new Uint8Array(-this.#packBytes & 3))
+    const tablesStart = this.#packBytes
+    await this.#tablesMemory.set(this.#memoryBytes + this.#builder.finishedBytes)
+    const tables = await this.#builder.tables()
+    for (const chunk of encodeTables(tables, tablesStart)) {
+      this.#emit(chunk)
+      if (this.#outputBytes >= OUTPUT_BYTES) yield this.#takeOutput()
+    }
+    this.#finished = { tables, tablesStart }
+    yield this.#takeOutput()
+  }
+
+  #startCompressing(): void {
+    for (const raw of this.#builder.takeClosed()) {
+      const stored = this.#deflate.deflate(raw)
+      // An error is thrown where the result is awaited; until then it must not count as unhandled.
+      stored.catch(() => undefined)
+      this.#inFlight.push(stored)
+    }
+  }
+
+  /** Waits until at most `remaining` blocks are in flight, and yields what is large enough to write. */
+  async *#place(remaining: number): AsyncGenerator<Uint8Array> {
+    while (this.#inFlight.length > remaining) {
+      const stored = await (this.#inFlight.shift() as Promise<Uint8Array>)
+      this.#builder.placed(stored, this.#packBytes)
+      this.#emit(stored)
+      if (this.#outputBytes >= OUTPUT_BYTES) yield this.#takeOutput()
+    }
+  }
+
+  #emit(chunk: Uint8Array): void {
+    this.#output.push(chunk)
+    this.#outputBytes += chunk.length
+    this.#packBytes += chunk.length
+  }
+
+  #takeOutput(): Uint8Array {
+    const output = this.#output.length === 1 ? this.#output[0] : Buffer.concat(this.#output)
+    this.#output = []
+    this.#outputBytes = 0
+    return output
+  }
+}

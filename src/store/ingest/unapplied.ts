@@ -1,0 +1,37 @@
+import { StowageError } from '../../errors.ts'
+import type { CommittedPack } from './committer.ts'
+
+/**
+ * Packs whose commit went through and whose ids could not all be written, since the storage failed in between. Their uploads were told of an error;
+ * they become whole as soon as the storage works again, so that nobody sees a part of one for long.
+ */
+export class UnappliedPacks {
+  readonly #packs = new Set<CommittedPack>()
+  readonly #apply: (pack: CommittedPack) => Promise<void>
+
+  constructor(apply: (pack: CommittedPack) => Promise<void>) {
+    this.#apply = apply
+  }
+
+  get size(): number {
+    return this.#packs.size
+  }
+
+  add(pack: CommittedPack): void {
+    this.#packs.add(pack)
+  }
+
+  /** Tries them all. Throws what the storage cannot do, and tries again at the next call; and what is damaged, which no trying mends. */
+  async applyAll(): Promise<void> {
+    for (const pack of this.#packs) {
+      try {
+        await this.#apply(pack)
+        this.#packs.delete(pack)
+      } catch (error) {
+        const code = error instanceof StowageError ? error.code : undefined
+        if (code === 'project_removed' || code === 'corrupt_data') this.#packs.delete(pack)
+        if (code !== 'project_removed') throw error
+      }
+    }
+  }
+}

@@ -1,0 +1,280 @@
+import type { DeflatePool } from '../../compression/deflate-pool.ts'
+import { StowageError } from '../../errors.ts'
+import { Yielder } from '../../async/yielder.ts'
+import { IdSet } from '../../object/id-set.ts'
+import { AbsentIds } from '../closure/absent-ids.ts'
+import type { ByteSource } from '../pack/segment.ts'
+import { Semaphore } from '../../async/semaphore.ts'
+import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import { ByteCache } from '../../memory/byte-cache.ts'
+import { closureDigest, countObjects } from '../closure/closure.ts'
+import { planBlobName, planKey } from '../records/keys.ts'
+import { locate, LOOKUP_KEYS } from '../records/locator.ts'
+import type { PackCatalog, ProjectView } from '../records/pack-catalog.ts'
+import { decodePlanTables, type PlanTables } from './plan-format.ts'
+import { PlanMaker, type PlanRequest } from './plan-maker.ts'
+import { LoadedPlan, type PlanRefCount } from './planned-selection.ts'
+import { isQuiet, isRemoved, readHead } from '../records/projects.ts'
+import { decodePlanRecord, encodePlanRecord, type PlanRecord } from '../records/records.ts'
+import type { SegmentReader } from '../pack/segment-reader.ts'
+import { readSource } from '../pack/segment-reader.ts'
+import { PlanQuota } from './plan-quota.ts'
+
+/** Plans of closures up to this size are kept in memory alone: they are made again in less time than a sync takes. */
+const KEPT_IN_MEMORY_OBJECTS_MAX = 1_000
+/** Plans that wait to be made, each with the closure that it is for. Beyond this answers go without. */
+const PLANS_WAITING_MAX = 64
+/** More absent ids than this are remembered as fingerprints, and not looked up again. */
+const LOOKED_UP_IDS_MAX = 1_000
+/** Ids that are compared between two looks at the clock. */
+const STRETCH_IDS = 4_096
+
+/** The shortest runs of whole blocks that stay where they are: in answers that are copied into one piece as far as that helps, and in others. */
+const RUN_IN_PLACE_BYTES_MIN = { inOnePiece: 524_288, spliced: 65_536 }
+/** An answer is copied into one piece when it needs at most one in so many of the bytes that all plans may have. */
+const COPIED_SHARE = 16
+
+export interface PlanCacheParts {
+  readonly records: RecordStore
+  readonly blobs: BlobStore
+  readonly catalog: PackCatalog
+  readonly reader: SegmentReader
+  readonly deflate: DeflatePool
+  readonly newId: () => string
+  /** Bytes of plans held in memory, and of plan blobs in storage. */
+  readonly cacheBytes: number
+  readonly storedBytesMax: number
+  /** Told what failed without harm to an answer. */
+  readonly onError: (error: unknown) => void
+}
+
+/** Finds, makes and keeps plans. They are caches: one that is lost, damaged or evicted is made again. */
+export class PlanCache {
+  readonly #parts: PlanCacheParts
+  readonly #loaded: ByteCache<LoadedPlan | undefined>
+  readonly #making = new Map<string, Promise<LoadedPlan>>()
+  readonly #oneAtATime = new Semaphore(1)
+  readonly #quota: PlanQuota
+
+  constructor(parts: PlanCacheParts) {
+    this.#parts = parts
+    this.#loaded = new ByteCache(parts.cacheBytes, (plan) => plan?.memoryBytes ?? 0)
+    this.#quota = new PlanQuota(parts.records, parts.blobs, parts.storedBytesMax)
+  }
+
+  /** The plan of a root (`variant` names what is subtracted), if there is one that still holds. */
+  async find(
+    project: ProjectView,
+    rootId: string,
+    variant: string,
+    signal: AbortSignal,
+  ): Promise<LoadedPlan | undefined> {
+    const key = planKey(project.projectId, project.generation, rootId, variant)
+    const name = nameOf(key)
+    const loading = this.#loaded.get(name, () => this.#load(project, key))
+    const plan = await loading
+    if (plan !== undefined && !plan.use.isRetired && (await this.#stillHolds(plan, project, signal))) {
+      this.#quota.used(name)
+      return plan
+    }
+    this.#loaded.delete(name, loading)
+    return undefined
+  }
+
+  /**
+   * Makes a plan, once for all who ask for the same one at the same time. `undefined` when so many wait already that it is better to do without.
+   */
+  make(order: PlanRequest, rootId: string, variant: string, signal: AbortSignal): Promise<LoadedPlan | undefined> {
+    const { projectId, generation } = order.project
+    const key = planKey(projectId, generation, rootId, variant)
+    const name = `${closureDigest(order.closure.packs)}\0${nameOf(key)}`
+    const running = this.#making.get(name)
+    if (running !== undefined) return running
+    if (this.#making.size >= PLANS_WAITING_MAX) return Promise.resolve(undefined)
+    const making = this.#oneAtATime.run(signal, () => this.#make(order, key, signal))
+    this.#making.set(name, making)
+    making.catch(() => undefined).finally(() => this.#making.delete(name))
+    return making
+  }
+
+  /** Waits until no plan is being made. */
+  async settled(): Promise<void> {
+    await Promise.allSettled(this.#making.values())
+  }
+
+  clear(): void {
+    this.#loaded.clear()
+  }
+
+  async #make(order: PlanRequest, key: Uint8Array, signal: AbortSignal): Promise<LoadedPlan> {
+    const { catalog, reader, deflate, newId } = this.#parts
+    const planId = newId()
+    const { packs, missing, absentClaims } = order.closure
+    const isSmall =
+      countObjects(packs) <= KEPT_IN_MEMORY_OBJECTS_MAX && missing.size + absentClaims.size <= LOOKED_UP_IDS_MAX
+    const isWorthCopying = !isSmall && (await this.#isWorthCopying(order))
+    const runInPlaceBytesMin = isWorthCopying ? RUN_IN_PLACE_BYTES_MIN.inOnePiece : RUN_IN_PLACE_BYTES_MIN.spliced
+    const maker = new PlanMaker(order, catalog, reader, deflate, { runInPlaceBytesMin, isStored: !isSmall })
+    const plan = isSmall
+      ? await makeInMemory(maker, planId, signal)
+      : await this.#makeStored(maker, order, key, planId, signal)
+    const name = nameOf(key)
+    this.#loaded.delete(name)
+    return (await this.#loaded.get(name, () => Promise.resolve(plan))) as LoadedPlan
+  }
+
+  /** Packs of small uploads are many small files: what they hold is kept once more in one piece, as long as that leaves room for other plans. */
+  async #isWorthCopying({ project, packs }: PlanRequest): Promise<boolean> {
+    const bytesMax = this.#parts.storedBytesMax / COPIED_SHARE
+    let packBytes = 0
+    for (const { sequence } of packs) {
+      packBytes += (await this.#parts.catalog.pack(project, sequence)).record.packBytes
+      if (packBytes > bytesMax) return false
+    }
+    return true
+  }
+
+  async #makeStored(
+    maker: PlanMaker,
+    { project, closure }: PlanRequest,
+    key: Uint8Array,
+    planId: string,
+    signal: AbortSignal,
+  ): Promise<LoadedPlan> {
+    const { records, blobs } = this.#parts
+    const blobName = planBlobName(project.projectId, planId)
+    let planBytes = 0
+    const sink = async (content: AsyncIterable<Uint8Array>): Promise<void> => {
+      ;({ size: planBytes } = await blobs.put(blobName, content, { signal }))
+    }
+    const made = await maker.make(planId, sink, signal)
+    const record: PlanRecord = {
+      planId,
+      planBytes,
+      tablesStart: made.tablesStart,
+      missing: closure.missing.size,
+      sequence: closure.sequence,
+    }
+    const value = encodePlanRecord(key, record)
+    await records.commit({ put: [{ key, value }] })
+    await this.#dropIfRemoved(project, key, value, blobName)
+    const plan = await loadedPlan({ blob: blobName }, made.tables, closure.sequence)
+    // What goes wrong while room is made for a plan is no reason to do without it.
+    await this.#quota
+      .added(nameOf(key), { key, value, blobName, bytes: planBytes, use: plan.use })
+      .catch(this.#parts.onError)
+    return plan
+  }
+
+  /** The sweep of a removed project may have been here before the plan was. */
+  async #dropIfRemoved(project: ProjectView, key: Uint8Array, value: Uint8Array, blobName: string): Promise<void> {
+    const { records, blobs } = this.#parts
+    const { head } = await readHead(records, project.projectId)
+    if (!isRemoved(head, project.generation)) return
+    await records.commit({ remove: [key], expect: [{ key, value }] })
+    await blobs.remove([blobName])
+    throw new StowageError('not_found', 'the project was removed while a plan was made for it')
+  }
+
+  async #load(project: ProjectView, key: Uint8Array): Promise<LoadedPlan | undefined> {
+    const { records, blobs, onError } = this.#parts
+    const [value] = await records.getMany([key])
+    if (value === undefined) return undefined
+    try {
+      const record = decodePlanRecord(key, value)
+      const blobName = planBlobName(project.projectId, record.planId)
+      const use = this.#quota.useOf(nameOf(key), blobName)
+      const tables = await decodePlanTables(
+        await readSource(blobs, { blob: blobName }, record.tablesStart, record.planBytes),
+      )
+      await this.#quota.found(nameOf(key), { key, value, blobName, bytes: record.planBytes, use }).catch(onError)
+      return await loadedPlan({ blob: blobName }, tables, record.sequence, use)
+    } catch (error) {
+      if (!(error instanceof StowageError) || error.isRetryable) throw error
+      onError(error)
+      await records.commit({ remove: [key], expect: [{ key, value }] }).catch(onError)
+      return undefined
+    }
+  }
+
+  /** A complete plan always holds. Others do while everything that was absent still is. */
+  async #stillHolds(plan: LoadedPlan, project: ProjectView, signal: AbortSignal): Promise<boolean> {
+    const { missing, absentClaims } = plan.tables
+    if (plan.absent !== undefined) return this.#stillAbsent(plan, plan.absent, project, signal)
+    if (missing.size + absentClaims.size === 0 || plan.checkedSequence === project.sequence) return true
+    const wasQuiet = await isQuiet(this.#parts.records, project)
+    for (const ids of [missing, absentClaims]) if (!(await this.#allAbsent(project, ids, signal))) return false
+    // An upload that is committed but not applied yet may still bring one of them, without another step of the sequence.
+    if (wasQuiet) plan.checkedSequence = project.sequence
+    return true
+  }
+
+  /** Very many ids are not looked up: whatever has come since they were absent lies in the packs that have come since. */
+  async #stillAbsent(plan: LoadedPlan, absent: AbsentIds, project: ProjectView, signal: AbortSignal): Promise<boolean> {
+    const { catalog } = this.#parts
+    const yielder = new Yielder()
+    for (let sequence = plan.checkedSequence; sequence < project.sequence; sequence++) {
+      signal.throwIfAborted()
+      const pack = await catalog.pack(project, sequence).catch(onlyIfDamaged)
+      if (pack === undefined) return false
+      const { ends, bytes } = (await catalog.tables(pack)).ids
+      for (let ordinal = 0; ordinal < ends.length; ordinal++) {
+        if (absent.has(bytes, ordinal === 0 ? 0 : ends[ordinal - 1], ends[ordinal])) return false
+        if (ordinal % STRETCH_IDS === 0) await yielder.due()
+      }
+      plan.checkedSequence = Math.max(plan.checkedSequence, sequence + 1)
+    }
+    return true
+  }
+
+  async #allAbsent(project: ProjectView, ids: IdSet, signal: AbortSignal): Promise<boolean> {
+    for (let first = 0; first < ids.size; first += LOOKUP_KEYS) {
+      const some: Uint8Array[] = []
+      for (let i = first; i < Math.min(ids.size, first + LOOKUP_KEYS); i++) some.push(ids.bytesAt(i))
+      const locations = await locate(this.#parts.records, project, some, signal)
+      if (locations.some((location) => location !== undefined)) return false
+    }
+    return true
+  }
+}
+
+/** A plan with the absent ids as they are remembered: few as they are, many as fingerprints alone. */
+async function loadedPlan(
+  source: ByteSource,
+  tables: PlanTables,
+  sequence: number,
+  use?: PlanRefCount,
+): Promise<LoadedPlan> {
+  const { missing, absentClaims, closure } = tables
+  if (missing.size + absentClaims.size <= LOOKED_UP_IDS_MAX) return new LoadedPlan(source, tables, { use })
+  const absent = await AbsentIds.of([missing, absentClaims], new Yielder())
+  const none = new IdSet(0)
+  const light = {
+    ...tables,
+    absentClaims: none,
+    closure: closure === undefined ? undefined : { ...closure, absentClaims: none },
+  }
+  const plan = new LoadedPlan(source, light, { use, absent })
+  plan.checkedSequence = sequence
+  return plan
+}
+
+/** Where a pack is gone, the plan is made anew, and meets what is damaged if it is needed. */
+function onlyIfDamaged(error: unknown): undefined {
+  if (error instanceof StowageError && error.code === 'corrupt_data') return undefined
+  throw error
+}
+
+async function makeInMemory(maker: PlanMaker, planId: string, signal: AbortSignal): Promise<LoadedPlan> {
+  const chunks: Uint8Array[] = []
+  const { tables } = await maker.make(planId, (content) => collect(content, chunks), signal)
+  return new LoadedPlan({ bytes: Buffer.concat(chunks) }, tables)
+}
+
+async function collect(content: AsyncIterable<Uint8Array>, chunks: Uint8Array[]): Promise<void> {
+  for await (const chunk of content) chunks.push(chunk)
+}
+
+function nameOf(key: Uint8Array): string {
+  return Buffer.from(key.buffer, key.byteOffset, key.byteLength).toString('utf8')
+}

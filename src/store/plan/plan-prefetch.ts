@@ -1,0 +1,76 @@
+/** A model often comes in several uploads at once: its root is looked at when none has been under way for this long. */
+const QUIET_MS = 250
+/** Roots that wait; the oldest are dropped, and planned when somebody asks for them. */
+const ROOTS_MAX = 16
+/** How often a root that is incomplete is looked at again, each time by a walk through what is there of it. Then it is planned when somebody asks for it. */
+const ATTEMPTS_MAX = 8
+/** Projects that wait for something to complete their roots. */
+const PROJECTS_MAX = 1_000
+
+interface WaitingProject {
+  uploads: number
+  timer: NodeJS.Timeout | undefined
+  /** In the order in which they came, each with how often it was looked at. */
+  readonly roots: Map<string, number>
+}
+
+/** Decides when the plan of a new root is made ahead of its first download. */
+export class PlanPrefetch {
+  readonly #plan: (projectId: string, rootId: string, attempt: number) => void
+  readonly #projects = new Map<string, WaitingProject>()
+
+  /** `plan` is called when it is time; it calls `stillIncomplete` for a root that is. */
+  constructor(plan: (projectId: string, rootId: string, attempt: number) => void) {
+    this.#plan = plan
+  }
+
+  uploadBegan(projectId: string): void {
+    const project = this.#projectOf(projectId)
+    project.uploads++
+    clearTimeout(project.timer)
+  }
+
+  /** Something came that may be a root, or may complete one. */
+  rootSeen(projectId: string, rootId: string): void {
+    this.#await(projectId, rootId, 0)
+  }
+
+  /** A root that lacked something at the attempt with this number is looked at again, a few times. */
+  stillIncomplete(projectId: string, rootId: string, attempt: number): void {
+    if (attempt < ATTEMPTS_MAX) this.#await(projectId, rootId, attempt)
+  }
+
+  #await(projectId: string, rootId: string, attempts: number): void {
+    const { roots } = this.#projectOf(projectId)
+    roots.delete(rootId)
+    roots.set(rootId, attempts)
+    const [oldest] = roots.keys()
+    if (roots.size > ROOTS_MAX) roots.delete(oldest)
+  }
+
+  uploadEnded(projectId: string): void {
+    const project = this.#projects.get(projectId)
+    if (project === undefined || --project.uploads > 0) return
+    if (project.roots.size === 0) this.#projects.delete(projectId)
+    else project.timer = setTimeout(() => this.#quiet(projectId, project), QUIET_MS).unref()
+  }
+
+  close(): void {
+    for (const { timer } of this.#projects.values()) clearTimeout(timer)
+    this.#projects.clear()
+  }
+
+  #projectOf(projectId: string): WaitingProject {
+    const project = this.#projects.get(projectId) ?? { uploads: 0, timer: undefined, roots: new Map<string, number>() }
+    this.#projects.set(projectId, project)
+    const [oldest] = this.#projects
+    if (this.#projects.size > PROJECTS_MAX && oldest[1].uploads === 0) this.#projects.delete(oldest[0])
+    return project
+  }
+
+  #quiet(projectId: string, project: WaitingProject): void {
+    const roots = [...project.roots]
+    this.#projects.delete(projectId)
+    for (const [rootId, attempts] of roots) this.#plan(projectId, rootId, attempts + 1)
+  }
+}

@@ -1,0 +1,121 @@
+import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import { keyBounds, keyParts, planBlobName } from '../records/keys.ts'
+import { PlanRefCount } from './planned-selection.ts'
+import { decodePlanRecord } from '../records/records.ts'
+
+export interface StoredPlan {
+  readonly key: Uint8Array
+  /** The plan's record. */
+  readonly value: Uint8Array
+  readonly blobName: string
+  readonly bytes: number
+  readonly use: PlanRefCount
+}
+
+/** Keeps the plans in storage under a bound of bytes: the ones that were not used for longest go first, unless an answer is being sent by them. */
+export class PlanQuota {
+  readonly #records: RecordStore
+  readonly #blobs: BlobStore
+  readonly #bytesMax: number
+  /** In the order of their last use. */
+  readonly #plans = new Map<string, StoredPlan>()
+  #bytes = 0
+  #surveyed: Promise<void> | undefined
+
+  constructor(records: RecordStore, blobs: BlobStore, bytesMax: number) {
+    this.#records = records
+    this.#blobs = blobs
+    this.#bytesMax = bytesMax
+  }
+
+  used(name: string): void {
+    const plan = this.#plans.get(name)
+    if (plan === undefined) return
+    this.#plans.delete(name)
+    this.#plans.set(name, plan)
+  }
+
+  /** Who uses the plan in this blob, also from when it was loaded before. */
+  useOf(name: string, blobName: string): PlanRefCount {
+    const known = this.#plans.get(name)
+    return known?.blobName === blobName ? known.use : new PlanRefCount()
+  }
+
+  /** Notes a plan that was made, and makes room. The one that it replaces is removed. */
+  async added(name: string, stored: StoredPlan): Promise<void> {
+    const replaced = this.#note(name, stored)
+    if (replaced !== undefined) {
+      replaced.use.isRetired = true
+      // A replaced plan that answers are still being sent by is left to the sweep of blobs that nothing names.
+      if (replaced.use.answers === 0) await this.#blobs.remove([replaced.blobName])
+    }
+    await this.#makeRoom(name)
+  }
+
+  /** Notes a plan that was found in storage, and makes room. Which of two is the current one only their records know, so nothing is replaced. */
+  async found(name: string, stored: StoredPlan): Promise<void> {
+    this.#note(name, stored)
+    await this.#makeRoom(name)
+  }
+
+  async #makeRoom(keep: string): Promise<void> {
+    await this.#surveyOnce()
+    for (const [candidate, plan] of this.#plans) {
+      if (this.#bytes <= this.#bytesMax) return
+      if (candidate !== keep && plan.use.answers === 0) await this.#evict(candidate, plan)
+    }
+  }
+
+  async #evict(name: string, { key, value, blobName, bytes, use }: StoredPlan): Promise<void> {
+    use.isRetired = true
+    this.#plans.delete(name)
+    this.#bytes -= bytes
+    // Unless the record is another one by now: somebody else made the plan anew.
+    await this.#records.commit({ remove: [key], expect: [{ key, value }] })
+    await this.#blobs.remove([blobName])
+  }
+
+  #note(name: string, stored: StoredPlan): StoredPlan | undefined {
+    const replaced = this.#plans.get(name)
+    if (replaced !== undefined) this.#bytes -= replaced.bytes
+    this.#plans.delete(name)
+    this.#plans.set(name, stored)
+    this.#bytes += stored.bytes
+    return replaced
+  }
+
+  async #surveyOnce(): Promise<void> {
+    this.#surveyed ??= this.#survey()
+    try {
+      await this.#surveyed
+    } catch (error) {
+      this.#surveyed = undefined
+      throw error
+    }
+  }
+
+  /** Plans that were stored before this process began. They count as used before those of now. */
+  async #survey(): Promise<void> {
+    const earlier: [string, StoredPlan][] = []
+    for await (const entries of this.#records.range(keyBounds('plan'))) {
+      for (const { key, value } of entries) {
+        const stored = storedPlan(key, value)
+        if (stored !== undefined) earlier.push([Buffer.from(key).toString('utf8'), stored])
+      }
+    }
+    const current = [...this.#plans]
+    this.#plans.clear()
+    this.#bytes = 0
+    for (const [name, stored] of [...earlier, ...current]) this.#note(name, stored)
+  }
+}
+
+/** `undefined` for a damaged record: it is replaced when its plan is asked for. */
+function storedPlan(key: Uint8Array, value: Uint8Array): StoredPlan | undefined {
+  try {
+    const { planId, planBytes } = decodePlanRecord(key, value)
+    return { key, value, blobName: planBlobName(keyParts(key)[0], planId), bytes: planBytes, use: new PlanRefCount() }
+  } catch {
+    return undefined
+  }
+}

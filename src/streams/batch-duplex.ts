@@ -1,0 +1,48 @@
+import { Duplex } from 'node:stream'
+import { type Done, Handoff } from './handoff.ts'
+import { Puller } from './puller.ts'
+import { settings } from './settings.ts'
+
+/** How a transform behaves. */
+export interface TransformOptions {
+  /** Bytes, or objects on the side that has objects, that are held ahead of whoever reads. Node's defaults otherwise. */
+  readonly readableHighWaterMark?: number | undefined
+  readonly writableHighWaterMark?: number | undefined
+  /** Destroys the stream with an `AbortError`. */
+  readonly signal?: AbortSignal | undefined
+}
+
+type Modes = { readonly readableObjectMode: boolean; readonly writableObjectMode: boolean }
+
+/** A transform made of a function from an iterable to an iterable. What the function throws destroys the stream. */
+export class BatchDuplex<In, Out> extends Duplex {
+  readonly #handoff = new Handoff<In>()
+  readonly #puller: Puller<Out>
+
+  constructor(
+    make: (source: AsyncIterable<In>, signal: AbortSignal) => AsyncIterable<readonly Out[]>,
+    options: TransformOptions & Modes,
+  ) {
+    super(settings(options))
+    this.#puller = new Puller(this, (signal) => make(this.#handoff, signal))
+  }
+
+  override _write(chunk: In, _encoding: BufferEncoding, done: Done): void {
+    this.#handoff.write(chunk, done)
+  }
+
+  override _final(done: Done): void {
+    this.#handoff.end()
+    done()
+  }
+
+  override _read(): void {
+    this.#puller.pull()
+  }
+
+  override _destroy(error: Error | null, done: Done): void {
+    // The function may wait for a chunk: it ends with the source.
+    this.#handoff.end()
+    this.#puller.close(error, done)
+  }
+}

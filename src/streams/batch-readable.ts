@@ -1,0 +1,30 @@
+import { Readable } from 'node:stream'
+import type { Done } from './handoff.ts'
+import { type Make, Puller } from './puller.ts'
+import { settings } from './settings.ts'
+
+/** How a readable stream behaves. */
+export interface SourceOptions {
+  /** Bytes that are made ahead of the reader; in object mode, objects. Node's defaults: 65,536 bytes and 16 objects. One batch may go over it. */
+  readonly highWaterMark?: number | undefined
+  /** Destroys the stream with an `AbortError`. */
+  readonly signal?: AbortSignal | undefined
+}
+
+/** Bytes or objects from an iterable of batches, as a stream. Nothing is made before it is read. */
+export class BatchReadable<T> extends Readable {
+  readonly #puller: Puller<T>
+
+  constructor(make: Make<T>, options: SourceOptions & { readonly objectMode: boolean }) {
+    super(settings(options))
+    this.#puller = new Puller(this, make)
+  }
+
+  override _read(): void {
+    this.#puller.pull()
+  }
+
+  override _destroy(error: Error | null, done: Done): void {
+    this.#puller.close(error, done)
+  }
+}

@@ -1,0 +1,46 @@
+import type { Readable } from 'node:stream'
+import { type Done, tellWhenSettled } from './handoff.ts'
+
+/** Makes what a stream reads. It is told by the signal that the stream was destroyed. */
+export type Make<T> = (signal: AbortSignal) => AsyncIterable<readonly T[]>
+
+/** Reads an iterable of batches for a stream: one batch for each call of `_read`, and none after the stream was destroyed. */
+export class Puller<T> {
+  readonly #stream: Readable
+  readonly #make: Make<T>
+  readonly #controller = new AbortController()
+  #iterator: AsyncIterator<readonly T[]> | undefined
+
+  constructor(stream: Readable, make: Make<T>) {
+    this.#stream = stream
+    this.#make = make
+  }
+
+  /** For `_read`: pushes the next batch, or the end. */
+  pull(): void {
+    this.#pushNext().catch((error: Error) => this.#stream.destroy(error))
+  }
+
+  /** For `_destroy`: ends the iterable and waits until it has freed what it holds. */
+  close(reason: Error | null, done: Done): void {
+    this.#controller.abort(reason ?? new Error('the stream was destroyed'))
+    tellWhenSettled(this.#iterator?.return?.() ?? Promise.resolve(), (thrown) => {
+      // The reason of the abort comes back, which is known, or what freeing threw.
+      done(reason ?? (thrown === this.#controller.signal.reason ? null : thrown))
+    })
+  }
+
+  async #pushNext(): Promise<void> {
+    this.#iterator ??= this.#make(this.#controller.signal)[Symbol.asyncIterator]()
+    for (;;) {
+      const step = await this.#iterator.next()
+      if (this.#stream.destroyed) return
+      if (step.done === true) {
+        this.#stream.push(null)
+        return
+      }
+      for (const item of step.value) this.#stream.push(item)
+      if (step.value.length > 0) return
+    }
+  }
+}

@@ -1,0 +1,124 @@
+import assert from 'node:assert/strict'
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readFile, writeFile } from 'node:fs/promises'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { connect, type Socket } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { TestContext } from 'node:test'
+import { fileURLToPath } from 'node:url'
+import type { AttackedSettings, Load } from './settings.ts'
+
+export interface AttackedServer {
+  readonly port: number
+  readonly url: string
+  /** The most that the process had in memory since `forgetPeak`, as the system counts it. */
+  peakBytes(): Promise<number>
+  forgetPeak(): Promise<void>
+  load(): Promise<Load>
+  /** Fails if the process has ended, or said anything. */
+  assertAlive(): void
+}
+
+export interface AttackedOptions extends Omit<AttackedSettings, 'path'> {
+  /** The heap of the process. */
+  readonly heapMb: number
+}
+
+/** A server in a process of its own with a small heap, over a data folder that is gone with the test. It is watched from outside (Linux). */
+export async function attackedServer(t: TestContext, { heapMb, ...rest }: AttackedOptions): Promise<AttackedServer> {
+  const path = await mkdtemp(join(tmpdir(), 'stowage-attacked-'))
+  t.after(() => rm(path, { recursive: true, force: true }))
+  const settings: AttackedSettings = { path, ...rest }
+  const file = fileURLToPath(new URL('server.ts', import.meta.url))
+  const child = spawn(
+    process.execPath,
+    [`--max-old-space-size=${heapMb}`, ...process.execArgv, file, JSON.stringify(settings)],
+    { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] },
+  )
+  let said = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text))
+  t.after(() => child.kill('SIGKILL'))
+  const { port } = (await messageFrom(child, () => said)) as { readonly port: number }
+  const proc = `/proc/${child.pid}`
+  return {
+    port,
+    url: `http://127.0.0.1:${port}`,
+    peakBytes: async () => {
+      const [, kilobytes] = /VmHWM:\s+(\d+) kB/.exec(await readFile(`${proc}/status`, 'utf8')) ?? []
+      return Number(kilobytes) * 1_024
+    },
+    forgetPeak: () => writeFile(`${proc}/clear_refs`, '5'),
+    load: async () => {
+      const answered = messageFrom(child, () => said)
+      child.send('load')
+      return (await answered) as Load
+    },
+    assertAlive: () => {
+      assert.equal(child.exitCode ?? child.signalCode, null, said)
+      assert.equal(said, '')
+    },
+  }
+}
+
+async function messageFrom(child: ChildProcess, said: () => string): Promise<unknown> {
+  const exit = new AbortController()
+  const onExit = (): void => exit.abort(new Error(`the server has ended: ${said()}`))
+  child.once('exit', onExit)
+  try {
+    const [message] = (await once(child, 'message', { signal: exit.signal })) as [unknown]
+    return message
+  } finally {
+    child.off('exit', onExit)
+  }
+}
+
+/** A connection on which bytes are written by hand. */
+export interface RawClient {
+  readonly socket: Socket
+  /** What came so far, the first kilobytes of it. */
+  got(): string
+  /** The status of the answer, once there is one. */
+  status(): Promise<number>
+  /** Writes and waits until the system has taken it; also when the server reads no more, and then closes. */
+  write(bytes: string | Uint8Array): Promise<void>
+}
+
+const GOT_MAX = 16_384
+
+export async function rawClient(port: number, localAddress = '127.0.0.1'): Promise<RawClient> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress }).on('error', () => undefined)
+  await once(socket, 'connect')
+  let got = ''
+  const closed = new Promise<void>((resolve) => socket.once('close', () => resolve()))
+  socket.setEncoding('latin1').on('data', (text: string) => {
+    if (got.length < GOT_MAX) got += text
+  })
+  const status = (): number => Number(/^HTTP\/1\.1 (\d{3})/.exec(got)?.[1] ?? Number.NaN)
+  return {
+    socket,
+    got: () => got,
+    status: async () => {
+      while (Number.isNaN(status()) && !socket.destroyed)
+        await Promise.race([new Promise((resolve) => socket.once('data', resolve)), closed])
+      return status()
+    },
+    write: (bytes) =>
+      new Promise((resolve) => {
+        void closed.then(() => resolve())
+        socket.write(bytes, () => resolve())
+      }),
+  }
+}
+
+/** The head of a request of a name. */
+export function head(
+  method: string,
+  path: string,
+  name: string,
+  headers: Readonly<Record<string, string | number>>,
+): string {
+  const lines = Object.entries(headers).map(([key, value]) => `${key}: ${value}\r\n`)
+  return `${method} ${path} HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${name}\r\n${lines.join('')}\r\n`
+}

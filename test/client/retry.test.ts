@@ -1,0 +1,65 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { type ClientError, createClient, type Fetch, type Project, type RetryOptions } from '../../src/client/index.ts'
+import { QUICK } from './support.ts'
+
+function projectOf(fetch: Fetch, retry: RetryOptions): Project {
+  return createClient({ url: 'http://in.process', token: undefined, fetch, retry: { ...QUICK, ...retry } }).project(
+    'demo',
+  )
+}
+
+test('a server that is away is waited for as long as retryForMs says, however many tries that takes', async () => {
+  let asked = 0
+  const lefts: number[] = []
+  const project = projectOf(() => (asked++, Promise.reject(new TypeError('fetch failed'))), {
+    retryForMs: 400,
+    onRetry: (_, waitMs, leftMs) => {
+      assert.ok(waitMs <= leftMs, `${waitMs} of ${leftMs}`)
+      lefts.push(leftMs)
+    },
+  })
+  const startedMs = performance.now()
+  await assert.rejects(project.upload([{ id: 'a' }]), { code: 'network_failed' })
+  const tookMs = performance.now() - startedMs
+  assert.ok(tookMs >= 395, `it took ${tookMs} ms`)
+  assert.ok(asked > 10, `${asked} tries`)
+  assert.equal(lefts.length, asked - 1)
+  assert.equal(lefts[0], 400)
+  assert.deepEqual(
+    lefts,
+    lefts.toSorted((a, b) => b - a),
+  )
+})
+
+test('a server that comes back within the time finds the client waiting, also behind a proxy that answers for it', async () => {
+  const answers = [...Array.from({ length: 10 }, (_, at) => [502, 503, 504, 429, 408][at % 5]), 201]
+  const project = projectOf(async () => new Response('', { status: answers.shift() }), {})
+  assert.equal((await project.upload([{ id: 'a' }], { diff: false })).retries, 10)
+})
+
+test('what is wrong with the answers of a server is not waited for as long', async () => {
+  let asked = 0
+  const failing: Fetch = async () => (asked++, new Response('', { status: 500 }))
+  await assert.rejects(projectOf(failing, {}).upload([{ id: 'a' }]), { status: 500 })
+  assert.equal(asked, 6)
+})
+
+test('a server that asks to be left alone for longer than there is time is not asked again', async () => {
+  let asked = 0
+  const busy: Fetch = async () => (asked++, new Response('', { status: 503, headers: { 'Retry-After': '60' } }))
+  await assert.rejects(projectOf(busy, { retryForMs: 59_000 }).upload([{ id: 'a' }]), { status: 503 })
+  assert.equal(asked, 1)
+})
+
+test('no time at all means one try; no bound of time is a bound, too', async () => {
+  let asked = 0
+  const away: Fetch = () => (asked++, Promise.reject(new TypeError('fetch failed')))
+  await assert.rejects(projectOf(away, { retryForMs: 0 }).single('a'), { code: 'network_failed' })
+  assert.equal(asked, 1)
+  const lefts: number[] = []
+  const onRetry = (_: ClientError, _waitMs: number, leftMs: number): void => void lefts.push(leftMs)
+  await assert.rejects(projectOf(away, { retryForMs: Infinity, attemptsMax: 3, onRetry }).single('a'))
+  assert.deepEqual(lefts, [Infinity, Infinity])
+  assert.throws(() => projectOf(away, { retryForMs: Number.NaN }), RangeError)
+})

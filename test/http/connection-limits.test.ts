@@ -1,0 +1,176 @@
+import assert from 'node:assert/strict'
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, request, type RequestListener, type ServerResponse } from 'node:http'
+import { connect, type AddressInfo, type Socket } from 'node:net'
+import { test, type TestContext } from 'node:test'
+import { type ConnectionLimitEvent, type ConnectionLimitOptions, limitConnections } from '../../src/index.ts'
+import { eventually } from '../support/patience.ts'
+
+interface Limited {
+  readonly port: number
+  readonly told: ConnectionLimitEvent[]
+  readonly open: () => Promise<number>
+}
+
+async function limited(t: TestContext, listener: RequestListener, options: ConnectionLimitOptions): Promise<Limited> {
+  const told: ConnectionLimitEvent[] = []
+  const server = createServer(listener)
+  limitConnections(server, { ...options, onLimit: (event) => told.push(event) })
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close().closeAllConnections())
+  const open = (): Promise<number> =>
+    new Promise((resolve, reject) => server.getConnections((error, count) => (error ? reject(error) : resolve(count))))
+  return { port: (server.address() as AddressInfo).port, told, open }
+}
+
+interface Silent {
+  readonly socket: Socket
+  isClosed: boolean
+}
+
+/** A connection from this address that sends so much and no more. */
+async function silent(t: TestContext, port: number, localAddress: string, text = ''): Promise<Silent> {
+  const socket = connect({ port, host: '127.0.0.1', localAddress })
+  const connection = { socket, isClosed: false }
+  socket.on('error', () => undefined).on('close', () => (connection.isClosed = true))
+  t.after(() => socket.destroy())
+  await once(socket, 'connect')
+  socket.resume().write(text)
+  return connection
+}
+
+interface Asked {
+  readonly status: number | undefined
+  readonly text: string
+  readonly headers: IncomingMessage['headers']
+}
+
+function ask(port: number, localAddress: string, headers: Record<string, string> = {}): Promise<Asked> {
+  return new Promise((resolve, reject) => {
+    const req = request({ port, host: '127.0.0.1', localAddress, agent: false, headers }, (res) => {
+      let text = ''
+      res.setEncoding('utf8').on('data', (chunk: string) => (text += chunk))
+      res.on('end', () => resolve({ status: res.statusCode, text, headers: res.headers })).on('error', reject)
+    })
+    req.on('error', reject).end()
+  })
+}
+
+const answerOk: RequestListener = (_req, res) => void res.end('ok')
+
+test('an address that opens more than may wait closes its own longest waiting connections, and others stay', async (t) => {
+  const { port, told, open } = await limited(t, answerOk, { waitingPerAddressMax: 5 })
+  const other = await silent(t, port, '127.0.0.3')
+  const many: Silent[] = []
+  for (let n = 0; n < 20; n++) many.push(await silent(t, port, '127.0.0.2', n % 2 === 0 ? '' : 'GET / HTTP/1.1\r\nHo'))
+  await eventually(async () => (await open()) === 6, 'only five of them and the other one are open')
+  await eventually(() => many.slice(0, 15).every(({ isClosed }) => isClosed), 'the first fifteen are closed')
+  assert.ok(many.slice(15).every(({ isClosed }) => !isClosed))
+  assert.equal(other.isClosed, false)
+  assert.deepEqual(
+    new Set(told.map((event) => JSON.stringify(event))),
+    new Set(['{"limit":"waitingPerAddressMax","address":"127.0.0.2"}']),
+  )
+  assert.equal((await ask(port, '127.0.0.2')).status, 200)
+  assert.equal((await ask(port, '127.0.0.1')).status, 200)
+})
+
+test('a full server takes a new connection in the place of one that waits, of the address with most of them', async (t) => {
+  const { port, told, open } = await limited(t, answerOk, { connectionsMax: 10 })
+  const one = await silent(t, port, '127.0.0.3')
+  const many: Silent[] = []
+  for (let n = 0; n < 9; n++) many.push(await silent(t, port, '127.0.0.2'))
+  assert.equal((await ask(port, '127.0.0.1')).text, 'ok')
+  await eventually(() => many[0].isClosed, 'the longest waiting one of the many is closed')
+  assert.deepEqual([one.isClosed, many[1].isClosed, await open()], [false, false, 9])
+  assert.deepEqual(told, [{ limit: 'connectionsMax', address: '127.0.0.2' }])
+})
+
+test('connections whose request is being answered never give way, and count as waiting again after it', async (t) => {
+  const held: ServerResponse[] = []
+  const { port, told } = await limited(t, (_req, res) => void held.push(res), { connectionsMax: 3 })
+  const text = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
+  const busy = [await silent(t, port, '127.0.0.2', text), await silent(t, port, '127.0.0.2', text)]
+  busy.push(await silent(t, port, '127.0.0.2', text))
+  await eventually(() => held.length === 3, 'all three have asked')
+  const late = await silent(t, port, '127.0.0.1')
+  await eventually(() => late.isClosed, 'there is no room for a fourth')
+  assert.deepEqual(
+    busy.map(({ isClosed }) => isClosed),
+    [false, false, false],
+  )
+  const answered = once(busy[1].socket, 'data')
+  held[1].end()
+  await answered
+  await silent(t, port, '127.0.0.1')
+  await eventually(() => busy[1].isClosed, 'the one that was answered gives way')
+  assert.deepEqual(
+    told.map(({ address }) => address),
+    ['127.0.0.1', '127.0.0.2'],
+  )
+})
+
+test('requests of one address over the bound get 503 in the shape of all errors, and those of others are served', async (t) => {
+  const held: ServerResponse[] = []
+  const listener: RequestListener = (req, res) => (req.url === '/' ? void res.end('ok') : void held.push(res))
+  const { port, told } = await limited(t, listener, { requestsPerAddressMax: 2 })
+  for (let n = 0; n < 2; n++) await silent(t, port, '127.0.0.2', 'GET /held HTTP/1.1\r\nHost: x\r\n\r\n')
+  await eventually(() => held.length === 2, 'two requests are under way')
+  const refused = await ask(port, '127.0.0.2')
+  assert.deepEqual([refused.status, refused.headers['retry-after'], refused.headers.connection], [503, '2', 'close'])
+  assert.deepEqual(JSON.parse(refused.text), {
+    message: '2 requests of this address are under way, the most at a time; try again shortly',
+    statusCode: 503,
+    code: 'overloaded',
+  })
+  assert.equal((await ask(port, '127.0.0.1')).text, 'ok')
+  assert.deepEqual(told, [{ limit: 'requestsPerAddressMax', address: '127.0.0.2' }])
+  for (const res of held) res.end()
+  await eventually(async () => (await ask(port, '127.0.0.2')).status === 200, 'there is room again')
+})
+
+test('behind a trusted proxy the clients that it names are counted, not the proxy', async (t) => {
+  const held: ServerResponse[] = []
+  const listener: RequestListener = (req, res) => (req.url === '/' ? void res.end('ok') : void held.push(res))
+  const { port, open } = await limited(t, listener, {
+    waitingPerAddressMax: 1,
+    requestsPerAddressMax: 1,
+    trustProxy: { proxies: ['127.0.0.2'] },
+  })
+  const forwarded = (address: string): Record<string, string> => ({ 'X-Forwarded-For': address })
+  for (let n = 0; n < 5; n++) await silent(t, port, '127.0.0.2')
+  await silent(t, port, '127.0.0.2', 'GET /held HTTP/1.1\r\nHost: x\r\nX-Forwarded-For: 203.0.113.9\r\n\r\n')
+  await eventually(() => held.length === 1, 'a request of one client is under way')
+  assert.equal(await open(), 6)
+  assert.equal((await ask(port, '127.0.0.2', forwarded('203.0.113.9'))).status, 503)
+  assert.equal((await ask(port, '127.0.0.2', forwarded('198.51.100.7'))).status, 200)
+  assert.equal((await ask(port, '127.0.0.3', forwarded('203.0.113.9'))).status, 200, 'nobody else may say so')
+})
+
+test('a connection that leaves HTTP is in use until it closes', async (t) => {
+  const server = createServer(answerOk)
+  limitConnections(server, { waitingPerAddressMax: 1 })
+  server.on('upgrade', (_req, socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'))
+  server.listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close().closeAllConnections())
+  const { port } = server.address() as AddressInfo
+  const web = await silent(
+    t,
+    port,
+    '127.0.0.2',
+    'GET / HTTP/1.1\r\nHost: x\r\nConnection: Upgrade\r\nUpgrade: it\r\n\r\n',
+  )
+  await once(web.socket, 'data')
+  const first = await silent(t, port, '127.0.0.2')
+  await silent(t, port, '127.0.0.2')
+  await eventually(() => first.isClosed, 'the longest waiting connection is closed')
+  assert.equal(web.isClosed, false)
+  web.socket.destroy()
+})
+
+test('bounds that are none are refused', () => {
+  for (const options of [{ connectionsMax: 0 }, { waitingPerAddressMax: 1.5 }, { requestsPerAddressMax: -1 }])
+    assert.throws(() => limitConnections(createServer(), options), RangeError)
+})

@@ -1,0 +1,251 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { setTimeout as delay } from 'node:timers/promises'
+import { type LeaseOptions, MemoryBudget, type MemoryLease, type Party } from '../../src/memory/memory-budget.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
+
+const live = (): AbortSignal => new AbortController().signal
+const patient = (): { signal: AbortSignal; waitMs: number } => ({ signal: live(), waitMs: PATIENCE_MS })
+
+interface Acquired extends Pick<MemoryLease, 'release'> {
+  readonly resize: (bytes: number) => Promise<void>
+}
+
+async function acquire(budget: MemoryBudget, bytes: number, options: LeaseOptions): Promise<Acquired> {
+  const lease = budget.open(options)
+  const all = lease.part()
+  await all.set(bytes)
+  return { resize: async (wanted) => all.set(wanted), release: () => lease.release() }
+}
+
+/** Whether the promise is still open after everything that can happen at once has happened. */
+async function isPending(promise: Promise<unknown>): Promise<boolean> {
+  let isOpen = true
+  promise.then(
+    () => (isOpen = false),
+    () => (isOpen = false),
+  )
+  await delay(5)
+  return isOpen
+}
+
+test('memory that is free is granted at once, and given back once', async () => {
+  const budget = new MemoryBudget(1_000)
+  const lease = await acquire(budget, 300, patient())
+  assert.equal(budget.heldBytes, 300)
+  await lease.resize(900)
+  assert.equal(budget.heldBytes, 900)
+  await lease.resize(100)
+  assert.equal(budget.heldBytes, 100)
+  lease.release()
+  lease.release()
+  assert.equal(budget.heldBytes, 0)
+})
+
+test('a budget is a positive integer', () => {
+  for (const bytes of [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY])
+    assert.throws(() => new MemoryBudget(bytes), RangeError)
+})
+
+test('one who asks for all of it gets it when nobody else is there', async () => {
+  const budget = new MemoryBudget(1_000)
+  const lease = await acquire(budget, 1_000, patient())
+  lease.release()
+  assert.equal(budget.heldBytes, 0)
+})
+
+test('what can never be granted is refused at once', async () => {
+  const budget = new MemoryBudget(1_000)
+  await assert.rejects(acquire(budget, 1_001, patient()), { code: 'tables_too_large', statusCode: 413 })
+  const lease = await acquire(budget, 10, patient())
+  await assert.rejects(lease.resize(1_001), { code: 'tables_too_large' })
+  assert.equal(budget.heldBytes, 10)
+})
+
+test('who comes when it is spent waits in line, in order', async () => {
+  const budget = new MemoryBudget(1_000)
+  const first = await acquire(budget, 700, patient())
+  const order: string[] = []
+  const second = acquire(budget, 600, patient()).then((lease) => (order.push('second'), lease))
+  const third = acquire(budget, 10, patient()).then((lease) => (order.push('third'), lease))
+  assert.ok(await isPending(third), 'a small one does not overtake a large one')
+  first.release()
+  const leases = await Promise.all([second, third])
+  assert.deepEqual(order, ['second', 'third'])
+  assert.equal(budget.heldBytes, 610)
+  for (const lease of leases) lease.release()
+  assert.equal(budget.heldBytes, 0)
+})
+
+test('who waits too long is refused, and keeps nobody else waiting', async () => {
+  const budget = new MemoryBudget(1_000)
+  const lease = await acquire(budget, 500, patient())
+  const large = acquire(budget, 600, { signal: live(), waitMs: 20 })
+  const small = acquire(budget, 100, patient())
+  await assert.rejects(large, {
+    code: 'overloaded',
+    statusCode: 503,
+    isRetryable: true,
+    headers: { 'Retry-After': '2' },
+  })
+  ;(await small).release()
+  lease.release()
+  assert.equal(budget.heldBytes, 0)
+})
+
+test('who aborts leaves the line', async () => {
+  const budget = new MemoryBudget(1_000)
+  const lease = await acquire(budget, 500, patient())
+  const controller = new AbortController()
+  const waiting = acquire(budget, 600, { signal: controller.signal, waitMs: PATIENCE_MS })
+  const behind = acquire(budget, 100, patient())
+  assert.ok(await isPending(behind))
+  controller.abort(new Error('gone'))
+  await assert.rejects(waiting, /gone/)
+  ;(await behind).release()
+  await assert.rejects(acquire(budget, 1, { signal: controller.signal, waitMs: PATIENCE_MS }), /gone/)
+  lease.release()
+  assert.equal(budget.heldBytes, 0)
+})
+
+test('those inside have room to grow that newcomers cannot take', async () => {
+  const budget = new MemoryBudget(1_000)
+  const inside = await acquire(budget, 700, patient())
+  const newcomer = acquire(budget, 200, patient())
+  assert.ok(await isPending(newcomer))
+  await inside.resize(900)
+  await inside.resize(500)
+  await newcomer
+  assert.equal(budget.heldBytes, 700)
+})
+
+test('who grows waits for others to end, before newcomers', async () => {
+  const budget = new MemoryBudget(1_000)
+  const a = await acquire(budget, 300, patient())
+  const b = await acquire(budget, 300, patient())
+  const growing = a.resize(900)
+  const newcomer = acquire(budget, 100, patient())
+  assert.ok(await isPending(growing))
+  b.release()
+  await growing
+  assert.equal(budget.heldBytes, 900)
+  assert.ok(await isPending(newcomer))
+  a.release()
+  ;(await newcomer).release()
+  assert.equal(budget.heldBytes, 0)
+})
+
+test('when everybody waits to grow, the youngest is refused and the others end', async () => {
+  const budget = new MemoryBudget(1_000)
+  const leases = []
+  for (let i = 0; i < 5; i++) leases.push(await acquire(budget, 150, patient()))
+  const outcomes = await Promise.all(
+    leases.map(async (lease) => {
+      try {
+        await lease.resize(450)
+        await delay(1)
+        return 'done'
+      } catch (error) {
+        return (error as { code: string }).code
+      } finally {
+        lease.release()
+      }
+    }),
+  )
+  assert.equal(outcomes[0], 'done')
+  assert.equal(outcomes.at(-1), 'overloaded')
+  assert.ok(outcomes.filter((outcome) => outcome === 'done').length >= 2, outcomes.join())
+  assert.equal(budget.heldBytes, 0)
+})
+
+test('giving back while waiting to grow ends the wait and leaks nothing', async () => {
+  const budget = new MemoryBudget(1_000)
+  const a = await acquire(budget, 400, patient())
+  const b = await acquire(budget, 300, patient())
+  const growing = a.resize(900)
+  a.release()
+  await assert.rejects(growing, { code: 'overloaded' })
+  b.release()
+  assert.equal(budget.heldBytes, 0)
+})
+
+test('growing can be aborted', async () => {
+  const budget = new MemoryBudget(1_000)
+  const controller = new AbortController()
+  const a = await acquire(budget, 400, { signal: controller.signal, waitMs: PATIENCE_MS })
+  const b = await acquire(budget, 300, patient())
+  const growing = a.resize(900)
+  controller.abort(new Error('gone'))
+  await assert.rejects(growing, /gone/)
+  assert.equal(budget.heldBytes, 700)
+  a.release()
+  b.release()
+  assert.equal(budget.heldBytes, 0)
+})
+
+const partyOf = (principal: string, projectId = 'p'): Party => ({ principal, projectId })
+
+test('one party waits for itself alone, and who holds less comes first', async () => {
+  const budget = new MemoryBudget(1_000)
+  const large = await acquire(budget, 600, { ...patient(), party: partyOf('a') })
+  const waiting = acquire(budget, 400, { ...patient(), party: partyOf('a') })
+  const other = await acquire(budget, 100, { ...patient(), party: partyOf('b') })
+  assert.ok(await isPending(waiting))
+  large.release()
+  ;(await waiting).release()
+  other.release()
+  assert.equal(budget.heldBytes, 0)
+})
+
+for (const [name, hog, other] of [
+  ['a principal', partyOf('hog', 'p'), partyOf('other', 'p')],
+  ['a project of one principal', partyOf('host', 'p'), partyOf('host', 'q')],
+] as const) {
+  test(`${name} that holds most gives back its youngest lease to who holds less`, async () => {
+    const budget = new MemoryBudget(1_000, { patienceMs: 5 })
+    const revoked: number[] = []
+    const leases: MemoryLease[] = []
+    for (let n = 0; n < 3; n++) {
+      const lease = budget.open({
+        ...patient(),
+        party: hog,
+        revoke: (reason) => {
+          assert.deepEqual([reason.code, reason.statusCode], ['overloaded', 503])
+          revoked.push(n)
+          lease.release()
+        },
+      })
+      leases.push(lease)
+      await lease.hold(250)
+    }
+    const honest = await acquire(budget, 200, { ...patient(), party: other })
+    assert.deepEqual(revoked, [2])
+    honest.release()
+    for (const lease of leases) lease.release()
+    assert.equal(budget.heldBytes, 0)
+  })
+}
+
+test('nobody is revoked for one of his own party, nor for one who would hold more', async () => {
+  const budget = new MemoryBudget(1_000, { patienceMs: 5 })
+  const revoke = (): void => assert.fail('revoked')
+  const first = budget.open({ ...patient(), party: partyOf('a'), revoke })
+  await first.hold(500)
+  for (const party of [partyOf('a'), partyOf('b')]) {
+    await assert.rejects(acquire(budget, 501, { signal: live(), waitMs: 50, party }), { code: 'overloaded' })
+  }
+  first.release()
+})
+
+test('the last quarter is for one at a time, so that many who grow end one after the other', async () => {
+  const budget = new MemoryBudget(1_000)
+  const leases = []
+  for (let i = 0; i < 7; i++) leases.push(await acquire(budget, 100, patient()))
+  const growing = leases.map(async (lease) => {
+    await lease.resize(250)
+    await delay(1)
+    lease.release()
+  })
+  await Promise.all(growing)
+  assert.equal(budget.heldBytes, 0)
+})

@@ -1,0 +1,169 @@
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { availableParallelism, tmpdir } from 'node:os'
+import { join, sep } from 'node:path'
+import { Readable } from 'node:stream'
+import { run } from 'node:test'
+import { spec, type TestEvent } from 'node:test/reporters'
+import { pathToFileURL } from 'node:url'
+
+/**
+ * `npm test [-- NAME...]` runs every `*.test.ts` below this folder, or those whose path contains one of the names.
+ * Files are listed here because on Node 20 the runner's own search does not know TypeScript: it would find nothing and succeed.
+ */
+const TEST_ROOT: string = import.meta.dirname
+
+/** Folders whose tests take minutes or need more than npm: they run only when a name begins with theirs, as in `npm test -- clients/`. */
+const SLOW_FOLDERS: readonly string[] = [
+  'attacks/',
+  'browser/',
+  'clients/',
+  'deploy/',
+  'fuzz/',
+  'hosts/',
+  'processes/',
+  'recipes/',
+  'schemathesis/',
+  'soak/',
+]
+
+/** Matrices and faults: each of these files takes as long as ten others. They run when a name fits, as "thorough" does for all. */
+const THOROUGH = '.thorough.'
+
+/** Tests that measure time or memory run after all others, one file at a time. */
+const ALONE = '.alone.test.js'
+
+/** Files share processes: starting one for each takes a fifth of the processor time. Some of them wait, so more processes run than there are cores. */
+const CONCURRENCY: number = 2 * Math.max(2, availableParallelism())
+const GROUPS_MAX: number = 2 * CONCURRENCY
+const FILES_PER_GROUP_MIN = 6
+
+/** How long each file took when it ran last. Files that never ran here are taken for average ones. */
+const DURATIONS_FILE: string = join(TEST_ROOT, '..', 'durations.json')
+const DURATION_MS_DEFAULT = 1_000
+
+/** A process takes a minute at most; a machine that is very slow may take its time. */
+const PROCESS_TIMEOUT_MS = 900_000
+const SLOW_PROCESS_TIMEOUT_MS = 3_600_000
+
+/** The counts that the runner reports at the end of each run. */
+const TOTAL = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
+
+function isSlow(path: string): boolean {
+  return SLOW_FOLDERS.some((folder) => path.startsWith(folder))
+}
+
+function listTestFiles(names: readonly string[]): string[] {
+  const wantsSlow = (path: string): boolean =>
+    names.some((name) => SLOW_FOLDERS.some((folder) => name.startsWith(folder) && path.startsWith(name)))
+  return readdirSync(TEST_ROOT, { recursive: true, encoding: 'utf8' })
+    .map((path) => path.split(sep).join('/'))
+    .filter((path) => path.endsWith('.test.js'))
+    .filter((path) => (isSlow(path) ? wantsSlow(path) : isChosen(path, names)))
+    .sort()
+}
+
+function isChosen(path: string, names: readonly string[]): boolean {
+  if (names.length === 0) return !path.includes(THOROUGH)
+  return names.some((name) => path.includes(name))
+}
+
+/** Files that run in one process. The longest are placed first, each in the group that has least to do; long groups start before short ones. */
+function groupFiles(files: readonly string[]): readonly (readonly string[])[] {
+  const durations = readDurations()
+  const durationOf = (path: string): number => durations[path] ?? DURATION_MS_DEFAULT
+  const slow = files.filter(isSlow).map((path) => ({ paths: [path], durationMs: durationOf(path) }))
+  const length = Math.min(GROUPS_MAX, Math.ceil(files.length / FILES_PER_GROUP_MIN))
+  const groups = Array.from({ length }, () => ({ paths: [] as string[], durationMs: 0 }))
+  for (const path of files.filter((path) => !isSlow(path)).sort((a, b) => durationOf(b) - durationOf(a))) {
+    const group = groups.reduce((least, other) => (other.durationMs < least.durationMs ? other : least))
+    group.paths.push(path)
+    group.durationMs += durationOf(path)
+  }
+  return [...slow, ...groups]
+    .filter(({ paths }) => paths.length > 0)
+    .sort((a, b) => b.durationMs - a.durationMs)
+    .map(({ paths }) => paths)
+}
+
+function readDurations(): Record<string, number> {
+  try {
+    return JSON.parse(readFileSync(DURATIONS_FILE, 'utf8')) as Record<string, number>
+  } catch {
+    return {}
+  }
+}
+
+function keepDurations(durations: ReadonlyMap<string, number>): void {
+  writeFileSync(DURATIONS_FILE, JSON.stringify({ ...readDurations(), ...Object.fromEntries(durations) }))
+}
+
+/** The runner starts one process for each file that it is given: this one stands for all of its group. */
+function entryOf(group: readonly string[], folder: string): string {
+  if (group.length === 1) return join(TEST_ROOT, group[0])
+  const entry = join(folder, `${group[0].replaceAll('/', '-')}.mjs`)
+  writeFileSync(
+    entry,
+    group.map((path) => `import ${JSON.stringify(pathToFileURL(join(TEST_ROOT, path)).href)}\n`).join(''),
+  )
+  return entry
+}
+
+/** The events of both runs as those of one: the totals come once, at the end, added up. */
+async function* runAll(files: readonly string[]): AsyncGenerator<TestEvent, void, undefined> {
+  const totals = new Map<string, number>()
+  const durations = new Map<string, number>()
+  const alone = files.filter((path) => path.endsWith(ALONE))
+  const folder = mkdtempSync(join(tmpdir(), 'stowage-tests-'))
+  try {
+    const together = groupFiles(files.filter((path) => !path.endsWith(ALONE))).map((group) => entryOf(group, folder))
+    yield* runEntries(together, CONCURRENCY, totals, durations)
+    yield* runEntries(
+      alone.map((path) => join(TEST_ROOT, path)),
+      1,
+      totals,
+      durations,
+    )
+  } finally {
+    rmSync(folder, { recursive: true })
+    keepDurations(durations)
+  }
+  for (const [name, sum] of totals) yield { type: 'test:diagnostic', data: { nesting: 0, message: `${name} ${sum}` } }
+}
+
+async function* runEntries(
+  entries: readonly string[],
+  concurrency: number,
+  totals: Map<string, number>,
+  durations: Map<string, number>,
+): AsyncGenerator<TestEvent, void, undefined> {
+  if (entries.length === 0) return
+  const timeout = files.some(isSlow) ? SLOW_PROCESS_TIMEOUT_MS : PROCESS_TIMEOUT_MS
+  for await (const event of run({ files: [...entries], concurrency, timeout }) as AsyncIterable<TestEvent>) {
+    const [, name, value] =
+      (event.type === 'test:diagnostic' && event.data.nesting === 0 && TOTAL.exec(event.data.message)) || []
+    if (event.type === 'test:fail') process.exitCode = 1
+    if ((event.type === 'test:pass' || event.type === 'test:fail') && event.data.nesting === 0)
+      measure(event.data, durations)
+    if (name === undefined) yield event
+    else totals.set(name, (totals.get(name) ?? 0) + Number(value))
+  }
+}
+
+/** Adds what a test took to the time of its file, which newer runners name by its source. */
+function measure(data: { file?: string; details: { duration_ms: number } }, durations: Map<string, number>): void {
+  const [, path] = /^.*\/test\/(.+\.test)\.[jt]s$/.exec(data.file?.split(sep).join('/') ?? '') ?? []
+  if (path !== undefined) durations.set(`${path}.js`, (durations.get(`${path}.js`) ?? 0) + data.details.duration_ms)
+}
+
+/** Paths of sources are names too. */
+const names = process.argv.slice(2).map((name) => name.replace(/^(?:\.\/)?test\//, '').replace(/\.ts$/, ''))
+const files = listTestFiles(names)
+if (files.length === 0) {
+  console.error(
+    `no test file below test/ ${names.length === 0 ? 'exists' : `has a path that contains ${names.join(' or ')}`}`,
+  )
+  process.exitCode = 1
+} else {
+  console.log(`${files.length} test files`)
+  Readable.from(runAll(files)).compose(new spec()).pipe(process.stdout)
+}

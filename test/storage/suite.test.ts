@@ -1,0 +1,72 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { memoryBackend } from '../../adapters/memory/index.ts'
+import {
+  blobStoreConformance,
+  type ConformanceCase,
+  recordStoreConformance,
+} from '../../src/storage/conformance/index.ts'
+import type { BlobStore, RecordStore } from '../../src/storage/index.ts'
+
+/** The same store with other methods. */
+function changed<S extends object>(store: S, methods: Partial<S>): S {
+  return new Proxy(store, {
+    get: (target, name) => {
+      const member: unknown = Reflect.get(name in methods ? methods : target, name, target)
+      return typeof member === 'function' ? (member.bind(target) as unknown) : member
+    },
+  })
+}
+
+function find(cases: readonly ConformanceCase[], name: RegExp): ConformanceCase {
+  const found = cases.find((one) => name.test(one.name))
+  assert.ok(found, `there is a case ${name.source}`)
+  return found
+}
+
+function recordsWith(methods: Partial<RecordStore>, name: RegExp, timeoutMs?: number): ConformanceCase {
+  return find(
+    recordStoreConformance(() => changed(memoryBackend().records, methods), { timeoutMs }),
+    name,
+  )
+}
+
+test('a failing case says what was expected, what came, and with which arguments', async () => {
+  const overwriting = recordsWith(
+    { insertMany: async (entries) => entries.map(() => undefined) },
+    /^insertMany: repeating/,
+  )
+  await assert.rejects(overwriting.run(), (error: Error) => {
+    assert.match(error.message, /answer 0: must be 1 bytes "0", but is undefined/)
+    assert.match(error.message, /insertMany\(\[\{ key: 22 bytes "[0-9a-f]{16}000000", value: 1 bytes "0" \}/)
+    return true
+  })
+  const unchecked = recordsWith({ getMany: async (keys) => keys.map(() => undefined) }, /^getMany: a key that is empty/)
+  await assert.rejects(unchecked.run(), /must reject with RangeError, but it resolved[^]*getMany\(\[0 bytes ""\]\)/)
+})
+
+test('errors are recognized by name: a backend may stand on another copy of the package', async () => {
+  const methods: Partial<BlobStore> = {
+    read: () => Promise.reject(Object.assign(new Error('elsewhere'), { name: 'BlobNotFoundError' })),
+  }
+  await find(
+    blobStoreConformance(() => changed(memoryBackend().blobs, methods)),
+    /^read: a blob that is not there/,
+  ).run()
+})
+
+test('a case that hangs ends by its own time limit', async () => {
+  const hanging = recordsWith({ insertMany: () => new Promise(() => undefined) }, /^getMany: an empty value/, 50)
+  await assert.rejects(hanging.run(), /the case did not end within 50 ms[^]*insertMany\(/)
+  const unclosable = recordsWith({ close: () => new Promise(() => undefined) }, /^getMany: no keys/, 50)
+  await assert.rejects(unclosable.run(), /close did not end within 50 ms/)
+})
+
+test('a store that forgets is not asked to remember', async () => {
+  for (const { run } of recordStoreConformance(() => memoryBackend().records).filter(({ name }) =>
+    name.startsWith('reopen'),
+  ))
+    await run()
+  const forgetful = recordsWith({ isPersistent: true }, /^reopen/)
+  await assert.rejects(forgetful.run(), /suffixes|0 !== 2500|last calls/)
+})

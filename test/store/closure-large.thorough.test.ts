@@ -1,0 +1,55 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { referTo } from './graphs.ts'
+import { type Made, never, type Opened, openStore, put, within } from './support.ts'
+
+async function countBelow(
+  opened: Opened,
+  project: string,
+  root: string,
+): Promise<{ objects: number; missing: number }> {
+  const selection = await opened.store.closure(project, root, { signal: never })
+  assert.ok(selection !== undefined)
+  selection.release()
+  return { objects: selection.objects, missing: selection.missing }
+}
+
+test('a chain of 100,000, in one pack and alternating between two', async () => {
+  const opened = await openStore()
+  const chain = Array.from({ length: 100_000 }, (_, i): Made => ({
+    id: `c${i}`,
+    children: referTo(i < 99_999 ? [`c${i + 1}`] : []),
+  }))
+  await put(opened.store, 'one', chain, 10_000)
+  assert.deepEqual(await within('a chain', countBelow(opened, 'one', 'c0')), { objects: 100_000, missing: 0 })
+  for (const parity of [0, 1])
+    await put(
+      opened.store,
+      'two',
+      chain.slice(0, 30_000).filter((_, i) => i % 2 === parity),
+      10_000,
+    )
+  assert.deepEqual(await within('an alternating chain', countBelow(opened, 'two', 'c0')), {
+    objects: 30_000,
+    missing: 1,
+  })
+  await opened.store.close()
+})
+
+test('100,000 children of one parent, missing and then there', async () => {
+  const opened = await openStore()
+  const children = Array.from({ length: 100_000 }, (_, i): Made => ({ id: `k${i}` }))
+  await put(opened.store, 'demo', [{ id: 'parent', children: referTo(children.map(({ id }) => id)) }])
+  assert.deepEqual(await within('missing children', countBelow(opened, 'demo', 'parent')), {
+    objects: 1,
+    missing: 100_000,
+  })
+  await put(opened.store, 'demo', children.slice(0, 60_000), 10_000)
+  assert.deepEqual(await within('some children', countBelow(opened, 'demo', 'parent')), {
+    objects: 60_001,
+    missing: 40_000,
+  })
+  await put(opened.store, 'demo', children.slice(60_000), 10_000)
+  assert.deepEqual(await within('all children', countBelow(opened, 'demo', 'parent')), { objects: 100_001, missing: 0 })
+  await opened.store.close()
+})
