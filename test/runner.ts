@@ -45,6 +45,14 @@ const DURATION_MS_DEFAULT = 1_000
 const PROCESS_TIMEOUT_MS = 900_000
 const SLOW_PROCESS_TIMEOUT_MS = 3_600_000
 
+/**
+ * The files in which a test failed when tests ran last. With `STOWAGE_TEST_SECOND_TRY=1` only those run, alone: the pipeline tells a test that
+ * fails at random from one that always does, and reports both.
+ */
+const FAILED_FILE: string = join(TEST_ROOT, '..', 'failed.json')
+const UNKNOWN_FILE = 'unknown'
+const IS_SECOND_TRY: boolean = process.env.STOWAGE_TEST_SECOND_TRY === '1'
+
 /** The counts that the runner reports at the end of each run. */
 const TOTAL = /^(tests|suites|pass|fail|cancelled|skipped|todo|duration_ms) ([\d.]+)$/
 
@@ -55,9 +63,11 @@ function isSlow(path: string): boolean {
 function listTestFiles(names: readonly string[]): string[] {
   const wantsSlow = (path: string): boolean =>
     names.some((name) => SLOW_FOLDERS.some((folder) => name.startsWith(folder) && path.startsWith(name)))
+  const failedBefore = IS_SECOND_TRY ? (JSON.parse(readFileSync(FAILED_FILE, 'utf8')) as readonly string[]) : []
   return readdirSync(TEST_ROOT, { recursive: true, encoding: 'utf8' })
     .map((path) => path.split(sep).join('/'))
     .filter((path) => path.endsWith('.test.js'))
+    .filter((path) => !IS_SECOND_TRY || failedBefore.includes(path))
     .filter((path) => (isSlow(path) ? wantsSlow(path) : isChosen(path, names)))
     .sort()
 }
@@ -108,40 +118,46 @@ function entryOf(group: readonly string[], folder: string): string {
   return entry
 }
 
+/** What both runs have in common: the runner's counts added up, what each file took, and in which a test failed. */
+interface Outcome {
+  readonly totals: Map<string, number>
+  readonly durations: Map<string, number>
+  readonly failed: Set<string>
+}
+
 /** The events of both runs as those of one: the totals come once, at the end, added up. */
 async function* runAll(files: readonly string[]): AsyncGenerator<TestEvent, void, undefined> {
-  const totals = new Map<string, number>()
-  const durations = new Map<string, number>()
-  const alone = files.filter((path) => path.endsWith(ALONE))
+  const outcome: Outcome = { totals: new Map(), durations: new Map(), failed: new Set() }
+  const isAlone = (path: string): boolean => IS_SECOND_TRY || path.endsWith(ALONE)
   const folder = mkdtempSync(join(tmpdir(), 'stowage-tests-'))
   try {
-    const together = groupFiles(files.filter((path) => !path.endsWith(ALONE))).map((group) => entryOf(group, folder))
-    yield* runEntries(together, CONCURRENCY, totals, durations)
-    yield* runEntries(
-      alone.map((path) => join(TEST_ROOT, path)),
-      1,
-      totals,
-      durations,
-    )
+    const together = groupFiles(files.filter((path) => !isAlone(path))).map((group) => entryOf(group, folder))
+    yield* runEntries(together, CONCURRENCY, outcome)
+    const alone = files.filter(isAlone).map((path) => join(TEST_ROOT, path))
+    yield* runEntries(alone, 1, outcome)
   } finally {
     rmSync(folder, { recursive: true })
-    keepDurations(durations)
+    keepDurations(outcome.durations)
+    writeFileSync(FAILED_FILE, JSON.stringify([...outcome.failed].sort()))
   }
-  for (const [name, sum] of totals) yield { type: 'test:diagnostic', data: { nesting: 0, message: `${name} ${sum}` } }
+  for (const [name, sum] of outcome.totals)
+    yield { type: 'test:diagnostic', data: { nesting: 0, message: `${name} ${sum}` } }
 }
 
 async function* runEntries(
   entries: readonly string[],
   concurrency: number,
-  totals: Map<string, number>,
-  durations: Map<string, number>,
+  { totals, durations, failed }: Outcome,
 ): AsyncGenerator<TestEvent, void, undefined> {
   if (entries.length === 0) return
   const timeout = files.some(isSlow) ? SLOW_PROCESS_TIMEOUT_MS : PROCESS_TIMEOUT_MS
   for await (const event of run({ files: [...entries], concurrency, timeout }) as AsyncIterable<TestEvent>) {
     const [, name, value] =
       (event.type === 'test:diagnostic' && event.data.nesting === 0 && TOTAL.exec(event.data.message)) || []
-    if (event.type === 'test:fail') process.exitCode = 1
+    if (event.type === 'test:fail') {
+      process.exitCode = 1
+      failed.add(testFileOf(event.data) ?? UNKNOWN_FILE)
+    }
     if ((event.type === 'test:pass' || event.type === 'test:fail') && event.data.nesting === 0)
       measure(event.data, durations)
     if (name === undefined) yield event
@@ -149,10 +165,19 @@ async function* runEntries(
   }
 }
 
-/** Adds what a test took to the time of its file, which newer runners name by its source. */
-function measure(data: { file?: string; details: { duration_ms: number } }, durations: Map<string, number>): void {
-  const [, path] = /^.*\/test\/(.+\.test)\.[jt]s$/.exec(data.file?.split(sep).join('/') ?? '') ?? []
-  if (path !== undefined) durations.set(`${path}.js`, (durations.get(`${path}.js`) ?? 0) + data.details.duration_ms)
+/** Adds what a test took to the time of its file. */
+function measure(
+  data: { readonly file?: string; readonly details: { readonly duration_ms: number } },
+  durations: Map<string, number>,
+): void {
+  const path = testFileOf(data)
+  if (path !== undefined) durations.set(path, (durations.get(path) ?? 0) + data.details.duration_ms)
+}
+
+/** The compiled file of a test, below the folder of all tests. Newer runners name the source instead. */
+function testFileOf({ file }: { readonly file?: string }): string | undefined {
+  const [, path] = /^.*\/test\/(.+\.test)\.[jt]s$/.exec(file?.split(sep).join('/') ?? '') ?? []
+  return path === undefined ? undefined : `${path}.js`
 }
 
 /** Paths of sources are names too. */

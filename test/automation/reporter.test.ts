@@ -293,7 +293,7 @@ suite('delivery', () => {
   })
 
   test('secrets leave in no channel: messages, annotations, metadata, annotations, progress, log, names and versions', async () => {
-    const key = 'sword fish/4711'
+    const key = 'sword fish/mauve'
     const { reported, reports } = await ran(
       async (context, inputs) => {
         const shown = inputs.key?.reveal() ?? ''
@@ -305,17 +305,17 @@ suite('delivery', () => {
           { [shown]: Buffer.from(`u:${shown}`).toString('base64') },
         )
         context.progress(0.5, `with ${shown}`)
-        context.log.warn(`with ${shown}`, { shown, json: JSON.stringify({ shown }), token: 'token-0815' })
+        context.log.warn(`with ${shown}`, { shown, json: JSON.stringify({ shown }), token: 'token-violet' })
         await context.createNewVersionInProject('demo', { name: 'new' }, `version of ${shown}`)
-        context.markRunFailed(`no access with ${encoded} and token-0815`, { shown })
+        context.markRunFailed(`no access with ${encoded} and token-violet`, { shown })
       },
       () => ({}),
-      { inputs: { key }, secrets: ['token-0815'] },
+      { inputs: { key }, secrets: ['token-violet'] },
     )
     const said = JSON.stringify([reports, reported])
     assert.equal(reported.message, 'no access with ****** and ******')
     assert.equal(reported.versions[0].message, 'version of ******')
-    for (const trace of ['4711', '0815', Buffer.from(key).toString('base64').slice(2, 12)])
+    for (const trace of ['mauve', 'violet', Buffer.from(key).toString('base64').slice(2, 12)])
       assert.ok(!said.includes(trace), trace)
   })
   test('no part of a secret is left where a text is cut, and no text grows beyond what a server takes', async () => {

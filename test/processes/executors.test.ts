@@ -8,7 +8,7 @@ import type { Page, Run } from '../../src/automation-server/index.ts'
 import { eventually } from '../support/patience.ts'
 import { type AutomationServer, automationServer, dataFolder, isAlive } from './automation-server.ts'
 
-const KEY = 'swordfish/4711+ü'
+const KEY = 'swordfish/mauve+ü'
 
 /** Pids that a function tells as its progress, as "pids 1 2". */
 const pidsOf = (text: string | null | undefined): number[] => (text ?? '').match(/\d+/g)?.map(Number) ?? []
@@ -68,7 +68,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
         await server.versions(),
         await server.ask('GET', 'automations'),
       ])
-      for (const spelled of ['swordfish', '4711', Buffer.from(KEY).toString('base64').slice(0, 12)])
+      for (const spelled of ['swordfish', 'mauve', Buffer.from(KEY).toString('base64').slice(0, 12)])
         assert.ok(!told.includes(spelled), spelled)
       assert.match(told, /the key is \*{6}/)
       assert.doesNotMatch(server.errors(), /swordfish/)
