@@ -22,6 +22,13 @@ export class BackgroundLoop {
     })
   }
 
+  /** Works for the first time after one interval. */
+  later(): void {
+    if (this.#isStopped || this.#working !== undefined) return
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.soon(), this.#intervalMs).unref()
+  }
+
   /** Resolves when the work that goes on is done. */
   async stop(): Promise<void> {
     this.#isStopped = true
