@@ -33,7 +33,7 @@ export const ERROR_STATUS = {
   too_many_parts: 413,
   part_header_too_large: 413,
   id_list_too_large: 413,
-  tables_too_large: 413,
+  memory_limit_exceeded: 413,
   annotations_too_large: 413,
   unsupported_media_type: 415,
   range_not_satisfiable: 416,
