@@ -69,8 +69,11 @@ export type { TokenKey } from './access/keys.ts'
 export { openAccess } from './access/open.ts'
 export type { Clock, Environment, HashKey, Timer } from './environment.ts'
 export {
+  CLIENT_ERROR_STATUS,
   ERROR_STATUS,
   type ErrorBody,
+  isStowageError,
+  type ServiceErrorCode,
   StowageError,
   type StowageErrorCode,
   type StowageErrorOptions,

@@ -36,7 +36,7 @@ export interface ProjectObjects extends ProjectStreams {
   /** Which of the ids are held. */
   has(ids: readonly string[], options?: CallOptions): Promise<ReadonlySet<string>>
   /** One object without its children, `undefined` when it is not held. */
-  single(id: string, options?: CallOptions): Promise<ObjectRecord | undefined>
+  get(id: string, options?: CallOptions): Promise<ObjectRecord | undefined>
   /**
    * The root and everything below it, in batches, the root first. `have` names roots as `<id>` or `<id>@<closure digest>` whose objects are left out.
    * Throws `not_found` when the root is not held. Returning early frees everything.
@@ -91,7 +91,7 @@ export function projectObjects(deps: ProjectDeps, projectId: string): ProjectObj
         await memory.hold(ids.length * BYTES_PER_ID)
         return heldOf(store, projectId, ids, signal)
       }),
-    single: (id, options) =>
+    get: (id, options) =>
       inFlight(deps, options, projectId, async (signal, memory) => {
         const json = await readObject(store, projectId, id, { signal, memory })
         return json === undefined ? undefined : recordOf(id, json, { signal, environment })

@@ -216,15 +216,15 @@ class Service<H> implements ObjectService<H> {
   }
 
   status(): ServiceStatus {
-    const { uploads: uploadMemory, answers: answerMemory } = this.#store.memory?.() ?? {}
+    const { requests: requestMemory, answers: answerMemory } = this.#store.memory?.() ?? {}
     return {
       state: this.#lifecycle.state,
       requestsInFlight: this.#inFlightRequests.size,
       uploadsInFlight: this.#lifecycle.inFlight.uploads,
       downloadsInFlight: this.#lifecycle.inFlight.downloads,
-      ...(uploadMemory === undefined
+      ...(requestMemory === undefined
         ? {}
-        : { uploadMemory: { heldBytes: uploadMemory.heldBytes, limitBytes: uploadMemory.limitBytes } }),
+        : { requestMemory: { heldBytes: requestMemory.heldBytes, limitBytes: requestMemory.limitBytes } }),
       ...(answerMemory === undefined
         ? {}
         : { answerMemory: { heldBytes: answerMemory.heldBytes, limitBytes: answerMemory.limitBytes } }),

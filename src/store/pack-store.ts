@@ -172,8 +172,8 @@ export class PackStore implements GraphStore {
     }
   }
 
-  memory(): { readonly uploads: MemoryInUse; readonly answers: MemoryInUse } {
-    return { uploads: this.#memory.requests, answers: this.#memory.answers }
+  memory(): { readonly requests: MemoryInUse; readonly answers: MemoryInUse } {
+    return { requests: this.#memory.requests, answers: this.#memory.answers }
   }
 
   async close(): Promise<void> {

@@ -173,6 +173,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/client': {
     owns: 'The client: `fetch` only, no Node types (except `level-cache.ts`).',
     mayImport: [
+      'src',
       'src/client/common',
       'src/client/download',
       'src/client/http',
