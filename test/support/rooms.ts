@@ -10,7 +10,10 @@ export interface Room {
 
 /** From the innermost folder to the outermost. `src` stands for the files that lie directly in it, without the entry point. */
 export const ROOMS: Readonly<Record<string, Room>> = {
-  src: { owns: "The words that every room uses: error codes, limits, the environment (time, timers, randomness) and the logger's shape.", mayImport: [] },
+  src: {
+    owns: "The words that every room uses: error codes, limits, the environment (time, timers, randomness) and the logger's shape.",
+    mayImport: [],
+  },
   'src/delta': {
     owns: 'Deltas between two texts of an object: finding and applying them, and their CRC-32. Runs in browsers.',
     mayImport: [],
