@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test, type TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
+import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import type { StorageBackend } from '../../src/index.ts'
 import { asGuarded } from '../../src/storage/guard.ts'
 import { EPOCH_MS, EpochCounter } from '../../src/store/upkeep/epochs.ts'
@@ -27,7 +28,7 @@ async function kept(t: TestContext, options: FixtureOptions = {}): Promise<Kept>
     ...options,
   })
   const ids = await withVersion(fixture)
-  const counter = new EpochCounter(asGuarded(backend).records, Date)
+  const counter = new EpochCounter(asGuarded(backend).records, REAL_ENVIRONMENT)
   const advance = async (epochs: number): Promise<void> => {
     for (let i = 0; i < epochs; i++) await counter.advance()
   }

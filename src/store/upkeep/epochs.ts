@@ -1,4 +1,4 @@
-import type { Clock } from '../../clock.ts'
+import type { Environment } from '../../environment.ts'
 import type { StoreEpoch, StoreEpochs } from '../../object/graph-store.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { epochKey } from '../records/keys.ts'
@@ -15,17 +15,17 @@ interface Sighting {
 /**
  * The store's own time, for periods of grace. A server that has seen the same epoch for `EPOCH_MS` of its own clock
  * advances it by one, in a commit that expects that epoch, so several servers need no lease and never compare their
- * clocks. A clock that leaps ahead ends one epoch early and no more; time in which no server runs does not count.
+ * clocks. A clock that leaps ahead ends one epoch early and no more. Time in which no server runs does not count.
  */
 export class EpochCounter implements StoreEpochs {
   readonly epochMs: number = EPOCH_MS
   readonly #records: RecordStore
-  readonly #clock: Clock
+  readonly #environment: Pick<Environment, 'monotonicMs'>
   #seen: Sighting | undefined
 
-  constructor(records: RecordStore, clock: Clock) {
+  constructor(records: RecordStore, environment: Pick<Environment, 'monotonicMs'>) {
     this.#records = records
-    this.#clock = clock
+    this.#environment = environment
   }
 
   async current(): Promise<StoreEpoch> {
@@ -37,8 +37,8 @@ export class EpochCounter implements StoreEpochs {
   /** Looks at the epoch, and advances it when it has stood long enough. To be called again and again. */
   async advanceWhenDue(): Promise<void> {
     const { number } = await this.current()
-    const nowMs = this.#clock.now()
-    if (this.#seen?.epoch !== number || nowMs < this.#seen.atMs) this.#seen = { epoch: number, atMs: nowMs }
+    const nowMs = this.#environment.monotonicMs()
+    if (this.#seen?.epoch !== number) this.#seen = { epoch: number, atMs: nowMs }
     else if (nowMs - this.#seen.atMs >= this.epochMs) await this.advance()
   }
 
