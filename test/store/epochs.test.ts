@@ -49,5 +49,8 @@ test('a commit that expects an epoch fails once the next one has begun', async (
   const { expectation } = await server.current()
   await server.advance()
   const key = Buffer.from('x')
-  assert.deepEqual(await records.commit({ put: [{ key, value: key }], expect: [expectation] }).then(({ ok }) => ok), false)
+  assert.deepEqual(
+    await records.commit({ put: [{ key, value: key }], expect: [expectation] }).then(({ ok }) => ok),
+    false,
+  )
 })

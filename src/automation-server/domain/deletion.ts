@@ -72,11 +72,7 @@ export class Deletion {
       const stored = await versions.stored(scope, modelId, versionId)
       if (stored.value.deletion !== null || (byRetention && stored.value.kept)) return versionView(stored.value)
       const { number: epoch, expectation } = await epochs.current()
-      const deleted: VersionRecord = {
-        ...stored.value,
-        deletedAt: store.nowText(),
-        deletion: { epoch, byRetention },
-      }
+      const deleted: VersionRecord = { ...stored.value, deletedAt: store.nowText(), deletion: { epoch, byRetention } }
       const put = [
         store.entry(stored.key, deleted),
         store.entry(model.key, await this.#without(scope, model, versionId)),

@@ -8,7 +8,7 @@ import type { DomainParts } from './parts.ts'
 import type { Runs } from './runs.ts'
 import type { TriggerMark, VersionRecord } from './versions.ts'
 
-type Parts = Pick<DomainParts, 'store' | 'limits'> & { 
+type Parts = Pick<DomainParts, 'store' | 'limits'> & {
   readonly models: Models
   readonly automations: Automations
   readonly runs: Runs

@@ -126,7 +126,11 @@ export class Versions {
   }
 
   /** The newest first, without deleted ones unless they are asked for. Throws `not_found` for a model that there is not. */
-  async list(projectId: string, modelId: string, { deleted = false, ...request }: DeletableFilter = {}): Promise<Page<Version>> {
+  async list(
+    projectId: string,
+    modelId: string,
+    { deleted = false, ...request }: DeletableFilter = {},
+  ): Promise<Page<Version>> {
     checkPage(request)
     const { store, models } = this.#parts
     await models.get(projectId, modelId)
@@ -229,7 +233,11 @@ export class Versions {
     }
   }
 
-  #change(scope: ProjectScope, model: Stored<ModelRecord>, record: VersionRecord): Required<Pick<Change, 'put' | 'expect'>> {
+  #change(
+    scope: ProjectScope,
+    model: Stored<ModelRecord>,
+    record: VersionRecord,
+  ): Required<Pick<Change, 'put' | 'expect'>> {
     const { store } = this.#parts
     const key = projectKey(scope, 'version', record.modelId, record.id)
     const mark = globalKey('trigger', record.id, scope.projectId, generationText(scope.generation))

@@ -120,7 +120,8 @@ const restoreModel = operationOf({
   tag: TAG,
   right: 'write',
   summary: 'Restore a deleted model',
-  description: 'Answers 404 once the grace has ended and the model is removed. A model that is not deleted stays as it is.',
+  description:
+    'Answers 404 once the grace has ended and the model is removed. A model that is not deleted stays as it is.',
   answers: { 200: jsonAnswer('Model', 'The model as it is now.', { house: { value: MODEL } }) },
   faults: ['not_found', ...WRITE_FAULTS],
   messages: NO_MODEL,
@@ -132,10 +133,10 @@ const changeVersion = operationOf({
   right: 'write',
   summary: 'Keep a version, or no longer',
   description: 'No retention rule deletes a version with `kept`.',
-  body: jsonBody('VersionChange', 'What changes.', {
-    version: { value: { kept: true } },
-  }),
-  answers: { 200: jsonAnswer('Version', 'The version as it is now.', { version: { value: { ...VERSION, kept: true } } }) },
+  body: jsonBody('VersionChange', 'What changes.', { version: { value: { kept: true } } }),
+  answers: {
+    200: jsonAnswer('Version', 'The version as it is now.', { version: { value: { ...VERSION, kept: true } } }),
+  },
   faults: ['not_found', ...WRITE_FAULTS],
   messages: NO_VERSION,
 })
@@ -172,11 +173,7 @@ export const MODEL_TAG: Tag = {
 
 export const MODEL_PATHS: Paths = {
   [`${PROJECT}/models`]: pathOf([], { get: listModels, post: createModel }),
-  [`${PROJECT}/models/{modelId}`]: pathOf(['ModelId'], {
-    get: getModel,
-    patch: changeModel,
-    delete: deleteModel,
-  }),
+  [`${PROJECT}/models/{modelId}`]: pathOf(['ModelId'], { get: getModel, patch: changeModel, delete: deleteModel }),
   [`${PROJECT}/models/{modelId}/restore`]: pathOf(['ModelId'], { post: restoreModel }),
   [`${PROJECT}/models/{modelId}/versions`]: pathOf(['ModelId'], { get: listVersions, post: createVersion }),
   [`${PROJECT}/models/{modelId}/versions/{versionId}`]: pathOf(['ModelId', 'VersionId'], {

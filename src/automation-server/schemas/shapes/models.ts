@@ -76,10 +76,7 @@ export const MODEL: NamedShape<Model> = named(
 export const MODEL_CHANGE: NamedShape<ModelChange> = named(
   'ModelChange',
   object(
-    {
-      name: optional(NAME),
-      retention: optional(nullable(RETENTION_RULE, '`null` keeps all versions.')),
-    },
+    { name: optional(NAME), retention: optional(nullable(RETENTION_RULE, '`null` keeps all versions.')) },
     'Members that are left out stay as they are.',
   ),
 )
