@@ -27,7 +27,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     owns: 'DEFLATE fragments: a pool that makes them in the thread pool, their inverse, and CRC-32 arithmetic.',
     mayImport: ['src'],
   },
-  'src/data-folder': { owns: 'A folder of data: its lock, durable files, key files.', mayImport: ['src'] },
+  'src/data-folder': { owns: 'A folder of data: its lock, durable files, keys that rotate.', mayImport: ['src'] },
   'src/memory': {
     owns: 'The memory budget and what is leased from it, with a fair share for each party; byte-bounded caches.',
     mayImport: ['src'],
@@ -49,7 +49,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'adapters/memory': { owns: 'Records and blobs in memory.', mayImport: ['src/storage'] },
   'src/access': {
     owns: 'Authentication and authorization: JWT, claims, the tokens of a data folder.',
-    mayImport: ['src', 'src/data-folder', 'src/object'],
+    mayImport: ['src', 'src/async', 'src/data-folder', 'src/object'],
   },
   'src/client/http': {
     owns: 'Requests of the client: connections, answers, retries.',
@@ -542,6 +542,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     mayImport: [
       'src',
       'src/access',
+      'src/async',
       'src/automation-server',
       'src/automation-server/domain',
       'src/http',
@@ -592,6 +593,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/automation-server/runner/executors',
       'src/automation-server/runner/executors/isolation',
       'src/cli/common',
+      'src/data-folder',
       'src/http',
       'src/metrics',
       'src/object',
@@ -613,6 +615,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/client',
       'src/client/common',
       'src/client/upload',
+      'src/data-folder',
       'src/object',
       'src/service',
       'src/storage',
