@@ -115,7 +115,7 @@ test('every command explains itself by examples', async () => {
     'reindex',
     'upload',
     'download',
-    'diff',
+    'has',
     'get',
     'ls',
   ]) {
