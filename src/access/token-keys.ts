@@ -1,5 +1,5 @@
 import { Refreshed } from '../async/refreshed.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../environment.ts'
 import { type FolderKey, heldKeys, isValidAt, type KeyRing, readKeys } from '../data-folder/key-ring.ts'
 import { StowageError } from '../errors.ts'
 

@@ -2,7 +2,7 @@ import { readFile } from 'node:fs/promises'
 import { Command, type OutputConfiguration } from 'commander'
 import { checkCommand } from './commands/check.ts'
 import { completionCommand } from './commands/completion.ts'
-import { diffCommand } from './commands/diff.ts'
+import { hasCommand } from './commands/has.ts'
 import { downloadCommand } from './commands/download.ts'
 import { EXIT_HELP } from './common/exit.ts'
 import { getCommand } from './commands/get.ts'
@@ -46,7 +46,7 @@ export async function createProgram(output: Pick<OutputConfiguration, 'writeOut'
     .addCommand(reindexCommand())
     .addCommand(uploadCommand())
     .addCommand(downloadCommand())
-    .addCommand(diffCommand())
+    .addCommand(hasCommand())
     .addCommand(getCommand())
     .addCommand(lsCommand())
     .addCommand(modelCommand())

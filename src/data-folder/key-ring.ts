@@ -1,7 +1,7 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { readdir, readFile, rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { createExclusively, ensurePrivateFolder } from './exclusive-file.ts'
 import { seal, unseal } from './sealed.ts'

@@ -117,6 +117,6 @@ export const LIMIT_OF_CODE: { readonly [C in StowageErrorCode]?: LimitEvent['lim
   too_many_parts: 'partsMax',
   part_header_too_large: 'partHeaderBytesMax',
   id_list_too_large: 'idListBytesMax',
-  tables_too_large: 'memory',
+  memory_limit_exceeded: 'memory',
   overloaded: 'memory',
 }

@@ -7,7 +7,7 @@ export interface Party {
 }
 
 /** The code of the refusal when a request could never be granted what it needs. */
-export type TooLargeCode = 'tables_too_large' | 'id_list_too_large' | 'request_too_large'
+export type TooLargeCode = 'memory_limit_exceeded' | 'id_list_too_large' | 'request_too_large'
 
 /** What a lease asks its budget for. */
 export interface AskedFor {
@@ -92,7 +92,7 @@ export class MemoryLease {
   /**
    * To be called before so many bytes more are held; `undefined` when they were granted at once. Rejects with `code` for more than the whole budget, with `overloaded` when the wait was too long or could never end, and with the signal's reason.
    */
-  hold(bytes: number, code: TooLargeCode = 'tables_too_large'): Promise<void> | undefined {
+  hold(bytes: number, code: TooLargeCode = 'memory_limit_exceeded'): Promise<void> | undefined {
     this.#neededBytes += bytes
     if (this.#neededBytes <= this.reservedBytes || this.#isOver) return undefined
     const growing = this.#growing === undefined ? this.#grow(code) : this.#growing.then(() => this.#grow(code))

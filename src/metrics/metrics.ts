@@ -130,8 +130,12 @@ const GAUGES: readonly (readonly [name: string, help: string, read: Reading])[] 
   ],
   ['uploads_in_flight', 'Uploads that are being stored.', ({ uploadsInFlight }) => uploadsInFlight],
   ['downloads_in_flight', 'Answers with objects that are being sent.', ({ downloadsInFlight }) => downloadsInFlight],
-  ['upload_memory_bytes', 'Memory that uploads hold.', ({ uploadMemory }) => heldBytes(uploadMemory)],
-  ['upload_memory_limit_bytes', 'Memory that uploads may hold.', ({ uploadMemory }) => limitBytes(uploadMemory)],
+  [
+    'request_memory_bytes',
+    'Memory that requests hold, the buffers of answers included.',
+    ({ requestMemory }) => heldBytes(requestMemory),
+  ],
+  ['request_memory_limit_bytes', 'Memory that requests may hold.', ({ requestMemory }) => limitBytes(requestMemory)],
   ['answer_memory_bytes', 'Memory that the buffers of answers hold.', ({ answerMemory }) => heldBytes(answerMemory)],
   [
     'answer_memory_limit_bytes',

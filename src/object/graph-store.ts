@@ -72,7 +72,7 @@ export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector
   ready(): Promise<void>
   close(): Promise<void>
   /** What its budgets hold at the moment; absent where it has none. */
-  memory?(): { readonly uploads: MemoryInUse; readonly answers: MemoryInUse }
+  memory?(): { readonly requests: MemoryInUse; readonly answers: MemoryInUse }
 }
 
 /** How much of a memory budget is taken, in bytes. */

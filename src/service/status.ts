@@ -13,8 +13,8 @@ export interface ServiceStatus {
   /** Uploads that are being stored and answers with objects that are being sent, over HTTP and in process. */
   readonly uploadsInFlight: number
   readonly downloadsInFlight: number
-  /** What uploads and the buffers of answers hold. Only over a backend. */
-  readonly uploadMemory?: MemoryInUse
+  /** What requests hold, the buffers of answers included, and those buffers alone. Only over a backend. */
+  readonly requestMemory?: MemoryInUse
   readonly answerMemory?: MemoryInUse
 }
 

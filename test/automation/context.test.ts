@@ -95,7 +95,7 @@ suite('the model', () => {
           assert.equal(data.triggers[0].triggerType, 'versionCreation')
           assert.ok(functionInputs instanceof Inputs)
           assert.deepEqual([signal.aborted, status], [false, 'running'])
-          assert.equal((await serviceClient.project(data.projectId).diff(['nothing'])).missing.length, 1)
+          assert.equal((await serviceClient.project(data.projectId).has(['nothing'])).missing.length, 1)
         },
         { projectId: 'house-project' },
       ),
@@ -197,7 +197,7 @@ suite('versions and files', () => {
       house['@elements'][0]['@level'].name = 'first'
       const { projectId } = context.automationRunData
       const held = async (id: string): Promise<boolean> =>
-        (await context.serviceClient.project(projectId).single(id)) !== undefined
+        (await context.serviceClient.project(projectId).get(id)) !== undefined
       assert.ok(await held(house.id))
       context.markRunSuccess(await context.createNewVersionInProject(projectId, house, 'levels renamed'))
     })

@@ -4,7 +4,8 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { test, type TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
-import { withHealth } from '../../src/cli/server/health-and-metrics.ts'
+import type { ConnectionLimitHits } from '../../src/cli/server/connection-options.ts'
+import { operationsListener, withHealth } from '../../src/cli/server/health-and-metrics.ts'
 import { StoragePoisonedError } from '../../src/storage/index.ts'
 import { jsonUpload, openService } from '../http/served.ts'
 
@@ -53,4 +54,18 @@ test('a service whose storage has lost a write is not ready again', async (t) =>
   await service.ready()
   assert.equal((await service.fetch(new Request('http://x/objects/p', jsonUpload([{ id: 'a' }])))).status, 503)
   assert.deepEqual(await ask('/healthz'), [503, { status: 'unavailable' }])
+})
+
+test('the metrics of the command count what was refused at bounds on connections', async (t) => {
+  const service = openService()
+  t.after(() => service.close())
+  const hits: ConnectionLimitHits = new Map([['connectionsMax', 2]])
+  const server = createServer(operationsListener(service, hits)).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  t.after(() => server.close().closeAllConnections())
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}/metrics`
+  const counted = /^stowage_connection_limit_hits_total\{limit="connectionsMax"\} (\d+)$/m
+  assert.equal(counted.exec(await (await fetch(url)).text())?.[1], '2')
+  hits.set('connectionsMax', 5)
+  assert.equal(counted.exec(await (await fetch(url)).text())?.[1], '5')
 })

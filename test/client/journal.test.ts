@@ -51,7 +51,7 @@ async function firstBatch(batches: AsyncIterable<readonly ObjectText[]>): Promis
 test('a download goes on where another one was left, also when that was at its very end; a change starts it anew', async (t) => {
   const { project, url } = await serviceAndClient(t)
   const [last, ...others] = [...MODEL.objects].filter(({ id }) => id !== MODEL.rootId)
-  await project.upload([...others, { id: MODEL.rootId, json: MODEL.byId.get(MODEL.rootId) ?? '' }], { diff: false })
+  await project.upload([...others, { id: MODEL.rootId, json: MODEL.byId.get(MODEL.rootId) ?? '' }], { sendAll: true })
   await planned({ url }, MODEL.rootId)
   const journal = memoryJournal()
   let progress: GraphProgress | undefined

@@ -263,9 +263,9 @@ test('the status of a service follows its life', async () => {
   const service = openService()
   assert.equal(service.status().state, 'new')
   await service.ready()
-  const { state, requestsInFlight, uploadsInFlight, uploadMemory, answerMemory } = service.status()
+  const { state, requestsInFlight, uploadsInFlight, requestMemory, answerMemory } = service.status()
   assert.deepEqual(
-    [state, requestsInFlight, uploadsInFlight, uploadMemory?.heldBytes, answerMemory?.heldBytes],
+    [state, requestsInFlight, uploadsInFlight, requestMemory?.heldBytes, answerMemory?.heldBytes],
     ['ready', 0, 0, 0, 0],
   )
   const closing = service.close()

@@ -56,9 +56,9 @@ test('one who asks for all of it gets it when nobody else is there', async () =>
 
 test('what can never be granted is refused at once', async () => {
   const budget = new MemoryBudget(1_000)
-  await assert.rejects(acquire(budget, 1_001, patient()), { code: 'tables_too_large', statusCode: 413 })
+  await assert.rejects(acquire(budget, 1_001, patient()), { code: 'memory_limit_exceeded', statusCode: 413 })
   const lease = await acquire(budget, 10, patient())
-  await assert.rejects(lease.resize(1_001), { code: 'tables_too_large' })
+  await assert.rejects(lease.resize(1_001), { code: 'memory_limit_exceeded' })
   assert.equal(budget.heldBytes, 10)
 })
 

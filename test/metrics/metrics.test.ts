@@ -47,7 +47,7 @@ test('metrics count what a service does, in the registry of the host, until they
     [0, 'stowage_requests_in_flight', {}],
     [0, 'stowage_uploads_in_flight', {}],
     [0, 'stowage_downloads_in_flight', {}],
-    [0, 'stowage_upload_memory_bytes', {}],
+    [0, 'stowage_request_memory_bytes', {}],
     [0, 'stowage_answer_memory_bytes', {}],
     [(96 * 1_048_576) / 8, 'stowage_answer_memory_limit_bytes', {}],
   ] as const)

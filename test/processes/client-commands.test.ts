@@ -29,7 +29,7 @@ test('what the commands of the client print, and how they end', async (t) => {
   const [downloaded, listed, compared, got, refused] = await Promise.all([
     stowage(['download', 'top', '--format', 'json', '-o', output, '--json'], env),
     stowage(['ls', 'top'], env),
-    stowage(['diff', file, '--json'], env),
+    stowage(['has', file, '--json'], env),
     stowage(['get', 'leaf', 'nobody'], env),
     stowage(['upload', file, '--url', url]),
   ])

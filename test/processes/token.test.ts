@@ -118,7 +118,7 @@ test('every command explains itself by examples', async () => {
     'reindex',
     'upload',
     'download',
-    'diff',
+    'has',
     'get',
     'ls',
   ]) {

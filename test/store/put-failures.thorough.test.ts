@@ -306,7 +306,10 @@ test('an upload whose tables need more than the whole budget is refused as too l
     for (let i = 0; i < 1_000; i++)
       yield* batchesOf(Array.from({ length: 1_000 }, (_, k) => ({ id: `${i}-${k}-${'x'.repeat(100)}` })))
   }
-  await assert.rejects(store.put('demo', endless(), { signal: never }), { code: 'tables_too_large', statusCode: 413 })
+  await assert.rejects(store.put('demo', endless(), { signal: never }), {
+    code: 'memory_limit_exceeded',
+    statusCode: 413,
+  })
   assert.deepEqual((await measureStorage(backend)).blobs, [])
   await put(store, 'demo', SMALL)
   await store.close()

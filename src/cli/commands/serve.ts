@@ -2,7 +2,7 @@ import { Command, Option } from 'commander'
 import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
 import { EXIT_HELP } from '../common/exit.ts'
 import { addFunctions } from '../server/function-options.ts'
-import { collected, dataOption, jsonOption, portNumber, positiveInteger } from '../common/options.ts'
+import { collected, dataOption, jsonOption, portNumber, positiveInteger, wholeNumber } from '../common/options.ts'
 import { LOG_FORMATS, LOG_LEVELS } from '../common/log.ts'
 import { addConnectionOptions } from '../server/connection-options.ts'
 import { addOperationsListener } from '../server/operations-options.ts'
@@ -56,6 +56,18 @@ export function serveCommand(): Command {
         '--memory-bytes-max <n>',
         'memory for tables, plans and buffers in flight (default: 100663296)',
       ).argParser(positiveInteger),
+    )
+    .addOption(
+      new Option(
+        '--memory-wait-ms <n>',
+        'how long a request waits for memory before it is answered 503 (default: 10000)',
+      ).argParser(positiveInteger),
+    )
+    .addOption(
+      new Option(
+        '--body-bytes-per-second-min <n>',
+        'the slowest body that is accepted, over any 20 s that the server waits for it; 0 for any (default: 500)',
+      ).argParser(wholeNumber),
     )
     .addOption(
       new Option('--grace-ms <n>', 'how long requests may take to finish after SIGTERM')

@@ -23,6 +23,11 @@ export function positiveInteger(text: string): number {
   return value
 }
 
+/** Such as a bound that 0 turns off. */
+export function wholeNumber(text: string): number {
+  return text === '0' ? 0 : positiveInteger(text)
+}
+
 export function integerUpTo(max: number): (text: string) => number {
   return (text) => {
     const value = positiveInteger(text)

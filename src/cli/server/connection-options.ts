@@ -74,13 +74,24 @@ function trustedProxies(text: string): TrustProxy['proxies'] {
   }
 }
 
-export function connectionLimitsOf(options: ConnectionServeOptions, logger: Logger): ConnectionLimitOptions {
+/** How often each bound on connections was met since the server started. */
+export type ConnectionLimitHits = Map<ConnectionLimitEvent['limit'], number>
+
+export function connectionLimitsOf(
+  options: ConnectionServeOptions,
+  logger: Logger,
+  hits: ConnectionLimitHits,
+): ConnectionLimitOptions {
   const { connectionsMax, waitingPerAddressMax, requestsPerAddressMax, trustProxy, proxyHeader } = options
+  const log = sparingly(logger)
   return {
     connectionsMax,
     waitingPerAddressMax,
     requestsPerAddressMax,
-    onLimit: sparingly(logger),
+    onLimit: (event) => {
+      hits.set(event.limit, (hits.get(event.limit) ?? 0) + 1)
+      log(event)
+    },
     ...(trustProxy === undefined ? {} : { trustProxy: { proxies: trustProxy, header: proxyHeader } }),
   }
 }

@@ -3,6 +3,7 @@ import type { Registry } from 'prom-client'
 import { createMetrics } from '../../metrics/index.ts'
 import { loadPromClient } from '../../metrics/prom-client.ts'
 import type { ObjectService } from '../../service/service.ts'
+import type { ConnectionLimitHits } from './connection-options.ts'
 
 /** For the command, and for whoever it asks: whether the process lives, and whether it takes requests. */
 const LIVE_PATH = '/healthz/live'
@@ -23,16 +24,29 @@ function answerHealth(res: ServerResponse, isWell: boolean): void {
   res.end(JSON.stringify({ status: isWell ? 'ok' : 'unavailable' }))
 }
 
-/** What a server beside the one for requests answers: health always, metrics where they are wanted. Throws when `prom-client` is not installed. */
-export function operationsListener(service: ObjectService, hasMetrics: boolean): RequestListener {
-  return withHealth(service, hasMetrics ? metricsListener(service) : (_req, res) => void res.writeHead(404).end())
+/** What a server beside the one for requests answers: health always, and metrics where they are wanted, with the bounds on connections of the server for requests. Throws when `prom-client` is not installed. */
+export function operationsListener(service: ObjectService, metricsOf?: ConnectionLimitHits): RequestListener {
+  return withHealth(
+    service,
+    metricsOf ? metricsListener(service, metricsOf) : (_req, res) => void res.writeHead(404).end(),
+  )
 }
 
-function metricsListener(service: ObjectService): RequestListener {
-  const { Registry: NewRegistry, collectDefaultMetrics } = loadPromClient()
+function metricsListener(service: ObjectService, hits: ConnectionLimitHits): RequestListener {
+  const { Counter, Registry: NewRegistry, collectDefaultMetrics } = loadPromClient()
   const registry = new NewRegistry()
   collectDefaultMetrics({ register: registry })
   createMetrics({ registry, service })
+  void new Counter({
+    name: 'stowage_connection_limit_hits_total',
+    help: 'Connections that were closed and requests that were refused at a bound on connections.',
+    labelNames: ['limit'],
+    registers: [registry],
+    collect() {
+      this.reset()
+      for (const [limit, times] of hits) this.inc({ limit }, times)
+    },
+  })
   return (req, res) => void answerMetrics(registry, req.url ?? '/', res)
 }
 

@@ -1,5 +1,6 @@
 import type { Server } from 'node:http'
 import type { ObjectService } from '../../service/service.ts'
+import type { ConnectionLimitHits } from './connection-options.ts'
 import { operationsListener } from './health-and-metrics.ts'
 import { boundedServer, listen } from './http-server.ts'
 import type { OperationsOptions } from './operations-options.ts'
@@ -19,10 +20,11 @@ const LIMITS = { connectionsMax: 64, waitingPerAddressMax: 16, requestsPerAddres
 export async function startOperations(
   service: ObjectService,
   options: OperationsOptions,
+  hits: ConnectionLimitHits,
 ): Promise<{ readonly server?: Server; readonly line: OperationsLine }> {
   const { health, metrics, metricsHost } = options
   if (health === undefined && metrics === undefined) return { line: {} }
-  const server = boundedServer(operationsListener(service, metrics !== undefined), LIMITS)
+  const server = boundedServer(operationsListener(service, metrics === undefined ? undefined : hits), LIMITS)
   const port = [health, metrics].find((chosen) => typeof chosen === 'number') ?? OPERATIONS_PORT
   const url = await listen(server, { host: metricsHost, port })
   return {

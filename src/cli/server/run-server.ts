@@ -17,7 +17,12 @@ import {
   isolationOf,
 } from './function-options.ts'
 import { commandLogger, type LogFormat, type LogLevel } from '../common/log.ts'
-import { type ConnectionServeOptions, connectionLimitsOf, requestRateOf } from './connection-options.ts'
+import {
+  type ConnectionLimitHits,
+  type ConnectionServeOptions,
+  connectionLimitsOf,
+  requestRateOf,
+} from './connection-options.ts'
 import { withHealth } from './health-and-metrics.ts'
 import { checkOperations, type OperationsOptions } from './operations-options.ts'
 import { type OperationsLine, startOperations } from './operations-server.ts'
@@ -37,6 +42,8 @@ export interface ServeOptions
   readonly uploadStatus: '200' | '201'
   readonly cors?: readonly string[]
   readonly memoryBytesMax?: number
+  readonly memoryWaitMs?: number
+  readonly bodyBytesPerSecondMin?: number
   readonly graceMs: number
   readonly logLevel: LogLevel
   readonly logFormat: LogFormat
@@ -70,11 +77,12 @@ export async function runServer(options: ServeOptions, command: Command): Promis
     await registerFiles(auto, options.function ?? [], functionProcess)
     await registerFiles(auto, options.functionNetwork ?? [], { ...functionProcess, hasNetwork: true })
     await service.ready()
-    const started = await startOperations(service, options)
+    const hits: ConnectionLimitHits = new Map()
+    const started = await startOperations(service, options, hits)
     operations = started.server
     const server = boundedServer(
       withHealth(service, withHome(web, normalizePrefix(options.prefix), service.node)),
-      connectionLimitsOf(options, logger),
+      connectionLimitsOf(options, logger, hits),
     )
     continueOnExpect(server, service)
     const url = `${await listen(server, options)}${normalizePrefix(options.prefix)}`
@@ -132,10 +140,12 @@ function createService(options: ObjectServiceOptions<unknown>, command: Command)
 }
 
 function serviceOptions(options: ServeOptions): Omit<CommonServiceOptions<unknown>, 'access'> {
-  const { prefix, memoryBytesMax, cors } = options
+  const { prefix, memoryBytesMax, memoryWaitMs, bodyBytesPerSecondMin, cors } = options
   return {
     prefix,
     memoryBytesMax,
+    memoryWaitMs,
+    bodyBytesPerSecondMin,
     limits: limitsOf(options),
     requestRate: requestRateOf(options),
     uploadStatus: options.uploadStatus === '201' ? 201 : 200,

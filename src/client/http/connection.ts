@@ -117,7 +117,7 @@ function redirectError({ status, headers }: Response, what: string): ClientError
   return new ClientError(
     'http_error',
     `${what} was redirected to ${target}; give the client the url of the service itself`,
-    { status },
+    { statusCode: status },
   )
 }
 

@@ -148,7 +148,7 @@ const uploadObjects: Operation = {
         'too_many_objects',
         'too_many_parts',
         'part_header_too_large',
-        'tables_too_large',
+        'memory_limit_exceeded',
         'storage_full',
       ],
       {

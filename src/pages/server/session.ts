@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import { parseCookie, stringifySetCookie } from 'cookie'
 import { EncryptJWT, errors, jwtDecrypt } from 'jose'
 import { Refreshed } from '../../async/refreshed.ts'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 
 export type SessionKeys = readonly Uint8Array[] | (() => Promise<readonly Uint8Array[]>)

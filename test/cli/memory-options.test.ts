@@ -1,0 +1,30 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { serveCommand } from '../../src/cli/commands/serve.ts'
+import type { ServeOptions } from '../../src/cli/server/run-server.ts'
+
+/** What the parser makes of options of `stowage serve`; nothing is served. */
+function parsed(...args: readonly string[]): ServeOptions {
+  const command = serveCommand()
+    .exitOverride()
+    .configureOutput({ writeErr: () => undefined })
+    .action(() => undefined)
+  return command.parse(args, { from: 'user' }).opts()
+}
+
+test('the wait for memory and the lowest rate of a body are options; 0 accepts any rate', () => {
+  const { memoryWaitMs, bodyBytesPerSecondMin } = parsed('--memory-wait-ms', '1500', '--body-bytes-per-second-min', '0')
+  assert.deepEqual([memoryWaitMs, bodyBytesPerSecondMin], [1_500, 0])
+  const absent = parsed()
+  assert.deepEqual([absent.memoryWaitMs, absent.bodyBytesPerSecondMin], [undefined, undefined])
+})
+
+test('a wait of 0 ms, negative numbers and fractions are refused', () => {
+  for (const args of [
+    ['--memory-wait-ms', '0'],
+    ['--memory-wait-ms', '1.5'],
+    ['--body-bytes-per-second-min', '-1'],
+    ['--body-bytes-per-second-min', 'slow'],
+  ])
+    assert.throws(() => parsed(...args), /It must be a whole number/, args.join(' '))
+})
