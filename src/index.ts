@@ -67,7 +67,7 @@ export { jwtAccess, type JwtAccessOptions } from './access/jwt.ts'
 export type { RequestRate } from './access/request-rate.ts'
 export type { TokenKey } from './access/keys.ts'
 export { openAccess } from './access/open.ts'
-export type { Clock } from './clock.ts'
+export type { Clock, Environment, HashKey, Timer } from './environment.ts'
 export {
   CLIENT_ERROR_STATUS,
   ERROR_STATUS,

@@ -1,5 +1,5 @@
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey, type JWTVerifyOptions } from 'jose'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../environment.ts'
 import { isServiceError, StowageError } from '../errors.ts'
 import { type Access, claimAuthorize, type Principal } from './access.ts'
 import { BEARER_REFUSALS, bearerToken } from './bearer.ts'

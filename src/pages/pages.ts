@@ -1,6 +1,6 @@
 import type { Access, AccessRequest, Principal } from '../access/access.ts'
 import type { AutomationExtension } from '../automation-server/automation.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import type { ServiceContext, ServiceExtension } from '../service/extension.ts'
 import { endsLike, type Resource } from '../http/router.ts'

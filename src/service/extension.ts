@@ -1,5 +1,5 @@
 import type { Access, Principal } from '../access/access.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../environment.ts'
 import type { Guard } from '../http/core.ts'
 import type { Resource } from '../http/router.ts'
 import type { Limits } from '../limits.ts'

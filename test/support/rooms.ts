@@ -13,7 +13,10 @@ export interface Room {
  * `src` stands for the files that lie directly in it.
  */
 export const ROOMS: Readonly<Record<string, Room>> = {
-  src: { owns: "The words that every room uses: error codes, limits, time and the logger's shape.", mayImport: [] },
+  src: {
+    owns: "The words that every room uses: error codes, limits, the environment (time, timers, randomness) and the logger's shape.",
+    mayImport: [],
+  },
   'src/delta': {
     owns: 'Deltas between two texts of an object: finding and applying them, and their CRC-32. Runs in browsers.',
     mayImport: [],
@@ -69,7 +72,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'src/store/pack': {
     owns: 'The pack format: its tables, its segments and their readers.',
-    mayImport: ['src/async', 'src/compression', 'src/memory', 'src/object', 'src/storage', 'src/store/bytes'],
+    mayImport: ['src', 'src/async', 'src/compression', 'src/memory', 'src/object', 'src/storage', 'src/store/bytes'],
   },
   'adapters/level': {
     owns: 'Records and blobs in one LevelDB; its verification and salvage.',
@@ -145,6 +148,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/store/closure': {
     owns: 'The walk from a root to everything below it.',
     mayImport: [
+      'src',
       'src/async',
       'src/memory',
       'src/object',
@@ -202,6 +206,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'src/store/delta': {
     owns: 'What changed between two versions.',
     mayImport: [
+      'src',
       'src/delta',
       'src/memory',
       'src/object',

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { parseCookie, stringifySetCookie } from 'cookie'
 import { EncryptJWT, errors, jwtDecrypt } from 'jose'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 
 export type SessionKey = Uint8Array | (() => Promise<Uint8Array>)

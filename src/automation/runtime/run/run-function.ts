@@ -1,6 +1,6 @@
 import { onAbort } from '../../../async/abort.ts'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Clock } from '../../../clock.ts'
+import type { Clock } from '../../../environment.ts'
 import { type AutomationFunction, RunCanceled, RunFailed } from '../../author/function.ts'
 import { InputsError } from '../../author/inputs/errors.ts'
 import type { RunBackend } from '../run-backend.ts'
