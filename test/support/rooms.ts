@@ -8,7 +8,10 @@ export interface Room {
   readonly mayImport: readonly string[]
 }
 
-/** From the innermost folder to the outermost. `src` stands for the files that lie directly in it, without the entry point. */
+/**
+ * From the innermost folder to the outermost. An entry point that has an entry of its own is no part of its folder.
+ * `src` stands for the files that lie directly in it.
+ */
 export const ROOMS: Readonly<Record<string, Room>> = {
   src: {
     owns: "The words that every room uses: error codes, limits, the environment (time, timers, randomness) and the logger's shape.",
@@ -462,7 +465,17 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   'src/automation': {
-    owns: 'The public names of `stowage/automation`.',
+    owns: 'The public names of `stowage/automation`, for authors of functions.',
+    mayImport: [
+      'src/automation/author',
+      'src/automation/author/inputs',
+      'src/automation/runtime/command',
+      'src/client',
+      'src/client/common',
+    ],
+  },
+  'src/automation/runtime/index.ts': {
+    owns: 'The public names of `stowage/automation/runtime`.',
     mayImport: [
       'src/automation/author',
       'src/automation/author/inputs',
@@ -470,9 +483,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/automation/runtime/command',
       'src/automation/runtime/http',
       'src/automation/runtime/run',
-      'src/automation/testing',
-      'src/client',
-      'src/client/common',
     ],
   },
   'src/automation-server/runner/executors': {

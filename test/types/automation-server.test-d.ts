@@ -4,15 +4,12 @@ import {
   type AutomationFunction,
   defineFunction,
   defineInputs,
-  type InputsSchema,
   type JsonObject,
-  type LogLine,
   number,
   type Annotation,
-  type RunBackend,
-  type RunFile,
   type RunStatus,
 } from 'stowage/automation'
+import type { InputsSchema, LogLine, RunBackend, RunFile } from 'stowage/automation/runtime'
 import {
   type Automation,
   automation,
