@@ -1,3 +1,5 @@
+import { REAL_ENVIRONMENT } from '../environment.ts'
+
 /** A value that is read anew when what is known is older than `freshMs`. Everybody who asks meanwhile waits for the same reading. */
 export class Refreshed<T> {
   readonly #read: () => Promise<T>
@@ -12,8 +14,8 @@ export class Refreshed<T> {
 
   /** Throws what the reading throws; the next call reads again then. */
   async get(): Promise<T> {
-    if (this.#known === undefined || performance.now() - this.#readAtMs > this.#freshMs) {
-      this.#readAtMs = performance.now()
+    if (this.#known === undefined || REAL_ENVIRONMENT.monotonicMs() - this.#readAtMs > this.#freshMs) {
+      this.#readAtMs = REAL_ENVIRONMENT.monotonicMs()
       this.#known = this.#read()
     }
     const known = this.#known
