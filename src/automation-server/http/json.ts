@@ -30,7 +30,8 @@ export async function readOptionalJson<T>(
   bytesMax: number,
   shape: Shape<T>,
 ): Promise<T> {
-  return shape.read((await jsonOf(exchange, bytesMax)) ?? {}, '')
+  const json = await jsonOf(exchange, bytesMax)
+  return shape.read(json === undefined ? {} : json, '')
 }
 
 /** `undefined` without a body. */

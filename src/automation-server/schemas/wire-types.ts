@@ -82,7 +82,6 @@ export interface VersionChange {
 
 /** A version that a run creates. `projectId` is the project of the run by default. */
 export interface NewRunVersion {
-  /** The id of a project. */
   readonly projectId?: string
   readonly modelId: string
   readonly rootObjectId: string
@@ -219,7 +218,6 @@ export interface CreatedId {
 
 /** A version that the run created. `projectId` is present if it is not the project of the run. */
 export interface CreatedVersion {
-  /** The id of a project. */
   readonly projectId?: string
   readonly modelId: string
   readonly versionId: string

@@ -10,6 +10,7 @@ import {
   sent,
   type Shape,
   text,
+  wrong,
 } from '../../../openapi/description/shape.ts'
 import type { Schema } from '../../../openapi/description/types.ts'
 import type { FunctionView, InputsIssue, InputsToValidate, InputsValidity } from '../wire-types.ts'
@@ -101,7 +102,10 @@ export const INPUTS_TO_VALIDATE: NamedShape<InputsToValidate> = named(
     {
       inputs: {
         schema: { description: 'Any JSON that may be inputs of the function.' },
-        read: (value: unknown): unknown => value ?? null,
+        read: (value: unknown, at: string): unknown => {
+          if (value === undefined) throw wrong(at, 'any JSON value', 'missing')
+          return value
+        },
       },
     },
     'Inputs to validate.',
