@@ -183,7 +183,7 @@ function keyOf(path: string, text: string): Uint8Array {
   if (KEY_TEXT.test(hex)) return new Uint8Array(Buffer.from(hex, 'hex'))
   throw new StowageError(
     'corrupt_data',
-    `${path} is not a key; it must be a line of 64 hex digits and one of their CRC-32 (restore it, or remove it to get a new one: what the old one signed or sealed is lost)`,
+    `${path} is not a key; it must be a line of 64 hex digits and one of their CRC-32 (restore it, or remove it to get a new one: everything that the old one signed or sealed is lost)`,
   )
 }
 
@@ -225,10 +225,7 @@ async function readRecord(dataFolder: string, jti: string): Promise<TokenRecord 
   if (text === undefined) return undefined
   const json = unseal(text)
   if (json === undefined)
-    throw new StowageError(
-      'corrupt_data',
-      `${path} is not what was written there when the token was issued; restore or remove it`,
-    )
+    throw new StowageError('corrupt_data', `${path} has changed since the token was issued; restore or remove it`)
   return JSON.parse(json) as TokenRecord
 }
 

@@ -72,7 +72,7 @@ async function listObjects(root: string, connected: Connected, options: LsComman
     head = ''
   }
   if (missing === 0) return
-  printNote(`${countText(missing, 'object')} referred to and not held`)
+  printNote(`${countText(missing, 'object')} missing`)
   throw new FindingsError(EXIT.missing)
 }
 

@@ -25,7 +25,7 @@ export class Admission {
     this.#isNewProject = head === undefined || head.removed
   }
 
-  /** Objects that came, each id once. */
+  /** Received objects, each id once. */
   get objects(): number {
     return this.#added + this.#heldIds.size
   }
