@@ -57,7 +57,7 @@ export interface NewRunVersion {
  * A registered function. The operator of the server registers functions, never a client over HTTP,
  * because a function is code.
  */
-export interface FunctionView {
+export interface FunctionInfo {
   readonly id: string
   readonly name: string
   readonly description: string
@@ -218,7 +218,7 @@ export interface RunCause {
 }
 
 /** The first cause of a chain of runs, and the runs that resulted from it. */
-export interface CauseView {
+export interface RunCauseCount {
   /** The version that a person or an application created, or the run that a person started. */
   readonly id: string
   /** Runs that resulted from it. */
@@ -281,7 +281,7 @@ export interface RunDetails {
   readonly endedAt: string | null
   /** The result that the function passed with its mark; `null` if there is none. */
   readonly result: JsonObject | null
-  readonly cause: CauseView
+  readonly cause: RunCauseCount
 }
 
 /** The event `status`. */

@@ -4,7 +4,7 @@ import type { AutomationOptions } from '../../automation-server/automation.ts'
 import type { CommandOptions } from '../../automation-server/runner/executors/command.ts'
 import type {
   IsolationOptions,
-  IsolationView,
+  IsolationStatus,
 } from '../../automation-server/runner/executors/isolation/command-runner.ts'
 import {
   DEFAULT_AUTOMATION_LIMITS,
@@ -107,7 +107,7 @@ export function isolationOf(
 }
 
 /** What is said of functions when the server starts, if there are any. */
-export function isolationLine({ kind, reason }: IsolationView): string {
+export function isolationLine({ kind, reason }: IsolationStatus): string {
   return kind === 'bubblewrap'
     ? 'functions run isolated by bubblewrap: their own processes, files and network'
     : `functions run as plain processes of this user and can read what it can: ${reason}`
