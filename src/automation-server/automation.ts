@@ -26,6 +26,7 @@ import {
 import { RunQueue } from './runner/queue.ts'
 import { withRunTokens } from './domain/run-access.ts'
 import { endLostRuns } from './upkeep/end-lost-runs.ts'
+import { purgeDeleted } from './upkeep/purge-deleted.ts'
 import { SecretResealer } from './upkeep/reseal-secrets.ts'
 import { expireCauses, expireRuns, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
 import type { FunctionInfo } from './schemas/types.ts'
@@ -97,7 +98,10 @@ class Automation<H> implements AutomationExtension<H> {
   #storageSweptAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: AutomationOptions) {
-    const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, keptMs } = { ...DEFAULT_RUN_TIMES, ...options }
+    const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, keptMs, deletionGraceMs } = {
+      ...DEFAULT_RUN_TIMES,
+      ...options,
+    }
     this.#options = options
     this.#runner = new CommandRunner(options)
     this.#resealer = new SecretResealer(this.#secrets, options.secretKeys ?? [])
@@ -108,6 +112,7 @@ class Automation<H> implements AutomationExtension<H> {
       runMsMax: positive('runMsMax', runMsMax, TIMER_MS_MAX),
       sweepIntervalMs: positive('sweepIntervalMs', sweepIntervalMs, TIMER_MS_MAX),
       keptMs: positive('keptMs', keptMs),
+      deletionGraceMs: positive('deletionGraceMs', deletionGraceMs),
     }
     this.#sweeps = new BackgroundLoop(() => this.#sweep(), sweepIntervalMs)
     positive('concurrency', options.concurrency ?? CONCURRENCY)
@@ -116,8 +121,8 @@ class Automation<H> implements AutomationExtension<H> {
   }
 
   attach(context: ServiceContext<H>): ReturnType<ServiceExtension<H>['attach']> {
-    const { backend, prefix } = context
-    if (backend === undefined)
+    const { backend, prefix, epochs } = context
+    if (backend === undefined || epochs === undefined)
       throw new TypeError(
         "automation keeps its records on a storage backend; a service over a host's own object store has none",
       )
@@ -126,6 +131,7 @@ class Automation<H> implements AutomationExtension<H> {
     const domain = new Domain({
       ...context,
       backend,
+      epochs,
       functions: this.#functions,
       secrets: this.#secrets,
       limits: this.#limits,
@@ -221,12 +227,13 @@ class Automation<H> implements AutomationExtension<H> {
   }
 
   /** Removed projects are swept each time, since a mark tells of them; the rest means reading much. */
-  async #sweepStorage({ store }: Domain, signal: AbortSignal): Promise<void> {
+  async #sweepStorage({ store, options: { epochs } }: Domain, signal: AbortSignal): Promise<void> {
     const nowMs = store.clock.now()
     const isDue = nowMs - this.#storageSweptAtMs >= STORAGE_SWEEP_INTERVAL_MS
     if (isDue) await expireRuns(store, nowMs - this.#times.keptMs, signal)
     if (isDue) await expireCauses(store, nowMs - this.#times.keptMs - TIMER_MS_MAX, signal)
     await sweepGarbage(store, signal)
+    await purgeDeleted({ store, epochs, graceMs: this.#times.deletionGraceMs }, signal)
     if (isDue) await sweepOrphans(store, signal)
     if (isDue) this.#storageSweptAtMs = nowMs
   }
