@@ -38,9 +38,12 @@ export type { GraphShape } from './serializer/shape.ts'
 export type { ProjectResources, RemoteModels, RemoteRuns, RemoteVersions } from './resources/project-resources.ts'
 export type {
   NewRemoteVersion,
+  RemoteDeletableFilter,
   RemoteModel,
+  RemoteModelChange,
   RemotePage,
   RemotePageRequest,
+  RemoteRetentionRule,
   RemoteRun,
   RemoteRunFilter,
   RemoteRunStatus,
