@@ -49,7 +49,7 @@ test('what is not a file of lines is refused with what it must be', async (t) =>
     )
   }
   await assert.rejects(BaseFile.open(join(folder, 'nowhere'), never), { code: 'invalid_request' })
-  await assert.rejects(BaseFile.open(folder, never), { code: 'invalid_request', message: /is no file/ })
+  await assert.rejects(BaseFile.open(folder, never), { code: 'invalid_request', message: /is not a file/ })
   writeFileSync(path, '')
   await using empty = await BaseFile.open(path, never)
   assert.deepEqual(await empty.getMany(['a']), [undefined])

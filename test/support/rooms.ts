@@ -33,7 +33,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     owns: 'DEFLATE fragments: a pool that makes them in the thread pool, their inverse, and CRC-32 arithmetic.',
     mayImport: ['src'],
   },
-  'src/data-folder': { owns: 'A folder of data: its lock, durable files, key files.', mayImport: ['src'] },
+  'src/data-folder': { owns: 'A folder of data: its lock, durable files, keys that rotate.', mayImport: ['src'] },
   'src/memory': {
     owns: 'The memory budget and what is leased from it, with a fair share for each party; byte-bounded caches.',
     mayImport: ['src'],
@@ -55,7 +55,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'adapters/memory': { owns: 'Records and blobs in memory.', mayImport: ['src/storage'] },
   'src/access': {
     owns: 'Authentication and authorization: JWT, claims, the tokens of a data folder.',
-    mayImport: ['src', 'src/data-folder', 'src/object'],
+    mayImport: ['src', 'src/async', 'src/data-folder', 'src/object'],
   },
   'src/client/http': {
     owns: 'Requests of the client: connections, answers, retries.',
@@ -237,10 +237,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     mayImport: ['src/automation/author/inputs', 'src/client', 'src/client/common'],
   },
   'src/store/upkeep': {
-    owns: 'Check, reindex, recovery and removal.',
+    owns: "Check, reindex, recovery and removal; the store's own time.",
     mayImport: [
       'src',
       'src/compression',
+      'src/object',
       'src/storage',
       'src/store/bytes',
       'src/store/ingest',
@@ -558,6 +559,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     mayImport: [
       'src',
       'src/access',
+      'src/async',
       'src/automation-server',
       'src/automation-server/domain',
       'src/http',
@@ -608,6 +610,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/automation-server/runner/executors',
       'src/automation-server/runner/executors/isolation',
       'src/cli/common',
+      'src/data-folder',
       'src/http',
       'src/metrics',
       'src/object',
@@ -629,6 +632,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/client',
       'src/client/common',
       'src/client/upload',
+      'src/data-folder',
       'src/object',
       'src/service',
       'src/storage',
