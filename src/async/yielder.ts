@@ -8,10 +8,11 @@ export class Yielder {
 
   /** `undefined` while there is time left, so that callers await only when they must. */
   due(): Promise<void> | undefined {
-    return performance.now() - this.#sinceMs < WORK_MS_MAX ? undefined : this.#breathe()
+    return performance.now() - this.#sinceMs < WORK_MS_MAX ? undefined : this.turn()
   }
 
-  async #breathe(): Promise<void> {
+  /** Lets it turn in any case: before a step that is long by itself. */
+  async turn(): Promise<void> {
     await setImmediate()
     this.#sinceMs = performance.now()
   }
