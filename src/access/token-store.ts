@@ -5,7 +5,7 @@ import { SignJWT } from 'jose'
 import type { Clock } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { checkProjectId, quoted } from '../object/id.ts'
-import { type Access, claimAuthorize, EVERY_PROJECT, type Right } from './access.ts'
+import { type Access, claimAuthorize, ALL_PROJECTS, type Right } from './access.ts'
 import { createExclusively, ensurePrivateFolder, TEMPORARY_PREFIX } from '../data-folder/exclusive-file.ts'
 import { heldKeys, damagedKeys, type FolderKey, type KeyRing, readKeys } from '../data-folder/key-ring.ts'
 import { BEARER_REFUSALS, TOKEN_BYTES_MAX } from './bearer.ts'
@@ -174,7 +174,7 @@ export async function* damagedAccessFiles(dataFolder: string, keyRings: readonly
 
 function checkRequest({ projects, subject = '', ttlSeconds }: TokenRequest): void {
   if (projects.size === 0) throw new StowageError('invalid_request', 'a token needs at least one project')
-  for (const projectId of projects.keys()) if (projectId !== EVERY_PROJECT) checkProjectId(projectId)
+  for (const projectId of projects.keys()) if (projectId !== ALL_PROJECTS) checkProjectId(projectId)
   if (!Number.isSafeInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > TTL_SECONDS_MAX) {
     throw new StowageError(
       'invalid_request',

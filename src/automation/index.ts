@@ -36,7 +36,7 @@ export {
   type GivenValuesOf,
   type InputFields,
   type InputsClass,
-  type InputsWords,
+  type InputsOptions,
   type ValuesOf,
 } from './author/inputs/define.ts'
 export { InputsError, type InputsErrorBody, type InputsIssue } from './author/inputs/errors.ts'

@@ -140,12 +140,15 @@ test('a message stays short, whatever was sent', () => {
 
 test('a long text is refused before it is looked at', () => {
   const Form = defineInputs({ name: text({ required: false }), code: text({ pattern: /x/, required: false }) })
-  assert.throws(() => Form.parse({ name: 'x'.repeat(INPUTS_LIMITS.textLengthMax + 1) }), /at most 65536 characters/)
+  assert.throws(() => Form.parse({ name: 'x'.repeat(INPUTS_LIMITS.textCharactersMax + 1) }), /at most 65536 characters/)
   assert.throws(
-    () => Form.parse({ code: 'x'.repeat(INPUTS_LIMITS.patternTextLengthMax + 1) }),
+    () => Form.parse({ code: 'x'.repeat(INPUTS_LIMITS.patternTextCharactersMax + 1) }),
     /at most 4096 characters/,
   )
-  assert.equal(Form.parse({ name: 'x'.repeat(INPUTS_LIMITS.textLengthMax) }).name?.length, INPUTS_LIMITS.textLengthMax)
+  assert.equal(
+    Form.parse({ name: 'x'.repeat(INPUTS_LIMITS.textCharactersMax) }).name?.length,
+    INPUTS_LIMITS.textCharactersMax,
+  )
 })
 
 test('a secret shows itself only when it is asked to', () => {
