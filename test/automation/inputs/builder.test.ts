@@ -35,7 +35,7 @@ const Unit = { Millimetres: 'mm', Metres: 'm' } as const
 const Level = { 0: 'Low', 5: 'High', 6: 'Top', Low: 0, High: 5, Top: 6 } as const
 
 test('the choices of an enum are its members: people see their names, the function gets their values', () => {
-  class Inputs extends defineInputs({ unit: select(Unit), level: select(Level, { default: Level.High }) }) {}
+  const Inputs = defineInputs({ unit: select(Unit), level: select(Level, { default: Level.High }) })
   const { properties } = Inputs.toJSONSchema()
   assert.deepEqual(properties.unit, {
     type: 'string',
@@ -55,12 +55,18 @@ test('the choices of an enum are its members: people see their names, the functi
   })
   assert.deepEqual({ ...Inputs.parse({ unit: 'm' }) }, { unit: Unit.Metres, level: Level.High })
   assert.deepEqual({ ...Inputs.parse({ unit: 'm', level: 0 }) }, { unit: Unit.Metres, level: Level.Low })
-  for (const wrong of [{ unit: 'Metres' }, { unit: 'm', level: 'Low' }, { unit: 'm', level: '0' }, { unit: 'm', level: 1 }])
+  for (const wrong of [
+    { unit: 'Metres' },
+    { unit: 'm', level: 'Low' },
+    { unit: 'm', level: '0' },
+    { unit: 'm', level: 1 },
+  ])
     assert.throws(() => Inputs.parse(wrong), { code: 'invalid_inputs' }, JSON.stringify(wrong))
 })
 
 test('only the reverse mapping of an enum is left out of an object', () => {
-  const options = (field: Input<unknown, unknown>): unknown => defineInputs({ x: field }).toJSONSchema().properties.x.oneOf
+  const options = (field: Input<unknown, unknown>): unknown =>
+    defineInputs({ x: field }).toJSONSchema().properties.x.oneOf
   assert.deepEqual(options(select({ '1': 'one', '2': 'two' })), [
     { const: 'one', title: '1' },
     { const: 'two', title: '2' },
@@ -226,11 +232,7 @@ const WRONG: readonly [
     () => ({ s: select(['one\r\ntwo', 'three']) }),
     /options must be without control characters/,
   ],
-  [
-    'choices of two types',
-    () => ({ s: select(['a', 1]) }),
-    /options must be either all texts or all finite numbers/,
-  ],
+  ['choices of two types', () => ({ s: select(['a', 1]) }), /options must be either all texts or all finite numbers/],
   ['a choice that is no number', () => ({ s: select([1, Number.NaN]) }), /all finite numbers/],
   ['choices twice', () => ({ s: select(['a', 'a']) }), /options must differ/],
   [

@@ -73,7 +73,8 @@ function assertControl(field: Json, where: string): void {
       [['const', 'title'], type === 'string' ? 'string' : 'number', 'string'],
       where,
     )
-  for (const choice of (field.enum ?? []) as readonly unknown[]) assert.equal(typeof choice, type === 'string' ? 'string' : 'number', where)
+  for (const choice of (field.enum ?? []) as readonly unknown[])
+    assert.equal(typeof choice, type === 'string' ? 'string' : 'number', where)
   if (field.format !== undefined)
     assert.deepEqual([field.format, field.writeOnly, field.default], ['password', true, undefined], where)
 }

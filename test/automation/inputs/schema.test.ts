@@ -42,7 +42,10 @@ const bounds = fc
   .map(({ low, high, from, to }) => ({ ...(low && { [low]: from }), ...(high && { [high]: to }) }))
 const choice = fc.constantFrom('a', 'b', 'ä', 'constructor', 'x y', '1')
 const labels = fc
-  .uniqueArray(fc.tuple(fc.string({ minLength: 1, maxLength: 5 }), choice), { minLength: 1, selector: ([label]) => label })
+  .uniqueArray(fc.tuple(fc.string({ minLength: 1, maxLength: 5 }), choice), {
+    minLength: 1,
+    selector: ([label]) => label,
+  })
   .filter((entries) => new Set(entries.map(([, value]) => value)).size === entries.length)
   .map((entries) => Object.fromEntries(entries))
 const numericChoice = fc.constantFrom(-2.5, 0, 1, 2, 1e3)

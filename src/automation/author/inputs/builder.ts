@@ -114,10 +114,7 @@ export function select<
   const C extends Choices,
   R extends boolean = true,
   D extends NoInfer<ChoiceOf<C>> | undefined = undefined,
->(
-  choices: C,
-  options: SelectOptions<NoInfer<ChoiceOf<C>>, R, D> = {},
-): Declared<ChoiceOf<C>, ChoiceOf<C>, R, D> {
+>(choices: C, options: SelectOptions<NoInfer<ChoiceOf<C>>, R, D> = {}): Declared<ChoiceOf<C>, ChoiceOf<C>, R, D> {
   return { field: { ...options, kind: 'select', options: choicesOf(choices) } }
 }
 
@@ -141,5 +138,10 @@ function isList(choices: Choices): choices is readonly (string | number)[] {
 /** `enum Level { Low }` is `{ Low: 0, 0: 'Low' }` when it runs: the second member is no choice. */
 function isReverseMapping(choices: Readonly<Record<string, string | number>>, label: string): boolean {
   const name = choices[label]
-  return typeof name === 'string' && String(Number(label)) === label && Object.hasOwn(choices, name) && choices[name] === Number(label)
+  return (
+    typeof name === 'string' &&
+    String(Number(label)) === label &&
+    Object.hasOwn(choices, name) &&
+    choices[name] === Number(label)
+  )
 }

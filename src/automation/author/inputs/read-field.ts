@@ -183,5 +183,7 @@ function choiceValue(path: string, value: unknown, type: ChoiceType): string | n
       ? value
       : refuse(path, 'must be a text, as the type of the input says; titles say what choices mean')
   const isRight = typeof value === 'number' && Number.isFinite(value) && (type === 'number' || Number.isInteger(value))
-  return isRight ? value : refuse(path, `must be ${type === 'integer' ? 'a whole number' : 'a number'}, as the type of the input says`)
+  return isRight
+    ? value
+    : refuse(path, `must be ${type === 'integer' ? 'a whole number' : 'a number'}, as the type of the input says`)
 }
