@@ -1,3 +1,5 @@
+import { type Environment, REAL_ENVIRONMENT } from '../environment.ts'
+
 /** The smallest room that an answer gets, however many there are: about what one read brings at least. */
 const ROOM_BYTES_MIN = 40_960
 /** With less room than this an answer holds one buffer at a time: nothing is read or made ahead. */
@@ -39,13 +41,19 @@ class Pool {
 export class AnswerMemory {
   readonly limitBytes: number
   readonly #onChange: (bytes: number) => void
+  readonly #environment: Pick<Environment, 'monotonicMs'>
   readonly #all: Pool
   readonly #fast: Pool
   #answers = 0
 
   /** `onChange` is told of each change, for who counts other memory as well. */
-  constructor(limitBytes: number, onChange: (bytes: number) => void = () => undefined) {
+  constructor(
+    limitBytes: number,
+    onChange: (bytes: number) => void = () => undefined,
+    environment: Pick<Environment, 'monotonicMs'> = REAL_ENVIRONMENT,
+  ) {
     this.limitBytes = limitBytes
+    this.#environment = environment
     this.#onChange = onChange
     this.#all = new Pool(limitBytes)
     this.#fast = new Pool(limitBytes)
@@ -72,6 +80,7 @@ export class AnswerMemory {
         this.#onChange(bytes)
       },
       ended: () => this.#answers--,
+      nowMs: () => this.#environment.monotonicMs(),
     })
   }
 }
@@ -79,6 +88,7 @@ export class AnswerMemory {
 interface Counting {
   readonly count: (bytes: number, isFast: boolean) => void
   readonly ended: () => void
+  readonly nowMs: () => number
 }
 
 /** The buffers of one answer. */
@@ -91,12 +101,13 @@ export class AnswerBuffers {
   #isOver = false
   /** Bytes that the client has taken since its last pause. */
   #withoutPauseBytes = 0
-  #passedOnAtMs = performance.now()
+  #passedOnAtMs: number
   #isFast = false
 
   constructor(memory: AnswerMemory, counting: Counting) {
     this.#memory = memory
     this.#counting = counting
+    this.#passedOnAtMs = counting.nowMs()
   }
 
   get roomBytes(): number {
@@ -123,7 +134,7 @@ export class AnswerBuffers {
   passOn(bytes: number): void {
     this.#passedOn.push(bytes)
     if (this.#passedOn.length > (this.aheadBytes === 0 ? 1 : ON_THEIR_WAY)) this.free(this.#passedOn.shift() as number)
-    const nowMs = performance.now()
+    const nowMs = this.#counting.nowMs()
     this.#withoutPauseBytes = nowMs - this.#passedOnAtMs > PAUSE_MS ? 0 : this.#withoutPauseBytes + bytes
     this.#passedOnAtMs = nowMs
     this.#become(this.#withoutPauseBytes >= FAST_AFTER_BYTES)

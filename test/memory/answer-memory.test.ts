@@ -1,18 +1,11 @@
 import assert from 'node:assert/strict'
-import { test, type TestContext } from 'node:test'
+import { test } from 'node:test'
 import { ANSWER_BYTES, type AnswerBuffers, AnswerMemory } from '../../src/memory/answer-memory.ts'
 
 const MB = 1_048_576
 const PIECE_BYTES = 40_960
 /** What all answers may have counted: what is shared by all, and once more by those that read on. */
 const LIMIT_BYTES = 12 * MB
-
-/** The clock that tells a client that reads on from one that has paused. */
-function clockOf(t: TestContext): { nowMs: number } {
-  const clock = { nowMs: 0 }
-  t.mock.method(performance, 'now', () => clock.nowMs)
-  return clock
-}
 
 /** As a client that takes so many bytes, each buffer as large as it may be. */
 function take(answer: AnswerBuffers, bytes: number): void {
@@ -55,9 +48,9 @@ test('however answers come one by one and stop, all of them together hold no mor
   assert.equal(memory.heldBytes, 0)
 })
 
-test('a client that reads on has large buffers among 500 that have stopped, until it pauses', (t) => {
-  const clock = clockOf(t)
-  const memory = new AnswerMemory(LIMIT_BYTES)
+test('a client that reads on has large buffers among 500 that have stopped, until it pauses', () => {
+  let nowMs = 0
+  const memory = new AnswerMemory(LIMIT_BYTES, undefined, { monotonicMs: () => nowMs })
   const stopped = Array.from({ length: 500 }, () => memory.open())
   const reading = memory.open()
   take(reading, 11 * MB)
@@ -65,7 +58,7 @@ test('a client that reads on has large buffers among 500 that have stopped, unti
   take(reading, 2 * MB)
   assert.ok(reading.roomBytes >= MB, `${reading.roomBytes} bytes`)
   assert.equal(stopped[0].roomBytes, PIECE_BYTES)
-  clock.nowMs += 101
+  nowMs += 101
   take(reading, 1)
   assert.equal(reading.roomBytes, PIECE_BYTES)
   for (const answer of [...stopped, reading]) answer.end()

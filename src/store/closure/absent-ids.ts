@@ -1,3 +1,4 @@
+import type { HashKey } from '../../environment.ts'
 import { hashBytes, type IdSet } from '../../object/id-set.ts'
 import type { Yielder } from '../../async/yielder.ts'
 
@@ -12,16 +13,21 @@ const STRETCH_IDS = 512
  */
 export class AbsentIds {
   readonly #slots: Uint32Array
+  readonly #key: HashKey
 
-  private constructor(count: number) {
+  private constructor(count: number, key: HashKey) {
+    this.#key = key
     this.#slots = new Uint32Array(2 ** Math.ceil(Math.log2(Math.max(16, count / LOAD_FACTOR))))
   }
 
-  static async of(sets: readonly IdSet[], yielder: Yielder): Promise<AbsentIds> {
-    const absent = new AbsentIds(sets.reduce((sum, { size }) => sum + size, 0))
+  static async of(sets: readonly IdSet[], yielder: Yielder, key: HashKey): Promise<AbsentIds> {
+    const absent = new AbsentIds(
+      sets.reduce((sum, { size }) => sum + size, 0),
+      key,
+    )
     for (const ids of sets) {
       for (let index = 0; index < ids.size; index++) {
-        const [hash, second] = ids.hashesAt(index)
+        const [hash, second] = ids.hashesAt(index, key)
         const fingerprint = second || 1
         absent.#slots[absent.#slotOf(hash, fingerprint)] = fingerprint
         if (index % STRETCH_IDS === 0) await yielder.due()
@@ -35,8 +41,8 @@ export class AbsentIds {
   }
 
   has(source: Uint8Array, start: number, end: number): boolean {
-    const fingerprint = hashBytes(source, start, end, true) || 1
-    return this.#slots[this.#slotOf(hashBytes(source, start, end), fingerprint)] !== FREE
+    const fingerprint = hashBytes(source, start, end, this.#key, true) || 1
+    return this.#slots[this.#slotOf(hashBytes(source, start, end, this.#key), fingerprint)] !== FREE
   }
 
   /** The slot of the id, or the free one where it would be. */

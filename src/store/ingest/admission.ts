@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib'
+import type { Environment } from '../../environment.ts'
 import { Yielder } from '../../async/yielder.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
 import { DIFFERING_IDS_MAX } from '../../object/graph-store.ts'
@@ -11,28 +12,28 @@ import type { ProjectHead } from '../records/records.ts'
 /** The checksum of a longer text is computed in turns. */
 const LONG_TEXT_BYTES = 1_048_576
 
-/** An object of a batch: where its line starts, and what the project holds under its id. */
-interface Candidate {
-  readonly index: number
-  readonly start: number
-  readonly textCrc32: number
-  readonly held: Awaited<ReturnType<typeof locate>>[number]
-}
-
 /** Lets into the pack what is neither held nor in it already, so that nothing is written twice, and counts what came. */
 export class Admission {
   readonly #records: RecordStore
   readonly #project: { readonly projectId: string; readonly generation: number }
   readonly #isNewProject: boolean
   /** Ids that came and are held already, to count each once. */
-  readonly #heldIds = new IdSet()
+  readonly #heldIds: IdSet
+  readonly #environment: Environment
   #added = 0
   differing = 0
   /** The ids of the first of these. */
   readonly differingIds: string[] = []
 
-  constructor(records: RecordStore, projectId: string, generation: number, head: ProjectHead | undefined) {
+  constructor(
+    records: RecordStore,
+    project: { readonly projectId: string; readonly generation: number; readonly head: ProjectHead | undefined },
+    environment: Environment,
+  ) {
+    const { projectId, generation, head } = project
     this.#records = records
+    this.#environment = environment
+    this.#heldIds = new IdSet(undefined, undefined, environment.hashKey)
     this.#project = { projectId, generation }
     this.#isNewProject = head === undefined || head.removed
   }
@@ -53,8 +54,8 @@ export class Admission {
       const held = this.#isNewProject ? [] : await this.#held(batch, first, end, start, signal)
       for (let index = first; index < end; index++) {
         const text = batch.lines.subarray(start + batch.idBytes[index] + 1, start + batch.lineBytes[index] - 1)
-        const textCrc32 = text.length > LONG_TEXT_BYTES ? await crc32InTurns(text) : crc32(text)
-        const more = this.#admitOne(batch, { index, start, textCrc32, held: held[index - first] }, builder)
+        const textCrc32 = text.length > LONG_TEXT_BYTES ? await crc32InTurns(text, this.#environment) : crc32(text)
+        const more = this.#admitOne(batch, index, start, textCrc32, held[index - first], builder)
         if (more !== undefined) await more
         start += batch.lineBytes[index]
       }
@@ -70,7 +71,10 @@ export class Admission {
 
   #admitOne(
     batch: ObjectBatch,
-    { index, start, textCrc32, held }: Candidate,
+    index: number,
+    start: number,
+    textCrc32: number,
+    held: Awaited<ReturnType<typeof locate>>[number],
     builder: PackBuilder,
   ): Promise<void> | undefined {
     const idEnd = start + batch.idBytes[index]
@@ -95,8 +99,8 @@ export class Admission {
   }
 }
 
-async function crc32InTurns(text: Uint8Array): Promise<number> {
-  const yielder = new Yielder()
+async function crc32InTurns(text: Uint8Array, environment: Environment): Promise<number> {
+  const yielder = new Yielder(environment)
   let checksum = 0
   for (let at = 0; at < text.length; at += LONG_TEXT_BYTES) {
     checksum = crc32(text.subarray(at, at + LONG_TEXT_BYTES), checksum)
