@@ -182,11 +182,11 @@ function Select({
 }): Html {
   const open = field.default === undefined ? [{ value: '', label: field.required ? 'Choose one' : 'None' }] : []
   // A choice that there is not any more, or never was: browsers would show the first one.
-  const chosen = field.options.some((choice) => choice.value === value) ? value : (field.default ?? '')
+  const chosen = field.options.some((choice) => String(choice.value) === value) ? value : String(field.default ?? '')
   return (
     <select id={id} name={inputControl(field.name)} required={field.required} {...aria}>
       {[...open, ...field.options].map((choice) => (
-        <option dir="auto" value={choice.value} selected={choice.value === chosen}>
+        <option dir="auto" value={String(choice.value)} selected={String(choice.value) === chosen}>
           {choice.label ?? choice.value}
         </option>
       ))}
