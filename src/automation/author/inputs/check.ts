@@ -134,19 +134,21 @@ function selectFault({ options }: SelectField): Found {
   const fault = (message: string): Fault => ({ option: 'options', message })
   if (options.length === 0) return fault('must hold at least one choice')
   if (options.length > choicesMax) return fault(`holds ${options.length} choices; the limit is ${choicesMax}`)
-  const words = options.flatMap(({ value, label }) => (label === undefined ? [value] : [value, label]))
-  if (words.some((word) => typeof word !== 'string')) return fault('must be texts, and their labels too')
-  if (options.some(({ value }) => value === ''))
-    return fault('must not be empty: a form sends an empty text for no choice')
-  if (options.some(({ value }) => UNSENDABLE.test(value)))
+  const values = options.map(({ value }) => value)
+  const texts = values.filter((value) => typeof value === 'string')
+  const labels = options.flatMap(({ label }) => label ?? [])
+  const areNumbers = values.every((value) => Number.isFinite(value))
+  if (texts.length < values.length && !areNumbers) return fault('must be either all texts or all finite numbers')
+  if (labels.some((label) => typeof label !== 'string')) return fault('must have texts as labels')
+  if (texts.includes('')) return fault('must not be empty: a form sends an empty text for no choice')
+  if (texts.some((text) => UNSENDABLE.test(text)))
     return fault(
       'must be without control characters but tabs and line feeds, and without halves of characters: no form sends them as they are',
     )
-  if (words.some((word) => word.length > choiceCharactersMax))
+  if ([...texts, ...labels].some((word) => word.length > choiceCharactersMax))
     return fault(`must have at most ${choiceCharactersMax} characters each`)
-  if (new Set(options.map(({ value }) => value)).size < options.length) return fault('must differ from each other')
-  const labelled = options.filter(({ label }) => label !== undefined).length
-  return labelled > 0 && labelled < options.length ? fault('must either all have labels or none') : undefined
+  if (new Set(values).size < options.length) return fault('must differ from each other')
+  return labels.length > 0 && labels.length < options.length ? fault('must either all have labels or none') : undefined
 }
 
 function defaultFault(field: InputField): Found {

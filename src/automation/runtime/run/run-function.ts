@@ -5,7 +5,7 @@ import { type AutomationFunction, RunCanceled, RunFailed } from '../../author/fu
 import { InputsError } from '../../author/inputs/errors.ts'
 import type { RunBackend } from '../run-backend.ts'
 import type { AutomationRunData, FinalRunStatus, JsonObject, LogLevel } from '../../author/run-data.ts'
-import { PendingCalls } from './calls.ts'
+import { PendingCalls } from './pending-calls.ts'
 import { withinRun } from './failures.ts'
 import { startHeartbeat } from './heartbeat.ts'
 import { Mark } from './marks.ts'
