@@ -5,7 +5,7 @@ import { BackgroundLoop } from '../async/background-loop.ts'
 import { ActiveRuns } from './domain/active-runs.ts'
 import { Domain } from './domain/domain.ts'
 import { FunctionRegistry } from './domain/functions.ts'
-import { SecretBox, type SecretKey } from './domain/secrets.ts'
+import { SecretBox, type SecretKey, type SecretKeySource } from './domain/secrets.ts'
 import { type RegisteredAs, withExecutor } from './runner/executors/definitions.ts'
 import { FailureGuard } from './runner/executors/failure-guard.ts'
 import {
@@ -26,6 +26,7 @@ import {
 import { RunQueue } from './runner/queue.ts'
 import { withRunTokens } from './domain/run-access.ts'
 import { endLostRuns } from './upkeep/end-lost-runs.ts'
+import { SecretResealer } from './upkeep/reseal-secrets.ts'
 import { expireCauses, expireRuns, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
 import type { FunctionView } from './schemas/types.ts'
 
@@ -33,10 +34,10 @@ import type { FunctionView } from './schemas/types.ts'
 export interface AutomationOptions extends Partial<RunTimes>, IsolationOptions {
   readonly functions?: readonly RegisteredAs[]
   /**
-   * What seals secrets among inputs: the first one seals, all of them open. Without one, automations with secrets are refused. A function is called once,
-   * when the storage is open.
+   * What seals secrets among inputs: the first key seals, all of them open. Without one, automations with secrets are refused. A source is read when the
+   * storage is opened and every `sweepIntervalMs` from then on; what older keys sealed is sealed anew with the first one.
    */
-  readonly secretKeys?: readonly SecretKey[] | (() => Promise<readonly SecretKey[]>)
+  readonly secretKeys?: readonly SecretKey[] | SecretKeySource
   readonly limits?: Partial<AutomationLimits>
   /** Runs at a time. 2 by default. */
   readonly concurrency?: number
@@ -83,7 +84,8 @@ class Automation<H> implements AutomationExtension<H> {
   readonly area: AutomationExtension<H>['area'] = AUTOMATION_AREA
   readonly #options: AutomationOptions
   readonly #functions = new FunctionRegistry()
-  readonly #secrets: SecretBox
+  readonly #secrets = new SecretBox([])
+  readonly #resealer: SecretResealer
   readonly #limits: AutomationLimits
   readonly #times: RunTimes
   readonly #attemptsMax: number
@@ -98,7 +100,7 @@ class Automation<H> implements AutomationExtension<H> {
     const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, keptMs } = { ...DEFAULT_RUN_TIMES, ...options }
     this.#options = options
     this.#runner = new CommandRunner(options)
-    this.#secrets = new SecretBox(typeof options.secretKeys === 'function' ? [] : (options.secretKeys ?? []))
+    this.#resealer = new SecretResealer(this.#secrets, options.secretKeys ?? [])
     this.#limits = resolveAutomationLimits(options.limits)
     this.#times = {
       leaseMs: positive('leaseMs', leaseMs, TIMER_MS_MAX),
@@ -155,9 +157,8 @@ class Automation<H> implements AutomationExtension<H> {
 
   /** What was lost while nobody looked is found now, and from then on every `sweepIntervalMs`. */
   async open(): Promise<void> {
-    const { secretKeys } = this.#options
     await this.#runner.open()
-    if (typeof secretKeys === 'function') this.#secrets.take(await secretKeys())
+    await this.#resealer.takeKeys()
     this.#parts.queue.wake()
     this.#sweeps.soon()
   }
@@ -247,6 +248,7 @@ class Automation<H> implements AutomationExtension<H> {
           signal,
         ),
       async () => queue.wake(),
+      () => this.#resealer.run(domain.store, signal),
       () => this.#sweepStorage(domain, signal),
     ]
     for (const step of steps) {

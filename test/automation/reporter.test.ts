@@ -5,15 +5,17 @@ import {
   type AutomationContext,
   defineFunction,
   defineInputs,
-  runFunction,
-  type RunBackend,
   RunFailed,
-  type RunOptions,
   RunInterrupted,
-  type RunOutcome,
-  type RunReport,
   secret,
 } from '../../src/automation/index.ts'
+import {
+  runFunction,
+  type RunBackend,
+  type RunOptions,
+  type RunOutcome,
+  type RunReport,
+} from '../../src/automation/runtime/index.ts'
 import { StowageError } from '../../src/index.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { memoryRun } from './memory-run.ts'

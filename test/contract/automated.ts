@@ -14,15 +14,13 @@ import {
   type AutomationFunction,
   defineFunction,
   type FunctionBody,
-  httpRunBackend,
   type InferInputs,
   type InputsSource,
   type JsonObject,
-  type LogLine,
   type Annotation,
   RunCanceled,
-  startRun,
 } from '../../src/automation/index.ts'
+import { httpRunBackend, type LogLine, startRun } from '../../src/automation/runtime/index.ts'
 import { type Client, createClient } from '../../src/client/index.ts'
 import { createObjectService, type ObjectService } from '../../src/index.ts'
 import { accessOf, tokenFor } from './sides.ts'

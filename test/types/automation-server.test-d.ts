@@ -4,15 +4,12 @@ import {
   type AutomationFunction,
   defineFunction,
   defineInputs,
-  type InputsSchema,
   type JsonObject,
-  type LogLine,
   number,
   type Annotation,
-  type RunBackend,
-  type RunFile,
   type RunStatus,
 } from 'stowage/automation'
+import type { InputsSchema, LogLine, RunBackend, RunFile } from 'stowage/automation/runtime'
 import {
   type Automation,
   automation,
@@ -52,7 +49,8 @@ import {
   type RunStart,
   type RunTimes,
   type SecretKey,
-  secretKeyFromFolder,
+  type SecretKeySource,
+  secretKeysFromFolder,
   type StopReason,
   type Version,
 } from 'stowage/automation/server'
@@ -138,7 +136,9 @@ expectError(automation({ functions: [checker] }))
 expectType<AutomationLimits>(DEFAULT_AUTOMATION_LIMITS)
 expectType<RunTimes>(DEFAULT_RUN_TIMES)
 expectError((DEFAULT_RUN_TIMES.leaseMs = 1))
-expectAssignable<Promise<SecretKey>>(secretKeyFromFolder('folder'))
+expectType<SecretKeySource>(secretKeysFromFolder('folder'))
+expectAssignable<AutomationOptions>({ secretKeys: secretKeysFromFolder('folder') })
+expectAssignable<AutomationOptions>({ secretKeys: { read: async () => [key] } })
 
 // The extension of a service, and what is done with it in process.
 const extension = automation({ functions: [inProcess] })

@@ -18,6 +18,7 @@ import { decodeRecord } from '../records/codec.ts'
 import { type AutomationStore, expectSame, type ProjectScope, timeOfId } from '../records/store.ts'
 import { ErrorCollector } from '../domain/error-collector.ts'
 import { blobsOfProject, generationOfBlob } from './named-blobs.ts'
+import { scopesOf } from './project-scopes.ts'
 
 /** Blobs that no record names are kept this long: the commit that names one may be on its way. */
 const ORPHAN_GRACE_MS = 60 * 60_000
@@ -152,17 +153,6 @@ async function sweepRun(
   await removeKeys(store, artifactKeys)
   for await (const { name } of blobsOfProject(store, scope, signal, runId)) await store.blobs.remove([name])
   for (const table of TABLES_OF_RUN) await removeRange(store, boundsOf(projectKey(scope, table, runId)), signal)
-}
-
-/** The projects that automation holds, and with `removed` also those that it held. */
-async function* scopesOf(store: AutomationStore, signal: AbortSignal, removed = false): AsyncGenerator<ProjectScope> {
-  for await (const entries of store.records.range(boundsOf(globalKey('head')), { signal })) {
-    for (const { key, value } of entries) {
-      const head = decodeRecord<{ readonly generation: number; readonly removed: boolean }>(key, value)
-      if (removed || !head.removed)
-        yield { projectId: partsOf(key)[2], generation: head.generation, head: { key, value } }
-    }
-  }
 }
 
 async function removeRange(store: AutomationStore, bounds: KeyBounds, signal: AbortSignal): Promise<void> {

@@ -3,7 +3,7 @@ import type { Command } from 'commander'
 import { accessFromFolder } from '../../access/token-store.ts'
 import { automation } from '../../automation-server/automation.ts'
 import type { IsolationView } from '../../automation-server/runner/executors/isolation/command-runner.ts'
-import { secretKeyFromFolder } from '../../automation-server/secret-key-file.ts'
+import { secretKeysFromFolder } from '../../automation-server/secret-keys.ts'
 import { normalizePrefix } from '../../http/router.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
 import { continueOnExpect, createObjectService, type ObjectService } from '../../service/service.ts'
@@ -60,7 +60,7 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   let announce: (url: string) => void = () => undefined
   const announced = new Promise<string>((resolve) => (announce = resolve))
   const auto = automation({
-    secretKeys: async () => [await secretKeyFromFolder(options.data)],
+    secretKeys: secretKeysFromFolder(options.data),
     serverUrl: () => announced,
     ...isolation,
     ...automationOptionsOf(options),

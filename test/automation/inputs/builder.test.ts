@@ -6,17 +6,16 @@ import {
   boolean,
   defineInputs,
   type Input,
-  INPUTS_LIMITS,
   InputsError,
   integer,
   number,
-  resolveInputs,
   Secret,
   secret,
   select,
   type StandardInputs,
   text,
 } from '../../../src/automation/index.ts'
+import { INPUTS_LIMITS, resolveInputs } from '../../../src/automation/runtime/index.ts'
 
 class Inputs extends defineInputs({
   projectName: text({ title: 'Project name', minLength: 1, maxLength: 100, pattern: /^[A-Z]+$/ }),
