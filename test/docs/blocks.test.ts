@@ -27,7 +27,12 @@ const FATES: Readonly<Record<string, Readonly<Record<string, Fate>>>> = {
     sh: { by: 'test/processes/readme.test.ts' },
     indented: { by: 'test/processes/readme.test.ts' },
   },
-  'docs/automation-server.md': { '': { by: 'test/processes/transcripts.test.ts' } },
+  'docs/automation-server.md': {
+    '': {
+      because:
+        'a reader puts ids between its lines; test/automation-server/end-to-end.test.ts makes the same requests, and test/docs/commands.test.ts reads the commands',
+    },
+  },
   'docs/automation.md': { '': { by: 'test/processes/function.test.ts' } },
   'docs/backends.md': { js: { by: '.ci/consumer' } },
   'docs/backup.md': { sh: { because: NEEDS_ROOT } },

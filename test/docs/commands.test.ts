@@ -21,13 +21,17 @@ const commands = new Map(allCommands(tree).map((node) => [node.path, node]))
 function fault(words: readonly string[]): string | undefined {
   let node = tree
   let at = 0
-  for (let next = commands.get(`${node.path} ${words[at]}`); next !== undefined; ) {
+  for (let next = commands.get(`${node.path} ${words[at]}`); next !== undefined;) {
     node = next
     at += 1
     next = commands.get(`${node.path} ${words[at]}`)
   }
   if (at === 0 && !words[0].startsWith('-')) return `there is no command "${words[0]}"`
-  const known = new Set(['--help', ...tree.options.flatMap(({ flags }) => flags), ...node.options.flatMap(({ flags }) => flags)])
+  const known = new Set([
+    '--help',
+    ...tree.options.flatMap(({ flags }) => flags),
+    ...node.options.flatMap(({ flags }) => flags),
+  ])
   const flags = words.slice(at).filter((word) => /^--?[a-z]/.test(word))
   const unknown = flags.map((flag) => flag.split('=')[0]).find((flag) => !known.has(flag))
   return unknown === undefined ? undefined : `"${node.path}" has no option ${unknown}`

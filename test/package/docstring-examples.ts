@@ -21,12 +21,9 @@ export function examplesOf(source: string): DocstringExample[] {
     const end = docstring.index + docstring[0].length
     // A docstring stands right before an export, or inside one.
     const follows = exported.find(({ index }) => index > end && source.slice(end, index).trim() === '')
-    const around = exported.filter(({ index }) => index < docstring.index).at(-1)
+    const around = exported.findLast(({ index }) => index < docstring.index)
     const [, exportName] = follows ?? around ?? ['', '']
-    return [...`${text}\n`.matchAll(EXAMPLE)].map(([, body]) => ({
-      exportName,
-      text: FENCED.exec(body)?.[1] ?? body,
-    }))
+    return [...`${text}\n`.matchAll(EXAMPLE)].map(([, body]) => ({ exportName, text: FENCED.exec(body)?.[1] ?? body }))
   })
 }
 

@@ -109,7 +109,11 @@ async function failureOf(name: string, text: string): Promise<string | undefined
     await run(process.execPath, args, { cwd, timeout: TIMEOUT_MS })
     return undefined
   } catch (error) {
-    const { code, stdout, stderr } = error as { readonly code: unknown; readonly stdout: string; readonly stderr: string }
+    const { code, stdout, stderr } = error as {
+      readonly code: unknown
+      readonly stdout: string
+      readonly stderr: string
+    }
     return `ended with ${String(code)}: ${stdout}${stderr}`
   }
 }
