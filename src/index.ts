@@ -22,7 +22,7 @@ export {
   type DifferingEvent,
   type DownloadEvent,
   type FailureEvent,
-  type EventFacts,
+  type ServiceEventBase,
   type FindingEvent,
   type LimitEvent,
   type RequestEvent,
@@ -59,7 +59,7 @@ export {
   type AccessRefusals,
   type AccessRequest,
   claimAuthorize,
-  EVERY_PROJECT,
+  ALL_PROJECTS,
   type Principal,
   type Right,
 } from './access/access.ts'
@@ -78,5 +78,5 @@ export {
   type StowageErrorCode,
   type StowageErrorOptions,
 } from './errors.ts'
-export { DEFAULT_LIMITS, type Limits, MB } from './limits.ts'
+export { DEFAULT_LIMITS, type Limits } from './limits.ts'
 export type { StorageBackend } from './storage/backend.ts'

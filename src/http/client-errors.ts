@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { StowageError } from '../errors.ts'
 import { errorAnswer } from './error-answer.ts'
 import type { Answer } from './exchange.ts'
-import { FAREWELL_MS } from './linger.ts'
+import { CLOSE_DELAY_MS } from './linger.ts'
 
 interface Underway {
   readonly req: IncomingMessage
@@ -79,7 +79,7 @@ async function refuse(socket: Duplex, error: StowageError, underway: ReadonlySet
   if (!socket.writable) return void socket.destroy()
   socket.end(textOf(error))
   // What still comes is read and thrown away meanwhile, since closing at once would take the answer back.
-  setTimeout(() => socket.destroy(), FAREWELL_MS).unref()
+  setTimeout(() => socket.destroy(), CLOSE_DELAY_MS).unref()
 }
 
 function headersOf({ headers, body }: Answer): Readonly<Record<string, string | number>> {

@@ -4,7 +4,7 @@ import { BodyRate } from './body-rate.ts'
 import { valuesOf } from './header-values.ts'
 import { parseLength, type RequestBody } from './exchange.ts'
 import { bodyConsumed, exactBytes, parsedBody, parsedValues } from './parsed-body.ts'
-import { waitFor } from './progress.ts'
+import { waitFor } from './timeout.ts'
 
 /** Set on a request whose client waits for `100 Continue` until that is sent. */
 export const AWAITS_CONTINUE: unique symbol = Symbol('stowage.awaitsContinue')

@@ -3,7 +3,7 @@ import { StowageError } from '../errors.ts'
 import type { Answer } from './exchange.ts'
 import { LINGER_IDLE_MS, LINGER_MS_MAX, lingerBytesMax } from './linger.ts'
 import type { NodeBody } from './node-body.ts'
-import { waitFor } from './progress.ts'
+import { waitFor } from './timeout.ts'
 
 /** A connection whose write failed is closed within this time. */
 const CLOSING_MS = 50

@@ -244,6 +244,7 @@ class Service<H> implements ObjectService<H> {
     return {
       backend: 'backend' in storage ? storage.backend : undefined,
       graphs: this.#store,
+      epochs: this.#store.epochs,
       guard: createGuard(access),
       authenticate: (request) => access.authenticate(request),
       authorize: (principal, projectId, right) => access.authorize(principal, projectId, right),

@@ -2,6 +2,7 @@ import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
 import { randomId, REAL_ENVIRONMENT, type Clock, type Environment } from '../environment.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
+import { BackgroundLoop } from '../async/background-loop.ts'
 import { divideMemory, type ServiceMemory } from '../memory/service-memory.ts'
 import type { ObjectBatch } from '../object/batch.ts'
 import type {
@@ -22,14 +23,18 @@ import { PackCatalog } from './records/pack-catalog.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
 import { PlanCache } from './plan/plan-cache.ts'
 import { listProjects } from './records/projects.ts'
+import { EpochCounter } from './upkeep/epochs.ts'
 import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
-import { UnappliedPacks } from './ingest/unapplied.ts'
+import { UnappliedPacks } from './ingest/unapplied-packs.ts'
 
 const MB = 1_048_576
 /** Level 4 is within 6 in 100 of level 6 in size, and half as much work again faster. */
 const BLOCK_COMPRESSION_LEVEL = 4
+
+/** How often the janitor looks whether an epoch has lasted long enough. */
+const EPOCH_LOOK_INTERVAL_MS = 60_000
 
 export interface PackStoreOptions {
   /** Guarded: its errors are classified. */
@@ -63,6 +68,8 @@ export class PackStore implements GraphStore {
   readonly #unapplied: UnappliedPacks
   readonly #memory: ServiceMemory
   readonly #prefetch: PlanPrefetch
+  readonly epochs: EpochCounter
+  readonly #janitor: BackgroundLoop
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
 
@@ -82,6 +89,12 @@ export class PackStore implements GraphStore {
     this.#memory = memory
     const segments = new SegmentReader(blobs, memory.answers, environment)
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
+    this.epochs = new EpochCounter(records, environment)
+    this.#janitor = new BackgroundLoop(
+      () => this.epochs.advanceWhenDue().catch(onBackgroundError),
+      EPOCH_LOOK_INTERVAL_MS,
+      environment,
+    )
     this.#options = options
     this.#backend = backend
     this.#committer = new Committer(records)
@@ -179,6 +192,7 @@ export class PackStore implements GraphStore {
   async close(): Promise<void> {
     this.#closing.abort(new Error('the store is closing'))
     this.#prefetch.close()
+    await this.#janitor.stop()
     await this.#opening?.catch(() => undefined)
     await this.#background
     await this.#plans.settled()
@@ -195,6 +209,7 @@ export class PackStore implements GraphStore {
     await applyPending(parts, (error) => this.#reportUnlessClosing(error))
     const { signal } = this.#closing
     this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))
+    this.#janitor.later()
     this.#inBackground(() => sweepOrphans(parts, this.#clock.now(), signal))
   }
 

@@ -237,10 +237,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     mayImport: ['src/automation/author/inputs', 'src/client', 'src/client/common'],
   },
   'src/store/upkeep': {
-    owns: 'Check, reindex, recovery and removal.',
+    owns: "Check, reindex, recovery and removal; the store's own time.",
     mayImport: [
       'src',
       'src/compression',
+      'src/object',
       'src/storage',
       'src/store/bytes',
       'src/store/ingest',

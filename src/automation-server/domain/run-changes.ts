@@ -93,6 +93,6 @@ export function checkAttempt(run: Pick<RunRecord, 'attempt'>, attempt: number): 
     )
 }
 
-export function statusWords(status: RunStatus): string {
+export function describeStatus(status: RunStatus): string {
   return isFinal(status) ? `it has ended (${status})` : `it is ${status}`
 }

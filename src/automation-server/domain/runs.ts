@@ -7,7 +7,7 @@ import type { Page, Run, RunCause, RunDetails, RunFilter } from '../schemas/type
 import type { AutomationRecord, Automations } from './automations.ts'
 import type { Causes } from './causes.ts'
 import { checkPage, checkResourceId, notHeld } from '../schemas/checks.ts'
-import { reachOf, type RunReach } from './run-reach.ts'
+import { allowedProjectsOf, type AllowedProjects } from './allowed-projects.ts'
 import { readFinalResult } from './final-result.ts'
 import type { Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
@@ -44,7 +44,7 @@ interface NewRun {
   readonly version: Pick<VersionRecord, 'id' | 'modelId' | 'chain' | 'causeId'>
   readonly inputs: SealedInputs
   readonly triggeredBy: RunCause
-  readonly reach: RunReach
+  readonly reach: AllowedProjects
 }
 
 /** What happens to runs from outside: they are made, looked at, canceled and made again. */
@@ -63,17 +63,17 @@ export class Runs {
       stored: { value: automation },
     } = await automations.found(projectId, automationId)
     functions.get(automation.functionId)
-    const { latestVersionId } = await models.get(projectId, automation.modelId)
+    const { latestVersionId } = await models.getLive(projectId, automation.modelId)
     const wanted = versionId ?? latestVersionId
     if (wanted === null)
       throw new StowageError('conflict', 'the model has no version yet; create one, then run the automation on it')
-    const version = await versions.record(projectId, automation.modelId, wanted)
+    const version = await versions.liveRecord(projectId, automation.modelId, wanted)
     return this.#createAsked(scope, {
       automation,
       version,
       inputs: sealedOf(automation),
       triggeredBy: { kind: 'manual', runId: null },
-      reach: reachOf(automation.projects, startedBy),
+      reach: allowedProjectsOf(automation.projects, startedBy),
     })
   }
 
@@ -90,14 +90,14 @@ export class Runs {
         `the run is ${run.status}; cancel it, or wait for its end, before it is run again`,
       )
     functions.get(run.functionId)
-    const version = await versions.record(projectId, run.modelId, run.versionId)
+    const version = await versions.liveRecord(projectId, run.modelId, run.versionId)
     const automation = { id: run.automationId, functionId: run.functionId }
     return this.#createAsked(scope, {
       automation,
       version,
       inputs: await this.inputs(scope, runId),
       triggeredBy: { kind: 'rerun', runId },
-      reach: reachOf(await automations.projectsOf(scope, run.automationId), startedBy),
+      reach: allowedProjectsOf(await automations.projectsOf(scope, run.automationId), startedBy),
     })
   }
 
@@ -118,7 +118,7 @@ export class Runs {
         version,
         inputs: sealedOf(automation),
         triggeredBy: { kind: 'version', runId: null },
-        reach: reachOf(automation.projects),
+        reach: allowedProjectsOf(automation.projects),
       })
       await waiting.giveWay(scope, automation.id)
     })

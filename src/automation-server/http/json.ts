@@ -89,6 +89,13 @@ export function readQuery<const N extends string>(
   return read as PageRequest & { readonly [K in N]?: string }
 }
 
+/** A parameter that is `true` or `false`; absent means `false`. Throws `invalid_request`. */
+export function readFlag(name: string, value: string | undefined): boolean {
+  if (value === undefined || value === 'false') return false
+  if (value === 'true') return true
+  throw new StowageError('invalid_request', `${name} is ${quoted(value)}; it must be true or false`)
+}
+
 /** Throws `invalid_id` for parameters that cannot be what they stand for. */
 export function checkParams({ projectId, ...others }: PathParams): void {
   checkProjectId(projectId)

@@ -155,7 +155,7 @@ async function sweepRun(
   for (const table of TABLES_OF_RUN) await removeRange(store, boundsOf(projectKey(scope, table, runId)), signal)
 }
 
-async function removeRange(store: AutomationStore, bounds: KeyBounds, signal: AbortSignal): Promise<void> {
+export async function removeRange(store: AutomationStore, bounds: KeyBounds, signal: AbortSignal): Promise<void> {
   for await (const entries of store.records.range(bounds, { signal })) {
     signal.throwIfAborted()
     await removeKeys(
@@ -165,7 +165,7 @@ async function removeRange(store: AutomationStore, bounds: KeyBounds, signal: Ab
   }
 }
 
-async function removeKeys(store: AutomationStore, keys: readonly Uint8Array[]): Promise<void> {
+export async function removeKeys(store: AutomationStore, keys: readonly Uint8Array[]): Promise<void> {
   for (let at = 0; at < keys.length; at += REMOVALS_AT_ONCE)
     await store.records.commit({ remove: keys.slice(at, at + REMOVALS_AT_ONCE) })
 }

@@ -13,7 +13,7 @@ import { signalToStop } from '../common/signals.ts'
 import { withExistingStorage } from '../common/storage.ts'
 import { RemoteModels } from './models.ts'
 import { lineProgress, NO_PROGRESS, openProgress, type Progress, type Wait } from './progress.ts'
-import { printable } from '../common/words.ts'
+import { printable } from '../common/format.ts'
 
 /**
  * How much the heap may grow by, in percent, from one full collection to the next. Texts pass through by the gigabyte, and of a command that runs beside

@@ -11,7 +11,7 @@ import { BaseFile } from '../client/base-file.ts'
 import { type Format, formatOption, FormatWriter } from '../client/formats.ts'
 import { PartialFile } from '../client/partial-file.ts'
 import { fileSink, type Sink, STDOUT, stdoutSink } from '../client/sink.ts'
-import { bytesText, countText } from '../common/words.ts'
+import { formatBytes, formatCount } from '../common/format.ts'
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { collected, jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
@@ -173,11 +173,11 @@ async function transfer(
 
 /** What a download did so far, for people. */
 export function transferText({ objects, cached, receivedBytes, keptBytes, resumes, restarts }: GraphProgress): string {
-  const parts = [countText(objects, 'object'), `${bytesText(receivedBytes)} received`]
+  const parts = [formatCount(objects, 'object'), `${formatBytes(receivedBytes)} received`]
   if (cached > 0) parts.push(`${cached.toLocaleString('en-US')} from the cache`)
-  if (keptBytes > 0) parts.push(`${bytesText(keptBytes)} from an earlier run`)
-  if (resumes > 0) parts.push(`connection lost ${countText(resumes, 'time')}`)
-  if (restarts > 0) parts.push(`started anew ${countText(restarts, 'time')}`)
+  if (keptBytes > 0) parts.push(`${formatBytes(keptBytes)} from an earlier run`)
+  if (resumes > 0) parts.push(`connection lost ${formatCount(resumes, 'time')}`)
+  if (restarts > 0) parts.push(`started anew ${formatCount(restarts, 'time')}`)
   return parts.join(', ')
 }
 
@@ -208,6 +208,6 @@ function report(root: string, { output, json, have = [] }: DownloadCommandOption
       printNote(`what lies below ${known} was not left out: the server says "${verdict ?? 'nothing about it'}"`)
   }
   if (missing === 0) return
-  printNote(`${countText(missing, 'object')} below the root the server does not hold`)
+  printNote(`${formatCount(missing, 'object')} below the root the server does not hold`)
   throw new FindingsError(EXIT.missing)
 }

@@ -4,7 +4,7 @@ import type { ObjectText, Project } from '../../client/index.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
 import { type Format, formatOption, FormatWriter } from '../client/formats.ts'
 import { fileSink, STDOUT, stdoutSink } from '../client/sink.ts'
-import { countText } from '../common/words.ts'
+import { formatCount } from '../common/format.ts'
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { jsonOption } from '../common/options.ts'
 import { printNote } from '../common/output.ts'
@@ -69,7 +69,7 @@ async function get(ids: readonly string[], options: GetCommandOptions, command: 
   })
   if (missingCount === 0) return
   printNote(
-    `${countText(missingCount, 'object')} not held: ${missing.map((id) => JSON.stringify(id)).join(', ')}${missingCount > missing.length ? ', …' : ''}`,
+    `${formatCount(missingCount, 'object')} not held: ${missing.map((id) => JSON.stringify(id)).join(', ')}${missingCount > missing.length ? ', …' : ''}`,
   )
   throw new FindingsError(EXIT.missing)
 }

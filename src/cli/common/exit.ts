@@ -1,6 +1,6 @@
 import { constants } from 'node:os'
 import { StowageError } from '../../errors.ts'
-import { printable } from './words.ts'
+import { printable } from './format.ts'
 
 /** What scripts can rely on. */
 export const EXIT: { readonly ok: 0; readonly failure: 1; readonly usage: 2; readonly missing: 3; readonly damage: 4 } =

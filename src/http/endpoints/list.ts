@@ -6,7 +6,7 @@ import type { Guard } from '../core.ts'
 import type { Operation } from '../exchange.ts'
 import { negotiateCoding, negotiateFormat } from '../negotiate.ts'
 import { checkComplete, releasing, wholeAnswer } from '../selection-answer.ts'
-import { idListSource } from '../sources.ts'
+import { idListSource } from '../body-sources.ts'
 
 export interface ListDeps<H> {
   readonly store: ObjectSelector

@@ -21,6 +21,7 @@ export interface Schema {
   readonly propertyNames?: Schema
   readonly prefixItems?: readonly Schema[]
   readonly items?: Schema
+  readonly minProperties?: number
   readonly minItems?: number
   readonly maxItems?: number
   readonly oneOf?: readonly Schema[]

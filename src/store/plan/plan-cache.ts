@@ -147,7 +147,7 @@ export class PlanCache {
     const blobName = planBlobName(project.projectId, planId)
     let planBytes = 0
     const sink = async (content: AsyncIterable<Uint8Array>): Promise<void> => {
-      ;({ size: planBytes } = await blobs.put(blobName, content, { signal }))
+      ;({ sizeBytes: planBytes } = await blobs.put(blobName, content, { signal }))
     }
     const made = await maker.make(planId, sink, signal)
     const record: PlanRecord = {

@@ -9,7 +9,7 @@ import type { AnnotatedObject, AutomationContext, NewVersionOptions, RunLog } fr
 import type { NewArtifact, RunBackend, TriggeringVersion } from '../run-backend.ts'
 import type { AutomationRunData, JsonObject, LogLevel, AnnotationLevel, RunStatus } from '../../author/run-data.ts'
 import { annotationsOf } from './annotations.ts'
-import type { PendingCalls } from './calls.ts'
+import type { PendingCalls } from './pending-calls.ts'
 import type { Mark } from './marks.ts'
 import type { Reporter } from './reporter.ts'
 import { type RunRetryOptions, withRetries } from './retry.ts'

@@ -1,7 +1,7 @@
 import { ByteList } from '../object/byte-list.ts'
 
 /** Ids as UTF-8, one after the other, with where each ends: the form in which a batch holds them. */
-export class Names {
+export class IdColumn {
   readonly #bytes: ByteList
   #ends: Uint32Array
   #count = 0
@@ -29,7 +29,7 @@ export class Names {
     this.#ends[this.#count++] = this.#bytes.length
   }
 
-  addAll(others: Names): void {
+  addAll(others: IdColumn): void {
     if (others.count === 0) return
     const shift = this.#bytes.length
     this.#bytes.append(others.bytes)
