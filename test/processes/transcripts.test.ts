@@ -94,9 +94,10 @@ test('the transcripts of the page on the command line are what the command print
   for (const { text, language } of blocksOf(PAGE)) {
     if (language !== '') continue
     for (const { command, shown } of stepsOf(text)) {
-      const isServer = /^stowage serves /.test(shown[0])
+      const [first = ''] = shown
+      const isServer = first.startsWith('stowage serves ')
       if (/ (?:check|ls|reindex) .*--data /.test(command)) await stop()
-      else if (running === undefined && ASKS_SERVER.test(command) && shown[0] !== NO_SERVER) await serve()
+      else if (running === undefined && ASKS_SERVER.test(command) && first !== NO_SERVER) await serve()
       const printed = isServer ? await serve() : await output(command)
       const expected = isServer ? shown.slice(0, 1).map((line) => line.replace('./data', data)) : shown
       // Behind a pipe, what goes to the terminal at once may come before what goes through it.
