@@ -37,7 +37,7 @@ export function graphOperation<H>(deps: GraphDeps<H>): Operation<H> {
     if (selection === undefined)
       throw new StowageError('not_found', `there is no object ${quoted(objectId)} in this project`)
     exchange.trace.selected(selection)
-    return releasing(selection, async () => {
+    return releasing(selection, memory, async () => {
       await checkComplete(exchange, selection)
       return plannedAnswer(exchange, selection, { encoding, compressor })
     })
