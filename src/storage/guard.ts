@@ -46,7 +46,7 @@ const GUARDED: unique symbol = Symbol('stowage.storage.guarded')
  *   return { records, blobs, close: async () => close?.() }
  * }
  * const backend = guardedBackend({ isPersistent: false, open })
- * console.log(await backend.records.getMany([Buffer.from('a key')])) // [ undefined ]
+ * await backend.records.getMany([Buffer.from('a key')]) // [undefined]
  */
 export function guardedBackend(driver: StorageDriver): StorageBackend {
   const shared = new SharedDriver(driver)
