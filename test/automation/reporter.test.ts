@@ -201,7 +201,11 @@ suite('delivery', () => {
     )
     assert.deepEqual(
       [outcome.status, outcome.message, outcome.isDelivered],
-      ['exception', 'the final report (succeeded) could not be delivered: the delivery was given up after 50 ms', false],
+      [
+        'exception',
+        'the final report (succeeded) could not be delivered: the delivery was given up after 50 ms',
+        false,
+      ],
     )
   })
 
