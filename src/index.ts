@@ -28,7 +28,7 @@ export {
   type DifferingEvent,
   type DownloadEvent,
   type FailureEvent,
-  type EventFacts,
+  type ServiceEventBase,
   type FindingEvent,
   type LimitEvent,
   type RequestEvent,
@@ -65,7 +65,7 @@ export {
   type AccessRefusals,
   type AccessRequest,
   claimAuthorize,
-  EVERY_PROJECT,
+  ALL_PROJECTS,
   type Principal,
   type Right,
 } from './access/access.ts'
@@ -84,5 +84,5 @@ export {
   type StowageErrorCode,
   type StowageErrorOptions,
 } from './errors.ts'
-export { DEFAULT_LIMITS, type Limits, MB } from './limits.ts'
+export { DEFAULT_LIMITS, type Limits } from './limits.ts'
 export type { StorageBackend } from './storage/backend.ts'

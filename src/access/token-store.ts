@@ -5,7 +5,7 @@ import { SignJWT } from 'jose'
 import type { Clock } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { checkProjectId, quoted } from '../object/id.ts'
-import { type Access, claimAuthorize, EVERY_PROJECT, type Right } from './access.ts'
+import { type Access, claimAuthorize, ALL_PROJECTS, type Right } from './access.ts'
 import { createExclusively, ensurePrivateFolder, TEMPORARY_PREFIX } from '../data-folder/exclusive-file.ts'
 import { heldKeys, damagedKeys, type FolderKey, type KeyRing, readKeys } from '../data-folder/key-ring.ts'
 import { BEARER_REFUSALS, TOKEN_BYTES_MAX } from './bearer.ts'
@@ -174,7 +174,7 @@ export async function* damagedAccessFiles(dataFolder: string, keyRings: readonly
 
 function checkRequest({ projects, subject = '', ttlSeconds }: TokenRequest): void {
   if (projects.size === 0) throw new StowageError('invalid_request', 'a token needs at least one project')
-  for (const projectId of projects.keys()) if (projectId !== EVERY_PROJECT) checkProjectId(projectId)
+  for (const projectId of projects.keys()) if (projectId !== ALL_PROJECTS) checkProjectId(projectId)
   if (!Number.isSafeInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > TTL_SECONDS_MAX) {
     throw new StowageError(
       'invalid_request',
@@ -201,14 +201,11 @@ async function forgetLongExpired(dataFolder: string, clock: Clock): Promise<void
 /** `undefined` where another process has removed it since it was listed. */
 async function readRecord(dataFolder: string, jti: string): Promise<TokenRecord | undefined> {
   const path = tokenPath(dataFolder, jti)
-  const text = await readIfThere(path)
+  const text = await readIfExists(path)
   if (text === undefined) return undefined
   const json = unseal(text)
   if (json === undefined)
-    throw new StowageError(
-      'corrupt_data',
-      `${path} is not what was written there when the token was issued; restore or remove it`,
-    )
+    throw new StowageError('corrupt_data', `${path} has changed since the token was issued; restore or remove it`)
   return JSON.parse(json) as TokenRecord
 }
 
@@ -233,7 +230,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
+async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {

@@ -6,12 +6,12 @@ import { ActiveRuns } from './domain/active-runs.ts'
 import { Domain } from './domain/domain.ts'
 import { FunctionRegistry } from './domain/functions.ts'
 import { SecretBox, type SecretKey, type SecretKeySource } from './domain/secrets.ts'
-import { type RegisteredAs, withExecutor } from './runner/executors/definitions.ts'
+import { type FunctionRegistration, withExecutor } from './runner/executors/definitions.ts'
 import { FailureGuard } from './runner/executors/failure-guard.ts'
 import {
   CommandRunner,
   type IsolationOptions,
-  type IsolationView,
+  type IsolationStatus,
 } from './runner/executors/isolation/command-runner.ts'
 import { automationResources } from './http/resources.ts'
 import { AUTOMATION_AREA } from './schemas/openapi/area.ts'
@@ -29,11 +29,11 @@ import { endLostRuns } from './upkeep/end-lost-runs.ts'
 import { purgeDeleted } from './upkeep/purge-deleted.ts'
 import { SecretResealer } from './upkeep/reseal-secrets.ts'
 import { expireCauses, expireRuns, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
-import type { FunctionView } from './schemas/types.ts'
+import type { FunctionInfo } from './schemas/types.ts'
 
 /** What `automation` can be told. Everything has a default. */
 export interface AutomationOptions extends Partial<RunTimes>, IsolationOptions {
-  readonly functions?: readonly RegisteredAs[]
+  readonly functions?: readonly FunctionRegistration[]
   /**
    * What seals secrets among inputs: the first key seals, all of them open. Without one, automations with secrets are refused. A source is read when the
    * storage is opened and every `sweepIntervalMs` from then on; what older keys sealed is sealed anew with the first one.
@@ -51,13 +51,13 @@ export interface AutomationOptions extends Partial<RunTimes>, IsolationOptions {
 /** Automation functions on a service: pass it among its `extensions`. */
 export interface AutomationExtension<H = unknown> extends ServiceExtension<H> {
   /** Throws `TypeError` for a definition that cannot be or an id that is taken, and `InputsError` for inputs that no form can show. */
-  register(registered: RegisteredAs): FunctionView
+  register(registered: FunctionRegistration): FunctionInfo
   /** The functions that are registered, in the order of their ids. */
-  functions(): readonly FunctionView[]
+  functions(): readonly FunctionInfo[]
   /** What HTTP does for one project, in process and without access control. Throws `invalid_id`. */
   project(projectId: string): AutomationProject
   /** What keeps functions that are commands apart from the server. Found out once. */
-  isolation(): Promise<IsolationView>
+  isolation(): Promise<IsolationStatus>
   /** Resolves when no run is pending here and none goes on. */
   idle(): Promise<void>
 }
@@ -187,13 +187,13 @@ class Automation<H> implements AutomationExtension<H> {
     this.#guard.close()
   }
 
-  register(registered: RegisteredAs): FunctionView {
+  register(registered: FunctionRegistration): FunctionInfo {
     const view = this.#register(registered)
     this.#attached?.queue.wake()
     return view
   }
 
-  functions(): readonly FunctionView[] {
+  functions(): readonly FunctionInfo[] {
     return this.#functions.list()
   }
 
@@ -202,7 +202,7 @@ class Automation<H> implements AutomationExtension<H> {
     return automationProject({ domain, ready: context.ready }, projectId)
   }
 
-  isolation(): Promise<IsolationView> {
+  isolation(): Promise<IsolationStatus> {
     return this.#runner.view()
   }
 
@@ -210,7 +210,7 @@ class Automation<H> implements AutomationExtension<H> {
     return this.#parts.queue.idle()
   }
 
-  #register(registered: RegisteredAs): FunctionView {
+  #register(registered: FunctionRegistration): FunctionInfo {
     if ('command' in registered && this.#options.serverUrl === undefined)
       throw new TypeError(
         'a function that is a command reports over the network; tell automation the serverUrl at which its process finds the service',

@@ -12,8 +12,8 @@ export type { FunctionDefinition } from './domain/functions.ts'
 export type { StartOptions } from './domain/runs.ts'
 export type { CommandOptions } from './runner/executors/command.ts'
 export { readCommandSchema } from './runner/executors/command-schema.ts'
-export type { IsolationOptions, IsolationView } from './runner/executors/isolation/command-runner.ts'
-export type { CommandFunction, InProcessFunction, RegisteredAs } from './runner/executors/definitions.ts'
+export type { IsolationOptions, IsolationStatus } from './runner/executors/isolation/command-runner.ts'
+export type { CommandFunction, InProcessFunction, FunctionRegistration } from './runner/executors/definitions.ts'
 export { secretKeysFromFolder } from './secret-keys.ts'
 export type { SecretKey, SecretKeySource } from './domain/secrets.ts'
 export type { RunExecutor, RunHandle, RunStart, StopReason } from './domain/executor.ts'
@@ -22,10 +22,10 @@ export type {
   Automation,
   AutomationChange,
   AutomationTrigger,
-  CauseView,
+  RunCauseCount,
   CreatedVersion,
   DeletableFilter,
-  FunctionView,
+  FunctionInfo,
   Model,
   ModelChange,
   NewAutomation,

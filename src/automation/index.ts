@@ -12,6 +12,8 @@ export type {
 export {
   boolean,
   type BooleanOptions,
+  type ChoiceOf,
+  type Choices,
   type CommonOptions,
   type Declared,
   type FieldOptions,
@@ -34,7 +36,7 @@ export {
   type GivenValuesOf,
   type InputFields,
   type InputsClass,
-  type InputsWords,
+  type InputsOptions,
   type ValuesOf,
 } from './author/inputs/define.ts'
 export { InputsError, type InputsErrorBody, type InputsIssue } from './author/inputs/errors.ts'

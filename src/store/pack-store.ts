@@ -28,7 +28,7 @@ import { EpochCounter } from './upkeep/epochs.ts'
 import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
-import { UnappliedPacks } from './ingest/unapplied.ts'
+import { UnappliedPacks } from './ingest/unapplied-packs.ts'
 
 export type { QuotaOf } from './ingest/quotas.ts'
 

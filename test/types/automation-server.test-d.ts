@@ -24,7 +24,7 @@ import {
   DEFAULT_AUTOMATION_LIMITS,
   DEFAULT_RUN_TIMES,
   type FunctionDefinition,
-  type FunctionView,
+  type FunctionInfo,
   type InProcessFunction,
   type Model,
   type NewAutomation,
@@ -37,7 +37,7 @@ import {
   type ProjectRuns,
   type ProjectVersions,
   readCommandSchema,
-  type RegisteredAs,
+  type FunctionRegistration,
   type AnnotationFilter,
   type Run,
   type RunArtifact,
@@ -102,7 +102,7 @@ const own: FunctionDefinition = {
   inputs: Inputs.toJSONSchema() as unknown as Readonly<Record<string, unknown>>,
   executor,
 }
-expectAssignable<readonly RegisteredAs[]>([inProcess, command, own])
+expectAssignable<readonly FunctionRegistration[]>([inProcess, command, own])
 expectAssignable<RunHandle>({ cancel: () => undefined, ended: Promise.resolve('why it ended') })
 expectError<RunExecutor>({ start: () => undefined })
 expectError<InProcessFunction>({ id: 'checker', function: checker })
@@ -152,8 +152,8 @@ createObjectService({
 expectType<PagesExtension>(pages({ automation: extension }))
 expectError(pages({}))
 expectError(createObjectService({ backend: memoryBackend(), access: openAccess(), extensions: [automation] }))
-expectType<FunctionView>(extension.register(command))
-expectType<readonly FunctionView[]>(extension.functions())
+expectType<FunctionInfo>(extension.register(command))
+expectType<readonly FunctionInfo[]>(extension.functions())
 expectType<InputsSchema>(extension.functions()[0].inputs)
 expectType<Promise<void>>(extension.idle())
 

@@ -93,7 +93,7 @@ export interface NewRunVersion {
  * A registered function. The operator of the server registers functions, never a client over HTTP,
  * because a function is code.
  */
-export interface FunctionView {
+export interface FunctionInfo {
   readonly id: string
   readonly name: string
   readonly description: string
@@ -145,14 +145,11 @@ export interface NewAutomation {
   readonly trigger: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled?: boolean
-  /**
-   * Other projects in which its runs may read and write; whoever names them must have the right to write
-   * there.
-   */
+  /** Other projects in which its runs may read and write. The request must have the right to write there. */
   readonly projects?: readonly string[]
 }
 
-/** Members to change. Inputs are given whole; a secret that is given as `******` keeps its value. */
+/** Members to change. `inputs` replaces all inputs; a secret with the value `******` keeps its value. */
 export interface AutomationChange {
   /** One line. */
   readonly name?: string
@@ -164,10 +161,7 @@ export interface AutomationChange {
   readonly trigger?: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled?: boolean
-  /**
-   * Other projects in which its runs may read and write; whoever names them must have the right to write
-   * there.
-   */
+  /** Other projects in which its runs may read and write. The request must have the right to write there. */
   readonly projects?: readonly string[]
 }
 
@@ -186,10 +180,7 @@ export interface Automation {
   readonly trigger: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled: boolean
-  /**
-   * Other projects in which its runs may read and write; whoever names them must have the right to write
-   * there.
-   */
+  /** Other projects in which its runs may read and write. The request must have the right to write there. */
   readonly projects: readonly string[]
   readonly createdAt: string
   readonly updatedAt: string
@@ -254,7 +245,7 @@ export interface RunCause {
 }
 
 /** The first cause of a chain of runs, and the runs that resulted from it. */
-export interface CauseView {
+export interface RunCauseCount {
   /** The version that a person or an application created, or the run that a person started. */
   readonly id: string
   /** Runs that resulted from it. */
@@ -317,7 +308,7 @@ export interface RunDetails {
   readonly endedAt: string | null
   /** The result that the function passed with its mark; `null` if there is none. */
   readonly result: JsonObject | null
-  readonly cause: CauseView
+  readonly cause: RunCauseCount
 }
 
 /** The event `status`. */

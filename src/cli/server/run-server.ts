@@ -2,7 +2,7 @@ import type { Server } from 'node:http'
 import type { Command } from 'commander'
 import { accessFromFolder } from '../../access/token-store.ts'
 import { automation } from '../../automation-server/automation.ts'
-import type { IsolationView } from '../../automation-server/runner/executors/isolation/command-runner.ts'
+import type { IsolationStatus } from '../../automation-server/runner/executors/isolation/command-runner.ts'
 import { secretKeysFromFolder } from '../../automation-server/secret-keys.ts'
 import { normalizePrefix } from '../../http/router.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
@@ -117,7 +117,7 @@ interface Started extends PagesLine, OperationsLine {
   readonly data: string
   readonly storage: StorageKind
   /** Where functions are registered. */
-  readonly functionIsolation?: IsolationView
+  readonly functionIsolation?: IsolationStatus
 }
 
 function printStarted({ json }: ServeOptions, started: Started): void {

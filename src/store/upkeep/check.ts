@@ -201,18 +201,18 @@ async function* checkPlans({ records, blobs, state, signal, environment }: Check
 
 async function* checkOtherBlobs({ blobs, state, signal }: CheckParts): AsyncGenerator<Finding> {
   for await (const batch of blobs.list('', { signal })) {
-    for (const { name, size } of batch) {
+    for (const { name, sizeBytes } of batch) {
       if (state.named.has(name) || isOfExtension(name)) continue
       if (!isTombstone(name)) {
         yield note(
           undefined,
           `blob ${name}`,
-          `no record names its ${size} bytes: an upload that was not acknowledged, or a plan that was replaced`,
+          `no record names its ${sizeBytes} bytes: an upload that was not acknowledged, or a plan that was replaced`,
         )
         continue
       }
       try {
-        yield* state.tombstoneFaults(await readTombstone(blobs, name, size), name)
+        yield* state.tombstoneFaults(await readTombstone(blobs, name, sizeBytes), name)
       } catch (error) {
         yield damageBy(error, undefined, `blob ${name}`)
       }

@@ -1,7 +1,7 @@
 import type { InputsSchema } from '../../../automation/author/inputs/schema.ts'
 import type { JsonObject, LogLine, Annotation, RunReport } from '../../../automation/author/run-data.ts'
 import { type ExampleObject, ROOT_ID, WALL_ID } from '../../../openapi/objects/examples.ts'
-import type { Automation, FunctionView, Model, Page, RunArtifact, RunDetails, Version } from '../types.ts'
+import type { Automation, FunctionInfo, Model, Page, RunArtifact, RunDetails, Version } from '../types.ts'
 
 /** One model, one automation of it and one run of that, which all examples of the area are about. */
 
@@ -53,7 +53,7 @@ export const INPUTS: InputsSchema = {
   additionalProperties: false,
 }
 
-export const FUNCTION: FunctionView = {
+export const FUNCTION: FunctionInfo = {
   id: FUNCTION_ID,
   name: 'Wall check',
   description: 'Looks for walls without a fire rating.',
