@@ -35,17 +35,27 @@ export { serialize, type SerializeOptions } from './serializer/serialize.ts'
 export { deserialize, type DeserializeOptions } from './serializer/deserialize.ts'
 export { type ChunkOrigin, type InlineOrigin, type Origin, Origins } from './serializer/origins.ts'
 export type { GraphShape } from './serializer/shape.ts'
-export type { ProjectResources, RemoteModels, RemoteRuns, RemoteVersions } from './resources/project-resources.ts'
 export type {
+  ProjectResources,
+  RemoteModels,
+  RemotePins,
+  RemoteRuns,
+  RemoteVersions,
+} from './resources/project-resources.ts'
+export type {
+  NewRemotePin,
   NewRemoteVersion,
   RemoteDeletableFilter,
   RemoteModel,
   RemoteModelChange,
   RemotePage,
+  RemotePin,
   RemotePageRequest,
   RemoteRetentionRule,
   RemoteRun,
   RemoteRunFilter,
   RemoteRunStatus,
+  RemoteUsage,
+  RemoteUsageShare,
   RemoteVersion,
 } from './resources/types.ts'

@@ -121,3 +121,50 @@ export interface RemoteRunFilter extends RemotePageRequest {
   readonly versionId?: string
   readonly status?: RemoteRunStatus
 }
+
+/** Keeps an object and everything below it. */
+export interface RemotePin {
+  readonly id: string
+  readonly rootObjectId: string
+  readonly name: string | null
+  readonly reason: string | null
+  readonly createdAt: string
+  /** From then on it keeps nothing; `null` for a pin without an end. */
+  readonly endsAt: string | null
+}
+
+/** A pin to create. */
+export interface NewRemotePin {
+  readonly rootObjectId: string
+  readonly name?: string | null
+  readonly reason?: string | null
+  /** ISO 8601 in UTC with milliseconds, as `toISOString` of a `Date` gives it. */
+  readonly endsAt?: string | null
+}
+
+/** What something holds, and what of it nothing else holds. */
+export interface RemoteUsageShare {
+  readonly objects: number
+  readonly jsonBytes: number
+  readonly ownObjects: number
+  readonly ownJsonBytes: number
+}
+
+/** What a project holds. */
+export interface RemoteUsage {
+  readonly objects: number
+  readonly jsonBytes: number
+  /** Bytes of its packs in storage, compressed. */
+  readonly storedBytes: number
+  /** Objects that no version and no pin leads to. */
+  readonly unreferencedObjects: number
+  readonly unreferencedJsonBytes: number
+  readonly models: readonly (RemoteUsageShare & { readonly modelId: string; readonly versions: number })[]
+  /** Versions and pins. */
+  readonly roots: readonly (RemoteUsageShare & {
+    readonly kind: string
+    readonly id: string
+    readonly modelId: string | null
+    readonly rootObjectId: string
+  })[]
+}
