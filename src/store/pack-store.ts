@@ -19,6 +19,7 @@ import type { StorageBackend } from '../storage/backend.ts'
 import { type CommittedPack, Committer } from './ingest/committer.ts'
 import { GraphReader } from './graph-reader.ts'
 import { Ingest } from './ingest/ingest.ts'
+import { PackObjectPager } from './object-pager.ts'
 import { PackCatalog } from './records/pack-catalog.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
 import { PlanCache } from './plan/plan-cache.ts'
@@ -48,6 +49,7 @@ export interface PackStoreOptions {
 
 /** The object graph in packs over a backend. Opens in `ready`. */
 export class PackStore implements GraphStore {
+  readonly pager: PackObjectPager
   readonly #backend: StorageBackend
   readonly #options: PackStoreOptions
   readonly #closing = new AbortController()
@@ -98,6 +100,7 @@ export class PackStore implements GraphStore {
       closing,
       onPlanFailed: onBackgroundError,
     })
+    this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments })
     this.#ingest = new Ingest({
       records,
       blobs,

@@ -106,7 +106,7 @@ const RUN_MEMBERS = {
 
 const RUN: NamedShape<Run> = named('Run', object(RUN_MEMBERS, 'One run of an automation, as lists show it.'))
 
-const RUN_DETAILS: NamedShape<RunDetails> = named(
+export const RUN_DETAILS: NamedShape<RunDetails> = named(
   'RunDetails',
   object(
     {
