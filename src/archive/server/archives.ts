@@ -26,11 +26,13 @@ export interface ArchivesOptions {
   /** The keys that seal secrets, as automation has them. Sealed secrets that none of them opens are left out of an import. */
   readonly secretKeys?: readonly SecretKey[] | (() => Promise<readonly SecretKey[]>)
   readonly limits?: Partial<AutomationLimits>
+  /** Bytes of lines in one page of an export, about: the export holds that much at a time. 4 MB by default. */
+  readonly pageBytes?: number
 }
 
 const EXPORT = '/api/v1/projects/:projectId/export'
 const IMPORT = '/api/v1/projects/:projectId/import'
-const TEXT_BYTES_MAX = 4 * 1_048_576
+const PAGE_BYTES = 4 * 1_048_576
 const BODY_BYTES_MAX = 16 * 1_048_576
 const CURSOR = /^([0-9a-f]{1,8})\.([0-9a-f]{1,12})\.([0-9a-f]{1,8})$/
 const SHA256 = /^[0-9a-f]{64}$/
@@ -44,16 +46,22 @@ export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExt
   const secrets = new SecretBox(typeof options.secretKeys === 'function' ? [] : (options.secretKeys ?? []))
   const limits = resolveAutomationLimits(options.limits)
   const compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism() })
+  if (!(options.pageBytes === undefined || options.pageBytes >= 1))
+    throw new RangeError(`pageBytes is ${options.pageBytes}; it must be 1 or more`)
+  let attached: AutomationStore | undefined
   return {
     attach: (context) => {
       const { backend } = context
       if (backend === undefined)
         throw new TypeError("archives need a storage backend; a service over a host's own object store has none")
       const store = new AutomationStore(backend, context)
+      const records = new RecordImport({ store, graphs: context.graphs, limits, secrets })
+      attached = store
       return [
-        objectResource(context, compressor),
+        objectResource(context, compressor, options.pageBytes ?? PAGE_BYTES),
         sealedResource(context, store),
-        recordResource(context, new RecordImport({ store, graphs: context.graphs, limits, secrets })),
+        recordResource(context, records),
+        markResource(context, records),
         artifactResource(context, store, limits.artifactBytesMax),
         projectResource(context),
       ]
@@ -61,12 +69,17 @@ export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExt
     open: async () => {
       if (typeof options.secretKeys === 'function') secrets.take(await options.secretKeys())
     },
+    removeProject: async (projectId) => attached?.removeProject(projectId),
     close: async () => compressor.close(),
   }
 }
 
 /** Everything that the project holds, page by page, in the order in which it came. */
-function objectResource<H>({ guard, graphs }: ServiceContext<H>, compressor: DeflatePool): Resource<H> {
+function objectResource<H>(
+  { guard, graphs }: ServiceContext<H>,
+  compressor: DeflatePool,
+  pageBytes: number,
+): Resource<H> {
   return {
     path: `${EXPORT}/objects`,
     check: checkParams,
@@ -78,7 +91,7 @@ function objectResource<H>({ guard, graphs }: ServiceContext<H>, compressor: Def
         const coding = negotiateCoding(headers)
         const page = await graphs.pager?.page(params.projectId, {
           signal,
-          textBytesMax: TEXT_BYTES_MAX,
+          textBytesMax: pageBytes,
           ...(after === undefined ? {} : { after }),
         })
         if (page === undefined)
@@ -131,6 +144,21 @@ function recordResource<H>({ guard, authorize }: ServiceContext<H>, records: Rec
           outcomes[await records.take(params.projectId, record, signal)]++
         }
         return jsonAnswer(200, outcomes)
+      },
+    },
+  }
+}
+
+/** How far a mirror has come, as it said itself. */
+function markResource<H>({ guard }: ServiceContext<H>, records: RecordImport): Resource<H> {
+  return {
+    path: `${IMPORT}/marks/:sourceId`,
+    check: checkParams,
+    operations: {
+      GET: async (exchange) => {
+        checkNoRun(await guard(exchange, 'write'))
+        const { projectId, sourceId } = exchange.params
+        return jsonAnswer(200, { cursor: await records.cursorOf(projectId, sourceId) })
       },
     },
   }

@@ -22,7 +22,7 @@ import type { LogLine } from '../../automation/author/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 import type { ClosureSelector } from '../../object/graph-store.ts'
-import type { AnnotationPart, ImportedRecord, LogPart, SealedAutomation } from './record-shapes.ts'
+import type { AnnotationPart, ImportedRecord, LogPart, MirrorMark, SealedAutomation } from './record-shapes.ts'
 
 export interface RecordImportParts {
   readonly store: AutomationStore
@@ -61,6 +61,7 @@ export class RecordImport {
       if (kind === 'automation') return this.#automation(scope, value)
       if (kind === 'annotations') return this.#annotationPart(scope, value)
       if (kind === 'logs') return this.#logPart(scope, value)
+      if (kind === 'mark') return this.#mark(scope, value)
       return this.#run(scope, value)
     })
   }
@@ -171,6 +172,19 @@ export class RecordImport {
       taken = run.logLines - firstLine
     }
     return 'created'
+  }
+
+  /** Where a mirror goes on; `null` for a source that nothing has come from. */
+  async cursorOf(projectId: string, source: string): Promise<string | null> {
+    const { store } = this.#parts
+    const scope = await store.scope(projectId)
+    return (scope && (await store.get<MirrorMark>(scope, 'mirror', source)))?.value.cursor ?? null
+  }
+
+  async #mark(scope: ProjectScope, mark: MirrorMark): Promise<ImportOutcome | undefined> {
+    const { store } = this.#parts
+    const entry = store.entry(projectKey(scope, 'mirror', mark.source), mark)
+    return (await store.commit(scope, { put: [entry] })) ? 'updated' : undefined
   }
 
   /** The last record of a run: from here on the run, its annotations, its log and its files are visible. */

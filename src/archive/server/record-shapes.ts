@@ -39,6 +39,14 @@ export interface SealedAutomation extends Automation {
   readonly sealed?: Readonly<Record<string, string>>
 }
 
+/** How far a mirror of some source has come here. */
+export interface MirrorMark {
+  /** Names the source: hex digits. */
+  readonly source: string
+  /** Where the objects of the source go on. */
+  readonly cursor: string
+}
+
 /** A record of a project as it is imported. */
 export type ImportedRecord =
   | { readonly kind: 'model'; readonly value: Model }
@@ -47,10 +55,12 @@ export type ImportedRecord =
   | { readonly kind: 'annotations'; readonly value: AnnotationPart }
   | { readonly kind: 'logs'; readonly value: LogPart }
   | { readonly kind: 'run'; readonly value: RunDetails }
+  | { readonly kind: 'mark'; readonly value: MirrorMark }
 
 const RECORDS_MAX = 1_000
 const ITEMS_MAX = 1_000
 const NUMBER_MAX = 0xffff_ffff
+const CURSOR_CHARACTERS_MAX = 64
 
 const ANNOTATION_PART: Shape<AnnotationPart> = object(
   { runId: RESOURCE_ID, part: integer(0, NUMBER_MAX), items: list(ANNOTATION, { itemsMax: ITEMS_MAX }) },
@@ -74,13 +84,29 @@ const SEALED_AUTOMATION: Shape<SealedAutomation> = {
   },
 }
 
+const MARK: Shape<MirrorMark> = object(
+  { source: RESOURCE_ID, cursor: text({ maxLength: CURSOR_CHARACTERS_MAX }, checkCursor) },
+  'How far a mirror has come.',
+)
+
+/** The counts of what a run led to stay with the server that started it. */
+const RUN: Shape<RunDetails> = {
+  schema: RUN_DETAILS.schema,
+  read: (value, at) =>
+    RUN_DETAILS.read(
+      isObject(value) ? { ...value, cause: { id: value.id, runs: 0, notStarted: 0, runsMax: 0 } } : value,
+      at,
+    ),
+}
+
 const VALUES: { readonly [K in ImportedRecord['kind']]: Shape<Extract<ImportedRecord, { kind: K }>['value']> } = {
   model: MODEL,
   version: VERSION,
   automation: SEALED_AUTOMATION,
   annotations: ANNOTATION_PART,
   logs: LOG_PART,
-  run: RUN_DETAILS,
+  run: RUN,
+  mark: MARK,
 }
 
 const RECORD: Shape<ImportedRecord> = {
@@ -97,3 +123,8 @@ const RECORD: Shape<ImportedRecord> = {
 
 /** Records to import, in the order in which they are taken. */
 export const IMPORTED_RECORDS: Shape<readonly ImportedRecord[]> = list(RECORD, { itemsMax: RECORDS_MAX })
+
+function checkCursor(cursor: string, at: string): void {
+  if (cursor.length > CURSOR_CHARACTERS_MAX)
+    throw wrong(at, `a text of at most ${CURSOR_CHARACTERS_MAX} characters`, `one of ${cursor.length}`)
+}
