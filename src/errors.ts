@@ -51,8 +51,33 @@ export const ERROR_STATUS = {
   storage_full: 507,
 } as const
 
-/** What went wrong, for programs. A code never changes its meaning. */
-export type StowageErrorCode = keyof typeof ERROR_STATUS
+/**
+ * The codes that only the client uses, with the HTTP status that a host answers when it passes the error on. A code of `ERROR_STATUS` in a `ClientError`
+ * comes from a server.
+ */
+export const CLIENT_ERROR_STATUS = {
+  /** A value cannot be turned into objects. */
+  invalid_value: 400,
+  /** No answer arrived, or it broke off. */
+  network_failed: 502,
+  /** An answer with an error status has no code that is known. */
+  http_error: 502,
+  /** An answer is not what the interface promises. */
+  invalid_answer: 502,
+  /** The received bytes are not the bytes that were sent. */
+  integrity_failed: 502,
+  /** Nothing arrived for too long. */
+  timed_out: 504,
+} as const
+
+/** What went wrong, for programs: a code that a service answers. A code never changes its meaning. */
+export type ServiceErrorCode = keyof typeof ERROR_STATUS
+
+/** What went wrong, for programs: a code of a service, or one that only the client uses. */
+export type StowageErrorCode = ServiceErrorCode | keyof typeof CLIENT_ERROR_STATUS
+
+/** The status of each code, whoever uses it. */
+export const STATUS_OF_CODE: Readonly<Record<StowageErrorCode, number>> = { ...ERROR_STATUS, ...CLIENT_ERROR_STATUS }
 
 /** Codes for which the same request may succeed a little later. */
 const RETRYABLE: ReadonlySet<StowageErrorCode> = new Set([
@@ -66,8 +91,11 @@ const RETRYABLE: ReadonlySet<StowageErrorCode> = new Set([
 
 /** The JSON body of every error answer, on every route. */
 export interface ErrorBody {
+  /** The rule that was broken, and where. */
   readonly message: string
+  /** The HTTP status. */
   readonly statusCode: number
+  /** What went wrong, for programs. */
   readonly code: StowageErrorCode
 }
 
@@ -79,18 +107,25 @@ export interface StowageErrorOptions {
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** The only error that Stowage throws on purpose. `message` states the rule that was broken and where, and is safe to send to a client. */
+/**
+ * The base class of all errors that Stowage throws on purpose, in a service and in the client (`ClientError`). `message` states the rule that was broken
+ * and where. The message of an error of the service is safe to send to a client.
+ */
 export class StowageError extends Error {
   override readonly name: string = 'StowageError'
+  /** What went wrong, for programs. */
   readonly code: StowageErrorCode
+  /** The HTTP status: that of the answer, or that with which a host should answer. */
   readonly statusCode: number
+  /** Whether the same call may succeed a little later. */
   readonly isRetryable: boolean
+  /** Headers of the answer beyond the usual ones. */
   readonly headers: Readonly<Record<string, string>>
 
   constructor(code: StowageErrorCode, message: string, options: StowageErrorOptions = {}) {
     super(message, options.cause === undefined ? undefined : { cause: options.cause })
     this.code = code
-    this.statusCode = ERROR_STATUS[code]
+    this.statusCode = STATUS_OF_CODE[code]
     this.isRetryable = RETRYABLE.has(code)
     this.headers = options.headers ?? {}
   }
@@ -99,4 +134,23 @@ export class StowageError extends Error {
   toJSON(): ErrorBody {
     return { message: this.message, statusCode: this.statusCode, code: this.code }
   }
+}
+
+/** Whether `error` is an error of Stowage, from whichever copy of the package: `instanceof` knows one copy only. */
+export function isStowageError(error: unknown): error is StowageError {
+  if (error instanceof StowageError) return true
+  if (!(error instanceof Error)) return false
+  const { code, statusCode, isRetryable, toJSON } = error as Partial<StowageError>
+  return (
+    typeof code === 'string' &&
+    Object.hasOwn(STATUS_OF_CODE, code) &&
+    typeof statusCode === 'number' &&
+    typeof isRetryable === 'boolean' &&
+    typeof toJSON === 'function'
+  )
+}
+
+/** Whether a service may answer with the error. `ClientError` is about another server: its message may name what no stranger should know. */
+export function isServiceError(error: unknown): error is StowageError {
+  return isStowageError(error) && error.name !== 'ClientError' && Object.hasOwn(ERROR_STATUS, error.code)
 }

@@ -22,7 +22,7 @@ export {
   type DifferingEvent,
   type DownloadEvent,
   type FailureEvent,
-  type EventFacts,
+  type ServiceEventBase,
   type FindingEvent,
   type LimitEvent,
   type RequestEvent,
@@ -59,7 +59,7 @@ export {
   type AccessRefusals,
   type AccessRequest,
   claimAuthorize,
-  EVERY_PROJECT,
+  ALL_PROJECTS,
   type Principal,
   type Right,
 } from './access/access.ts'
@@ -67,13 +67,16 @@ export { jwtAccess, type JwtAccessOptions } from './access/jwt.ts'
 export type { RequestRate } from './access/request-rate.ts'
 export type { TokenKey } from './access/keys.ts'
 export { openAccess } from './access/open.ts'
-export type { Clock } from './clock.ts'
+export type { Clock, Environment, HashKey, Timer } from './environment.ts'
 export {
+  CLIENT_ERROR_STATUS,
   ERROR_STATUS,
   type ErrorBody,
+  isStowageError,
+  type ServiceErrorCode,
   StowageError,
   type StowageErrorCode,
   type StowageErrorOptions,
 } from './errors.ts'
-export { DEFAULT_LIMITS, type Limits, MB } from './limits.ts'
+export { DEFAULT_LIMITS, type Limits } from './limits.ts'
 export type { StorageBackend } from './storage/backend.ts'

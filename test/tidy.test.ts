@@ -177,6 +177,22 @@ test('no module of the product keeps mutable state', () => {
   assertNone(findLines(product, /^(?:export )?(?:let|var) /))
 })
 
+test('the core takes time, timers, randomness and the thread pool from its environment alone', () => {
+  const core = product.filter(
+    ({ path }) =>
+      /^src\/(?:store|memory|async|object|inspect|emit|decode|operations|service|compression|events|simulation)\//.test(
+        path,
+      ) || /^src\/storage\/[^/]+$/.test(path),
+  )
+  assert.ok(core.length > 100)
+  assertNone(
+    findLines(
+      core,
+      /\bDate\b(?!['`.]|\w)|new Date\b|\bperformance\.|\bset(?:Timeout|Interval|Immediate)\b|\brandom(?:Bytes|UUID|Int)\(|Math\.random|process\.hrtime|AbortSignal\.timeout|from 'node:timers|\bimport \{[^}]*\brandom\w* [^}]*\} from 'node:crypto'/,
+    ).filter((line) => !/environment\.randomBytes\(/.test(line)),
+  )
+})
+
 test('nothing names a place on one machine, a registry or a credential', () => {
   assertNone(findLines(texts, /(?:^|[\s'"`(=])\/(?:home|work|root|Users)\/|\b[A-Z]:\\Users/))
   assertNone(findLines(texts, /https?:\/\/[\w.-]*(?:registry|npmjs|pypi)[\w.-]*|_authToken/i))
@@ -188,7 +204,7 @@ test('the lock file says nothing about where packages came from', () => {
 
 /** The folder of a file, as the list of folders names it: the entry point stands apart from what lies beside it. */
 function folderOf(path: string): string {
-  return path === 'src/index.ts' ? path : dirname(path)
+  return Object.hasOwn(ROOMS, path) ? path : dirname(path)
 }
 
 function mayImport(from: string, to: string): boolean {

@@ -47,7 +47,7 @@ export class FileBlobs implements BlobDriver {
     this.#part = part
   }
 
-  async put(name: string, content: AsyncIterable<Uint8Array>, { signal }: CallOptions): Promise<{ size: number }> {
+  async put(name: string, content: AsyncIterable<Uint8Array>, { signal }: CallOptions): Promise<{ sizeBytes: number }> {
     this.#part.health.check()
     if (await isFile(fileOf(this.#part, name))) throw new BlobExistsError(name)
     return writeBlob(this.#part, name, content, signal)
@@ -100,13 +100,13 @@ async function writeBlob(
   name: string,
   content: AsyncIterable<Uint8Array>,
   signal: AbortSignal | undefined,
-): Promise<{ size: number }> {
+): Promise<{ sizeBytes: number }> {
   const temporary = join(part.incoming, randomBytes(16).toString('hex'))
   try {
     const size = await writeFile(part, temporary, content)
     signal?.throwIfAborted()
     await publish(part, name, temporary)
-    return { size }
+    return { sizeBytes: size }
   } finally {
     await rm(temporary, { force: true })
   }

@@ -1,6 +1,6 @@
 import { errors, type JWTPayload, jwtVerify, type JWTVerifyGetKey, type JWTVerifyOptions } from 'jose'
-import type { Clock } from '../clock.ts'
-import { StowageError } from '../errors.ts'
+import type { Clock } from '../environment.ts'
+import { isServiceError, StowageError } from '../errors.ts'
 import { type Access, claimAuthorize, type Principal } from './access.ts'
 import { BEARER_REFUSALS, bearerToken } from './bearer.ts'
 import { projectsOfClaim } from './claim.ts'
@@ -41,7 +41,7 @@ export function jwtAccess(options: JwtAccessOptions): Access<unknown> {
     try {
       return principalOf(await verifier(token))
     } catch (error) {
-      if (error instanceof StowageError) throw error
+      if (isServiceError(error)) throw error
       options.onRefused?.(reasonOf(error))
       return undefined
     }
@@ -94,7 +94,7 @@ async function verifyWithAny(
     try {
       return await verifyWith(token, find, options)
     } catch (error) {
-      if (error instanceof StowageError || isFaultOfClaims(error)) throw error
+      if (isServiceError(error) || isFaultOfClaims(error)) throw error
       failure = error
     }
   }

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import type { Access } from './access.ts'
 import { principalKey } from './principal-key.ts'

@@ -91,7 +91,7 @@ class Mirror {
   /** Each root after everything below it. */
   async roots(roots: readonly string[]): Promise<MirrorResult> {
     for (const root of roots) {
-      const text = await this.#from.singleText(root, this.#call)
+      const text = await this.#from.getText(root, this.#call)
       if (text === undefined) throw new ClientError('not_found', `the source has no object ${quoted(root)}`)
       if ((await this.#isWhole(root)) === true) continue
       const claimed = claimedIds(text)
@@ -166,12 +166,12 @@ class Mirror {
 
   /** What the target lacks of these, by lists. */
   async #claimed(ids: readonly string[]): Promise<void> {
-    const { missing } = await this.#to.diff(ids, this.#call)
+    const { missing } = await this.#to.has(ids, this.#call)
     for await (const batch of this.#from.listTexts(missing, this.#call)) await this.#send(batch)
   }
 
   async #isWholeBelow(ids: readonly string[]): Promise<boolean> {
-    return (await this.#to.diff(ids, this.#call)).missing.length === 0
+    return (await this.#to.has(ids, this.#call)).missing.length === 0
   }
 
   /** Everything below the root, without the root itself. */
@@ -189,7 +189,7 @@ class Mirror {
       return info?.closure === undefined ? undefined : info.missing === 0
     } catch (error) {
       // A server of the contract alone may know no HEAD, or answer it like GET without our headers.
-      if (error instanceof ClientError && (error.status === 405 || error.code === 'invalid_answer')) return undefined
+      if (error instanceof ClientError && (error.statusCode === 405 || error.code === 'invalid_answer')) return undefined
       throw error
     }
   }

@@ -153,7 +153,7 @@ export class RemoteProject {
       ;(await this.#request({ path })).cancel()
       return true
     } catch (error) {
-      if (!(error instanceof ClientError) || error.status !== 404) throw error
+      if (!(error instanceof ClientError) || error.statusCode !== 404) throw error
       return error.code === 'not_found'
     }
   }

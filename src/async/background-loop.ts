@@ -1,16 +1,20 @@
+import { REAL_ENVIRONMENT, type Environment, type Timer } from '../environment.ts'
+
 /** Does the same work again and again, once at a time, until it is stopped. */
 export class BackgroundLoop {
   readonly #work: () => Promise<void>
   readonly #intervalMs: number
-  #timer: NodeJS.Timeout | undefined
+  readonly #environment: Environment
+  #timer: Timer | undefined
   #working: Promise<void> | undefined
   #isWanted = false
   #isStopped = false
 
   /** `work` must not reject. */
-  constructor(work: () => Promise<void>, intervalMs: number) {
+  constructor(work: () => Promise<void>, intervalMs: number, environment: Environment = REAL_ENVIRONMENT) {
     this.#work = work
     this.#intervalMs = intervalMs
+    this.#environment = environment
   }
 
   /** Works now, or once more when what goes on is done. */
@@ -22,19 +26,26 @@ export class BackgroundLoop {
     })
   }
 
+  /** Works for the first time after one interval. */
+  later(): void {
+    if (this.#isStopped || this.#working !== undefined) return
+    this.#timer?.cancel()
+    this.#timer = this.#environment.setTimer(this.#intervalMs, () => this.soon()).unref()
+  }
+
   /** Resolves when the work that goes on is done. */
   async stop(): Promise<void> {
     this.#isStopped = true
-    clearTimeout(this.#timer)
+    this.#timer?.cancel()
     await this.#working
   }
 
   async #run(): Promise<void> {
-    clearTimeout(this.#timer)
+    this.#timer?.cancel()
     while (this.#isWanted && !this.#isStopped) {
       this.#isWanted = false
       await this.#work()
     }
-    if (!this.#isStopped) this.#timer = setTimeout(() => this.soon(), this.#intervalMs).unref()
+    if (!this.#isStopped) this.#timer = this.#environment.setTimer(this.#intervalMs, () => this.soon()).unref()
   }
 }

@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 
 /** How long answers may keep one turn of the event loop busy. A turn costs a few tens of microseconds. */
 const SHARE_MS = 4
@@ -9,9 +9,14 @@ const SHARE_MS = 4
  * used up goes on in a later turn, first come, first served, so that turns stay short however many answers are under way.
  */
 export class EventLoopShare {
+  readonly #environment: Environment
   readonly #waiting = new Set<() => void>()
   #isServing = false
   #turnBeganMs: number | undefined
+
+  constructor(environment: Environment = REAL_ENVIRONMENT) {
+    this.#environment = environment
+  }
 
   /** The same chunks, each asked for in a turn that has time for it. */
   async *paced<T>(chunks: AsyncIterable<T>): AsyncGenerator<T> {
@@ -33,7 +38,7 @@ export class EventLoopShare {
   async #serve(): Promise<void> {
     this.#isServing = true
     for (const go of this.#waiting) {
-      if (this.#isUsedUp()) await nextTurn()
+      if (this.#isUsedUp()) await this.#environment.nextTurn()
       this.#waiting.delete(go)
       go()
       await new Promise<void>((resolve) => process.nextTick(resolve))
@@ -42,9 +47,9 @@ export class EventLoopShare {
   }
 
   #isUsedUp(): boolean {
-    if (this.#turnBeganMs !== undefined) return performance.now() - this.#turnBeganMs > SHARE_MS
-    this.#turnBeganMs = performance.now()
-    setImmediate(() => (this.#turnBeganMs = undefined))
+    if (this.#turnBeganMs !== undefined) return this.#environment.monotonicMs() - this.#turnBeganMs > SHARE_MS
+    this.#turnBeganMs = this.#environment.monotonicMs()
+    void this.#environment.nextTurn().then(() => (this.#turnBeganMs = undefined))
     return false
   }
 }

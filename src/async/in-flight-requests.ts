@@ -1,3 +1,4 @@
+import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { linkedAbort } from './abort.ts'
 
@@ -13,9 +14,14 @@ export interface InFlightRequest {
 
 /** Everything that is under way, so that closing can wait for it and then cut it off. */
 export class InFlightRequests {
+  readonly #environment: Environment
   readonly #controllers = new Set<AbortController>()
   #closing = false
   #landed: (() => void) | undefined
+
+  constructor(environment: Environment = REAL_ENVIRONMENT) {
+    this.#environment = environment
+  }
 
   get closing(): boolean {
     return this.#closing
@@ -50,11 +56,11 @@ export class InFlightRequests {
     this.#closing = true
     if (this.#controllers.size === 0) return
     await new Promise<void>((resolve) => {
-      const abortTimer = setTimeout(() => this.#abortAll(), graceMs)
-      const lastTimer = setTimeout(() => this.#landed?.(), graceMs + LETTING_GO_MS_MAX)
+      const abortTimer = this.#environment.setTimer(graceMs, () => this.#abortAll())
+      const lastTimer = this.#environment.setTimer(graceMs + LETTING_GO_MS_MAX, () => this.#landed?.())
       this.#landed = () => {
-        clearTimeout(abortTimer)
-        clearTimeout(lastTimer)
+        abortTimer.cancel()
+        lastTimer.cancel()
         resolve()
       }
     })

@@ -1,18 +1,24 @@
-import { setImmediate } from 'node:timers/promises'
+import type { Environment } from '../environment.ts'
 
 const WORK_MS_MAX = 8
 
 /** Lets the event loop turn whenever one request has kept it for a while. One for each request, shared by all of its stages. */
 export class Yielder {
-  #sinceMs = performance.now()
+  readonly #environment: Environment
+  #sinceMs: number
+
+  constructor(environment: Environment) {
+    this.#environment = environment
+    this.#sinceMs = environment.monotonicMs()
+  }
 
   /** `undefined` while there is time left, so that callers await only when they must. */
   due(): Promise<void> | undefined {
-    return performance.now() - this.#sinceMs < WORK_MS_MAX ? undefined : this.#breathe()
+    return this.#environment.monotonicMs() - this.#sinceMs < WORK_MS_MAX ? undefined : this.#breathe()
   }
 
   async #breathe(): Promise<void> {
-    await setImmediate()
-    this.#sinceMs = performance.now()
+    await this.#environment.nextTurn()
+    this.#sinceMs = this.#environment.monotonicMs()
   }
 }

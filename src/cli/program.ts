@@ -2,10 +2,11 @@ import { readFile } from 'node:fs/promises'
 import { Command, type OutputConfiguration } from 'commander'
 import { checkCommand } from './commands/check.ts'
 import { completionCommand } from './commands/completion.ts'
-import { diffCommand } from './commands/diff.ts'
+import { hasCommand } from './commands/has.ts'
 import { downloadCommand } from './commands/download.ts'
 import { EXIT_HELP } from './common/exit.ts'
 import { getCommand } from './commands/get.ts'
+import { keyCommand } from './commands/key.ts'
 import { lsCommand } from './commands/ls.ts'
 import { modelCommand } from './commands/model.ts'
 import { projectCommand } from './commands/project.ts'
@@ -39,12 +40,13 @@ export async function createProgram(output: Pick<OutputConfiguration, 'writeOut'
     .version(await ownVersion())
     .addCommand(serveCommand())
     .addCommand(tokenCommand())
+    .addCommand(keyCommand())
     .addCommand(projectCommand())
     .addCommand(checkCommand())
     .addCommand(reindexCommand())
     .addCommand(uploadCommand())
     .addCommand(downloadCommand())
-    .addCommand(diffCommand())
+    .addCommand(hasCommand())
     .addCommand(getCommand())
     .addCommand(lsCommand())
     .addCommand(modelCommand())

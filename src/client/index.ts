@@ -3,8 +3,8 @@ export type { ConnectionOptions, Token } from './http/connection.ts'
 export type { BasedText, CallOptions, DagObject, Fetch, Ids, ObjectText } from './common/types.ts'
 export type { ObjectTexts } from './download/deltas.ts'
 export type {
-  DiffOptions,
-  DiffResult,
+  HasOptions,
+  HasResult,
   GraphOptions,
   Project,
   ReceiveOptions,
@@ -16,11 +16,21 @@ export type { UploadSource } from './upload/upload-source.ts'
 export type { ListOptions } from './download/list.ts'
 export type { GraphInfo } from './download/graph-info.ts'
 export type { GraphProgress, TransferOptions } from './download/graph-transfer.ts'
-export type { DownloadJournal, KeptDownload } from './download/journal.ts'
+export type { DownloadJournal, PartialDownload } from './download/journal.ts'
 export type { RetryOptions } from './http/retry.ts'
 export { type CachedRoot, memoryCache, type MemoryCacheOptions, type ObjectCache } from './download/cache.ts'
 export { contentId, withId } from './common/content-id.ts'
-export { ClientError, type ClientErrorCode, type ClientErrorOptions } from './common/errors.ts'
+export {
+  CLIENT_ERROR_STATUS,
+  ERROR_STATUS,
+  type ErrorBody,
+  isStowageError,
+  type ServiceErrorCode,
+  StowageError,
+  type StowageErrorCode,
+  type StowageErrorOptions,
+} from '../errors.ts'
+export { ClientError, type ClientErrorOptions } from './common/errors.ts'
 export { serialize, type SerializeOptions } from './serializer/serialize.ts'
 export { deserialize, type DeserializeOptions } from './serializer/deserialize.ts'
 export { type ChunkOrigin, type InlineOrigin, type Origin, Origins } from './serializer/origins.ts'
@@ -28,9 +38,12 @@ export type { GraphShape } from './serializer/shape.ts'
 export type { ProjectResources, RemoteModels, RemoteRuns, RemoteVersions } from './resources/project-resources.ts'
 export type {
   NewRemoteVersion,
+  RemoteDeletableFilter,
   RemoteModel,
+  RemoteModelChange,
   RemotePage,
   RemotePageRequest,
+  RemoteRetentionRule,
   RemoteRun,
   RemoteRunFilter,
   RemoteRunStatus,

@@ -6,7 +6,7 @@ import { ClientError, quoted } from './common/errors.ts'
 import { fetchInfo, type GraphInfo } from './download/graph-info.ts'
 import { GraphTransfer, type TransferOptions } from './download/graph-transfer.ts'
 import { type ListOptions, listTexts } from './download/list.ts'
-import { checkPathId, fetchHeld, fetchSingle, IDS_PER_REQUEST, type Remote } from './http/remote.ts'
+import { checkPathId, fetchHeld, fetchObject, IDS_PER_REQUEST, type Remote } from './http/remote.ts'
 import { type ProjectResources, projectResources } from './resources/project-resources.ts'
 import { deserialize, type DeserializeOptions } from './serializer/deserialize.ts'
 import type { Origins } from './serializer/origins.ts'
@@ -22,13 +22,13 @@ export interface GraphOptions extends TransferOptions {
 }
 
 /** How a list of ids is asked about. */
-export interface DiffOptions extends CallOptions {
+export interface HasOptions extends CallOptions {
   /** Requests at a time, of a thousand ids each. 4 by default, 1,000 at most. */
   readonly concurrency?: number
 }
 
 /** Which of a list of ids the project holds. */
-export interface DiffResult {
+export interface HasResult {
   readonly held: ReadonlySet<string>
   /** Each once, in the order of the ids that were asked for. */
   readonly missing: readonly string[]
@@ -55,11 +55,11 @@ export interface Project extends ProjectResources {
   /** Uploads what the server lacks, in batches, and resolves when all of it is durable. */
   upload(objects: UploadSource, options?: UploadOptions): Promise<UploadResult>
   /** Which of these ids the server holds. Needs the right to write. */
-  diff(ids: Ids, options?: DiffOptions): Promise<DiffResult>
+  has(ids: Ids, options?: HasOptions): Promise<HasResult>
   /** One object without its children, `undefined` when it is not held. */
-  single<T extends { readonly id: string } = DagObject>(id: string, options?: CallOptions): Promise<T | undefined>
+  get<T extends { readonly id: string } = DagObject>(id: string, options?: CallOptions): Promise<T | undefined>
   /** The same as its text, character for character. */
-  singleText(id: string, options?: CallOptions): Promise<ObjectText | undefined>
+  getText(id: string, options?: CallOptions): Promise<ObjectText | undefined>
   /** The objects of a list as far as they are held, in batches, each once, in the order in which they come. */
   list<T extends { readonly id: string } = DagObject>(ids: Ids, options?: ListOptions): AsyncIterable<readonly T[]>
   /** The same as texts, character for character. */
@@ -93,12 +93,12 @@ export function createProject(parts: ProjectParts): Project {
     id: remote.projectId,
     ...projectResources(remote),
     upload: (objects, options = {}) => upload(remote, objects, options),
-    diff: (ids, options = {}) => diff(remote, ids, options),
-    single: async <T>(id: string, options: CallOptions = {}) => {
-      const object = await single(remote, cache, id, options)
+    has: (ids, options = {}) => has(remote, ids, options),
+    get: async <T>(id: string, options: CallOptions = {}) => {
+      const object = await getText(remote, cache, id, options)
       return object === undefined ? undefined : (parsed(object) as T)
     },
-    singleText: (id, options = {}) => single(remote, cache, id, options),
+    getText: (id, options = {}) => getText(remote, cache, id, options),
     list: <T>(ids: Ids, options: ListOptions = {}) => parsedAll<T>(listTexts(remote, ids, options)),
     listTexts: (ids, options = {}) => listTexts(remote, ids, options),
     graph: <T>(root: string, options: GraphOptions = {}) => parsedAll<T>(graphTexts(parts, root, options)),
@@ -110,7 +110,7 @@ export function createProject(parts: ProjectParts): Project {
   }
 }
 
-async function single(
+async function getText(
   remote: Remote,
   cache: ObjectCache | undefined,
   id: string,
@@ -118,15 +118,15 @@ async function single(
 ): Promise<ObjectText | undefined> {
   signal?.throwIfAborted()
   checkPathId(id)
-  if (cache === undefined) return fetchSingle(remote, id, signal)
+  if (cache === undefined) return fetchObject(remote, id, signal)
   const [json] = await cache.getMany(scopeOf(remote), [id])
   if (json !== undefined && isWholeTextOf({ id, json })) return { id, json }
-  const object = await fetchSingle(remote, id, signal)
+  const object = await fetchObject(remote, id, signal)
   if (object !== undefined) await cache.putMany(scopeOf(remote), [object])
   return object
 }
 
-async function diff(remote: Remote, ids: Ids, options: DiffOptions): Promise<DiffResult> {
+async function has(remote: Remote, ids: Ids, options: HasOptions): Promise<HasResult> {
   const asked = new Set<string>()
   const held = new Set<string>()
   const groups = inGroups(noted(ids, asked), IDS_PER_REQUEST)

@@ -1,5 +1,6 @@
-import { constants, createDeflateRaw } from 'node:zlib'
+import { constants, createDeflateRaw, deflateRawSync } from 'node:zlib'
 import type { DeflateRaw } from 'node:zlib'
+import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 
 export interface DeflatePoolOptions {
@@ -7,6 +8,8 @@ export interface DeflatePoolOptions {
   readonly level: number
   /** Compressions at once; as many as cores are enough, since the thread pool is shared with files and the database. */
   readonly concurrency: number
+  /** Where it has no thread pool, inputs are compressed on the calling thread. */
+  readonly environment?: Environment | undefined
 }
 
 interface Job {
@@ -37,6 +40,7 @@ const NEVER_FULL_BYTES = 2 ** 30
 export class DeflatePool {
   readonly level: number
   readonly concurrency: number
+  readonly #environment: Environment
   readonly #idle: Lane[] = []
   readonly #busy: Set<Lane> = new Set()
   #queue: Job[] = []
@@ -48,6 +52,7 @@ export class DeflatePool {
     checkRange('concurrency', options.concurrency, 1, 1_024)
     this.level = options.level
     this.concurrency = options.concurrency
+    this.#environment = options.environment ?? REAL_ENVIRONMENT
   }
 
   /**
@@ -57,6 +62,7 @@ export class DeflatePool {
   deflate(raw: Uint8Array): Promise<Uint8Array> {
     if (this.#closed) return Promise.reject(closedError())
     if (raw.length === 0) return Promise.resolve(new Uint8Array(0))
+    if (!this.#environment.usesThreadPool) return this.#deflateHere(raw)
     return new Promise((resolve, reject) => {
       const job = { raw, resolve, reject }
       const lane = this.#freeLane()
@@ -72,6 +78,12 @@ export class DeflatePool {
     this.#queue = []
     for (const lane of [...this.#busy, ...this.#idle]) this.#drop(lane, closedError())
     for (const job of waiting) job.reject(closedError())
+  }
+
+  async #deflateHere(raw: Uint8Array): Promise<Uint8Array> {
+    await this.#environment.nextTurn()
+    if (this.#closed) throw closedError()
+    return deflateRawSync(raw, { level: this.level, finishFlush: constants.Z_FULL_FLUSH })
   }
 
   #freeLane(): Lane | undefined {

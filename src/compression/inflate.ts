@@ -1,5 +1,6 @@
 import { inflateRaw, inflateRawSync } from 'node:zlib'
 import type { ZlibOptions } from 'node:zlib'
+import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 
 /** An empty final block: what turns fragments that are not final into one whole DEFLATE stream (RFC 1951, 3.2.6). */
@@ -16,7 +17,12 @@ interface Inflated {
  * Throws `corrupt_data` unless they are whole, well formed, not final, and inflate to exactly `rawBytes` bytes. Never makes more than that.
  * Measured on building models: blocks of 16 KB 290 MB/s of output, 385 with the sync variant; 128 KB 580 and 650.
  */
-export function inflateFragments(stored: Uint8Array, rawBytes: number): Promise<Uint8Array> {
+export function inflateFragments(
+  stored: Uint8Array,
+  rawBytes: number,
+  environment: Environment = REAL_ENVIRONMENT,
+): Promise<Uint8Array> {
+  if (!environment.usesThreadPool) return environment.nextTurn().then(() => inflateFragmentsSync(stored, rawBytes))
   return new Promise((resolve, reject) => {
     inflateRaw(Buffer.concat([stored, FINAL_BLOCK]), inflateOptions(rawBytes), (error, result) => {
       if (error) return reject(corrupt(stored, rawBytes, error))

@@ -1,4 +1,5 @@
 import { DELTA_MEDIA_TYPE } from '../delta/delta.ts'
+import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import type { Limits } from '../limits.ts'
 import type { MemoryLease } from '../memory/memory-lease.ts'
@@ -19,6 +20,8 @@ export interface DecodeOptions {
   readonly signal: AbortSignal
   /** Where what is held is leased. Without it nothing is counted. */
   readonly memory?: MemoryLease
+  /** That of the process by default. */
+  readonly environment?: Environment | undefined
 }
 
 /** What all parts of one request share. */
@@ -27,6 +30,7 @@ interface Request {
   readonly yielder: Yielder
   readonly tally: InflateCounter & ObjectCounter
   readonly memory: MemoryLease | undefined
+  readonly environment: Environment
 }
 
 /**
@@ -43,11 +47,13 @@ export async function* decodeUpload(
   limits: Limits,
   options: DecodeOptions,
 ): AsyncGenerator<readonly Element[]> {
+  const environment = options.environment ?? REAL_ENVIRONMENT
   const request: Request = {
     limits,
-    yielder: new Yielder(),
+    yielder: new Yielder(environment),
     tally: { inflatedBytes: 0, objects: 0 },
     memory: options.memory,
+    environment,
   }
   const read = acceptedReader(source, request)
   const body = readWire(source, {
@@ -87,7 +93,7 @@ async function* readParts(
   boundary: string | undefined,
   request: Request,
 ): AsyncGenerator<readonly Element[]> {
-  for await (const part of fileParts(body, { boundary, limits: request.limits })) {
+  for await (const part of fileParts(body, { boundary, limits: request.limits, environment: request.environment })) {
     const what = `part ${part.index} (${quoted(part.name)})`
     yield* readContent(part.bytes, { part: part.index, what, promised: promisedFormat(part, what) }, request)
   }

@@ -1,4 +1,5 @@
 import { isUtf8 } from 'node:buffer'
+import { REAL_ENVIRONMENT } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import type { Limits } from '../limits.ts'
 import type { MemoryLease } from '../memory/memory-lease.ts'
@@ -43,7 +44,7 @@ interface Reading {
  * `invalid_id` for a lone surrogate, and `invalid_request` where the list is missing or not one of strings.
  */
 export async function decodeIdList(source: UploadSource, limits: Limits, options: DecodeOptions): Promise<IdSet> {
-  const yielder = new Yielder()
+  const yielder = new Yielder(options.environment ?? REAL_ENVIRONMENT)
   const reading = { yielder, memory: options.memory }
   const body = await readIdBody(source, limits, { signal: options.signal, formAccepted: true, ...reading })
   if (body.type === 'form')
@@ -73,7 +74,7 @@ export async function decodeObjectStreamRequest(
   limits: Limits,
   options: DecodeOptions,
 ): Promise<ObjectStreamRequest> {
-  const yielder = new Yielder()
+  const yielder = new Yielder(options.environment ?? REAL_ENVIRONMENT)
   const reading = { yielder, memory: options.memory }
   const body = await readIdBody(source, limits, { signal: options.signal, formAccepted: false, ...reading })
   const names = ['objectIds', 'attributeMask', 'attributeMask.include', 'attributeMask.exclude']

@@ -1,5 +1,5 @@
-import { setImmediate } from 'node:timers/promises'
 import { Dicer } from '@fastify/busboy'
+import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import type { Limits } from '../limits.ts'
 import { quoted } from '../object/id.ts'
@@ -28,6 +28,8 @@ export interface MultipartOptions {
   /** From the Content-Type header. */
   readonly boundary: string | undefined
   readonly limits: Pick<Limits, 'partsMax' | 'partHeaderBytesMax'>
+  /** That of the process by default. */
+  readonly environment?: Environment
 }
 
 /**
@@ -65,6 +67,7 @@ interface ArrivingPart {
 class MultipartReader {
   readonly #iterator: AsyncIterator<Uint8Array>
   readonly #limits: MultipartOptions['limits']
+  readonly #environment: Environment
   readonly #dicer: Dicer
   readonly #arrived: ArrivingPart[] = []
   #chunk: Uint8Array = new Uint8Array(0)
@@ -76,13 +79,14 @@ class MultipartReader {
   #failure: StowageError | undefined
 
   constructor(body: AsyncIterable<Uint8Array>, options: MultipartOptions) {
-    const { boundary, limits } = options
+    const { boundary, limits, environment = REAL_ENVIRONMENT } = options
     if (boundary === undefined || !BOUNDARY.test(boundary)) {
       throw invalidMultipart(
         `its boundary is ${boundary === undefined ? 'missing' : quoted(boundary)}; it must be 1 to 70 characters (RFC 2046, section 5.1.1)`,
       )
     }
     this.#limits = limits
+    this.#environment = environment
     this.#iterator = body[Symbol.asyncIterator]()
     const headerBytesKept = limits.partHeaderBytesMax + 2 * SLICE_BYTES
     const config = { boundary, maxHeaderSize: headerBytesKept, maxHeaderPairs: headerBytesKept }
@@ -122,7 +126,7 @@ class MultipartReader {
     if (slice === undefined) this.#dicer.end()
     else if (this.#closed) this.#checkEpilogue(slice)
     else this.#dicer.write(slice)
-    await setImmediate()
+    await this.#environment.nextTurn()
     this.#countHeaderBytes(slice?.length ?? 0)
     if (this.#closed) this.#checkHeadersEnded()
     if (this.#bodyEnded && !this.#closed) this.#fail(invalidMultipart('it ends before its closing boundary'))

@@ -1,5 +1,5 @@
 import { closeIterator, orAborted } from '../async/abort.ts'
-import { StowageError } from '../errors.ts'
+import { isServiceError, StowageError } from '../errors.ts'
 import { tooLarge } from '../limits.ts'
 import type { Yielder } from '../async/yielder.ts'
 
@@ -56,6 +56,6 @@ export async function* readWire(source: UploadSource, options: WireOptions): Asy
 }
 
 function aborted(cause: unknown): StowageError {
-  if (cause instanceof StowageError) return cause
+  if (isServiceError(cause)) return cause
   return new StowageError('request_aborted', 'the request ended before its body was complete', { cause })
 }

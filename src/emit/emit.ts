@@ -1,6 +1,7 @@
 import { availableParallelism } from 'node:os'
 import { crc32 } from 'node:zlib'
 import { DeflatePool } from '../compression/deflate-pool.ts'
+import type { Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { type AttributeMask, maskLines } from '../inspect/mask.ts'
 import type { Fragment, PlannedSelection, Selection, SelectionReadOptions } from '../object/selection.ts'
@@ -27,6 +28,8 @@ export interface EmitOptions {
 export interface EmitContext extends SelectionReadOptions {
   /** Compresses what is not stored compressed; without it each answer that needs one makes one and frees it. */
   readonly compressor?: DeflatePool
+  /** That of the process by default. */
+  readonly environment?: Environment | undefined
 }
 
 /** Measured fastest, and on segments of 128 KB smaller than what `gzip -1` makes. */
@@ -69,7 +72,12 @@ export function emit(selection: Selection, options: EmitOptions, context: EmitCo
     throw new StowageError('not_supported', 'a part of an answer can be sent only where its length is known')
   }
   return pulled(context, (compressor) =>
-    whole(selection, options, { signal: context.signal, compressor, roomBytes: roomOf(selection) }),
+    whole(selection, options, {
+      signal: context.signal,
+      compressor,
+      roomBytes: roomOf(selection),
+      environment: context.environment,
+    }),
   )
 }
 
@@ -82,7 +90,7 @@ async function* pulled(
   signal.throwIfAborted()
   const own =
     context.compressor === undefined
-      ? new DeflatePool({ level: LEVEL, concurrency: availableParallelism() })
+      ? new DeflatePool({ level: LEVEL, concurrency: availableParallelism(), environment: context.environment })
       : undefined
   try {
     for await (const bytes of make(context.compressor ?? (own as DeflatePool))) {
@@ -114,7 +122,9 @@ function sliced(
   return sliceBytes(format === 'json' ? jsonArray(lines, { first: start === skip }) : lines, skip, end - start)
 }
 
-function whole(selection: Selection, options: EmitOptions, context: GzipOptions): AsyncIterable<Uint8Array> {
+type WholeContext = GzipOptions & Pick<EmitContext, 'environment'>
+
+function whole(selection: Selection, options: EmitOptions, context: WholeContext): AsyncIterable<Uint8Array> {
   if (options.heartbeat !== undefined) return kept(selection, options, options.heartbeat, context)
   if (options.format === 'json') {
     const array = jsonArray(selection.lines(context), { first: true })
@@ -129,10 +139,10 @@ async function* kept(
   selection: Selection,
   options: EmitOptions,
   heartbeat: Heartbeat,
-  context: GzipOptions,
+  context: WholeContext,
 ): AsyncGenerator<Uint8Array> {
   const { line } = heartbeat
-  const pacer = new Pacer(heartbeat.intervalMs)
+  const pacer = new Pacer(heartbeat.intervalMs, context.environment)
   const stop = new AbortController()
   const read = { signal: AbortSignal.any([context.signal, stop.signal]) }
   if (options.coding === 'gzip') {

@@ -1,3 +1,5 @@
+import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
+
 /** What keeps a slow answer alive: a line that is sent when nothing else was for a while. */
 export interface Heartbeat {
   readonly intervalMs: number
@@ -7,20 +9,23 @@ export interface Heartbeat {
 
 /** Knows how long ago bytes were last sent. */
 export class Pacer {
+  readonly environment: Environment
   readonly #intervalMs: number
-  #sentAtMs: number = performance.now()
+  #sentAtMs: number
 
-  constructor(intervalMs: number) {
+  constructor(intervalMs: number, environment: Environment = REAL_ENVIRONMENT) {
     this.#intervalMs = intervalMs
+    this.environment = environment
+    this.#sentAtMs = environment.monotonicMs()
   }
 
   /** Milliseconds until a heartbeat is due; 0 when it is. */
   get dueInMs(): number {
-    return Math.max(0, this.#sentAtMs + this.#intervalMs - performance.now())
+    return Math.max(0, this.#sentAtMs + this.#intervalMs - this.environment.monotonicMs())
   }
 
   sent(): void {
-    this.#sentAtMs = performance.now()
+    this.#sentAtMs = this.environment.monotonicMs()
   }
 }
 
@@ -38,7 +43,7 @@ export async function* withBeats<T>(
   try {
     for (;;) {
       const next = iterator.next()
-      while (!(await settlesWithin(next, pacer.dueInMs))) if (pacer.dueInMs === 0) yield beat
+      while (!(await settlesWithin(next, pacer.dueInMs, pacer.environment))) if (pacer.dueInMs === 0) yield beat
       const result = await next
       if (result.done === true) return
       yield result.value
@@ -49,11 +54,11 @@ export async function* withBeats<T>(
   }
 }
 
-function settlesWithin(promise: Promise<unknown>, ms: number): Promise<boolean> {
+function settlesWithin(promise: Promise<unknown>, waitMs: number, environment: Environment): Promise<boolean> {
   return new Promise((resolve) => {
-    const timer = setTimeout(resolve, ms, false)
+    const timer = environment.setTimer(waitMs, () => resolve(false))
     const settled = (): void => {
-      clearTimeout(timer)
+      timer.cancel()
       resolve(true)
     }
     promise.then(settled, settled)

@@ -1,3 +1,4 @@
+import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import type { StowageError, StowageErrorCode } from '../errors.ts'
 import type { PutResult } from '../object/graph-store.ts'
 import type { Selection } from '../object/selection.ts'
@@ -13,6 +14,7 @@ export interface RequestTraceOptions {
   readonly events: EventDispatcher
   readonly inFlight: InFlight
   readonly projectId?: string
+  readonly environment?: Environment | undefined
   /** Only over HTTP. */
   readonly request?: { readonly requestId: string; readonly method: string }
 }
@@ -20,7 +22,8 @@ export interface RequestTraceOptions {
 /** Keeps what is to be told of one request, or of one call in process, and tells it in the end. */
 export class RequestTrace {
   readonly #options: RequestTraceOptions
-  readonly #beganAtMs: number = performance.now()
+  readonly #environment: Environment
+  readonly #beganAtMs: number
   #route: string | undefined
   #projectId: string | undefined
   #status = 0
@@ -35,6 +38,8 @@ export class RequestTrace {
 
   constructor(options: RequestTraceOptions) {
     this.#options = options
+    this.#environment = options.environment ?? REAL_ENVIRONMENT
+    this.#beganAtMs = this.#environment.monotonicMs()
     this.#projectId = options.projectId
   }
 
@@ -99,7 +104,7 @@ export class RequestTrace {
     if (this.#isOver) return
     this.#isOver = true
     if (this.#counted !== undefined) this.#options.inFlight[this.#counted]--
-    const durationMs = performance.now() - this.#beganAtMs
+    const durationMs = this.#environment.monotonicMs() - this.#beganAtMs
     this.#tellStored(durationMs)
     this.#tellSent(durationMs)
     this.#tellRequest(durationMs)

@@ -1,7 +1,7 @@
 import type { Access, AccessRequest, Principal, Right } from '../access/access.ts'
 import { principalKey } from '../access/principal-key.ts'
 import { EventLoopShare } from '../async/event-loop-share.ts'
-import { StowageError } from '../errors.ts'
+import { isServiceError, StowageError } from '../errors.ts'
 import type { RequestTrace } from '../events/request-trace.ts'
 import { allowedOrigin, type CorsPolicy, corsHeaders, preflightHeaders } from './cors.ts'
 import { errorAnswer, toStowageError } from './error-answer.ts'
@@ -133,7 +133,7 @@ export class HttpCore<H> {
     try {
       await this.#options.ready()
     } catch (cause) {
-      throw cause instanceof StowageError
+      throw isServiceError(cause)
         ? cause
         : new StowageError('storage_unavailable', 'the storage could not be opened', { cause })
     }

@@ -1,4 +1,4 @@
-import { StowageError } from '../errors.ts'
+import { isServiceError, StowageError } from '../errors.ts'
 import type { Answer } from './exchange.ts'
 
 const RETRY_AFTER_S = 5
@@ -10,7 +10,7 @@ const TOO_MANY_FILES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
 
 /** Whatever was thrown as the one kind of error that leaves the service. What is unknown becomes `internal`, with a message that tells nothing. */
 export function toStowageError(thrown: unknown): StowageError {
-  if (thrown instanceof StowageError && thrown.code !== 'internal') return thrown
+  if (isServiceError(thrown) && thrown.code !== 'internal') return thrown
   const code = systemErrorCode(thrown)
   if (DISK_FULL.has(code))
     return new StowageError('storage_full', 'the storage is full; nothing of this request was stored', {
@@ -20,7 +20,7 @@ export function toStowageError(thrown: unknown): StowageError {
     return new StowageError('overloaded', 'the server holds too many open files; try again a little later', {
       cause: thrown,
     })
-  return thrown instanceof StowageError
+  return isServiceError(thrown)
     ? thrown
     : new StowageError('internal', 'the request failed inside the server', { cause: thrown })
 }

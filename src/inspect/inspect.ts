@@ -1,6 +1,6 @@
 import { createHash, hash } from 'node:crypto'
 import { isUtf8 } from 'node:buffer'
-import { setImmediate as eventLoopTurn } from 'node:timers/promises'
+import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError, type StowageErrorCode } from '../errors.ts'
 import type { Limits } from '../limits.ts'
 import type { AssignedIds } from './assigned-ids.ts'
@@ -33,6 +33,8 @@ export interface InspectOptions {
   readonly assigned?: AssignedIds
   /** Told of each object whose text is not kept byte for byte: see `OneLineText`. */
   readonly onRewritten?: () => void
+  /** That of the process by default. */
+  readonly environment?: Environment | undefined
 }
 
 /**
@@ -66,10 +68,13 @@ class Inspector {
   readonly #facts = new ObjectFacts(this.#text)
   readonly #scanner: ObjectScanner
   #bytesSinceClock = 0
-  #turnedAtMs = performance.now()
+  readonly #environment: Environment
+  #turnedAtMs: number
 
   constructor(nestingMax: number, options: InspectOptions) {
     this.#options = options
+    this.#environment = options.environment ?? REAL_ENVIRONMENT
+    this.#turnedAtMs = this.#environment.monotonicMs()
     this.#scanner = new ObjectScanner(this.#facts, nestingMax)
   }
 
@@ -100,10 +105,10 @@ class Inspector {
 
   async #turnIfDue(): Promise<void> {
     this.#bytesSinceClock = 0
-    if (performance.now() - this.#turnedAtMs < WORK_MS_MAX) return
-    await eventLoopTurn()
+    if (this.#environment.monotonicMs() - this.#turnedAtMs < WORK_MS_MAX) return
+    await this.#environment.nextTurn()
     this.#options.signal.throwIfAborted()
-    this.#turnedAtMs = performance.now()
+    this.#turnedAtMs = this.#environment.monotonicMs()
   }
 
   #begin(element: Element, source: Uint8Array): void {

@@ -1,3 +1,4 @@
+import { REAL_ENVIRONMENT, type Environment, type Timer } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { type AskedFor, MemoryLease, type Party } from './memory-lease.ts'
 import { Shares } from './shares.ts'
@@ -22,6 +23,8 @@ export interface MemoryBudgetOptions {
   readonly waitMs?: number
   /** How long others may keep those waiting who hold less than they do. 500 by default. */
   readonly patienceMs?: number
+  /** Where the time comes from. That of the process by default. */
+  readonly environment?: Environment
 }
 
 interface Waiter {
@@ -50,6 +53,7 @@ export class MemoryBudget {
   readonly waitMs: number
   readonly #stepBytes: number
   readonly #patienceMs: number
+  readonly #environment: Environment
   readonly #shares = new Shares()
   readonly #leases = new Set<MemoryLease>()
   readonly #waiting = new Set<Waiter>()
@@ -66,6 +70,7 @@ export class MemoryBudget {
     this.waitMs = options.waitMs ?? WAIT_MS
     this.#stepBytes = options.stepBytes ?? STEP_BYTES
     this.#patienceMs = options.patienceMs ?? PATIENCE_MS
+    this.#environment = options.environment ?? REAL_ENVIRONMENT
   }
 
   get heldBytes(): number {
@@ -144,8 +149,8 @@ export class MemoryBudget {
   #wait(lease: MemoryLease, bytes: number, { signal, waitMs }: AskedFor): Promise<void> {
     return new Promise((resolve, reject) => {
       const settle = (): void => {
-        clearTimeout(timer)
-        clearInterval(looking)
+        timer.cancel()
+        looking.cancel()
         signal.removeEventListener('abort', aborted)
         this.#waiting.delete(waiter)
       }
@@ -161,8 +166,13 @@ export class MemoryBudget {
       }
       const aborted = (): void => refused(signal.reason)
       const waiter: Waiter = { lease, bytes, granted, refused }
-      const timer = setTimeout(() => refused(overloaded()), waitMs)
-      const looking = setInterval(() => this.#revokeFor(waiter), this.#patienceMs)
+      const timer = this.#environment.setTimer(waitMs, () => refused(overloaded()))
+      const lookAgain = (): Timer =>
+        this.#environment.setTimer(this.#patienceMs, () => {
+          looking = lookAgain()
+          this.#revokeFor(waiter)
+        })
+      let looking = lookAgain()
       signal.addEventListener('abort', aborted)
       this.#waiting.add(waiter)
       this.#serve()

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { REAL_ENVIRONMENT, type HashKey } from '../environment.ts'
 
 const EMPTY = 0
 const LOAD_FACTOR = 0.6
@@ -14,12 +14,14 @@ export class IdSet {
   #hashes: Uint32Array
   #slots: Uint32Array
   #size = 0
+  readonly #key: HashKey
 
   /**
    * With `arena` the bytes of ids go there. It may be the buffer that they are read from, front to back: an id is copied to where it stands or to a
    * place before, so what was not read yet stays as it is.
    */
-  constructor(capacity = 64, arena?: Uint8Array) {
+  constructor(capacity = 64, arena?: Uint8Array, key: HashKey = REAL_ENVIRONMENT.hashKey) {
+    this.#key = key
     this.#slots = new Uint32Array(slotsFor(capacity))
     this.#hashes = new Uint32Array(Math.max(CAPACITY_MIN, capacity))
     this.#ends = new Uint32Array(Math.max(CAPACITY_MIN, capacity))
@@ -57,7 +59,7 @@ export class IdSet {
 
   /** The number of the id, new or not; it is new exactly when `size` grew. */
   add(source: Uint8Array, start: number = 0, end: number = source.length): number {
-    const hash = hashBytes(source, start, end)
+    const hash = hashBytes(source, start, end, this.#key)
     const slot = this.#slotOf(hash, source, start, end)
     const held = this.#slots[slot]
     if (held !== EMPTY) return held - 1
@@ -66,7 +68,7 @@ export class IdSet {
 
   /** The number of the id, or -1. */
   find(source: Uint8Array, start: number = 0, end: number = source.length): number {
-    return this.#slots[this.#slotOf(hashBytes(source, start, end), source, start, end)] - 1
+    return this.#slots[this.#slotOf(hashBytes(source, start, end, this.#key), source, start, end)] - 1
   }
 
   /** A view of the id's bytes, valid until the next `add`. */
@@ -145,19 +147,15 @@ function grown<T extends Uint8Array | Uint32Array>(array: T, atLeast: number): T
   return larger
 }
 
-const KEY = randomBytes(8)
-const KEY_LOW = KEY.readUInt32LE(0) | 0
-const KEY_HIGH = KEY.readUInt32LE(4) | 0
-
 /**
- * HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 32-bit variant) under a key that is drawn when the process
- * starts: clients choose ids, and with a hash that they can predict they could make every look-up walk the whole table. `isSecond` gives 32 other bits.
+ * HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 32-bit variant) under a random key: clients choose ids, and with a hash that they can predict they could make every look-up walk the whole table. `isSecond` gives 32 other bits.
  */
-export function hashBytes(source: Uint8Array, start: number, end: number, isSecond = false): number {
-  let v0 = KEY_LOW
-  let v1 = isSecond ? KEY_HIGH ^ 0xee : KEY_HIGH
-  let v2 = KEY_LOW ^ 0x6c796765
-  let v3 = KEY_HIGH ^ 0x74656462
+export function hashBytes(source: Uint8Array, start: number, end: number, key: HashKey, isSecond = false): number {
+  const { low, high } = key
+  let v0 = low
+  let v1 = isSecond ? high ^ 0xee : high
+  let v2 = low ^ 0x6c796765
+  let v3 = high ^ 0x74656462
   let at = start
   let word = 0
   for (let rounds = ((end - start) >> 2) + 4; rounds > 0; rounds--) {

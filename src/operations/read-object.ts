@@ -1,3 +1,4 @@
+import type { Environment } from '../environment.ts'
 import type { Element } from '../object/element.ts'
 import type { MemoryLease } from '../memory/memory-lease.ts'
 import type { ObjectSelector } from '../object/graph-store.ts'
@@ -33,8 +34,9 @@ export async function readObject(
 export async function* readRecords(
   lines: AsyncIterable<Uint8Array>,
   signal: AbortSignal,
+  environment?: Environment,
 ): AsyncGenerator<readonly ObjectRecord[]> {
-  const batches = inspectBatches(elementsOf(lines), { nestingMax: Number.MAX_SAFE_INTEGER }, { signal })
+  const batches = inspectBatches(elementsOf(lines), { nestingMax: Number.MAX_SAFE_INTEGER }, { signal, environment })
   for await (const batch of batches) yield toObjectRecords(batch)
 }
 

@@ -1,3 +1,4 @@
+import type { Environment } from '../environment.ts'
 import type { RequestTrace } from '../events/request-trace.ts'
 import { decodeUpload, isDeltaUpload } from '../decode/decode-upload.ts'
 import type { UploadSource } from '../decode/wire.ts'
@@ -47,16 +48,21 @@ export async function uploadObjects(
     readonly projectId: string
     readonly trace: RequestTrace
     readonly memory: MemoryLease
+    readonly environment?: Environment | undefined
   },
   source: UploadSource,
   signal: AbortSignal,
 ): Promise<UploadSummary> {
-  const { store, limits, projectId, trace, memory } = to
+  const { store, limits, projectId, trace, memory, environment } = to
   const assigned = new AssignedIds(limits.assignedIdsMax)
   let rewritten = 0
   trace.storing()
   await memory.hold(BEGUN_BYTES)
-  const decoded = decodeUpload({ ...source, body: trace.receiving(source.body) }, limits, { signal, memory })
+  const decoded = decodeUpload({ ...source, body: trace.receiving(source.body) }, limits, {
+    signal,
+    memory,
+    environment,
+  })
   const elements = isDeltaUpload(source)
     ? resolveDeltas(decoded, { store, projectId, limits, signal, memory })
     : decoded
@@ -64,6 +70,7 @@ export async function uploadObjects(
     signal,
     assigned,
     onRewritten: () => rewritten++,
+    environment,
   })
   const stored = await store.put(projectId, batches, { signal, memory })
   trace.stored(stored)

@@ -1,6 +1,6 @@
 import type { Access } from '../access/access.ts'
 import type { RequestRate } from '../access/request-rate.ts'
-import type { Clock } from '../clock.ts'
+import type { Clock, Environment } from '../environment.ts'
 import type { StowageError } from '../errors.ts'
 import type { ServiceEvent } from '../events/events.ts'
 import type { ServiceExtension } from './extension.ts'
@@ -55,7 +55,12 @@ export interface CommonServiceOptions<H> {
   readonly memoryWaitMs?: number
   /** What serves more paths on the same storage and access, such as automation functions. */
   readonly extensions?: readonly ServiceExtension<H>[]
+  /** The time of day. That of the environment by default. */
   readonly clock?: Clock
+  /**
+   * Where time, timers and randomness come from, and where compression runs. The process by default; `stowage/simulation` has one that a seed decides.
+   */
+  readonly environment?: Environment
   /** Makes the ids of requests and packs: 32 hex digits of randomness. */
   readonly newId?: () => string
 }

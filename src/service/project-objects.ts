@@ -1,6 +1,7 @@
 import type { DeflatePool } from '../compression/deflate-pool.ts'
 import type { UploadSource } from '../decode/wire.ts'
 import { emit } from '../emit/emit.ts'
+import type { Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import type { RequestTrace } from '../events/request-trace.ts'
 import { Yielder } from '../async/yielder.ts'
@@ -35,7 +36,7 @@ export interface ProjectObjects extends ProjectStreams {
   /** Which of the ids are held. */
   has(ids: readonly string[], options?: CallOptions): Promise<ReadonlySet<string>>
   /** One object without its children, `undefined` when it is not held. */
-  single(id: string, options?: CallOptions): Promise<ObjectRecord | undefined>
+  get(id: string, options?: CallOptions): Promise<ObjectRecord | undefined>
   /**
    * The root and everything below it, in batches, the root first. `have` names roots as `<id>` or `<id>@<closure digest>` whose objects are left out.
    * Throws `not_found` when the root is not held. Returning early frees everything.
@@ -53,6 +54,7 @@ export interface ProjectDeps {
   readonly limits: Limits
   readonly compressor: DeflatePool
   readonly memory: MemoryBudget
+  readonly environment: Environment
   readonly startTrace: (projectId: string) => RequestTrace
 }
 
@@ -64,17 +66,19 @@ const IDS_PER_HOLD = 1_000
 /** Throws `invalid_id`. */
 export function projectObjects(deps: ProjectDeps, projectId: string): ProjectObjects {
   checkProjectId(projectId)
-  const { store, limits } = deps
+  const { store, limits, environment } = deps
   const uploadFrom = (source: UploadSource, options?: CallOptions): Promise<UploadSummary> =>
     inFlight(deps, options, projectId, async (signal, memory) => {
       const trace = deps.startTrace(projectId)
-      return uploadObjects({ store, limits, projectId, trace, memory }, source, signal).finally(() => trace.end())
+      return uploadObjects({ store, limits, projectId, trace, memory, environment }, source, signal).finally(() =>
+        trace.end(),
+      )
     })
   return {
     ...projectStreams({
       upload: uploadFrom,
       graph: (root, options) => graphRecords(deps, projectId, root, options),
-      objects: (ids, options) => withSelection(deps, projectId, options, listOf(deps, projectId, ids), recordsOf),
+      objects: (ids, options) => withSelection(deps, projectId, options, listOf(deps, projectId, ids), recordsOf(deps)),
       graphBytes: (root, encoding, options) =>
         withSelection(deps, projectId, options, graphOf(deps, projectId, root, options), bytesOf(deps, encoding)),
       objectsBytes: (ids, encoding, options) =>
@@ -87,10 +91,10 @@ export function projectObjects(deps: ProjectDeps, projectId: string): ProjectObj
         await memory.hold(ids.length * BYTES_PER_ID)
         return heldOf(store, projectId, ids, signal)
       }),
-    single: (id, options) =>
+    get: (id, options) =>
       inFlight(deps, options, projectId, async (signal, memory) => {
         const json = await readObject(store, projectId, id, { signal, memory })
-        return json === undefined ? undefined : recordOf(id, json, signal)
+        return json === undefined ? undefined : recordOf(id, json, { signal, environment })
       }),
     graph: (root, options = {}) => graphRecords(deps, projectId, root, options),
     remove: () => inFlight(deps, undefined, projectId, () => deps.remove(projectId)),
@@ -136,7 +140,7 @@ function graphRecords(
   root: string,
   options: GraphCallOptions,
 ): AsyncGenerator<readonly ObjectRecord[]> {
-  return withSelection(deps, projectId, options, graphOf(deps, projectId, root, options), recordsOf)
+  return withSelection(deps, projectId, options, graphOf(deps, projectId, root, options), recordsOf(deps))
 }
 
 type Select = (signal: AbortSignal, memory: MemoryLease) => Promise<Selection>
@@ -153,10 +157,10 @@ function graphOf({ store }: ProjectDeps, projectId: string, root: string, { have
 }
 
 /** Throws later `invalid_id`. */
-function listOf({ store }: ProjectDeps, projectId: string, ids: ObjectIds): Select {
+function listOf({ store, environment }: ProjectDeps, projectId: string, ids: ObjectIds): Select {
   return async (signal, memory) => {
     const set = new IdSet()
-    const yielder = new Yielder()
+    const yielder = new Yielder(environment)
     let heldIds = 0
     for await (const id of ids) {
       signal.throwIfAborted()
@@ -173,11 +177,12 @@ function listOf({ store }: ProjectDeps, projectId: string, ids: ObjectIds): Sele
 
 type Read<T> = (selection: Selection, trace: RequestTrace, signal: AbortSignal) => AsyncIterable<T>
 
-const recordsOf: Read<readonly ObjectRecord[]> = (selection, trace, signal) =>
-  readRecords(trace.counting(selection.lines({ signal })), signal)
+function recordsOf({ environment }: ProjectDeps): Read<readonly ObjectRecord[]> {
+  return (selection, trace, signal) => readRecords(trace.counting(selection.lines({ signal })), signal, environment)
+}
 
-function bytesOf({ compressor }: ProjectDeps, encoding: ByteEncoding): Read<Uint8Array> {
-  return (selection, trace, signal) => trace.counting(emit(selection, encoding, { signal, compressor }))
+function bytesOf({ compressor, environment }: ProjectDeps, encoding: ByteEncoding): Read<Uint8Array> {
+  return (selection, trace, signal) => trace.counting(emit(selection, encoding, { signal, compressor, environment }))
 }
 
 /** What is read of a selection. The call counts as under way until the iteration ends. */
@@ -209,8 +214,12 @@ async function* withSelection<T>(
   }
 }
 
-async function recordOf(id: string, json: Uint8Array, signal: AbortSignal): Promise<ObjectRecord | undefined> {
-  for await (const [record] of readRecords(oneLine(id, json), signal)) return record
+async function recordOf(
+  id: string,
+  json: Uint8Array,
+  { signal, environment }: { readonly signal: AbortSignal; readonly environment: Environment },
+): Promise<ObjectRecord | undefined> {
+  for await (const [record] of readRecords(oneLine(id, json), signal, environment)) return record
   return undefined
 }
 

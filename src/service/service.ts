@@ -1,11 +1,11 @@
-import { randomBytes } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { availableParallelism } from 'node:os'
 import type { Access } from '../access/access.ts'
 import { limitedAccess } from '../access/request-rate.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
+import { randomId, REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
-import { RequestTrace } from '../events/request-trace.ts'
+import { RequestTrace, type RequestTraceOptions } from '../events/request-trace.ts'
 import { type ServiceListener, EventDispatcher } from '../events/event-dispatcher.ts'
 import type { ServiceContext, ServiceExtension } from './extension.ts'
 import { createGuard, HttpCore } from '../http/core.ts'
@@ -67,7 +67,7 @@ export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposabl
 const GRACE_MS = 10_000
 /** 24 days: a timer of Node that is set to more fires at once. What is added to the grace has a minute. */
 const GRACE_MS_MAX = 2 ** 31 - 60_001
-const NAME_BYTES = 4
+const NAME_DIGITS = 8
 const STALL_TIMEOUT_MS = 60_000
 const BODY_BYTES_PER_SECOND_MIN = 500
 /** Fastest, and on answers that are not stored compressed as small as higher levels within a few percent. */
@@ -92,17 +92,23 @@ class Service<H> implements ObjectService<H> {
   readonly #store: GraphStore
   readonly #limits: Limits
   readonly #memory: ServiceMemory
-  readonly #inFlightRequests = new InFlightRequests()
+  readonly #environment: Environment
+  readonly #inFlightRequests: InFlightRequests
   readonly #events: EventDispatcher
   readonly #lifecycle = new ServiceLifecycle()
-  readonly #compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism() })
+  readonly #compressor: DeflatePool
   readonly #extensions: readonly ServiceExtension<H>[]
   #opening: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
   constructor(options: ObjectServiceOptions<H>) {
-    const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
-    this.name = options.name ?? randomBytes(NAME_BYTES).toString('hex')
+    const environment = options.environment ?? REAL_ENVIRONMENT
+    const clock = options.clock ?? environment
+    const newId = options.newId ?? ((): string => randomId(environment))
+    this.#environment = environment
+    this.#inFlightRequests = new InFlightRequests(environment)
+    this.#compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism(), environment })
+    this.name = options.name ?? randomId(environment).slice(0, NAME_DIGITS)
     this.#events = new EventDispatcher({
       service: this.name,
       onEvent: options.onEvent,
@@ -110,20 +116,19 @@ class Service<H> implements ObjectService<H> {
       requestLog: options.requestLog,
     })
     this.#limits = resolveLimits(options.limits)
-    this.#memory = divideMemory(options.memoryBytesMax, { waitMs: options.memoryWaitMs })
+    this.#memory = divideMemory(options.memoryBytesMax, { waitMs: options.memoryWaitMs, environment })
     const storage = claimStorage(options)
     this.#store = graphStoreOf(storage, {
       limits: this.#limits,
       newId,
-      clock: options.clock,
+      clock,
+      environment,
       memory: this.#memory,
       onBackgroundError: (error) => this.#failedBesideRequests(error, options.logger),
     })
     this.#extensions = options.extensions ?? []
     const own =
-      options.requestRate === undefined
-        ? options.access
-        : limitedAccess(options.access, options.requestRate, options.clock ?? Date)
+      options.requestRate === undefined ? options.access : limitedAccess(options.access, options.requestRate, clock)
     const access = this.#extensions.reduce((inner, extension) => extension.access?.(inner) ?? inner, own)
     const context = this.#contextOf(options, storage, access, newId)
     const resources = objectResources(
@@ -178,8 +183,8 @@ class Service<H> implements ObjectService<H> {
         limits: this.#limits,
         compressor: this.#compressor,
         memory: this.#memory.requests,
-        startTrace: (projectId) =>
-          new RequestTrace({ events: this.#events, inFlight: this.#lifecycle.inFlight, projectId }),
+        environment: this.#environment,
+        startTrace: (projectId) => this.#startTrace({ projectId }),
       },
       projectId,
     )
@@ -239,6 +244,7 @@ class Service<H> implements ObjectService<H> {
     return {
       backend: 'backend' in storage ? storage.backend : undefined,
       graphs: this.#store,
+      epochs: this.#store.epochs,
       guard: createGuard(access),
       authenticate: (request) => access.authenticate(request),
       authorize: (principal, projectId, right) => access.authorize(principal, projectId, right),
@@ -247,7 +253,7 @@ class Service<H> implements ObjectService<H> {
       ready: () => this.ready(),
       prefix: normalizePrefix(options.prefix),
       limits: this.#limits,
-      clock: options.clock ?? Date,
+      clock: options.clock ?? this.#environment,
       newId,
       logger: options.logger,
     }
@@ -270,9 +276,13 @@ class Service<H> implements ObjectService<H> {
         tell(options, error, context as ErrorContext<H>)
       },
       newRequestId,
-      startTrace: ({ requestId, method }) =>
-        new RequestTrace({ events: this.#events, inFlight: this.#lifecycle.inFlight, request: { requestId, method } }),
+      startTrace: ({ requestId, method }) => this.#startTrace({ request: { requestId, method } }),
     })
+  }
+
+  #startTrace(about: Pick<RequestTraceOptions, 'projectId' | 'request'>): RequestTrace {
+    const { inFlight } = this.#lifecycle
+    return new RequestTrace({ events: this.#events, inFlight, environment: this.#environment, ...about })
   }
 
   async #open(): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Clock } from '../clock.ts'
+import type { Clock, Environment } from '../environment.ts'
 import type { Limits } from '../limits.ts'
 import type { ServiceMemory } from '../memory/service-memory.ts'
 import type { GraphStore } from '../object/graph-store.ts'
@@ -15,7 +15,8 @@ export interface StoreOptions {
   readonly limits: Limits
   readonly newId: () => string
   readonly memory: ServiceMemory
-  readonly clock: Clock | undefined
+  readonly clock: Clock
+  readonly environment: Environment
   readonly onBackgroundError: (error: unknown) => void
 }
 
@@ -31,9 +32,9 @@ export function claimStorage(storage: ServiceStorage): ServiceStorage {
 
 /** The store over what `claimStorage` answered. */
 export function graphStoreOf(storage: ServiceStorage, options: StoreOptions): GraphStore {
-  const { limits, newId, clock, memory, onBackgroundError } = options
+  const { limits, newId, clock, environment, memory, onBackgroundError } = options
   if (!('backend' in storage)) return plainGraphStore(storage.store, { limits })
-  return createPackStore({ backend: storage.backend, newId, clock, memory, onBackgroundError })
+  return createPackStore({ backend: storage.backend, newId, clock, environment, memory, onBackgroundError })
 }
 
 function take(backend: StorageBackend & { readonly [TAKEN]?: true }): void {

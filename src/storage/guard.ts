@@ -190,7 +190,7 @@ class GuardedBlobs implements BlobStore {
     name: string,
     content: AsyncIterable<Uint8Array>,
     options: PutOptions = {},
-  ): Promise<{ readonly size: number }> {
+  ): Promise<{ readonly sizeBytes: number }> {
     const watched = new PutContent(content, options.signal)
     try {
       this.#half.check(options.signal)

@@ -1,4 +1,4 @@
-import { ERROR_STATUS, StowageError, type StowageErrorCode } from '../errors.ts'
+import { ERROR_STATUS, isServiceError, type ServiceErrorCode, StowageError } from '../errors.ts'
 
 const RETRY_LATER: Readonly<Record<string, string>> = { 'Retry-After': '5' }
 
@@ -51,7 +51,7 @@ export class StoragePoisonedError extends StowageError {
 }
 
 /** The errors of the seam and their codes. They are recognized by name, since an error may come from another copy of the package. */
-const CODES: Readonly<Record<StorageErrorName, StowageErrorCode>> = {
+const CODES: Readonly<Record<StorageErrorName, ServiceErrorCode>> = {
   BlobNotFoundError: 'corrupt_data',
   BlobRangeError: 'corrupt_data',
   BlobExistsError: 'storage_unavailable',
@@ -91,7 +91,7 @@ const CAUSES_MAX = 8
  * Errors of the seam pass, and so does the reason of the caller's own abort. An engine that gives up with no abort of the caller has failed.
  */
 export function storageError(error: unknown, signal?: AbortSignal): unknown {
-  if (error instanceof StowageError) return error
+  if (isServiceError(error)) return error
   if (signal?.aborted === true && (error === signal.reason || isAbort(error))) return signal.reason
   if (error instanceof Error) {
     if (Object.hasOwn(CODES, error.name)) return new ForeignStorageError(error.name as StorageErrorName, error)
@@ -104,10 +104,10 @@ export function storageError(error: unknown, signal?: AbortSignal): unknown {
   return new StowageError('storage_unavailable', message, { cause: error, headers: RETRY_LATER })
 }
 
-function codeOfCopy(error: Error & { readonly code?: unknown }): StowageErrorCode | undefined {
+function codeOfCopy(error: Error & { readonly code?: unknown }): ServiceErrorCode | undefined {
   const { name, code } = error
   return name === 'StowageError' && typeof code === 'string' && Object.hasOwn(ERROR_STATUS, code)
-    ? (code as StowageErrorCode)
+    ? (code as ServiceErrorCode)
     : undefined
 }
 

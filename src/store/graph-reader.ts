@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { setTimeout as delay } from 'node:timers/promises'
+import type { Environment } from '../environment.ts'
 import type {
   ClosureOptions,
   ClosureSelector,
@@ -46,6 +46,7 @@ export interface GraphReaderParts {
   readonly catalog: PackCatalog
   readonly reader: SegmentReader
   readonly plans: PlanCache
+  readonly environment: Environment
   /** Aborts when the store closes. */
   readonly closing: AbortSignal
   readonly onPlanFailed: (error: unknown) => void
@@ -134,9 +135,9 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     have: readonly HaveOutcome[] | undefined,
     signal: AbortSignal,
   ): Promise<Selection> {
-    const { plans, catalog, reader, closing, onPlanFailed } = this.#parts
+    const { plans, catalog, reader, closing, environment, onPlanFailed } = this.#parts
     const { project, rootId } = root
-    const beganAtMs = performance.now()
+    const beganAtMs = environment.monotonicMs()
     const closure = await this.#walk(root, signal)
     const packs =
       subtracted.length === 0
@@ -147,8 +148,8 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
           )
     const making = plans.make({ project, closure, packs }, rootId, variant, closing)
     making.catch(onPlanFailed)
-    const waitMs = Math.min(PLAN_WAIT_MS.max, Math.max(PLAN_WAIT_MS.min, performance.now() - beganAtMs))
-    const plan = await inTime(making, waitMs)
+    const waitMs = Math.min(PLAN_WAIT_MS.max, Math.max(PLAN_WAIT_MS.min, environment.monotonicMs() - beganAtMs))
+    const plan = await inTime(making, waitMs, environment)
     signal.throwIfAborted()
     if (plan !== undefined && !plan.use.isRetired) return new PlanSelection(plan, catalog, reader, project, have)
     const facts = { missing: closure.missing, closureDigest: closureDigest(closure.packs), have }
@@ -181,12 +182,12 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
    * acknowledged since, so it is for who began it alone.
    */
   async #walk({ project, rootId, location }: FoundRoot, signal: AbortSignal): Promise<Closure> {
-    const { records, catalog } = this.#parts
+    const { records, catalog, environment } = this.#parts
     const pending = await firstPending(records, project)
     const sequence = Math.min(pending ?? project.sequence, project.sequence)
     const walk = (signal: AbortSignal): Promise<Closure> =>
       this.#walking.run(signal, async () => ({
-        ...(await new ClosureWalk(records, catalog, project, signal).from(location)),
+        ...(await new ClosureWalk(records, catalog, project, signal, environment).from(location)),
         sequence,
       }))
     if (pending !== undefined) return walk(signal)
@@ -277,14 +278,13 @@ function variantOf(closures: readonly Closure[]): string {
   return createHash('sha256').update(digests.join()).digest('hex').slice(0, 32)
 }
 
-async function inTime<T>(promise: Promise<T>, waitMs: number): Promise<T | undefined> {
-  const timer = new AbortController()
-  try {
-    return await Promise.race([
-      promise.catch(() => undefined),
-      delay(waitMs, undefined, { signal: timer.signal }).catch(() => undefined),
-    ])
-  } finally {
-    timer.abort()
-  }
+function inTime<T>(promise: Promise<T>, waitMs: number, environment: Environment): Promise<T | undefined> {
+  return new Promise((resolve) => {
+    const timer = environment.setTimer(waitMs, () => resolve(undefined))
+    const settle = (value: T | undefined): void => {
+      timer.cancel()
+      resolve(value)
+    }
+    promise.then(settle, () => settle(undefined))
+  })
 }

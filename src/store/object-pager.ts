@@ -1,3 +1,4 @@
+import type { Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import type { ObjectCursor, ObjectPage, ObjectPageOptions, ObjectPager } from '../object/graph-store.ts'
 import { IdSet } from '../object/id-set.ts'
@@ -17,6 +18,7 @@ interface PagerParts {
   readonly records: RecordStore
   readonly catalog: PackCatalog
   readonly reader: SegmentReader
+  readonly environment: Environment
 }
 
 /** What one page has so far. */
@@ -24,6 +26,13 @@ interface Draft {
   readonly packs: PackSelection[]
   textBytes: number
   next: ObjectCursor
+}
+
+interface PackToTake {
+  readonly pack: Pack
+  readonly tables: PackTables
+  readonly textBytesMax: number
+  readonly yielder: Yielder
 }
 
 /**
@@ -57,7 +66,8 @@ export class PackObjectPager implements ObjectPager {
   }
 
   async #fill(project: ProjectView, draft: Draft, textBytesMax: number, signal: AbortSignal): Promise<void> {
-    const { records, catalog } = this.#parts
+    const { records, catalog, environment } = this.#parts
+    const yielder = new Yielder(environment)
     const { projectId, generation } = project
     const bounds = {
       ...keyBounds('pack', projectId, generation),
@@ -72,7 +82,7 @@ export class PackObjectPager implements ObjectPager {
         // The next page begins here, once it is known which objects the pack owns.
         if (pack.record.state === 'committed') return
         const isWhole =
-          pack.record.state === 'condemned' || (await take(draft, pack, await catalog.tables(pack), textBytesMax))
+          pack.record.state === 'condemned' || (await take(draft, { pack, tables: await catalog.tables(pack), textBytesMax, yielder }))
         if (!isWhole) return
         draft.next = { generation, sequence: sequence + 1, ordinal: 0 }
       }
@@ -82,18 +92,21 @@ export class PackObjectPager implements ObjectPager {
 }
 
 /** Whether the rest of the pack fit into the page. A page ends with the line that fills it. */
-async function take(draft: Draft, pack: Pack, tables: PackTables, textBytesMax: number): Promise<boolean> {
+async function take(
+  draft: Draft,
+  { pack, tables, textBytesMax, yielder }: PackToTake,
+): Promise<boolean> {
   const { sequence, record } = pack
   const { owned } = record
   const first = draft.next.sequence === sequence ? draft.next.ordinal : 0
   const wanted = Bitmap.empty(record.objects)
-  const yielder = new Yielder()
   let ordinal = first
   for (; ordinal < record.objects && draft.textBytes < textBytesMax; ordinal++) {
     if (owned?.has(ordinal) !== true) continue
     wanted.add(ordinal)
     draft.textBytes += tables.lineBytes[ordinal]
-    await yielder.due()
+    const pause = yielder.due()
+    if (pause !== undefined) await pause
   }
   if (wanted.count > 0) draft.packs.push({ sequence, packId: record.packId, wanted })
   if (ordinal === record.objects) return true

@@ -1,8 +1,8 @@
-import { randomBytes } from 'node:crypto'
 import { setMaxListeners } from 'node:events'
 import { availableParallelism } from 'node:os'
-import type { Clock } from '../clock.ts'
+import { randomId, REAL_ENVIRONMENT, type Clock, type Environment } from '../environment.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
+import { BackgroundLoop } from '../async/background-loop.ts'
 import { divideMemory, type ServiceMemory } from '../memory/service-memory.ts'
 import type { ObjectBatch } from '../object/batch.ts'
 import type {
@@ -24,6 +24,7 @@ import { PackCatalog } from './records/pack-catalog.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
 import { PlanCache } from './plan/plan-cache.ts'
 import { listProjects } from './records/projects.ts'
+import { EpochCounter } from './upkeep/epochs.ts'
 import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
@@ -33,6 +34,9 @@ const MB = 1_048_576
 /** Level 4 is within 6 in 100 of level 6 in size, and half as much work again faster. */
 const BLOCK_COMPRESSION_LEVEL = 4
 
+/** How often the janitor looks whether an epoch has lasted long enough. */
+const EPOCH_LOOK_INTERVAL_MS = 60_000
+
 export interface PackStoreOptions {
   /** Guarded: its errors are classified. */
   readonly backend: StorageBackend
@@ -40,7 +44,10 @@ export interface PackStoreOptions {
   readonly memory?: ServiceMemory
   /** Plans in storage. Default: 1 GB. */
   readonly planBytesMax?: number
+  /** The time of day; that of the environment by default. */
   readonly clock?: Clock
+  /** Time, randomness and compression. Those of the process by default. */
+  readonly environment?: Environment
   /** 32 hex digits, never the same twice. Default: 128 random bits. */
   readonly newId?: () => string
   /** Told what failed beside any request: a plan that could not be made, a sweep that was cut off. */
@@ -53,7 +60,8 @@ export class PackStore implements GraphStore {
   readonly #backend: StorageBackend
   readonly #options: PackStoreOptions
   readonly #closing = new AbortController()
-  readonly #deflate = new DeflatePool({ level: BLOCK_COMPRESSION_LEVEL, concurrency: availableParallelism() })
+  readonly #clock: Clock
+  readonly #deflate: DeflatePool
   readonly #committer: Committer
   readonly #catalog: PackCatalog
   readonly #plans: PlanCache
@@ -61,18 +69,34 @@ export class PackStore implements GraphStore {
   readonly #ingest: Ingest
   readonly #unapplied: UnappliedPacks
   readonly #memory: ServiceMemory
-  readonly #prefetch = new PlanPrefetch((projectId, rootId, attempt) => this.#prefetchPlan(projectId, rootId, attempt))
+  readonly #prefetch: PlanPrefetch
+  readonly epochs: EpochCounter
+  readonly #janitor: BackgroundLoop
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
 
   constructor(options: PackStoreOptions) {
     const { backend } = options
     const { records, blobs } = backend
-    const memory = options.memory ?? divideMemory()
-    const newId = options.newId ?? ((): string => randomBytes(16).toString('hex'))
+    const environment = options.environment ?? REAL_ENVIRONMENT
+    const memory = options.memory ?? divideMemory(undefined, { environment })
+    const newId = options.newId ?? ((): string => randomId(environment))
+    this.#clock = options.clock ?? environment
+    this.#deflate = new DeflatePool({
+      level: BLOCK_COMPRESSION_LEVEL,
+      concurrency: availableParallelism(),
+      environment,
+    })
+    this.#prefetch = new PlanPrefetch((...root) => this.#prefetchPlan(...root), environment)
     this.#memory = memory
-    const segments = new SegmentReader(blobs, memory.answers)
+    const segments = new SegmentReader(blobs, memory.answers, environment)
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
+    this.epochs = new EpochCounter(records, environment)
+    this.#janitor = new BackgroundLoop(
+      () => this.epochs.advanceWhenDue().catch(onBackgroundError),
+      EPOCH_LOOK_INTERVAL_MS,
+      environment,
+    )
     this.#options = options
     this.#backend = backend
     this.#committer = new Committer(records)
@@ -86,6 +110,7 @@ export class PackStore implements GraphStore {
       reader: segments,
       deflate: this.#deflate,
       newId,
+      environment,
       onError: onBackgroundError,
     }
     this.#plans = new PlanCache({ ...planParts, cacheBytes: memory.plansBytes, storedBytesMax })
@@ -98,9 +123,10 @@ export class PackStore implements GraphStore {
       reader: segments,
       plans: this.#plans,
       closing,
+      environment,
       onPlanFailed: onBackgroundError,
     })
-    this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments })
+    this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = new Ingest({
       records,
       blobs,
@@ -108,7 +134,8 @@ export class PackStore implements GraphStore {
       deflate: this.#deflate,
       budget: memory.requests,
       newId,
-      nowMs: () => (options.clock ?? Date).now(),
+      nowMs: () => this.#clock.now(),
+      environment,
       onRoot: (projectId, rootId) => this.#prefetch.rootSeen(projectId, rootId),
       onUnapplied: (pack) => this.#applyLater(pack),
     })
@@ -168,6 +195,7 @@ export class PackStore implements GraphStore {
   async close(): Promise<void> {
     this.#closing.abort(new Error('the store is closing'))
     this.#prefetch.close()
+    await this.#janitor.stop()
     await this.#opening?.catch(() => undefined)
     await this.#background
     await this.#plans.settled()
@@ -184,15 +212,12 @@ export class PackStore implements GraphStore {
     await applyPending(parts, (error) => this.#reportUnlessClosing(error))
     const { signal } = this.#closing
     this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))
-    this.#inBackground(() => sweepOrphans(parts, (this.#options.clock ?? Date).now(), signal))
+    this.#janitor.later()
+    this.#inBackground(() => sweepOrphans(parts, this.#clock.now(), signal))
   }
 
   #removalParts(): Parameters<typeof removeProject>[0] {
-    return {
-      records: this.#backend.records,
-      blobs: this.#backend.blobs,
-      nowMs: () => (this.#options.clock ?? Date).now(),
-    }
+    return { records: this.#backend.records, blobs: this.#backend.blobs, nowMs: () => this.#clock.now() }
   }
 
   /** What the storage could not do a moment ago it is asked for again: now, and after the next upload that goes through. */

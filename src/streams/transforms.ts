@@ -4,6 +4,7 @@ import { Yielder } from '../async/yielder.ts'
 import { gunzip } from '../decode/gunzip.ts'
 import { decodeIdList } from '../decode/id-list.ts'
 import { ElementSplitter } from '../decode/splitter.ts'
+import { REAL_ENVIRONMENT } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { jsonFault } from '../inspect/json-fault.ts'
 import { DEFAULT_LIMITS } from '../limits.ts'
@@ -109,7 +110,7 @@ async function* arrayElements(
   toOutput: ToOutput,
 ): AsyncGenerator<readonly unknown[]> {
   const splitter = new ElementSplitter({ part: 0, limits, tally: { objects: 0 } })
-  const yielder = new Yielder()
+  const yielder = new Yielder(REAL_ENVIRONMENT)
   for await (const chunk of chunks) {
     yield splitter.push(chunk).map(({ bytes, index }) => toOutput(bytes, `element ${index}`))
     await yielder.due()
@@ -122,7 +123,7 @@ async function* ndjsonLines(
   { limits }: Parsing,
   toOutput: ToOutput,
 ): AsyncGenerator<readonly unknown[]> {
-  const yielder = new Yielder()
+  const yielder = new Yielder(REAL_ENVIRONMENT)
   let line = 0
   let objects = 0
   for await (const lines of linesOf(chunks, limits.objectBytesMax)) {
@@ -172,7 +173,7 @@ async function* inflated(source: AsyncIterable<Uint8Array>, bytesMax: number): A
     code: 'inflated_too_large',
     bytesMax,
     what: WHAT,
-    yielder: new Yielder(),
+    yielder: new Yielder(REAL_ENVIRONMENT),
   } as const
   // What comes out is overwritten by the next piece.
   for await (const bytes of gunzip(source, options)) yield [Buffer.from(bytes)]

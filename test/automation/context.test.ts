@@ -5,17 +5,15 @@ import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import {
-  attributeFailure,
   type AutomationContext,
   type DagObject,
   defineInputs,
   type JsonObject,
   RunCanceled,
   RunInterrupted,
-  testFunction,
-  type TestedRun,
-  type TestFunctionOptions,
 } from '../../src/automation/index.ts'
+import { attributeFailure } from '../../src/automation/runtime/index.ts'
+import { testFunction, type TestedRun, type TestFunctionOptions } from '../../src/automation/testing/index.ts'
 
 class Inputs extends defineInputs({}) {}
 
@@ -95,7 +93,7 @@ suite('the model', () => {
           assert.equal(data.triggers[0].triggerType, 'versionCreation')
           assert.ok(functionInputs instanceof Inputs)
           assert.deepEqual([signal.aborted, status], [false, 'running'])
-          assert.equal((await serviceClient.project(data.projectId).diff(['nothing'])).missing.length, 1)
+          assert.equal((await serviceClient.project(data.projectId).has(['nothing'])).missing.length, 1)
         },
         { projectId: 'house-project' },
       ),
@@ -197,7 +195,7 @@ suite('versions and files', () => {
       house['@elements'][0]['@level'].name = 'first'
       const { projectId } = context.automationRunData
       const held = async (id: string): Promise<boolean> =>
-        (await context.serviceClient.project(projectId).single(id)) !== undefined
+        (await context.serviceClient.project(projectId).get(id)) !== undefined
       assert.ok(await held(house.id))
       context.markRunSuccess(await context.createNewVersionInProject(projectId, house, 'levels renamed'))
     })

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { suite, test } from 'node:test'
-import { defineInputs, number, RunFailed, testFunction, type TestedRun } from '../../src/automation/index.ts'
+import { defineInputs, number, RunFailed } from '../../src/automation/index.ts'
+import { testFunction, type TestedRun } from '../../src/automation/testing/index.ts'
 
 class Inputs extends defineInputs({ tolerance: number({ default: 10, gt: 0, lt: 100 }) }) {}
 

@@ -45,7 +45,7 @@ test('an answer that comes when nobody waits for it any more is closed', async (
   const closed = deferred()
   const late = deferred<Response>()
   const project = projectOver(() => late.promise, { stallTimeoutMs: 10, retry: false })
-  await assert.rejects(project.single('a'), { code: 'timed_out' })
+  await assert.rejects(project.get('a'), { code: 'timed_out' })
   late.resolve(silentBody(() => closed.resolve()))
   await closed.promise
 })
@@ -79,16 +79,16 @@ test('an abort ends a call while it waits for a token, for ids, and for another 
   }
   const project = projectOver(never)
   const calls: Readonly<Record<string, (signal: AbortSignal) => Promise<unknown>>> = {
-    'for a token': (signal) => projectOver(never, { token: never }).single('a', { signal }),
+    'for a token': (signal) => projectOver(never, { token: never }).get('a', { signal }),
     'for ids of a list': (signal) => collect(project.list(ids(), { signal })),
-    'for ids of a diff': (signal) => project.diff(ids(), { signal }),
+    'for ids of has': (signal) => project.has(ids(), { signal }),
   }
   for (const [what, call] of Object.entries(calls))
     await assert.rejects(aborting(call), (error) => error === reason, what)
   const controller = new AbortController()
   const retry = { delayMs: 60_000, delayMsMax: 60_000, onRetry: () => controller.abort(reason) }
   const failing = projectOver(() => Promise.reject(new TypeError('no')), { retry })
-  await assert.rejects(failing.single('a', { signal: controller.signal }), (error) => error === reason)
+  await assert.rejects(failing.get('a', { signal: controller.signal }), (error) => error === reason)
 })
 
 test('a diff that fails closes where its ids come from', async () => {
@@ -100,7 +100,7 @@ test('a diff that fails closes where its ids come from', async () => {
       closed.resolve()
     }
   }
-  await assert.rejects(projectOver(async () => new Response('', { status: 403 })).diff(ids()), { status: 403 })
+  await assert.rejects(projectOver(async () => new Response('', { status: 403 })).has(ids()), { statusCode: 403 })
   await closed.promise
 })
 
@@ -142,7 +142,7 @@ test('many requests at a time are no leak of listeners', async (t) => {
   }
   const ids = Array.from({ length: 12_000 }, (_, n) => `id-${n}`)
   assert.equal(
-    (await projectOver(together).diff(ids, { concurrency: 12, signal: controller.signal })).missing.length,
+    (await projectOver(together).has(ids, { concurrency: 12, signal: controller.signal })).missing.length,
     12_000,
   )
   await new Promise((resolve) => setImmediate(resolve))
@@ -155,7 +155,7 @@ test('times beyond what a timer can be set to are long, not none; what is undefi
     return new Response('{"id":"a"}', { headers: { 'Content-Type': 'application/json' } })
   }
   for (const stallTimeoutMs of [Infinity, 2 ** 31])
-    assert.deepEqual(await projectOver(object, { stallTimeoutMs, retry: false }).single('a'), { id: 'a' })
+    assert.deepEqual(await projectOver(object, { stallTimeoutMs, retry: false }).get('a'), { id: 'a' })
   let asked = 0
   const controller = new AbortController()
   const patient = {
@@ -168,12 +168,12 @@ test('times beyond what a timer can be set to are long, not none; what is undefi
     async () => (asked++, new Response('', { status: 503, headers: { 'Retry-After': '99999999' } })),
     { retry: patient },
   )
-  await assert.rejects(busy.single('a', { signal: controller.signal }), { message: 'it waits' })
+  await assert.rejects(busy.get('a', { signal: controller.signal }), { message: 'it waits' })
   assert.equal(asked, 1)
   const failing = projectOver(async () => (asked++, new Response('', { status: 500 })), {
     retry: { ...QUICK, attemptsMax: undefined, retryForMs: undefined },
   })
-  await assert.rejects(failing.single('a'), { status: 500 })
+  await assert.rejects(failing.get('a'), { statusCode: 500 })
   assert.equal(asked, 7)
 })
 

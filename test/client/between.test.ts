@@ -38,13 +38,13 @@ test('a page with the status of success is no answer: nothing counts as held, as
     { cache },
   )
   const calls: Readonly<Record<string, () => Promise<unknown>>> = {
-    single: () => project.single('a'),
-    singleText: () => project.singleText('a'),
+    get: () => project.get('a'),
+    getText: () => project.getText('a'),
     list: () => collect(project.list(['a', 'b'])),
     graph: () => collect(project.graph('a')),
     graphInfo: () => project.graphInfo('a'),
-    diff: () => project.diff(['a']),
-    upload: () => project.upload([{ id: 'a' }], { diff: false }),
+    has: () => project.has(['a']),
+    upload: () => project.upload([{ id: 'a' }], { sendAll: true }),
   }
   for (const [name, call] of Object.entries(calls))
     await assert.rejects(call(), { name: 'ClientError', code: 'invalid_answer', isRetryable: false }, name)
@@ -52,24 +52,24 @@ test('a page with the status of success is no answer: nothing counts as held, as
   t.after(() => service.close())
   const later = projectOver((url, init) => service.fetch(new Request(url, init)), { cache })
   await later.upload([{ id: 'a', n: 1 }])
-  assert.deepEqual(await later.single('a'), { id: 'a', n: 1 }, 'the cache did not keep the page')
+  assert.deepEqual(await later.get('a'), { id: 'a', n: 1 }, 'the cache did not keep the page')
 })
 
 test('a question that is not answered for each id is no answer', async () => {
   for (const text of ['{}', '[]', '{"error":"sign in"}', '{"a":true}', '{"a":true,"b":"no"}', '{"a":true,"b":null}']) {
     await assert.rejects(
-      projectOver(async () => Response.json(JSON.parse(text))).diff(['a', 'b']),
+      projectOver(async () => Response.json(JSON.parse(text))).has(['a', 'b']),
       { code: 'invalid_answer' },
       text,
     )
   }
   const fine = projectOver(async () => new Response('{"a":true,"__proto__":false,"b":true}'))
-  assert.deepEqual((await fine.diff(['a', '__proto__', 'b'])).missing, ['__proto__'])
+  assert.deepEqual((await fine.has(['a', '__proto__', 'b'])).missing, ['__proto__'])
 })
 
 test('only the service says that an object is not held, and what it sends is that object', async () => {
   const elsewhere = projectOver(async () => new Response(PAGE, { status: 404 }))
-  await assert.rejects(elsewhere.single('a'), { code: 'http_error', status: 404 })
+  await assert.rejects(elsewhere.get('a'), { code: 'http_error', statusCode: 404 })
   const json = { 'Content-Type': 'application/json' }
   for (const text of [
     '{"id":"b"}',
@@ -81,13 +81,13 @@ test('only the service says that an object is not held, and what it sends is tha
     Uint8Array.from(Buffer.from('{"id":"a","text":"\xff"}', 'latin1')),
   ]) {
     await assert.rejects(
-      projectOver(async () => new Response(text, { headers: json })).singleText('a'),
+      projectOver(async () => new Response(text, { headers: json })).getText('a'),
       { code: 'invalid_answer' },
       String(text),
     )
   }
   for (const text of ['{"id":"a","n":1}', '{"n":{"id":"b"},"id":"a"}', ' {"n":1, "id" : "a", "m":2}']) {
-    assert.equal((await projectOver(async () => new Response(text, { headers: json })).singleText('a'))?.json, text)
+    assert.equal((await projectOver(async () => new Response(text, { headers: json })).getText('a'))?.json, text)
   }
 })
 
@@ -103,12 +103,12 @@ test('nothing is posted to where it is redirected, and no token goes to another 
       res.writeHead(status, { Location: `${elsewhere.replace('127.0.0.1', 'localhost')}/login` }).end()
     })
     const project = createClient({ url, token: 'secret', retry: false }).project('demo')
-    await assert.rejects(project.upload([{ id: 'a' }], { diff: false }), (error: Error) =>
+    await assert.rejects(project.upload([{ id: 'a' }], { sendAll: true }), (error: Error) =>
       /redirected to "http:.*\/login"; give the client the url/.test(error.message),
     )
-    await assert.rejects(project.diff(['a']), { code: 'http_error', status, isRetryable: false })
+    await assert.rejects(project.has(['a']), { code: 'http_error', statusCode: status, isRetryable: false })
     assert.deepEqual(seen.splice(0), [])
-    assert.deepEqual(await project.single('a'), { id: 'a' })
+    assert.deepEqual(await project.get('a'), { id: 'a' })
     assert.deepEqual(seen.splice(0), ['GET no token'])
   }
 })
@@ -117,7 +117,7 @@ test('ids, tokens and addresses that cannot be sent are refused before anything 
   const asked: string[] = []
   const project = projectOver(async (url) => (asked.push(url), new Response('')))
   for (const call of [
-    () => project.single('\ud800'),
+    () => project.get('\ud800'),
     () => project.graphInfo('a\udfff'),
     () => collect(project.graph('\ud800')),
     () => collect(project.graph('a', { have: ['\ud800'] })),
@@ -127,7 +127,7 @@ test('ids, tokens and addresses that cannot be sent are refused before anything 
   }
   for (const token of ['top\nsecret', 'top\u0000secret', 'top-secret”']) {
     await assert.rejects(
-      projectOver(async () => new Response(''), { token }).single('a'),
+      projectOver(async () => new Response(''), { token }).get('a'),
       (error: Error & { code?: string }) => error.code === 'unauthenticated' && !error.message.includes('secret'),
     )
   }
@@ -144,7 +144,7 @@ test('ids, tokens and addresses that cannot be sent are refused before anything 
     ),
     { token: ' token\r\n' },
   )
-  await fine.single('a')
+  await fine.get('a')
   assert.deepEqual(noted, ['Bearer token'], 'as it comes out of a file')
 })
 

@@ -67,7 +67,7 @@ for (const kind of ['memory', 'level'] as const) {
 
     await level?.clear()
     assert.equal((await collect(project.graphTexts(SECOND.rootId))).length, 900)
-    assert.deepEqual(await project.single(FIRST.rootId), JSON.parse(FIRST.byId.get(FIRST.rootId) ?? ''))
+    assert.deepEqual(await project.get(FIRST.rootId), JSON.parse(FIRST.byId.get(FIRST.rootId) ?? ''))
   })
 }
 
@@ -117,7 +117,7 @@ test('a graph with holes is never taken for whole: what comes later is found', a
   await assert.rejects(collect(project.graph('root', { strict: true })), { code: 'objects_missing' })
   await project.upload([{ id: 'late', below: reference('a') }])
   assert.deepEqual(idsOf(await collect(project.graph('root', { strict: true }))).sort(), ['a', 'late', 'root'])
-  await assert.rejects(collect(project.graph('nobody')), { code: 'not_found', status: 404 })
+  await assert.rejects(collect(project.graph('nobody')), { code: 'not_found', statusCode: 404 })
 })
 
 test('what is not held is an error also where the cache knows the root, and what is missing is told also where the cache has the rest', async (t) => {
@@ -154,7 +154,7 @@ test('what is not held is an error also where the cache knows the root, and what
   const empty = await serviceAndClient(t)
   await assert.rejects(collect(empty.withOptions({ cache: forgetful }).graph('root')), {
     code: 'not_found',
-    status: 404,
+    statusCode: 404,
   })
   await assert.rejects(collect(withOptions({ cache: forgetful }).graph('..')), { code: 'invalid_id' })
 })
@@ -174,7 +174,7 @@ test('what a cache has instead of an object counts as forgotten; with hashes, al
     await poison(() => json)
     assert.deepEqual(byId(await collect(project.graphTexts(FIRST.rootId))), FIRST.byId, json)
     await poison(() => json)
-    assert.deepEqual(await project.singleText(ids[3]), { id: ids[3], json: FIRST.byId.get(ids[3]) })
+    assert.deepEqual(await project.getText(ids[3]), { id: ids[3], json: FIRST.byId.get(ids[3]) })
   }
   await poison((id) => `{"id":"${id}",broken}`)
   assert.deepEqual(byId(await collect(project.graphTexts(FIRST.rootId))), FIRST.byId)
@@ -235,7 +235,7 @@ test('projects share nothing in a cache', async (t) => {
   await one.project.upload([{ id: 'same', of: 1 }])
   await two.project.upload([{ id: 'same', of: 2 }])
   for (let round = 0; round < 2; round++) {
-    assert.deepEqual(await one.project.single('same'), { id: 'same', of: 1 })
-    assert.deepEqual(await two.project.single('same'), { id: 'same', of: 2 })
+    assert.deepEqual(await one.project.get('same'), { id: 'same', of: 1 })
+    assert.deepEqual(await two.project.get('same'), { id: 'same', of: 2 })
   }
 })

@@ -157,7 +157,7 @@ test('a base that the server does not hold, or holds otherwise, is no harm; form
   await project.upload([{ id: 'old', json: '{"id":"old"}' }])
   const other = json.replace('"new"', '"other"')
   assert.equal((await project.upload([{ id: 'other', json: other, base }])).deltas, 0)
-  assert.equal((await project.singleText('other'))?.json, other)
+  assert.equal((await project.getText('other'))?.json, other)
   assert.equal(
     (
       await project.upload([{ id: 'third', json: json.replace('"new"', '"third"'), base: { id: 'new', json } }], {

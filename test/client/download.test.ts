@@ -8,7 +8,7 @@ import { byId, collect, idsOf, QUICK, serviceAndClient } from './support.ts'
 
 const REFERENCE = { speckle_type: 'reference' }
 
-test('single, list and diff: what is held, and what is not', async (t) => {
+test('get, list and has: what is held, and what is not', async (t) => {
   const { project } = await serviceAndClient(t)
   await project.upload([
     { id: 'a', n: 1 },
@@ -16,10 +16,10 @@ test('single, list and diff: what is held, and what is not', async (t) => {
     { id: '..', n: 3 },
     { id: 'ü/%2F?#', n: 4 },
   ])
-  assert.deepEqual(await project.single<{ id: string; n: number }>('a'), { id: 'a', n: 1 })
-  assert.deepEqual(await project.single('ü/%2F?#'), { id: 'ü/%2F?#', n: 4 })
-  assert.equal(await project.single('b'), undefined)
-  await assert.rejects(project.single('..'), { code: 'invalid_id' })
+  assert.deepEqual(await project.get<{ id: string; n: number }>('a'), { id: 'a', n: 1 })
+  assert.deepEqual(await project.get('ü/%2F?#'), { id: 'ü/%2F?#', n: 4 })
+  assert.equal(await project.get('b'), undefined)
+  await assert.rejects(project.get('..'), { code: 'invalid_id' })
   const missing: string[] = []
   const listed = await collect(
     project.list(['b', 'a', '..', 'a', '__proto__'], { onMissing: (ids) => missing.push(...ids) }),
@@ -30,7 +30,7 @@ test('single, list and diff: what is held, and what is not', async (t) => {
     collect(project.list(['a', 'b'], { strict: true })),
     (error) => error instanceof ClientError && error.code === 'objects_missing' && error.ids[0] === 'b',
   )
-  const { held, missing: lacking } = await project.diff(['a', 'b', '__proto__', 'b', 'c'])
+  const { held, missing: lacking } = await project.has(['a', 'b', '__proto__', 'b', 'c'])
   assert.deepEqual(
     [[...held], lacking],
     [
@@ -45,7 +45,7 @@ test('lists of any length come in requests of a thousand, a few at a time', asyn
   const all = Array.from({ length: 4_500 }, (_, n) => `object-${n}`)
   await project.upload(
     all.map((id) => ({ id })),
-    { diff: false },
+    { sendAll: true },
   )
   const asked: number[] = []
   let open = 0
@@ -65,7 +65,7 @@ test('lists of any length come in requests of a thousand, a few at a time', asyn
   assert.deepEqual(asked, [1_000, 1_000, 1_000, 1_000, 500])
   assert.equal(openMax, 2)
   asked.length = 0
-  assert.equal((await counted.diff(ids())).held.size, 4_500)
+  assert.equal((await counted.has(ids())).held.size, 4_500)
   assert.deepEqual([asked.length, Math.max(...asked), Math.min(...asked)], [5, 1_000, 500])
 })
 
@@ -88,9 +88,9 @@ test('a graph comes with what the server says about it; what lacks is counted, o
   assert.match(info?.closure ?? '', /^[0-9a-f]{32,}$/)
   await assert.rejects(
     collect(project.graph('root', { strict: true })),
-    (error) => error instanceof ClientError && error.status === 409 && error.ids[0] === 'gone',
+    (error) => error instanceof ClientError && error.statusCode === 409 && error.ids[0] === 'gone',
   )
-  await assert.rejects(collect(project.graph('gone')), { code: 'not_found', status: 404, isRetryable: false })
+  await assert.rejects(collect(project.graph('gone')), { code: 'not_found', statusCode: 404, isRetryable: false })
 })
 
 test('a difference: what lies below another root is left out', async (t) => {
@@ -242,7 +242,7 @@ test('the token goes along, fresh each time where it is asked for; addresses and
     fetch: noting,
   }).project('demo')
   for (let n = 0; n < 2; n++)
-    await assert.rejects(project.single('a'), { code: 'unauthenticated', status: 401, isRetryable: false })
+    await assert.rejects(project.get('a'), { code: 'unauthenticated', statusCode: 401, isRetryable: false })
   assert.deepEqual(seen, ['Bearer one', 'Bearer two'])
   for (const url of ['nowhere', 'ftp://a.example', 'http://a.example?x', 'http://u:p@a.example'])
     assert.throws(() => createClient({ url, token: undefined }), TypeError)
@@ -250,5 +250,5 @@ test('the token goes along, fresh each time where it is asked for; addresses and
     assert.throws(() => createClient({ url: 'http://a.example', token: undefined, retry }), RangeError)
   assert.equal(createClient({ url: 'http://a.example/models/', token: undefined }).url, 'http://a.example/models')
   const { url } = await serviceAndClient(t, { prefix: '/models' })
-  await assert.rejects(createClient({ url, token: undefined }).project('demo').single('a'), { code: 'route_not_found' })
+  await assert.rejects(createClient({ url, token: undefined }).project('demo').get('a'), { code: 'route_not_found' })
 })

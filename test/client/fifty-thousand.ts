@@ -18,7 +18,7 @@ const timer = setInterval(() => {
   buffersMb = Math.max(buffersMb, process.memoryUsage().arrayBuffers / 1_048_576)
 }, LOOK_MS)
 const project = createClient({ url: process.argv[2], token: undefined }).project('demo')
-const { sent, jsonBytes } = await project.upload(objects(), { diff: false })
+const { sent, jsonBytes } = await project.upload(objects(), { sendAll: true })
 let received = 0
 for await (const batch of project.graph('root')) received += batch.length
 clearInterval(timer)

@@ -21,7 +21,7 @@ function memoryJournal(): MemoryJournal {
   let held = Buffer.alloc(0)
   return {
     bytes: () => held.length,
-    kept: () =>
+    load: () =>
       Promise.resolve(
         tag === undefined
           ? undefined
@@ -51,7 +51,7 @@ async function firstBatch(batches: AsyncIterable<readonly ObjectText[]>): Promis
 test('a download goes on where another one was left, also when that was at its very end; a change starts it anew', async (t) => {
   const { project, url } = await serviceAndClient(t)
   const [last, ...others] = [...MODEL.objects].filter(({ id }) => id !== MODEL.rootId)
-  await project.upload([...others, { id: MODEL.rootId, json: MODEL.byId.get(MODEL.rootId) ?? '' }], { diff: false })
+  await project.upload([...others, { id: MODEL.rootId, json: MODEL.byId.get(MODEL.rootId) ?? '' }], { sendAll: true })
   await planned({ url }, MODEL.rootId)
   const journal = memoryJournal()
   let progress: GraphProgress | undefined
@@ -85,8 +85,8 @@ test('an answer waits unread for as long as what was kept takes, also when garba
   const collectGarbage = runInNewContext('gc') as () => void
   const slow: DownloadJournal = {
     ...journal,
-    kept: async () => {
-      const kept = await journal.kept()
+    load: async () => {
+      const kept = await journal.load()
       return kept && { ...kept, read: (count) => afterCollections(kept.read(count), collectGarbage) }
     },
   }

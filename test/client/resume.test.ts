@@ -28,7 +28,7 @@ test('over a line that breaks again and again a graph comes whole: each byte is 
 test('when the answer has changed by the time the line is back, it starts anew, and nothing comes twice', async (t) => {
   const { project, port, url, withOptions } = await serviceAndClient(t)
   const [last, ...others] = [...MODEL.objects].filter(({ id }) => id !== MODEL.rootId)
-  await project.upload([...others, { id: MODEL.rootId, json: MODEL.byId.get(MODEL.rootId) ?? '' }], { diff: false })
+  await project.upload([...others, { id: MODEL.rootId, json: MODEL.byId.get(MODEL.rootId) ?? '' }], { sendAll: true })
   await planned({ url }, MODEL.rootId)
   const proxy = await breakingProxy(t, port, 100_000, async (count) => {
     if (count > 1) return

@@ -35,31 +35,31 @@ test('a server that is away is waited for as long as retryForMs says, however ma
 test('a server that comes back within the time finds the client waiting, also behind a proxy that answers for it', async () => {
   const answers = [...Array.from({ length: 10 }, (_, at) => [502, 503, 504, 429, 408][at % 5]), 201]
   const project = projectOf(async () => new Response('', { status: answers.shift() }), {})
-  assert.equal((await project.upload([{ id: 'a' }], { diff: false })).retries, 10)
+  assert.equal((await project.upload([{ id: 'a' }], { sendAll: true })).retries, 10)
 })
 
 test('what is wrong with the answers of a server is not waited for as long', async () => {
   let asked = 0
   const failing: Fetch = async () => (asked++, new Response('', { status: 500 }))
-  await assert.rejects(projectOf(failing, {}).upload([{ id: 'a' }]), { status: 500 })
+  await assert.rejects(projectOf(failing, {}).upload([{ id: 'a' }]), { statusCode: 500 })
   assert.equal(asked, 6)
 })
 
 test('a server that asks to be left alone for longer than there is time is not asked again', async () => {
   let asked = 0
   const busy: Fetch = async () => (asked++, new Response('', { status: 503, headers: { 'Retry-After': '60' } }))
-  await assert.rejects(projectOf(busy, { retryForMs: 59_000 }).upload([{ id: 'a' }]), { status: 503 })
+  await assert.rejects(projectOf(busy, { retryForMs: 59_000 }).upload([{ id: 'a' }]), { statusCode: 503 })
   assert.equal(asked, 1)
 })
 
 test('no time at all means one try; no bound of time is a bound, too', async () => {
   let asked = 0
   const away: Fetch = () => (asked++, Promise.reject(new TypeError('fetch failed')))
-  await assert.rejects(projectOf(away, { retryForMs: 0 }).single('a'), { code: 'network_failed' })
+  await assert.rejects(projectOf(away, { retryForMs: 0 }).get('a'), { code: 'network_failed' })
   assert.equal(asked, 1)
   const lefts: number[] = []
   const onRetry = (_: ClientError, _waitMs: number, leftMs: number): void => void lefts.push(leftMs)
-  await assert.rejects(projectOf(away, { retryForMs: Infinity, attemptsMax: 3, onRetry }).single('a'))
+  await assert.rejects(projectOf(away, { retryForMs: Infinity, attemptsMax: 3, onRetry }).get('a'))
   assert.deepEqual(lefts, [Infinity, Infinity])
   assert.throws(() => projectOf(away, { retryForMs: Number.NaN }), RangeError)
 })

@@ -32,10 +32,10 @@ test('objects, texts, arrays of them and asynchronous sources; as gzip files and
     yield []
     yield { id: 'd', json: '{ "a" : {"id":"other"}, "id":"d", "z":0}' }
   }
-  const { created } = await project.upload(source(), { body: 'multipart', diff: false })
+  const { created } = await project.upload(source(), { body: 'multipart', sendAll: true })
   assert.equal(created, 4)
-  assert.deepEqual(await project.single('a'), { id: 'a', value: 'é\u2028' })
-  assert.equal((await project.singleText('d'))?.json, '{ "a" : {"id":"other"}, "id":"d", "z":0}')
+  assert.deepEqual(await project.get('a'), { id: 'a', value: 'é\u2028' })
+  assert.equal((await project.getText('d'))?.json, '{ "a" : {"id":"other"}, "id":"d", "z":0}')
   assert.deepEqual(await project.upload([]), {
     objects: 0,
     held: 0,
@@ -50,7 +50,7 @@ test('objects, texts, arrays of them and asynchronous sources; as gzip files and
     rewritten: 0,
     lastId: undefined,
   })
-  assert.equal((await project.upload([{ id: 'a', value: 'another' }], { diff: false })).differing, 1)
+  assert.equal((await project.upload([{ id: 'a', value: 'another' }], { sendAll: true })).differing, 1)
 })
 
 test('objects whose text is not kept to the byte are counted, and keep their values', async (t) => {
@@ -63,11 +63,11 @@ test('objects whose text is not kept to the byte are counted, and keep their val
   ]
   const { rewritten, created } = await project.upload(
     texts.map((json) => ({ id: JSON.parse(json).id as string, json })),
-    { diff: false },
+    { sendAll: true },
   )
   assert.deepEqual([rewritten, created], [2, 4])
   const heldTexts = await Promise.all(
-    ['kept', 'pretty', 'separators', 'escaped'].map(async (id) => (await project.singleText(id))?.json),
+    ['kept', 'pretty', 'separators', 'escaped'].map(async (id) => (await project.getText(id))?.json),
   )
   assert.deepEqual(heldTexts, [
     texts[0],
@@ -81,7 +81,7 @@ test('objects whose text is not kept to the byte are counted, and keep their val
 test('an object without id gets the one that the server would give it', async (t) => {
   const { project, url } = await serviceAndClient(t)
   for (const object of [{}, { name: 'x', list: [1, { y: null }] }, { text: 'a\u0085b\u2028c\u2029d\ud800' }]) {
-    const { lastId } = await project.upload([object], { diff: false })
+    const { lastId } = await project.upload([object], { sendAll: true })
     const response = await fetch(`${url}/objects/other`, {
       method: 'POST',
       headers: { 'Content-Type': 'application/json' },
@@ -105,7 +105,7 @@ test('the last object is sent after all others are acknowledged', async (t) => {
   const fetchAndLook: Fetch = async (url, init) => {
     if (init.method === 'POST' && url.endsWith('/objects/demo')) {
       uploads += 1
-      isRootHeld ||= (await project.diff([model.rootId])).held.size > 0
+      isRootHeld ||= (await project.has([model.rootId])).held.size > 0
     }
     return fetch(url, init)
   }
@@ -128,7 +128,8 @@ test('what passes is tried again: a broken connection, 408, 429, 500 and 503; Re
     (init.method === 'POST' && url.endsWith('/objects/demo') && failures.shift()?.()) || fetch(url, init)
   const retry = {
     ...QUICK,
-    onRetry: (error: ClientError, waitMs: number) => waits.push([error.status ?? error.code, waitMs]),
+    onRetry: (error: ClientError, waitMs: number) =>
+      waits.push([error.isAnswered ? error.statusCode : error.code, waitMs]),
   }
   const result = await withOptions({ fetch: flaky, retry }).upload([{ id: 'a' }])
   assert.deepEqual([result.retries, result.created], [5, 1])
@@ -146,7 +147,7 @@ test('what lasts is not tried again, nor is anything for ever', async (t) => {
   const { withOptions, project } = await serviceAndClient(t, { limits: { objectBytesMax: 1_000 } })
   await assert.rejects(project.upload([{ id: 'a', text: 'x'.repeat(2_000) }]), (error) => {
     assert.ok(error instanceof ClientError)
-    assert.deepEqual([error.code, error.status, error.isRetryable], ['object_too_large', 413, false])
+    assert.deepEqual([error.code, error.statusCode, error.isRetryable], ['object_too_large', 413, false])
     assert.match(error.requestId ?? '', /^\w+$/)
     return true
   })
@@ -171,7 +172,7 @@ test('what lasts is not tried again, nor is anything for ever', async (t) => {
     assert.equal(asked, tries)
   }
   const late = withOptions({ fetch: async () => new Response('', { status: 503, headers: { 'Retry-After': '3600' } }) })
-  await assert.rejects(late.upload([{ id: 'a' }]), { code: 'http_error', status: 503, retryAfterMs: 3_600_000 })
+  await assert.rejects(late.upload([{ id: 'a' }]), { code: 'http_error', statusCode: 503, retryAfterMs: 3_600_000 })
   await assert.rejects(
     withOptions({ retry: false, fetch: () => Promise.reject(new TypeError('no')) }).upload([{ id: 'a' }]),
     { code: 'network_failed', isRetryable: true },
@@ -193,7 +194,7 @@ test('a service that counts nothing, or in its own way, is taken at its status',
       fetch: fetchOne,
     })
       .project('demo')
-      .upload([{ id: 'a' }], { diff: false })
+      .upload([{ id: 'a' }], { sendAll: true })
     assert.deepEqual([created, differing, sent], [1, 0, 1], text)
   }
 })
@@ -286,9 +287,9 @@ test('the id is the one that the text has, not one that only the value shows', a
   ]
   for (const item of shown) {
     const { lastId = '' } = await project.upload([item])
-    assert.equal((await project.single(lastId))?.id, lastId)
+    assert.equal((await project.get(lastId))?.id, lastId)
   }
-  assert.deepEqual((await project.diff(['not in the text', 'dropped', 'another', 'written'])).missing, [
+  assert.deepEqual((await project.has(['not in the text', 'dropped', 'another', 'written'])).missing, [
     'not in the text',
     'dropped',
     'another',
@@ -321,9 +322,9 @@ test('a 413 of a proxy is told as one; the own limits of a service as theirs', a
     token: undefined,
     fetch: async () => new Response(page, { status: 413, headers: { 'Content-Type': 'text/html' } }),
   }).project('demo')
-  await assert.rejects(proxied.upload([{ id: 'a' }], { diff: false }), {
+  await assert.rejects(proxied.upload([{ id: 'a' }], { sendAll: true }), {
     code: 'http_error',
-    status: 413,
+    statusCode: 413,
     isRetryable: false,
     message: /answered 413: "<html>.*"; a proxy before the service takes no body of this size: .*client_max_body_size/,
   })

@@ -6,7 +6,6 @@ import {
   boolean,
   defineFunction,
   defineInputs,
-  fromFormValues,
   type FunctionBody,
   type Input,
   type InputsIssue,
@@ -14,12 +13,12 @@ import {
   integer,
   type JsonObject,
   number,
-  readInputsSchema,
   Secret,
   secret,
   select,
   text,
 } from '../../src/automation/index.ts'
+import { fromFormValues, readInputsSchema } from '../../src/automation/runtime/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 import { PROJECT } from './automated.ts'
 

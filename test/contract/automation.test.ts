@@ -83,8 +83,8 @@ onBothBackends(
       } = context
       const project = serviceClient.project(projectId)
       const { root } = await project.send({ name: 'sent by the function' })
-      const { missing } = await project.diff([root, 'nobody'])
-      await assert.rejects(serviceClient.project('another').diff(['nobody']), { code: 'forbidden' })
+      const { missing } = await project.has([root, 'nobody'])
+      await assert.rejects(serviceClient.project('another').has(['nobody']), { code: 'forbidden' })
       context.markRunSuccess('worked with it', { missing, name: String((await project.receive(root)).name) })
     }, Nothing)
     assert.deepEqual(run.result, { missing: ['nobody'], name: 'sent by the function' }, run.message ?? '')

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deflateRawSync, gzipSync } from 'node:zlib'
 import { Yielder } from '../../src/async/yielder.ts'
+import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import { gunzip } from '../../src/decode/gunzip.ts'
 import { processorMs } from '../support/processor.ts'
 import { codeOf, errorOf, inChunks, randomFrom } from './support.ts'
@@ -13,7 +14,7 @@ async function inflate(bytes: Uint8Array, { chunk = 65_536, bytesMax = 100_000_0
     code: 'inflated_too_large',
     bytesMax,
     what: 'the body',
-    yielder: new Yielder(),
+    yielder: new Yielder(REAL_ENVIRONMENT),
   } as const
   for await (const piece of gunzip(inChunks(bytes, chunk), options)) pieces.push(Buffer.from(piece))
   return Buffer.concat(pieces)
@@ -124,7 +125,7 @@ test('a consumer that leaves early ends the source', async () => {
     code: 'inflated_too_large',
     bytesMax: 100_000_000,
     what: 'the body',
-    yielder: new Yielder(),
+    yielder: new Yielder(REAL_ENVIRONMENT),
   } as const
   for await (const piece of gunzip(endless(), options)) if (piece.length > 0) break
   assert.ok(ended)

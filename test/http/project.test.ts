@@ -24,12 +24,12 @@ test('a project in process does what HTTP does', async (t) => {
   assert.deepEqual([summary.objects, summary.created, summary.assigned.length], [3, 3, 1])
   assert.equal((await project.upload(source(gzipSync(text)), 'application/gzip')).created, 0)
   assert.deepEqual(await project.has(['leaf', 'none', 'leaf']), new Set(['leaf']))
-  const root = await project.single('root')
+  const root = await project.get('root')
   assert.deepEqual(
     [root?.id, root?.references, Buffer.from(root?.json ?? []).toString()],
     ['root', ['leaf'], '{"id":"root","a":{"referencedId":"leaf"}}'],
   )
-  assert.equal(await project.single('none'), undefined)
+  assert.equal(await project.get('none'), undefined)
   assert.deepEqual(await idsOf(project.graph('root')), ['root', 'leaf'])
   await assert.rejects(idsOf(project.graph('none')), { code: 'not_found' })
   await assert.rejects(project.has(['']), { code: 'invalid_id' })
@@ -38,7 +38,7 @@ test('a project in process does what HTTP does', async (t) => {
   for await (const batch of service.projects()) projects.push(...batch)
   assert.deepEqual(projects, ['p/1'])
   await project.remove()
-  assert.equal(await project.single('root'), undefined)
+  assert.equal(await project.get('root'), undefined)
 })
 
 test('calls in process can be aborted, and leave nothing', async (t) => {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
+import { ClientError } from '../../src/client/index.ts'
 import {
   type Access,
   type AccessRefusals,
@@ -11,7 +12,7 @@ import {
   openAccess,
   type Principal,
   StowageError,
-  type StowageErrorCode,
+  type ServiceErrorCode,
 } from '../../src/index.ts'
 import { errorAnswer, toStowageError } from '../../src/http/error-answer.ts'
 import { PlainObjectStore } from './plain-object-store.ts'
@@ -128,7 +129,7 @@ test('unknown projects hold nothing', async (t) => {
   }
 })
 
-const BAD: readonly (readonly [string, RequestInit, StowageErrorCode])[] = [
+const BAD: readonly (readonly [string, RequestInit, ServiceErrorCode])[] = [
   [
     '/objects/p',
     { method: 'POST', body: '[{"id":"a"},]', headers: { 'content-type': 'application/json' } },
@@ -230,13 +231,27 @@ class FailingStore extends PlainObjectStore {
   }
 }
 
+/** As another copy of the package makes it: `instanceof` does not know it. */
+class ErrorOfCopy extends Error {
+  override readonly name = 'StowageError'
+  readonly code = 'storage_unavailable'
+  readonly statusCode = 503
+  readonly isRetryable = true
+  readonly headers = {}
+  toJSON(): object {
+    return { message: this.message, statusCode: this.statusCode, code: this.code }
+  }
+}
+
 test('what the server failed at is told to the host, not to the client', async () => {
   const secret = new Error('password=hunter2 in /srv/data')
-  const cases: readonly (readonly [unknown, StowageErrorCode])[] = [
+  const cases: readonly (readonly [unknown, ServiceErrorCode])[] = [
     [secret, 'internal'],
     [Object.assign(new Error('full'), { code: 'ENOSPC' }), 'storage_full'],
     [new Error('wrapped', { cause: Object.assign(new Error('files'), { code: 'EMFILE' }) }), 'overloaded'],
     [new StowageError('storage_unavailable', 'the storage is gone'), 'storage_unavailable'],
+    [new ClientError('not_found', 'http://hunter2.internal answered 404', { statusCode: 404 }), 'internal'],
+    [new ErrorOfCopy('the storage of another copy is gone'), 'storage_unavailable'],
   ]
   for (const [thrown, code] of cases) {
     const told: StowageError[] = []

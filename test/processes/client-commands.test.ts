@@ -29,7 +29,7 @@ test('what the commands of the client print, and how they end', async (t) => {
   const [downloaded, listed, compared, got, refused] = await Promise.all([
     stowage(['download', 'top', '--format', 'json', '-o', output, '--json'], env),
     stowage(['ls', 'top'], env),
-    stowage(['diff', file, '--json'], env),
+    stowage(['has', file, '--json'], env),
     stowage(['get', 'leaf', 'nobody'], env),
     stowage(['upload', file, '--url', url]),
   ])
@@ -114,7 +114,7 @@ test('a partial file gives back what it was given, to the same download alone', 
   mkdirSync(folder)
   const path = join(folder, 'x.partial')
   const first = new PartialFile(path, 'one')
-  assert.equal(await first.kept(), undefined)
+  assert.equal(await first.load(), undefined)
   await first.begin('"old"')
   await first.write(0, Buffer.from('old bytes'))
   await first.begin('"tag"')
@@ -122,14 +122,14 @@ test('a partial file gives back what it was given, to the same download alone', 
   await first.write(5, Buffer.from('56789'))
   await first.close({ keep: true })
   const second = new PartialFile(path, 'one')
-  const kept = await second.kept()
+  const kept = await second.load()
   assert.deepEqual([kept?.etag, kept?.bytes], ['"tag"', 10])
   const pieces: Uint8Array[] = []
   for await (const piece of kept?.read(9) ?? []) pieces.push(piece)
   assert.equal(Buffer.concat(pieces).toString(), '012345678')
   await second.close({ keep: true })
   const other = new PartialFile(path, 'two')
-  assert.equal(await other.kept(), undefined)
+  assert.equal(await other.load(), undefined)
   await other.close({ keep: false })
   assert.equal(existsSync(path), false)
 })

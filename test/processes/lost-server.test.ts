@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import type { RunFile } from '../../src/automation/index.ts'
+import type { RunFile } from '../../src/automation/runtime/index.ts'
 import { eventually } from '../support/patience.ts'
 import { type AutomationServer, automationServer, dataFolder, isAlive } from './automation-server.ts'
 

@@ -63,7 +63,7 @@ test('over HTTP, a function that streams 200,000 objects and annotates thousands
   const { extension, url } = await served(t)
   const { lastId: rootObjectId = '' } = await createClient({ url, token: undefined })
     .project('p')
-    .upload(building({ objects: OBJECTS, closure: 'root-less' }), { diff: false })
+    .upload(building({ objects: OBJECTS, closure: 'root-less' }), { sendAll: true })
   const { models, versions, automations, runs } = extension.project('p')
   const { id: modelId } = await models.create({ name: 'Large' })
   await automations.create({ name: 'Stream', functionId: 'streaming', modelId, inputs: {}, trigger: 'version' })

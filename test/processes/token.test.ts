@@ -108,6 +108,9 @@ test('every command explains itself by examples', async () => {
     'token issue',
     'token list',
     'token revoke',
+    'key',
+    'key rotate',
+    'key list',
     'project',
     'project list',
     'project remove',
@@ -115,7 +118,7 @@ test('every command explains itself by examples', async () => {
     'reindex',
     'upload',
     'download',
-    'diff',
+    'has',
     'get',
     'ls',
   ]) {

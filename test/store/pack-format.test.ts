@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
+import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import { StowageError } from '../../src/errors.ts'
 import { PackBuilder } from '../../src/store/pack/pack-builder.ts'
 import {
@@ -24,7 +25,7 @@ const HEADER = {
 }
 
 async function tablesOf(objects: readonly Made[]): Promise<PackTables> {
-  const builder = new PackBuilder()
+  const builder = new PackBuilder(REAL_ENVIRONMENT)
   for await (const batch of batchesOf(objects)) {
     for (let index = 0, start = 0; index < batch.count; start += batch.lineBytes[index++])
       await builder.add(batch, index, start, 1_000 + index)

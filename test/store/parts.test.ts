@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import { StowageError } from '../../src/errors.ts'
 import { Bitmap } from '../../src/store/bytes/bitmap.ts'
 import { ByteCache } from '../../src/memory/byte-cache.ts'
@@ -106,7 +107,7 @@ function tableOf(ids: readonly string[]): ByteTable {
 
 test('an index finds each id in the pack that owns it, and no other', () => {
   const hex = (name: string): string => createHash('md5').update(name).digest('hex')
-  const index = new LocationIndex()
+  const index = new LocationIndex(REAL_ENVIRONMENT.hashKey)
   const packs = [
     Array.from({ length: 3_000 }, (_, i) => hex(`a${i}`)),
     [],

@@ -6,25 +6,27 @@ import { z } from 'zod'
 import {
   boolean,
   defineInputs,
-  fromFormValues,
   type InferInputs,
   type InputsClass,
-  type InputsDescription,
   type InputsIssue,
   InputsError,
-  inputsParser,
-  type InputsSchema,
   type InputsSource,
-  type InputValues,
   integer,
   number,
-  readInputsSchema,
-  resolveInputs,
   type Secret,
   secret,
   select,
   text,
 } from 'stowage/automation'
+import {
+  fromFormValues,
+  type InputsDescription,
+  inputsParser,
+  type InputsSchema,
+  type InputValues,
+  readInputsSchema,
+  resolveInputs,
+} from 'stowage/automation/runtime'
 
 class Inputs extends defineInputs({
   projectName: text({

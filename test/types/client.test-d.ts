@@ -1,13 +1,12 @@
-import { expectAssignable, expectError, expectNotAssignable, expectType } from 'tsd'
-import type { StowageErrorCode } from 'stowage'
+import { expectAssignable, expectError, expectType } from 'tsd'
+import type { StowageError, StowageErrorCode } from 'stowage'
 import {
   type Client,
   ClientError,
-  type ClientErrorCode,
   createClient,
   type DagObject,
   deserialize,
-  type DiffResult,
+  type HasResult,
   type InlineOrigin,
   memoryCache,
   type ObjectCache,
@@ -81,9 +80,9 @@ expectType<AsyncIterable<readonly DagObject[]>>(project.list(new Set(['a'])))
 expectType<AsyncIterable<readonly ObjectText[]>>(
   project.listTexts(['a'], { onMissing: (ids) => expectType<readonly string[]>(ids) }),
 )
-expectType<Promise<DagObject | undefined>>(project.single('a'))
+expectType<Promise<DagObject | undefined>>(project.get('a'))
 expectType<Promise<Wall | undefined>>(project.single<Wall>('a'))
-expectType<Promise<DiffResult>>(project.diff(['a']))
+expectType<Promise<HasResult>>(project.has(['a']))
 expectType<Promise<DagObject>>(project.receive('root'))
 expectType<Promise<{ name: string }>>(project.receive<{ name: string }>('root', { keepIds: false }))
 expectError(project.graph<{ height: number }>('root'))
@@ -111,10 +110,10 @@ expectError(levelCache())
 
 // Errors: the server's codes and those of the client are one closed union.
 const error = new ClientError('timed_out', 'late', { isRetryable: true })
-expectType<ClientErrorCode>(error.code)
-expectType<number | undefined>(error.status)
-expectAssignable<ClientErrorCode>('not_found' as StowageErrorCode)
-expectNotAssignable<ClientErrorCode>('something_else')
+expectType<StowageErrorCode>(error.code)
+expectType<number>(error.statusCode)
+expectType<boolean>(error.isAnswered)
+expectAssignable<StowageError>(error)
 expectError(new ClientError('something_else', 'message'))
 
 // What is remembered of a received value can be looked at; how long its arrays may become can be told.

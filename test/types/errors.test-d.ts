@@ -1,5 +1,14 @@
 import { expectAssignable, expectError, expectNotAssignable, expectType } from 'tsd'
-import { ERROR_STATUS, type ErrorBody, type Limits, StowageError, type StowageErrorCode } from 'stowage'
+import {
+  CLIENT_ERROR_STATUS,
+  ERROR_STATUS,
+  type ErrorBody,
+  isStowageError,
+  type Limits,
+  type ServiceErrorCode,
+  StowageError,
+  type StowageErrorCode,
+} from 'stowage'
 
 const error = new StowageError('object_too_large', 'too large')
 expectAssignable<Error>(error)
@@ -13,7 +22,12 @@ expectError(new StowageError('no_such_code', 'message'))
 expectAssignable<StowageErrorCode>('not_found')
 expectNotAssignable<StowageErrorCode>('something_else')
 expectType<404>(ERROR_STATUS.not_found)
-expectAssignable<Readonly<Record<StowageErrorCode, number>>>(ERROR_STATUS)
+expectAssignable<Readonly<Record<ServiceErrorCode, number>>>(ERROR_STATUS)
+expectAssignable<Readonly<Record<StowageErrorCode, number>>>({ ...ERROR_STATUS, ...CLIENT_ERROR_STATUS })
+
+// Errors of another copy of the package are recognized, too.
+declare const thrown: unknown
+if (isStowageError(thrown)) expectType<StowageErrorCode>(thrown.code)
 
 // Limits cannot be changed after the fact.
 declare const limits: Limits

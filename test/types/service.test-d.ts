@@ -85,7 +85,7 @@ declare const body: AsyncIterable<Uint8Array>
 expectType<Promise<UploadSummary>>(project.upload(body, 'application/gzip'))
 expectError(project.upload(body, 'text/plain'))
 expectType<Promise<ReadonlySet<string>>>(project.has(['a']))
-expectType<Promise<ObjectRecord | undefined>>(project.single('a'))
+expectType<Promise<ObjectRecord | undefined>>(project.get('a'))
 expectType<AsyncIterable<readonly ObjectRecord[]>>(
   project.graph('root', { have: ['old'], signal: new AbortController().signal }),
 )

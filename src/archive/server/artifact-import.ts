@@ -28,7 +28,7 @@ export async function importArtifact(
   if ((await store.getByKey(key)) !== undefined) return 'unchanged'
   const blob = blobName(scope, 'artifact', `${runId}-${randomBytes(8).toString('hex')}`)
   const hash = createHash('sha256')
-  const { size } = await store.blobs.put(
+  const { sizeBytes } = await store.blobs.put(
     blob,
     hashed(content, (chunk, bytes) => {
       if (bytes > bytesMax)
@@ -37,7 +37,7 @@ export async function importArtifact(
     }),
     { signal },
   )
-  const record: ArtifactRecord = { id, name, sizeBytes: size, runId, blob, sha256: hash.digest('hex') }
+  const record: ArtifactRecord = { id, name, sizeBytes, runId, blob, sha256: hash.digest('hex') }
   const isWhole = record.sha256 === sha256
   if (isWhole && (await store.commit(scope, { put: [store.entry(key, record)], expect: [expectAbsent(key)] })))
     return 'created'

@@ -6,6 +6,7 @@ import { Logs } from '../../automation-server/domain/logs.ts'
 import type { AutomationLimits } from '../../automation-server/domain/options.ts'
 import { checkProjects } from '../../automation-server/domain/run-reach.ts'
 import { REDACTED, type SecretBox } from '../../automation-server/domain/secrets.ts'
+import type { ModelRecord } from '../../automation-server/domain/models.ts'
 import type { VersionRecord } from '../../automation-server/domain/versions.ts'
 import { decodeRecord } from '../../automation-server/records/codec.ts'
 import { boundsOf, projectKey } from '../../automation-server/records/keys.ts'
@@ -14,6 +15,7 @@ import {
   expectAbsent,
   expectSame,
   type ProjectScope,
+  type Stored,
   timeOfId,
 } from '../../automation-server/records/store.ts'
 import { checkMessage, checkName, notHeld } from '../../automation-server/schemas/checks.ts'
@@ -69,13 +71,15 @@ export class RecordImport {
   async #model(scope: ProjectScope, model: Model): Promise<ImportOutcome | undefined> {
     const { store } = this.#parts
     checkName(model.name, "the model's name")
-    const stored = await store.get<Model>(scope, 'model', model.id)
-    if (stored?.value.name === model.name) return 'unchanged'
+    const { name, retention } = model
+    const stored = await store.get<ModelRecord>(scope, 'model', model.id)
     const key = projectKey(scope, 'model', model.id)
-    const record: Model =
-      stored === undefined ? { ...model, versionCount: 0, latestVersionId: null } : { ...stored.value, name: model.name }
+    const none = { versionCount: 0, latestVersionId: null, newestVersionId: null, deletedAt: null, deletion: null }
+    const record: ModelRecord = stored === undefined ? { ...model, ...none } : { ...stored.value, name, retention }
+    const entry = store.entry(key, record)
+    if (stored !== undefined && Buffer.from(stored.bytes).equals(entry.value)) return 'unchanged'
     const expect = [stored === undefined ? expectAbsent(key) : expectSame(stored)]
-    if (!(await store.commit(scope, { put: [store.entry(key, record)], expect }))) return undefined
+    if (!(await store.commit(scope, { put: [entry], expect }))) return undefined
     return stored === undefined ? 'created' : 'updated'
   }
 
@@ -87,27 +91,47 @@ export class RecordImport {
     if (before === undefined) await this.#checkComplete(projectId, version.rootObjectId, signal)
     return store.retried(async () => {
       const scope = await store.scope(projectId)
-      const model = scope && (await store.get<Model>(scope, 'model', version.modelId))
+      const model = scope && (await store.get<ModelRecord>(scope, 'model', version.modelId))
       if (scope === undefined || model === undefined) throw notHeld('model', version.modelId)
+      // What was deleted here stays deleted.
+      if (model.value.deletion !== null) return 'unchanged'
       const stored = await store.get<VersionRecord>(scope, 'version', version.modelId, version.id)
-      if (stored !== undefined) {
-        if (stored.value.rootObjectId === version.rootObjectId) return 'unchanged'
-        throw new StowageError('conflict', `there is a version ${quoted(version.id)} with another root`)
-      }
-      const key = projectKey(scope, 'version', version.modelId, version.id)
-      const { versionCount, latestVersionId } = model.value
-      const record: VersionRecord = { ...version, chain: [], causeId: version.id }
-      const changed: Model = {
-        ...model.value,
-        versionCount: versionCount + 1,
-        latestVersionId: latestVersionId === null || latestVersionId < version.id ? version.id : latestVersionId,
-      }
-      const change = {
-        put: [store.entry(key, record), store.entry(model.key, changed)],
-        expect: [expectSame(model), expectAbsent(key)],
-      }
-      return (await store.commit(scope, change)) ? 'created' : undefined
+      return stored === undefined ? this.#newVersion(scope, model, version) : this.#knownVersion(scope, stored, version)
     })
+  }
+
+  async #newVersion(
+    scope: ProjectScope,
+    { key: modelKey, bytes, value: model }: Stored<ModelRecord>,
+    version: Version,
+  ): Promise<ImportOutcome | undefined> {
+    const { store } = this.#parts
+    const key = projectKey(scope, 'version', version.modelId, version.id)
+    const record: VersionRecord = { ...version, chain: [], causeId: version.id, deletedAt: null, deletion: null }
+    const changed: ModelRecord = {
+      ...model,
+      versionCount: model.versionCount + 1,
+      latestVersionId: newer(model.latestVersionId, version.id),
+      newestVersionId: newer(model.newestVersionId, version.id),
+    }
+    const change = {
+      put: [store.entry(key, record), store.entry(modelKey, changed)],
+      expect: [{ key: modelKey, value: bytes }, expectAbsent(key)],
+    }
+    return (await store.commit(scope, change)) ? 'created' : undefined
+  }
+
+  async #knownVersion(
+    scope: ProjectScope,
+    stored: Stored<VersionRecord>,
+    { id, rootObjectId, kept }: Version,
+  ): Promise<ImportOutcome | undefined> {
+    const { store } = this.#parts
+    if (stored.value.rootObjectId !== rootObjectId)
+      throw new StowageError('conflict', `there is a version ${quoted(id)} with another root`)
+    if (stored.value.kept === kept) return 'unchanged'
+    const put = [store.entry(stored.key, { ...stored.value, kept })]
+    return (await store.commit(scope, { put, expect: [expectSame(stored)] })) ? 'updated' : undefined
   }
 
   async #automation(scope: ProjectScope, given: SealedAutomation): Promise<ImportOutcome | undefined> {
@@ -272,4 +296,9 @@ export class RecordImport {
     if (timeOfId(id) <= this.#parts.store.clock.now() + CLOCK_DIFFERENCE_MS_MAX) return
     throw new StowageError('invalid_id', `the id ${quoted(id)} names a time more than a day ahead of this server's clock`)
   }
+}
+
+/** Ids sort by age. */
+function newer(id: string | null, other: string): string {
+  return id === null || id < other ? other : id
 }

@@ -31,10 +31,10 @@ export class Automations {
     checkName(wanted.name, "the automation's name")
     const { parse, secretNames } = functions.get(wanted.functionId)
     const values = parse(wanted.inputs)
-    await models.get(projectId, wanted.modelId)
+    await models.getLive(projectId, wanted.modelId)
     const record = await store.retried(async () => {
       const scope = await store.writingScope(projectId)
-      const model = await models.stored(scope, wanted.modelId)
+      const model = await models.live(scope, wanted.modelId)
       if ((await this.#count(scope)) >= limits.automationsMax)
         throw new StowageError('conflict', `this project has ${limits.automationsMax} automations; that is the most`)
       const { name, functionId, modelId, trigger, enabled = true } = wanted

@@ -1,4 +1,4 @@
-import { claimAuthorize, EVERY_PROJECT, type Principal } from '../../access/access.ts'
+import { claimAuthorize, ALL_PROJECTS, type Principal } from '../../access/access.ts'
 import { StowageError } from '../../errors.ts'
 import { checkProjectId } from '../../object/id.ts'
 
@@ -19,11 +19,11 @@ export function reachOf(named: readonly string[], starter?: Principal): RunReach
   const { projects = {} } = starter ?? {}
   const claimed = [...(projects instanceof Map ? projects.keys() : Object.keys(projects))] as readonly string[]
   const own = claimed.filter(
-    (id) => id !== EVERY_PROJECT && starter !== undefined && claimAuthorize(starter, id, 'write'),
+    (id) => id !== ALL_PROJECTS && starter !== undefined && claimAuthorize(starter, id, 'write'),
   )
   return {
     others: [...new Set([...named, ...own.slice(0, PROJECTS_MAX)])],
-    everywhere: starter !== undefined && claimed.includes(EVERY_PROJECT) && claimAuthorize(starter, '', 'write'),
+    everywhere: starter !== undefined && claimed.includes(ALL_PROJECTS) && claimAuthorize(starter, '', 'write'),
   }
 }
 

@@ -63,11 +63,11 @@ export class Runs {
       stored: { value: automation },
     } = await automations.found(projectId, automationId)
     functions.get(automation.functionId)
-    const { latestVersionId } = await models.get(projectId, automation.modelId)
+    const { latestVersionId } = await models.getLive(projectId, automation.modelId)
     const wanted = versionId ?? latestVersionId
     if (wanted === null)
       throw new StowageError('conflict', 'the model has no version yet; create one, then run the automation on it')
-    const version = await versions.record(projectId, automation.modelId, wanted)
+    const version = await versions.liveRecord(projectId, automation.modelId, wanted)
     return this.#createAsked(scope, {
       automation,
       version,
@@ -90,7 +90,7 @@ export class Runs {
         `the run is ${run.status}; cancel it, or wait for its end, before it is run again`,
       )
     functions.get(run.functionId)
-    const version = await versions.record(projectId, run.modelId, run.versionId)
+    const version = await versions.liveRecord(projectId, run.modelId, run.versionId)
     const automation = { id: run.automationId, functionId: run.functionId }
     return this.#createAsked(scope, {
       automation,

@@ -76,7 +76,7 @@ export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpD
         name: await clean(exchange, name),
         content: body.bytes(),
         idempotencyKey: headers.get('idempotency-key') ?? undefined,
-        sizeHint: body.length,
+        sizeHintBytes: body.length,
       }
       return jsonAnswer(201, await artifacts.run(runId, () => domain.artifacts.store(projectId, runId, file, signal)))
     }),

@@ -18,7 +18,7 @@ export type ProjectTable =
   | 'artifact'
   | 'once'
   | 'mirror'
-export type GlobalTable = 'head' | 'cause' | 'active' | 'trigger' | 'garbage' | 'key'
+export type GlobalTable = 'head' | 'cause' | 'active' | 'trigger' | 'garbage' | 'key' | 'deleted'
 
 export interface Scope {
   readonly projectId: string

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, Change, Entry, Expectation, RecordStore, StorageBackend } from '../../storage/backend.ts'
 import type { Page, PageRequest } from '../schemas/types.ts'

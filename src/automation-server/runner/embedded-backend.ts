@@ -59,7 +59,7 @@ export function embeddedRunBackend(domain: Domain, { projectId, run, token, url,
         await domain.artifacts.store(
           projectId,
           run.id,
-          { attempt: run.attempt, name, content, idempotencyKey, sizeHint: sizeBytes },
+          { attempt: run.attempt, name, content, idempotencyKey, sizeHintBytes: sizeBytes },
           signal,
         )
       ).id,

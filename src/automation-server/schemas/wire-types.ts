@@ -10,6 +10,20 @@ export interface NewModel {
   readonly name: string
 }
 
+/**
+ * Which versions of a model are kept: those that one of the members keeps. The latest version,
+ * versions with `kept`, and versions whose root is pinned are always kept. The server deletes the
+ * others once a day.
+ */
+export interface RetentionRule {
+  /** Keeps that many of the newest versions. */
+  readonly keepLastCount?: number
+  /** Keeps the last version of each day (UTC) for that many days. */
+  readonly keepDailyDays?: number
+  /** Keeps every version for that many days. */
+  readonly keepAllDays?: number
+}
+
 /** A named line of versions. */
 export interface Model {
   readonly id: string
@@ -19,6 +33,18 @@ export interface Model {
   readonly versionCount: number
   /** `null` before the first version. */
   readonly latestVersionId: string | null
+  /** `null` if all versions are kept. */
+  readonly retention: RetentionRule | null
+  /** When it was deleted; `null` unless it is. It can be restored within the grace period of the server. */
+  readonly deletedAt: string | null
+}
+
+/** Members that are left out stay as they are. */
+export interface ModelChange {
+  /** One line. */
+  readonly name?: string
+  /** `null` keeps all versions. */
+  readonly retention?: RetentionRule | null
 }
 
 /** A version to create. Everything below its root must have been uploaded before. */
@@ -42,11 +68,20 @@ export interface Version {
   /** The run that created it; `null` for versions that people and applications created. */
   readonly runId: string | null
   readonly createdAt: string
+  /** Whether no retention rule deletes it. */
+  readonly kept: boolean
+  /** When it was deleted; `null` unless it is. It can be restored within the grace period of the server. */
+  readonly deletedAt: string | null
+}
+
+/** Members that are left out stay as they are. */
+export interface VersionChange {
+  /** Whether no retention rule deletes it. */
+  readonly kept?: boolean
 }
 
 /** A version that a run creates. `projectId` is the project of the run by default. */
 export interface NewRunVersion {
-  /** The id of a project. */
   readonly projectId?: string
   readonly modelId: string
   readonly rootObjectId: string
@@ -58,7 +93,7 @@ export interface NewRunVersion {
  * A registered function. The operator of the server registers functions, never a client over HTTP,
  * because a function is code.
  */
-export interface FunctionView {
+export interface FunctionInfo {
   readonly id: string
   readonly name: string
   readonly description: string
@@ -183,7 +218,6 @@ export interface CreatedId {
 
 /** A version that the run created. `projectId` is present if it is not the project of the run. */
 export interface CreatedVersion {
-  /** The id of a project. */
   readonly projectId?: string
   readonly modelId: string
   readonly versionId: string
@@ -220,7 +254,7 @@ export interface RunCause {
 }
 
 /** The first cause of a chain of runs, and the runs that resulted from it. */
-export interface CauseView {
+export interface RunCauseCount {
   /** The version that a person or an application created, or the run that a person started. */
   readonly id: string
   /** Runs that resulted from it. */
@@ -283,7 +317,7 @@ export interface RunDetails {
   readonly endedAt: string | null
   /** The result that the function passed with its mark; `null` if there is none. */
   readonly result: JsonObject | null
-  readonly cause: CauseView
+  readonly cause: RunCauseCount
 }
 
 /** The event `status`. */

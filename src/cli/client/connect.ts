@@ -126,8 +126,8 @@ function retryOf({ retryFor }: ConnectOptions, address: string, onWait: (wait: W
 }
 
 /** In a few words. */
-function reasonOf({ code, status, cause }: ClientError): string {
-  if (status !== undefined) return `it answered ${status}`
+function reasonOf({ code, isAnswered, statusCode, cause }: ClientError): string {
+  if (isAnswered) return `it answered ${statusCode}`
   if (code === 'timed_out') return 'no answer'
   const inner = cause instanceof Error && cause.cause instanceof Error ? cause.cause : cause
   const said = inner instanceof AggregateError ? (inner.errors as unknown[])[0] : inner
@@ -184,22 +184,22 @@ async function tokenIn(path: string): Promise<string> {
 
 function advised(error: unknown, options: ConnectOptions): unknown {
   if (!(error instanceof ClientError)) return error
-  if (error.code === 'invalid_id' && error.status === undefined) return new StowageError('invalid_id', error.message)
+  if (error.code === 'invalid_id' && !error.isAnswered) return new StowageError('invalid_id', error.message)
   const advice = adviceFor(error, options)
   return new Error(advice === undefined ? error.message : `${error.message}; ${advice}`)
 }
 
-function adviceFor({ code, status }: ClientError, { url, token, tokenFile }: ConnectOptions): string | undefined {
+function adviceFor({ code, statusCode }: ClientError, { url, token, tokenFile }: ConnectOptions): string | undefined {
   if (code === 'network_failed')
     return `is a server running at ${url ?? 'that address'}? Running the command again continues what was begun`
   if (code === 'timed_out') return 'running the command again continues what was begun'
-  if (status === 401)
+  if (statusCode === 401)
     return (token ?? '').trim() === '' && tokenFile === undefined
       ? 'give a token with --token-file or STOWAGE_TOKEN'
       : 'the token may have expired or be one of another server; "stowage token" makes a new one'
-  if (status === 413 && code === 'http_error')
+  if (statusCode === 413 && code === 'http_error')
     return 'an upload with a smaller --batch-bytes sends less in one request, down to the largest object'
-  if (status === 403) return 'ask for a token that may do this in this project ("stowage token --help")'
+  if (statusCode === 403) return 'ask for a token that may do this in this project ("stowage token --help")'
   if (code === 'route_not_found' || code === 'http_error')
     return 'does --url name the service, with the prefix that it may have?'
   return undefined

@@ -81,7 +81,7 @@ async function* oneByOne(
   onMissing: (ids: readonly string[]) => void,
 ): AsyncGenerator<readonly ObjectText[]> {
   for await (const id of ids) {
-    const object = await project.singleText(id, { signal })
+    const object = await project.getText(id, { signal })
     if (object === undefined) onMissing([id])
     else yield [object]
   }

@@ -89,7 +89,7 @@ async function* withChildren(
   { project, signal }: Connected,
   onMissing: (count: number) => void,
 ): AsyncGenerator<readonly ObjectText[]> {
-  const object = await project.singleText(root, { signal })
+  const object = await project.getText(root, { signal })
   if (object === undefined) throw new Error(`there is no object ${JSON.stringify(root)} in this project`)
   yield [object]
   yield* project.listTexts(referencesOf(object.json), { signal, onMissing: (ids) => onMissing(ids.length) })

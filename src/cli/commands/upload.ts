@@ -36,7 +36,7 @@ ${TRANSFER_EXIT_HELP}`
 interface UploadCommandOptions extends ConnectOptions {
   readonly concurrency: number
   readonly batchBytes: number
-  readonly diff: boolean
+  readonly sendAll?: boolean
   readonly roots: boolean
   /** By its name or id. */
   readonly model?: string
@@ -63,7 +63,7 @@ export function uploadCommand(): Command {
         'a file that went up before: its objects need not be asked about; may be repeated',
       ).argParser(collected),
     )
-    .addOption(new Option('--no-diff', 'send everything, without asking first what the server holds'))
+    .addOption(new Option('--send-all', 'send everything, without asking first what the server holds'))
     .addOption(new Option('--no-roots', 'do not look for the roots, which takes up to 64 bytes of memory an object'))
     .addOption(
       new Option('--model <name>', 'make a version of this model, and the model where there is none of that name'),
@@ -107,13 +107,13 @@ async function upload(path: string, options: UploadCommandOptions, command: Comm
 function send(
   { project, signal }: Connected,
   file: ObjectFile,
-  { concurrency, batchBytes, diff }: UploadCommandOptions,
+  { concurrency, batchBytes, sendAll }: UploadCommandOptions,
   progress: Progress,
   objects: UploadSource,
 ): Promise<UploadResult> {
   const onProgress = (at: UploadProgress): void =>
     progress.update({ done: file.bytesRead(), total: file.bytesTotal, text: transferText(at) })
-  return project.upload(objects, { signal, concurrency, batchBytes, diff, onProgress })
+  return project.upload(objects, { signal, concurrency, batchBytes, sendAll, onProgress })
 }
 
 /** What is not known to be held, after the roots were looked for. */

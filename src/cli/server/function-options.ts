@@ -4,7 +4,7 @@ import type { AutomationOptions } from '../../automation-server/automation.ts'
 import type { CommandOptions } from '../../automation-server/runner/executors/command.ts'
 import type {
   IsolationOptions,
-  IsolationView,
+  IsolationStatus,
 } from '../../automation-server/runner/executors/isolation/command-runner.ts'
 import {
   DEFAULT_AUTOMATION_LIMITS,
@@ -34,6 +34,8 @@ export interface FunctionServeOptions {
   readonly functionTimeout?: number
   readonly pendingTimeout?: number
   readonly pendingRunsMax?: number
+  readonly keepRuns?: number
+  readonly deletionGrace?: number
 }
 
 type Isolation = NonNullable<IsolationOptions['isolation']>
@@ -96,6 +98,18 @@ export function addFunctions(command: Command): void {
         .argParser(pendingRuns)
         .default(DEFAULT_AUTOMATION_LIMITS.pendingRunsMax),
     )
+    .addOption(
+      new Option(
+        '--keep-runs <duration>',
+        'how long an ended run stays, with its annotations, log and files (default: 365d)',
+      ).argParser(milliseconds),
+    )
+    .addOption(
+      new Option(
+        '--deletion-grace <duration>',
+        'how long a deleted model or version can be restored, not counting time in which no server runs (default: 14d)',
+      ).argParser(milliseconds),
+    )
 }
 
 /** What the options say of keeping functions apart; the data folder is not for them. */
@@ -107,7 +121,7 @@ export function isolationOf(
 }
 
 /** What is said of functions when the server starts, if there are any. */
-export function isolationLine({ kind, reason }: IsolationView): string {
+export function isolationLine({ kind, reason }: IsolationStatus): string {
   return kind === 'bubblewrap'
     ? 'functions run isolated by bubblewrap: their own processes, files and network'
     : `functions run as plain processes of this user and can read what it can: ${reason}`
@@ -116,14 +130,18 @@ export function isolationLine({ kind, reason }: IsolationView): string {
 /** What the options say to `automation`. */
 export function automationOptionsOf(
   options: FunctionServeOptions,
-): Pick<AutomationOptions, 'concurrency' | 'runMsMax' | 'pendingMsMax' | 'limits'> {
+): Pick<AutomationOptions, 'concurrency' | 'runMsMax' | 'pendingMsMax' | 'limits' | 'keptMs' | 'deletionGraceMs'> {
   const {
     functionConcurrency,
     functionTimeout = DEFAULT_RUN_TIMES.runMsMax,
     pendingTimeout = DEFAULT_RUN_TIMES.pendingMsMax,
     pendingRunsMax,
+    keepRuns = DEFAULT_RUN_TIMES.keptMs,
+    deletionGrace = DEFAULT_RUN_TIMES.deletionGraceMs,
   } = options
   return {
+    keptMs: keepRuns,
+    deletionGraceMs: deletionGrace,
     runMsMax: functionTimeout,
     pendingMsMax: pendingTimeout,
     ...(functionConcurrency === undefined ? {} : { concurrency: functionConcurrency }),

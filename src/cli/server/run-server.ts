@@ -2,8 +2,8 @@ import type { Server } from 'node:http'
 import type { Command } from 'commander'
 import { accessFromFolder } from '../../access/token-store.ts'
 import { automation } from '../../automation-server/automation.ts'
-import type { IsolationView } from '../../automation-server/runner/executors/isolation/command-runner.ts'
-import { secretKeyFromFolder } from '../../automation-server/secret-key-file.ts'
+import type { IsolationStatus } from '../../automation-server/runner/executors/isolation/command-runner.ts'
+import { secretKeysFromFolder } from '../../automation-server/secret-keys.ts'
 import { normalizePrefix } from '../../http/router.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
 import { continueOnExpect, createObjectService, type ObjectService } from '../../service/service.ts'
@@ -60,7 +60,7 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   let announce: (url: string) => void = () => undefined
   const announced = new Promise<string>((resolve) => (announce = resolve))
   const auto = automation({
-    secretKeys: async () => [await secretKeyFromFolder(options.data)],
+    secretKeys: secretKeysFromFolder(options.data),
     serverUrl: () => announced,
     ...isolation,
     ...automationOptionsOf(options),
@@ -110,7 +110,7 @@ interface Started extends PagesLine, OperationsLine {
   readonly data: string
   readonly storage: StorageKind
   /** Where functions are registered. */
-  readonly functionIsolation?: IsolationView
+  readonly functionIsolation?: IsolationStatus
 }
 
 function printStarted({ json }: ServeOptions, started: Started): void {

@@ -1,48 +1,47 @@
-import { ERROR_STATUS, type StowageErrorCode } from '../../errors.ts'
-
-/**
- * The server's codes, and those of the client: `network_failed` (no answer, or a broken one), `timed_out` (nothing came for too long), `http_error` (an
- * error without a code that is known), `invalid_answer` (not what the interface promises), `integrity_failed` (what came is not what was sent) and
- * `invalid_value` (a value that cannot be turned into objects).
- */
-export type ClientErrorCode =
-  | StowageErrorCode
-  | 'network_failed'
-  | 'timed_out'
-  | 'http_error'
-  | 'invalid_answer'
-  | 'integrity_failed'
-  | 'invalid_value'
+import {
+  ERROR_STATUS,
+  type ServiceErrorCode,
+  STATUS_OF_CODE,
+  StowageError,
+  type StowageErrorCode,
+} from '../../errors.ts'
 
 /** What an error of the client has beyond its code and message. */
 export interface ClientErrorOptions {
+  /** What a lower layer threw. */
   readonly cause?: unknown
-  readonly status?: number
+  /** The HTTP status of the answer, where there was one. */
+  readonly statusCode?: number
+  /** Whether the same call may succeed a little later; false by default. */
   readonly isRetryable?: boolean
+  /** How long the server asks to be left alone, in milliseconds. */
   readonly retryAfterMs?: number
+  /** The server's name for the request. */
   readonly requestId?: string
+  /** Objects that the error is about. */
   readonly ids?: readonly string[]
 }
 
-/** The only error that the client throws on purpose, beside the reason of a signal and `TypeError` or `RangeError` for options that cannot be. */
-export class ClientError extends Error {
+/** The only error that the client throws on purpose, beside the reason of a signal and `TypeError` or `RangeError` for invalid options. */
+export class ClientError extends StowageError {
   override readonly name = 'ClientError'
-  readonly code: ClientErrorCode
-  /** The HTTP status of the answer, where there was one. */
-  readonly status: number | undefined
+  /** The HTTP status of the answer. Without an answer, the status of the code: 400 for `invalid_id` and `invalid_value`, else 502 or 504. */
+  override readonly statusCode: number
+  /** Whether the server answered. If not, `statusCode` follows from the code. */
+  readonly isAnswered: boolean
   /** Whether the same call may succeed a little later. */
-  readonly isRetryable: boolean
-  /** How long the server wants to be left alone. */
+  override readonly isRetryable: boolean
+  /** How long the server asks to be left alone, in milliseconds. */
   readonly retryAfterMs: number | undefined
   /** The server's name for the request, to be looked up in its logs. */
   readonly requestId: string | undefined
   /** Objects that the error is about, the first hundred of them; for `objects_missing`. */
   readonly ids: readonly string[]
 
-  constructor(code: ClientErrorCode, message: string, options: ClientErrorOptions = {}) {
-    super(message, options.cause === undefined ? undefined : { cause: options.cause })
-    this.code = code
-    this.status = options.status
+  constructor(code: StowageErrorCode, message: string, options: ClientErrorOptions = {}) {
+    super(code, message, { cause: options.cause })
+    this.statusCode = options.statusCode ?? STATUS_OF_CODE[code]
+    this.isAnswered = options.statusCode !== undefined
     this.isRetryable = options.isRetryable ?? false
     this.retryAfterMs = options.retryAfterMs
     this.requestId = options.requestId
@@ -55,7 +54,7 @@ const ERROR_TEXT_CHARACTERS_MAX = 200
 const MESSAGE_CHARACTERS_MAX = 2_000
 const IDS_MAX = 100
 /** Of the failures inside a server these stay as they are, however often one asks. */
-const LASTING_CODES: ReadonlySet<ClientErrorCode> = new Set([
+const LASTING_CODES: ReadonlySet<StowageErrorCode> = new Set([
   'body_consumed',
   'corrupt_data',
   'not_supported',
@@ -73,7 +72,7 @@ export function answerError(response: Response, what: string, text: string): Cli
   const body = parsedBody(text)
   const code =
     typeof body.code === 'string' && Object.hasOwn(ERROR_STATUS, body.code)
-      ? (body.code as StowageErrorCode)
+      ? (body.code as ServiceErrorCode)
       : 'http_error'
   const said =
     typeof body.message === 'string'
@@ -83,7 +82,7 @@ export function answerError(response: Response, what: string, text: string): Cli
   const isPassing =
     status === 408 || status === 429 || (status >= 500 && !LASTING_STATUSES.has(status) && !LASTING_CODES.has(code))
   return new ClientError(code, `${what} answered ${status}: ${message}`, {
-    status,
+    statusCode: status,
     isRetryable: isPassing,
     retryAfterMs: retryAfterMs(headers.get('retry-after')),
     requestId: headers.get('x-request-id') ?? undefined,

@@ -7,7 +7,7 @@ import { type GraphProgress, GraphTransfer, type TransferOptions } from './graph
 import { SeenIds } from '../common/seen-ids.ts'
 import { listTexts, missingError } from './list.ts'
 import { type Below, belowOf } from '../common/references.ts'
-import { checkPathId, fetchSingle, IDS_PER_REQUEST, type Remote } from '../http/remote.ts'
+import { checkPathId, fetchObject, IDS_PER_REQUEST, type Remote } from '../http/remote.ts'
 import type { ObjectText } from '../common/types.ts'
 
 /** Roots whose objects the server is asked to leave out; each costs it a look at a closure. */
@@ -135,7 +135,7 @@ export class CachedGraph {
   }
 
   async #fetchRoot(): Promise<WalkedObject> {
-    const object = await fetchSingle(this.#remote, this.#root, this.#options.signal)
+    const object = await fetchObject(this.#remote, this.#root, this.#options.signal)
     if (object === undefined) throw this.#notFound()
     if (this.#options.verifyIds === true) await checkContentIds([object])
     await this.#cache.putMany(this.#scope, [object])
@@ -143,7 +143,7 @@ export class CachedGraph {
   }
 
   #notFound(): ClientError {
-    return new ClientError('not_found', `there is no object ${quoted(this.#root)} in this project`, { status: 404 })
+    return new ClientError('not_found', `there is no object ${quoted(this.#root)} in this project`, { statusCode: 404 })
   }
 
   async *#download(roots: readonly CachedRoot[]): AsyncGenerator<readonly ObjectText[]> {

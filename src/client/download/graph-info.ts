@@ -34,7 +34,7 @@ export async function fetchInfo(
       answer.cancel()
       return infoOf(answer)
     } catch (error) {
-      if (error instanceof ClientError && error.status === 404) return undefined
+      if (error instanceof ClientError && error.statusCode === 404) return undefined
       throw error
     }
   })

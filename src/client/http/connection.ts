@@ -7,7 +7,7 @@ import type { Fetch } from '../common/types.ts'
 export type Token = string | (() => string | Promise<string>) | undefined
 
 export interface Call {
-  readonly method: 'GET' | 'HEAD' | 'POST'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE'
   /** Segments of the path below the service's address, not yet encoded. */
   readonly path: readonly string[]
   readonly query?: readonly (readonly [string, string])[]
@@ -65,7 +65,7 @@ export class Connection {
       method,
       headers,
       signal: attempt.signal,
-      redirect: method === 'POST' ? 'manual' : 'follow',
+      redirect: method === 'GET' || method === 'HEAD' ? 'follow' : 'manual',
       ...(body === undefined ? {} : bodyInit(body)),
     }
     const response = await attempt.within(
@@ -117,7 +117,7 @@ function redirectError({ status, headers }: Response, what: string): ClientError
   return new ClientError(
     'http_error',
     `${what} was redirected to ${target}; give the client the url of the service itself`,
-    { status },
+    { statusCode: status },
   )
 }
 

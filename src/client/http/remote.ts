@@ -23,7 +23,7 @@ export function idsBody(ids: readonly string[]): { readonly headers: Record<stri
 }
 
 /** The text of one object, `undefined` when it is not held. */
-export function fetchSingle(
+export function fetchObject(
   { connection, retry, projectId }: Remote,
   id: string,
   signal: AbortSignal | undefined,

@@ -108,8 +108,8 @@ export class Attempts {
 }
 
 /** Whether the server is not there for the moment; else it is, and something is wrong with what it answers. */
-function isAway({ status, code }: ClientError): boolean {
-  return status === undefined ? code === 'network_failed' || code === 'timed_out' : AWAY_STATUSES.has(status)
+function isAway({ isAnswered, statusCode, code }: ClientError): boolean {
+  return isAnswered ? AWAY_STATUSES.has(statusCode) : code === 'network_failed' || code === 'timed_out'
 }
 
 /** What is `undefined` counts as not given. */

@@ -45,8 +45,8 @@ export interface UploadOptions extends CallOptions {
   readonly concurrency?: number
   /** JSON in one request, about. 1,048,576 by default, 268,435,456 at most. */
   readonly batchBytes?: number
-  /** Ask first which objects the server holds, a thousand at a time, and leave them out. True by default. */
-  readonly diff?: boolean
+  /** Send every object, without asking first which ones the server holds, a thousand at a time. False by default. */
+  readonly sendAll?: boolean
   /** How a batch is sent: as the gzip file that the body is, or as the one part of a form. */
   readonly body?: 'gzip' | 'multipart'
 }
@@ -149,7 +149,7 @@ class Uploader {
     const texts = await Promise.all(drafts.map(completeText))
     this.#tally.objects += texts.length
     const held =
-      this.#options.diff === false
+      this.#options.sendAll === true
         ? new Set<string>()
         : await fetchHeld(
             this.#remote,
@@ -192,7 +192,7 @@ class Uploader {
       await this.#post(batch, deltas.length, signal)
     } catch (error) {
       if (deltas.length === 0 || !isRefusal(error)) throw error
-      if (error.status !== MISMATCH_STATUS) this.#takesDeltas = false
+      if (error.statusCode !== MISMATCH_STATUS) this.#takesDeltas = false
       this.#addWhole(batch)
     }
   }
@@ -273,10 +273,10 @@ function isDelta({ object, sent }: Pending): boolean {
 function isRefusal(error: unknown): error is ClientError {
   return (
     error instanceof ClientError &&
-    error.status !== undefined &&
-    error.status >= 400 &&
-    error.status < 500 &&
-    error.status !== 401 &&
+    error.isAnswered &&
+    error.statusCode >= 400 &&
+    error.statusCode < 500 &&
+    error.statusCode !== 401 &&
     !error.isRetryable
   )
 }

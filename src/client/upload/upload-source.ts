@@ -9,12 +9,12 @@ import type { BasedText } from '../common/types.ts'
  */
 export type UploadSource = Iterable<object> | AsyncIterable<object>
 
-/** Text that waits for the answer to one diff, about. */
+/** Text that waits for the answer to one question for held ids, about. */
 const GROUP_BYTES_MAX = 4_194_304
 /** Items of an iterable that is there at once which are handed on together, since each hand-over takes a turn. */
 const ITEMS_AT_ONCE = 256
 
-/** The objects of a source as text, in groups for one diff each. The last object is kept back. */
+/** The objects of a source as text, in groups for one question for held ids each. The last object is kept back. */
 export class DraftGroups {
   last: DraftText | undefined
   readonly #source: UploadSource

@@ -1,4 +1,4 @@
-import { ERROR_STATUS, type StowageErrorCode } from '../../errors.ts'
+import { ERROR_STATUS, type ServiceErrorCode } from '../../errors.ts'
 import type {
   Components,
   Header,
@@ -14,7 +14,7 @@ import type {
 /** What every area of the interface has in common: headers of every answer, the one shape of errors, the preflight. */
 
 const REQUEST_ID = '^[\\w.:+/=-]{1,128}$'
-const CODES = Object.keys(ERROR_STATUS) as StowageErrorCode[]
+const CODES = Object.keys(ERROR_STATUS) as ServiceErrorCode[]
 
 const ERROR: Schema = {
   type: 'object',
@@ -164,7 +164,7 @@ export function headersOf(names: readonly string[], own: Headers = {}): Headers 
 
 /** What an error of one status can be. */
 interface ErrorCase {
-  readonly codes: readonly StowageErrorCode[]
+  readonly codes: readonly ServiceErrorCode[]
   /** A message as the server gives it. */
   readonly message: string
   readonly ids?: readonly string[]
@@ -211,7 +211,7 @@ export function errorResponse(one: ErrorCase, own: Headers = {}): Response {
   }
 }
 
-function statusOf(codes: readonly StowageErrorCode[]): number {
+function statusOf(codes: readonly ServiceErrorCode[]): number {
   const [status, ...others] = new Set(codes.map((code) => ERROR_STATUS[code]))
   if (others.length > 0) throw new TypeError(`the codes ${codes.join(', ')} have different statuses`)
   return status

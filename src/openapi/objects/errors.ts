@@ -1,11 +1,11 @@
-import { ERROR_STATUS, type StowageErrorCode } from '../../errors.ts'
+import { ERROR_STATUS, type ServiceErrorCode } from '../../errors.ts'
 import { errorResponses, headerRef, SHARED_HEADERS } from '../description/shared.ts'
 import type { Headers, Responses } from '../description/types.ts'
 import { UNKNOWN_ID } from './examples.ts'
 import { HEADERS, required } from './parts.ts'
 
 /** What any endpoint about objects can answer. The first code of each status is the one of the example. */
-const ALWAYS: readonly StowageErrorCode[] = [
+const ALWAYS: readonly ServiceErrorCode[] = [
   'invalid_id',
   'invalid_request',
   'unauthenticated',
@@ -20,7 +20,7 @@ const ALWAYS: readonly StowageErrorCode[] = [
 ]
 
 /** What reading a body adds. */
-export const BODY_FAULTS: readonly StowageErrorCode[] = [
+export const BODY_FAULTS: readonly ServiceErrorCode[] = [
   'invalid_json',
   'invalid_utf8',
   'invalid_gzip',
@@ -54,8 +54,8 @@ const OWN_HEADERS: Readonly<Record<number, Headers>> = {
 }
 
 /** The error answers of an endpoint: what any of them can give and these codes, those of one status together. */
-export function faults(codes: readonly StowageErrorCode[], messages: Readonly<Record<number, string>> = {}): Responses {
-  const byStatus = new Map<number, StowageErrorCode[]>()
+export function faults(codes: readonly ServiceErrorCode[], messages: Readonly<Record<number, string>> = {}): Responses {
+  const byStatus = new Map<number, ServiceErrorCode[]>()
   for (const code of [...ALWAYS, ...codes]) {
     const status = ERROR_STATUS[code]
     byStatus.set(status, [...(byStatus.get(status) ?? []), code])

@@ -1,9 +1,18 @@
 import { REQUEST_ID_PARAMETER, schemaRef } from '../description/shared.ts'
-import type { Content, Header, Headers, Parameter, Reference } from '../description/types.ts'
+import type { Content, Header, Headers, Parameter, Reference, Schema } from '../description/types.ts'
 import { DOOR_ID, PROJECT_ID, ROOT_ID } from './examples.ts'
 import { NO_CONTROL_CHARACTERS } from './schemas.ts'
 
 /** Parameters and headers that several endpoints share, and the answers that any of them can give. */
+
+/** A root that a client has, with the digest of what it received below it. */
+const ROOT_WITH_DIGEST: Schema = {
+  type: 'string',
+  maxLength: 641,
+  'x-maxBytes': 641,
+  pattern: `${NO_CONTROL_CHARACTERS.slice(0, -1)}@[0-9a-f]{16,128}$`,
+  description: '`<id>@<digest>`.',
+}
 
 export const TAG = 'Objects'
 
@@ -54,7 +63,7 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
       'A root that the client has with everything below it; what it has is left out. `<id>`, or `<id>@<digest>` with the `Stowage-Closure` of the download that brought it, which holds also when that one was incomplete. Up to 100 times.',
     style: 'form',
     explode: true,
-    schema: { type: 'array', maxItems: 100, items: { type: 'string', minLength: 1, pattern: NO_CONTROL_CHARACTERS } },
+    schema: { type: 'array', maxItems: 100, items: { anyOf: [schemaRef('ObjectId'), ROOT_WITH_DIGEST] } },
     examples: { door: { value: [DOOR_ID] } },
   },
   Delta: {

@@ -18,6 +18,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     type: 'string',
     minLength: 1,
     maxLength: 512,
+    'x-maxBytes': 512,
     pattern: NO_CONTROL_CHARACTERS,
     description:
       'Names an object. 1 to 512 bytes of UTF-8 without control characters (C0, DEL, C1), U+2028 and U+2029; in a path it is percent-encoded. Two ids are the same when their bytes are.',
@@ -26,6 +27,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     type: 'string',
     minLength: 1,
     maxLength: 128,
+    'x-maxBytes': 128,
     pattern: NO_CONTROL_CHARACTERS,
     description: 'Names a project: at most 128 bytes, otherwise by the rules of object ids.',
   },

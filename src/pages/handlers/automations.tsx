@@ -1,5 +1,5 @@
 import { readInputsSchema } from '../../automation/author/inputs/read-schema.ts'
-import type { Automation, FunctionView, Model } from '../../automation-server/schemas/types.ts'
+import type { Automation, FunctionInfo, Model } from '../../automation-server/schemas/types.ts'
 import { StowageError } from '../../errors.ts'
 import type { Answer } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
@@ -171,7 +171,7 @@ async function change<H>(visit: ProjectVisit<H>): Promise<Answer> {
 }
 
 interface Form {
-  readonly definition: FunctionView
+  readonly definition: FunctionInfo
   readonly values: FormValues
   readonly problems: readonly Problem[]
   readonly automation?: Automation
@@ -211,7 +211,7 @@ async function formAnswer<H>(
 }
 
 /** Throws `not_found`. */
-function definitionOf<H>({ automation }: ProjectVisit<H>, functionId: string): FunctionView {
+function definitionOf<H>({ automation }: ProjectVisit<H>, functionId: string): FunctionInfo {
   const found = automation.functions().find(({ id }) => id === functionId)
   if (found === undefined)
     throw new StowageError('not_found', 'there is no such function; it is not registered with this service')

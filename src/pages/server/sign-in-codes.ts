@@ -1,5 +1,5 @@
 import { createHash, randomBytes } from 'node:crypto'
-import type { Clock } from '../../clock.ts'
+import type { Clock } from '../../environment.ts'
 
 const CODE_BYTES = 32
 const CODES_MAX = 1_000

@@ -1,5 +1,5 @@
 import type { InputsDescription } from '../../automation/author/inputs/description.ts'
-import type { Automation, FunctionView, Model } from '../../automation-server/schemas/types.ts'
+import type { Automation, FunctionInfo, Model } from '../../automation-server/schemas/types.ts'
 import { type FormValues, inputControlId, type Problem } from './form-values.ts'
 import { Field, Help, InputControl } from './field.tsx'
 import type { Html } from './html.ts'
@@ -8,7 +8,7 @@ import { type Crumb, type Frame, Page } from './layout.tsx'
 export interface AutomationFormProps {
   readonly frame: Frame
   readonly crumbs: readonly Crumb[]
-  readonly definition: FunctionView
+  readonly definition: FunctionInfo
   readonly description: InputsDescription
   readonly values: FormValues
   readonly problems: readonly Problem[]

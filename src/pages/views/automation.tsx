@@ -1,6 +1,6 @@
 import type { InputField, InputsDescription } from '../../automation/author/inputs/description.ts'
 import type { JsonObject } from '../../automation/author/run-data.ts'
-import type { Automation, FunctionView, Model, Version } from '../../automation-server/schemas/types.ts'
+import type { Automation, FunctionInfo, Model, Version } from '../../automation-server/schemas/types.ts'
 import { labelOf, textOf } from './form-values.ts'
 import type { RunRow } from './names.ts'
 import { cut, type Html, isolated } from './html.ts'
@@ -15,7 +15,7 @@ interface AutomationProps {
   readonly projectId: string
   readonly automation: Automation
   /** `undefined` for a function that is not registered any more. */
-  readonly definition: FunctionView | undefined
+  readonly definition: FunctionInfo | undefined
   readonly description: InputsDescription
   readonly model: Model | undefined
   readonly versions: readonly Version[]

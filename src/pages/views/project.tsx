@@ -1,4 +1,4 @@
-import type { Automation, FunctionView, Model, Page as Part, Version } from '../../automation-server/schemas/types.ts'
+import type { Automation, FunctionInfo, Model, Page as Part, Version } from '../../automation-server/schemas/types.ts'
 import type { RunRow } from './names.ts'
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
@@ -16,7 +16,7 @@ interface ProjectProps {
   readonly models: Part<ModelRow>
   readonly automations: Part<Automation>
   readonly runs: readonly RunRow[]
-  readonly functions: readonly FunctionView[]
+  readonly functions: readonly FunctionInfo[]
   readonly mayWrite: boolean
 }
 

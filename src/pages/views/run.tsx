@@ -1,6 +1,6 @@
 import { mayFollow, type LogLine, type RunStatus } from '../../automation/author/run-data.ts'
 import type {
-  CauseView,
+  RunCauseCount,
   Model,
   Annotation,
   Page as Part,
@@ -21,7 +21,7 @@ export interface CreatedVersion {
 }
 
 export interface RunPageProps extends RunRow {
-  readonly cause: CauseView
+  readonly cause: RunCauseCount
   readonly frame: Frame
   readonly projectId: string
   readonly model: Model | undefined
@@ -193,7 +193,7 @@ function Actions({ frame: { urls }, projectId, run, ended }: RunPageProps & { re
 
 const CAUSES = { version: 'by a new version', manual: 'by hand', rerun: 'as a repetition' } as const
 
-function limitWords({ notStarted, runsMax }: CauseView): string {
+function limitWords({ notStarted, runsMax }: RunCauseCount): string {
   const left = notStarted === 1 ? '1 more run was' : `${notStarted} more runs were`
   return `${runsMax} runs came of what started this one, which is the most: ${left} not started.`
 }

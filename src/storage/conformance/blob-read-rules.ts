@@ -151,7 +151,7 @@ export const BLOB_LIST_RULES: readonly Rule<BlobContext>[] = [
       await context.put('b/one', noise(33))
       const one = (await context.list('a/o'))[0]
       assert.equal(one.name, context.name('a/one'))
-      assert.equal(one.size, 11)
+      assert.equal(one.sizeBytes, 11)
       assert.ok(Math.abs(one.modifiedAtMs - before) < 60_000, `modifiedAtMs is ${one.modifiedAtMs} at ${before}`)
       assert.deepEqual(await context.names('a'), ['a-b', 'a/one', 'a/two'])
       assert.deepEqual(await context.names('a/'), ['a/one', 'a/two'])

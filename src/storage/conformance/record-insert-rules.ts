@@ -135,13 +135,13 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
   {
     name: 'insertMany: keys and values at their limits, and one byte more',
     check: async (context) => {
-      const { keyBytes, valueBytes } = context.store.limits
-      const value = Buffer.alloc(valueBytes, 0xa5)
-      await context.store.insertMany([{ key: context.longKey(keyBytes), value }])
-      sameBytes((await context.store.getMany([context.longKey(keyBytes)]))[0], value, 'the largest value')
+      const { keyBytesMax, valueBytesMax } = context.store.limits
+      const value = Buffer.alloc(valueBytesMax, 0xa5)
+      await context.store.insertMany([{ key: context.longKey(keyBytesMax), value }])
+      sameBytes((await context.store.getMany([context.longKey(keyBytesMax)]))[0], value, 'the largest value')
       const tooMuch = [
-        { key: context.longKey(keyBytes + 1), value },
-        { key: context.key('k'), value: Buffer.alloc(valueBytes + 1) },
+        { key: context.longKey(keyBytesMax + 1), value },
+        { key: context.key('k'), value: Buffer.alloc(valueBytesMax + 1) },
         { key: new Uint8Array(0), value },
       ]
       for (const entry of tooMuch)

@@ -1,3 +1,4 @@
+import type { HashKey } from '../../environment.ts'
 import { hashBytes, type IdSet } from '../../object/id-set.ts'
 import type { Yielder } from '../../async/yielder.ts'
 
@@ -12,17 +13,22 @@ const STRETCH_IDS = 4_096
  */
 export class AbsentIds {
   readonly #slots: Uint32Array
+  readonly #key: HashKey
 
-  private constructor(count: number) {
+  private constructor(count: number, key: HashKey) {
+    this.#key = key
     this.#slots = new Uint32Array(2 ** Math.ceil(Math.log2(Math.max(16, count / LOAD_FACTOR))))
   }
 
-  static async of(sets: readonly IdSet[], yielder: Yielder): Promise<AbsentIds> {
-    const absent = new AbsentIds(sets.reduce((sum, { size }) => sum + size, 0))
+  static async of(sets: readonly IdSet[], yielder: Yielder, key: HashKey): Promise<AbsentIds> {
+    const absent = new AbsentIds(
+      sets.reduce((sum, { size }) => sum + size, 0),
+      key,
+    )
     for (const ids of sets) {
       for (let index = 0; index < ids.size; index++) {
         const id = ids.bytesAt(index)
-        absent.#slots[absent.#slotOf(id, 0, id.length)] = fingerprintOf(id, 0, id.length)
+        absent.#slots[absent.#slotOf(id, 0, id.length)] = absent.#fingerprintOf(id, 0, id.length)
         if (index % STRETCH_IDS === 0) await yielder.due()
       }
     }
@@ -40,13 +46,13 @@ export class AbsentIds {
   /** The slot of the id, or the free one where it would be. */
   #slotOf(source: Uint8Array, start: number, end: number): number {
     const mask = this.#slots.length - 1
-    const fingerprint = fingerprintOf(source, start, end)
-    let slot = hashBytes(source, start, end) & mask
+    const fingerprint = this.#fingerprintOf(source, start, end)
+    let slot = hashBytes(source, start, end, this.#key) & mask
     while (this.#slots[slot] !== FREE && this.#slots[slot] !== fingerprint) slot = (slot + 1) & mask
     return slot
   }
-}
 
-function fingerprintOf(source: Uint8Array, start: number, end: number): number {
-  return hashBytes(source, start, end, true) || 1
+  #fingerprintOf(source: Uint8Array, start: number, end: number): number {
+    return hashBytes(source, start, end, this.#key, true) || 1
+  }
 }

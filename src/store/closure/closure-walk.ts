@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Environment, HashKey } from '../../environment.ts'
 import { IdSet } from '../../object/id-set.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
@@ -28,8 +28,12 @@ interface WalkedPack {
 
 /** Ids that are in no pack loaded so far, each with whether anything refers to it; others are only claimed. */
 class UnresolvedIds {
-  readonly ids = new IdSet()
+  readonly ids: IdSet
   readonly #isReferred = new Uint32List()
+
+  constructor(key: HashKey) {
+    this.ids = new IdSet(undefined, undefined, key)
+  }
 
   add(id: Uint8Array, isReference: boolean): void {
     const index = this.ids.add(id)
@@ -53,20 +57,34 @@ export class ClosureWalk {
   readonly #signal: AbortSignal
   readonly #walked: WalkedPack[] = []
   readonly #walkedBySequence = new Map<number, WalkedPack>()
-  readonly #index = new LocationIndex()
+  readonly #index: LocationIndex
   /** The walked packs in the order in which the index numbers them. */
   readonly #indexed: WalkedPack[] = []
-  readonly #missing = new IdSet()
-  readonly #absentClaims = new IdSet()
+  readonly #missing: IdSet
+  readonly #absentClaims: IdSet
   readonly #queue: WalkedPack[] = []
-  #unresolved = new UnresolvedIds()
-  #sliceEndsAtMs = performance.now() + SLICE_MS
+  #unresolved: UnresolvedIds
+  readonly #environment: Environment
+  #sliceEndsAtMs: number
   /** Since the last look at the clock. */
   #steps = 0
   /** Ids that the next round asks the records for. */
   #asked = LOOKUP_KEYS
 
-  constructor(records: RecordStore, catalog: PackCatalog, project: ProjectView, signal: AbortSignal) {
+  constructor(
+    records: RecordStore,
+    catalog: PackCatalog,
+    project: ProjectView,
+    signal: AbortSignal,
+    environment: Environment,
+  ) {
+    const { hashKey } = environment
+    this.#environment = environment
+    this.#index = new LocationIndex(hashKey)
+    this.#missing = new IdSet(undefined, undefined, hashKey)
+    this.#absentClaims = new IdSet(undefined, undefined, hashKey)
+    this.#unresolved = new UnresolvedIds(hashKey)
+    this.#sliceEndsAtMs = environment.monotonicMs() + SLICE_MS
     this.#records = records
     this.#catalog = catalog
     this.#project = project
@@ -151,7 +169,7 @@ export class ClosureWalk {
   async #resolve(): Promise<void> {
     const unresolved = this.#unresolved
     const { ids } = unresolved
-    this.#unresolved = new UnresolvedIds()
+    this.#unresolved = new UnresolvedIds(this.#environment.hashKey)
     const asked = Bitmap.empty(ids.size)
     if (ids.size > LOOKUP_KEYS) this.#absentClaims.reserve(this.#absentClaims.size + ids.size)
     const packsBefore = this.#walked.length
@@ -225,8 +243,8 @@ export class ClosureWalk {
   async #breathe(): Promise<void> {
     this.#steps = 0
     this.#signal.throwIfAborted()
-    if (performance.now() < this.#sliceEndsAtMs) return
-    await nextTurn()
-    this.#sliceEndsAtMs = performance.now() + SLICE_MS
+    if (this.#environment.monotonicMs() < this.#sliceEndsAtMs) return
+    await this.#environment.nextTurn()
+    this.#sliceEndsAtMs = this.#environment.monotonicMs() + SLICE_MS
   }
 }

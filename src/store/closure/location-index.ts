@@ -1,3 +1,4 @@
+import type { HashKey } from '../../environment.ts'
 import { hashBytes } from '../../object/id-set.ts'
 import type { Bitmap } from '../bytes/bitmap.ts'
 import type { ByteTable } from '../pack/pack-format.ts'
@@ -13,6 +14,7 @@ const FREE = 0
  * the packs came.
  */
 export class LocationIndex {
+  readonly #key: HashKey
   readonly #packs: PackedIds[] = []
   /** The number of each pack's first object. */
   readonly #firstNumbers: number[] = []
@@ -23,6 +25,10 @@ export class LocationIndex {
   #idsBytes = 0
   #used = 0
 
+  constructor(key: HashKey) {
+    this.#key = key
+  }
+
   /** Adds the ids of the next pack, as far as the pack owns them; `false` if there is no room for it. The same pack must not be added twice. */
   add(ids: ByteTable, owned: Bitmap): boolean {
     if (this.#idsBytes + this.#hashes.byteLength * 2 > MEMORY_BYTES_MAX) return false
@@ -30,7 +36,7 @@ export class LocationIndex {
     let start = 0
     for (let ordinal = 0; ordinal < ids.ends.length; ordinal++) {
       const end = ids.ends[ordinal]
-      if (owned.has(ordinal)) this.#put(hashBytes(ids.bytes, start, end), this.#objects + ordinal)
+      if (owned.has(ordinal)) this.#put(hashBytes(ids.bytes, start, end, this.#key), this.#objects + ordinal)
       start = end
     }
     const packed = new PackedIds(ids)
@@ -44,7 +50,7 @@ export class LocationIndex {
   /** Calls `found` with the place of the id, if it is here: which pack, in the order in which they were added, and the ordinal in it. */
   find(id: Uint8Array, found: (pack: number, ordinal: number) => void): boolean {
     const mask = this.#hashes.length - 1
-    const hash = hashBytes(id, 0, id.length)
+    const hash = hashBytes(id, 0, id.length, this.#key)
     for (let slot = hash & mask; this.#numbers[slot] !== FREE; slot = (slot + 1) & mask) {
       if (this.#hashes[slot] !== hash) continue
       const number = this.#numbers[slot] - 1

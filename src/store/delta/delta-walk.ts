@@ -1,4 +1,4 @@
-import { setImmediate as nextTurn } from 'node:timers/promises'
+import type { Environment } from '../../environment.ts'
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import { DeltaEncoder } from '../../delta/encode.ts'
 import type { RecordStore } from '../../storage/backend.ts'
@@ -26,6 +26,7 @@ export interface DeltaParts {
   readonly records: RecordStore
   readonly catalog: PackCatalog
   readonly reader: SegmentReader
+  readonly environment: Environment
 }
 
 /** What is to be sent of a newer version, and the roots of it and of the older version that the client has. */
@@ -146,9 +147,9 @@ export class DeltaWalk {
 
   async #breathe(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
-    if (performance.now() < this.#sliceEndsAtMs) return
-    await nextTurn()
-    this.#sliceEndsAtMs = performance.now() + SLICE_MS
+    if (this.#parts.environment.monotonicMs() < this.#sliceEndsAtMs) return
+    await this.#parts.environment.nextTurn()
+    this.#sliceEndsAtMs = this.#parts.environment.monotonicMs() + SLICE_MS
   }
 
   #place(location: Pick<ObjectLocation, 'sequence' | 'ordinal'>): Promise<PlacedObject> {

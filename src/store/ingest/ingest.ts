@@ -1,4 +1,5 @@
 import type { DeflatePool } from '../../compression/deflate-pool.ts'
+import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import { type MemoryBudget, type MemoryLease } from '../../memory/memory-budget.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
@@ -26,6 +27,7 @@ export interface IngestParts {
   readonly budget: MemoryBudget
   readonly newId: () => string
   readonly nowMs: () => number
+  readonly environment: Environment
   /** Called after the commit with the only object of the pack that no other in it refers to: the root of a model, perhaps. */
   readonly onRoot: (projectId: string, rootId: string) => void
   /** Called when a pack was committed and could not be applied. */
@@ -58,12 +60,15 @@ export class Ingest implements ObjectWriter {
     memory: MemoryLease,
     signal: AbortSignal,
   ): Promise<PutResult> {
-    const { records, deflate, committer, newId, nowMs } = this.#parts
+    const { records, deflate, committer, newId, nowMs, environment } = this.#parts
     const { head } = await readHead(records, projectId, signal)
     const generation = writingGeneration(head)
     const packId = newId()
     const admission = new Admission(records, projectId, generation, head)
-    const writer = new PackWriter({ projectId, generation, packId, timeMs: nowMs() }, { deflate, admission, memory })
+    const writer = new PackWriter(
+      { projectId, generation, packId, timeMs: nowMs() },
+      { deflate, admission, memory, environment },
+    )
     const inline = await this.#store(packBlobName(projectId, packId), writer.content(batches, signal), signal)
     const { objects } = admission
     if (writer.objects === 0)

@@ -1,4 +1,5 @@
 import type { DeflatePool } from '../../compression/deflate-pool.ts'
+import type { Environment } from '../../environment.ts'
 import type { MemoryLease, MemoryPart } from '../../memory/memory-lease.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
 import { abortable } from '../../async/abort.ts'
@@ -12,21 +13,29 @@ const OUTPUT_BYTES = 131_072
 /** What an upload holds beside its tables when it is well under way: the batch at hand and the blocks in flight. */
 export const UPLOAD_BASE_BYTES: number = 2 * 1_048_576
 
+export interface PackWriterParts {
+  readonly deflate: DeflatePool
+  readonly admission: Admission
+  readonly memory: MemoryLease
+  readonly environment: Environment
+}
+
 /** Turns batches of objects into the bytes of a pack, compressing blocks beside the main thread. */
 export class PackWriter {
   readonly #header: PackHeader
   readonly #deflate: DeflatePool
   readonly #admission: Admission
   readonly #tablesMemory: MemoryPart
-  readonly #builder = new PackBuilder()
+  readonly #builder: PackBuilder
   readonly #inFlight: Promise<Uint8Array>[] = []
   #output: Uint8Array[] = []
   #outputBytes = 0
   #packBytes = 0
   #finished: { readonly tables: PackTables; readonly tablesStart: number } | undefined
 
-  constructor(header: PackHeader, parts: { deflate: DeflatePool; admission: Admission; memory: MemoryLease }) {
+  constructor(header: PackHeader, parts: PackWriterParts) {
     this.#header = header
+    this.#builder = new PackBuilder(parts.environment)
     this.#deflate = parts.deflate
     this.#admission = parts.admission
     this.#tablesMemory = parts.memory.part()

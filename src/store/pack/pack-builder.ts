@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib'
+import type { Environment } from '../../environment.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
 import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
@@ -17,7 +18,8 @@ const NAMES_AT_ONCE = 4_096
  * symbols that became objects turn into ordinals, all others into external ids.
  */
 export class PackBuilder {
-  readonly #symbols = new IdSet()
+  readonly #environment: Environment
+  readonly #symbols: IdSet
   readonly #ordinalOfSymbol = new Uint32List()
   readonly #symbolOfOrdinal = new Uint32List()
   readonly #lineBytes = new Uint32List()
@@ -38,6 +40,11 @@ export class PackBuilder {
   #openBytes = 0
   #openIdBytes = 0
   #closed: Uint8Array[] = []
+
+  constructor(environment: Environment) {
+    this.#environment = environment
+    this.#symbols = new IdSet(undefined, undefined, environment.hashKey)
+  }
 
   get objects(): number {
     return this.#lineBytes.length
@@ -127,7 +134,7 @@ export class PackBuilder {
 
   /** The tables of the pack, once every block is placed. */
   async tables(): Promise<PackTables> {
-    const yielder = new Yielder()
+    const yielder = new Yielder(this.#environment)
     const externals = new Uint32List()
     const targetOfSymbol = new Uint32Array(this.#symbols.size)
     for (let symbol = 0; symbol < targetOfSymbol.length; symbol++) {
@@ -166,7 +173,7 @@ export class PackBuilder {
   }
 
   async #mentionInTurns(batch: ObjectBatch, index: number, first: number): Promise<void> {
-    const yielder = new Yielder()
+    const yielder = new Yielder(this.#environment)
     this.#symbols.reserve(this.#symbols.size + batch.claimEnds[index] - first)
     for (const [list, start, end] of [
       [this.#references, first, batch.referenceEnds[index]],

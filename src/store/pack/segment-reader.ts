@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { AnswerBuffers, AnswerMemory } from '../../memory/answer-memory.ts'
+import type { Environment } from '../../environment.ts'
 import { inflateFragments } from '../../compression/inflate.ts'
 import { crc32Combine } from '../../compression/crc32-combine.ts'
 import type { Fragment } from '../../object/selection.ts'
@@ -45,9 +46,11 @@ export type SegmentBatches = AsyncIterable<readonly Segment[]> | Iterable<readon
 export class SegmentReader {
   /** What all who read hold, together. */
   readonly memory: AnswerMemory
+  readonly environment: Environment
   readonly #blobs: BlobStore
 
-  constructor(blobs: BlobStore, memory: AnswerMemory) {
+  constructor(blobs: BlobStore, memory: AnswerMemory, environment: Environment) {
+    this.environment = environment
     this.#blobs = blobs
     this.memory = memory
   }
@@ -73,7 +76,9 @@ export class SegmentReader {
   /** The same, each with the segment that it came from: the first of them for neighbours that are cut. */
   async *pieces(batches: SegmentBatches, reading: Reading): AsyncGenerator<readonly SegmentPiece[]> {
     for await (const { segments, stored } of this.#spans(batches, reading)) {
-      const pieces = (await Promise.all(runsOfOneKind(segments, stored).map((run) => toPieces(run)))).flat()
+      const pieces = (
+        await Promise.all(runsOfOneKind(segments, stored).map((run) => toPieces(run, this.environment)))
+      ).flat()
       const bytes = bytesOf(pieces.map(({ fragment }) => ('lines' in fragment ? fragment.lines : fragment.deflated)))
       reading.buffers.hold(bytes - bytesOf(stored))
       reading.buffers.passOn(bytes)
@@ -91,7 +96,7 @@ export class SegmentReader {
     }
     const inflating = readAhead(this.#spans(batches, reading), bounds, async (span) => {
       buffers.hold(rawBytesOf(span))
-      const raw = await inflated(span.segments, joined(span.stored))
+      const raw = await inflated(span.segments, joined(span.stored), this.environment)
       buffers.free(bytesOf(span.stored))
       return { segments: span.segments, raw }
     })
@@ -229,10 +234,10 @@ function runsOfOneKind(segments: readonly Segment[], stored: readonly Uint8Array
 }
 
 /** Cut segments are inflated together: one trip to the thread pool for all of them. */
-async function toPieces({ segments, stored }: LoadedSpan): Promise<readonly SegmentPiece[]> {
+async function toPieces({ segments, stored }: LoadedSpan, environment: Environment): Promise<readonly SegmentPiece[]> {
   const [first] = segments
   if (first.cut !== undefined) {
-    const raw = await inflated(segments, joined(stored))
+    const raw = await inflated(segments, joined(stored), environment)
     return [...cutSegments(segments, raw)].map((lines) => ({ segment: first, fragment: { lines } }))
   }
   return segments.map((segment, i) => {
@@ -241,14 +246,18 @@ async function toPieces({ segments, stored }: LoadedSpan): Promise<readonly Segm
   })
 }
 
-async function inflated(segments: readonly Segment[], stored: Uint8Array): Promise<Uint8Array> {
+async function inflated(
+  segments: readonly Segment[],
+  stored: Uint8Array,
+  environment: Environment,
+): Promise<Uint8Array> {
   let rawBytes = 0
   let rawCrc32 = 0
   for (const segment of segments) {
     rawBytes += segment.rawBytes
     rawCrc32 = crc32Combine(rawCrc32, segment.rawCrc32, segment.rawBytes)
   }
-  const raw = await inflateFragments(stored, rawBytes).catch((cause: unknown) => {
+  const raw = await inflateFragments(stored, rawBytes, environment).catch((cause: unknown) => {
     throw corrupt(`blocks at byte ${segments[0].start} of ${nameOf(segments[0])} cannot be inflated`, cause)
   })
   if (crc32(raw) !== rawCrc32)

@@ -1,4 +1,5 @@
 import type { DeflatePool } from '../../compression/deflate-pool.ts'
+import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
@@ -13,7 +14,7 @@ import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import type { PackCatalog, ProjectView } from '../records/pack-catalog.ts'
 import { decodePlanTables, type PlanTables } from './plan-format.ts'
 import { PlanMaker, type PlanRequest } from './plan-maker.ts'
-import { LoadedPlan, type PlanRefCount } from './planned-selection.ts'
+import { LoadedPlan, type LoadedPlanOptions } from './planned-selection.ts'
 import { isQuiet, isRemoved, readHead } from '../records/projects.ts'
 import { decodePlanRecord, encodePlanRecord, type PlanRecord } from '../records/records.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
@@ -41,6 +42,7 @@ export interface PlanCacheParts {
   readonly reader: SegmentReader
   readonly deflate: DeflatePool
   readonly newId: () => string
+  readonly environment: Environment
   /** Bytes of plans held in memory, and of plan blobs in storage. */
   readonly cacheBytes: number
   readonly storedBytesMax: number
@@ -116,7 +118,7 @@ export class PlanCache {
     const runInPlaceBytesMin = isWorthCopying ? RUN_IN_PLACE_BYTES_MIN.inOnePiece : RUN_IN_PLACE_BYTES_MIN.spliced
     const maker = new PlanMaker(order, catalog, reader, deflate, { runInPlaceBytesMin, isStored: !isSmall })
     const plan = isSmall
-      ? await makeInMemory(maker, planId, signal)
+      ? await makeInMemory(maker, planId, { signal, environment: this.#parts.environment })
       : await this.#makeStored(maker, order, key, planId, signal)
     const name = nameOf(key)
     this.#loaded.delete(name)
@@ -145,7 +147,7 @@ export class PlanCache {
     const blobName = planBlobName(project.projectId, planId)
     let planBytes = 0
     const sink = async (content: AsyncIterable<Uint8Array>): Promise<void> => {
-      ;({ size: planBytes } = await blobs.put(blobName, content, { signal }))
+      ;({ sizeBytes: planBytes } = await blobs.put(blobName, content, { signal }))
     }
     const made = await maker.make(planId, sink, signal)
     const record: PlanRecord = {
@@ -158,7 +160,9 @@ export class PlanCache {
     const value = encodePlanRecord(key, record)
     await records.commit({ put: [{ key, value }] })
     await this.#dropIfRemoved(project, key, value, blobName)
-    const plan = await loadedPlan({ blob: blobName }, made.tables, closure.sequence)
+    const plan = await loadedPlan({ blob: blobName }, made.tables, closure.sequence, {
+      environment: this.#parts.environment,
+    })
     // What goes wrong while room is made for a plan is no reason to do without it.
     await this.#quota
       .added(nameOf(key), { key, value, blobName, bytes: planBytes, use: plan.use })
@@ -177,7 +181,7 @@ export class PlanCache {
   }
 
   async #load(project: ProjectView, key: Uint8Array): Promise<LoadedPlan | undefined> {
-    const { records, blobs, onError } = this.#parts
+    const { records, blobs, environment, onError } = this.#parts
     const [value] = await records.getMany([key])
     if (value === undefined) return undefined
     try {
@@ -186,9 +190,10 @@ export class PlanCache {
       const use = this.#quota.useOf(nameOf(key), blobName)
       const tables = await decodePlanTables(
         await readSource(blobs, { blob: blobName }, record.tablesStart, record.planBytes),
+        environment,
       )
       await this.#quota.found(nameOf(key), { key, value, blobName, bytes: record.planBytes, use }).catch(onError)
-      return await loadedPlan({ blob: blobName }, tables, record.sequence, use)
+      return await loadedPlan({ blob: blobName }, tables, record.sequence, { use, environment })
     } catch (error) {
       if (!(error instanceof StowageError) || error.isRetryable) throw error
       onError(error)
@@ -212,7 +217,7 @@ export class PlanCache {
   /** Very many ids are not looked up: whatever has come since they were absent lies in the packs that have come since. */
   async #stillAbsent(plan: LoadedPlan, absent: AbsentIds, project: ProjectView, signal: AbortSignal): Promise<boolean> {
     const { catalog } = this.#parts
-    const yielder = new Yielder()
+    const yielder = new Yielder(this.#parts.environment)
     for (let sequence = plan.checkedSequence; sequence < project.sequence; sequence++) {
       signal.throwIfAborted()
       const pack = await catalog.pack(project, sequence).catch(onlyIfDamaged)
@@ -243,18 +248,22 @@ async function loadedPlan(
   source: ByteSource,
   tables: PlanTables,
   sequence: number,
-  use?: PlanRefCount,
+  options: LoadedPlanOptions,
 ): Promise<LoadedPlan> {
   const { missing, absentClaims, closure } = tables
-  if (missing.size + absentClaims.size <= LOOKED_UP_IDS_MAX) return new LoadedPlan(source, tables, { use })
-  const absent = await AbsentIds.of([missing, absentClaims], new Yielder())
+  if (missing.size + absentClaims.size <= LOOKED_UP_IDS_MAX) return new LoadedPlan(source, tables, options)
+  const absent = await AbsentIds.of(
+    [missing, absentClaims],
+    new Yielder(options.environment),
+    options.environment.hashKey,
+  )
   const none = new IdSet(0)
   const light = {
     ...tables,
     absentClaims: none,
     closure: closure === undefined ? undefined : { ...closure, absentClaims: none },
   }
-  const plan = new LoadedPlan(source, light, { use, absent })
+  const plan = new LoadedPlan(source, light, { ...options, absent })
   plan.checkedSequence = sequence
   return plan
 }
@@ -265,10 +274,14 @@ function onlyIfDamaged(error: unknown): undefined {
   throw error
 }
 
-async function makeInMemory(maker: PlanMaker, planId: string, signal: AbortSignal): Promise<LoadedPlan> {
+async function makeInMemory(
+  maker: PlanMaker,
+  planId: string,
+  { signal, environment }: { readonly signal: AbortSignal; readonly environment: Environment },
+): Promise<LoadedPlan> {
   const chunks: Uint8Array[] = []
   const { tables } = await maker.make(planId, (content) => collect(content, chunks), signal)
-  return new LoadedPlan({ bytes: Buffer.concat(chunks) }, tables)
+  return new LoadedPlan({ bytes: Buffer.concat(chunks) }, tables, { environment })
 }
 
 async function collect(content: AsyncIterable<Uint8Array>, chunks: Uint8Array[]): Promise<void> {

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import type { Environment, HashKey } from '../../environment.ts'
 import { crc32Combine } from '../../compression/crc32-combine.ts'
 import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
@@ -111,8 +112,8 @@ export function totalsOf(rows: PlanRows): PlanTotals {
   return totals
 }
 
-export async function encodePlanTables(tables: PlanTables): Promise<Uint8Array> {
-  const yielder = new Yielder()
+export async function encodePlanTables(tables: PlanTables, environment: Environment): Promise<Uint8Array> {
+  const yielder = new Yielder(environment)
   const writer = new ByteWriter(65_536).text(tables.closureDigest)
   writer.u32(tables.packs.length)
   for (const { sequence, packId, isInline } of tables.packs)
@@ -130,8 +131,8 @@ export async function encodePlanTables(tables: PlanTables): Promise<Uint8Array> 
 }
 
 /** Throws `corrupt_data`. */
-export async function decodePlanTables(bytes: Uint8Array): Promise<PlanTables> {
-  const yielder = new Yielder()
+export async function decodePlanTables(bytes: Uint8Array, environment: Environment): Promise<PlanTables> {
+  const yielder = new Yielder(environment)
   const body = bytes.subarray(0, Math.max(0, bytes.length - 4))
   if (new ByteReader(bytes.subarray(body.length), 'a plan').u32() !== crc32(body))
     throw corrupt('a plan does not match its CRC-32')
@@ -144,8 +145,8 @@ export async function decodePlanTables(bytes: Uint8Array): Promise<PlanTables> {
   const rowCount = reader.u32()
   const columns = PLAN_COLUMNS.map((column) => [column, wordsOf(reader.bytes(rowCount * 4))] as const)
   const rows = Object.fromEntries(columns) as unknown as PlanRows
-  const missing = await readIds(reader, yielder)
-  const absentClaims = await readIds(reader, yielder)
+  const missing = await readIds(reader, yielder, environment.hashKey)
+  const absentClaims = await readIds(reader, yielder, environment.hashKey)
   const closure = reader.u8() === 1 ? readClosure(reader, missing, absentClaims) : undefined
   return { rows, packs, closureDigest, closure, missing, absentClaims }
 }
@@ -185,9 +186,9 @@ async function writeIds(writer: ByteWriter, ids: IdSet, yielder: Yielder): Promi
   }
 }
 
-async function readIds(reader: ByteReader, yielder: Yielder): Promise<IdSet> {
+async function readIds(reader: ByteReader, yielder: Yielder, key: HashKey): Promise<IdSet> {
   const count = reader.u32()
-  const ids = new IdSet(count)
+  const ids = new IdSet(count, undefined, key)
   for (let i = 0; i < count; i++) {
     ids.add(reader.bytes(reader.u16()))
     if (i % STRETCH_IDS === 0) await yielder.due()

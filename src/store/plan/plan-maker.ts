@@ -95,7 +95,7 @@ export class PlanMaker {
       missing: closure.missing,
       absentClaims: closure.absentClaims,
     }
-    if (this.#options.isStored) yield await encodePlanTables(made.tables)
+    if (this.#options.isStored) yield await encodePlanTables(made.tables, this.#reader.environment)
   }
 
   /** Yields the patch, which starts at byte `start` of the blob, and notes all rows on the way. */

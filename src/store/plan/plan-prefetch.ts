@@ -1,3 +1,5 @@
+import type { Environment, Timer } from '../../environment.ts'
+
 /** A model often comes in several uploads at once: its root is looked at when none has been under way for this long. */
 const QUIET_MS = 250
 /** Roots that wait; the oldest are dropped, and planned when somebody asks for them. */
@@ -9,7 +11,7 @@ const PROJECTS_MAX = 1_000
 
 interface WaitingProject {
   uploads: number
-  timer: NodeJS.Timeout | undefined
+  timer: Timer | undefined
   /** In the order in which they came, each with how often it was looked at. */
   readonly roots: Map<string, number>
 }
@@ -17,17 +19,19 @@ interface WaitingProject {
 /** Decides when the plan of a new root is made ahead of its first download. */
 export class PlanPrefetch {
   readonly #plan: (projectId: string, rootId: string, attempt: number) => void
+  readonly #environment: Environment
   readonly #projects = new Map<string, WaitingProject>()
 
   /** `plan` is called when it is time; it calls `stillIncomplete` for a root that is. */
-  constructor(plan: (projectId: string, rootId: string, attempt: number) => void) {
+  constructor(plan: (projectId: string, rootId: string, attempt: number) => void, environment: Environment) {
     this.#plan = plan
+    this.#environment = environment
   }
 
   uploadBegan(projectId: string): void {
     const project = this.#projectOf(projectId)
     project.uploads++
-    clearTimeout(project.timer)
+    project.timer?.cancel()
   }
 
   /** Something came that may be a root, or may complete one. */
@@ -52,11 +56,11 @@ export class PlanPrefetch {
     const project = this.#projects.get(projectId)
     if (project === undefined || --project.uploads > 0) return
     if (project.roots.size === 0) this.#projects.delete(projectId)
-    else project.timer = setTimeout(() => this.#quiet(projectId, project), QUIET_MS).unref()
+    else project.timer = this.#environment.setTimer(QUIET_MS, () => this.#quiet(projectId, project)).unref()
   }
 
   close(): void {
-    for (const { timer } of this.#projects.values()) clearTimeout(timer)
+    for (const { timer } of this.#projects.values()) timer?.cancel()
     this.#projects.clear()
   }
 

@@ -1,5 +1,6 @@
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import type { AbsentIds } from '../closure/absent-ids.ts'
+import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import type {
   Fragment,
@@ -28,6 +29,12 @@ export class PlanRefCount {
   isRetired = false
 }
 
+export interface LoadedPlanOptions {
+  readonly use?: PlanRefCount | undefined
+  readonly absent?: AbsentIds
+  readonly environment: Environment
+}
+
 /** A plan in memory, shared by every answer that is sent by it. */
 export class LoadedPlan {
   /** Where the patch lies. */
@@ -40,13 +47,15 @@ export class LoadedPlan {
   /** The project's sequence at which the absent ids were last seen to be absent, with no upload under way. */
   checkedSequence = -1
   readonly use: PlanRefCount
+  readonly #environment: Environment
   #verifiedAtMs = -Infinity
 
   constructor(
     source: ByteSource,
     tables: PlanTables,
-    { use = new PlanRefCount(), absent }: { readonly use?: PlanRefCount | undefined; readonly absent?: AbsentIds } = {},
+    { use = new PlanRefCount(), absent, environment }: LoadedPlanOptions,
   ) {
+    this.#environment = environment
     this.source = source
     this.absent = absent
     this.tables = tables
@@ -71,11 +80,11 @@ export class LoadedPlan {
   }
 
   get isDueForVerification(): boolean {
-    return performance.now() - this.#verifiedAtMs > VERIFY_INTERVAL_MS
+    return this.#environment.monotonicMs() - this.#verifiedAtMs > VERIFY_INTERVAL_MS
   }
 
   verified(): void {
-    this.#verifiedAtMs = performance.now()
+    this.#verifiedAtMs = this.#environment.monotonicMs()
   }
 }
 

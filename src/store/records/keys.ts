@@ -7,7 +7,7 @@ import { createHash } from 'node:crypto'
  * A project's generation goes up when it is removed: what the removed one left can be swept at leisure while a new one fills.
  */
 const encoder = new TextEncoder()
-const KIND = { head: 'h', object: 'o', pack: 'k', pending: 'w', plan: 'p', garbage: 'g' } as const
+const KIND = { head: 'h', object: 'o', pack: 'k', pending: 'w', plan: 'p', garbage: 'g', epoch: 'e' } as const
 const GENERATION_DIGITS = 8
 const SEQUENCE_DIGITS = 12
 
@@ -21,6 +21,11 @@ function prefix(kind: keyof typeof KIND, projectId: string, generation: number):
 
 export function headKey(projectId: string): Uint8Array {
   return encoder.encode(`${KIND.head}\0${projectId}\0`)
+}
+
+/** The one record that counts the store's time. */
+export function epochKey(): Uint8Array {
+  return encoder.encode(`${KIND.epoch}\0`)
 }
 
 export function packKey(projectId: string, generation: number, sequence: number): Uint8Array {

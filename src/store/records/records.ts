@@ -57,6 +57,15 @@ export function decodeMark(key: Uint8Array, value: Uint8Array): void {
   open(key, value, 'a mark')
 }
 
+/** The store's own time: how many epochs it has been served for. */
+export function encodeEpoch(key: Uint8Array, epoch: number): Uint8Array {
+  return seal(key, new ByteWriter(16).u8(VERSION).u48(epoch))
+}
+
+export function decodeEpoch(key: Uint8Array, value: Uint8Array): number {
+  return open(key, value, 'the epoch record').u48()
+}
+
 /** A project. `sequence` is the number that its next pack gets. */
 export interface ProjectHead {
   readonly generation: number

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
 import { crc32 } from 'node:zlib'
+import type { Environment } from '../../environment.ts'
 import { inflateFragments } from '../../compression/inflate.ts'
 import { BLOB_READ_BYTES_MAX, type BlobStore } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
@@ -22,6 +23,7 @@ const LINE_FEED = 0x0a
 /** One in `every` blocks is read and inflated; 1 reads all. */
 export interface BlockSample {
   readonly every: number
+  readonly environment: Environment
 }
 
 /** Header, trailer, digest and tables of a pack. Throws `corrupt_data`. */
@@ -67,7 +69,7 @@ export async function* checkBlocks(
   blobs: BlobStore,
   pack: Pack,
   tables: PackTables,
-  { every }: BlockSample,
+  { every, environment }: BlockSample,
   signal: AbortSignal,
 ): AsyncGenerator<Finding> {
   const { directory } = tables
@@ -90,7 +92,7 @@ export async function* checkBlocks(
       if (block % every !== 0) continue
       const from = directory.offsets[block] - start
       try {
-        await checkBlock(bytes.subarray(from, from + directory.storedBytes[block]), tables, block)
+        await checkBlock(bytes.subarray(from, from + directory.storedBytes[block]), tables, block, environment)
       } catch (error) {
         yield damageBy(error, pack.projectId, `pack ${pack.record.packId}`, (message) => `block ${block}: ${message}`)
       }
@@ -99,10 +101,15 @@ export async function* checkBlocks(
   }
 }
 
-async function checkBlock(stored: Uint8Array, tables: PackTables, block: number): Promise<void> {
+async function checkBlock(
+  stored: Uint8Array,
+  tables: PackTables,
+  block: number,
+  environment: Environment,
+): Promise<void> {
   const { directory } = tables
   if (crc32(stored) !== directory.storedCrc32[block]) throw corrupt('the stored bytes do not match their CRC-32')
-  const raw = await inflateFragments(stored, directory.rawBytes[block])
+  const raw = await inflateFragments(stored, directory.rawBytes[block], environment)
   if (crc32(raw) !== directory.rawCrc32[block]) throw corrupt('the inflated bytes do not match their CRC-32')
   let at = 0
   for (

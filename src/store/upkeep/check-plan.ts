@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib'
+import type { Environment } from '../../environment.ts'
 import type { BlobStore, Entry } from '../../storage/backend.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { damageBy, type Finding } from './finding.ts'
@@ -8,7 +9,11 @@ import { decodePlanRecord } from '../records/records.ts'
 import { readSource } from '../pack/segment-reader.ts'
 
 /** Reads a stored plan whole, and notes the blob that it names. */
-export async function* checkPlan(blobs: BlobStore, { key, value }: Entry, named: Set<string>): AsyncGenerator<Finding> {
+export async function* checkPlan(
+  blobs: BlobStore,
+  { key, value }: Entry,
+  { named, environment }: { readonly named: Set<string>; readonly environment: Environment },
+): AsyncGenerator<Finding> {
   const [projectId, , rootId] = keyParts(key)
   try {
     const { planId, tablesStart, planBytes } = decodePlanRecord(key, value)
@@ -17,7 +22,7 @@ export async function* checkPlan(blobs: BlobStore, { key, value }: Entry, named:
     const header = encodePlanHeader(planId, projectId)
     const stored = await readSource(blobs, source, 0, header.length)
     if (Buffer.compare(stored, header) !== 0) throw corrupt('its header is damaged')
-    const { rows } = await decodePlanTables(await readSource(blobs, source, tablesStart, planBytes))
+    const { rows } = await decodePlanTables(await readSource(blobs, source, tablesStart, planBytes), environment)
     for (let row = 0; row < rows.sources.length; row++) {
       if (rows.sources[row] !== PATCH_SOURCE) continue
       const patch = await readSource(blobs, source, rows.starts[row], rows.starts[row] + rows.storedBytes[row])

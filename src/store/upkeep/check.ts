@@ -1,3 +1,4 @@
+import { REAL_ENVIRONMENT, type Environment } from '../../environment.ts'
 import type { RecordStore, StorageBackend } from '../../storage/backend.ts'
 import { checkBlocks, readWholeTables } from './check-pack.ts'
 import { checkPlan } from './check-plan.ts'
@@ -14,12 +15,15 @@ export interface CheckOptions {
   /** Reads one in so many blocks; tables and records are always read whole. Default 1: every block. */
   readonly sampleEvery?: number
   readonly signal?: AbortSignal
+  /** That of the process by default. */
+  readonly environment?: Environment
 }
 
 interface CheckParts extends Pick<StorageBackend, 'records' | 'blobs'> {
   readonly state: CheckState
   readonly every: number
   readonly signal: AbortSignal
+  readonly environment: Environment
 }
 
 /**
@@ -27,8 +31,15 @@ interface CheckParts extends Pick<StorageBackend, 'records' | 'blobs'> {
  * Without findings of severity `damage`, every object that was acknowledged is there and whole. Throws what keeps the storage from being read.
  */
 export async function* checkStore(backend: StorageBackend, options: CheckOptions = {}): AsyncGenerator<Finding> {
-  const { sampleEvery = 1, signal = new AbortController().signal } = options
-  const parts = { records: backend.records, blobs: backend.blobs, state: new CheckState(), every: sampleEvery, signal }
+  const { sampleEvery = 1, signal = new AbortController().signal, environment = REAL_ENVIRONMENT } = options
+  const parts = {
+    records: backend.records,
+    blobs: backend.blobs,
+    state: new CheckState(),
+    every: sampleEvery,
+    signal,
+    environment,
+  }
   yield* checkHeads(parts)
   yield* checkMarks(parts)
   yield* checkPacks(parts)
@@ -95,12 +106,12 @@ async function* checkPacks(parts: CheckParts): AsyncGenerator<Finding> {
 }
 
 async function* checkPack(
-  { records, blobs, every, signal }: CheckParts,
+  { records, blobs, every, signal, environment }: CheckParts,
   pack: Pack,
   generation: number,
 ): AsyncGenerator<Finding> {
   const tables = await readWholeTables(blobs, pack)
-  yield* checkBlocks(blobs, pack, tables, { every }, signal)
+  yield* checkBlocks(blobs, pack, tables, { every, environment }, signal)
   if (pack.record.owned === undefined)
     yield note(
       pack.projectId,
@@ -152,29 +163,30 @@ async function* checkObjectRecords({ records, state, signal }: CheckParts): Asyn
   }
 }
 
-async function* checkPlans({ records, blobs, state, signal }: CheckParts): AsyncGenerator<Finding> {
+async function* checkPlans({ records, blobs, state, signal, environment }: CheckParts): AsyncGenerator<Finding> {
   for await (const entries of records.range(keyBounds('plan'), { signal })) {
     for (const entry of entries) {
       const [projectId, generationHex] = keyParts(entry.key)
-      if (!state.isRemoved(projectId, parseHex(generationHex))) yield* checkPlan(blobs, entry, state.named)
+      if (!state.isRemoved(projectId, parseHex(generationHex)))
+        yield* checkPlan(blobs, entry, { named: state.named, environment })
     }
   }
 }
 
 async function* checkOtherBlobs({ blobs, state, signal }: CheckParts): AsyncGenerator<Finding> {
   for await (const batch of blobs.list('', { signal })) {
-    for (const { name, size } of batch) {
+    for (const { name, sizeBytes } of batch) {
       if (state.named.has(name) || isOfExtension(name)) continue
       if (!isTombstone(name)) {
         yield note(
           undefined,
           `blob ${name}`,
-          `no record names its ${size} bytes: an upload that was not acknowledged, or a plan that was replaced`,
+          `no record names its ${sizeBytes} bytes: an upload that was not acknowledged, or a plan that was replaced`,
         )
         continue
       }
       try {
-        yield* state.tombstoneFaults(await readTombstone(blobs, name, size), name)
+        yield* state.tombstoneFaults(await readTombstone(blobs, name, sizeBytes), name)
       } catch (error) {
         yield damageBy(error, undefined, `blob ${name}`)
       }

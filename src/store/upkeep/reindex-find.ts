@@ -75,10 +75,10 @@ export async function* findPacks(records: RecordStore, blobs: BlobStore, found: 
     }
   }
   for await (const batch of blobs.list('')) {
-    for (const { name, size } of batch) {
+    for (const { name, sizeBytes } of batch) {
       try {
-        if (isTombstone(name)) await findTombstone(blobs, name, size, found)
-        else if (PACK_FILE.test(name)) yield* findPackBlob(blobs, name, size, found)
+        if (isTombstone(name)) await findTombstone(blobs, name, sizeBytes, found)
+        else if (PACK_FILE.test(name)) yield* findPackBlob(blobs, name, sizeBytes, found)
       } catch (error) {
         yield damageBy(error, undefined, `blob ${name}`)
       }

@@ -1,4 +1,4 @@
-import { randomBytes } from 'node:crypto'
+import { randomId, REAL_ENVIRONMENT } from '../../environment.ts'
 import type { BlobStore, RecordStore, StorageBackend } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { Committer } from '../ingest/committer.ts'
@@ -172,10 +172,10 @@ async function putHead(records: RecordStore, projectId: string, head: ProjectHea
 
 /** Every number that was given out has a pack, so that `check` can tell when one is lost. */
 async function emptyPack(projectId: string, generation: number): Promise<PackRecord> {
-  const packId = randomBytes(16).toString('hex')
+  const packId = randomId(REAL_ENVIRONMENT)
   const header = encodeHeader({ projectId, generation, packId, timeMs: 0 })
   const tablesStart = header.length + (-header.length & 3)
-  const tables = encodeTables(await new PackBuilder().tables(), tablesStart)
+  const tables = encodeTables(await new PackBuilder(REAL_ENVIRONMENT).tables(), tablesStart)
   const inline = Buffer.concat([header, new Uint8Array(tablesStart - header.length), ...tables])
   return {
     state: 'applied',

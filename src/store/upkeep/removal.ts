@@ -116,7 +116,7 @@ async function sweepRecords(
 
 /** In commits as large as the storage takes, but not so large that they hold everything else up. */
 export async function removeRecords(records: RecordStore, entries: readonly Entry[]): Promise<void> {
-  const atOnce = Math.max(REMOVALS_AT_ONCE, Math.min(1_000, records.limits.commitEntries))
+  const atOnce = Math.max(REMOVALS_AT_ONCE, Math.min(1_000, records.limits.commitEntriesMax))
   for (let i = 0; i < entries.length; i += atOnce)
     await records.commit({ remove: entries.slice(i, i + atOnce).map(({ key }) => key) })
 }

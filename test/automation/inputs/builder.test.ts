@@ -6,17 +6,16 @@ import {
   boolean,
   defineInputs,
   type Input,
-  INPUTS_LIMITS,
   InputsError,
   integer,
   number,
-  resolveInputs,
   Secret,
   secret,
   select,
   type StandardInputs,
   text,
 } from '../../../src/automation/index.ts'
+import { INPUTS_LIMITS, resolveInputs } from '../../../src/automation/runtime/index.ts'
 
 class Inputs extends defineInputs({
   projectName: text({ title: 'Project name', minLength: 1, maxLength: 100, pattern: /^[A-Z]+$/ }),
@@ -100,12 +99,15 @@ test('a message stays short, whatever was sent', () => {
 
 test('a long text is refused before it is looked at', () => {
   const Form = defineInputs({ name: text({ required: false }), code: text({ pattern: /x/, required: false }) })
-  assert.throws(() => Form.parse({ name: 'x'.repeat(INPUTS_LIMITS.textLengthMax + 1) }), /at most 65536 characters/)
+  assert.throws(() => Form.parse({ name: 'x'.repeat(INPUTS_LIMITS.textCharactersMax + 1) }), /at most 65536 characters/)
   assert.throws(
-    () => Form.parse({ code: 'x'.repeat(INPUTS_LIMITS.patternTextLengthMax + 1) }),
+    () => Form.parse({ code: 'x'.repeat(INPUTS_LIMITS.patternTextCharactersMax + 1) }),
     /at most 4096 characters/,
   )
-  assert.equal(Form.parse({ name: 'x'.repeat(INPUTS_LIMITS.textLengthMax) }).name?.length, INPUTS_LIMITS.textLengthMax)
+  assert.equal(
+    Form.parse({ name: 'x'.repeat(INPUTS_LIMITS.textCharactersMax) }).name?.length,
+    INPUTS_LIMITS.textCharactersMax,
+  )
 })
 
 test('a secret shows itself only when it is asked to', () => {

@@ -4,16 +4,14 @@ import * as fc from 'fast-check'
 import {
   boolean,
   defineInputs,
-  fromFormValues,
   type InputsError,
-  inputsParser,
   integer,
-  isThreeState,
   number,
   secret,
   select,
   text,
 } from '../../../src/automation/index.ts'
+import { fromFormValues, inputsParser, isThreeState } from '../../../src/automation/runtime/index.ts'
 import { propertyRuns } from '../../support/runs.ts'
 
 const { description } = defineInputs({

@@ -13,11 +13,11 @@ import {
   defineInputs,
   integer,
   number,
-  resolveInputs,
   secret,
   select,
   text,
 } from '../../../src/automation/index.ts'
+import { resolveInputs } from '../../../src/automation/runtime/index.ts'
 import { automated, definition, waiting } from '../../automation-server/support.ts'
 import { assertPlainForm } from './plain-form.ts'
 

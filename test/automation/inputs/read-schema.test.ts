@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { InputsError, readInputsSchema } from '../../../src/automation/index.ts'
+import { InputsError } from '../../../src/automation/index.ts'
+import { readInputsSchema } from '../../../src/automation/runtime/index.ts'
 import { propertyRuns } from '../../support/runs.ts'
 
 function schemaOf(field: unknown, more: object = {}): object {

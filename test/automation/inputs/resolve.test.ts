@@ -4,14 +4,8 @@ import { toStandardJsonSchema } from '@valibot/to-json-schema'
 import { type } from 'arktype'
 import * as v from 'valibot'
 import { z } from 'zod'
-import {
-  defineInputs,
-  InputsError,
-  number,
-  resolveInputs,
-  type StandardInputs,
-  text,
-} from '../../../src/automation/index.ts'
+import { defineInputs, InputsError, number, type StandardInputs, text } from '../../../src/automation/index.ts'
+import { resolveInputs } from '../../../src/automation/runtime/index.ts'
 
 const zodInputs = z.object({
   name: z

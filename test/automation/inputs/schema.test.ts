@@ -7,15 +7,13 @@ import {
   defineInputs,
   type Input,
   InputsError,
-  inputsParser,
-  inputsSchema,
   integer,
   number,
-  readInputsSchema,
   secret,
   select,
   text,
 } from '../../../src/automation/index.ts'
+import { inputsParser, inputsSchema, readInputsSchema } from '../../../src/automation/runtime/index.ts'
 import { propertyRuns } from '../../support/runs.ts'
 
 /** Ajv as a strict server runs it: unknown keywords and formats, and types that do not fit, are errors. */

@@ -26,7 +26,7 @@ export class InProcessExecutor implements RunExecutor {
       runData: runFile.automationRunData,
       inputs: runFile.functionInputs,
       secrets: secretTexts,
-      deliverMs: DELIVER_MS,
+      deliveryTimeoutMs: DELIVER_MS,
     })
     return {
       cancel: (reason, graceMs) => run.stop(reasonOf(reason), graceMs),

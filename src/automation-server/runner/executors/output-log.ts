@@ -4,7 +4,7 @@ import { stripVTControlCharacters } from 'node:util'
 import type { LogLevel, LogLine } from '../../../automation/author/run-data.ts'
 import { SecretRedactor } from '../../../automation/runtime/run/secret-redactor.ts'
 import { withRetries } from '../../../automation/runtime/run/retry.ts'
-import type { Clock } from '../../../clock.ts'
+import type { Clock } from '../../../environment.ts'
 
 export interface OutputLogOptions {
   /** Bytes of the output that are kept. The rest is read at leisure and dropped, but for the end. */

@@ -11,6 +11,7 @@ import {
   RUN_VERSION,
   RUN_VERSION_ID,
 } from './examples.ts'
+import { ONE_LINE_WITH_TEXT } from '../shapes/common.ts'
 import { jsonAnswer, jsonBody, operationOf, pathOf, PROJECT, WRITE_FAULTS } from './parts.ts'
 
 /** What a run itself asks for, with its own token, and the files that it leaves. */
@@ -77,12 +78,7 @@ const NAME: Parameter = {
   in: 'query',
   required: true,
   description: 'The display name: one line of 1 to 255 bytes of UTF-8.',
-  schema: {
-    type: 'string',
-    minLength: 1,
-    maxLength: 255,
-    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$',
-  },
+  schema: { type: 'string', minLength: 1, maxLength: 255, 'x-maxBytes': 255, pattern: ONE_LINE_WITH_TEXT },
   examples: { one: { value: ARTIFACT_NAME } },
 }
 
@@ -95,8 +91,8 @@ const storeArtifact = operationOf({
   parameters: ['IdempotencyKey'],
   ownParameters: [NAME],
   body: {
-    description: 'The bytes of the file.',
-    required: true,
+    description: 'The bytes of the file. Without them the file is empty.',
+    required: false,
     content: {
       'application/octet-stream': {
         schema: { type: 'string', contentMediaType: 'application/octet-stream' },

@@ -1,4 +1,4 @@
-import type { StowageErrorCode } from '../../../errors.ts'
+import type { ServiceErrorCode } from '../../../errors.ts'
 import { faults } from '../../../openapi/objects/errors.ts'
 import { pathParameters } from '../../../openapi/objects/parts.ts'
 import { headersOf, headOf, optionsOf, schemaRef } from '../../../openapi/description/shared.ts'
@@ -64,6 +64,13 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
     examples: { most: { value: 1_000 } },
   },
   Cursor: cursorParameter('^[0-9a-f.-]{1,64}$'),
+  Deleted: {
+    name: 'deleted',
+    in: 'query',
+    description: 'Whether deleted ones are in the list too. `false` by default.',
+    schema: { type: 'boolean' },
+    examples: { all: { value: true } },
+  },
   FunctionCursor: cursorParameter('^[0-9a-f]{1,8}$'),
   AnnotationCursor: cursorParameter('^[0-9a-f]{1,8}\\.[0-9a-f]{1,8}$'),
   LogCursor: cursorParameter('^[0-9a-f]{8}$'),
@@ -90,7 +97,7 @@ export const HEADERS: Readonly<Record<string, Header>> = {
 }
 
 /** What reading a JSON body adds. */
-const JSON_FAULTS: readonly StowageErrorCode[] = [
+const JSON_FAULTS: readonly ServiceErrorCode[] = [
   'invalid_json',
   'invalid_utf8',
   'request_aborted',
@@ -100,7 +107,7 @@ const JSON_FAULTS: readonly StowageErrorCode[] = [
 ]
 
 /** What writing adds. */
-export const WRITE_FAULTS: readonly StowageErrorCode[] = ['storage_full']
+export const WRITE_FAULTS: readonly ServiceErrorCode[] = ['storage_full']
 
 const RIGHT_WORDS = {
   read: 'this token does not give the right to read in this project',
@@ -119,7 +126,7 @@ export interface OperationWords {
   readonly ownParameters?: readonly Parameter[]
   readonly body?: RequestBody
   readonly answers: Responses
-  readonly faults: readonly StowageErrorCode[]
+  readonly faults: readonly ServiceErrorCode[]
   readonly messages?: Readonly<Record<number, string>>
 }
 

@@ -13,7 +13,7 @@ import {
 } from '../../../openapi/description/shape.ts'
 import type {
   AnnotationCounts,
-  CauseView,
+  RunCauseCount,
   CreatedVersion,
   Run,
   RunArtifact,
@@ -65,7 +65,7 @@ const RUN_CAUSE: NamedShape<RunCause> = named(
   ),
 )
 
-const RUN_CAUSE_COUNT: NamedShape<CauseView> = named(
+const RUN_CAUSE_COUNT: NamedShape<RunCauseCount> = named(
   'RunCauseCount',
   object(
     {

@@ -36,7 +36,7 @@ export interface InputsClass<Values extends object = object, Given = never> {
 }
 
 /** What people see of the inputs as a whole. */
-export interface InputsWords {
+export interface InputsOptions {
   readonly title?: string
   readonly description?: string
 }
@@ -53,9 +53,9 @@ export interface InputsWords {
  */
 export function defineInputs<F extends InputFields>(
   fields: F,
-  words: InputsWords = {},
+  options: InputsOptions = {},
 ): InputsClass<ValuesOf<F>, GivenValuesOf<F>> {
-  const { title, description: text } = words
+  const { title, description: text } = options
   const description: InputsDescription = {
     ...present({ title, description: text }),
     fields: Object.entries(fields).map(([name, input]) =>

@@ -22,7 +22,7 @@ export interface ProcessRun {
 export interface ProcessTimes {
   /** See `RunOptions`. */
   readonly leaseIntervalMs?: number
-  readonly deliverMs?: number
+  readonly deliveryTimeoutMs?: number
 }
 
 /**

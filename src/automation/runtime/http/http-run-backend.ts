@@ -110,8 +110,8 @@ class HttpRunBackend implements RunBackend {
         })
         return text(parseJson(await answer.text(ANSWER_BYTES_MAX), answer.what), 'id')
       } catch (error) {
-        if (!(error instanceof ClientError) || error.status !== 413) throw error
-        throw new ClientError('artifact_too_large', error.message, { status: 413, cause: error })
+        if (!(error instanceof ClientError) || error.statusCode !== 413) throw error
+        throw new ClientError('artifact_too_large', error.message, { statusCode: 413, cause: error })
       }
     })
   }

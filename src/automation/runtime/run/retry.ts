@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import { ClientError } from '../../../client/common/errors.ts'
-import { StowageError } from '../../../errors.ts'
+import { isStowageError } from '../../../errors.ts'
 
 /** How often and how fast something is tried again. */
 export interface RunRetryOptions {
@@ -38,12 +38,12 @@ export async function withRetries<T>(
 }
 
 export function isRetryable(error: unknown): boolean {
-  return (error instanceof StowageError || error instanceof ClientError) && error.isRetryable
+  return isStowageError(error) && error.isRetryable
 }
 
 /** Whether the server says that nobody listens to this run any more: it is over, or its token is. */
 export function isRefusal(error: unknown): boolean {
-  if (!(error instanceof StowageError || error instanceof ClientError)) return false
+  if (!isStowageError(error)) return false
   return (
     error.code === 'conflict' ||
     error.code === 'unauthenticated' ||

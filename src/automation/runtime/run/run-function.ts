@@ -1,6 +1,6 @@
 import { onAbort } from '../../../async/abort.ts'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Clock } from '../../../clock.ts'
+import type { Clock } from '../../../environment.ts'
 import { type AutomationFunction, RunCanceled, RunFailed } from '../../author/function.ts'
 import { InputsError } from '../../author/inputs/errors.ts'
 import type { RunBackend } from '../run-backend.ts'
@@ -30,9 +30,9 @@ export interface RunOptions {
   /** 10,000 by default. */
   readonly leaseIntervalMs?: number
   /** How long annotations, lines of the log and progress wait for more to be reported with. 500 by default. */
-  readonly flushMs?: number
+  readonly flushIntervalMs?: number
   /** How long it is tried to deliver the final report. 300,000 by default. */
-  readonly deliverMs?: number
+  readonly deliveryTimeoutMs?: number
   readonly retry?: RunRetryOptions
   /** Gets every line of the log, without secrets. */
   readonly onLine?: (level: LogLevel, line: string) => void
@@ -102,8 +102,8 @@ class Run {
       inputs,
       secrets = [],
       clock = Date,
-      flushMs = FLUSH_MS,
-      deliverMs = DELIVER_MS,
+      flushIntervalMs = FLUSH_MS,
+      deliveryTimeoutMs = DELIVER_MS,
       retry = {},
       onLine,
     } = options
@@ -115,8 +115,8 @@ class Run {
     this.#reporter = new Reporter({
       backend,
       retry,
-      flushMs: timerMs(flushMs),
-      deliverMs: timerMs(deliverMs),
+      flushIntervalMs: timerMs(flushIntervalMs),
+      deliveryTimeoutMs: timerMs(deliveryTimeoutMs),
       onRefused,
     })
     this.#context = {

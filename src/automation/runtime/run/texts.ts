@@ -70,9 +70,9 @@ export function describeThrown(thrown: unknown): string {
 }
 
 /** Fields of a line of the log, and what was thrown with its stack and causes: whatever they hold, they do not fail. Long texts within are cut. */
-export function shown(value: unknown, textLengthMax: number = SHOWN_TEXT_LENGTH_MAX): string {
+export function shown(value: unknown, textCharactersMax: number = SHOWN_TEXT_LENGTH_MAX): string {
   try {
-    return inspect(value, { depth: 4, breakLength: Infinity, maxArrayLength: 100, maxStringLength: textLengthMax })
+    return inspect(value, { depth: 4, breakLength: Infinity, maxArrayLength: 100, maxStringLength: textCharactersMax })
   } catch {
     return 'a value that cannot be shown'
   }

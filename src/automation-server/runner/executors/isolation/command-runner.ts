@@ -23,7 +23,7 @@ export interface IsolationOptions {
 }
 
 /** What holds for functions that are commands. */
-export interface IsolationView {
+export interface IsolationStatus {
   readonly kind: 'bubblewrap' | 'process'
   /** Why it is not bubblewrap. */
   readonly reason?: string
@@ -53,7 +53,7 @@ const NAME = 'function'
 export class CommandRunner {
   readonly #options: IsolationOptions
   readonly #ledger: ProcessLedger
-  #view: Promise<IsolationView> | undefined
+  #view: Promise<IsolationStatus> | undefined
 
   constructor(options: IsolationOptions = {}) {
     this.#options = options
@@ -61,7 +61,7 @@ export class CommandRunner {
   }
 
   /** Tried once. */
-  view(): Promise<IsolationView> {
+  view(): Promise<IsolationStatus> {
     this.#view ??= this.#tried()
     return this.#view
   }
@@ -85,7 +85,7 @@ export class CommandRunner {
     return kind === 'bubblewrap' ? this.#startInside(start) : this.#startGroup(start)
   }
 
-  async #tried(): Promise<IsolationView> {
+  async #tried(): Promise<IsolationStatus> {
     if (this.#options.isolation === 'off') return { kind: 'process', reason: 'it is switched off' }
     const reason = await whyNoBubblewrap()
     return reason === undefined ? { kind: 'bubblewrap' } : { kind: 'process', reason }

@@ -9,22 +9,22 @@ import { stdoutSink } from '../client/sink.ts'
 
 const EXAMPLES = `
 Examples:
-  stowage diff model.json --url http://127.0.0.1:8642 --project demo --token-file token.txt
-  stowage diff model.ndjson.gz --held                       the ids that the server holds instead
-  stowage diff model.json > missing.txt || echo "not all of it is there"
-  stowage diff model.json --json                            prints {"objects", "held", "missing"}
+  stowage has model.json --url http://127.0.0.1:8642 --project demo --token-file token.txt
+  stowage has model.ndjson.gz --held                       the ids that the server holds instead
+  stowage has model.json > missing.txt || echo "not all of it is there"
+  stowage has model.json --json                            prints {"objects", "held", "missing"}
 
 Prints the ids of the file's objects that the server does not hold, one a line, in the order of the file; exit code 3 when there are any. The forms of
 files are those of "stowage upload". Asking needs the right to write.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 
-interface DiffCommandOptions extends ConnectOptions {
+interface HasCommandOptions extends ConnectOptions {
   readonly held?: boolean
 }
 
-export function diffCommand(): Command {
-  const command = new Command('diff')
+export function hasCommand(): Command {
+  const command = new Command('has')
     .summary("which of a file's objects a server lacks")
     .description("Ask a server which of a file's objects it holds, and print those that it lacks.")
     .argument('<file>', 'the file, or - for standard input')
@@ -32,10 +32,10 @@ export function diffCommand(): Command {
     .addOption(new Option('--held', 'print the ids that it holds'))
     .addOption(jsonOption('print only the numbers, {"objects", "held", "missing"}'))
     .addHelpText('after', EXAMPLES)
-    .action(diff)
+    .action(has)
 }
 
-async function diff(path: string, options: DiffCommandOptions, command: Command): Promise<void> {
+async function has(path: string, options: HasCommandOptions, command: Command): Promise<void> {
   await withProject(options, command, async (connected) => {
     const counts = await compare(path, connected, options)
     if (options.json === true) printJson(counts)
@@ -50,7 +50,7 @@ async function diff(path: string, options: DiffCommandOptions, command: Command)
 async function compare(
   path: string,
   { project, signal, openProgress }: Connected,
-  { held: showsHeld = false, json = false }: DiffCommandOptions,
+  { held: showsHeld = false, json = false }: HasCommandOptions,
 ): Promise<Counts> {
   const file = await openObjectFile(path, signal)
   const progress = await openProgress()
@@ -59,7 +59,7 @@ async function compare(
   try {
     for await (const batch of file.objects) {
       const ids = [...new Set(batch.map(({ id }) => id))]
-      const { held, missing } = await project.diff(ids, { signal })
+      const { held, missing } = await project.has(ids, { signal })
       counts.objects += ids.length
       counts.held += held.size
       counts.missing += missing.length

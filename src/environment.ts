@@ -1,0 +1,79 @@
+import { randomBytes } from 'node:crypto'
+
+/** Where the time of day comes from. `Date` is one; tests pass their own. */
+export interface Clock {
+  /** Milliseconds since 1970-01-01T00:00:00Z. */
+  now(): number
+}
+
+/** A timer that was set. */
+export interface Timer {
+  /** The timer does not fire any more. Cancelling again, or after it fired, is fine. */
+  cancel(): void
+  /** The process may end before the timer fires. */
+  unref(): this
+}
+
+/**
+ * Everything that the core takes from its surroundings apart from its storage: time, timers, turns of the event loop, randomness and the thread pool.
+ * `REAL_ENVIRONMENT` is that of the process. A simulation passes its own, so that a seed decides all of it.
+ */
+export interface Environment extends Clock {
+  /** Milliseconds since some moment; never goes back. */
+  monotonicMs(): number
+  /** Calls `act` after `delayMs` milliseconds, unless it is cancelled before. */
+  setTimer(delayMs: number, act: () => void): Timer
+  /** Resolves when the event loop has turned: everybody else had a chance to go on. */
+  nextTurn(): Promise<void>
+  /** Bytes that nobody can guess. */
+  randomBytes(sizeBytes: number): Uint8Array
+  /** False where compression runs on the calling thread. The result is the same. */
+  readonly usesThreadPool: boolean
+  /** Under which tables hash what clients send, drawn at random: who could predict it could make every look-up walk a whole table. */
+  readonly hashKey: HashKey
+}
+
+/** 64 random bits, as two signed integers. */
+export interface HashKey {
+  readonly low: number
+  readonly high: number
+}
+
+/** The surroundings of this process. */
+export const REAL_ENVIRONMENT: Environment = {
+  now: () => Date.now(),
+  monotonicMs: () => performance.now(),
+  setTimer: (delayMs, act) => new ProcessTimer(setTimeout(act, delayMs)),
+  nextTurn: () => new Promise<void>((resolve) => setImmediate(resolve)),
+  randomBytes: (sizeBytes) => randomBytes(sizeBytes),
+  usesThreadPool: true,
+  hashKey: hashKeyOf(randomBytes(8)),
+}
+
+class ProcessTimer implements Timer {
+  readonly #timeout: NodeJS.Timeout
+
+  constructor(timeout: NodeJS.Timeout) {
+    this.#timeout = timeout
+  }
+
+  cancel(): void {
+    clearTimeout(this.#timeout)
+  }
+
+  unref(): this {
+    this.#timeout.unref()
+    return this
+  }
+}
+
+/** The key that these 8 bytes are. */
+export function hashKeyOf(bytes: Uint8Array): HashKey {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, 8)
+  return { low: view.getInt32(0, true), high: view.getInt32(4, true) }
+}
+
+/** A new random id: 128 random bits as 32 hex digits. */
+export function randomId(environment: Environment): string {
+  return Buffer.from(environment.randomBytes(16)).toString('hex')
+}
