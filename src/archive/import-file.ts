@@ -5,7 +5,7 @@ import type { ObjectText } from '../client/common/types.ts'
 import { upload } from '../client/upload/upload-batches.ts'
 import { StowageError } from '../errors.ts'
 import { quoted } from '../object/id.ts'
-import { ARTIFACTS_FOLDER, OBJECTS_FOLDER, RECORDS_FOLDER } from './format.ts'
+import { ARTIFACTS_FOLDER, type Manifest, OBJECTS_FOLDER, RECORDS_FOLDER } from './format.ts'
 import { type ArchiveEntry, ArchiveReader } from './read-archive.ts'
 import { type ProjectAddress, remoteProject } from './remote.ts'
 import type { RemoteProject } from './remote-project.ts'
@@ -48,20 +48,40 @@ export async function importFiles(
   const project = remoteProject(address, options.signal)
   const archives: ArchiveReader[] = []
   try {
-    let before: string | undefined
-    for (const path of paths) {
-      const archive = await ArchiveReader.open(path)
-      archives.push(archive)
-      const { sha256 } = await archive.verify(project.signal)
-      const { base } = await archive.source()
-      if (before !== undefined && base !== before)
-        throw new StowageError('invalid_request', `${quoted(path)} does not continue the archive before it`)
-      before = sha256
-    }
+    await verifyChain(paths, archives, options.signal)
     return await new Importer(project, archives, options).run()
   } finally {
     for (const archive of archives) await archive.close()
   }
+}
+
+/** Reads archives that follow each other, and compares them with their checksums. Throws as `importFiles` does. */
+export async function verifyFiles(paths: readonly string[], signal?: AbortSignal): Promise<readonly Manifest[]> {
+  const archives: ArchiveReader[] = []
+  try {
+    return await verifyChain(paths, archives, signal)
+  } finally {
+    for (const archive of archives) await archive.close()
+  }
+}
+
+/** Opens the archives into `archives`, which the caller closes. */
+async function verifyChain(
+  paths: readonly string[],
+  archives: ArchiveReader[],
+  signal: AbortSignal | undefined,
+): Promise<readonly Manifest[]> {
+  const manifests: Manifest[] = []
+  for (const path of paths) {
+    const archive = await ArchiveReader.open(path)
+    archives.push(archive)
+    const manifest = await archive.verify(signal)
+    const before = manifests.at(-1)
+    if (before !== undefined && (await archive.source()).base !== before.sha256)
+      throw new StowageError('invalid_request', `${quoted(path)} does not continue the archive before it`)
+    manifests.push(manifest)
+  }
+  return manifests
 }
 
 class Importer {
@@ -114,15 +134,14 @@ class Importer {
     }
   }
 
-  async #artifact(
-    archive: ArchiveReader,
-    entry: ArchiveEntry,
-    announced: Map<string, MovedArtifact>,
-  ): Promise<void> {
+  async #artifact(archive: ArchiveReader, entry: ArchiveEntry, announced: Map<string, MovedArtifact>): Promise<void> {
     const id = entry.name.split('/').at(-1) ?? ''
     const artifact = announced.get(id)
     if (artifact === undefined)
-      throw new StowageError('corrupt_data', `${quoted(archive.path)} has a file ${quoted(entry.name)} without its record`)
+      throw new StowageError(
+        'corrupt_data',
+        `${quoted(archive.path)} has a file ${quoted(entry.name)} without its record`,
+      )
     announced.delete(id)
     const hash = createHash('sha256')
     for await (const chunk of archive.chunks(entry)) hash.update(chunk)

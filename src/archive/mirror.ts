@@ -12,7 +12,6 @@ import type { RemoteProject } from './remote-project.ts'
 import { type MovedArtifact, sourceItems } from './source-records.ts'
 import { temporaryCopy } from './temporary-copy.ts'
 
-
 /** How far a mirror is. */
 export interface MirrorProgress {
   /** Objects that the target was asked about, and those of them that it lacked. */
@@ -131,7 +130,8 @@ class Mirror {
   async #objects(begin: string | null, keepsMark: boolean): Promise<void> {
     for await (const { lines, next } of this.source.objectPages(begin)) {
       for await (const batch of decodeLines(oneChunk(lines), 'a page of objects')) await this.#send(batch)
-      if (keepsMark) await this.#target.putRecords([{ kind: 'mark', value: { source: this.#sourceId(), cursor: next } }])
+      if (keepsMark)
+        await this.#target.putRecords([{ kind: 'mark', value: { source: this.#sourceId(), cursor: next } }])
     }
   }
 
@@ -189,7 +189,8 @@ class Mirror {
       return info?.closure === undefined ? undefined : info.missing === 0
     } catch (error) {
       // A server of the contract alone may know no HEAD, or answer it like GET without our headers.
-      if (error instanceof ClientError && (error.statusCode === 405 || error.code === 'invalid_answer')) return undefined
+      if (error instanceof ClientError && (error.statusCode === 405 || error.code === 'invalid_answer'))
+        return undefined
       throw error
     }
   }

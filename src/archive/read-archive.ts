@@ -77,7 +77,10 @@ export class ArchiveReader {
     const manifest = await this.manifest()
     await this.source()
     const parts = this.entries.filter(({ name }) => ![OPENING, MANIFEST, SOURCE].includes(name))
-    if (manifest.parts.length !== parts.length || JSON.stringify(manifestOf(manifest.parts)) !== JSON.stringify(manifest))
+    if (
+      manifest.parts.length !== parts.length ||
+      JSON.stringify(manifestOf(manifest.parts)) !== JSON.stringify(manifest)
+    )
       throw damaged(this.path, 'its manifest is not that of its parts')
     for (const [at, entry] of parts.entries()) await this.#verifyPart(entry, manifest.parts[at], signal)
     return manifest

@@ -132,8 +132,8 @@ export class RemoteProject {
     try {
       return await this.remote.retry.run(this.signal, async () => {
         const answer = await this.#once({ path: ['export', 'objects'], query })
-        const [next, end] = ['Stowage-Next', 'Stowage-End'].map((name) => answer.headers.get(name))
-        if (next == null || end == null) {
+        const [next, end] = [answer.headers.get('Stowage-Next'), answer.headers.get('Stowage-End')]
+        if (next === null || end === null) {
           answer.cancel()
           throw new ClientError('invalid_answer', `${answer.what} does not say where its page ends`)
         }

@@ -107,10 +107,7 @@ class ArchiveWriter {
     return `${folder}${String(number).padStart(NUMBER_DIGITS, '0')}.${extension}.gz`
   }
 
-  async *records(
-    project: RemoteProject,
-    options: Parameters<typeof sourceItems>[1],
-  ): AsyncGenerator<ArchivePiece> {
+  async *records(project: RemoteProject, options: Parameters<typeof sourceItems>[1]): AsyncGenerator<ArchivePiece> {
     let lines = ''
     const flush = async function* (this: ArchiveWriter): AsyncGenerator<ArchivePiece> {
       if (lines === '') return
@@ -143,11 +140,7 @@ class ArchiveWriter {
       sha256: createHash('sha256').update(content).digest('hex'),
       ...(objects === undefined ? {} : { objects }),
     }
-    const { bytes } = this.#piece(
-      encodeHeader({ name, sizeBytes: content.length }),
-      content,
-      padding(content.length),
-    )
+    const { bytes } = this.#piece(encodeHeader({ name, sizeBytes: content.length }), content, padding(content.length))
     yield { bytes, checkpoint: this.#checkpoint(part, place) }
   }
 
@@ -175,11 +168,7 @@ class ArchiveWriter {
   }
 }
 
-async function* exactly(
-  chunks: AsyncIterable<Uint8Array>,
-  sizeBytes: number,
-  hash: Hash,
-): AsyncGenerator<Uint8Array> {
+async function* exactly(chunks: AsyncIterable<Uint8Array>, sizeBytes: number, hash: Hash): AsyncGenerator<Uint8Array> {
   let bytes = 0
   for await (const chunk of chunks) {
     bytes += chunk.length

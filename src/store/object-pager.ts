@@ -82,7 +82,8 @@ export class PackObjectPager implements ObjectPager {
         // The next page begins here, once it is known which objects the pack owns.
         if (pack.record.state === 'committed') return
         const isWhole =
-          pack.record.state === 'condemned' || (await take(draft, { pack, tables: await catalog.tables(pack), textBytesMax, yielder }))
+          pack.record.state === 'condemned' ||
+          (await take(draft, { pack, tables: await catalog.tables(pack), textBytesMax, yielder }))
         if (!isWhole) return
         draft.next = { generation, sequence: sequence + 1, ordinal: 0 }
       }
@@ -92,10 +93,7 @@ export class PackObjectPager implements ObjectPager {
 }
 
 /** Whether the rest of the pack fit into the page. A page ends with the line that fills it. */
-async function take(
-  draft: Draft,
-  { pack, tables, textBytesMax, yielder }: PackToTake,
-): Promise<boolean> {
+async function take(draft: Draft, { pack, tables, textBytesMax, yielder }: PackToTake): Promise<boolean> {
   const { sequence, record } = pack
   const { owned } = record
   const first = draft.next.sequence === sequence ? draft.next.ordinal : 0

@@ -23,7 +23,7 @@ test('an export that is imported into an empty server of another storage exports
     assert.deepEqual(await linesOf(target.project, rootId), await linesOf(source.project, rootId))
   const [house, copy] = [source, target].map(({ extension }) => extension.project(PROJECT))
   assert.deepEqual(await copy.models.list(), await house.models.list())
-  assert.deepEqual((await copy.versions.list(modelId)).items, [...versions].reverse())
+  assert.deepEqual((await copy.versions.list(modelId)).items, versions.toReversed())
   assert.deepEqual(await copy.automations.list(), await house.automations.list())
   assert.deepEqual(await copy.runs.annotations(runId), await house.runs.annotations(runId))
   assert.deepEqual(await copy.runs.logs(runId), await house.runs.logs(runId))

@@ -21,7 +21,10 @@ test('what is written, tar reads', async (t) => {
   ])
   await writeFile(path, Buffer.concat([...blocks, Buffer.alloc(END_BYTES)]))
   const tar = promisify(execFile)
-  assert.deepEqual((await tar('tar', ['--list', '--file', path])).stdout.trim().split('\n'), entries.map(([name]) => name))
+  assert.deepEqual(
+    (await tar('tar', ['--list', '--file', path])).stdout.trim().split('\n'),
+    entries.map(([name]) => name),
+  )
   for (const [name, text] of entries)
     assert.equal((await tar('tar', ['--extract', '--to-stdout', '--file', path, name])).stdout, text)
 })

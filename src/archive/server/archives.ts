@@ -1,5 +1,5 @@
 import { availableParallelism } from 'node:os'
-import { type SecretKey, SecretBox } from '../../automation-server/domain/secrets.ts'
+import { type SecretKey, type SecretKeySource, SecretBox } from '../../automation-server/domain/secrets.ts'
 import { type AutomationLimits, resolveAutomationLimits } from '../../automation-server/domain/options.ts'
 import { checkNoRun } from '../../automation-server/domain/run-access.ts'
 import type { AutomationRecord } from '../../automation-server/domain/automations.ts'
@@ -24,7 +24,7 @@ import { IMPORTED_RECORDS } from './record-shapes.ts'
 /** What `archives` can be told. Everything has a default. */
 export interface ArchivesOptions {
   /** The keys that seal secrets, as automation has them. Sealed secrets that none of them opens are left out of an import. */
-  readonly secretKeys?: readonly SecretKey[] | (() => Promise<readonly SecretKey[]>)
+  readonly secretKeys?: readonly SecretKey[] | SecretKeySource
   readonly limits?: Partial<AutomationLimits>
   /** Bytes of lines in one page of an export, about: the export holds that much at a time. 4 MB by default. */
   readonly pageBytes?: number
@@ -43,7 +43,9 @@ const COMPRESSION_LEVEL = 1
  * Pass it among the `extensions` of a service over a storage backend.
  */
 export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExtension<H> {
-  const secrets = new SecretBox(typeof options.secretKeys === 'function' ? [] : (options.secretKeys ?? []))
+  const { secretKeys = [] } = options
+  const secrets = async (): Promise<SecretBox> =>
+    new SecretBox('read' in secretKeys ? await secretKeys.read() : secretKeys)
   const limits = resolveAutomationLimits(options.limits)
   const compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism() })
   if (!(options.pageBytes === undefined || options.pageBytes >= 1))
@@ -65,9 +67,6 @@ export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExt
         artifactResource(context, store, limits.artifactBytesMax),
         projectResource(context),
       ]
-    },
-    open: async () => {
-      if (typeof options.secretKeys === 'function') secrets.take(await options.secretKeys())
     },
     removeProject: async (projectId) => attached?.removeProject(projectId),
     close: async () => compressor.close(),
@@ -175,9 +174,12 @@ function artifactResource<H>({ guard }: ServiceContext<H>, store: AutomationStor
         const [runId, name, sha256] = ['runId', 'name', 'sha256'].map((key) => query.get(key) ?? '')
         checkParams({ projectId: params.projectId, runId })
         checkName(name, "the artifact's name")
-        if (!SHA256.test(sha256)) throw new StowageError('invalid_request', 'sha256 must be 64 hex digits in lower case')
+        if (!SHA256.test(sha256))
+          throw new StowageError('invalid_request', 'sha256 must be 64 hex digits in lower case')
         const artifact = { id: params.artifactId, runId, name, sha256, content: body.bytes() }
-        return jsonAnswer(200, { outcome: await importArtifact({ store, bytesMax }, params.projectId, artifact, signal) })
+        return jsonAnswer(200, {
+          outcome: await importArtifact({ store, bytesMax }, params.projectId, artifact, signal),
+        })
       },
     },
   }
@@ -218,7 +220,10 @@ function cursorOf(query: Exchange<unknown>['query']): ObjectCursor | undefined {
   if (text === null) return undefined
   const [, ...parts] = CURSOR.exec(text) ?? []
   if (parts.length === 0)
-    throw new StowageError('invalid_request', `"after" is ${quoted(text)}; it must be what a page answered as Stowage-Next`)
+    throw new StowageError(
+      'invalid_request',
+      `"after" is ${quoted(text)}; it must be what a page answered as Stowage-Next`,
+    )
   const [generation, sequence, ordinal] = parts.map((part) => Number.parseInt(part, 16))
   return { generation, sequence, ordinal }
 }

@@ -30,7 +30,8 @@ export interface RecordImportParts {
   readonly store: AutomationStore
   readonly graphs: ClosureSelector
   readonly limits: AutomationLimits
-  readonly secrets: SecretBox
+  /** With the keys of the moment. */
+  readonly secrets: () => Promise<SecretBox>
 }
 
 export type ImportOutcome = 'created' | 'updated' | 'unchanged'
@@ -142,7 +143,7 @@ export class RecordImport {
     if ((await store.get(scope, 'model', given.modelId)) === undefined) throw notHeld('model', given.modelId)
     if (stored === undefined) await this.#checkRoom(scope)
     const { sealed: _sealed, ...automation } = given
-    const sealed = this.#openable(scope, given) ?? stored?.value.sealed ?? {}
+    const sealed = (await this.#openable(scope, given)) ?? stored?.value.sealed ?? {}
     const lacksSecrets = Object.entries(given.inputs).some(([name, text]) => text === REDACTED && !(name in sealed))
     const record: AutomationRecord = {
       ...automation,
@@ -159,20 +160,24 @@ export class RecordImport {
   }
 
   /** The secrets, where this server can open them. */
-  #openable(
+  async #openable(
     { projectId }: ProjectScope,
     { id, inputs, sealed }: SealedAutomation,
-  ): Readonly<Record<string, string>> | undefined {
+  ): Promise<Readonly<Record<string, string>> | undefined> {
     if (sealed === undefined) return undefined
+    const secrets = await this.#parts.secrets()
     try {
-      this.#parts.secrets.open({ inputs, sealed }, { projectId, automationId: id })
+      secrets.open({ inputs, sealed }, { projectId, automationId: id })
       return sealed
     } catch {
       return undefined
     }
   }
 
-  async #annotationPart(scope: ProjectScope, { runId, part, items }: AnnotationPart): Promise<ImportOutcome | undefined> {
+  async #annotationPart(
+    scope: ProjectScope,
+    { runId, part, items }: AnnotationPart,
+  ): Promise<ImportOutcome | undefined> {
     const { store } = this.#parts
     const runKey = projectKey(scope, 'run', runId)
     if ((await store.getByKey(runKey)) !== undefined) return 'unchanged'
@@ -216,7 +221,10 @@ export class RecordImport {
     const { store } = this.#parts
     const { result, cause: _cause, ...run } = details
     if (!isFinal(run.status))
-      throw new StowageError('invalid_request', `the run ${quoted(run.id)} is ${run.status}; only ended runs are imported`)
+      throw new StowageError(
+        'invalid_request',
+        `the run ${quoted(run.id)} is ${run.status}; only ended runs are imported`,
+      )
     const key = projectKey(scope, 'run', run.id)
     if ((await store.getByKey(key)) !== undefined) return 'unchanged'
     const final = result === null ? [] : finalResultEntries(store, scope, run.id, result)
@@ -235,11 +243,7 @@ export class RecordImport {
       ...(await this.#annotationTotals(scope, run.id)),
       ...(await this.#logTotals(scope, run.id)),
     }
-    const put = [
-      store.entry(key, record),
-      store.entry(projectKey(scope, 'of', run.automationId, run.id), {}),
-      ...final,
-    ]
+    const put = [store.entry(key, record), store.entry(projectKey(scope, 'of', run.automationId, run.id), {}), ...final]
     return (await store.commit(scope, { put, expect: [expectAbsent(key)] })) ? 'created' : undefined
   }
 
@@ -294,7 +298,10 @@ export class RecordImport {
 
   #checkTime(id: string): void {
     if (timeOfId(id) <= this.#parts.store.clock.now() + CLOCK_DIFFERENCE_MS_MAX) return
-    throw new StowageError('invalid_id', `the id ${quoted(id)} names a time more than a day ahead of this server's clock`)
+    throw new StowageError(
+      'invalid_id',
+      `the id ${quoted(id)} names a time more than a day ahead of this server's clock`,
+    )
   }
 }
 
