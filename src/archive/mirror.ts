@@ -90,7 +90,7 @@ class Mirror {
   /** Each root after everything below it. */
   async roots(roots: readonly string[]): Promise<MirrorResult> {
     for (const root of roots) {
-      const text = await this.#from.getText(root, this.#call)
+      const text = await this.#root(root)
       if (text === undefined) throw new ClientError('not_found', `the source has no object ${quoted(root)}`)
       if ((await this.#isWhole(root)) === true) continue
       const claimed = claimedIds(text)
@@ -162,6 +162,16 @@ class Mirror {
     await this.#target.putArtifact({ id, runId, name, sha256: hash.digest('hex') }, () =>
       ReadableStream.from(this.source.artifact(id)),
     )
+  }
+
+  async #root(root: string): Promise<ObjectText | undefined> {
+    try {
+      return await this.#from.getText(root, this.#call)
+    } catch (error) {
+      // Of other servers' errors the status alone is known.
+      if (error instanceof ClientError && error.isAnswered && error.statusCode === 404) return undefined
+      throw error
+    }
   }
 
   /** What the target lacks of these, by lists. */

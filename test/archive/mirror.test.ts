@@ -97,7 +97,7 @@ async function contractServer(t: TestContext, withClosure: boolean): Promise<Con
     return [...seen]
   }
   const answer = (method: string, path: string, body: Buffer): readonly [number, string, string] => {
-    const [, , , , id = '', single] = path.split('/').map(decodeURIComponent).flatMap((part, at) => (at === 0 ? ['', ''] : [part]))
+    const [, , , id = '', single] = path.split('?')[0].split('/').map(decodeURIComponent)
     const ids = (): string[] => JSON.parse((JSON.parse(body.toString()) as { objects: string }).objects) as string[]
     if (method === 'POST' && path.startsWith('/api/diff/'))
       return [200, 'application/json', JSON.stringify(Object.fromEntries(ids().map((one) => [one, held.has(one)])))]
