@@ -12,6 +12,8 @@ export type {
 export {
   boolean,
   type BooleanOptions,
+  type ChoiceOf,
+  type Choices,
   type CommonOptions,
   type Declared,
   type FieldOptions,

@@ -7,7 +7,7 @@ import type { Page, Run, RunCause, RunDetails, RunFilter } from '../schemas/type
 import type { AutomationRecord, Automations } from './automations.ts'
 import type { Causes } from './causes.ts'
 import { checkPage, checkResourceId, notHeld } from '../schemas/checks.ts'
-import { reachOf, type RunReach } from './run-reach.ts'
+import { allowedProjectsOf, type AllowedProjects } from './allowed-projects.ts'
 import { readFinalResult } from './final-result.ts'
 import type { Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
@@ -44,7 +44,7 @@ interface NewRun {
   readonly version: Pick<VersionRecord, 'id' | 'modelId' | 'chain' | 'causeId'>
   readonly inputs: SealedInputs
   readonly triggeredBy: RunCause
-  readonly reach: RunReach
+  readonly reach: AllowedProjects
 }
 
 /** What happens to runs from outside: they are made, looked at, canceled and made again. */
@@ -73,7 +73,7 @@ export class Runs {
       version,
       inputs: sealedOf(automation),
       triggeredBy: { kind: 'manual', runId: null },
-      reach: reachOf(automation.projects, startedBy),
+      reach: allowedProjectsOf(automation.projects, startedBy),
     })
   }
 
@@ -97,7 +97,7 @@ export class Runs {
       version,
       inputs: await this.inputs(scope, runId),
       triggeredBy: { kind: 'rerun', runId },
-      reach: reachOf(await automations.projectsOf(scope, run.automationId), startedBy),
+      reach: allowedProjectsOf(await automations.projectsOf(scope, run.automationId), startedBy),
     })
   }
 
@@ -118,7 +118,7 @@ export class Runs {
         version,
         inputs: sealedOf(automation),
         triggeredBy: { kind: 'version', runId: null },
-        reach: reachOf(automation.projects),
+        reach: allowedProjectsOf(automation.projects),
       })
       await waiting.giveWay(scope, automation.id)
     })

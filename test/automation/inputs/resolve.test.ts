@@ -105,7 +105,7 @@ test('what no form can show is refused, wherever it comes from', () => {
     [z.object({ address: z.object({ street: z.string() }) }), /"\/properties\/address\/type" is .*object/],
     [z.object({ mail: z.email() }), /"\/properties\/mail\/format" must be "password"/],
     [z.object({ even: z.number().multipleOf(2) }), /"\/properties\/even\/multipleOf"/],
-    [type({ size: '1 | 2' }), /"\/properties\/size\/enum\/0" must be a text/],
+    [type({ size: "1 | 'a'" }), /"\/properties\/size\/enum\/0" must be a|"\/properties\/size\/enum\/1" must be a/],
     [z.string() as unknown as StandardInputs, /"\/type" must be "object"/],
   ]
   for (const [schema, message] of schemas)

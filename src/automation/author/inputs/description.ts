@@ -61,17 +61,17 @@ export interface BooleanField extends NamedField {
   readonly default?: boolean
 }
 
-/** A field for one of some texts. */
+/** A field for one of some texts or numbers. */
 export interface SelectField extends NamedField {
   readonly kind: 'select'
-  /** At least one; values are unique. Either every choice has a label or none has. */
+  /** At least one; values are unique, and either all texts or all numbers. Either every choice has a label or none has. */
   readonly options: readonly SelectChoice[]
-  readonly default?: string
+  readonly default?: string | number
 }
 
 /** One of the values of a `select`, and what people see of it. */
 export interface SelectChoice {
-  readonly value: string
+  readonly value: string | number
   readonly label?: string
 }
 
