@@ -14,6 +14,7 @@ export interface ExportProgress {
   readonly objects: number
 }
 
+/** How a project is exported into a file. */
 export interface ExportFileOptions extends ExportOptions {
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: ExportProgress) => void

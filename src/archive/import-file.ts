@@ -19,6 +19,7 @@ export interface ImportProgress {
   readonly sent: number
 }
 
+/** How archives are imported. */
 export interface ImportOptions {
   readonly signal?: AbortSignal
   readonly onProgress?: (progress: ImportProgress) => void

@@ -9,4 +9,4 @@ export { mirrorProject, type MirrorOptions, type MirrorProgress, type MirrorResu
 export type { ProjectAddress } from './remote.ts'
 export type { RecordTotals } from './record-sender.ts'
 export type { ExportOptions } from './write-archive.ts'
-export type { ExportBase, Manifest, ManifestPart, Source } from './format.ts'
+export type { ExportBase, Manifest, ManifestPart, Opening } from './format.ts'

@@ -19,6 +19,7 @@ export interface MirrorProgress {
   readonly sent: number
 }
 
+/** What a mirror copies. */
 export interface MirrorOptions {
   /** The roots to copy, from a server that cannot list what it holds. */
   readonly roots?: readonly string[]

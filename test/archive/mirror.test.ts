@@ -102,7 +102,14 @@ async function contractServer(t: TestContext, withClosure: boolean): Promise<Con
     if (method === 'POST' && path.startsWith('/api/diff/'))
       return [200, 'application/json', JSON.stringify(Object.fromEntries(ids().map((one) => [one, held.has(one)])))]
     if (method === 'POST' && path.startsWith('/api/getobjects/'))
-      return [200, 'text/plain', ids().filter((one) => held.has(one)).map(line).join('')]
+      return [
+        200,
+        'text/plain',
+        ids()
+          .filter((one) => held.has(one))
+          .map(line)
+          .join(''),
+      ]
     if (method === 'POST' && path.startsWith('/objects/')) {
       const objects = JSON.parse(gunzipSync(body).toString()) as { id: string }[]
       put(objects.map((object) => ({ id: object.id, json: JSON.stringify(object) })))

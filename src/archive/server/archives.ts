@@ -84,7 +84,7 @@ function objectResource<H>(
     check: checkParams,
     operations: {
       GET: async (exchange) => {
-        const { params, query, signal, headers } = exchange
+        const { params, query, signal, headers, memory } = exchange
         await guard(exchange, 'read')
         const after = cursorOf(query)
         const coding = negotiateCoding(headers)
@@ -96,7 +96,7 @@ function objectResource<H>(
         if (page === undefined)
           throw new StowageError('not_found', `the project ${quoted(params.projectId)} holds no objects`)
         exchange.trace.selected(page.selection)
-        return releasing(page.selection, () => {
+        return releasing(page.selection, memory, () => {
           const answer = wholeAnswer(page.selection, { encoding: { format: 'text', coding }, compressor }, signal)
           const places = { 'Stowage-Next': cursorText(page.next), 'Stowage-End': cursorText(page.end) }
           return { ...answer, headers: { ...answer.headers, ...places } }

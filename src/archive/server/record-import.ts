@@ -4,7 +4,7 @@ import type { AutomationRecord } from '../../automation-server/domain/automation
 import { finalResultEntries } from '../../automation-server/domain/final-result.ts'
 import { Logs } from '../../automation-server/domain/logs.ts'
 import type { AutomationLimits } from '../../automation-server/domain/options.ts'
-import { checkProjects } from '../../automation-server/domain/run-reach.ts'
+import { checkProjects } from '../../automation-server/domain/allowed-projects.ts'
 import { REDACTED, type SecretBox } from '../../automation-server/domain/secrets.ts'
 import type { ModelRecord } from '../../automation-server/domain/models.ts'
 import type { VersionRecord } from '../../automation-server/domain/versions.ts'

@@ -4,7 +4,7 @@ import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } fro
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
-import { bytesText, countText } from '../common/words.ts'
+import { formatBytes, formatCount } from '../common/format.ts'
 
 const EXAMPLES = `
 Examples:
@@ -59,13 +59,13 @@ async function exportProject(project: string | undefined, options: ExportOptions
         progress.update({
           done: bytes,
           total: undefined,
-          text: `${countText(objects, 'object')}, ${bytesText(bytes)}`,
+          text: `${formatCount(objects, 'object')}, ${formatBytes(bytes)}`,
         }),
     })
     progress.stop()
     const { objects, sha256 } = manifest
     if (options.json === true) printJson({ file: output, objects, sha256, cursor })
-    else printNote(`exported ${countText(objects, 'object')} to ${output} (SHA-256 of the manifest: ${sha256})`)
+    else printNote(`exported ${formatCount(objects, 'object')} to ${output} (SHA-256 of the manifest: ${sha256})`)
   })
 }
 

@@ -3,7 +3,7 @@ import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } fro
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
-import { countText } from '../common/words.ts'
+import { formatCount } from '../common/format.ts'
 
 const EXAMPLES = `
 Examples:
@@ -39,7 +39,7 @@ async function importProject(files: readonly string[], options: ImportOptions, c
     const manifests = await verifyFiles(files)
     if (options.json === true)
       for (const [at, { objects, sha256 }] of manifests.entries()) printJson({ file: files[at], objects, sha256 })
-    else printNote(`${countText(files.length, 'archive')} whole`)
+    else printNote(`${formatCount(files.length, 'archive')} whole`)
     return
   }
   await withProject(options, command, async ({ remote, signal, openProgress }) => {
@@ -47,18 +47,18 @@ async function importProject(files: readonly string[], options: ImportOptions, c
     const result = await importFiles(remote, files, {
       signal,
       onProgress: ({ objects, sent }) =>
-        progress.update({ done: objects, total: undefined, text: `${countText(objects, 'object')}, ${sent} new` }),
+        progress.update({ done: objects, total: undefined, text: `${formatCount(objects, 'object')}, ${sent} new` }),
     })
     progress.stop()
     const { objects, sent, differing, records } = result
     if (options.json === true) printJson(result)
     else
       printNote(
-        `imported ${countText(objects, 'object')}, ${sent} of them new; of models, versions, automations and runs ${records.created} new, ${records.updated} changed`,
+        `imported ${formatCount(objects, 'object')}, ${sent} of them new; of models, versions, automations and runs ${records.created} new, ${records.updated} changed`,
       )
     if (differing === 0) return
     printNote(
-      `${countText(differing, 'object')} differ from what the project has under the same id; those of the project stay`,
+      `${formatCount(differing, 'object')} differ from what the project has under the same id; those of the project stay`,
     )
     throw new FindingsError(EXIT.failure)
   })

@@ -6,7 +6,7 @@ import { EXIT, FindingsError, StoppedError, TRANSFER_EXIT_HELP } from '../common
 import { collected, durationSecondsOrNone, jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
 import { signalToStop } from '../common/signals.ts'
-import { countText } from '../common/words.ts'
+import { formatCount } from '../common/format.ts'
 
 const EXAMPLES = `
 Examples:
@@ -85,11 +85,11 @@ async function mirror(options: MirrorOptions): Promise<void> {
       signal: stop.signal,
       ...(root === undefined ? {} : { roots: root }),
       onProgress: ({ objects, sent }) =>
-        progress.update({ done: objects, total: undefined, text: `${countText(objects, 'object')}, ${sent} new` }),
+        progress.update({ done: objects, total: undefined, text: `${formatCount(objects, 'object')}, ${sent} new` }),
     })
     progress.stop()
     if (options.json === true) printJson(result)
-    else printNote(`mirrored ${countText(result.objects, 'object')}, ${result.sent} of them new`)
+    else printNote(`mirrored ${formatCount(result.objects, 'object')}, ${result.sent} of them new`)
     if (result.differing > 0) throw new FindingsError(EXIT.failure)
   } catch (error) {
     stop.signal.throwIfAborted()
