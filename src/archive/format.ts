@@ -13,7 +13,7 @@ export const ARTIFACTS_FOLDER = 'artifacts/'
 
 /** The first entry: what the file is, and what the parts are of. */
 export interface Opening {
-  readonly format: typeof FORMAT
+  readonly format: 'stowage-archive'
   readonly version: number
 }
 
