@@ -117,14 +117,22 @@ const startRun = operationOf({
   right: 'write',
   summary: 'Run an automation by hand',
   description:
-    'On one version of its model. Works also where it is not enabled. While as many runs of the automation wait as may, it is refused with `too_many_runs`.',
+    'On one version of its model. Works also where it is not enabled. While as many runs of the automation wait as may, it is refused with `too_many_runs`; so is an external one while 20 others go on. An external run asks how it stands at intervals; otherwise it is lost after a minute.',
   body: jsonBody(
     'RunStart',
     'On which version; without a body on the latest.',
-    { latest: { value: {} }, version: { value: { versionId: VERSION_ID } } },
+    {
+      latest: { value: {} },
+      version: { value: { versionId: VERSION_ID } },
+      external: { value: { external: true } },
+    },
     false,
   ),
-  answers: { 201: jsonAnswer('Run', 'The run, which waits to be taken up.', { version: { value: PENDING_RUN } }) },
+  answers: {
+    201: jsonAnswer('StartedRun', 'The run, which waits to be taken up, or an external one, which has begun.', {
+      version: { value: PENDING_RUN },
+    }),
+  },
   faults: ['not_found', 'conflict', 'too_many_runs', ...WRITE_FAULTS],
   messages: { ...NO_AUTOMATION, 409: 'the model has no version yet; create one, then run the automation on it' },
 })

@@ -49,7 +49,7 @@ const askLease = operationOf({
   right: 'run',
   summary: 'How the run stands',
   description:
-    'For the run itself, so that it learns of its end; answered also when it has ended. It renews nothing: whoever runs the function on the server does.',
+    'For the run itself, so that it learns of its end; answered also when it has ended. It renews the lease of external runs only; for the others, the server that runs the function does so.',
   answers: {
     200: jsonAnswer('Lease', 'How the run stands.', { one: { value: { status: 'running', canceled: false } } }),
   },
