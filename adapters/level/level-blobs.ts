@@ -2,8 +2,8 @@ import type { BlobInfo, CallOptions } from '../../src/storage/backend.ts'
 import type { BlobDriver } from '../../src/storage/driver.ts'
 import { BlobExistsError, BlobNotFoundError, BlobRangeError } from '../../src/storage/storage-errors.ts'
 import { passErrno } from '../common/errno.ts'
-import type { Health } from '../common/health.ts'
-import { inBuffers } from '../common/in-buffers.ts'
+import type { WriteGuard } from '../common/write-guard.ts'
+import { rechunk } from '../common/rechunk.ts'
 import {
   CHUNK_BYTES,
   chunkKey,
@@ -33,7 +33,7 @@ const LIST_BATCH_ENTRIES = 1_000
 export interface BlobsPart {
   readonly database: LevelDatabase
   readonly writer: LevelWriter
-  readonly health: Health
+  readonly guard: WriteGuard
 }
 
 /** Blobs in a LevelDB of their own, cut into chunks. */
@@ -99,8 +99,8 @@ async function putChunks(
   let [size, chunks] = [0, 0]
   let rest: Uint8Array = new Uint8Array(0)
   try {
-    for await (const buffer of inBuffers(content, PUT_BYTES)) {
-      await part.health.checkForBlob()
+    for await (const buffer of rechunk(content, PUT_BYTES)) {
+      await part.guard.checkForBlob()
       // A buffer that is not full is the last one: it goes into the batch that makes the blob visible.
       if (buffer.length < PUT_BYTES) rest = buffer
       else {

@@ -201,14 +201,11 @@ async function forgetLongExpired(dataFolder: string, clock: Clock): Promise<void
 /** `undefined` where another process has removed it since it was listed. */
 async function readRecord(dataFolder: string, jti: string): Promise<TokenRecord | undefined> {
   const path = tokenPath(dataFolder, jti)
-  const text = await readIfThere(path)
+  const text = await readIfExists(path)
   if (text === undefined) return undefined
   const json = unseal(text)
   if (json === undefined)
-    throw new StowageError(
-      'corrupt_data',
-      `${path} is not what was written there when the token was issued; restore or remove it`,
-    )
+    throw new StowageError('corrupt_data', `${path} has changed since the token was issued; restore or remove it`)
   return JSON.parse(json) as TokenRecord
 }
 
@@ -233,7 +230,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
+async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {

@@ -65,7 +65,7 @@ export async function heldKeys(ring: KeyRing): Promise<readonly FolderKey[]> {
   const keys: FolderKey[] = []
   let olderValidUntil: string | undefined
   for (const number of (await numbersOf(ring)).toReversed()) {
-    const text = await readIfThere(pathOf(ring, number))
+    const text = await readIfExists(pathOf(ring, number))
     if (text === undefined) continue
     const { key, createdAt, previousValidUntil } = parsed(ring, number, text)
     keys.push({
@@ -133,7 +133,7 @@ export async function removeEndedKeys(
 /** What is wrong with the files of a ring, one message each. Nothing is made or changed. */
 export async function* damagedKeys(ring: KeyRing): AsyncGenerator<string> {
   for (const number of await numbersOf(ring)) {
-    const text = await readIfThere(pathOf(ring, number))
+    const text = await readIfExists(pathOf(ring, number))
     try {
       if (text !== undefined) parsed(ring, number, text)
     } catch (error) {
@@ -190,7 +190,7 @@ function pathOf(ring: KeyRing, number: number): string {
   return join(accessFolder(ring), number === 1 ? ring.name : `${ring.name}.${number}`)
 }
 
-function readIfThere(path: string): Promise<string | undefined> {
+function readIfExists(path: string): Promise<string | undefined> {
   return readFile(path, 'utf8').catch(absent(undefined))
 }
 

@@ -4,11 +4,11 @@ import type { IdSet } from './id-set.ts'
 import type { Selection } from './selection.ts'
 
 export interface PutResult {
-  /** Objects that came, each id once. */
+  /** Received objects, each id once. */
   readonly objects: number
-  /** Of these, how many were not held before. */
+  /** How many of these were not held before. */
   readonly inserted: number
-  /** Of the others, how many came with a text that differs from the one that is held. The held one stays. */
+  /** How many of the others arrived with a text that differs from the held one. The held one stays. */
   readonly differing: number
   /** The ids of these, the first hundred. */
   readonly differingIds?: readonly string[]

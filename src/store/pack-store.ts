@@ -27,7 +27,7 @@ import { EpochCounter } from './upkeep/epochs.ts'
 import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
-import { UnappliedPacks } from './ingest/unapplied.ts'
+import { UnappliedPacks } from './ingest/unapplied-packs.ts'
 
 const MB = 1_048_576
 /** Level 4 is within 6 in 100 of level 6 in size, and half as much work again faster. */

@@ -219,7 +219,7 @@ test('an object whose record names a pack that does not own it is found', async 
   await putRecord(backend, key, encodeObjectRecord(key, { ...location, sequence: 3 - location.sequence }))
   const damages = await damagesOf(backend)
   assert.ok(
-    damages.some((message) => message.includes('another pack has it')) &&
+    damages.some((message) => message.includes('which does not own it')) &&
       damages.some((message) => message.includes('points elsewhere')),
     damages.join('\n'),
   )

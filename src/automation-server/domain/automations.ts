@@ -5,7 +5,7 @@ import { expectAbsent, expectSame, type ProjectScope, type Stored } from '../rec
 import type { Automation, AutomationChange, NewAutomation, Page, PageRequest } from '../schemas/types.ts'
 import { checkName, checkPage, checkResourceId, notHeld, PAGE_ITEMS_MAX } from '../schemas/checks.ts'
 import type { Models } from './models.ts'
-import { checkProjects } from './run-reach.ts'
+import { checkProjects } from './allowed-projects.ts'
 import type { DomainParts } from './parts.ts'
 import { REDACTED, type SealedInputs } from './secrets.ts'
 

@@ -8,7 +8,7 @@ import type { AutomationRecord, Automations } from './automations.ts'
 import type { Causes } from './causes.ts'
 import { checkPage, checkResourceId, notHeld } from '../schemas/checks.ts'
 import { listRuns, newestRunsOf } from './run-list.ts'
-import { reachOf, type RunReach } from './run-reach.ts'
+import { allowedProjectsOf, type AllowedProjects } from './allowed-projects.ts'
 import { readFinalResult } from './final-result.ts'
 import type { Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
@@ -53,7 +53,7 @@ interface NewRun {
   readonly version: Pick<VersionRecord, 'id' | 'modelId' | 'chain' | 'causeId'>
   readonly inputs: SealedInputs
   readonly triggeredBy: RunCause
-  readonly reach: RunReach
+  readonly reach: AllowedProjects
 }
 
 /** What happens to runs from outside: they are made, looked at, canceled and made again. */
@@ -115,7 +115,7 @@ export class Runs {
     if (id === null)
       throw new StowageError('conflict', 'the model has no version yet; create one, then run the automation on it')
     const version = await versions.liveRecord(projectId, automation.modelId, id)
-    const reach = reachOf(automation.projects, startedBy)
+    const reach = allowedProjectsOf(automation.projects, startedBy)
     const triggeredBy = { kind: 'manual', runId: null } as const
     return { scope, wanted: { automation, version, inputs: sealedOf(automation), triggeredBy, reach } }
   }
@@ -146,7 +146,7 @@ export class Runs {
       version,
       inputs: await this.inputs(scope, runId),
       triggeredBy: { kind: 'rerun', runId },
-      reach: reachOf(await automations.projectsOf(scope, run.automationId), startedBy),
+      reach: allowedProjectsOf(await automations.projectsOf(scope, run.automationId), startedBy),
     })
   }
 
@@ -167,7 +167,7 @@ export class Runs {
         version,
         inputs: sealedOf(automation),
         triggeredBy: { kind: 'version', runId: null },
-        reach: reachOf(automation.projects),
+        reach: allowedProjectsOf(automation.projects),
       })
       await waiting.giveWay(scope, automation.id)
     })

@@ -45,8 +45,8 @@ function wordsOn(
   }: SweepParts,
 ): string {
   if (why === 'lease' && triggeredBy.kind === 'external')
-    return `nothing was heard for ${times.leaseMs} ms of the machine on which a person ran the function: it was lost`
-  if (why === 'lease') return `nothing was heard of the run for ${times.leaseMs} ms: it was lost`
+    return `the machine on which a person ran the function was silent for ${times.leaseMs} ms: the run was lost`
+  if (why === 'lease') return `the run was silent for ${times.leaseMs} ms: it was lost`
   if (why === 'deadline') return `the run took longer than ${times.runMsMax} ms`
   const waited = `the run waited for ${spanOf(times.pendingMsMax)}, and no server took it up`
   if (functions.find(functionId) === undefined)

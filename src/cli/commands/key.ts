@@ -7,7 +7,7 @@ import { quoted } from '../../object/id.ts'
 import { EXIT_HELP } from '../common/exit.ts'
 import { collected, dataOption, durationSecondsOrNone, jsonOption } from '../common/options.ts'
 import { printJson, printLine } from '../common/output.ts'
-import { countText } from '../common/words.ts'
+import { formatCount } from '../common/format.ts'
 import { KEY_PURPOSES, type KeyPurpose, keyRingOf } from '../server/key-rings.ts'
 
 const VALID_FOR_DEFAULT = '30d'
@@ -104,7 +104,7 @@ interface Rotated {
 
 function rotatedLine({ purpose, current, previous, validUntil, shortened }: Rotated): string {
   const ends = Date.parse(validUntil) <= Date.now() ? 'has ended' : `is valid until ${validUntil}`
-  const tokens = shortened === 0 ? '' : `; ${countText(shortened, 'token')} would hold longer and must be issued anew`
+  const tokens = shortened === 0 ? '' : `; ${formatCount(shortened, 'token')} would hold longer and must be issued anew`
   return `${purpose}: the new key is ${current.id}; the old key ${previous.id} ${ends}${tokens}`
 }
 

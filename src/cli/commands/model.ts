@@ -3,7 +3,7 @@ import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } fro
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { jsonOption } from '../common/options.ts'
 import { printJson, printLine, printNote } from '../common/output.ts'
-import { printable } from '../common/words.ts'
+import { printable } from '../common/format.ts'
 
 const EXAMPLES = `
 Examples:

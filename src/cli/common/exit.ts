@@ -1,6 +1,6 @@
 import { constants } from 'node:os'
 import { StowageError } from '../../errors.ts'
-import { printable } from './words.ts'
+import { printable } from './format.ts'
 
 /** What scripts can rely on. */
 export const EXIT: { readonly ok: 0; readonly failure: 1; readonly usage: 2; readonly missing: 3; readonly damage: 4 } =
@@ -34,7 +34,7 @@ export class StoppedError extends Error {
   readonly exitCode: number
 
   constructor(signal: NodeJS.Signals) {
-    super(`stopped by ${signal}; running the command again continues`)
+    super(`stopped by ${signal}; run the command again to continue`)
     this.exitCode = 128 + constants.signals[signal]
   }
 }

@@ -1,7 +1,7 @@
 import { quoted } from '../../object/id.ts'
 import type { Finding } from '../../store/upkeep/finding.ts'
 import { EXIT, FindingsError } from './exit.ts'
-import { countText } from './words.ts'
+import { formatCount } from './format.ts'
 import { printJson, printLine } from './output.ts'
 
 /** Prints findings as they come and a summary in the end. Throws `FindingsError` if there was damage, so that scripts see it in the exit code. */
@@ -17,8 +17,8 @@ export async function printFindings(findings: AsyncIterable<Finding>, json: bool
   else
     printLine(
       counts.damage === 0
-        ? `no damage (${countText(counts.notes, 'note')})`
-        : `${countText(counts.damage, 'finding')} of damage (and ${countText(counts.notes, 'note')})`,
+        ? `no damage (${formatCount(counts.notes, 'note')})`
+        : `${formatCount(counts.damage, 'finding')} of damage (and ${formatCount(counts.notes, 'note')})`,
     )
   if (counts.damage > 0) throw new FindingsError(EXIT.damage)
 }

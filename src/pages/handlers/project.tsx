@@ -1,5 +1,5 @@
 import type { Resource } from '../../http/router.ts'
-import { held, runRows } from '../views/names.ts'
+import { undefinedIfNotFound, runRows } from '../views/run-rows.ts'
 import type { PageServer } from '../server/page-server.tsx'
 import { ModelPage } from '../views/model.tsx'
 import { ProjectPage } from '../views/project.tsx'
@@ -25,7 +25,7 @@ export function projectResources<H>(server: PageServer<H>): readonly Resource<H>
             const latest =
               model.latestVersionId === null
                 ? undefined
-                : await held(project.versions.get(model.id, model.latestVersionId))
+                : await undefinedIfNotFound(project.versions.get(model.id, model.latestVersionId))
             return { model, latest }
           }),
         )

@@ -2,7 +2,7 @@ import type { InputField, InputsDescription } from '../../automation/author/inpu
 import type { JsonObject } from '../../automation/author/run-data.ts'
 import type { Automation, FunctionInfo, Model, Version } from '../../automation-server/schemas/types.ts'
 import { labelOf, textOf } from './form-values.ts'
-import type { RunRow } from './names.ts'
+import type { RunRow } from './run-rows.ts'
 import { cut, type Html, isolated } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { Empty, Time } from './parts.tsx'
@@ -63,7 +63,7 @@ export function AutomationPage(props: AutomationProps): Html {
         <dt>Runs</dt>
         <dd>
           {trigger === 'manual'
-            ? 'only when somebody starts it'
+            ? 'only when a person starts it'
             : enabled
               ? 'on every new version'
               : 'on new versions, but it is not active'}

@@ -1,7 +1,7 @@
 import type { BooleanField, InputField, SelectField, TextRules } from '../../automation/author/inputs/description.ts'
 import { isThreeState } from '../../automation/author/inputs/form.ts'
 import { forgetControl, inputControl, labelOf } from './form-values.ts'
-import { rulesInWords } from './field-hints.ts'
+import { describeRules } from './field-hints.ts'
 import type { Child, Html } from './html.ts'
 
 /** A label, help, what is wrong, and a control, tied together so that who hears the page hears all of it. */
@@ -83,7 +83,7 @@ const LINE_CHARACTERS_MAX = 300
 export function InputControl(props: InputControlProps): Html {
   const { field, id, problem } = props
   if (field.kind === 'boolean' && !isThreeState(field)) return <Checkbox {...props} field={field} />
-  const rules = [rulesInWords(field), defaultWords(field), keptWords(props)].filter((words) => words !== '').join(' ')
+  const rules = [describeRules(field), defaultWords(field), keptWords(props)].filter((words) => words !== '').join(' ')
   const hints = [field.description ?? '', rules].filter((hint) => hint.trim() !== '')
   return (
     <>

@@ -1,7 +1,7 @@
 import type { Model, Page as Part, Version } from '../../automation-server/schemas/types.ts'
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
-import { counted, Empty, Next, Time } from './parts.tsx'
+import { formatCount, Empty, Next, Time } from './parts.tsx'
 
 interface ModelProps {
   readonly frame: Frame
@@ -26,7 +26,7 @@ export function ModelPage(props: ModelProps): Html {
         <bdi>{model.name}</bdi>
       </h1>
       <p class="lead">
-        {counted(model.versionCount, 'version')}, created <Time at={model.createdAt} />.{' '}
+        {formatCount(model.versionCount, 'version')}, created <Time at={model.createdAt} />.{' '}
         <a href={urls.runs(projectId, { modelId: model.id })}>Runs on this model</a>
       </p>
       {model.deletedAt === null ? null : (

@@ -64,7 +64,7 @@ export class Ingest implements ObjectWriter {
     const { head } = await readHead(records, projectId, signal)
     const generation = writingGeneration(head)
     const packId = newId()
-    const admission = new Admission(records, projectId, generation, head)
+    const admission = new Admission(records, { projectId, generation, head }, environment)
     const writer = new PackWriter(
       { projectId, generation, packId, timeMs: nowMs() },
       { deflate, admission, memory, environment },

@@ -59,7 +59,7 @@ async function sweepMarked(parts: RemovalParts, { key, value }: Entry, signal: A
   const { head } = await readHead(parts.records, projectId, signal)
   // The mark and the project's record must agree before anything is destroyed.
   if (!isRemoved(head, generation))
-    throw corrupt(`a project is marked as removed, generation ${generation}, and its record says otherwise`)
+    throw corrupt(`a project is marked as removed, generation ${generation}, but its record says otherwise`)
   const isDone = await sweepGeneration(parts, projectId, generation, signal)
   if (isDone) await parts.records.commit({ remove: [key] })
 }

@@ -117,7 +117,7 @@ const startRun = operationOf({
   right: 'write',
   summary: 'Run an automation by hand',
   description:
-    'On one version of its model. Works also where it is not enabled. While as many runs of the automation wait as may, it is refused with `too_many_runs`; so is an external one while 20 others go on. An external run asks how it stands at intervals; otherwise it is lost after a minute.',
+    'On one version of its model. The automation need not be enabled. If its queue is full, the request is refused with `too_many_runs`; so is an external run while 20 others are active. An external run must read its status (`askLease`) at intervals: after a minute of silence it times out.',
   body: jsonBody(
     'RunStart',
     'On which version; without a body on the latest.',
@@ -129,7 +129,7 @@ const startRun = operationOf({
     false,
   ),
   answers: {
-    201: jsonAnswer('StartedRun', 'The run, which waits to be taken up, or an external one, which has begun.', {
+    201: jsonAnswer('StartedRun', 'The queued run, or an external run, which has begun.', {
       version: { value: PENDING_RUN },
     }),
   },
@@ -140,7 +140,7 @@ const startRun = operationOf({
 export const AUTOMATION_TAG: Tag = {
   name: TAG,
   description:
-    'A function that runs on the versions of a model, with inputs: by itself on every new one, or by hand. A version that a run makes starts none of the automations that led to it.',
+    'A function that runs on the versions of a model, with inputs: on every new version, or by hand. A version that a run creates starts none of the automations that led to it.',
 }
 
 export const AUTOMATION_PATHS: Paths = {
