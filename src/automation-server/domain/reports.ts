@@ -57,7 +57,7 @@ export class Reports {
   }
 
   /**
-   * How the run stands, for the run itself. It renews nothing: the lease is held by the server that sees to the run, so that a function whose server has
+   * Read the status of the run, for the run itself. It renews nothing: the lease is held by the server that sees to the run, so that a function whose server has
    * died does not go on by itself.
    */
   async lease(projectId: string, runId: string): Promise<LeaseAnswer> {
@@ -144,7 +144,7 @@ function isTaken(run: RunRecord, { sequence, status, message }: RunReport): bool
   if (sequence <= run.sequence)
     throw new StowageError(
       'conflict',
-      `a report with the sequence ${sequence} was taken already, and it did not say ${status}`,
+      `a report with the sequence ${sequence} was accepted before, and its status was not ${status}`,
     )
   if (status !== undefined && status !== run.status && !mayFollow(run.status, status))
     throw new StowageError('conflict', `the run cannot become ${status}: ${describeStatus(run.status)}`)

@@ -145,14 +145,11 @@ export interface NewAutomation {
   readonly trigger: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled?: boolean
-  /**
-   * Other projects in which its runs may read and write; whoever names them must have the right to write
-   * there.
-   */
+  /** Other projects in which its runs may read and write. The request must have the right to write there. */
   readonly projects?: readonly string[]
 }
 
-/** Members to change. Inputs are given whole; a secret that is given as `******` keeps its value. */
+/** Members to change. `inputs` replaces all inputs; a secret with the value `******` keeps its value. */
 export interface AutomationChange {
   /** One line. */
   readonly name?: string
@@ -164,10 +161,7 @@ export interface AutomationChange {
   readonly trigger?: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled?: boolean
-  /**
-   * Other projects in which its runs may read and write; whoever names them must have the right to write
-   * there.
-   */
+  /** Other projects in which its runs may read and write. The request must have the right to write there. */
   readonly projects?: readonly string[]
 }
 
@@ -186,10 +180,7 @@ export interface Automation {
   readonly trigger: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled: boolean
-  /**
-   * Other projects in which its runs may read and write; whoever names them must have the right to write
-   * there.
-   */
+  /** Other projects in which its runs may read and write. The request must have the right to write there. */
   readonly projects: readonly string[]
   readonly createdAt: string
   readonly updatedAt: string

@@ -44,7 +44,7 @@ function wordsOn(
     concurrency,
   }: SweepParts,
 ): string {
-  if (why === 'lease') return `nothing was heard of the run for ${times.leaseMs} ms: it was lost`
+  if (why === 'lease') return `the run was silent for ${times.leaseMs} ms: it was lost`
   if (why === 'deadline') return `the run took longer than ${times.runMsMax} ms`
   const waited = `the run waited for ${spanOf(times.pendingMsMax)}, and no server took it up`
   if (functions.find(functionId) === undefined)

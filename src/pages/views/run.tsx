@@ -195,7 +195,7 @@ const CAUSES = { version: 'by a new version', manual: 'by hand', rerun: 'as a re
 
 function limitWords({ notStarted, runsMax }: RunCauseCount): string {
   const left = notStarted === 1 ? '1 more run was' : `${notStarted} more runs were`
-  return `${runsMax} runs came of what started this one, which is the most: ${left} not started.`
+  return `The cause of this run reached the limit of ${runsMax} runs: ${left} not started.`
 }
 
 function Facts({ frame: { urls }, projectId, run, cause, automationName, version, model }: RunPageProps): Html {

@@ -10,8 +10,7 @@ const ENABLED = boolean('Whether new versions start it. It can be started by han
 
 const PROJECTS = list(PROJECT_ID, {
   itemsMax: 100,
-  description:
-    'Other projects in which its runs may read and write; whoever names them must have the right to write there.',
+  description: 'Other projects in which its runs may read and write. The request must have the right to write there.',
 })
 
 const AUTOMATION_TRIGGER: NamedShape<AutomationTrigger> = named(
@@ -48,7 +47,7 @@ export const AUTOMATION_CHANGE: NamedShape<AutomationChange> = named(
       enabled: optional(ENABLED),
       projects: optional(PROJECTS),
     },
-    'Members to change. Inputs are given whole; a secret that is given as `******` keeps its value.',
+    'Members to change. `inputs` replaces all inputs; a secret with the value `******` keeps its value.',
   ),
 )
 

@@ -46,7 +46,7 @@ export async function localRun(
   const given = path === undefined ? undefined : await readRunFile(path)
   const token = process.env[TOKEN_VARIABLE] ?? given?.speckleToken ?? ''
   if (token === '')
-    throw new StowageError('invalid_request', `there is no token; put yours into the environment as ${TOKEN_VARIABLE}`)
+    throw new StowageError('invalid_request', `the token is missing; set the environment variable ${TOKEN_VARIABLE}`)
   const data = given?.automationRunData
   const trigger = data?.triggers[0]?.payload
   const url = options.url ?? data?.speckleServerUrl ?? process.env[URL_VARIABLE] ?? URL_DEFAULT
@@ -81,6 +81,6 @@ async function latestOf(model: Promise<{ readonly latestVersionId: string | null
 function missing(option: string): never {
   throw new StowageError(
     'invalid_request',
-    `say what the function is to run on: ${option} is missing, and there is no run file`,
+    `${option} is missing, and so is a run file: name the version that the function runs on`,
   )
 }

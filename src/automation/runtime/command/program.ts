@@ -64,7 +64,7 @@ ${EXIT.usage} nothing could be done; ${EXIT.failed} it failed, on your own machi
   )
   command
     .command('run', { isDefault: true })
-    .argument('[file]', 'the run file: a token, inputs, and what the run is about')
+    .argument('[file]', 'the run file: a token, inputs, and the data of the run')
     .description('run the function once: as a server asks for it, or for yourself with --local or without a file')
     .option('--local', 'report to the terminal; the token is yours')
     .option('--url <url>', 'the server (default: STOWAGE_URL, else http://127.0.0.1:8642)')
@@ -72,7 +72,7 @@ ${EXIT.usage} nothing could be done; ${EXIT.failed} it failed, on your own machi
     .option('--model <id>', 'the model')
     .option('--version <id>', 'the version (default: the latest)')
     .option('--inputs <file>', 'a JSON file of inputs')
-    .option('--files <folder>', 'where stored files go (default: function-files)')
+    .option('--files <folder>', 'the folder for stored files (default: function-files)')
     .addHelpText('after', '\nWithout a run file, or with --local, your token is taken from STOWAGE_TOKEN.')
     .action(async (path: string | undefined, options: LocalRunArguments) => {
       const isOwn = isLocal(path, options)

@@ -88,7 +88,7 @@ class ProcessWatch {
   followServer(): void {
     const input = fstatSync(0)
     if (!input.isFIFO() && !input.isSocket()) return
-    const onEnd = (): void => this.#stop.abort(new RunCanceled('the server that had started it is gone'))
+    const onEnd = (): void => this.#stop.abort(new RunCanceled('its server is gone'))
     for (const event of ['end', 'error'] as const) process.stdin.once(event, onEnd)
     process.stdin.resume().unref()
   }
@@ -110,10 +110,6 @@ class ProcessWatch {
 
   /** Nothing is left that could go on: there is nothing to wait for. */
   #onIdle(): void {
-    if (!this.#isOver)
-      this.#run?.fail(
-        new Error('the function waits for what can never happen: nothing is left in its process that could go on'),
-        0,
-      )
+    if (!this.#isOver) this.#run?.fail(new Error('the function waits forever: its process has nothing left to do'), 0)
   }
 }
