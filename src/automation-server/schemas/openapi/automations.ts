@@ -121,11 +121,7 @@ const startRun = operationOf({
   body: jsonBody(
     'RunStart',
     'On which version; without a body on the latest.',
-    {
-      latest: { value: {} },
-      version: { value: { versionId: VERSION_ID } },
-      external: { value: { external: true } },
-    },
+    { latest: { value: {} }, version: { value: { versionId: VERSION_ID } }, external: { value: { external: true } } },
     false,
   ),
   answers: {

@@ -1,4 +1,13 @@
-import { boolean, described, list, named, type NamedShape, object, oneOf, optional } from '../../../openapi/description/shape.ts'
+import {
+  boolean,
+  described,
+  list,
+  named,
+  type NamedShape,
+  object,
+  oneOf,
+  optional,
+} from '../../../openapi/description/shape.ts'
 import type { Automation, AutomationChange, AutomationTrigger, NewAutomation, RunStart } from '../wire-types.ts'
 import { FUNCTION_ID, nameText, pageOf, PROJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 import { INPUTS } from './functions.ts'

@@ -65,7 +65,9 @@ ${EXIT.usage} nothing could be done; ${EXIT.failed} it failed, on your own machi
   command
     .command('run', { isDefault: true })
     .argument('[file]', 'the run file: a token, inputs, and the data of the run')
-    .description('run the function once: as a server asks for it, or for yourself with --local, --report or without a file')
+    .description(
+      'run the function once: as a server asks for it, or for yourself with --local, --report or without a file',
+    )
     .option('--local', 'report to the terminal; the token is yours')
     .addOption(
       new Option('--report', 'report to the server, as a run of an automation; the token is yours').conflicts('local'),
