@@ -34,7 +34,9 @@ export class IdColumn {
     const shift = this.#bytes.length
     this.#bytes.append(others.bytes)
     this.#growTo(this.#count + others.count)
-    for (const end of others.ends) this.#ends[this.#count++] = shift + end
+    if (shift === 0) this.#ends.set(others.ends, this.#count)
+    else for (let i = 0; i < others.count; i++) this.#ends[this.#count + i] = shift + others.#ends[i]
+    this.#count += others.count
   }
 
   clear(): void {

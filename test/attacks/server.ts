@@ -37,7 +37,14 @@ function load(): Load {
   const { user, system } = process.cpuUsage()
   const loopHeldMsMax = Math.max(0, loop.max / 1e6 - LOOP_RESOLUTION_MS)
   loop.reset()
-  return { cpuMs: (user + system) / 1_000, loopHeldMsMax, heldBytes: service.status().requestMemory?.heldBytes ?? 0 }
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return {
+    cpuMs: (user + system) / 1_000,
+    loopHeldMsMax,
+    heldBytes: service.status().requestMemory?.heldBytes ?? 0,
+    heapBytes: heapUsed,
+    buffersBytes: arrayBuffers,
+  }
 }
 
 process.on('message', () => process.send?.(load()))

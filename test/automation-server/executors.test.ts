@@ -353,7 +353,7 @@ test('an attempt that was given up is not listened to any more, and does not end
   const artifact = { name: 'a', sizeBytes: 1, idempotencyKey: 'a', content: Readable.from([Buffer.from('a')]) }
   await assert.rejects(lost.report({ sequence: 1, status: 'succeeded', message: 'late' }), {
     code: 'conflict',
-    message: /taken up anew/,
+    message: /started again/,
   })
   await assert.rejects(lost.storeArtifact(artifact), { code: 'conflict' })
   await assert.rejects(

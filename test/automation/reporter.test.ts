@@ -162,7 +162,7 @@ suite('delivery', () => {
       }),
     )
     assert.equal(outcome.status, 'succeeded')
-    assert.match(reported.logs.at(-1)?.message ?? '', /2000 lines were left out/)
+    assert.match(reported.logs.at(-1)?.message ?? '', /2000 lines were dropped/)
   })
 
   test('a report that is refused for what it holds makes the run an exception; the rest arrives', async () => {
@@ -201,7 +201,11 @@ suite('delivery', () => {
     )
     assert.deepEqual(
       [outcome.status, outcome.message, outcome.isDelivered],
-      ['exception', 'the final report (succeeded) could not be delivered: it was given up after 50 ms', false],
+      [
+        'exception',
+        'the final report (succeeded) could not be delivered: the delivery was given up after 50 ms',
+        false,
+      ],
     )
   })
 

@@ -76,7 +76,7 @@ test('a file that is no function is refused with its name and what is wrong', as
       /^--function \S+no-such-function\.js: there is no such file; give the path of a file that ends with executeFunction \("\S+no-such-function\.js"\)$/,
     ],
     [[tmpdir()], /: this is a folder; name the file in it that ends with executeFunction/],
-    [['/dev/null'], /: this is no file but a pipe or a device/],
+    [['/dev/null'], /: this is a pipe or a device, not a file/],
     [
       [written(t, 'checker.py', 'print(1)')],
       /checker\.py: its name ends with "\.py"; it must be a file of JavaScript \(\.js, \.mjs, \.cjs\) or TypeScript/,

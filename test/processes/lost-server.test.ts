@@ -50,7 +50,7 @@ suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => 
       const run = await second.ended(id)
       assert.deepEqual(
         [run.status, run.message, run.annotations.INFO],
-        ['timeout', 'nothing was heard of the run for 1500 ms: it was lost', 1],
+        ['timeout', 'the run was silent for 1500 ms: it was lost', 1],
       )
       const again = await second.ask<{ id: string }>('POST', `runs/${id}/rerun`)
       await second.ask('POST', `runs/${again.id}/cancel`)

@@ -170,7 +170,7 @@ export class GraphTransfer {
   #blamed(error: unknown): unknown {
     if (this.#progress.keptBytes === 0 || !(error instanceof ClientError) || error.code !== 'invalid_answer')
       return error
-    return new ClientError('integrity_failed', `${error.message}; what was kept of an earlier download is damaged`, {
+    return new ClientError('integrity_failed', `${error.message}; the kept part of an earlier download is damaged`, {
       cause: error,
       isRetryable: true,
     })
@@ -314,7 +314,7 @@ function continuesAt(answer: Answer, at: number, length: number, etag: string): 
 function checkCounts(answer: Answer, count: number): void {
   const announced = answer.count('Stowage-Objects')
   if (announced === undefined || announced === count) return
-  throw new ClientError('integrity_failed', `${answer.what} brought ${count} of ${announced} objects`, {
+  throw new ClientError('integrity_failed', `${answer.what} returned ${count} of ${announced} objects`, {
     isRetryable: true,
   })
 }

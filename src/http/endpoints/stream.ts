@@ -33,7 +33,7 @@ export function streamOperation<H>(deps: StreamDeps<H>): Operation<H> {
     const selection = await store.select(params.projectId, ids, { signal })
     if (selection.keepsIds !== true) memory.free(memory.heldBytes)
     exchange.trace.selected(selection)
-    return releasing(selection, async () => {
+    return releasing(selection, memory, async () => {
       await checkComplete(exchange, selection)
       return wholeAnswer(selection, { encoding: { format: 'text', coding, mask, heartbeat }, compressor }, signal)
     })

@@ -36,7 +36,7 @@ const INPUT_SCHEMA: NamedShape<unknown> = named(
       type: { type: 'string', enum: ['string', 'number', 'integer', 'boolean'] },
       title: TEXT,
       description: TEXT,
-      default: { description: 'The value of an input that is not given. Secrets have none.' },
+      default: { description: 'The default value. Secrets have none.' },
       minLength: COUNT.schema,
       maxLength: COUNT.schema,
       pattern: TEXT,

@@ -111,7 +111,7 @@ class Run {
     this.#graceMs = automationFunction.graceMs
     this.#options = options
     this.#redactor = new SecretRedactor([...secrets, ...automationFunction.inputs.secretTexts(inputs)])
-    const onRefused = (): void => this.#cancel('the server takes no reports of this run any more')
+    const onRefused = (): void => this.#cancel('the server accepts no more reports of this run')
     this.#reporter = new Reporter({
       backend,
       retry,
@@ -204,7 +204,7 @@ class Run {
     } catch (error) {
       throw error instanceof InputsError
         ? error
-        : new Error('the inputs could not be read: their schema threw what is not an issue')
+        : new Error('the inputs could not be read: their schema threw an unexpected error')
     }
   }
 
@@ -276,7 +276,7 @@ class Run {
       if (given === undefined) return { status: 'failed', message: failed }
       if (given.status === 'failed') return given
       return this.#exception(
-        new Error(`the run is marked as ${given.status} already, and then threw RunFailed: ${failed}`, {
+        new Error(`the run was already marked as ${given.status}, and then threw RunFailed: ${failed}`, {
           cause: error,
         }),
       )
