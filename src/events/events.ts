@@ -63,10 +63,10 @@ export interface FailureEvent extends ServiceEventBase {
   readonly isRetryable: boolean
 }
 
-/** A request was refused at a bound: one of `limits`, or `memory` for the memory of all requests together. */
+/** A request was refused at a bound: one of `limits`, `memory` for the memory of all requests together, or `quota` for a project's. */
 export interface LimitEvent extends ServiceEventBase {
   readonly type: 'limit'
-  readonly limit: keyof Limits | 'memory'
+  readonly limit: keyof Limits | 'memory' | 'quota'
   readonly status: number
   readonly code: StowageErrorCode
 }
@@ -119,4 +119,5 @@ export const LIMIT_OF_CODE: { readonly [C in StowageErrorCode]?: LimitEvent['lim
   id_list_too_large: 'idListBytesMax',
   memory_limit_exceeded: 'memory',
   overloaded: 'memory',
+  quota_exceeded: 'quota',
 }

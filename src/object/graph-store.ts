@@ -30,6 +30,24 @@ export interface SignalOptions {
 export interface PutOptions extends SignalOptions {
   /** What the request holds is leased here: the store adds what it holds itself. Without it the store opens a lease of its own. */
   readonly memory?: MemoryLease
+  /** Bytes of the body on the wire, where its length is known before it is read. */
+  readonly bodyBytes?: number | undefined
+}
+
+/** How much a project holds: what its packs hold, which an upload adds to. */
+export interface ProjectTotals {
+  readonly objects: number
+  /** Bytes of JSON of all objects. */
+  readonly jsonBytes: number
+  /** Bytes of the packs in storage, compressed, with their tables. */
+  readonly storedBytes: number
+}
+
+/** How much a project may hold; what is left out has no bound. */
+export interface ProjectQuota {
+  readonly objectsMax?: number | undefined
+  readonly jsonBytesMax?: number | undefined
+  readonly storedBytesMax?: number | undefined
 }
 
 /** What the operations need of a store, one narrow interface each. `PackStore` has them all; a host's `ObjectStore` is wrapped to have the first four. */

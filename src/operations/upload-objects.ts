@@ -72,7 +72,7 @@ export async function uploadObjects(
     onRewritten: () => rewritten++,
     environment,
   })
-  const stored = await store.put(projectId, batches, { signal, memory })
+  const stored = await store.put(projectId, batches, { signal, memory, bodyBytes: source.contentLength })
   trace.stored(stored)
   const { objects, inserted, differing } = stored
   await memory.hold(assigned.listBytes)

@@ -123,6 +123,7 @@ class Service<H> implements ObjectService<H> {
       newId,
       clock,
       environment,
+      quota: options.quota,
       memory: this.#memory,
       onBackgroundError: (error) => this.#failedBesideRequests(error, options.logger),
     })
@@ -324,7 +325,7 @@ function endpoint<H>(router: Router<H>, route: Route, resource: Resource<H>): En
 }
 
 /** The server is well, and cannot take this request now. */
-const REFUSALS: ReadonlySet<string> = new Set(['overloaded', 'closing'])
+const REFUSALS: ReadonlySet<string> = new Set(['overloaded', 'closing', 'quota_exceeded'])
 
 /** What a host's own listener throws must not fail the request, nor hide the error it was told of. */
 function tell<H>(options: ObjectServiceOptions<H>, error: StowageError, context: ErrorContext<H>): void {

@@ -20,6 +20,7 @@ import { type CommittedPack, Committer } from './ingest/committer.ts'
 import { GraphReader } from './graph-reader.ts'
 import { Ingest } from './ingest/ingest.ts'
 import { PackObjectPager } from './object-pager.ts'
+import { type QuotaOf, Quotas } from './ingest/quotas.ts'
 import { PackCatalog } from './records/pack-catalog.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
 import { PlanCache } from './plan/plan-cache.ts'
@@ -29,6 +30,8 @@ import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
 import { UnappliedPacks } from './ingest/unapplied-packs.ts'
+
+export type { QuotaOf } from './ingest/quotas.ts'
 
 const MB = 1_048_576
 /** Level 4 is within 6 in 100 of level 6 in size, and half as much work again faster. */
@@ -45,6 +48,7 @@ export interface PackStoreOptions {
   /** Plans in storage. Default: 1 GB. */
   readonly planBytesMax?: number
   /** The time of day; that of the environment by default. */
+  readonly quotaOf?: QuotaOf | undefined
   readonly clock?: Clock
   /** Time, randomness and compression. Those of the process by default. */
   readonly environment?: Environment
@@ -99,7 +103,7 @@ export class PackStore implements GraphStore {
     )
     this.#options = options
     this.#backend = backend
-    this.#committer = new Committer(records)
+    this.#committer = new Committer(records, blobs)
     this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
     this.#catalog = new PackCatalog(records, blobs, memory.tablesBytes)
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
@@ -131,6 +135,7 @@ export class PackStore implements GraphStore {
       records,
       blobs,
       committer: this.#committer,
+      quotas: options.quotaOf === undefined ? undefined : new Quotas(options.quotaOf),
       deflate: this.#deflate,
       budget: memory.requests,
       newId,

@@ -266,7 +266,7 @@ test('a full disk refuses what does not fit with ENOSPC, keeps the rest, and tak
     for (const name of names) assert.equal((await backend.blobs.read(name, 0, 3_000_000)).length, 3_000_000)
     await backend.blobs.remove(names.slice(0, 2))
     await delay(110)
-    assert.deepEqual(await backend.blobs.put('again', chunks(noise(3_000_000))), { size: 3_000_000 })
+    assert.deepEqual(await backend.blobs.put('again', chunks(noise(3_000_000))), { sizeBytes: 3_000_000 })
   } finally {
     await backend.close()
     await disk.free()

@@ -186,9 +186,15 @@ export interface Automation {
   readonly updatedAt: string
 }
 
-/** The version to run on. The latest one by default. */
+/** The version to run on, and who runs the function. */
 export interface RunStart {
+  /** The latest one by default. */
   readonly versionId?: string
+  /**
+   * The caller runs the function on a machine of their own. The answer holds the token with which it
+   * reports. `false` by default.
+   */
+  readonly external?: boolean
 }
 
 /** The report is stored. */
@@ -239,7 +245,8 @@ export interface RunProgress {
 
 /** The cause of a run. */
 export interface RunCause {
-  readonly kind: 'version' | 'manual' | 'rerun'
+  /** `external`: a person runs the function on a machine of their own, and it reports here. */
+  readonly kind: 'version' | 'manual' | 'rerun' | 'external'
   /** With `rerun`: the run that was repeated. */
   readonly runId: string | null
 }
@@ -280,6 +287,34 @@ export interface Run {
   readonly startedAt: string | null
   /** `null` until the run ends. */
   readonly endedAt: string | null
+}
+
+/** A run that was started by hand. */
+export interface StartedRun {
+  readonly id: string
+  readonly automationId: string
+  readonly functionId: string
+  /** The version of the function that runs; `null` while no server with the function has claimed the run. */
+  readonly functionVersion: string | null
+  readonly modelId: string
+  readonly versionId: string
+  readonly status: RunStatus
+  /** The message of the function, or of the server, about the status. */
+  readonly message: string | null
+  readonly progress: RunProgress | null
+  readonly createdVersions: readonly CreatedVersion[]
+  readonly artifacts: readonly RunArtifact[]
+  readonly annotations: AnnotationCounts
+  readonly triggeredBy: RunCause
+  /** Whether log lines were left out because the run had reached the limit for them. */
+  readonly logsTruncated: boolean
+  readonly createdAt: string
+  /** `null` until a server claims the run. */
+  readonly startedAt: string | null
+  /** `null` until the run ends. */
+  readonly endedAt: string | null
+  /** With `external`: the token of the run, with which the function reports. */
+  readonly token?: string
 }
 
 /** A run that was requested by its id. */

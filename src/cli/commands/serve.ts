@@ -4,6 +4,7 @@ import { EXIT_HELP } from '../common/exit.ts'
 import { addFunctions } from '../server/function-options.ts'
 import { collected, dataOption, jsonOption, portNumber, positiveInteger, wholeNumber } from '../common/options.ts'
 import { LOG_FORMATS, LOG_LEVELS } from '../common/log.ts'
+import { addQuotas } from '../server/quota-options.ts'
 import { addConnectionOptions } from '../server/connection-options.ts'
 import { addOperationsListener } from '../server/operations-options.ts'
 import type { ServeOptions } from '../server/run-server.ts'
@@ -77,6 +78,7 @@ export function serveCommand(): Command {
         .default(10_000),
     )
   addPages(command)
+  addQuotas(command)
   addConnectionOptions(command)
   addLogOptions(command)
   addOperationsListener(command)

@@ -26,6 +26,7 @@ import {
 } from './connection-options.ts'
 import { withHealth } from './health-and-metrics.ts'
 import { checkOperations, type OperationsOptions } from './operations-options.ts'
+import { quotaOf, type QuotaServeOptions } from './quota-options.ts'
 import { type OperationsLine, startOperations } from './operations-server.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
 import { printJson, printLine } from '../common/output.ts'
@@ -36,7 +37,13 @@ import { type StorageKind, storageOf } from '../common/storage.ts'
 
 /** The options of `stowage serve` as the parser hands them over. */
 export interface ServeOptions
-  extends Partial<Limits>, PagesServeOptions, FunctionServeOptions, ConnectionServeOptions, OperationsOptions {
+  extends
+    Partial<Limits>,
+    PagesServeOptions,
+    FunctionServeOptions,
+    ConnectionServeOptions,
+    OperationsOptions,
+    QuotaServeOptions {
   readonly storage?: StorageKind
   readonly port: number
   readonly prefix?: string
@@ -144,6 +151,7 @@ function serviceOptions(options: ServeOptions): Omit<CommonServiceOptions<unknow
     memoryWaitMs,
     bodyBytesPerSecondMin,
     limits: limitsOf(options),
+    quota: quotaOf(options),
     requestRate: requestRateOf(options),
     uploadStatus: options.uploadStatus === '201' ? 201 : 200,
     cors: cors === undefined ? undefined : { origins: cors.includes('*') ? '*' : cors },

@@ -58,6 +58,7 @@ const LASTING_CODES: ReadonlySet<StowageErrorCode> = new Set([
   'body_consumed',
   'corrupt_data',
   'not_supported',
+  'quota_exceeded',
   'storage_full',
 ])
 const LASTING_STATUSES: ReadonlySet<number> = new Set([501, 505, 507])

@@ -106,7 +106,7 @@ export interface RemoteRun {
   readonly artifacts: readonly { readonly id: string; readonly name: string; readonly sizeBytes: number }[]
   /** How many annotations there are of each level. */
   readonly annotations: { readonly [L in 'SUCCESS' | 'INFO' | 'WARNING' | 'ERROR']: number }
-  readonly triggeredBy: { readonly kind: 'version' | 'manual' | 'rerun'; readonly runId: string | null }
+  readonly triggeredBy: { readonly kind: 'version' | 'manual' | 'rerun' | 'external'; readonly runId: string | null }
   /** Whether log lines were left out because the run had reached the limit for them. */
   readonly logsTruncated: boolean
   readonly createdAt: string

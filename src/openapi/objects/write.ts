@@ -147,6 +147,7 @@ const uploadObjects: Operation = {
         'part_header_too_large',
         'memory_limit_exceeded',
         'storage_full',
+        'quota_exceeded',
       ],
       {
         ...FORBIDDEN,

@@ -76,7 +76,7 @@ async function sweepGeneration(
 ): Promise<boolean> {
   const { records, blobs, nowMs } = parts
   await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
-  const bounds = (kind: 'object' | 'pending' | 'plan' | 'pack'): ReturnType<typeof keyBounds> =>
+  const bounds = (kind: 'object' | 'pending' | 'plan' | 'pack' | 'totals'): ReturnType<typeof keyBounds> =>
     keyBounds(kind, projectId, generation)
   const pending = await sweepRecords(records, bounds('pending'), signal)
   const blobsOf = (nameOf: (entry: Entry) => string) => (entries: readonly Entry[]) =>
@@ -94,6 +94,7 @@ async function sweepGeneration(
     blobsOf(({ key, value }) => packBlobName(projectId, decodePackRecord(key, value).packId)),
   )
   await sweepRecords(records, bounds('object'), signal)
+  await sweepRecords(records, bounds('totals'), signal)
   return pending === 0
 }
 
