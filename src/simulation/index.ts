@@ -1,0 +1,5 @@
+export { FAULT_KINDS } from './faults.ts'
+export type { FaultKind } from './faults.ts'
+export { simulate } from './simulate.ts'
+export type { Simulation, SimulationOptions } from './simulate.ts'
+export type { RunResult } from './run.ts'
