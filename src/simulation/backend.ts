@@ -19,10 +19,14 @@ import type { Random } from './random.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { SimulatedStorage } from './storage.ts'
 
+/** What a connection stands on. */
 export interface SimulatedBackendParts {
+  /** What survives the process. */
   readonly storage: SimulatedStorage
   readonly scheduler: Scheduler
+  /** Who calls. */
   readonly process: SimulatedProcess
+  /** Of this connection alone. */
   readonly random: Random
   readonly faults: FaultInjector
   /** Called when a fault kills the process that called, or all. */
@@ -31,7 +35,9 @@ export interface SimulatedBackendParts {
 
 const LATENCY_MS_MAX = 4
 const SLOW_MS_MAX = 30_000
+/** Of the first batch, at most; later ones are larger, so that others come between few. */
 const RANGE_BATCH_ENTRIES = 8
+const BATCH_DOUBLINGS_MAX = 6
 const LIST_BATCH_BLOBS = 4
 
 /** One call that is under way. */
@@ -54,21 +60,34 @@ interface OpenPut {
 export class SimulatedBackend implements StorageBackend {
   readonly records: RecordStore
   readonly blobs: BlobStore
-  readonly #parts: SimulatedBackendParts
-  readonly #calls = new Set<Call>()
-  readonly #openPuts = new Set<OpenPut>()
+  readonly #calls: Calls
 
   constructor(parts: SimulatedBackendParts) {
-    this.#parts = parts
-    this.records = new SimulatedRecords(this, parts)
-    this.blobs = new SimulatedBlobs(this, parts)
+    this.#calls = new Calls(parts)
+    this.records = new SimulatedRecords(this.#calls, parts)
+    this.blobs = new SimulatedBlobs(this.#calls, parts)
   }
 
   close(): Promise<void> {
     return Promise.resolve()
   }
 
-  /** The process died: any part of what it was writing takes effect, and blobs that it was putting may be torn. */
+  /** To be called when the process has died: any part of what it was writing takes effect, and blobs that it was putting may be torn. */
+  sever(): void {
+    this.#calls.sever()
+  }
+}
+
+/** What one process has asked of the storage and was not answered. */
+class Calls {
+  readonly #parts: SimulatedBackendParts
+  readonly #calls = new Set<Call>()
+  readonly #openPuts = new Set<OpenPut>()
+
+  constructor(parts: SimulatedBackendParts) {
+    this.#parts = parts
+  }
+
   sever(): void {
     const { random, storage } = this.#parts
     for (const { steps, isWrite } of this.#calls) {
@@ -175,27 +194,28 @@ function attempt(step: () => void): void {
 
 class SimulatedRecords implements RecordStore {
   readonly limits: RecordLimits = CORE_RECORD_LIMITS
-  readonly #backend: SimulatedBackend
+  readonly #calls: Calls
   readonly #parts: SimulatedBackendParts
 
-  constructor(backend: SimulatedBackend, parts: SimulatedBackendParts) {
-    this.#backend = backend
+  constructor(calls: Calls, parts: SimulatedBackendParts) {
+    this.#calls = calls
     this.#parts = parts
   }
 
   getMany(keys: readonly Uint8Array[], options: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
     const values = Array.from<Uint8Array | undefined>({ length: keys.length })
     const steps = keys.map((key, i) => () => void (values[i] = this.#parts.storage.get(key)))
-    return this.#backend.call('getMany', options, steps, () => values)
+    return this.#calls.call('getMany', options, steps, () => values)
   }
 
   async *range(bounds: RangeBounds, options: CallOptions = {}): AsyncGenerator<readonly Entry[]> {
     let [{ gte, lt }, left] = [bounds, bounds.limit ?? Infinity]
-    while (left > 0) {
-      const max = Math.min(left, 1 + this.#parts.random.below(RANGE_BATCH_ENTRIES))
+    for (let batch = 0; left > 0; batch++) {
+      const batchEntries = RANGE_BATCH_ENTRIES * 2 ** Math.min(batch, BATCH_DOUBLINGS_MAX)
+      const max = Math.min(left, 1 + this.#parts.random.below(batchEntries))
       let found: readonly Entry[] = []
       const step = (): void => void (found = this.#parts.storage.slice({ ...bounds, gte, lt }, max))
-      await this.#backend.call('range', options, [step], () => undefined)
+      await this.#calls.call('range', options, [step], () => undefined)
       const last = found.at(-1)
       if (last === undefined) return
       yield found
@@ -208,13 +228,13 @@ class SimulatedRecords implements RecordStore {
   insertMany(entries: readonly Entry[], options: CallOptions = {}): Promise<readonly (Uint8Array | undefined)[]> {
     const held = Array.from<Uint8Array | undefined>({ length: entries.length })
     const steps = entries.map((entry, i) => () => void (held[i] = this.#parts.storage.insert(entry)))
-    return this.#backend.call('insertMany', { ...options, isWrite: true }, steps, () => held)
+    return this.#calls.call('insertMany', { ...options, isWrite: true }, steps, () => held)
   }
 
   commit(change: Change, options: CallOptions = {}): Promise<CommitResult> {
     let result: CommitResult = { ok: true }
     const step = (): void => void (result = this.#parts.storage.commit(change))
-    return this.#backend.call('commit', { ...options, isWrite: true }, [step], () => result)
+    return this.#calls.call('commit', { ...options, isWrite: true }, [step], () => result)
   }
 
   close(): Promise<void> {
@@ -224,18 +244,18 @@ class SimulatedRecords implements RecordStore {
 
 class SimulatedBlobs implements BlobStore {
   readonly readBytesPreferred = 1_048_576
-  readonly #backend: SimulatedBackend
+  readonly #calls: Calls
   readonly #parts: SimulatedBackendParts
 
-  constructor(backend: SimulatedBackend, parts: SimulatedBackendParts) {
-    this.#backend = backend
+  constructor(calls: Calls, parts: SimulatedBackendParts) {
+    this.#calls = calls
     this.#parts = parts
   }
 
   async put(name: string, content: AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<{ size: number }> {
     const { storage } = this.#parts
     const write = { ...options, isWrite: true }
-    const open = this.#backend.putBegan(name)
+    const open = this.#calls.putBegan(name)
     try {
       await this.#answerOf('put', write, () => storage.checkFree(name))
       for await (const chunk of content) {
@@ -244,7 +264,7 @@ class SimulatedBlobs implements BlobStore {
       }
       return await this.#answerOf('put publishes', write, () => storage.putBlob(name, open.chunks))
     } finally {
-      this.#backend.putEnded(open)
+      this.#calls.putEnded(open)
     }
   }
 
@@ -254,7 +274,7 @@ class SimulatedBlobs implements BlobStore {
 
   remove(names: readonly string[]): Promise<void> {
     const steps = names.map((name) => () => this.#parts.storage.removeBlob(name))
-    return this.#backend.call('remove', { isWrite: true }, steps, () => undefined)
+    return this.#calls.call('remove', { isWrite: true }, steps, () => undefined)
   }
 
   async *list(prefix: string, options: CallOptions = {}): AsyncGenerator<readonly BlobInfo[]> {
@@ -287,6 +307,6 @@ class SimulatedBlobs implements BlobStore {
         }
       }
     }
-    return this.#backend.call(label, options, [remembered], () => answer())
+    return this.#calls.call(label, options, [remembered], () => answer())
   }
 }

@@ -24,8 +24,10 @@ export const FAULT_KINDS = [
   'full',
   'flip',
 ] as const
+/** The name of something that can go wrong. */
 export type FaultKind = (typeof FAULT_KINDS)[number]
 
+/** Something that goes wrong at one call. */
 export interface Fault {
   readonly kind: FaultKind
   /** Counted over all calls of all processes. */

@@ -13,11 +13,14 @@ interface StoredBlob {
 /** What survives every process: records and blobs. Each method is one step that nothing interrupts. */
 export class SimulatedStorage {
   readonly #scheduler: Scheduler
+  readonly #epochMs: number
   readonly #records = new OrderedMap<string>()
   readonly #blobs = new Map<string, StoredBlob>()
 
-  constructor(scheduler: Scheduler) {
+  /** `epochMs`: when virtual time began, in milliseconds since 1970. */
+  constructor(scheduler: Scheduler, { epochMs = EPOCH_MS }: { readonly epochMs?: number } = {}) {
     this.#scheduler = scheduler
+    this.#epochMs = epochMs
   }
 
   get(key: Uint8Array): Uint8Array | undefined {
@@ -56,7 +59,7 @@ export class SimulatedStorage {
   putBlob(name: string, chunks: readonly Uint8Array[]): { readonly size: number } {
     this.checkFree(name)
     const whole = Buffer.concat(chunks)
-    this.#blobs.set(name, { bytes: whole, modifiedAtMs: EPOCH_MS + Math.floor(this.#scheduler.nowMs) })
+    this.#blobs.set(name, { bytes: whole, modifiedAtMs: this.#epochMs + Math.floor(this.#scheduler.nowMs) })
     return { size: whole.length }
   }
 
