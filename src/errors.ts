@@ -49,6 +49,7 @@ export const ERROR_STATUS = {
   access_unavailable: 503,
   storage_unavailable: 503,
   storage_full: 507,
+  quota_exceeded: 507,
 } as const
 
 /**

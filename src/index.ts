@@ -13,7 +13,13 @@ export {
   type Endpoints,
   type ObjectService,
 } from './service/service.ts'
-export type { CommonServiceOptions, ErrorContext, ObjectServiceOptions, ServiceStorage } from './service/options.ts'
+export type {
+  CommonServiceOptions,
+  ErrorContext,
+  ObjectServiceOptions,
+  ServiceQuota,
+  ServiceStorage,
+} from './service/options.ts'
 export type { ServiceExtension } from './service/extension.ts'
 export type { Mountable } from './http/service-router.ts'
 export type { Logger } from './logger.ts'
@@ -22,7 +28,7 @@ export {
   type DifferingEvent,
   type DownloadEvent,
   type FailureEvent,
-  type EventFacts,
+  type ServiceEventBase,
   type FindingEvent,
   type LimitEvent,
   type RequestEvent,
@@ -31,7 +37,7 @@ export {
 } from './events/events.ts'
 export type { ServiceListener } from './events/event-dispatcher.ts'
 export type { ServiceState, ServiceStatus } from './service/status.ts'
-export type { MemoryInUse } from './object/graph-store.ts'
+export type { MemoryInUse, ProjectQuota } from './object/graph-store.ts'
 export type { TrustProxy } from './http/client-address.ts'
 export { answerClientErrors } from './http/client-errors.ts'
 export { type ConnectionLimitEvent, type ConnectionLimitOptions, limitConnections } from './http/connection-limits.ts'
@@ -59,7 +65,7 @@ export {
   type AccessRefusals,
   type AccessRequest,
   claimAuthorize,
-  EVERY_PROJECT,
+  ALL_PROJECTS,
   type Principal,
   type Right,
 } from './access/access.ts'
@@ -78,5 +84,5 @@ export {
   type StowageErrorCode,
   type StowageErrorOptions,
 } from './errors.ts'
-export { DEFAULT_LIMITS, type Limits, MB } from './limits.ts'
+export { DEFAULT_LIMITS, type Limits } from './limits.ts'
 export type { StorageBackend } from './storage/backend.ts'

@@ -12,8 +12,8 @@ import { isDiskFull, isTooManyFiles } from '../common/errno.ts'
 import { listFiles } from './file-listing.ts'
 import { FileHandles } from './file-handles.ts'
 import type { FolderSyncs } from './folder-syncs.ts'
-import type { Health } from '../common/health.ts'
-import { inBuffers } from '../common/in-buffers.ts'
+import type { WriteGuard } from '../common/write-guard.ts'
+import { rechunk } from '../common/rechunk.ts'
 
 /** What one put holds in memory and writes with one call. */
 const WRITE_BYTES = 524_288
@@ -30,7 +30,7 @@ export interface FilesPart {
   readonly root: string
   /** Where they are written; on the same file system. */
   readonly incoming: string
-  readonly health: Health
+  readonly guard: WriteGuard
   readonly syncs: Semaphore
   readonly folders: FolderSyncs
   /** Makes the content of a file durable. */
@@ -47,8 +47,8 @@ export class FileBlobs implements BlobDriver {
     this.#part = part
   }
 
-  async put(name: string, content: AsyncIterable<Uint8Array>, { signal }: CallOptions): Promise<{ size: number }> {
-    this.#part.health.check()
+  async put(name: string, content: AsyncIterable<Uint8Array>, { signal }: CallOptions): Promise<{ sizeBytes: number }> {
+    this.#part.guard.check()
     if (await isFile(fileOf(this.#part, name))) throw new BlobExistsError(name)
     return writeBlob(this.#part, name, content, signal)
   }
@@ -66,14 +66,14 @@ export class FileBlobs implements BlobDriver {
 
   async remove(names: readonly string[]): Promise<void> {
     const part = this.#part
-    part.health.check()
+    part.guard.check()
     const folders = new Set<string>()
     for (const name of names) {
       const path = fileOf(part, name)
       if (await unlinked(path)) folders.add(dirname(path))
       await this.#handles.drop(path)
     }
-    await poisoning(part.health, Promise.all([...folders].map((folder) => part.folders.sync(folder))))
+    await poisoning(part.guard, Promise.all([...folders].map((folder) => part.folders.sync(folder))))
   }
 
   list(prefix: string): AsyncIterable<readonly BlobInfo[]> {
@@ -100,13 +100,13 @@ async function writeBlob(
   name: string,
   content: AsyncIterable<Uint8Array>,
   signal: AbortSignal | undefined,
-): Promise<{ size: number }> {
+): Promise<{ sizeBytes: number }> {
   const temporary = join(part.incoming, randomBytes(16).toString('hex'))
   try {
     const size = await writeFile(part, temporary, content)
     signal?.throwIfAborted()
     await publish(part, name, temporary)
-    return { size }
+    return { sizeBytes: size }
   } finally {
     await rm(temporary, { force: true })
   }
@@ -116,13 +116,13 @@ async function writeFile(part: FilesPart, path: string, content: AsyncIterable<U
   const file = await open(path, 'wx')
   let size = 0
   try {
-    for await (const buffer of inBuffers(content, WRITE_BYTES)) {
-      await part.health.checkForBlob()
+    for await (const buffer of rechunk(content, WRITE_BYTES)) {
+      await part.guard.checkForBlob()
       await writeAll(file, buffer)
       size += buffer.length
     }
     await poisoning(
-      part.health,
+      part.guard,
       part.syncs.run(undefined, () => part.syncFile(file)),
     )
     return size
@@ -138,15 +138,15 @@ async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
 /** A link, unlike a rename, never replaces what bears the name already. */
 async function publish(part: FilesPart, name: string, temporary: string): Promise<void> {
   const path = fileOf(part, name)
-  part.health.check()
-  await poisoning(part.health, part.folders.make(dirname(path), part.root))
+  part.guard.check()
+  await poisoning(part.guard, part.folders.make(dirname(path), part.root))
   try {
     await link(temporary, path)
   } catch (error) {
     throw (error as NodeJS.ErrnoException).code === 'EEXIST' ? new BlobExistsError(name) : error
   }
   try {
-    await poisoning(part.health, part.folders.sync(dirname(path)))
+    await poisoning(part.guard, part.folders.sync(dirname(path)))
   } catch (error) {
     await unlinked(path)
     throw error
@@ -154,11 +154,11 @@ async function publish(part: FilesPart, name: string, temporary: string): Promis
 }
 
 /** After a failed sync nobody knows what is on the disk. A full disk is no such case: what was being written is thrown away. */
-async function poisoning<T>(health: Health, syncing: Promise<T>): Promise<T> {
+async function poisoning<T>(guard: WriteGuard, syncing: Promise<T>): Promise<T> {
   try {
     return await syncing
   } catch (error) {
-    if (!isDiskFull(error) && !isTooManyFiles(error)) health.poison(error)
+    if (!isDiskFull(error) && !isTooManyFiles(error)) guard.poison(error)
     throw error
   }
 }

@@ -60,7 +60,7 @@ async function infosOf(root: string, names: readonly string[], suffix: string): 
 async function infoOf(path: string, name: string): Promise<BlobInfo | undefined> {
   try {
     const { size, mtimeMs } = await stat(path)
-    return { name, size, modifiedAtMs: mtimeMs }
+    return { name, sizeBytes: size, modifiedAtMs: mtimeMs }
   } catch (error) {
     // Removed since its folder was read.
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined

@@ -8,7 +8,7 @@ import type { OpenFolder } from '../../src/data-folder/data-folder.ts'
 import { FileBlobs, removeIncoming } from './file-blobs.ts'
 import type { FilesPart } from './file-blobs.ts'
 import { FolderSyncs } from './folder-syncs.ts'
-import { Health } from '../common/health.ts'
+import { WriteGuard } from '../common/write-guard.ts'
 import { closeDatabase, type OpenDatabase, openRecordsDatabase } from '../level/database.ts'
 import { LevelRecords } from '../level/level-records.ts'
 import type { RecordsPart } from '../level/level-records.ts'
@@ -74,22 +74,22 @@ function openFilesystemFolder({
         await closeDatabase(opened)
         throw error
       }
-      const [health, syncs, sync] = [new Health(path, diskReserveBytes), new Semaphore(SYNCS_MAX), !unsafeNoSync]
+      const [guard, syncs, sync] = [new WriteGuard(path, diskReserveBytes), new Semaphore(SYNCS_MAX), !unsafeNoSync]
       return {
-        records: { ...opened, writer: new LevelWriter(opened, { health, syncs, sync }) },
-        files: filesPart(path, health, syncs, sync),
+        records: { ...opened, writer: new LevelWriter(opened, { guard, syncs, sync }) },
+        files: filesPart(path, guard, syncs, sync),
       }
     },
     close: ({ records }) => closeDatabase(records),
   })
 }
 
-function filesPart(path: string, health: Health, syncs: Semaphore, sync: boolean): FilesPart {
+function filesPart(path: string, guard: WriteGuard, syncs: Semaphore, sync: boolean): FilesPart {
   const noSync = async (): Promise<void> => undefined
   return {
     root: join(path, 'packs'),
     incoming: join(path, 'incoming'),
-    health,
+    guard,
     syncs,
     folders: sync ? new FolderSyncs(syncs) : new FolderSyncs(syncs, noSync),
     syncFile: sync ? (file) => file.sync() : noSync,

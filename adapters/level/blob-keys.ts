@@ -16,7 +16,7 @@ const MARK_BYTES: number = 1 + ID_BYTES + 8 + 8 + 4
 /** What is known of a whole blob. */
 export interface BlobMark {
   readonly id: Uint8Array
-  readonly size: number
+  readonly sizeBytes: number
   readonly modifiedAtMs: number
 }
 
@@ -59,11 +59,11 @@ export function idOfPending(key: Uint8Array): Uint8Array {
   return key.subarray(1)
 }
 
-export function encodeMark({ id, size, modifiedAtMs }: BlobMark): Uint8Array {
+export function encodeMark({ id, sizeBytes, modifiedAtMs }: BlobMark): Uint8Array {
   const bytes = Buffer.alloc(MARK_BYTES)
   bytes[0] = MARK_VERSION
   bytes.set(id, 1)
-  bytes.writeBigUInt64BE(BigInt(size), 1 + ID_BYTES)
+  bytes.writeBigUInt64BE(BigInt(sizeBytes), 1 + ID_BYTES)
   bytes.writeBigUInt64BE(BigInt(modifiedAtMs), 9 + ID_BYTES)
   bytes.writeUInt32BE(crc32(bytes.subarray(0, MARK_BYTES - 4)), MARK_BYTES - 4)
   return bytes
@@ -78,7 +78,7 @@ export function decodeMark(name: string, value: Uint8Array): BlobMark {
   }
   return {
     id: bytes.subarray(1, 1 + ID_BYTES),
-    size: Number(bytes.readBigUInt64BE(1 + ID_BYTES)),
+    sizeBytes: Number(bytes.readBigUInt64BE(1 + ID_BYTES)),
     modifiedAtMs: Number(bytes.readBigUInt64BE(9 + ID_BYTES)),
   }
 }

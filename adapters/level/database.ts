@@ -1,6 +1,6 @@
 import { Level } from 'level'
 import { closeToOthers, makeFolder, OWNER_ONLY, syncFolder } from '../../src/data-folder/durable-files.ts'
-import { LengthsNote } from './lengths.ts'
+import { RecordedLengths } from './recorded-lengths.ts'
 import { salvageDatabase } from './salvage.ts'
 import { verifyDatabase } from './verify.ts'
 
@@ -10,7 +10,7 @@ export type LevelDatabase = Level<Uint8Array, Uint8Array>
 /** A database with the note of how much it has acknowledged. */
 export interface OpenDatabase {
   readonly database: LevelDatabase
-  readonly lengths: LengthsNote
+  readonly lengths: RecordedLengths
 }
 
 /** What it has in Node, but its common type does not tell. */
@@ -72,7 +72,7 @@ async function openDatabase(
     // An opening renames `CURRENT` and leaves it to chance when that becomes durable.
     await syncFolder(path)
     if (salvage !== undefined) await database.compactRange(...EVERY_KEY)
-    return { database, lengths: await LengthsNote.start(path) }
+    return { database, lengths: await RecordedLengths.start(path) }
   } catch (error) {
     await database.close()
     throw error

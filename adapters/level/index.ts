@@ -5,7 +5,7 @@ import type { OpenDriver } from '../../src/storage/driver.ts'
 import { guardedBackend } from '../../src/storage/guard.ts'
 import { openDataFolder } from '../../src/data-folder/data-folder.ts'
 import type { OpenFolder } from '../../src/data-folder/data-folder.ts'
-import { Health } from '../common/health.ts'
+import { WriteGuard } from '../common/write-guard.ts'
 import { LevelBlobs, removeLeftovers } from './level-blobs.ts'
 import type { BlobsPart } from './level-blobs.ts'
 import { closeDatabase, openBlobsDatabase, openRecordsDatabase } from './database.ts'
@@ -59,7 +59,8 @@ function openLevelFolder({
     databases: ['records', 'blobs'],
     folders: [],
     mayBeIncomplete: salvage !== undefined,
-    open: (options) => openContent(path, { ...options, salvage }, new Health(path, diskReserveBytes), !unsafeNoSync),
+    open: (options) =>
+      openContent(path, { ...options, salvage }, new WriteGuard(path, diskReserveBytes), !unsafeNoSync),
     close: async ({ records, blobs }) => {
       await closeDatabase(records)
       await closeDatabase(blobs)
@@ -70,7 +71,7 @@ function openLevelFolder({
 async function openContent(
   path: string,
   options: DatabaseOptions,
-  health: Health,
+  guard: WriteGuard,
   sync: boolean,
 ): Promise<LevelContent> {
   const syncs = new Semaphore(SYNCS_MAX)
@@ -78,8 +79,8 @@ async function openContent(
   try {
     const blobs = await openCleanBlobs(join(path, 'blobs'), options)
     return {
-      records: { ...records, writer: new LevelWriter(records, { health, syncs, sync }) },
-      blobs: { ...blobs, writer: new LevelWriter(blobs, { health, syncs, sync }), health },
+      records: { ...records, writer: new LevelWriter(records, { guard, syncs, sync }) },
+      blobs: { ...blobs, writer: new LevelWriter(blobs, { guard, syncs, sync }), guard },
     }
   } catch (error) {
     await closeDatabase(records)

@@ -2,8 +2,8 @@ import type { BlobInfo, CallOptions } from '../../src/storage/backend.ts'
 import type { BlobDriver } from '../../src/storage/driver.ts'
 import { BlobExistsError, BlobNotFoundError, BlobRangeError } from '../../src/storage/storage-errors.ts'
 import { passErrno } from '../common/errno.ts'
-import type { Health } from '../common/health.ts'
-import { inBuffers } from '../common/in-buffers.ts'
+import type { WriteGuard } from '../common/write-guard.ts'
+import { rechunk } from '../common/rechunk.ts'
 import {
   CHUNK_BYTES,
   chunkKey,
@@ -33,7 +33,7 @@ const LIST_BATCH_ENTRIES = 1_000
 export interface BlobsPart {
   readonly database: LevelDatabase
   readonly writer: LevelWriter
-  readonly health: Health
+  readonly guard: WriteGuard
 }
 
 /** Blobs in a LevelDB of their own, cut into chunks. */
@@ -44,7 +44,7 @@ export class LevelBlobs implements BlobDriver {
     this.#part = part
   }
 
-  async put(name: string, content: AsyncIterable<Uint8Array>, { signal }: CallOptions): Promise<{ size: number }> {
+  async put(name: string, content: AsyncIterable<Uint8Array>, { signal }: CallOptions): Promise<{ sizeBytes: number }> {
     if (await passErrno(this.#part.database.get(nameKey(name)))) throw new BlobExistsError(name)
     return putChunks(this.#part, name, content, signal)
   }
@@ -54,7 +54,7 @@ export class LevelBlobs implements BlobDriver {
     const value = await passErrno(database.get(nameKey(name)))
     if (!value) throw new BlobNotFoundError(name)
     const mark = decodeMark(name, value)
-    if (end > mark.size) throw new BlobRangeError(name, end, mark.size)
+    if (end > mark.sizeBytes) throw new BlobRangeError(name, end, mark.sizeBytes)
     return readChunks(database, name, mark, start, end, signal)
   }
 
@@ -94,13 +94,13 @@ async function putChunks(
   name: string,
   content: AsyncIterable<Uint8Array>,
   signal: AbortSignal | undefined,
-): Promise<{ size: number }> {
+): Promise<{ sizeBytes: number }> {
   const id = newBlobId()
   let [size, chunks] = [0, 0]
   let rest: Uint8Array = new Uint8Array(0)
   try {
-    for await (const buffer of inBuffers(content, PUT_BYTES)) {
-      await part.health.checkForBlob()
+    for await (const buffer of rechunk(content, PUT_BYTES)) {
+      await part.guard.checkForBlob()
       // A buffer that is not full is the last one: it goes into the batch that makes the blob visible.
       if (buffer.length < PUT_BYTES) rest = buffer
       else {
@@ -109,8 +109,8 @@ async function putChunks(
       }
       size += buffer.length
     }
-    await publish(part.writer, name, { id, size, modifiedAtMs: Date.now() }, rest, signal)
-    return { size }
+    await publish(part.writer, name, { id, sizeBytes: size, modifiedAtMs: Date.now() }, rest, signal)
+    return { sizeBytes: size }
   } catch (error) {
     if (chunks > 0) await removeChunks(part.writer, id, chunks)
     throw error
@@ -144,7 +144,7 @@ async function publish(
   rest: Uint8Array,
   signal: AbortSignal | undefined,
 ): Promise<void> {
-  const written = (mark.size - rest.length) / CHUNK_BYTES
+  const written = (mark.sizeBytes - rest.length) / CHUNK_BYTES
   await writer.run(
     {
       reads: [nameKey(name)],
@@ -177,8 +177,8 @@ async function removeStep(writer: LevelWriter, names: readonly string[]): Promis
       for (const name of names) {
         const value = view.get(nameKey(name))
         if (!value) continue
-        const { id, size } = decodeMark(name, value)
-        for (const key of chunkKeys(id, 0, Math.ceil(size / CHUNK_BYTES))) view.remove(key)
+        const { id, sizeBytes } = decodeMark(name, value)
+        for (const key of chunkKeys(id, 0, Math.ceil(sizeBytes / CHUNK_BYTES))) view.remove(key)
         view.remove(nameKey(name))
       }
     },
@@ -225,6 +225,6 @@ function chunksOf(bytes: Uint8Array): Uint8Array[] {
 }
 
 function infoOf(name: string, value: Uint8Array): BlobInfo {
-  const { size, modifiedAtMs } = decodeMark(name, value)
-  return { name, size, modifiedAtMs }
+  const { sizeBytes, modifiedAtMs } = decodeMark(name, value)
+  return { name, sizeBytes, modifiedAtMs }
 }

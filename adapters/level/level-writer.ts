@@ -1,7 +1,7 @@
 import { isTooManyFiles, passErrno, withErrno } from '../common/errno.ts'
-import type { Health } from '../common/health.ts'
+import type { WriteGuard } from '../common/write-guard.ts'
 import type { LevelDatabase, OpenDatabase } from './database.ts'
-import type { LengthsNote } from './lengths.ts'
+import type { RecordedLengths } from './recorded-lengths.ts'
 import type { Semaphore } from '../../src/async/semaphore.ts'
 
 /** Syncs at once of one backend: each holds a thread of the pool, which has four, and reads want some of them too. */
@@ -40,8 +40,8 @@ interface QueuedJob {
  */
 export class LevelWriter {
   readonly #database: LevelDatabase
-  readonly #lengths: LengthsNote
-  readonly #health: Health
+  readonly #lengths: RecordedLengths
+  readonly #guard: WriteGuard
   readonly #syncs: Semaphore
   readonly #sync: boolean
   readonly #queue: QueuedJob[] = []
@@ -49,11 +49,11 @@ export class LevelWriter {
 
   constructor(
     { database, lengths }: OpenDatabase,
-    options: { readonly health: Health; readonly syncs: Semaphore; readonly sync: boolean },
+    options: { readonly guard: WriteGuard; readonly syncs: Semaphore; readonly sync: boolean },
   ) {
     this.#database = database
     this.#lengths = lengths
-    this.#health = options.health
+    this.#guard = options.guard
     this.#syncs = options.syncs
     this.#sync = options.sync
   }
@@ -98,7 +98,7 @@ export class LevelWriter {
   async #runGroup(group: readonly QueuedJob[]): Promise<void> {
     let jobs = group
     try {
-      this.#health.check()
+      this.#guard.check()
       const view = new Overlay(await this.#read(jobs))
       jobs = jobs.filter((queued) => decide(queued, view))
       await this.#write(view.operations())
@@ -117,15 +117,15 @@ export class LevelWriter {
 
   async #write(operations: readonly Operation[]): Promise<void> {
     if (operations.length === 0) return
-    await this.#health.checkForRecords()
+    await this.#guard.checkForRecords()
     await this.#syncs.run(undefined, async () => {
-      this.#health.check()
+      this.#guard.check()
       try {
         await this.#writeBatch(operations)
       } catch (raw) {
         const error = withErrno(raw)
         // LevelDB may have written a part of the batch to its log, and what follows in the log would be lost behind it.
-        if (!isTooManyFiles(error)) this.#health.poison(error)
+        if (!isTooManyFiles(error)) this.#guard.poison(error)
         throw error
       }
     })

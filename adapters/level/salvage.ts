@@ -2,8 +2,8 @@ import { readdir, readFile, rename } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { Level } from 'level'
 import { makeFolder, OWNER_ONLY } from '../../src/data-folder/durable-files.ts'
-import { forgetLengths, readIfThere } from './lengths.ts'
-import { whyDamagedTable } from './table-file.ts'
+import { forgetLengths, readIfExists } from './recorded-lengths.ts'
+import { tableDamage } from './table-file.ts'
 import { type DamagedFile, damagedFiles } from './verify.ts'
 
 /** Where files go that are no good any more, below the data folder: nothing is deleted. */
@@ -36,7 +36,7 @@ async function damagedTables(path: string): Promise<DamagedFile[]> {
   const damaged: DamagedFile[] = []
   for (const name of (await readdir(path)).filter((found) => /\.(?:ldb|sst)$/.test(found))) {
     const table = await readFile(join(path, name))
-    const why = whyDamagedTable(table, table.length)
+    const why = tableDamage(table, table.length)
     if (why !== undefined) damaged.push({ name, what: `is damaged: ${why}` })
   }
   return damaged
@@ -44,7 +44,7 @@ async function damagedTables(path: string): Promise<DamagedFile[]> {
 
 async function fateOf(path: string, name: string): Promise<string> {
   // Of a log, what can be read is of use.
-  if (name.endsWith('.log')) return (await readIfThere(join(path, name))) ? '; what can be read of it is kept' : ''
+  if (name.endsWith('.log')) return (await readIfExists(join(path, name))) ? '; what can be read of it is kept' : ''
   const kept = join(DAMAGED_FOLDER, `${basename(path)}-${name}`)
   await makeFolder(join(dirname(path), DAMAGED_FOLDER), OWNER_ONLY)
   try {

@@ -16,7 +16,7 @@ interface Span {
 }
 
 /** What is wrong with a table in which any byte is not what was written, or whose size is not `bytes`. */
-export function whyDamagedTable(table: Buffer, bytes: number): string | undefined {
+export function tableDamage(table: Buffer, bytes: number): string | undefined {
   try {
     verifyTable(table, bytes)
     return undefined

@@ -1,10 +1,10 @@
 import { readdir, readFile } from 'node:fs/promises'
 import { basename, dirname, join } from 'node:path'
 import { DataFolderError } from '../../src/data-folder/data-folder-error.ts'
-import { type FileLengths, logNames, manifestName, readIfThere, readLengths } from './lengths.ts'
+import { type FileLengths, logNames, manifestName, readIfExists, readLengths } from './recorded-lengths.ts'
 import { type ScannedLog, scanLog } from './log-file.ts'
 import { liveFiles, type LiveFiles } from './manifest.ts'
-import { whyDamagedTable } from './table-file.ts'
+import { tableDamage } from './table-file.ts'
 
 /*
  * LevelDB as Node binds it compares no checksum of what it reads: a flipped bit in a table ends the whole process or hides records, one in a log makes
@@ -27,7 +27,7 @@ export async function verifyDatabase(path: string): Promise<void> {
     throw new DataFolderError(
       'FOLDER_DAMAGED',
       `in the data folder ${dirname(path)}, ${file} ${what}; nothing was changed; restore the folder from a backup, or ` +
-        'make a copy of it and run "stowage reindex", which saves what is left and says what is lost',
+        'make a copy of it and run "stowage reindex", which saves the rest and reports the losses',
     )
   }
 }
@@ -37,11 +37,11 @@ export async function* damagedFiles(path: string): AsyncGenerator<DamagedFile> {
   const lengths = await readLengths(path)
   const manifest = await manifestName(path)
   if (manifest === undefined) {
-    const isThere = (await readIfThere(join(path, 'CURRENT'))) !== undefined
+    const isThere = (await readIfExists(join(path, 'CURRENT'))) !== undefined
     yield { name: 'CURRENT', what: isThere ? 'is damaged: it names no manifest' : 'is missing' }
     return
   }
-  const bytes = await readIfThere(join(path, manifest))
+  const bytes = await readIfExists(join(path, manifest))
   if (bytes === undefined) {
     const others = (await readdir(path)).some((name) => name.startsWith('MANIFEST-'))
     yield others
@@ -59,7 +59,7 @@ export async function* damagedFiles(path: string): AsyncGenerator<DamagedFile> {
   const names = new Set(await readdir(path))
   for (const [number, { bytes }] of live.tables) {
     const name = ['ldb', 'sst'].map((ending) => fileName(number, ending)).find((candidate) => names.has(candidate))
-    const why = name === undefined ? undefined : whyDamagedTable(await readFile(join(path, name)), bytes)
+    const why = name === undefined ? undefined : tableDamage(await readFile(join(path, name)), bytes)
     if (name === undefined)
       yield { name: fileName(number, 'ldb'), what: `is missing, and with it ${bytes} bytes of records` }
     else if (why !== undefined) yield { name, what: `is damaged: ${why}` }

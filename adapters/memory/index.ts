@@ -77,14 +77,14 @@ interface MemoryBlob {
 class MemoryBlobs implements BlobDriver {
   readonly #blobs = new Map<string, MemoryBlob>()
 
-  async put(name: string, content: AsyncIterable<Uint8Array>): Promise<{ size: number }> {
+  async put(name: string, content: AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number }> {
     this.#checkFree(name)
     const chunks: Uint8Array[] = []
     for await (const chunk of content) chunks.push(Uint8Array.from(chunk))
     this.#checkFree(name)
     const whole = Buffer.concat(chunks)
     this.#blobs.set(name, { bytes: whole, modifiedAtMs: Date.now() })
-    return { size: whole.length }
+    return { sizeBytes: whole.length }
   }
 
   async read(name: string, start: number, end: number): Promise<Uint8Array> {
@@ -110,7 +110,7 @@ class MemoryBlobs implements BlobDriver {
 
   #info(name: string): BlobInfo[] {
     const blob = this.#blobs.get(name)
-    return blob ? [{ name, size: blob.bytes.length, modifiedAtMs: blob.modifiedAtMs }] : []
+    return blob ? [{ name, sizeBytes: blob.bytes.length, modifiedAtMs: blob.modifiedAtMs }] : []
   }
 }
 

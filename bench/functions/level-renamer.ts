@@ -15,7 +15,7 @@ import {
 
 class Inputs extends defineInputs({
   rule: select(
-    { prefix: 'A prefix', pattern: 'A pattern', mapping: 'A list of names' },
+    { 'A prefix': 'prefix', 'A pattern': 'pattern', 'A list of names': 'mapping' },
     { title: 'New names come from', default: 'prefix' },
   ),
   prefix: text({

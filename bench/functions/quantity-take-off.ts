@@ -20,7 +20,7 @@ import {
 
 class Inputs extends defineInputs({
   rows: select(
-    { both: 'Category and level', category: 'Category', level: 'Level' },
+    { 'Category and level': 'both', Category: 'category', Level: 'level' },
     { title: 'A row for each', default: 'both' },
   ),
   categories: text({

@@ -46,7 +46,7 @@ class Inputs extends defineInputs({
     lt: 100,
   }),
   unrated: select(
-    { error: 'An error', warning: 'A warning', ignored: 'Nothing' },
+    { 'An error': 'error', 'A warning': 'warning', Nothing: 'ignored' },
     { title: 'An element without a rating is', default: 'error' },
   ),
   markFine: boolean({ title: 'Mark elements that are fine too', default: false }),

@@ -2,7 +2,7 @@
 export type Right = 'read' | 'write'
 
 /** In a principal's `projects`: the right holds for every project. */
-export const EVERY_PROJECT = '*'
+export const ALL_PROJECTS = '*'
 
 /** Who makes a request. `jwtAccess` makes one of a token; hosts with accounts of their own make theirs by hand. */
 export interface Principal {
@@ -47,7 +47,7 @@ export interface AccessRefusals<H> {
 export function claimAuthorize(principal: Principal, projectId: string, right: Right): boolean {
   const { projects } = principal
   if (projects === undefined) return false
-  return grants(rightOn(projects, projectId), right) || grants(rightOn(projects, EVERY_PROJECT), right)
+  return grants(rightOn(projects, projectId), right) || grants(rightOn(projects, ALL_PROJECTS), right)
 }
 
 /** A plain object has inherited members too: a project named `constructor` or `__proto__` must not find them. */

@@ -5,16 +5,19 @@ import { SignJWT } from 'jose'
 import type { Clock } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { checkProjectId, quoted } from '../object/id.ts'
-import { type Access, EVERY_PROJECT, type Right } from './access.ts'
-import { TOKEN_BYTES_MAX } from './bearer.ts'
+import { type Access, claimAuthorize, ALL_PROJECTS, type Right } from './access.ts'
 import { createExclusively, ensurePrivateFolder, TEMPORARY_PREFIX } from '../data-folder/exclusive-file.ts'
+import { heldKeys, damagedKeys, type FolderKey, type KeyRing, readKeys } from '../data-folder/key-ring.ts'
+import { BEARER_REFUSALS, TOKEN_BYTES_MAX } from './bearer.ts'
 import { jwtAccess } from './jwt.ts'
 import { seal, unseal } from '../data-folder/sealed.ts'
+import { Refreshed } from '../async/refreshed.ts'
+import { currentTokenKeys, tokenKeyRing } from './token-keys.ts'
 
 /*
  * The half of a data folder that says who may use it:
  *
- *   access/key             the secret that signs tokens, made on first use
+ *   access/key, key.2 ...  the secrets that sign tokens: the first one is made on first use, the others by rotation
  *   access/tokens/<jti>    what was issued, one file for each token, never the token itself
  *   access/revoked/<jti>   which of them no longer hold
  *
@@ -24,13 +27,11 @@ import { seal, unseal } from '../data-folder/sealed.ts'
 const ISSUER = 'stowage'
 const AUDIENCE = 'stowage'
 const ALGORITHM = 'HS256'
-const SECRET_BYTES = 32
-const KEY_TEXT = /^[0-9a-f]{64}$/
 const JTI = /^[0-9a-f]{32}$/
 const TTL_SECONDS_MAX = 10 * 365 * 86_400
 const SUBJECT_CHARACTERS_MAX = 256
-/** A server sees a revocation within a second: it looks again when what it knows is older than this. */
-const REVOCATIONS_FRESH_MS = 500
+/** A server sees a revocation or a new key within a second: it looks again when what it knows is older than this. */
+const FRESH_MS = 500
 /** How long after its expiry a token is still listed. */
 const KEPT_AFTER_EXPIRY_MS = 30 * 86_400_000
 
@@ -48,8 +49,11 @@ export interface TokenRecord {
   readonly projects: Readonly<Record<string, Right>>
   readonly issuedAt: string
   readonly expiresAt: string
+  /** The key that signed it. Absent in records that were written before keys could be rotated: the first key. */
+  readonly keyId?: string
 }
 
+/** `expiresAt` is when the token ends: by itself, or with the key that signed it. */
 export interface ListedToken extends TokenRecord {
   readonly state: 'valid' | 'expired' | 'revoked'
 }
@@ -64,7 +68,9 @@ export async function issueToken(
   clock: Clock = Date,
 ): Promise<{ token: string; record: TokenRecord }> {
   checkRequest(request)
-  const secret = await folderSecret(dataFolder)
+  await ensurePrivateFolder(tokensFolder(dataFolder))
+  await ensurePrivateFolder(revokedFolder(dataFolder))
+  const [current] = await readKeys(tokenKeyRing(dataFolder))
   await forgetLongExpired(dataFolder, clock)
   const issuedSeconds = Math.floor(clock.now() / 1_000)
   const expiresSeconds = issuedSeconds + request.ttlSeconds
@@ -75,6 +81,7 @@ export async function issueToken(
     projects: Object.fromEntries(request.projects),
     issuedAt: isoOf(issuedSeconds),
     expiresAt: isoOf(expiresSeconds),
+    keyId: current.id,
   }
   const token = await new SignJWT({ stowage: { projects: record.projects } })
     .setProtectedHeader({ alg: ALGORITHM, typ: 'JWT' })
@@ -84,7 +91,7 @@ export async function issueToken(
     .setJti(record.jti)
     .setIssuedAt(issuedSeconds)
     .setExpirationTime(expiresSeconds)
-    .sign(secret)
+    .sign(current.key)
   if (token.length > TOKEN_BYTES_MAX)
     throw new StowageError(
       'invalid_request',
@@ -97,10 +104,13 @@ export async function issueToken(
 /** All tokens that were issued, but for those that expired more than 30 days ago, the oldest first. */
 export async function listTokens(dataFolder: string, clock: Clock = Date): Promise<readonly ListedToken[]> {
   const revoked = new Set(await namesIn(revokedFolder(dataFolder)))
+  const keys = await heldKeys(tokenKeyRing(dataFolder))
   const tokens: ListedToken[] = []
   for (const jti of await namesIn(tokensFolder(dataFolder))) {
     const record = await readRecord(dataFolder, jti)
-    if (record !== undefined) tokens.push({ ...record, state: stateOf(record, revoked.has(jti), clock) })
+    if (record === undefined) continue
+    const ends = { ...record, expiresAt: endOf(record, keys) }
+    tokens.push({ ...ends, state: stateOf(ends, revoked.has(jti), clock) })
   }
   return tokens.sort((a, b) => (a.issuedAt < b.issuedAt ? -1 : 1))
 }
@@ -117,33 +127,42 @@ export async function revokeToken(dataFolder: string, jti: string): Promise<void
   await createExclusively(join(revokedFolder(dataFolder), jti), `${isoOf(Math.floor(Date.now() / 1_000))}\n`)
 }
 
-/** Accepts the tokens that `issueToken` made for this folder, until they expire or are revoked, by whichever process. */
+/**
+ * Accepts the tokens that `issueToken` made for this folder, until they expire or are revoked, or the key ends that signed them, by whichever process.
+ * Throws `corrupt_data`.
+ */
 export async function accessFromFolder(
   dataFolder: string,
   options: { readonly clock?: Clock; readonly onRefused?: (reason: string) => void } = {},
 ): Promise<Access<unknown>> {
-  const keys = await folderSecret(dataFolder)
-  return jwtAccess({
-    ...options,
-    keys,
-    issuer: ISSUER,
-    audience: AUDIENCE,
-    algorithms: [ALGORITHM],
-    isRevoked: revocations(revokedFolder(dataFolder)),
-  })
+  await ensurePrivateFolder(revokedFolder(dataFolder))
+  const keys = await currentTokenKeys(dataFolder, { freshMs: FRESH_MS, clock: options.clock ?? Date })
+  const revoked = new Refreshed(async () => new Set(await readdir(revokedFolder(dataFolder))), FRESH_MS)
+  const accessWith = (valid: readonly FolderKey[]): Access<unknown> =>
+    jwtAccess({
+      ...options,
+      keys: valid.map(({ key }) => key),
+      issuer: ISSUER,
+      audience: AUDIENCE,
+      algorithms: [ALGORITHM],
+      isRevoked: async (jti) => (await revoked.get()).has(jti),
+    })
+  let known: { readonly ids: string; readonly access: Access<unknown> } | undefined
+  return {
+    authenticate: async (request) => {
+      const valid = await keys()
+      const ids = valid.map(({ id }) => id).join()
+      if (known?.ids !== ids) known = { ids, access: accessWith(valid) }
+      return known.access.authenticate(request)
+    },
+    authorize: claimAuthorize,
+    refusals: BEARER_REFUSALS,
+  }
 }
 
 /** What is wrong with the files that say who may use a folder, one message each. Nothing is made or changed. */
-export async function* damagedAccessFiles(dataFolder: string): AsyncGenerator<string> {
-  for (const name of ['key', 'secrets-key', 'session-key']) {
-    const keyPath = join(accessFolder(dataFolder), name)
-    const text = await readIfThere(keyPath)
-    try {
-      if (text !== undefined) keyOf(keyPath, text)
-    } catch (error) {
-      yield (error as Error).message
-    }
-  }
+export async function* damagedAccessFiles(dataFolder: string, keyRings: readonly KeyRing[]): AsyncGenerator<string> {
+  for (const ring of keyRings) yield* damagedKeys(ring)
   for (const jti of await namesIn(tokensFolder(dataFolder))) {
     try {
       await readRecord(dataFolder, jti)
@@ -153,48 +172,9 @@ export async function* damagedAccessFiles(dataFolder: string): AsyncGenerator<st
   }
 }
 
-/** Reads the folder when it is asked, at most once in `REVOCATIONS_FRESH_MS`; everybody who asks meanwhile waits for the same reading. */
-function revocations(folder: string): (jti: string) => Promise<boolean> {
-  let known: Promise<ReadonlySet<string>> | undefined
-  let readAtMs = 0
-  return async (jti) => {
-    if (known === undefined || performance.now() - readAtMs > REVOCATIONS_FRESH_MS) {
-      readAtMs = performance.now()
-      known = readdir(folder).then((names) => new Set(names))
-    }
-    try {
-      return (await known).has(jti)
-    } catch (error) {
-      known = undefined
-      throw error
-    }
-  }
-}
-
-async function folderSecret(dataFolder: string): Promise<Uint8Array> {
-  await ensurePrivateFolder(tokensFolder(dataFolder))
-  await ensurePrivateFolder(revokedFolder(dataFolder))
-  const path = join(accessFolder(dataFolder), 'key')
-  return keyOf(path, (await readIfThere(path)) ?? (await newKey(path)))
-}
-
-function keyOf(path: string, text: string): Uint8Array {
-  const hex = unseal(text) ?? ''
-  if (KEY_TEXT.test(hex)) return new Uint8Array(Buffer.from(hex, 'hex'))
-  throw new StowageError(
-    'corrupt_data',
-    `${path} is not a key; it must be a line of 64 hex digits and one of their CRC-32 (restore it, or remove it to get a new one: what the old one signed or sealed is lost)`,
-  )
-}
-
-async function newKey(path: string): Promise<string> {
-  await createExclusively(path, seal(randomBytes(SECRET_BYTES).toString('hex')))
-  return readFile(path, 'utf8')
-}
-
 function checkRequest({ projects, subject = '', ttlSeconds }: TokenRequest): void {
   if (projects.size === 0) throw new StowageError('invalid_request', 'a token needs at least one project')
-  for (const projectId of projects.keys()) if (projectId !== EVERY_PROJECT) checkProjectId(projectId)
+  for (const projectId of projects.keys()) if (projectId !== ALL_PROJECTS) checkProjectId(projectId)
   if (!Number.isSafeInteger(ttlSeconds) || ttlSeconds < 1 || ttlSeconds > TTL_SECONDS_MAX) {
     throw new StowageError(
       'invalid_request',
@@ -221,15 +201,19 @@ async function forgetLongExpired(dataFolder: string, clock: Clock): Promise<void
 /** `undefined` where another process has removed it since it was listed. */
 async function readRecord(dataFolder: string, jti: string): Promise<TokenRecord | undefined> {
   const path = tokenPath(dataFolder, jti)
-  const text = await readIfThere(path)
+  const text = await readIfExists(path)
   if (text === undefined) return undefined
   const json = unseal(text)
   if (json === undefined)
-    throw new StowageError(
-      'corrupt_data',
-      `${path} is not what was written there when the token was issued; restore or remove it`,
-    )
+    throw new StowageError('corrupt_data', `${path} has changed since the token was issued; restore or remove it`)
   return JSON.parse(json) as TokenRecord
+}
+
+/** A key that is gone has ended before. */
+function endOf({ keyId, issuedAt, expiresAt }: TokenRecord, keys: readonly FolderKey[]): string {
+  const key = keys.find(({ id, number }) => (keyId === undefined ? number === 1 : id === keyId))
+  const keyEnd = key === undefined ? issuedAt : (key.validUntil ?? expiresAt)
+  return Date.parse(keyEnd) < Date.parse(expiresAt) ? keyEnd : expiresAt
 }
 
 function stateOf(record: TokenRecord, isRevoked: boolean, clock: Clock): ListedToken['state'] {
@@ -246,7 +230,7 @@ async function namesIn(folder: string): Promise<readonly string[]> {
   }
 }
 
-async function readIfThere(path: string): Promise<string | undefined> {
+async function readIfExists(path: string): Promise<string | undefined> {
   try {
     return await readFile(path, 'utf8')
   } catch (error) {

@@ -26,6 +26,13 @@ export class BackgroundLoop {
     })
   }
 
+  /** Works for the first time after one interval. */
+  later(): void {
+    if (this.#isStopped || this.#working !== undefined) return
+    this.#timer?.cancel()
+    this.#timer = this.#environment.setTimer(this.#intervalMs, () => this.soon()).unref()
+  }
+
   /** Resolves when the work that goes on is done. */
   async stop(): Promise<void> {
     this.#isStopped = true

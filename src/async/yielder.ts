@@ -14,10 +14,11 @@ export class Yielder {
 
   /** `undefined` while there is time left, so that callers await only when they must. */
   due(): Promise<void> | undefined {
-    return this.#environment.monotonicMs() - this.#sinceMs < WORK_MS_MAX ? undefined : this.#breathe()
+    return this.#environment.monotonicMs() - this.#sinceMs < WORK_MS_MAX ? undefined : this.turn()
   }
 
-  async #breathe(): Promise<void> {
+  /** Lets it turn in any case: before a step that is long by itself. */
+  async turn(): Promise<void> {
     await this.#environment.nextTurn()
     this.#sinceMs = this.#environment.monotonicMs()
   }

@@ -5,8 +5,10 @@ import type { StartOptions } from './domain/runs.ts'
 import type {
   Automation,
   AutomationChange,
+  DeletableFilter,
   LogLine,
   Model,
+  ModelChange,
   NewAutomation,
   NewModel,
   NewModelVersion,
@@ -18,6 +20,7 @@ import type {
   RunDetails,
   RunFilter,
   Version,
+  VersionChange,
 } from './schemas/types.ts'
 
 /** The models of a project. */
@@ -27,7 +30,13 @@ export interface ProjectModels {
   /** Rejects with `not_found`. */
   get(modelId: string): Promise<Model>
   /** The oldest first. */
-  list(request?: PageRequest): Promise<Page<Model>>
+  list(request?: DeletableFilter): Promise<Page<Model>>
+  /** Rejects with `not_found`, and with `conflict` for a deleted one. */
+  change(modelId: string, change: ModelChange): Promise<Model>
+  /** It leaves lists and its automations start no more; it can be restored within the grace (`deletionGraceMs`). Rejects with `not_found`. */
+  delete(modelId: string): Promise<Model>
+  /** Rejects with `not_found`, also after the grace. */
+  restore(modelId: string): Promise<Model>
 }
 
 /** The versions of the models of a project. */
@@ -37,7 +46,13 @@ export interface ProjectVersions {
   /** Rejects with `not_found`. */
   get(modelId: string, versionId: string): Promise<Version>
   /** The newest first. Rejects with `not_found` for a model that there is not. */
-  list(modelId: string, request?: PageRequest): Promise<Page<Version>>
+  list(modelId: string, request?: DeletableFilter): Promise<Page<Version>>
+  /** Rejects with `not_found`. */
+  change(modelId: string, versionId: string, change: VersionChange): Promise<Version>
+  /** It leaves lists; it can be restored within the grace (`deletionGraceMs`). Rejects with `not_found`, and with `conflict` while its model is deleted. */
+  delete(modelId: string, versionId: string): Promise<Version>
+  /** Rejects as `delete`, and with `not_found` after the grace. */
+  restore(modelId: string, versionId: string): Promise<Version>
 }
 
 /** The automations of a project. Secrets among their inputs are shown as `******`. */
@@ -89,7 +104,7 @@ export function automationProject(
   projectId: string,
 ): AutomationProject {
   checkProjectId(projectId)
-  const { models, versions, automations, runs } = domain
+  const { models, versions, deletion, automations, runs } = domain
   const opened = async <T>(work: () => Promise<T>): Promise<T> => {
     await ready()
     return work()
@@ -99,6 +114,9 @@ export function automationProject(
       create: (model) => opened(() => models.create(projectId, model)),
       get: (modelId) => opened(() => models.get(projectId, modelId)),
       list: (request) => opened(() => models.list(projectId, request)),
+      change: (modelId, change) => opened(() => models.change(projectId, modelId, change)),
+      delete: (modelId) => opened(() => deletion.deleteModel(projectId, modelId)),
+      restore: (modelId) => opened(() => deletion.restoreModel(projectId, modelId)),
     },
     versions: {
       create: (modelId, version, options) =>
@@ -109,6 +127,9 @@ export function automationProject(
         ),
       get: (modelId, versionId) => opened(() => versions.get(projectId, modelId, versionId)),
       list: (modelId, request) => opened(() => versions.list(projectId, modelId, request)),
+      change: (modelId, versionId, change) => opened(() => versions.change(projectId, modelId, versionId, change)),
+      delete: (modelId, versionId) => opened(() => deletion.deleteVersion(projectId, modelId, versionId)),
+      restore: (modelId, versionId) => opened(() => deletion.restoreVersion(projectId, modelId, versionId)),
     },
     automations: {
       create: (automation) => opened(() => automations.create(projectId, automation)),

@@ -5,13 +5,13 @@ import { BackgroundLoop } from '../async/background-loop.ts'
 import { ActiveRuns } from './domain/active-runs.ts'
 import { Domain } from './domain/domain.ts'
 import { FunctionRegistry } from './domain/functions.ts'
-import { SecretBox, type SecretKey } from './domain/secrets.ts'
-import { type RegisteredAs, withExecutor } from './runner/executors/definitions.ts'
+import { SecretBox, type SecretKey, type SecretKeySource } from './domain/secrets.ts'
+import { type FunctionRegistration, withExecutor } from './runner/executors/definitions.ts'
 import { FailureGuard } from './runner/executors/failure-guard.ts'
 import {
   CommandRunner,
   type IsolationOptions,
-  type IsolationView,
+  type IsolationStatus,
 } from './runner/executors/isolation/command-runner.ts'
 import { automationResources } from './http/resources.ts'
 import { AUTOMATION_AREA } from './schemas/openapi/area.ts'
@@ -26,17 +26,19 @@ import {
 import { RunQueue } from './runner/queue.ts'
 import { withRunTokens } from './domain/run-access.ts'
 import { endLostRuns } from './upkeep/end-lost-runs.ts'
+import { purgeDeleted } from './upkeep/purge-deleted.ts'
+import { SecretResealer } from './upkeep/reseal-secrets.ts'
 import { expireCauses, expireRuns, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
-import type { FunctionView } from './schemas/types.ts'
+import type { FunctionInfo } from './schemas/types.ts'
 
 /** What `automation` can be told. Everything has a default. */
 export interface AutomationOptions extends Partial<RunTimes>, IsolationOptions {
-  readonly functions?: readonly RegisteredAs[]
+  readonly functions?: readonly FunctionRegistration[]
   /**
-   * What seals secrets among inputs: the first one seals, all of them open. Without one, automations with secrets are refused. A function is called once,
-   * when the storage is open.
+   * What seals secrets among inputs: the first key seals, all of them open. Without one, automations with secrets are refused. A source is read when the
+   * storage is opened and every `sweepIntervalMs` from then on; what older keys sealed is sealed anew with the first one.
    */
-  readonly secretKeys?: readonly SecretKey[] | (() => Promise<readonly SecretKey[]>)
+  readonly secretKeys?: readonly SecretKey[] | SecretKeySource
   readonly limits?: Partial<AutomationLimits>
   /** Runs at a time. 2 by default. */
   readonly concurrency?: number
@@ -49,13 +51,13 @@ export interface AutomationOptions extends Partial<RunTimes>, IsolationOptions {
 /** Automation functions on a service: pass it among its `extensions`. */
 export interface AutomationExtension<H = unknown> extends ServiceExtension<H> {
   /** Throws `TypeError` for a definition that cannot be or an id that is taken, and `InputsError` for inputs that no form can show. */
-  register(registered: RegisteredAs): FunctionView
+  register(registered: FunctionRegistration): FunctionInfo
   /** The functions that are registered, in the order of their ids. */
-  functions(): readonly FunctionView[]
+  functions(): readonly FunctionInfo[]
   /** What HTTP does for one project, in process and without access control. Throws `invalid_id`. */
   project(projectId: string): AutomationProject
   /** What keeps functions that are commands apart from the server. Found out once. */
-  isolation(): Promise<IsolationView>
+  isolation(): Promise<IsolationStatus>
   /** Resolves when no run is pending here and none goes on. */
   idle(): Promise<void>
 }
@@ -83,7 +85,8 @@ class Automation<H> implements AutomationExtension<H> {
   readonly area: AutomationExtension<H>['area'] = AUTOMATION_AREA
   readonly #options: AutomationOptions
   readonly #functions = new FunctionRegistry()
-  readonly #secrets: SecretBox
+  readonly #secrets = new SecretBox([])
+  readonly #resealer: SecretResealer
   readonly #limits: AutomationLimits
   readonly #times: RunTimes
   readonly #attemptsMax: number
@@ -95,10 +98,13 @@ class Automation<H> implements AutomationExtension<H> {
   #storageSweptAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: AutomationOptions) {
-    const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, keptMs } = { ...DEFAULT_RUN_TIMES, ...options }
+    const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, keptMs, deletionGraceMs } = {
+      ...DEFAULT_RUN_TIMES,
+      ...options,
+    }
     this.#options = options
     this.#runner = new CommandRunner(options)
-    this.#secrets = new SecretBox(typeof options.secretKeys === 'function' ? [] : (options.secretKeys ?? []))
+    this.#resealer = new SecretResealer(this.#secrets, options.secretKeys ?? [])
     this.#limits = resolveAutomationLimits(options.limits)
     this.#times = {
       leaseMs: positive('leaseMs', leaseMs, TIMER_MS_MAX),
@@ -106,6 +112,7 @@ class Automation<H> implements AutomationExtension<H> {
       runMsMax: positive('runMsMax', runMsMax, TIMER_MS_MAX),
       sweepIntervalMs: positive('sweepIntervalMs', sweepIntervalMs, TIMER_MS_MAX),
       keptMs: positive('keptMs', keptMs),
+      deletionGraceMs: positive('deletionGraceMs', deletionGraceMs),
     }
     this.#sweeps = new BackgroundLoop(() => this.#sweep(), sweepIntervalMs)
     positive('concurrency', options.concurrency ?? CONCURRENCY)
@@ -114,8 +121,8 @@ class Automation<H> implements AutomationExtension<H> {
   }
 
   attach(context: ServiceContext<H>): ReturnType<ServiceExtension<H>['attach']> {
-    const { backend, prefix } = context
-    if (backend === undefined)
+    const { backend, prefix, epochs } = context
+    if (backend === undefined || epochs === undefined)
       throw new TypeError(
         "automation keeps its records on a storage backend; a service over a host's own object store has none",
       )
@@ -124,6 +131,7 @@ class Automation<H> implements AutomationExtension<H> {
     const domain = new Domain({
       ...context,
       backend,
+      epochs,
       functions: this.#functions,
       secrets: this.#secrets,
       limits: this.#limits,
@@ -155,9 +163,8 @@ class Automation<H> implements AutomationExtension<H> {
 
   /** What was lost while nobody looked is found now, and from then on every `sweepIntervalMs`. */
   async open(): Promise<void> {
-    const { secretKeys } = this.#options
     await this.#runner.open()
-    if (typeof secretKeys === 'function') this.#secrets.take(await secretKeys())
+    await this.#resealer.takeKeys()
     this.#parts.queue.wake()
     this.#sweeps.soon()
   }
@@ -180,13 +187,13 @@ class Automation<H> implements AutomationExtension<H> {
     this.#guard.close()
   }
 
-  register(registered: RegisteredAs): FunctionView {
+  register(registered: FunctionRegistration): FunctionInfo {
     const view = this.#register(registered)
     this.#attached?.queue.wake()
     return view
   }
 
-  functions(): readonly FunctionView[] {
+  functions(): readonly FunctionInfo[] {
     return this.#functions.list()
   }
 
@@ -195,7 +202,7 @@ class Automation<H> implements AutomationExtension<H> {
     return automationProject({ domain, ready: context.ready }, projectId)
   }
 
-  isolation(): Promise<IsolationView> {
+  isolation(): Promise<IsolationStatus> {
     return this.#runner.view()
   }
 
@@ -203,7 +210,7 @@ class Automation<H> implements AutomationExtension<H> {
     return this.#parts.queue.idle()
   }
 
-  #register(registered: RegisteredAs): FunctionView {
+  #register(registered: FunctionRegistration): FunctionInfo {
     if ('command' in registered && this.#options.serverUrl === undefined)
       throw new TypeError(
         'a function that is a command reports over the network; tell automation the serverUrl at which its process finds the service',
@@ -220,12 +227,13 @@ class Automation<H> implements AutomationExtension<H> {
   }
 
   /** Removed projects are swept each time, since a mark tells of them; the rest means reading much. */
-  async #sweepStorage({ store }: Domain, signal: AbortSignal): Promise<void> {
+  async #sweepStorage({ store, options: { epochs } }: Domain, signal: AbortSignal): Promise<void> {
     const nowMs = store.clock.now()
     const isDue = nowMs - this.#storageSweptAtMs >= STORAGE_SWEEP_INTERVAL_MS
     if (isDue) await expireRuns(store, nowMs - this.#times.keptMs, signal)
     if (isDue) await expireCauses(store, nowMs - this.#times.keptMs - TIMER_MS_MAX, signal)
     await sweepGarbage(store, signal)
+    await purgeDeleted({ store, epochs, graceMs: this.#times.deletionGraceMs }, signal)
     if (isDue) await sweepOrphans(store, signal)
     if (isDue) this.#storageSweptAtMs = nowMs
   }
@@ -247,6 +255,7 @@ class Automation<H> implements AutomationExtension<H> {
           signal,
         ),
       async () => queue.wake(),
+      () => this.#resealer.run(domain.store, signal),
       () => this.#sweepStorage(domain, signal),
     ]
     for (const step of steps) {

@@ -12,20 +12,22 @@ export type { FunctionDefinition } from './domain/functions.ts'
 export type { StartOptions } from './domain/runs.ts'
 export type { CommandOptions } from './runner/executors/command.ts'
 export { readCommandSchema } from './runner/executors/command-schema.ts'
-export type { IsolationOptions, IsolationView } from './runner/executors/isolation/command-runner.ts'
-export type { CommandFunction, InProcessFunction, RegisteredAs } from './runner/executors/definitions.ts'
-export { secretKeyFromFolder } from './secret-key-file.ts'
-export type { SecretKey } from './domain/secrets.ts'
+export type { IsolationOptions, IsolationStatus } from './runner/executors/isolation/command-runner.ts'
+export type { CommandFunction, InProcessFunction, FunctionRegistration } from './runner/executors/definitions.ts'
+export { secretKeysFromFolder } from './secret-keys.ts'
+export type { SecretKey, SecretKeySource } from './domain/secrets.ts'
 export type { RunExecutor, RunHandle, RunStart, StopReason } from './domain/executor.ts'
 export { type AutomationLimits, DEFAULT_AUTOMATION_LIMITS, DEFAULT_RUN_TIMES, type RunTimes } from './domain/options.ts'
 export type {
   Automation,
   AutomationChange,
   AutomationTrigger,
-  CauseView,
+  RunCauseCount,
   CreatedVersion,
-  FunctionView,
+  DeletableFilter,
+  FunctionInfo,
   Model,
+  ModelChange,
   NewAutomation,
   NewModel,
   NewModelVersion,
@@ -38,6 +40,8 @@ export type {
   RunCause,
   RunDetails,
   RunFilter,
+  RetentionRule,
   RunProgress,
   Version,
+  VersionChange,
 } from './schemas/types.ts'

@@ -6,6 +6,7 @@ import { hasCommand } from './commands/has.ts'
 import { downloadCommand } from './commands/download.ts'
 import { EXIT_HELP } from './common/exit.ts'
 import { getCommand } from './commands/get.ts'
+import { keyCommand } from './commands/key.ts'
 import { lsCommand } from './commands/ls.ts'
 import { modelCommand } from './commands/model.ts'
 import { projectCommand } from './commands/project.ts'
@@ -39,6 +40,7 @@ export async function createProgram(output: Pick<OutputConfiguration, 'writeOut'
     .version(await ownVersion())
     .addCommand(serveCommand())
     .addCommand(tokenCommand())
+    .addCommand(keyCommand())
     .addCommand(projectCommand())
     .addCommand(checkCommand())
     .addCommand(reindexCommand())

@@ -16,7 +16,7 @@ export type { UploadSource } from './upload/upload-source.ts'
 export type { ListOptions } from './download/list.ts'
 export type { GraphInfo } from './download/graph-info.ts'
 export type { GraphProgress, TransferOptions } from './download/graph-transfer.ts'
-export type { DownloadJournal, KeptDownload } from './download/journal.ts'
+export type { DownloadJournal, PartialDownload } from './download/journal.ts'
 export type { RetryOptions } from './http/retry.ts'
 export { type CachedRoot, memoryCache, type MemoryCacheOptions, type ObjectCache } from './download/cache.ts'
 export { contentId, withId } from './common/content-id.ts'
@@ -38,9 +38,12 @@ export type { GraphShape } from './serializer/shape.ts'
 export type { ProjectResources, RemoteModels, RemoteRuns, RemoteVersions } from './resources/project-resources.ts'
 export type {
   NewRemoteVersion,
+  RemoteDeletableFilter,
   RemoteModel,
+  RemoteModelChange,
   RemotePage,
   RemotePageRequest,
+  RemoteRetentionRule,
   RemoteRun,
   RemoteRunFilter,
   RemoteRunStatus,

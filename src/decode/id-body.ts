@@ -5,7 +5,7 @@ import type { MemoryLease } from '../memory/memory-lease.ts'
 import { quoted } from '../object/id.ts'
 import type { Yielder } from '../async/yielder.ts'
 import { isGzip, isGzipEncoded } from './content-format.ts'
-import { gather } from './gather.ts'
+import { collectBytes } from './collect-bytes.ts'
 import { gunzip } from './gunzip.ts'
 import { parseHeaderValue } from './header-value.ts'
 import { sniff } from './sniff.ts'
@@ -46,7 +46,7 @@ export async function readIdBody(source: UploadSource, limits: Limits, options: 
     const gzip = isGzip(content.opening, gzipPromised ? 'gzip' : 'json', WHAT)
     const inflate = { tally: { inflatedBytes: 0 }, code: 'id_list_too_large', bytesMax, what: WHAT, yielder } as const
     const chunks = gzip ? gunzip(content.whole, inflate) : content.whole
-    const bytes = await gather(chunks, {
+    const bytes = await collectBytes(chunks, {
       expectedBytes: gzip ? 0 : source.contentLength,
       bytesMax,
       memory,

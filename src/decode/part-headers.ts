@@ -78,7 +78,7 @@ function single(raw: RawPartHeaders, name: string, what: string): string | undef
 function checkTransferEncoding(encoding: string | undefined, what: string): void {
   if (PLAIN_ENCODINGS.has((encoding ?? '').trim().toLowerCase())) return
   throw invalidMultipart(
-    `${what} has the Content-Transfer-Encoding ${quoted(encoding ?? '')}; it must be sent as it is (binary)`,
+    `${what} has the Content-Transfer-Encoding ${quoted(encoding ?? '')}; it must be sent unencoded (binary)`,
   )
 }
 

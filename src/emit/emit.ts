@@ -68,7 +68,7 @@ export function emit(selection: Selection, options: EmitOptions, context: EmitCo
     return pulled(context, () => sliced(selection, options, { start, end, length }, context))
   }
   if (options.start !== undefined || options.end !== undefined) {
-    throw new StowageError('not_supported', 'a part of an answer can be sent only where its length is known')
+    throw new StowageError('not_supported', 'a range can be sent only of a response whose length is known')
   }
   return pulled(context, (compressor) =>
     whole(selection, options, {

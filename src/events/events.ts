@@ -2,7 +2,7 @@ import type { StowageErrorCode } from '../errors.ts'
 import type { Limits } from '../limits.ts'
 
 /** What all events have. Ids are as clients sent them, checked and at most 512 bytes long; texts of objects and tokens are in no event. */
-export interface EventFacts {
+export interface ServiceEventBase {
   /** The service that tells it: its option `name`, or some hex digits. */
   readonly service: string
   /** As in the answer's header `x-request-id`. Absent for calls in process and for work beside requests. */
@@ -11,7 +11,7 @@ export interface EventFacts {
 }
 
 /** An upload was stored. */
-export interface UploadEvent extends EventFacts {
+export interface UploadEvent extends ServiceEventBase {
   readonly type: 'upload'
   readonly projectId: string
   /** Objects that came, each id once; how many of them were new; and how many came with another text than the one that is held. */
@@ -24,7 +24,7 @@ export interface UploadEvent extends EventFacts {
 }
 
 /** Objects were sent, or as many of them as the client took. */
-export interface DownloadEvent extends EventFacts {
+export interface DownloadEvent extends ServiceEventBase {
   readonly type: 'download'
   readonly projectId: string
   /** Objects of the whole answer, and how many that were asked for or referred to are not held. */
@@ -40,7 +40,7 @@ export interface DownloadEvent extends EventFacts {
 }
 
 /** A request over HTTP is over. */
-export interface RequestEvent extends EventFacts {
+export interface RequestEvent extends ServiceEventBase {
   readonly type: 'request'
   readonly requestId: string
   readonly method: string
@@ -56,23 +56,23 @@ export interface RequestEvent extends EventFacts {
 }
 
 /** A request failed, whether or not it could be answered. That a client went away is no failure. */
-export interface FailureEvent extends EventFacts {
+export interface FailureEvent extends ServiceEventBase {
   readonly type: 'error'
   readonly status: number
   readonly code: StowageErrorCode
   readonly isRetryable: boolean
 }
 
-/** A request was refused at a bound: one of `limits`, or `memory` for the memory of all requests together. */
-export interface LimitEvent extends EventFacts {
+/** A request was refused at a bound: one of `limits`, `memory` for the memory of all requests together, or `quota` for a project's. */
+export interface LimitEvent extends ServiceEventBase {
   readonly type: 'limit'
-  readonly limit: keyof Limits | 'memory'
+  readonly limit: keyof Limits | 'memory' | 'quota'
   readonly status: number
   readonly code: StowageErrorCode
 }
 
 /** Objects came whose ids are held with another text. The held ones stay. */
-export interface DifferingEvent extends EventFacts {
+export interface DifferingEvent extends ServiceEventBase {
   readonly type: 'differing'
   readonly projectId: string
   /** How many, and the first hundred of their ids. */
@@ -81,7 +81,7 @@ export interface DifferingEvent extends EventFacts {
 }
 
 /** What was read from the storage does not match its checksum, or is not there. `stowage check` tells more. */
-export interface FindingEvent extends EventFacts {
+export interface FindingEvent extends ServiceEventBase {
   readonly type: 'finding'
   readonly code: 'corrupt_data'
 }
@@ -119,4 +119,5 @@ export const LIMIT_OF_CODE: { readonly [C in StowageErrorCode]?: LimitEvent['lim
   id_list_too_large: 'idListBytesMax',
   memory_limit_exceeded: 'memory',
   overloaded: 'memory',
+  quota_exceeded: 'quota',
 }

@@ -4,7 +4,7 @@ import type { Duplex } from 'node:stream'
 import { StowageError } from '../errors.ts'
 import { errorAnswer } from './error-answer.ts'
 import type { Answer } from './exchange.ts'
-import { FAREWELL_MS } from './linger.ts'
+import { CLOSE_DELAY_MS } from './linger.ts'
 
 interface Underway {
   readonly req: IncomingMessage
@@ -60,9 +60,9 @@ function lacksHost({ headers, httpVersionMajor, httpVersionMinor }: IncomingMess
 function refusalOf({ code = '' }: ParserError): StowageError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new StowageError('headers_too_large', 'the headers of the request are larger than this server takes')
+      return new StowageError('headers_too_large', 'the headers of the request exceed the limit of this server')
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new StowageError('request_too_large', 'the chunk extensions of the body are larger than this server takes')
+      return new StowageError('request_too_large', 'the chunk extensions of the body exceed the limit of this server')
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new StowageError('request_timeout', 'the request did not come completely within the time that there is')
     default:
@@ -79,7 +79,7 @@ async function refuse(socket: Duplex, error: StowageError, underway: ReadonlySet
   if (!socket.writable) return void socket.destroy()
   socket.end(textOf(error))
   // What still comes is read and thrown away meanwhile, since closing at once would take the answer back.
-  setTimeout(() => socket.destroy(), FAREWELL_MS).unref()
+  setTimeout(() => socket.destroy(), CLOSE_DELAY_MS).unref()
 }
 
 function headersOf({ headers, body }: Answer): Readonly<Record<string, string | number>> {

@@ -5,14 +5,14 @@ export interface CorsOptions {
   /** Whether browsers may send cookies and client certificates. Not with `'*'`. */
   readonly credentials?: boolean
   /** Seconds for which a browser may keep the answer to a preflight request. 600 by default. */
-  readonly maxAgeS?: number
+  readonly maxAgeSeconds?: number
 }
 
 export interface CorsPolicy {
   readonly allows: (origin: string) => boolean
   readonly anyOrigin: boolean
   readonly credentials: boolean
-  readonly maxAgeS: number
+  readonly maxAgeSeconds: number
 }
 
 const EXPOSED = [
@@ -31,13 +31,13 @@ const EXPOSED = [
 
 /** Throws `TypeError` for credentials with any origin, which browsers refuse, and for what no browser sends as an origin. */
 export function corsPolicy(options: CorsOptions): CorsPolicy {
-  const { origins, credentials = false, maxAgeS = 600 } = options
+  const { origins, credentials = false, maxAgeSeconds = 600 } = options
   if (origins === '*' && credentials)
     throw new TypeError("cors.credentials needs a list of origins; browsers refuse it with '*'")
   if (Array.isArray(origins)) for (const origin of origins as readonly string[]) checkOrigin(origin)
   const allows =
     typeof origins === 'function' ? origins : (origin: string) => origins === '*' || origins.includes(origin)
-  return { allows, anyOrigin: origins === '*', credentials, maxAgeS }
+  return { allows, anyOrigin: origins === '*', credentials, maxAgeSeconds }
 }
 
 /** A browser sends scheme, host and port alone, in lower case, and no port where it is the usual one; anything else would be compared in vain. */
@@ -80,6 +80,6 @@ export function preflightHeaders(policy: CorsPolicy, allow: string, headers: Hea
   return {
     'Access-Control-Allow-Methods': allow,
     ...(asked === null ? {} : { 'Access-Control-Allow-Headers': asked }),
-    'Access-Control-Max-Age': String(policy.maxAgeS),
+    'Access-Control-Max-Age': String(policy.maxAgeSeconds),
   }
 }

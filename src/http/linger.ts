@@ -3,7 +3,7 @@ export const LINGER_MS_MAX = 9_000
 /** A client that has sent nothing for this long has stopped. */
 export const LINGER_IDLE_MS = 1_000
 /** Time for an answer to get out before the connection that it leaves on may be cut. */
-export const FAREWELL_MS = 500
+export const CLOSE_DELAY_MS = 500
 /** Framing around the largest body that is still read to its end. */
 const LINGER_SLACK_BYTES = 65_536
 

@@ -4,7 +4,7 @@ import { BodyRate } from './body-rate.ts'
 import { valuesOf } from './header-values.ts'
 import { parseLength, type RequestBody } from './exchange.ts'
 import { bodyConsumed, exactBytes, parsedBody, parsedValues } from './parsed-body.ts'
-import { waitFor } from './progress.ts'
+import { waitFor } from './timeout.ts'
 
 /** Set on a request whose client waits for `100 Continue` until that is sent. */
 export const AWAITS_CONTINUE: unique symbol = Symbol('stowage.awaitsContinue')
@@ -105,7 +105,7 @@ export class NodeBody {
         await waitFor((happened) => subscribe(req, happened), {
           signal: this.#options.signal,
           timeoutMs,
-          late: () => new StowageError('request_aborted', `no byte of the body came for ${timeoutMs} ms`),
+          late: () => new StowageError('request_aborted', `no byte of the body arrived for ${timeoutMs} ms`),
         })
         rate?.waited(performance.now() - beganAtMs)
       }

@@ -1,14 +1,13 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { StowageError } from '../errors.ts'
+import { AHEAD_ROOM_BYTES_MIN } from '../memory/answer-memory.ts'
 import type { Answer } from './exchange.ts'
 import { LINGER_IDLE_MS, LINGER_MS_MAX, lingerBytesMax } from './linger.ts'
 import type { NodeBody } from './node-body.ts'
-import { waitFor } from './progress.ts'
+import { waitFor } from './timeout.ts'
 
 /** A connection whose write failed is closed within this time. */
 const CLOSING_MS = 50
-/** With less room than this no buffer is made while another is on its way. */
-const MAKE_AHEAD_ROOM_BYTES = 65_536
 
 export interface Sending {
   readonly req: IncomingMessage
@@ -68,7 +67,7 @@ async function streamBody(sending: Sending, chunks: AsyncIterable<Uint8Array>): 
     previous = written(sending, chunk)
     // An error is thrown where it is awaited; until then it must not count as unhandled.
     previous.catch(() => undefined)
-    if (roomBytes() < MAKE_AHEAD_ROOM_BYTES) await previous
+    if (roomBytes() < AHEAD_ROOM_BYTES_MIN) await previous
   }
   await previous
   await end(sending)

@@ -2,6 +2,8 @@ import type { DeflatePool } from '../compression/deflate-pool.ts'
 import { emit, emittedLength, type Heartbeat } from '../emit/emit.ts'
 import { StowageError } from '../errors.ts'
 import type { AttributeMask } from '../inspect/mask.ts'
+import { ANSWER_BYTES } from '../memory/answer-memory.ts'
+import type { MemoryLease } from '../memory/memory-lease.ts'
 import { quoted } from '../object/id.ts'
 import { MISSING_IDS_TOLD_MAX, type Selection } from '../object/selection.ts'
 import { checkIfMatch, isUnmodified, requestedRange } from './conditional.ts'
@@ -25,9 +27,14 @@ export interface AnswerOptions {
 
 const MISSING_IDS_IN_MESSAGE = 5
 
-/** Hands a selection over to the answer that `make` makes of it, or frees it when that throws. */
-export async function releasing(selection: Selection, make: () => Answer | Promise<Answer>): Promise<Answer> {
+/** Hands a selection over to the answer that `make` makes of it, or frees it when that throws. What it holds is leased first. */
+export async function releasing(
+  selection: Selection,
+  memory: MemoryLease,
+  make: () => Answer | Promise<Answer>,
+): Promise<Answer> {
   try {
+    await memory.hold(ANSWER_BYTES + (selection.heldBytes ?? 0))
     const answer = await make()
     return { ...answer, roomBytes: () => selection.roomBytes ?? Infinity, release: () => selection.release() }
   } catch (error) {

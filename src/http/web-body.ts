@@ -1,9 +1,9 @@
 import { StowageError } from '../errors.ts'
 import { BodyRate } from './body-rate.ts'
 import { parseLength, type RequestBody } from './exchange.ts'
-import { FAREWELL_MS, LINGER_IDLE_MS, LINGER_MS_MAX, lingerBytesMax } from './linger.ts'
+import { CLOSE_DELAY_MS, LINGER_IDLE_MS, LINGER_MS_MAX, lingerBytesMax } from './linger.ts'
 import { bodyConsumed } from './parsed-body.ts'
-import { waitFor } from './progress.ts'
+import { waitFor } from './timeout.ts'
 
 export interface WebBodyOptions {
   readonly signal: AbortSignal
@@ -55,7 +55,7 @@ export class WebBody {
       if (!(error instanceof StowageError)) throw error
     }
     // On hosts that stand on Node's sockets this cuts the connection, so the answer goes first.
-    if (!this.#ended) setTimeout(() => void reader.cancel().catch(() => undefined), FAREWELL_MS).unref()
+    if (!this.#ended) setTimeout(() => void reader.cancel().catch(() => undefined), CLOSE_DELAY_MS).unref()
   }
 
   async *#chunks(): AsyncGenerator<Uint8Array, void, undefined> {
@@ -107,7 +107,7 @@ async function readWithin(
     {
       signal,
       timeoutMs,
-      late: () => new StowageError('request_aborted', `no byte of the body came for ${timeoutMs} ms`),
+      late: () => new StowageError('request_aborted', `no byte of the body arrived for ${timeoutMs} ms`),
     },
   )
   return chunk

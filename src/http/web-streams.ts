@@ -1,5 +1,5 @@
 import { StowageError } from '../errors.ts'
-import { whenLate } from './progress.ts'
+import { startTimeout } from './timeout.ts'
 
 export interface PulledStreamOptions {
   readonly signal: AbortSignal
@@ -68,7 +68,7 @@ class PulledSource {
 
   #watch(): void {
     const { abort, stallTimeoutMs } = this.#options
-    this.#notStalled = whenLate(stallTimeoutMs, () =>
+    this.#notStalled = startTimeout(stallTimeoutMs, () =>
       abort(new StowageError('request_aborted', `nothing was read for ${stallTimeoutMs} ms`)),
     )
   }

@@ -1,4 +1,4 @@
-import { gather } from '../decode/gather.ts'
+import { collectBytes } from '../decode/collect-bytes.ts'
 import { tooLarge } from '../limits.ts'
 import type { Exchange } from './exchange.ts'
 
@@ -10,7 +10,7 @@ export async function wholeBody(
   const { length = 0 } = body
   if (length > bytesMax) throw tooLarge('request_too_large', `${what} (${length} bytes)`, bytesMax)
   const chunks = bounded(body.values(), () => tooLarge('request_too_large', what, bytesMax), bytesMax)
-  const bytes = await gather(chunks, { expectedBytes: length, bytesMax, memory, code: 'request_too_large' })
+  const bytes = await collectBytes(chunks, { expectedBytes: length, bytesMax, memory, code: 'request_too_large' })
   return Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
 }
 

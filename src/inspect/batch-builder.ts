@@ -1,6 +1,6 @@
 import type { ObjectBatch } from '../object/batch.ts'
 import { ByteList } from '../object/byte-list.ts'
-import { Names } from './names.ts'
+import { IdColumn } from './id-column.ts'
 
 const TAB = 0x09
 const LF = 0x0a
@@ -12,7 +12,7 @@ const LINE_BYTES_AT_FIRST = 16_384
 /** Gathers objects into a batch. What it hands out is never written again. */
 export class BatchBuilder {
   #lines = new ByteList(LINE_BYTES_AT_FIRST)
-  #names = new Names(OBJECTS_AT_FIRST)
+  #names = new IdColumn(OBJECTS_AT_FIRST)
   #lineBytes = new Uint32Array(OBJECTS_AT_FIRST)
   #idBytes = new Uint16Array(OBJECTS_AT_FIRST)
   #referenceEnds = new Uint32Array(OBJECTS_AT_FIRST)
@@ -29,12 +29,12 @@ export class BatchBuilder {
   }
 
   /** Where the references of the object that is added next go, before it is added. */
-  get references(): Names {
+  get references(): IdColumn {
     return this.#names
   }
 
   /** Adds an object whose text holds its id. */
-  add(id: Uint8Array, text: Uint8Array, claims: Names): void {
+  add(id: Uint8Array, text: Uint8Array, claims: IdColumn): void {
     this.#lines.reserve(id.length + text.length + 2)
     const start = this.#lines.length
     this.#lines.append(id)
@@ -44,7 +44,7 @@ export class BatchBuilder {
   }
 
   /** Adds an object whose text has no id yet: it becomes the first member. */
-  addWithId(id: Uint8Array, text: Uint8Array, isEmpty: boolean, claims: Names): void {
+  addWithId(id: Uint8Array, text: Uint8Array, isEmpty: boolean, claims: IdColumn): void {
     const member = Buffer.from(`{"id":"${Buffer.from(id).toString('latin1')}"`, 'latin1')
     this.#lines.reserve(id.length + member.length + text.length + 2)
     const start = this.#lines.length
@@ -73,7 +73,7 @@ export class BatchBuilder {
     return batch
   }
 
-  #endLine(start: number, idBytes: number, claims: Names): void {
+  #endLine(start: number, idBytes: number, claims: IdColumn): void {
     this.#lines.push(LF)
     if (this.#count === this.#lineBytes.length) this.#growColumns(this.#count * 2)
     const index = this.#count++
@@ -88,7 +88,7 @@ export class BatchBuilder {
   #startAnew(last: ObjectBatch): void {
     const capacity = Math.max(OBJECTS_AT_FIRST, Math.min(last.count, 4_096))
     this.#lines = new ByteList(Math.min(last.lines.length + LINE_BYTES_AT_FIRST, 524_288))
-    this.#names = new Names(Math.max(OBJECTS_AT_FIRST, Math.min(last.nameEnds.length, 16_384)))
+    this.#names = new IdColumn(Math.max(OBJECTS_AT_FIRST, Math.min(last.nameEnds.length, 16_384)))
     this.#lineBytes = new Uint32Array(capacity)
     this.#idBytes = new Uint16Array(capacity)
     this.#referenceEnds = new Uint32Array(capacity)

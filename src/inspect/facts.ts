@@ -1,7 +1,7 @@
 import { isObjectId, OBJECT_ID_BYTES_MAX } from '../object/id.ts'
 import type { ScanListener } from './json-scanner.ts'
 import { decodesTo, decodeString, ESCAPED_BYTES_PER_BYTE_MAX } from './json-string.ts'
-import { Names } from './names.ts'
+import { IdColumn } from './id-column.ts'
 import type { OneLineText } from './one-line-text.ts'
 
 const ID_KEY = Buffer.from('id')
@@ -32,9 +32,9 @@ export interface IdMember {
 export class ObjectFacts implements ScanListener {
   readonly #text: OneLineText
   /** Keys of `__closure`; of several `__closure` members, the last one's. */
-  readonly claims: Names = new Names(16)
+  readonly claims: IdColumn = new IdColumn(16)
   #source: Uint8Array = new Uint8Array(0)
-  #references: Names = new Names(1)
+  #references: IdColumn = new IdColumn(1)
   #inClosure = false
   #id: IdMember | undefined
   #memberCount = 0
@@ -44,7 +44,7 @@ export class ObjectFacts implements ScanListener {
   }
 
   /** References go to `references` as they are found; the other facts are those of this source until the next `start`. */
-  start(source: Uint8Array, references: Names): void {
+  start(source: Uint8Array, references: IdColumn): void {
     this.#source = source
     this.#references = references
     this.claims.clear()
@@ -105,7 +105,7 @@ export class ObjectFacts implements ScanListener {
   }
 
   /** What cannot be an id cannot name an object, so it is no reference. */
-  #addId(names: Names, start: number, end: number, escaped: boolean): void {
+  #addId(names: IdColumn, start: number, end: number, escaped: boolean): void {
     if (!escaped) {
       if (isObjectId(this.#source, start, end)) names.add(this.#source, start, end)
       return

@@ -19,6 +19,8 @@ const BATCH_BYTES = 262_144
 /** Bytes between two looks at the clock: below 2 ms for the slowest text. */
 const SLICE_BYTES = 131_072
 const WORK_MS_MAX = 5
+/** Copying a larger text takes a turn of its own. */
+const LARGE_BYTES = 1_048_576
 /** What the smallest object costs, in bytes that are scanned in the same time. */
 const OBJECT_COST_BYTES = 128
 const ASSIGNED_HEX_DIGITS = 32
@@ -98,6 +100,8 @@ class Inspector {
       ended = this.#scan(element, this.#scanner.at + SLICE_BYTES)
       await this.#turnIfDue()
     }
+    // The next step copies all of the text, and the ids that it mentions.
+    if (source.length > LARGE_BYTES) await this.#turn()
     if (this.#facts.id === undefined && source.length > SLICE_BYTES) await this.#addLargeWithoutId(element)
     else this.#add(element, source)
     await this.#turnIfDue()
@@ -105,7 +109,10 @@ class Inspector {
 
   async #turnIfDue(): Promise<void> {
     this.#bytesSinceClock = 0
-    if (this.#environment.monotonicMs() - this.#turnedAtMs < WORK_MS_MAX) return
+    if (this.#environment.monotonicMs() - this.#turnedAtMs >= WORK_MS_MAX) await this.#turn()
+  }
+
+  async #turn(): Promise<void> {
     await this.#environment.nextTurn()
     this.#options.signal.throwIfAborted()
     this.#turnedAtMs = this.#environment.monotonicMs()

@@ -1,59 +1,123 @@
+import { type Environment, REAL_ENVIRONMENT } from '../environment.ts'
+
 /** The smallest room that an answer gets, however many there are: about what one read brings at least. */
-const ROOM_BYTES_MIN = 32_768
-/** One answer takes at most one in so many of the bytes that are left for each of its buffers; it has about four at a time. */
+const ROOM_BYTES_MIN = 40_960
+/** With less room than this an answer holds one buffer at a time: nothing is read or made ahead. */
+export const AHEAD_ROOM_BYTES_MIN: number = 2 * ROOM_BYTES_MIN
+/** One buffer takes at most one in so many of the bytes that are left: an answer has about four at a time. */
 const ROOM_SHARE = 4
+/** And at most one in so many of the equal part that each answer under way has of all bytes. */
+const EQUAL_SHARE = 2
 /** The buffer that was handed on last may still be on its way to the client, and so may the one before it. */
 const ON_THEIR_WAY = 2
+/** More than the systems on both sides take in for a client that has stopped reading. A client that took so much without a pause reads on. */
+const FAST_AFTER_BYTES = 12 * 1_048_576
+/** A client that asks for the next buffer later than this has made a pause. */
+const PAUSE_MS = 100
+
+/** What every answer may hold: it is leased by its request, before the answer begins. */
+export const ANSWER_BYTES = 65_536
+
+/** Answers that share one number of bytes. */
+class Pool {
+  heldBytes = 0
+  readonly #limitBytes: number
+
+  constructor(limitBytes: number) {
+    this.#limitBytes = limitBytes
+  }
+
+  get roomBytes(): number {
+    return Math.floor((this.#limitBytes - this.heldBytes) / ROOM_SHARE)
+  }
+}
 
 /**
- * What all answers under way hold in buffers, together. An answer asks before each read how large it may be: a share of what is left. So few answers
- * read in large pieces, and with every slow reader that holds on to some the pieces become smaller. Nobody waits for memory: a reader that has stopped
- * would keep those who read on waiting.
+ * What all answers under way hold in buffers beyond `ANSWER_BYTES` each, together. An answer asks before each read how large it may be: a share of
+ * what is left, and of what would be its part if all had the same. So few answers read in large pieces, and among many each holds one small buffer.
+ * Nobody waits for memory: a reader that has stopped would keep those who read on waiting. A client that has read much without a pause shares the
+ * same number of bytes once more with others like it, so that hundreds who have stopped do not slow it down.
  */
 export class AnswerMemory {
   readonly limitBytes: number
   readonly #onChange: (bytes: number) => void
-  #heldBytes = 0
+  readonly #environment: Pick<Environment, 'monotonicMs'>
+  readonly #all: Pool
+  readonly #fast: Pool
+  #answers = 0
 
   /** `onChange` is told of each change, for who counts other memory as well. */
-  constructor(limitBytes: number, onChange: (bytes: number) => void = () => undefined) {
+  constructor(
+    limitBytes: number,
+    onChange: (bytes: number) => void = () => undefined,
+    environment: Pick<Environment, 'monotonicMs'> = REAL_ENVIRONMENT,
+  ) {
     this.limitBytes = limitBytes
+    this.#environment = environment
     this.#onChange = onChange
+    this.#all = new Pool(limitBytes)
+    this.#fast = new Pool(limitBytes)
   }
 
   get heldBytes(): number {
-    return this.#heldBytes
+    return this.#all.heldBytes + this.#fast.heldBytes
   }
 
   /** How large a buffer may be at the moment. */
-  get roomBytes(): number {
-    return Math.max(ROOM_BYTES_MIN, Math.floor((this.limitBytes - this.#heldBytes) / ROOM_SHARE))
+  roomBytes(isFast = false): number {
+    const equal = Math.floor(this.limitBytes / (EQUAL_SHARE * Math.max(1, this.#answers)))
+    const room = Math.max(ROOM_BYTES_MIN, Math.min(this.#all.roomBytes, equal))
+    return isFast ? Math.max(room, this.#fast.roomBytes) : room
   }
 
   /** Counts the buffers of one answer, until it ends. */
   open(): AnswerBuffers {
-    return new AnswerBuffers(this, (bytes) => {
-      this.#heldBytes += bytes
-      this.#onChange(bytes)
+    this.#answers++
+    return new AnswerBuffers(this, {
+      count: (bytes, isFast) => {
+        const pool = isFast ? this.#fast : this.#all
+        pool.heldBytes += bytes
+        this.#onChange(bytes)
+      },
+      ended: () => this.#answers--,
+      nowMs: () => this.#environment.monotonicMs(),
     })
   }
+}
+
+interface Counting {
+  readonly count: (bytes: number, isFast: boolean) => void
+  readonly ended: () => void
+  readonly nowMs: () => number
 }
 
 /** The buffers of one answer. */
 export class AnswerBuffers {
   readonly #memory: AnswerMemory
-  readonly #count: (bytes: number) => void
+  readonly #counting: Counting
   readonly #passedOn: number[] = []
   #heldBytes = 0
+  #countedBytes = 0
   #isOver = false
+  /** Bytes that the client has taken since its last pause. */
+  #withoutPauseBytes = 0
+  #passedOnAtMs: number
+  #isFast = false
 
-  constructor(memory: AnswerMemory, count: (bytes: number) => void) {
+  constructor(memory: AnswerMemory, counting: Counting) {
     this.#memory = memory
-    this.#count = count
+    this.#counting = counting
+    this.#passedOnAtMs = counting.nowMs()
   }
 
   get roomBytes(): number {
-    return this.#memory.roomBytes
+    return this.#memory.roomBytes(this.#isFast)
+  }
+
+  /** How much may be read or made ahead at the moment, beside the buffer at hand. */
+  get aheadBytes(): number {
+    const { roomBytes } = this
+    return roomBytes < AHEAD_ROOM_BYTES_MIN ? 0 : roomBytes
   }
 
   /** Something was read or inflated. */
@@ -69,7 +133,11 @@ export class AnswerBuffers {
   /** Something that was held goes to the client: it counts until the next few have followed it. */
   passOn(bytes: number): void {
     this.#passedOn.push(bytes)
-    if (this.#passedOn.length > ON_THEIR_WAY) this.free(this.#passedOn.shift() as number)
+    if (this.#passedOn.length > (this.aheadBytes === 0 ? 1 : ON_THEIR_WAY)) this.free(this.#passedOn.shift() as number)
+    const nowMs = this.#counting.nowMs()
+    this.#withoutPauseBytes = nowMs - this.#passedOnAtMs > PAUSE_MS ? 0 : this.#withoutPauseBytes + bytes
+    this.#passedOnAtMs = nowMs
+    this.#become(this.#withoutPauseBytes >= FAST_AFTER_BYTES)
   }
 
   /** The answer is over: nothing of it counts any more. May be called more than once. */
@@ -77,11 +145,22 @@ export class AnswerBuffers {
     if (this.#isOver) return
     this.#add(-this.#heldBytes)
     this.#isOver = true
+    this.#counting.ended()
+  }
+
+  #become(isFast: boolean): void {
+    if (this.#isFast === isFast) return
+    this.#counting.count(-this.#countedBytes, this.#isFast)
+    this.#counting.count(this.#countedBytes, isFast)
+    this.#isFast = isFast
   }
 
   #add(bytes: number): void {
     if (this.#isOver) return
     this.#heldBytes += bytes
-    this.#count(bytes)
+    const counted = Math.max(0, this.#heldBytes - ANSWER_BYTES)
+    if (counted === this.#countedBytes) return
+    this.#counting.count(counted - this.#countedBytes, this.#isFast)
+    this.#countedBytes = counted
   }
 }

@@ -25,6 +25,6 @@ export function divideMemory(
 ): ServiceMemory {
   const share = Math.floor(memoryBytesMax / 8)
   const requests = new MemoryBudget(memoryBytesMax - share * 3, { ...options, stepBytes: STEP_BYTES })
-  const answers = new AnswerMemory(share, (bytes) => requests.count(bytes))
+  const answers = new AnswerMemory(share, (bytes) => requests.count(bytes), options.environment)
   return { requests, answers, tablesBytes: share * 2, plansBytes: share }
 }

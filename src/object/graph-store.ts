@@ -4,11 +4,11 @@ import type { IdSet } from './id-set.ts'
 import type { Selection } from './selection.ts'
 
 export interface PutResult {
-  /** Objects that came, each id once. */
+  /** Received objects, each id once. */
   readonly objects: number
-  /** Of these, how many were not held before. */
+  /** How many of these were not held before. */
   readonly inserted: number
-  /** Of the others, how many came with a text that differs from the one that is held. The held one stays. */
+  /** How many of the others arrived with a text that differs from the held one. The held one stays. */
   readonly differing: number
   /** The ids of these, the first hundred. */
   readonly differingIds?: readonly string[]
@@ -30,6 +30,24 @@ export interface SignalOptions {
 export interface PutOptions extends SignalOptions {
   /** What the request holds is leased here: the store adds what it holds itself. Without it the store opens a lease of its own. */
   readonly memory?: MemoryLease
+  /** Bytes of the body on the wire, where its length is known before it is read. */
+  readonly bodyBytes?: number | undefined
+}
+
+/** How much a project holds: what its packs hold, which an upload adds to. */
+export interface ProjectTotals {
+  readonly objects: number
+  /** Bytes of JSON of all objects. */
+  readonly jsonBytes: number
+  /** Bytes of the packs in storage, compressed, with their tables. */
+  readonly storedBytes: number
+}
+
+/** How much a project may hold; what is left out has no bound. */
+export interface ProjectQuota {
+  readonly objectsMax?: number | undefined
+  readonly jsonBytesMax?: number | undefined
+  readonly storedBytesMax?: number | undefined
 }
 
 /** What the operations need of a store, one narrow interface each. `PackStore` has them all; a host's `ObjectStore` is wrapped to have the first four. */
@@ -68,7 +86,22 @@ export interface ProjectCatalog {
   remove(projectId: string): Promise<void>
 }
 
+/** The store's own time, which no server's clock can make leap: what waits for a period of grace counts it in epochs. */
+export interface StoreEpochs {
+  /** How long an epoch lasts at least. */
+  readonly epochMs: number
+  current(): Promise<StoreEpoch>
+}
+
+/** The epoch as it was read. A commit with the expectation fails when the next one has begun meanwhile. */
+export interface StoreEpoch {
+  readonly number: number
+  readonly expectation: { readonly key: Uint8Array; readonly value: Uint8Array | undefined }
+}
+
 export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector, ClosureSelector, ProjectCatalog {
+  /** Absent over a host's own `ObjectStore`. */
+  readonly epochs?: StoreEpochs
   ready(): Promise<void>
   close(): Promise<void>
   /** What its budgets hold at the moment; absent where it has none. */

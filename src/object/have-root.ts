@@ -8,6 +8,6 @@ const ID_AT_DIGEST = /^(.+)@([0-9a-f]{16,128})$/s
 export function parseHaveRoot(value: string): HaveRoot {
   const [, id, digest] = ID_AT_DIGEST.exec(value) ?? []
   const root: HaveRoot = id === undefined || digest === undefined ? { id: value } : { id, digest }
-  checkObjectId(root.id)
+  checkObjectId(root.id, 'have: the object id')
   return root
 }

@@ -47,8 +47,9 @@ export class IdSet {
     return this.#size === 0 ? 0 : this.#ends[this.#size - 1]
   }
 
-  /** Makes place in the tables for so many ids, so that adding them moves nothing. */
-  reserve(count: number): void {
+  /** Makes place for so many ids, and so many bytes of them, so that adding them moves nothing. */
+  reserve(count: number, idBytes = 0): void {
+    if (idBytes > this.#bytes.length) this.#bytes = grown(this.#bytes, idBytes)
     if (count > this.#ends.length) {
       this.#ends = grown(this.#ends, count)
       this.#hashes = grown(this.#hashes, count)
@@ -59,11 +60,14 @@ export class IdSet {
 
   /** The number of the id, new or not; it is new exactly when `size` grew. */
   add(source: Uint8Array, start: number = 0, end: number = source.length): number {
-    const hash = hashBytes(source, start, end, this.#key)
-    const slot = this.#slotOf(hash, source, start, end)
-    const held = this.#slots[slot]
-    if (held !== EMPTY) return held - 1
-    return this.#append(slot, hash, source, start, end)
+    return this.#add(this.#hashOf(source, start, end), source, start, end)
+  }
+
+  /** As `add`, with id `index` of another set. */
+  addFrom(other: IdSet, index: number): number {
+    const start = index === 0 ? 0 : other.#ends[index - 1]
+    const hash = other.#key === this.#key ? other.#hashes[index] : this.#hashOf(other.#bytes, start, other.#ends[index])
+    return this.#add(hash, other.#bytes, start, other.#ends[index])
   }
 
   /** The number of the id, or -1. */
@@ -86,6 +90,30 @@ export class IdSet {
 
   lengthAt(index: number): number {
     return this.#ends[index] - (index === 0 ? 0 : this.#ends[index - 1])
+  }
+
+  /** Two hashes of the id, of 32 bits each, as `hashBytes` gives them under `key`. */
+  hashesAt(index: number, key: HashKey): readonly [first: number, second: number] {
+    const start = index === 0 ? 0 : this.#ends[index - 1]
+    const end = this.#ends[index]
+    const first = key === this.#key ? this.#hashes[index] : hashBytes(this.#bytes, start, end, key)
+    return [first, hashBytes(this.#bytes, start, end, key, true)]
+  }
+
+  /** The bytes of all ids and where each of them ends, as views: for who looks at very many, since a view of each costs more than its bytes. */
+  table(): { readonly bytes: Uint8Array; readonly ends: Uint32Array } {
+    return { bytes: this.#bytes.subarray(0, this.idBytes), ends: this.#ends.subarray(0, this.#size) }
+  }
+
+  #hashOf(source: Uint8Array, start: number, end: number): number {
+    return hashBytes(source, start, end, this.#key)
+  }
+
+  #add(hash: number, source: Uint8Array, start: number, end: number): number {
+    const slot = this.#slotOf(hash, source, start, end)
+    const held = this.#slots[slot]
+    if (held !== EMPTY) return held - 1
+    return this.#append(slot, hash, source, start, end)
   }
 
   #slotOf(hash: number, source: Uint8Array, start: number, end: number): number {

@@ -39,14 +39,14 @@ export function brokenRule(bytes: Uint8Array, bytesMax: number): string | undefi
   return undefined
 }
 
-/** The id as UTF-8. Throws `invalid_id` naming the rule that it breaks. */
-export function checkObjectId(id: string): Uint8Array {
-  return checkId(id, 'object id', OBJECT_ID_BYTES_MAX)
+/** The id as UTF-8. Throws `invalid_id` naming the rule that it breaks, and `what` of a request holds the id. */
+export function checkObjectId(id: string, what: string = 'object id'): Uint8Array {
+  return checkId(id, what, OBJECT_ID_BYTES_MAX)
 }
 
-/** The project's id as UTF-8: at most 128 bytes, otherwise by the rules of object ids. Throws `invalid_id` naming the rule that it breaks. */
-export function checkProjectId(id: string): Uint8Array {
-  return checkId(id, 'project id', PROJECT_ID_BYTES_MAX)
+/** The project's id as UTF-8: at most 128 bytes, otherwise by the rules of object ids. Throws `invalid_id` as `checkObjectId` does. */
+export function checkProjectId(id: string, what: string = 'project id'): Uint8Array {
+  return checkId(id, what, PROJECT_ID_BYTES_MAX)
 }
 
 /** Foreign text as a message may show it: cut, in quotes, and in one line whatever reads it. */

@@ -19,6 +19,8 @@ export interface Selection {
   readonly have?: readonly HaveOutcome[]
   /** Present when a plan fixes every byte of the answer. */
   readonly plan?: PlannedSelection
+  /** Bytes that it holds for as long as it lives, beside the buffers of its answer. */
+  readonly heldBytes?: number
   /** How large the buffers of its answer should be at the moment. Absent: as large as is best. */
   readonly roomBytes?: number
   /** Whole lines `<id> TAB <json> LF` in large buffers, root first. The buffers belong to the caller, who may write into them. */

@@ -21,10 +21,11 @@ export interface PagesOptions<H = unknown> {
   /** Whose projects, automations and runs are shown. It belongs to the same service. */
   readonly automation: AutomationExtension<H>
   /**
-   * 32 bytes that seal the cookie of whoever is signed in. By default they are new with every start, so that a restart signs everybody out; several
-   * processes behind one address need the same ones. A function is called once, when the storage is open.
+   * Keys of 32 bytes that seal the cookies of people who are signed in: the first one seals, all of them open. By default one that is new with every
+   * start, so that a restart signs everybody out; several processes behind one address need the same ones. A function is called when the storage is
+   * opened, and again when a cookie is read and the keys are older than half a second.
    */
-  readonly sessionKey?: Uint8Array | (() => Promise<Uint8Array>)
+  readonly sessionKeys?: readonly Uint8Array[] | (() => Promise<readonly Uint8Array[]>)
   /** How long somebody stays signed in, in milliseconds, unless the token ends before. 12 hours by default. */
   readonly sessionMs?: number
   /** Where browsers find the service, such as `https://models.example`: needed only behind a proxy that changes `Host`. */
@@ -134,8 +135,8 @@ class Pages<H> implements PagesExtension<H> {
   }
 
   #sessions(clock: Clock): Sessions {
-    const { sessionKey, sessionMs = SESSION_MS } = this.#options
-    return new Sessions({ key: sessionKey, sessionMs, clock })
+    const { sessionKeys, sessionMs = SESSION_MS } = this.#options
+    return new Sessions({ keys: sessionKeys, sessionMs, clock })
   }
 
   #assetResource(): Resource<H> {

@@ -7,6 +7,7 @@ import type { RequestTrace } from '../events/request-trace.ts'
 import { Yielder } from '../async/yielder.ts'
 import type { InFlightRequests } from '../async/in-flight-requests.ts'
 import type { Limits } from '../limits.ts'
+import { ANSWER_BYTES } from '../memory/answer-memory.ts'
 import type { MemoryBudget, MemoryLease } from '../memory/memory-budget.ts'
 import type { GraphStore } from '../object/graph-store.ts'
 import { parseHaveRoot } from '../object/have-root.ts'
@@ -147,10 +148,14 @@ type Select = (signal: AbortSignal, memory: MemoryLease) => Promise<Selection>
 
 /** Throws `invalid_id`, and later `not_found`. */
 function graphOf({ store }: ProjectDeps, projectId: string, root: string, { have = [] }: GraphCallOptions): Select {
-  return async (signal) => {
+  return async (signal, memory) => {
     checkObjectId(root)
     const known = have.map((value) => parseHaveRoot(value))
-    const selection = await store.closure(projectId, root, { signal, ...(known.length === 0 ? {} : { have: known }) })
+    const selection = await store.closure(projectId, root, {
+      signal,
+      memory,
+      ...(known.length === 0 ? {} : { have: known }),
+    })
     if (selection !== undefined) return selection
     throw new StowageError('not_found', `there is no object ${quoted(root)} in this project`)
   }
@@ -203,6 +208,7 @@ async function* withSelection<T>(
     const trace = deps.startTrace(projectId)
     trace.selected(selection)
     try {
+      await memory.hold(ANSWER_BYTES + (selection.heldBytes ?? 0))
       yield* read(selection, trace, signal)
     } finally {
       trace.end()

@@ -122,6 +122,7 @@ class Service<H> implements ObjectService<H> {
       newId,
       clock,
       environment,
+      quota: options.quota,
       memory: this.#memory,
       onBackgroundError: (error) => this.#failedBesideRequests(error, options.logger),
     })
@@ -243,6 +244,7 @@ class Service<H> implements ObjectService<H> {
     return {
       backend: 'backend' in storage ? storage.backend : undefined,
       graphs: this.#store,
+      epochs: this.#store.epochs,
       guard: createGuard(access),
       authenticate: (request) => access.authenticate(request),
       authorize: (principal, projectId, right) => access.authorize(principal, projectId, right),
@@ -322,7 +324,7 @@ function endpoint<H>(router: Router<H>, route: Route, resource: Resource<H>): En
 }
 
 /** The server is well, and cannot take this request now. */
-const REFUSALS: ReadonlySet<string> = new Set(['overloaded', 'closing'])
+const REFUSALS: ReadonlySet<string> = new Set(['overloaded', 'closing', 'quota_exceeded'])
 
 /** What a host's own listener throws must not fail the request, nor hide the error it was told of. */
 function tell<H>(options: ObjectServiceOptions<H>, error: StowageError, context: ErrorContext<H>): void {

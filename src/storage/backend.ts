@@ -6,7 +6,7 @@ export interface CallOptions {
 /** What a caller may tell of the blob that it puts. */
 export interface PutOptions extends CallOptions {
   /** About how many bytes the content will have. It may be wrong. */
-  readonly sizeHint?: number
+  readonly sizeHintBytes?: number
 }
 
 /** One record: a key and its value, as bytes. */
@@ -17,22 +17,22 @@ export interface Entry {
 
 /** What a record store can take, and `CORE_RECORD_LIMITS` at least. A call beyond a limit rejects with a `RangeError` and changes nothing. */
 export interface RecordLimits {
-  /** Keys hold from 1 to `keyBytes` bytes. */
-  readonly keyBytes: number
-  /** Values hold from 0 to `valueBytes` bytes. */
-  readonly valueBytes: number
+  /** Keys hold from 1 to `keyBytesMax` bytes. */
+  readonly keyBytesMax: number
+  /** Values hold from 0 to `valueBytesMax` bytes. */
+  readonly valueBytesMax: number
   /** Keys that one commit may name, each counted once: put, removed or expected. */
-  readonly commitEntries: number
+  readonly commitEntriesMax: number
   /** Bytes of all keys and values of one commit, those of the expectations included. */
-  readonly commitBytes: number
+  readonly commitBytesMax: number
 }
 
 /** What the core needs of every record store. A store that offers no more finds a core that asks for more in its first test. */
 export const CORE_RECORD_LIMITS: RecordLimits = {
-  keyBytes: 1_000,
-  valueBytes: 65_536,
-  commitEntries: 25,
-  commitBytes: 1_048_576,
+  keyBytesMax: 1_000,
+  valueBytesMax: 65_536,
+  commitEntriesMax: 25,
+  commitBytesMax: 1_048_576,
 }
 
 /** Keys from `gte` (which may be empty) up to, not including, `lt`, in bytewise order; bounds that leave nothing are an empty range. */
@@ -85,7 +85,7 @@ export interface RecordStore {
 /** What a listing says of one blob: its name, its bytes, and when it was written, in milliseconds since 1970. */
 export interface BlobInfo {
   readonly name: string
-  readonly size: number
+  readonly sizeBytes: number
   readonly modifiedAtMs: number
 }
 
@@ -103,7 +103,7 @@ export interface BlobStore {
    * Chunks may have any size, and belong to the store until it asks for the next one. `content` is read to its end or returned early, never left open.
    * An abort ends the call while the content hangs, too.
    */
-  put(name: string, content: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<{ readonly size: number }>
+  put(name: string, content: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<{ readonly sizeBytes: number }>
   /**
    * Exactly `end - start` bytes (`BLOB_READ_BYTES_MAX` at most) in one buffer that belongs to the caller, or an error: `BlobNotFoundError` when there
    * is no such blob, `BlobRangeError` when it ends before `end`, `RangeError` for a range that no blob can have.

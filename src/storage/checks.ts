@@ -7,8 +7,8 @@ const BLOB_NAME = /^[a-z0-9-]+(?:\/[a-z0-9-]+)*$/
 const BLOB_PREFIX = /^(?:[a-z0-9-]+\/)*[a-z0-9-]*$/
 
 export function checkKey(key: Uint8Array, limits: RecordLimits): void {
-  if (key.length < 1 || key.length > limits.keyBytes) {
-    throw new RangeError(`a key has ${key.length} bytes; it must have from 1 to ${limits.keyBytes}`)
+  if (key.length < 1 || key.length > limits.keyBytesMax) {
+    throw new RangeError(`a key has ${key.length} bytes; it must have from 1 to ${limits.keyBytesMax}`)
   }
 }
 
@@ -79,14 +79,14 @@ export function checkReadRange(start: number, end: number): void {
 }
 
 function checkValue(value: Uint8Array, limits: RecordLimits): void {
-  if (value.length > limits.valueBytes)
-    throw new RangeError(`a value has ${value.length} bytes; it must have ${limits.valueBytes} at most`)
+  if (value.length > limits.valueBytesMax)
+    throw new RangeError(`a value has ${value.length} bytes; it must have ${limits.valueBytesMax} at most`)
 }
 
 function distinctKeys(keys: readonly Uint8Array[], where: string): Set<string> {
   const distinct = new Set(keys.map((key) => Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1')))
   if (distinct.size < keys.length)
-    throw new RangeError(`a key stands twice in ${where} of one commit; it must stand there once at most`)
+    throw new RangeError(`a key occurs twice in ${where} of one commit; it must occur at most once`)
   return distinct
 }
 
@@ -97,14 +97,14 @@ function checkCommitSize(
   expect: NonNullable<Change['expect']>,
   limits: RecordLimits,
 ): void {
-  if (keys > limits.commitEntries)
-    throw new RangeError(`a commit names ${keys} keys; it must name ${limits.commitEntries} at most`)
+  if (keys > limits.commitEntriesMax)
+    throw new RangeError(`a commit names ${keys} keys; it must name ${limits.commitEntriesMax} at most`)
   let bytes = 0
   for (const { key, value } of put) bytes += key.length + value.length
   for (const key of remove) bytes += key.length
   for (const { key, value } of expect) bytes += key.length + (value?.length ?? 0)
-  if (bytes > limits.commitBytes)
-    throw new RangeError(`a commit has ${bytes} bytes; it must have ${limits.commitBytes} at most`)
+  if (bytes > limits.commitBytesMax)
+    throw new RangeError(`a commit has ${bytes} bytes; it must have ${limits.commitBytesMax} at most`)
 }
 
 function quoted(text: string): string {

@@ -53,7 +53,7 @@ export interface BlobDriver {
    * The content throws as soon as the signal aborts, also while the producer hangs, and is let go when the call ends, however it ends.
    * Throws `BlobExistsError` for a name that exists.
    */
-  put(name: string, content: AsyncIterable<Uint8Array>, options: PutOptions): Promise<{ readonly size: number }>
+  put(name: string, content: AsyncIterable<Uint8Array>, options: PutOptions): Promise<{ readonly sizeBytes: number }>
   /** Throws `BlobNotFoundError` when there is no such blob, `BlobRangeError` when it ends before `end`. */
   read(name: string, start: number, end: number, options: CallOptions): Promise<Uint8Array>
   /** Absent names are fine, and names may repeat. */

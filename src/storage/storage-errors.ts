@@ -44,7 +44,7 @@ export class StoragePoisonedError extends StowageError {
   constructor(cause: unknown) {
     super(
       'storage_unavailable',
-      'an earlier write failed, so the storage takes no more writes until it is opened again',
+      'an earlier write failed, so the storage accepts no more writes until it is opened again',
       { cause, headers: RETRY_LATER },
     )
   }

@@ -1,6 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { randomId, REAL_ENVIRONMENT, type Clock, type Environment } from '../environment.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
+import { BackgroundLoop } from '../async/background-loop.ts'
 import { divideMemory, type ServiceMemory } from '../memory/service-memory.ts'
 import type { ObjectBatch } from '../object/batch.ts'
 import type {
@@ -17,18 +18,25 @@ import type { StorageBackend } from '../storage/backend.ts'
 import { type CommittedPack, Committer } from './ingest/committer.ts'
 import { GraphReader } from './graph-reader.ts'
 import { Ingest } from './ingest/ingest.ts'
+import { type QuotaOf, Quotas } from './ingest/quotas.ts'
 import { PackCatalog } from './records/pack-catalog.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
 import { PlanCache } from './plan/plan-cache.ts'
 import { listProjects } from './records/projects.ts'
+import { EpochCounter } from './upkeep/epochs.ts'
 import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
-import { UnappliedPacks } from './ingest/unapplied.ts'
+import { UnappliedPacks } from './ingest/unapplied-packs.ts'
+
+export type { QuotaOf } from './ingest/quotas.ts'
 
 const MB = 1_048_576
 /** Level 4 is within 6 in 100 of level 6 in size, and half as much work again faster. */
 const BLOCK_COMPRESSION_LEVEL = 4
+
+/** How often the janitor looks whether an epoch has lasted long enough. */
+const EPOCH_LOOK_INTERVAL_MS = 60_000
 
 export interface PackStoreOptions {
   /** Guarded: its errors are classified. */
@@ -38,6 +46,7 @@ export interface PackStoreOptions {
   /** Plans in storage. Default: 1 GB. */
   readonly planBytesMax?: number
   /** The time of day; that of the environment by default. */
+  readonly quotaOf?: QuotaOf | undefined
   readonly clock?: Clock
   /** Time, randomness and compression. Those of the process by default. */
   readonly environment?: Environment
@@ -62,6 +71,8 @@ export class PackStore implements GraphStore {
   readonly #unapplied: UnappliedPacks
   readonly #memory: ServiceMemory
   readonly #prefetch: PlanPrefetch
+  readonly epochs: EpochCounter
+  readonly #janitor: BackgroundLoop
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
 
@@ -81,9 +92,15 @@ export class PackStore implements GraphStore {
     this.#memory = memory
     const segments = new SegmentReader(blobs, memory.answers, environment)
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
+    this.epochs = new EpochCounter(records, environment)
+    this.#janitor = new BackgroundLoop(
+      () => this.epochs.advanceWhenDue().catch(onBackgroundError),
+      EPOCH_LOOK_INTERVAL_MS,
+      environment,
+    )
     this.#options = options
     this.#backend = backend
-    this.#committer = new Committer(records)
+    this.#committer = new Committer(records, blobs)
     this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
     this.#catalog = new PackCatalog(records, blobs, memory.tablesBytes)
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
@@ -114,6 +131,7 @@ export class PackStore implements GraphStore {
       records,
       blobs,
       committer: this.#committer,
+      quotas: options.quotaOf === undefined ? undefined : new Quotas(options.quotaOf),
       deflate: this.#deflate,
       budget: memory.requests,
       newId,
@@ -178,6 +196,7 @@ export class PackStore implements GraphStore {
   async close(): Promise<void> {
     this.#closing.abort(new Error('the store is closing'))
     this.#prefetch.close()
+    await this.#janitor.stop()
     await this.#opening?.catch(() => undefined)
     await this.#background
     await this.#plans.settled()
@@ -194,6 +213,7 @@ export class PackStore implements GraphStore {
     await applyPending(parts, (error) => this.#reportUnlessClosing(error))
     const { signal } = this.#closing
     this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))
+    this.#janitor.later()
     this.#inBackground(() => sweepOrphans(parts, this.#clock.now(), signal))
   }
 

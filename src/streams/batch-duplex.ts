@@ -1,7 +1,7 @@
 import { Duplex } from 'node:stream'
 import { type Done, Handoff } from './handoff.ts'
 import { Puller } from './puller.ts'
-import { settings } from './settings.ts'
+import { definedOptions } from './defined-options.ts'
 
 /** How a transform behaves. */
 export interface TransformOptions {
@@ -23,7 +23,7 @@ export class BatchDuplex<In, Out> extends Duplex {
     make: (source: AsyncIterable<In>, signal: AbortSignal) => AsyncIterable<readonly Out[]>,
     options: TransformOptions & Modes,
   ) {
-    super(settings(options))
+    super(definedOptions(options))
     this.#puller = new Puller(this, (signal) => make(this.#handoff, signal))
   }
 

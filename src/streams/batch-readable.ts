@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream'
 import type { Done } from './handoff.ts'
 import { type Make, Puller } from './puller.ts'
-import { settings } from './settings.ts'
+import { definedOptions } from './defined-options.ts'
 
 /** How a readable stream behaves. */
 export interface SourceOptions {
@@ -16,7 +16,7 @@ export class BatchReadable<T> extends Readable {
   readonly #puller: Puller<T>
 
   constructor(make: Make<T>, options: SourceOptions & { readonly objectMode: boolean }) {
-    super(settings(options))
+    super(definedOptions(options))
     this.#puller = new Puller(this, make)
   }
 

@@ -2,7 +2,7 @@
 export type Done = (error?: Error | null) => void
 
 /** Tells a stream when something that it waits for is over. */
-export function tellWhenSettled(work: Promise<unknown>, tell: Done): void {
+export function notifyWhenSettled(work: Promise<unknown>, tell: Done): void {
   work.then(() => tell(), tell)
 }
 

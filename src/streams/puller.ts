@@ -1,5 +1,5 @@
 import type { Readable } from 'node:stream'
-import { type Done, tellWhenSettled } from './handoff.ts'
+import { type Done, notifyWhenSettled } from './handoff.ts'
 
 /** Makes what a stream reads. It is told by the signal that the stream was destroyed. */
 export type Make<T> = (signal: AbortSignal) => AsyncIterable<readonly T[]>
@@ -24,7 +24,7 @@ export class Puller<T> {
   /** For `_destroy`: ends the iterable and waits until it has freed what it holds. */
   close(reason: Error | null, done: Done): void {
     this.#controller.abort(reason ?? new Error('the stream was destroyed'))
-    tellWhenSettled(this.#iterator?.return?.() ?? Promise.resolve(), (thrown) => {
+    notifyWhenSettled(this.#iterator?.return?.() ?? Promise.resolve(), (thrown) => {
       // The reason of the abort comes back, which is known, or what freeing threw.
       done(reason ?? (thrown === this.#controller.signal.reason ? null : thrown))
     })

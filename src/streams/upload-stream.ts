@@ -1,7 +1,7 @@
 import { Writable } from 'node:stream'
-import { type Done, Handoff, tellWhenSettled } from './handoff.ts'
+import { type Done, Handoff, notifyWhenSettled } from './handoff.ts'
 import { textOf } from './object-text.ts'
-import { settings } from './settings.ts'
+import { definedOptions } from './defined-options.ts'
 
 /** How an upload stream behaves. */
 export interface SinkOptions {
@@ -32,7 +32,7 @@ export class UploadWritable<S> extends Writable {
   #objects = 0
 
   constructor(upload: Upload<S>, options: SinkOptions & { readonly objectMode: boolean }) {
-    super(settings(options))
+    super(definedOptions(options))
     this.#upload = upload
   }
 
@@ -75,12 +75,12 @@ export class UploadWritable<S> extends Writable {
   override _final(done: Done): void {
     if (this.writableObjectMode) this.#pieces.push(this.#objects === 0 ? EMPTY : CLOSE)
     this.#handOn(0, () => this.#handoff.end())
-    tellWhenSettled(this.#settled ?? Promise.resolve(), done)
+    notifyWhenSettled(this.#settled ?? Promise.resolve(), done)
   }
 
   override _destroy(reason: Error | null, done: Done): void {
     this.#controller.abort(reason ?? new Error('the upload stream was destroyed'))
-    tellWhenSettled(this.#settled ?? Promise.resolve(), () => done(reason))
+    notifyWhenSettled(this.#settled ?? Promise.resolve(), () => done(reason))
   }
 
   /** Throws `invalid_object` for what is no object. */

@@ -14,6 +14,7 @@ import {
   revokeToken,
   type TokenRequest,
 } from '../../src/access/token-store.ts'
+import { tokenKeyRing } from '../../src/access/token-keys.ts'
 import type { StowageError } from '../../src/errors.ts'
 import { eventually } from '../support/patience.ts'
 
@@ -225,6 +226,6 @@ test('a record of a token with any flipped bit is an error', async (context) => 
 
 async function damagedFiles(folder: string): Promise<readonly string[]> {
   const messages: string[] = []
-  for await (const message of damagedAccessFiles(folder)) messages.push(message)
+  for await (const message of damagedAccessFiles(folder, [tokenKeyRing(folder)])) messages.push(message)
   return messages
 }

@@ -10,9 +10,9 @@ import { Level } from 'level'
 import { FileBlobs, type FilesPart } from '../../adapters/filesystem/file-blobs.ts'
 import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { FolderSyncs } from '../../adapters/filesystem/folder-syncs.ts'
-import { Health } from '../../adapters/common/health.ts'
+import { WriteGuard } from '../../adapters/common/write-guard.ts'
 import { closeDatabase } from '../../adapters/level/database.ts'
-import { LengthsNote } from '../../adapters/level/lengths.ts'
+import { RecordedLengths } from '../../adapters/level/recorded-lengths.ts'
 import { LevelRecords } from '../../adapters/level/level-records.ts'
 import { LevelWriter } from '../../adapters/level/level-writer.ts'
 import { Semaphore } from '../../src/async/semaphore.ts'
@@ -44,12 +44,14 @@ class FailingLevel extends Level<Uint8Array, Uint8Array> {
 
 const nothing = {} as RecordDriver & BlobDriver
 
-async function failingRecords(name: string): Promise<{ database: FailingLevel; records: RecordStore; health: Health }> {
+async function failingRecords(
+  name: string,
+): Promise<{ database: FailingLevel; records: RecordStore; guard: WriteGuard }> {
   const database = new FailingLevel(join(root, name), { keyEncoding: 'buffer', valueEncoding: 'buffer' })
   await database.open()
-  const health = new Health(root)
-  const lengths = await LengthsNote.start(database.location)
-  const writer = new LevelWriter({ database, lengths }, { health, syncs: new Semaphore(2), sync: true })
+  const guard = new WriteGuard(root)
+  const lengths = await RecordedLengths.start(database.location)
+  const writer = new LevelWriter({ database, lengths }, { guard, syncs: new Semaphore(2), sync: true })
   const { records } = guardedBackend({
     open: async () => ({
       records: new LevelRecords({ database, writer }),
@@ -57,7 +59,7 @@ async function failingRecords(name: string): Promise<{ database: FailingLevel; r
       close: () => closeDatabase({ database, lengths }),
     }),
   })
-  return { database, health, records }
+  return { database, guard, records }
 }
 
 async function failingFiles(
@@ -72,7 +74,7 @@ async function failingFiles(
   const part = {
     root: join(root, name, 'packs'),
     incoming: join(root, name, 'incoming'),
-    health: new Health(root),
+    guard: new WriteGuard(root),
     syncs,
     folders,
     syncFile,
@@ -264,7 +266,7 @@ test('a full disk refuses what does not fit with ENOSPC, keeps the rest, and tak
     for (const name of names) assert.equal((await backend.blobs.read(name, 0, 3_000_000)).length, 3_000_000)
     await backend.blobs.remove(names.slice(0, 2))
     await delay(110)
-    assert.deepEqual(await backend.blobs.put('again', chunks(noise(3_000_000))), { size: 3_000_000 })
+    assert.deepEqual(await backend.blobs.put('again', chunks(noise(3_000_000))), { sizeBytes: 3_000_000 })
   } finally {
     await backend.close()
     await disk.free()

@@ -6,7 +6,7 @@ import { after, before, test } from 'node:test'
 import { crc32c } from '../../adapters/level/crc32c.ts'
 import { closeDatabase, openRecordsDatabase } from '../../adapters/level/database.ts'
 import { scanLog } from '../../adapters/level/log-file.ts'
-import { whyDamagedTable } from '../../adapters/level/table-file.ts'
+import { tableDamage } from '../../adapters/level/table-file.ts'
 import { verifyDatabase } from '../../adapters/level/verify.ts'
 
 /* LevelDB's files as it writes them, and what may be wrong with them. */
@@ -72,14 +72,14 @@ test('a log: records of many blocks, and any flipped bit', () => {
 
 test('a table: any flipped bit, and any length but its own', () => {
   const table = readFileSync(fileOf(closed, /\.ldb$/))
-  assert.equal(whyDamagedTable(table, table.length), undefined)
+  assert.equal(tableDamage(table, table.length), undefined)
   const step = 13
   for (let bit = 0; bit < table.length * 8; bit += bit > (table.length - 64) * 8 ? 1 : step * 8 + 1) {
     const flipped = Buffer.from(table)
     flipped[bit >> 3] ^= 1 << (bit & 7)
-    assert.ok(whyDamagedTable(flipped, table.length), `bit ${bit}`)
+    assert.ok(tableDamage(flipped, table.length), `bit ${bit}`)
   }
-  assert.match(whyDamagedTable(table.subarray(1), table.length) ?? '', /instead of/)
+  assert.match(tableDamage(table.subarray(1), table.length) ?? '', /instead of/)
 })
 
 test('what a crash cut short is no damage; what was whole when it was closed must be whole', async () => {

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { MB } from '../../src/index.ts'
+import { MB } from '../../src/limits.ts'
 import { head, rawClient, type RawClient } from './attacked.ts'
 
 /** Whom an attack is against, and as whom. */

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { MB } from '../../src/index.ts'
+import { MB } from '../../src/limits.ts'
 import { eventually } from '../support/patience.ts'
 import { attackedServer, head, rawClient } from './attacked.ts'
 import { listOf, warmed } from './warm.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { MB } from '../../src/index.ts'
+import { MB } from '../../src/limits.ts'
 import { eventually } from '../support/patience.ts'
 import { attackedServer, head, rawClient } from './attacked.ts'
 import { warmed } from './warm.ts'

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { automation } from '../../src/automation-server/index.ts'
-import { claimAuthorize, createObjectService, EVERY_PROJECT, type Principal } from '../../src/index.ts'
+import { claimAuthorize, createObjectService, ALL_PROJECTS, type Principal } from '../../src/index.ts'
 import type { AttackedSettings, Load } from './settings.ts'
 
 /* A process of its own, started by `attacked.ts`: a plain service with automation. Whoever writes a name into `Authorization: Bearer NAME` is that name. */
@@ -17,7 +17,7 @@ const service = createObjectService({
   access: {
     authenticate: ({ headers }): Principal => ({
       subject: headers.get('authorization')?.replace(/^Bearer /, '') ?? 'nobody',
-      projects: new Map([[EVERY_PROJECT, 'write' as const]]),
+      projects: new Map([[ALL_PROJECTS, 'write' as const]]),
     }),
     authorize: claimAuthorize,
   },
@@ -37,7 +37,14 @@ function load(): Load {
   const { user, system } = process.cpuUsage()
   const loopHeldMsMax = Math.max(0, loop.max / 1e6 - LOOP_RESOLUTION_MS)
   loop.reset()
-  return { cpuMs: (user + system) / 1_000, loopHeldMsMax, heldBytes: service.status().requestMemory?.heldBytes ?? 0 }
+  const { heapUsed, arrayBuffers } = process.memoryUsage()
+  return {
+    cpuMs: (user + system) / 1_000,
+    loopHeldMsMax,
+    heldBytes: service.status().requestMemory?.heldBytes ?? 0,
+    heapBytes: heapUsed,
+    buffersBytes: arrayBuffers,
+  }
 }
 
 process.on('message', () => process.send?.(load()))

@@ -14,4 +14,7 @@ export interface Load {
   readonly loopHeldMsMax: number
   /** What requests hold, by the service's own count. */
   readonly heldBytes: number
+  /** What the engine's heap and buffers outside of it have in use, garbage included. */
+  readonly heapBytes: number
+  readonly buffersBytes: number
 }

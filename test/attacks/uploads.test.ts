@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { gzipSync } from 'node:zlib'
-import { MB } from '../../src/index.ts'
+import { MB } from '../../src/limits.ts'
 import { jsonUpload } from '../http/served.ts'
 import { attackedServer, head, rawClient } from './attacked.ts'
 

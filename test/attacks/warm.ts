@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { MB } from '../../src/index.ts'
+import { MB } from '../../src/limits.ts'
 import { jsonUpload } from '../http/served.ts'
 import type { AttackedServer } from './attacked.ts'
 

@@ -10,7 +10,8 @@ import { OutputLog } from '../../src/automation-server/runner/executors/output-l
 import { removeStaleFolders, withPrivateFolder } from '../../src/automation-server/runner/executors/private-folder.ts'
 import { CommandRunner } from '../../src/automation-server/runner/executors/isolation/command-runner.ts'
 import { automation, type AutomationOptions } from '../../src/automation-server/index.ts'
-import { defineFunction, defineInputs, integer, type LogLine, secret, text } from '../../src/automation/index.ts'
+import { defineFunction, defineInputs, integer, secret, text } from '../../src/automation/index.ts'
+import type { LogLine } from '../../src/automation/runtime/index.ts'
 import type { StorageBackend } from '../../src/index.ts'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { hooked } from '../store/failures.ts'
@@ -352,7 +353,7 @@ test('an attempt that was given up is not listened to any more, and does not end
   const artifact = { name: 'a', sizeBytes: 1, idempotencyKey: 'a', content: Readable.from([Buffer.from('a')]) }
   await assert.rejects(lost.report({ sequence: 1, status: 'succeeded', message: 'late' }), {
     code: 'conflict',
-    message: /taken up anew/,
+    message: /started again/,
   })
   await assert.rejects(lost.storeArtifact(artifact), { code: 'conflict' })
   await assert.rejects(

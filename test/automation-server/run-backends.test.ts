@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { suite, test, type TestContext } from 'node:test'
-import { httpRunBackend, type RunBackend } from '../../src/automation/index.ts'
+import { httpRunBackend, type RunBackend } from '../../src/automation/runtime/index.ts'
 import type { RunStart } from '../../src/automation-server/index.ts'
 import { runBackendSuite, type RunUnderTest } from '../automation/run-backend-suite.ts'
 import { automated, definition, type Fixture, heldRun, uploadObjects } from './support.ts'

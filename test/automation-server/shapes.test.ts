@@ -18,7 +18,7 @@ test('every shape has a name of its own', () => {
 })
 
 test('a shape says which member is wrong, and what is right', () => {
-  const automation = { name: 'Walls', functionId: 'f', modelId: 'm', inputs: {}, trigger: 'version' }
+  const automation = { name: 'Walls', functionId: 'f', modelId: '0'.repeat(32), inputs: {}, trigger: 'version' }
   for (const [value, message] of [
     [[], /^the body must be an object; it is a list of 0$/],
     [{ ...automation, trigger: 'never' }, /^trigger must be one of "version", "manual"; it is "never"$/],

@@ -12,7 +12,7 @@ import {
   type SecretKey,
   type StopReason,
 } from '../../src/automation-server/index.ts'
-import type { RunReport } from '../../src/automation/index.ts'
+import type { RunReport } from '../../src/automation/runtime/index.ts'
 import {
   type CommonServiceOptions,
   createObjectService,

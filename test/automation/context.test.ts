@@ -5,17 +5,15 @@ import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
 import {
-  attributeFailure,
   type AutomationContext,
   type DagObject,
   defineInputs,
   type JsonObject,
   RunCanceled,
   RunInterrupted,
-  testFunction,
-  type TestedRun,
-  type TestFunctionOptions,
 } from '../../src/automation/index.ts'
+import { attributeFailure } from '../../src/automation/runtime/index.ts'
+import { testFunction, type TestedRun, type TestFunctionOptions } from '../../src/automation/testing/index.ts'
 
 class Inputs extends defineInputs({}) {}
 

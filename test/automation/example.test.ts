@@ -3,7 +3,7 @@ import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { REPOSITORY } from '../../bench/repository.ts'
-import { testFunction } from '../../src/automation/index.ts'
+import { testFunction } from '../../src/automation/testing/index.ts'
 import { wallChecker as shortWallChecker } from './example/short-wall-checker.ts'
 import { wallChecker } from './example/wall-checker.ts'
 

@@ -5,15 +5,17 @@ import {
   type AutomationContext,
   defineFunction,
   defineInputs,
-  runFunction,
-  type RunBackend,
   RunFailed,
-  type RunOptions,
   RunInterrupted,
-  type RunOutcome,
-  type RunReport,
   secret,
 } from '../../src/automation/index.ts'
+import {
+  runFunction,
+  type RunBackend,
+  type RunOptions,
+  type RunOutcome,
+  type RunReport,
+} from '../../src/automation/runtime/index.ts'
 import { StowageError } from '../../src/index.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
 import { memoryRun } from './memory-run.ts'
@@ -22,9 +24,9 @@ class Inputs extends defineInputs({ key: secret({ required: false }) }) {}
 
 type Body = (context: AutomationContext<Inputs>, inputs: Inputs) => void | Promise<void>
 
-const QUICK: Pick<RunOptions, 'flushMs' | 'deliverMs' | 'leaseIntervalMs' | 'retry'> = {
-  flushMs: 5,
-  deliverMs: PATIENCE_MS,
+const QUICK: Pick<RunOptions, 'flushIntervalMs' | 'deliveryTimeoutMs' | 'leaseIntervalMs' | 'retry'> = {
+  flushIntervalMs: 5,
+  deliveryTimeoutMs: PATIENCE_MS,
   leaseIntervalMs: 20,
   retry: { delayMs: 1, delayMsMax: 5 },
 }
@@ -160,7 +162,7 @@ suite('delivery', () => {
       }),
     )
     assert.equal(outcome.status, 'succeeded')
-    assert.match(reported.logs.at(-1)?.message ?? '', /2000 lines were left out/)
+    assert.match(reported.logs.at(-1)?.message ?? '', /2000 lines were dropped/)
   })
 
   test('a report that is refused for what it holds makes the run an exception; the rest arrives', async () => {
@@ -195,11 +197,15 @@ suite('delivery', () => {
     const { outcome } = await ran(
       (context) => context.markRunSuccess('done'),
       () => ({ report: () => new Promise<void>(() => undefined) }),
-      { deliverMs: 50 },
+      { deliveryTimeoutMs: 50 },
     )
     assert.deepEqual(
       [outcome.status, outcome.message, outcome.isDelivered],
-      ['exception', 'the final report (succeeded) could not be delivered: it was given up after 50 ms', false],
+      [
+        'exception',
+        'the final report (succeeded) could not be delivered: the delivery was given up after 50 ms',
+        false,
+      ],
     )
   })
 
@@ -216,7 +222,7 @@ suite('delivery', () => {
         },
         renewLease: () => Promise.reject(new StowageError('conflict', 'asked at once')),
       }),
-      { deliverMs: Infinity, leaseIntervalMs: Infinity, flushMs: 2 ** 31 },
+      { deliveryTimeoutMs: Infinity, leaseIntervalMs: Infinity, flushIntervalMs: 2 ** 31 },
     )
     assert.deepEqual([outcome.status, outcome.isDelivered, outcome.message], ['succeeded', true, 'in time'])
     const stopping = new AbortController()
@@ -235,7 +241,7 @@ suite('delivery', () => {
         ...(await memoryRun()),
         inputs: null,
         signal: stopping.signal,
-        deliverMs: Infinity,
+        deliveryTimeoutMs: Infinity,
         leaseIntervalMs: Infinity,
       },
     )

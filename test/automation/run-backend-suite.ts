@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { randomUUID } from 'node:crypto'
 import { suite, test, type TestContext } from 'node:test'
-import type { LogLine, NewArtifact, Annotation, RunBackend, RunStatus } from '../../src/automation/index.ts'
+import type { Annotation, RunStatus } from '../../src/automation/index.ts'
+import type { LogLine, NewArtifact, RunBackend } from '../../src/automation/runtime/index.ts'
 
 /** A run that was just started, and how it looks from the other side. */
 export interface RunUnderTest {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { httpRunBackend } from '../../src/automation/index.ts'
+import { httpRunBackend } from '../../src/automation/runtime/index.ts'
 import { memoryRun } from './memory-run.ts'
 import { answer, runServer, TOKEN } from './run-server.ts'
 import { runBackendSuite } from './run-backend-suite.ts'

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { inspect } from 'node:util'
-import { SecretRedactor } from '../../src/automation/index.ts'
+import { SecretRedactor } from '../../src/automation/runtime/index.ts'
 import { processorMs } from '../support/processor.ts'
 
 const SECRET = 'pä$$ "w/ord\\+1\n'

@@ -65,3 +65,20 @@ test('a model is found by its name or its id; a name that several have finds non
   assert.equal(await models.find('Church'), undefined)
   await assert.rejects(models.get('Church'), { code: 'not_found', message: /there is no model "Church"/ })
 })
+
+test('a deleted model or version is found among deleted ones alone, and restored', async (t) => {
+  const { models } = await modelsOf(t, false)
+  const model = await models.create('Town hall')
+  const version = await models.createVersion(model, 'root', 'first')
+  assert.equal(typeof (await models.deleteVersion(model, version.id)).deletedAt, 'string')
+  assert.deepEqual(await all(models.versions(model)), [])
+  assert.deepEqual(
+    (await all(models.versions(model, { deleted: true }))).map(({ id }) => id),
+    [version.id],
+  )
+  assert.deepEqual(await models.restoreVersion(model, version.id), version)
+  await models.delete(model)
+  await assert.rejects(models.get('Town hall'), { code: 'not_found' })
+  await models.restore(await models.get('Town hall', { deleted: true }))
+  assert.deepEqual(await all(models.versions(await models.get('Town hall'))), [version])
+})

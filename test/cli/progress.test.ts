@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { transferText } from '../../src/cli/commands/download.ts'
 import { hasBar, lineProgress, Story } from '../../src/cli/client/progress.ts'
 import { RateMeter } from '../../src/cli/client/rate.ts'
-import { durationText } from '../../src/cli/common/words.ts'
+import { formatDuration } from '../../src/cli/common/format.ts'
 
 const MB = 1_048_576
 
@@ -78,7 +78,7 @@ test('a rate is that of the last ten seconds, and falls while nothing moves', ()
 })
 
 test('times are told in their two largest units', () => {
-  assert.deepEqual([-5, 400, 59_600, 61_000, 120_000, 7_500_000, 90_000_000].map(durationText), [
+  assert.deepEqual([-5, 400, 59_600, 61_000, 120_000, 7_500_000, 90_000_000].map(formatDuration), [
     '0 s',
     '0 s',
     '1 min',
@@ -95,6 +95,6 @@ test('a summary of a download counts lost connections and new starts apart, in t
   assert.equal(transferText({ ...progress, resumes: 1 }), '1 object, 5 bytes received, connection lost 1 time')
   assert.equal(
     transferText({ ...progress, objects: 2, resumes: 2, restarts: 1 }),
-    '2 objects, 5 bytes received, connection lost 2 times, started anew 1 time',
+    '2 objects, 5 bytes received, connection lost 2 times, restarted 1 time',
   )
 })

@@ -76,7 +76,7 @@ test('a file that is no function is refused with its name and what is wrong', as
       /^--function \S+no-such-function\.js: there is no such file; give the path of a file that ends with executeFunction \("\S+no-such-function\.js"\)$/,
     ],
     [[tmpdir()], /: this is a folder; name the file in it that ends with executeFunction/],
-    [['/dev/null'], /: this is no file but a pipe or a device/],
+    [['/dev/null'], /: this is a pipe or a device, not a file/],
     [
       [written(t, 'checker.py', 'print(1)')],
       /checker\.py: its name ends with "\.py"; it must be a file of JavaScript \(\.js, \.mjs, \.cjs\) or TypeScript/,
@@ -156,17 +156,25 @@ test('times and numbers of runs are options, and what makes no sense is refused 
     '12h',
     '--pending-runs-max',
     '7',
+    '--keep-runs',
+    '90d',
+    '--deletion-grace',
+    '30d',
   ]
   assert.deepEqual(automationOptionsOf(parsed(...options)), {
     runMsMax: 900_000,
     concurrency: 3,
     pendingMsMax: 43_200_000,
     limits: { pendingRunsMax: 7 },
+    keptMs: 90 * 86_400_000,
+    deletionGraceMs: 30 * 86_400_000,
   })
   assert.deepEqual(automationOptionsOf(parsed()), {
     runMsMax: DEFAULT_RUN_TIMES.runMsMax,
     pendingMsMax: DEFAULT_RUN_TIMES.pendingMsMax,
     limits: { pendingRunsMax: DEFAULT_AUTOMATION_LIMITS.pendingRunsMax },
+    keptMs: DEFAULT_RUN_TIMES.keptMs,
+    deletionGraceMs: DEFAULT_RUN_TIMES.deletionGraceMs,
   })
   const wrong: readonly (readonly [string, string, RegExp])[] = [
     ['--function-timeout', '30d', /24 days at most/],

@@ -41,7 +41,7 @@ test('a fetch that does not heed signals is left behind, and its body told, when
   assert.equal(cancelled, 2)
 })
 
-test('an answer that comes when nobody waits for it any more is closed', async () => {
+test('an answer that comes when nothing waits for it any more is closed', async () => {
   const closed = deferred()
   const late = deferred<Response>()
   const project = projectOver(() => late.promise, { stallTimeoutMs: 10, retry: false })

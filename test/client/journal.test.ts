@@ -21,7 +21,7 @@ function memoryJournal(): MemoryJournal {
   let held = Buffer.alloc(0)
   return {
     bytes: () => held.length,
-    kept: () =>
+    load: () =>
       Promise.resolve(
         tag === undefined
           ? undefined
@@ -85,8 +85,8 @@ test('an answer waits unread for as long as what was kept takes, also when garba
   const collectGarbage = runInNewContext('gc') as () => void
   const slow: DownloadJournal = {
     ...journal,
-    kept: async () => {
-      const kept = await journal.kept()
+    load: async () => {
+      const kept = await journal.load()
       return kept && { ...kept, read: (count) => afterCollections(kept.read(count), collectGarbage) }
     },
   }
@@ -124,7 +124,7 @@ test('a journal that has more than there is starts anew; one that is damaged is 
   await journal.write(0, damaged.subarray(0, whole - 10))
   await assert.rejects(collect(project.graphTexts(MODEL.rootId, { journal })), {
     code: 'integrity_failed',
-    message: /what was kept .* is damaged/,
+    message: /the kept part .* is damaged/,
   })
 })
 

@@ -194,7 +194,7 @@ test('pieces inside pieces stay what they are, however deep, and arrays of one p
 test('graphs are deeper than calls, and closures have a limit', async () => {
   let chain: Members = { n: 0 }
   for (let n = 1; n < 1_100; n++) chain = { n, '@next': chain }
-  const texts = await collect(serialize(chain, { closureMax: 10 }))
+  const texts = await collect(serialize(chain, { closureIdsMax: 10 }))
   assert.equal(texts.length, 1_100)
   assert.ok(texts[10].json.includes('__closure') && !texts[11].json.includes('__closure'))
   assert.ok(texts[1_099].json.includes('"totalChildrenCount":1099'))

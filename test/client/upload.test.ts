@@ -326,7 +326,8 @@ test('a 413 of a proxy is told as one; the own limits of a service as theirs', a
     code: 'http_error',
     statusCode: 413,
     isRetryable: false,
-    message: /answered 413: "<html>.*"; a proxy before the service takes no body of this size: .*client_max_body_size/,
+    message:
+      /answered 413: "<html>.*"; a proxy in front of the service refuses a body of this size: .*client_max_body_size/,
   })
   const { project } = await serviceAndClient(t, { limits: { objectBytesMax: 1_000 } })
   await assert.rejects(project.upload([{ id: 'a', text: 'x'.repeat(2_000) }]), (error) => {

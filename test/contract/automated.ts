@@ -4,8 +4,8 @@ import { memoryBackend } from '../../adapters/memory/index.ts'
 import {
   automation,
   type AutomationExtension,
-  type FunctionView,
-  type RegisteredAs,
+  type FunctionInfo,
+  type FunctionRegistration,
   type RunDetails,
   type RunExecutor,
   type Version,
@@ -14,15 +14,13 @@ import {
   type AutomationFunction,
   defineFunction,
   type FunctionBody,
-  httpRunBackend,
   type InferInputs,
   type InputsSource,
   type JsonObject,
-  type LogLine,
   type Annotation,
   RunCanceled,
-  startRun,
 } from '../../src/automation/index.ts'
+import { httpRunBackend, type LogLine, startRun } from '../../src/automation/runtime/index.ts'
 import { type Client, createClient } from '../../src/client/index.ts'
 import { createObjectService, type ObjectService } from '../../src/index.ts'
 import { accessOf, tokenFor } from './sides.ts'
@@ -51,7 +49,7 @@ export interface Ran {
   readonly rootObjectId: string
   readonly versionId: string
   readonly modelId: string
-  readonly function: FunctionView
+  readonly function: FunctionInfo
   /** Of somebody who may write. */
   readonly client: Client
   readonly download: (artifactId: string) => Promise<Response>
@@ -77,7 +75,7 @@ export function onBothBackends(name: string, check: (ran: RunFunction) => Promis
   })
 }
 
-type Register = (automationFunction: AutomationFunction, service: () => ObjectService) => RegisteredAs
+type Register = (automationFunction: AutomationFunction, service: () => ObjectService) => FunctionRegistration
 
 const inProcess: Register = (automationFunction) => ({ id: 'function', release: '1', function: automationFunction })
 

@@ -6,7 +6,6 @@ import {
   boolean,
   defineFunction,
   defineInputs,
-  fromFormValues,
   type FunctionBody,
   type Input,
   type InputsIssue,
@@ -14,12 +13,12 @@ import {
   integer,
   type JsonObject,
   number,
-  readInputsSchema,
   Secret,
   secret,
   select,
   text,
 } from '../../src/automation/index.ts'
+import { fromFormValues, readInputsSchema } from '../../src/automation/runtime/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 import { PROJECT } from './automated.ts'
 
@@ -211,7 +210,7 @@ for (const [row, field, schema, good, wrong] of [
 test('"Selection inputs are enumerations whose members carry string values (Python) or descriptive labels (C#)"', async (t) => {
   const { schema, issues, given } = await served(
     t,
-    one(select({ structural: 'Structural analysis', thermal: 'Thermal' }, { default: 'thermal' })),
+    one(select({ 'Structural analysis': 'structural', Thermal: 'thermal' }, { default: 'thermal' })),
   )
   assert.deepEqual(schema.properties.x.oneOf, [
     { const: 'structural', title: 'Structural analysis' },

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { DEFAULT_LIMITS, type Limits, MB, type StowageErrorCode } from '../../src/index.ts'
+import { DEFAULT_LIMITS, type Limits, type StowageErrorCode } from '../../src/index.ts'
+import { MB } from '../../src/limits.ts'
 import { jsonUpload } from '../http/served.ts'
 import { filePart, multipartUpload, onEverySide, shapedError, type Side } from './sides.ts'
 

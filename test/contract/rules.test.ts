@@ -2,7 +2,8 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
-import { createObjectService, DEFAULT_LIMITS, MB, openAccess } from '../../src/index.ts'
+import { createObjectService, DEFAULT_LIMITS, openAccess } from '../../src/index.ts'
+import { MB } from '../../src/limits.ts'
 import { errorOf, jsonUpload } from '../http/served.ts'
 import {
   accessOf,

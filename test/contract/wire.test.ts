@@ -9,12 +9,12 @@ import { memoryBackend } from '../../adapters/memory/index.ts'
 import {
   type CommonServiceOptions,
   createObjectService,
-  MB,
   type ObjectService,
   openAccess,
   StowageError,
   type StoredObject,
 } from '../../src/index.ts'
+import { MB } from '../../src/limits.ts'
 import { PlainObjectStore } from '../http/plain-object-store.ts'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
 import { PATIENCE_MS } from '../support/patience.ts'

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { cpSync, readdirSync, readFileSync, rmSync, truncateSync } from 'node:fs'
 import { join, relative } from 'node:path'
 import type { TestContext } from 'node:test'
 import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { levelBackend } from '../../adapters/level/index.ts'
 import { DataFolderError } from '../../src/data-folder/data-folder-error.ts'
 import { reindexStore } from '../../src/store/upkeep/reindex.ts'
+import { folderInMemory } from '../support/folder.ts'
 import { backendIn, checkFolder, fillFolder, judge } from './damaged-folder.ts'
 import type { Storage } from './server.ts'
 
@@ -27,8 +27,7 @@ interface Losses {
 
 /** Of folders that were closed, and that a kill left: what is lost is told, and how it is mended. */
 export async function assertNothingIsLostInSilence(t: TestContext, storage: Storage, losses: Losses): Promise<void> {
-  const scratch = mkdtempSync(join(tmpdir(), 'stowage-lost-files-'))
-  t.after(() => rmSync(scratch, { recursive: true, force: true }))
+  const scratch = folderInMemory(t)
   const [closed, crashed, copy] = ['closed', 'crashed', 'copy'].map((name) => join(scratch, name))
   await fillFolder(storage, closed, crashed)
   const faults: string[] = []

@@ -3,12 +3,8 @@ import { before, suite, test, type TestContext } from 'node:test'
 import { levelRenamer } from '../../bench/functions/level-renamer.ts'
 import { quantityTakeOff } from '../../bench/functions/quantity-take-off.ts'
 import { ruleChecker } from '../../bench/functions/rule-checker.ts'
-import {
-  type AutomationFunction,
-  testFunction,
-  type TestedRun,
-  type TestFunctionOptions,
-} from '../../src/automation/index.ts'
+import type { AutomationFunction } from '../../src/automation/index.ts'
+import { testFunction, type TestedRun, type TestFunctionOptions } from '../../src/automation/testing/index.ts'
 import type { ServiceEvent } from '../../src/index.ts'
 import { createClient } from '../../src/client/index.ts'
 import { automated } from '../automation-server/support.ts'

@@ -2,21 +2,22 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { test } from 'node:test'
-import { MB } from '../../src/index.ts'
+import { MB } from '../../src/limits.ts'
 import { jsonUpload } from '../http/served.ts'
 import { HOSTS } from '../mounts/hosts.ts'
 import { loadFor } from './load.ts'
-import { hostProcess, PREFIX } from './process.ts'
+import { hostProcess, type HostProcess, PREFIX } from './process.ts'
 
 /* Cases 19, 20 and 27 through every mount, each in a process of its own, whose memory is measured from here. `npm run soak` makes the times longer. */
 
-const LOAD_MS = Number(process.env.STOWAGE_LOAD_SECONDS ?? 3) * 1_000
+const LOAD_MS = Number(process.env.STOWAGE_LOAD_SECONDS ?? 1) * 1_000
 const ABORTED = Number(process.env.STOWAGE_ABORTED_UPLOADS ?? 500)
 const ABORTED_AT_ONCE = 25
 const WARM_ABORTED = 300
 const ABORTED_GROWTH_BYTES_MAX = 8_000_000
-/** Of each host, all of them at once: 500, or as many as this process may have open files for. */
-const SLOW_CLIENTS = Math.min(500, Math.floor((openFilesMax() - 200) / HOSTS.length))
+/** Of each kind and each host, all of them at once: 500, or as many as this process may have open files for. */
+const SLOW_CLIENTS = Math.min(500, Math.floor((openFilesMax() - 200) / (2.1 * HOSTS.length)))
+const SLOW_READERS = Math.ceil(SLOW_CLIENTS / 10)
 const SLOW_GROWTH_BYTES_MAX = 64 * MB
 const STALL_TIMEOUT_MS = 3_000
 const HEADERS_TIMEOUT_MS = 2_000
@@ -79,18 +80,54 @@ for (const { name } of HOSTS) {
   })
 }
 
+interface SlowExchange {
+  readonly sends: string
+  readonly answer: RegExp
+  readonly clients: number
+}
+
 /** Each of these stops before its request, or its answer, is complete. */
-const SLOW: Readonly<Record<string, { readonly sends: string; readonly answer: RegExp }>> = {
-  'slow headers': { sends: `GET ${PREFIX}/objects/p/o HTTP/1.1\r\nHost`, answer: /^(?:HTTP\/1\.1 408 [^]*)?$/ },
+const SLOW: Readonly<Record<'slow headers' | 'slow body' | 'slow reader', SlowExchange>> = {
+  'slow headers': {
+    sends: `GET ${PREFIX}/objects/p/o HTTP/1.1\r\nHost`,
+    answer: /^(?:HTTP\/1\.1 408 [^]*)?$/,
+    clients: SLOW_CLIENTS,
+  },
   // Those for whom there is no memory are refused at once.
   'slow body': {
     sends: `${UPLOAD_HEAD}[{"id":"slow"`,
     answer: /^HTTP\/1\.1 (?:400 [^]*"code":"request_aborted"|503 [^]*"code":"overloaded")/,
+    clients: SLOW_CLIENTS,
   },
   'slow reader': {
     sends: head('GET', '/objects/p/root', 'Accept: text/plain\r\nConnection: close\r\n'),
     answer: /^HTTP\/1\.1 200 /,
+    clients: SLOW_READERS,
   },
+}
+
+async function areCutOff(host: HostProcess, kind: keyof typeof SLOW): Promise<void> {
+  const { sends, answer, clients } = SLOW[kind]
+  const ended = await Promise.all(
+    Array.from({ length: clients }, async () => {
+      const socket = await connected(host.port)
+      let got = ''
+      const closed = once(socket, 'close')
+      // Of an answer that goes on, its beginning is enough.
+      socket.on('data', (bytes: Buffer) => (got += got === '' ? bytes.toString('latin1', 0, 1_000) : ''))
+      if (kind === 'slow reader') socket.pause()
+      socket.write(sends)
+      return { closed, got: () => got, socket }
+    }),
+  )
+  // What the system buffered comes when it is read; the rest of it never does.
+  if (kind === 'slow reader') setTimeout(() => ended.forEach(({ socket }) => socket.resume()), 2 * STALL_TIMEOUT_MS)
+  const { status } = await fetch(`${host.url}/objects/p/o1/single`, { method: 'HEAD' })
+  assert.equal(status, 200, 'others are served meanwhile')
+  const startedAtMs = performance.now()
+  await Promise.all(ended.map(async ({ closed }) => closed))
+  assert.ok(performance.now() - startedAtMs < CLOSED_WITHIN_MS, kind)
+  for (const { got } of ended) assert.match(got(), answer, kind)
 }
 
 test(
@@ -116,32 +153,8 @@ test(
           )
           await (await fetch(`${host.url}/objects/p/root`)).arrayBuffer()
           const before = await host.holdings()
-          for (const [kind, { sends, answer }] of Object.entries(SLOW)) {
-            const count = kind === 'slow reader' ? SLOW_CLIENTS / 10 : SLOW_CLIENTS
-            const ended = await Promise.all(
-              Array.from({ length: count }, async () => {
-                const socket = await connected(host.port)
-                let got = ''
-                const closed = once(socket, 'close')
-                socket.setEncoding('latin1').on('data', (text: string) => (got += text.slice(0, 1_000)))
-                if (kind === 'slow reader') socket.pause()
-                socket.write(sends)
-                return { closed, got: () => got, socket }
-              }),
-            )
-            // What the system buffered comes when it is read; the rest of it never does.
-            if (kind === 'slow reader')
-              setTimeout(() => ended.forEach(({ socket }) => socket.resume()), 2 * STALL_TIMEOUT_MS)
-            assert.equal(
-              (await fetch(`${host.url}/objects/p/o1/single`, { method: 'HEAD' })).status,
-              200,
-              'others are served meanwhile',
-            )
-            const startedAtMs = performance.now()
-            await Promise.all(ended.map(async ({ closed }) => closed))
-            assert.ok(performance.now() - startedAtMs < CLOSED_WITHIN_MS, kind)
-            for (const { got } of ended) assert.match(got(), answer, kind)
-          }
+          await Promise.all([areCutOff(host, 'slow headers'), areCutOff(host, 'slow body')])
+          await areCutOff(host, 'slow reader')
           const after = await host.holdings()
           t.diagnostic(`${after.heldBytes - before.heldBytes} bytes`)
           assert.ok(

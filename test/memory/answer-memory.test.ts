@@ -1,29 +1,75 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { AnswerMemory } from '../../src/memory/answer-memory.ts'
+import { ANSWER_BYTES, type AnswerBuffers, AnswerMemory } from '../../src/memory/answer-memory.ts'
 
 const MB = 1_048_576
+const PIECE_BYTES = 40_960
+/** What all answers may have counted: what is shared by all, and once more by those that read on. */
+const LIMIT_BYTES = 12 * MB
 
-test('few answers have large buffers, and 500 that stopped hold little more than the limit', () => {
-  const memory = new AnswerMemory(12 * MB)
-  assert.equal(memory.roomBytes, 3 * MB)
+/** As a client that takes so many bytes, each buffer as large as it may be. */
+function take(answer: AnswerBuffers, bytes: number): void {
+  for (let taken = 0; taken < bytes;) {
+    const piece = answer.roomBytes
+    answer.hold(piece)
+    answer.passOn(piece)
+    taken += piece
+  }
+}
+
+test('few answers have large buffers, and each of 500 holds one small one', () => {
+  const memory = new AnswerMemory(LIMIT_BYTES)
+  assert.equal(memory.roomBytes(), 3 * MB)
   const answers = Array.from({ length: 500 }, () => memory.open())
   for (const answer of answers) {
+    assert.deepEqual([answer.roomBytes, answer.aheadBytes], [PIECE_BYTES, 0])
+    answer.hold(PIECE_BYTES)
+    answer.passOn(PIECE_BYTES)
+  }
+  assert.equal(memory.heldBytes, 0, 'what each may hold is leased, and not counted once more')
+  for (const answer of answers) answer.end()
+  assert.equal(memory.roomBytes(), 3 * MB)
+})
+
+test('however answers come one by one and stop, all of them together hold no more than a bound', () => {
+  const memory = new AnswerMemory(LIMIT_BYTES)
+  const answers: AnswerBuffers[] = []
+  for (let n = 0; n < 500; n++) {
+    const answer = memory.open()
+    answers.push(answer)
     for (let buffer = 0; buffer < 4; buffer++) {
-      const bytes = answer.roomBytes
+      const bytes = buffer < 2 ? answer.roomBytes : Math.min(answer.roomBytes, answer.aheadBytes)
       answer.hold(bytes)
-      answer.passOn(bytes)
+      if (buffer < 2) answer.passOn(bytes)
     }
   }
-  assert.equal(memory.roomBytes, 32_768)
-  assert.ok(memory.heldBytes <= 12 * MB + 500 * 2 * 32_768, `${memory.heldBytes} bytes are held`)
+  assert.ok(memory.heldBytes <= LIMIT_BYTES + 500 * 2 * PIECE_BYTES, `${memory.heldBytes} bytes are held`)
   for (const answer of answers) answer.end()
   assert.equal(memory.heldBytes, 0)
 })
 
+test('a client that reads on has large buffers among 500 that have stopped, until it pauses', () => {
+  let nowMs = 0
+  const memory = new AnswerMemory(LIMIT_BYTES, undefined, { monotonicMs: () => nowMs })
+  const stopped = Array.from({ length: 500 }, () => memory.open())
+  const reading = memory.open()
+  take(reading, 11 * MB)
+  assert.equal(reading.roomBytes, PIECE_BYTES)
+  take(reading, 2 * MB)
+  assert.ok(reading.roomBytes >= MB, `${reading.roomBytes} bytes`)
+  assert.equal(stopped[0].roomBytes, PIECE_BYTES)
+  nowMs += 101
+  take(reading, 1)
+  assert.equal(reading.roomBytes, PIECE_BYTES)
+  for (const answer of [...stopped, reading]) answer.end()
+  assert.equal(memory.heldBytes, 0)
+})
+
 test('what was passed on counts until the next two have followed, and an answer that is over counts no more', () => {
-  const memory = new AnswerMemory(MB)
+  const changes: number[] = []
+  const memory = new AnswerMemory(MB, (bytes) => changes.push(bytes))
   const answer = memory.open()
+  answer.hold(ANSWER_BYTES)
   for (const bytes of [100, 20, 3]) {
     answer.hold(bytes)
     answer.passOn(bytes)
@@ -34,6 +80,10 @@ test('what was passed on counts until the next two have followed, and an answer 
   assert.equal(memory.heldBytes, 623)
   answer.end()
   answer.end()
-  answer.hold(50)
+  answer.hold(50 * MB)
   assert.equal(memory.heldBytes, 0)
+  assert.equal(
+    changes.reduce((sum, bytes) => sum + bytes, 0),
+    0,
+  )
 })

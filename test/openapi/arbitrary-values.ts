@@ -87,7 +87,8 @@ function json(): fc.Arbitrary<unknown> {
 export function valuesOf(conformance: Conformance, given: Schema): fc.Arbitrary<unknown> {
   const schema = isReference(given) ? conformance.resolve<Schema>(given) : given
   const below = (one: Schema): fc.Arbitrary<unknown> => valuesOf(conformance, one)
-  if (schema.oneOf !== undefined) return fc.oneof(...schema.oneOf.map(below))
+  const choices = schema.oneOf ?? schema.anyOf
+  if (choices !== undefined) return fc.oneof(...choices.map(below))
   if (schema.const !== undefined) return fc.constant(schema.const)
   if (schema.enum !== undefined) return fc.constantFrom(...schema.enum)
   if (schema.contentSchema !== undefined) return below(schema.contentSchema).map((value) => JSON.stringify(value))

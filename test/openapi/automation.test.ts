@@ -7,6 +7,7 @@ import {
   MODEL_ID,
   REPORTS,
   RUN_ID,
+  VERSION_ID,
 } from '../../src/automation-server/schemas/openapi/examples.ts'
 import { openApiDocument } from '../../src/openapi/document.ts'
 import { PROJECT_ID, ROOT_ID, UNKNOWN_ID } from '../../src/openapi/objects/examples.ts'
@@ -134,10 +135,34 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
   507: full,
 }
 
+/** The model of the path is deleted. */
+const deletedModel: Provocation = async (sent, { extension }) => {
+  const { models } = extension.project(PROJECT_ID)
+  const { items } = await models.list()
+  await models.delete(items[0].id)
+  return sent
+}
+/** Another model, or a version of it, is deleted and cannot be restored since the storage is full. */
+const fullWhileDeleted =
+  (what: 'model' | 'version'): Provocation =>
+  async (sent, server) => {
+    const { models, versions } = server.extension.project(PROJECT_ID)
+    const { id } = await models.create({ name: 'deleted' })
+    const version = await versions.create(id, { rootObjectId: ROOT_ID, message: '' })
+    if (what === 'model') await models.delete(id)
+    else await versions.delete(id, version.id)
+    return full({ ...sent, path: sent.path.replace(MODEL_ID, id).replace(VERSION_ID, version.id) }, server)
+  }
+
 const OTHERWISE: Readonly<Record<string, Provocation>> = {
   'followRun 204': withHeader('last-event-id', '999.999'),
   'headFollowRun 204': withHeader('last-event-id', '999.999'),
   'createVersion 409': withBody({ rootObjectId: UNKNOWN_ID, message: '' }),
+  'changeModel 409': deletedModel,
+  'deleteVersion 409': deletedModel,
+  'restoreVersion 409': deletedModel,
+  'restoreModel 507': fullWhileDeleted('model'),
+  'restoreVersion 507': fullWhileDeleted('version'),
   'createAutomation 404': withBody({
     name: 'a',
     functionId: 'nobody',

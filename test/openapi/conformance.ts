@@ -7,6 +7,7 @@ import type {
   Operation,
   OperationMethod,
   Response,
+  Schema,
 } from '../../src/openapi/description/types.ts'
 import type { Answered } from '../mounts/ask.ts'
 
@@ -26,6 +27,8 @@ export interface Found {
 /** Of every answer, and of the protocol rather than of the interface. */
 const OF_HTTP: ReadonlySet<string> = new Set(['content-type', 'content-length'])
 const METHODS: readonly OperationMethod[] = ['get', 'head', 'options', 'post', 'put', 'patch', 'delete']
+/** JSON Schema counts characters. Ids are bounded in bytes of UTF-8. */
+const BYTES_MAX = 'x-maxBytes'
 const ID = 'https://document.example/openapi.json'
 
 /** The document as a judge of answers. */
@@ -37,6 +40,17 @@ export class Conformance {
   constructor(document: OpenApiDocument) {
     this.document = document
     this.#ajv = new Ajv2020({ strict: false, allErrors: true })
+    this.#ajv.addKeyword({
+      keyword: BYTES_MAX,
+      type: 'string',
+      validate: (bytesMax: number, text: string) => Buffer.byteLength(text) <= bytesMax,
+    })
+    this.#ajv.removeKeyword('contentSchema')
+    this.#ajv.addKeyword({
+      keyword: 'contentSchema',
+      type: 'string',
+      validate: (schema: Schema, text: string) => this.#holds(schema, text),
+    })
     this.#ajv.addSchema({ ...(JSON.parse(JSON.stringify(document)) as object), $id: ID })
   }
 
@@ -97,6 +111,26 @@ export class Conformance {
     return (validate.errors ?? []).map(
       ({ instancePath, message }) => `${pointer.join('/')}: ${instancePath} ${message}`,
     )
+  }
+
+  /** Whether a schema of the document allows a value. */
+  allows(schema: Schema, value: unknown): boolean {
+    const text = JSON.stringify(schema)
+    let validate = this.#compiled.get(text)
+    if (validate === undefined) {
+      validate = this.#ajv.compile(JSON.parse(text.replaceAll('"#/components/', `"${ID}#/components/`)) as object)
+      this.#compiled.set(text, validate)
+    }
+    return validate(value)
+  }
+
+  /** Whether a text is JSON that a schema allows. */
+  #holds(schema: Schema, text: string): boolean {
+    try {
+      return this.allows(schema, JSON.parse(text))
+    } catch {
+      return false
+    }
   }
 
   #find({ method, path }: Asked): Found | 'RouteNotFound' | 'MethodNotAllowed' {

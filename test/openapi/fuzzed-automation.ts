@@ -7,6 +7,8 @@ import { inProcess } from '../automation-server/support.ts'
 import type { Sent } from '../mounts/ask.ts'
 import { exampleService, makeExamples, workOfExample } from './automated.ts'
 
+/** What only a run that has not ended takes. */
+const OF_RUNS_UNDER_WAY = new RegExp(`/runs/${RUN_ID}/(?:report|lease|versions|artifacts|cancel)(?:[?]|$)`)
 const OF_RUNS_THEMSELVES = new RegExp(`/runs/${RUN_ID}/(?:report|lease|versions|artifacts)(?:[?]|$)`)
 
 /** A service whose runs end by themselves, but for one that asks for what only runs may ask. */
@@ -52,10 +54,10 @@ export class FuzzedAutomation {
     return fuzzed
   }
 
-  /** The request with the ids of this server; what only a run may ask is asked by one that has not ended. */
+  /** The request with the ids of this server; what only a run may ask, or is done to it, is about one that has not ended. */
   async real(sent: Sent): Promise<Sent> {
     const isOwn = OF_RUNS_THEMSELVES.test(sent.path)
-    const held = isOwn ? await this.#heldRun() : undefined
+    const held = OF_RUNS_UNDER_WAY.test(sent.path) ? await this.#heldRun() : undefined
     const replaced = (text: string): string =>
       [...this.#ids, [RUN_ID, held?.run.id ?? this.#endedRunId] as const].reduce(
         (changed, [from, to]) => changed.replaceAll(from, to),
@@ -63,7 +65,9 @@ export class FuzzedAutomation {
       )
     const { path, headers = {}, body } = sent
     const authorization: Readonly<Record<string, string>> =
-      held === undefined || 'authorization' in headers ? {} : { authorization: `Bearer ${held.runFile.speckleToken}` }
+      held === undefined || !isOwn || 'authorization' in headers
+        ? {}
+        : { authorization: `Bearer ${held.runFile.speckleToken}` }
     return {
       ...sent,
       path: replaced(path),

@@ -16,7 +16,7 @@ export const EveryKind: FunctionDefinition['inputs'] = defineInputs(
     floors: integer({ title: 'Floors', gte: 1, lte: 5, required: false }),
     strict: boolean({ title: 'Be strict', description: 'Warnings count as errors.', default: true }),
     rounding: boolean({ title: 'Round lengths', required: false }),
-    analysis: select({ structural: 'Structural analysis', thermal: 'Thermal analysis' }, { title: 'Analysis' }),
+    analysis: select({ 'Structural analysis': 'structural', 'Thermal analysis': 'thermal' }, { title: 'Analysis' }),
     unit: select(['mm', 'm'], { title: 'Unit', default: 'mm' }),
     apiKey: secret({ title: 'API key', minLength: 8 }),
     spareKey: secret({ title: 'Spare key', required: false }),

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { automation } from '../../src/automation-server/index.ts'
 import { type Access, openAccess } from '../../src/index.ts'
-import { pages, sessionKeyFromFolder } from '../../src/pages/index.ts'
+import { pages, sessionKeysFromFolder } from '../../src/pages/index.ts'
 import { eventually } from '../support/patience.ts'
 import { definition, inProcess, waiting } from '../automation-server/support.ts'
 import { paged, signedIn, textOf, tokenFor, Visitor, withVersion } from './support.ts'
@@ -226,21 +226,32 @@ test('a session ends with its time, with its token, by signing out, and where it
 test('with the same key people stay signed in over a restart, with another they do not', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-pages-'))
   t.after(() => rm(folder, { recursive: true }))
-  const key = await sessionKeyFromFolder(folder)
+  const key = await sessionKeysFromFolder(folder)
   const path = join(folder, 'access/session-key')
   assert.equal((await stat(path)).mode & 0o777, 0o600)
-  assert.deepEqual(await sessionKeyFromFolder(folder), key)
-  const { cookie } = await signedIn(paged(t, { pages: { sessionKey: key } }).service)
+  assert.deepEqual(await sessionKeysFromFolder(folder), key)
+  const { cookie } = await signedIn(paged(t, { pages: { sessionKeys: key } }).service)
   assert.equal(
-    (await new Visitor(paged(t, { pages: { sessionKey: key } }).service).get('/web', { cookie })).status,
+    (await new Visitor(paged(t, { pages: { sessionKeys: key } }).service).get('/web', { cookie })).status,
     200,
   )
   assert.equal((await new Visitor(paged(t).service).get('/web', { cookie })).status, 401)
   await writeFile(path, 'nothing')
-  await assert.rejects(sessionKeyFromFolder(folder), {
+  await assert.rejects(sessionKeysFromFolder(folder), {
     code: 'corrupt_data',
     message: /session-key is not a key.*Remove it to get a new one/,
   })
+})
+
+test('with a new session key, people whose cookie an older one sealed stay signed in while it is valid', async (t) => {
+  const [first, second] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
+  const { cookie } = await signedIn(paged(t, { pages: { sessionKeys: [first] } }).service)
+  const statusWith = async (sessionKeys: readonly Uint8Array[]): Promise<number> =>
+    (await new Visitor(paged(t, { pages: { sessionKeys } }).service).get('/web', { cookie })).status
+  assert.deepEqual(await Promise.all([[second, first], [second]].map(statusWith)), [200, 401])
+  const { cookie: newer } = await signedIn(paged(t, { pages: { sessionKeys: [second, first] } }).service)
+  const { service } = paged(t, { pages: { sessionKeys: [second] } })
+  assert.equal((await new Visitor(service).get('/web', { cookie: newer })).status, 200, 'the first key seals')
 })
 
 test("a host's own way to know people needs no sign-in", async (t) => {
@@ -343,9 +354,13 @@ test('scripts and pictures of other sites see no page, links of other sites open
 
 test('options that cannot be are refused', () => {
   const auto = automation()
-  assert.throws(() => pages({ automation: auto, sessionKey: new Uint8Array(31) }), {
+  assert.throws(() => pages({ automation: auto, sessionKeys: [new Uint8Array(31)] }), {
     name: 'TypeError',
-    message: /sessionKey has 31 bytes/,
+    message: /a key of sessionKeys has 31 bytes/,
+  })
+  assert.throws(() => pages({ automation: auto, sessionKeys: [] }), {
+    name: 'TypeError',
+    message: /sessionKeys is empty/,
   })
   for (const origin of ['models.example', 'https://models.example/', 'https://models.example/web'])
     assert.throws(() => pages({ automation: auto, origin }), { name: 'TypeError', message: /origin is/ })

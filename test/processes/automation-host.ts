@@ -6,7 +6,7 @@ import {
   automation,
   type AutomationOptions,
   type CommandFunction,
-  secretKeyFromFolder,
+  secretKeysFromFolder,
 } from '../../src/automation-server/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 import { FUNCTIONS } from './functions/registered.ts'
@@ -32,7 +32,7 @@ const extension = automation({
   hiddenPaths: [folder],
   processFolder: join(folder, 'processes'),
   functions: [...FUNCTIONS, ...functions],
-  secretKeys: [await secretKeyFromFolder(folder)],
+  secretKeys: secretKeysFromFolder(folder),
   serverUrl: () => serverUrl,
 })
 const service = createObjectService({

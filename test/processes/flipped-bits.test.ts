@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { createRandom } from '../../bench/model/random.ts'
 import { checkFolder, type Damage, damagedCopy, filesOf, fillFolder, judge } from '../crash/damaged-folder.ts'
 import { damageFiles } from '../crash/flips.ts'
+import { folderInMemory } from '../support/folder.ts'
 
 /** Files of each kind are damaged so often here; `npm run soak` does it some hundred times. */
 const PER_KIND = 2
@@ -13,8 +13,7 @@ const SEED = Math.floor(Math.random() * 1_000_000)
 
 for (const storage of ['filesystem', 'level'] as const) {
   test(`a damaged file never becomes a wrong object, and check finds it: ${storage}`, async (t) => {
-    const scratch = mkdtempSync(join(tmpdir(), 'stowage-flips-'))
-    t.after(() => rmSync(scratch, { recursive: true, force: true }))
+    const scratch = folderInMemory(t)
     t.diagnostic(`seed ${SEED}`)
     const { counts, failures } = await damageFiles({ storage, scratch, perKind: PER_KIND, random: createRandom(SEED) })
     assert.equal(failures.join('\n'), '')
@@ -35,8 +34,7 @@ for (const storage of ['filesystem', 'level'] as const) {
 }
 
 test('a pack that was cut, or has a page of zeros, is found by check and by clients', async (t) => {
-  const scratch = mkdtempSync(join(tmpdir(), 'stowage-cut-'))
-  t.after(() => rmSync(scratch, { recursive: true, force: true }))
+  const scratch = folderInMemory(t)
   const [folder, copy] = [join(scratch, 'whole'), join(scratch, 'copy')]
   await fillFolder('filesystem', folder, join(scratch, 'crashed'))
   const path = filesOf(folder).find((name) => /^packs\/\w+\/[0-9a-f]{32}\./.test(name)) ?? ''

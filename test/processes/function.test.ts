@@ -47,12 +47,7 @@ suite('a function as a process', { concurrency: 2 }, () => {
     ['throw', 'exception', 'thrown by the function', 1],
     ['timer', 'exception', 'thrown in a timer', 1],
     ['rejection', 'exception', 'rejected, and nobody listens', 1],
-    [
-      'forever',
-      'exception',
-      'the function waits for what can never happen: nothing is left in its process that could go on',
-      1,
-    ],
+    ['forever', 'exception', 'the function waits forever: its process has nothing left to do', 1],
     ['leave-open', 'succeeded', 'a timer is still there', 0],
   ] as const) {
     test(`${what}: ${status}, exit code ${code}`, async (t) => {

@@ -4,7 +4,7 @@ import { readdir, readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test } from 'node:test'
-import type { RunFile } from '../../src/automation/index.ts'
+import type { RunFile } from '../../src/automation/runtime/index.ts'
 import { eventually } from '../support/patience.ts'
 import { type AutomationServer, automationServer, dataFolder, isAlive } from './automation-server.ts'
 
@@ -50,7 +50,7 @@ suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => 
       const run = await second.ended(id)
       assert.deepEqual(
         [run.status, run.message, run.annotations.INFO],
-        ['timeout', 'nothing was heard of the run for 1500 ms: it was lost', 1],
+        ['timeout', 'the run was silent for 1500 ms: it was lost', 1],
       )
       const again = await second.ask<{ id: string }>('POST', `runs/${id}/rerun`)
       await second.ask('POST', `runs/${again.id}/cancel`)

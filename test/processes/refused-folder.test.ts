@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, truncateSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { after, before, test } from 'node:test'
@@ -114,6 +114,20 @@ test('a process of its own says it in one line', async () => {
   assert.deepEqual([code, stdout], [1, ''])
   assert.match(stderr, /^stowage: [^\n]*records\/CURRENT is missing[^\n]*\n$/)
   assert.equal(fingerprint(data), untouched)
+})
+
+test('reindex: the exit code tells damage from a command that could not run', async () => {
+  const data = newCopy()
+  const reindex = (folder: string): ReturnType<typeof stowage> => stowage(['reindex', '--data', folder])
+  const good = await reindex(data)
+  assert.deepEqual([good.code, good.stderr], [0, ''])
+  assert.match(good.stdout, /\nno damage \(\d+ notes\)\n$/)
+  const none = await reindex(join(data, 'none'))
+  assert.deepEqual([none.code, none.stdout], [1, ''])
+  truncateSync(find(data, /^records\/\d+\.log$/), 1)
+  const { code, stdout, stderr } = await reindex(data)
+  assert.deepEqual([code, stderr], [4, ''], stdout)
+  assert.match(stdout, /^damage: .*\n(.*\n)*1 finding of damage \(and \d+ notes?\)\n$/)
 })
 
 test('check finds a flipped bit in the key and in the record of a token, and serve refuses the key', async () => {

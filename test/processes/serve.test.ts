@@ -111,7 +111,7 @@ test('a server from its first line to its end, and what can be done with its fol
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as { severity?: string; projectId?: string; summary?: { damage: number } })
-  assert.deepEqual([damaged.code, damaged.stderr], [1, ''])
+  assert.deepEqual([damaged.code, damaged.stderr], [4, ''])
   assert.deepEqual([lines[0].severity, lines[0].projectId, lines.at(-1)?.summary?.damage], ['damage', 'demo', 1])
 
   assert.deepEqual(await stowage(['project', 'remove', 'demo', '--yes', '--data', folder]), {

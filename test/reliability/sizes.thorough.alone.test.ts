@@ -5,7 +5,7 @@ import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
 import { setTimeout as sleep } from 'node:timers/promises'
-import { MB } from '../../src/index.ts'
+import { MB } from '../../src/limits.ts'
 import { errorOf, idList, rawExchange, served } from '../http/served.ts'
 import { eventually } from '../support/patience.ts'
 

@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import { Agent, request } from 'node:http'
 import { text } from 'node:stream/consumers'
 import { test, type TestContext } from 'node:test'
-import { MB } from '../../src/index.ts'
+import { MB } from '../../src/limits.ts'
 import { jsonUpload, type Served, served } from '../http/served.ts'
 import { servedFromFolder } from './hosts.ts'
 

@@ -188,7 +188,7 @@ test('what works is passed on, with limits and early returns', async () => {
   assert.equal(blobs.readBytesPreferred, inner.blobs.readBytesPreferred)
   assert.deepEqual(await records.commit({ put: [{ key, value: key }] }), { ok: true })
   assert.deepEqual((await records.getMany([key])).map(String), [String(key)])
-  assert.deepEqual(await blobs.put('a', content('one', 'two')), { size: 6 })
+  assert.deepEqual(await blobs.put('a', content('one', 'two')), { sizeBytes: 6 })
   assert.equal(Buffer.from(await blobs.read('a', 2, 5)).toString(), 'etw')
   let isClosed = false
   const endless = async function* (): AsyncGenerator<readonly Entry[]> {

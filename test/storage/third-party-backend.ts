@@ -59,13 +59,13 @@ class MapRecords implements RecordDriver {
 class MapBlobs implements BlobDriver {
   readonly #map = new Map<string, { readonly content: Buffer; readonly modifiedAtMs: number }>()
 
-  async put(name: string, content: AsyncIterable<Uint8Array>): Promise<{ size: number }> {
+  async put(name: string, content: AsyncIterable<Uint8Array>): Promise<{ sizeBytes: number }> {
     const chunks: Uint8Array[] = []
     for await (const chunk of content) chunks.push(Uint8Array.from(chunk))
     if (this.#map.has(name)) throw new BlobExistsError(name)
     const whole = Buffer.concat(chunks)
     this.#map.set(name, { content: whole, modifiedAtMs: Date.now() })
-    return { size: whole.length }
+    return { sizeBytes: whole.length }
   }
 
   async read(name: string, start: number, end: number): Promise<Uint8Array> {
@@ -82,7 +82,7 @@ class MapBlobs implements BlobDriver {
   async *list(prefix: string): AsyncIterable<readonly BlobInfo[]> {
     yield [...this.#map]
       .filter(([name]) => name.startsWith(prefix))
-      .map(([name, { content, modifiedAtMs }]) => ({ name, size: content.length, modifiedAtMs }))
+      .map(([name, { content, modifiedAtMs }]) => ({ name, sizeBytes: content.length, modifiedAtMs }))
   }
 }
 

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { changedChildren, Children } from '../../src/store/delta/alignment.ts'
+import { changedChildren, ChildIds } from '../../src/store/delta/alignment.ts'
 import type { PackTables } from '../../src/store/pack/pack-format.ts'
 
 /** The one object of a pack, which refers to these ids outside of it. */
-function childrenOf(ids: readonly string[]): Children {
+function childrenOf(ids: readonly string[]): ChildIds {
   let end = 0
   const externals = { ends: Uint32Array.from(ids, (id) => (end += id.length)), bytes: Buffer.from(ids.join('')) }
   const references = { ends: Uint32Array.of(ids.length), targets: Uint32Array.from(ids.keys()) }
-  return new Children({ objects: 0, externals, references } as unknown as PackTables, 0)
+  return new ChildIds({ objects: 0, externals, references } as unknown as PackTables, 0)
 }
 
 function changes(older: readonly string[], newer: readonly string[]): (string | undefined)[] {

@@ -129,7 +129,7 @@ export async function imageOf({ records, blobs }: StorageBackend): Promise<Image
   for await (const entries of records.range({ gte: Uint8Array.of(0), lt: Uint8Array.of(0xff) }))
     image.records.push(...entries)
   for await (const batch of blobs.list('')) {
-    for (const { name, size } of batch) image.blobs.push({ name, bytes: await blobs.read(name, 0, size) })
+    for (const { name, sizeBytes: size } of batch) image.blobs.push({ name, bytes: await blobs.read(name, 0, size) })
   }
   return image
 }

@@ -11,7 +11,7 @@ import { LocationIndex } from '../../src/store/closure/location-index.ts'
 import type { ByteTable } from '../../src/store/pack/pack-format.ts'
 import { readAhead } from '../../src/store/bytes/read-ahead.ts'
 import { SingleFlight } from '../../src/async/single-flight.ts'
-import { UnappliedPacks } from '../../src/store/ingest/unapplied.ts'
+import { UnappliedPacks } from '../../src/store/ingest/unapplied-packs.ts'
 import { gate } from './failures.ts'
 import { collected, never } from './support.ts'
 

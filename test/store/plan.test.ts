@@ -205,7 +205,7 @@ test('plans in storage stay under their budget: the ones used last stay, and one
     await opened.store.idle()
   }
   for await (const batch of opened.backend.blobs.list(''))
-    for (const { name, size } of batch) if (name.includes('/plan-')) sizes.set(name, size)
+    for (const { name, sizeBytes: size } of batch) if (name.includes('/plan-')) sizes.set(name, size)
   assert.equal(sizes.size, roots.length)
   await opened.store.close()
   const planBytesMax = [...sizes.values()].reduce((sum, size) => sum + size, 0) / 2
@@ -236,7 +236,7 @@ test('plans in storage stay under their budget: the ones used last stay, and one
 async function storedPlanBytes(backend: StorageBackend): Promise<number> {
   let bytes = 0
   for await (const batch of backend.blobs.list(''))
-    for (const { name, size } of batch) if (name.includes('/plan-')) bytes += size
+    for (const { name, sizeBytes: size } of batch) if (name.includes('/plan-')) bytes += size
   return bytes
 }
 

@@ -203,7 +203,7 @@ export async function measureStorage(
   const records: Record<string, number> = {}
   let bytes = 0
   for await (const batch of backend.blobs.list('')) {
-    for (const { name, size } of batch) {
+    for (const { name, sizeBytes: size } of batch) {
       blobs.push(name)
       bytes += size
     }

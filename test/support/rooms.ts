@@ -8,7 +8,10 @@ export interface Room {
   readonly mayImport: readonly string[]
 }
 
-/** From the innermost folder to the outermost. `src` stands for the files that lie directly in it, without the entry point. */
+/**
+ * From the innermost folder to the outermost. An entry point that has an entry of its own is no part of its folder.
+ * `src` stands for the files that lie directly in it.
+ */
 export const ROOMS: Readonly<Record<string, Room>> = {
   src: {
     owns: "The words that every room uses: error codes, limits, the environment (time, timers, randomness) and the logger's shape.",
@@ -30,7 +33,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     owns: 'DEFLATE fragments: a pool that makes them in the thread pool, their inverse, and CRC-32 arithmetic.',
     mayImport: ['src'],
   },
-  'src/data-folder': { owns: 'A folder of data: its lock, durable files, key files.', mayImport: ['src'] },
+  'src/data-folder': { owns: 'A folder of data: its lock, durable files, keys that rotate.', mayImport: ['src'] },
   'src/memory': {
     owns: 'The memory budget and what is leased from it, with a fair share for each party; byte-bounded caches.',
     mayImport: ['src'],
@@ -52,7 +55,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   'adapters/memory': { owns: 'Records and blobs in memory.', mayImport: ['src/storage'] },
   'src/access': {
     owns: 'Authentication and authorization: JWT, claims, the tokens of a data folder.',
-    mayImport: ['src', 'src/data-folder', 'src/object'],
+    mayImport: ['src', 'src/async', 'src/data-folder', 'src/object'],
   },
   'src/client/http': {
     owns: 'Requests of the client: connections, answers, retries.',
@@ -105,7 +108,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'src/store/records': {
     owns: "Keys and values of the store's records, catalogues of packs.",
-    mayImport: ['src', 'src/memory', 'src/storage', 'src/store/bytes', 'src/store/pack'],
+    mayImport: ['src', 'src/memory', 'src/object', 'src/storage', 'src/store/bytes', 'src/store/pack'],
   },
   'adapters/filesystem': {
     owns: 'Blobs as plain files, records in LevelDB beside them.',
@@ -234,10 +237,11 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     mayImport: ['src/automation/author/inputs', 'src/client', 'src/client/common'],
   },
   'src/store/upkeep': {
-    owns: 'Check, reindex, recovery and removal.',
+    owns: "Check, reindex, recovery and removal; the store's own time.",
     mayImport: [
       'src',
       'src/compression',
+      'src/object',
       'src/storage',
       'src/store/bytes',
       'src/store/ingest',
@@ -477,7 +481,17 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     ],
   },
   'src/automation': {
-    owns: 'The public names of `stowage/automation`.',
+    owns: 'The public names of `stowage/automation`, for authors of functions.',
+    mayImport: [
+      'src/automation/author',
+      'src/automation/author/inputs',
+      'src/automation/runtime/command',
+      'src/client',
+      'src/client/common',
+    ],
+  },
+  'src/automation/runtime/index.ts': {
+    owns: 'The public names of `stowage/automation/runtime`.',
     mayImport: [
       'src/automation/author',
       'src/automation/author/inputs',
@@ -485,9 +499,6 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/automation/runtime/command',
       'src/automation/runtime/http',
       'src/automation/runtime/run',
-      'src/automation/testing',
-      'src/client',
-      'src/client/common',
     ],
   },
   'src/automation-server/runner/executors': {
@@ -563,6 +574,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     mayImport: [
       'src',
       'src/access',
+      'src/async',
       'src/automation-server',
       'src/automation-server/domain',
       'src/http',
@@ -613,6 +625,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/automation-server/runner/executors',
       'src/automation-server/runner/executors/isolation',
       'src/cli/common',
+      'src/data-folder',
       'src/http',
       'src/metrics',
       'src/object',
@@ -634,6 +647,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/client',
       'src/client/common',
       'src/client/upload',
+      'src/data-folder',
       'src/object',
       'src/service',
       'src/storage',

@@ -18,12 +18,12 @@ const OF_AUTHORS: ReadonlySet<string> = new Set([
 
 /** Types that have another name than the component of the document, since theirs is taken. */
 const TYPE_NAMES: Readonly<Record<string, string>> = {
-  Function: 'FunctionView',
+  Function: 'FunctionInfo',
   Artifact: 'RunArtifact',
   NewVersion: 'NewModelVersion',
   StatusEvent: 'RunStatusChange',
   OutputsEvent: 'RunOutputs',
-  RunCauseCount: 'CauseView',
+  RunCauseCount: 'RunCauseCount',
 }
 
 /** Described by hand: what makes schemas of inputs has its own types, and pages are generic. */

@@ -6,25 +6,62 @@ import { z } from 'zod'
 import {
   boolean,
   defineInputs,
-  fromFormValues,
   type InferInputs,
   type InputsClass,
-  type InputsDescription,
   type InputsIssue,
   InputsError,
-  inputsParser,
-  type InputsSchema,
   type InputsSource,
-  type InputValues,
   integer,
   number,
-  readInputsSchema,
-  resolveInputs,
   type Secret,
   secret,
   select,
   text,
 } from 'stowage/automation'
+import {
+  fromFormValues,
+  type InputsDescription,
+  inputsParser,
+  type InputsSchema,
+  type InputValues,
+  readInputsSchema,
+  resolveInputs,
+} from 'stowage/automation/runtime'
+
+// A list, an enum of texts or of numbers, and an object: labels are names, and the function gets the values.
+declare enum Unit {
+  Millimetres = 'mm',
+  Metres = 'm',
+}
+declare enum Level {
+  Low = 0,
+  High = 5,
+}
+class Choices extends defineInputs({
+  unit: select(Unit),
+  level: select(Level, { default: Level.High }),
+  optional: select(Unit, { required: false }),
+  rate: select([1, 2.5]),
+  labelled: select({ 'Every day': 1, 'Every week': 7 }, { default: 7 }),
+}) {}
+const choices = Choices.parse({})
+expectAssignable<Unit>(choices.unit)
+expectAssignable<typeof choices.unit>(Unit.Metres)
+expectNotAssignable<typeof choices.unit>('m')
+expectAssignable<Level>(choices.level)
+expectAssignable<typeof choices.level>(Level.Low)
+expectNotAssignable<typeof choices.level>('Low')
+expectAssignable<Unit | undefined>(choices.optional)
+expectAssignable<typeof choices.optional>(undefined)
+expectType<1 | 2.5>(choices.rate)
+expectType<1 | 7>(choices.labelled)
+new Choices({ unit: Unit.Metres, rate: 2.5 })
+expectError(new Choices({ unit: 'Metres', rate: 2.5 }))
+expectError(new Choices({ unit: Unit.Metres, rate: 3 }))
+expectError(select(Unit, { default: 'Metres' }))
+expectError(select(Unit, { default: Level.Low }))
+expectError(select(Level, { default: 'Low' }))
+expectError(select({ Low: true }))
 
 class Inputs extends defineInputs({
   projectName: text({
@@ -37,7 +74,7 @@ class Inputs extends defineInputs({
   tolerance: number({ default: 10, gt: 0, lt: 100 }),
   count: integer({ gte: 1, lte: 10, required: false }),
   includeAll: boolean({ default: false }),
-  analysis: select({ structural: 'Structural', thermal: 'Thermal' }, { default: 'structural' }),
+  analysis: select({ Structural: 'structural', Thermal: 'thermal' }, { default: 'structural' }),
   unit: select(['mm', 'm'], { required: false }),
   apiKey: secret({ title: 'API key' }),
   otherKey: secret({ required: false, minLength: 8 }),
@@ -89,9 +126,9 @@ expectError(number({ default: '5' }))
 expectError(integer({ default: true }))
 expectError(boolean({ default: 'true' }))
 expectError(select(['a', 'b'], { default: 'c' }))
-expectError(select({ a: 'A' }, { default: 'A' }))
-expectError(select([1, 2]))
-expectError(select({ a: 1 }))
+expectError(select({ A: 'a' }, { default: 'A' }))
+expectError(select([1, 2], { default: 3 }))
+expectError(select([true]))
 expectError(select())
 expectError(defineInputs({ name: 'text' }))
 expectError(defineInputs({ name: text() }, { colour: 'red' }))

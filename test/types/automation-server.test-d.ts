@@ -4,15 +4,12 @@ import {
   type AutomationFunction,
   defineFunction,
   defineInputs,
-  type InputsSchema,
   type JsonObject,
-  type LogLine,
   number,
   type Annotation,
-  type RunBackend,
-  type RunFile,
   type RunStatus,
 } from 'stowage/automation'
+import type { InputsSchema, LogLine, RunBackend, RunFile } from 'stowage/automation/runtime'
 import {
   type Automation,
   automation,
@@ -27,7 +24,7 @@ import {
   DEFAULT_AUTOMATION_LIMITS,
   DEFAULT_RUN_TIMES,
   type FunctionDefinition,
-  type FunctionView,
+  type FunctionInfo,
   type InProcessFunction,
   type Model,
   type NewAutomation,
@@ -40,7 +37,7 @@ import {
   type ProjectRuns,
   type ProjectVersions,
   readCommandSchema,
-  type RegisteredAs,
+  type FunctionRegistration,
   type AnnotationFilter,
   type Run,
   type RunArtifact,
@@ -52,7 +49,8 @@ import {
   type RunStart,
   type RunTimes,
   type SecretKey,
-  secretKeyFromFolder,
+  type SecretKeySource,
+  secretKeysFromFolder,
   type StopReason,
   type Version,
 } from 'stowage/automation/server'
@@ -104,7 +102,7 @@ const own: FunctionDefinition = {
   inputs: Inputs.toJSONSchema() as unknown as Readonly<Record<string, unknown>>,
   executor,
 }
-expectAssignable<readonly RegisteredAs[]>([inProcess, command, own])
+expectAssignable<readonly FunctionRegistration[]>([inProcess, command, own])
 expectAssignable<RunHandle>({ cancel: () => undefined, ended: Promise.resolve('why it ended') })
 expectError<RunExecutor>({ start: () => undefined })
 expectError<InProcessFunction>({ id: 'checker', function: checker })
@@ -138,7 +136,9 @@ expectError(automation({ functions: [checker] }))
 expectType<AutomationLimits>(DEFAULT_AUTOMATION_LIMITS)
 expectType<RunTimes>(DEFAULT_RUN_TIMES)
 expectError((DEFAULT_RUN_TIMES.leaseMs = 1))
-expectAssignable<Promise<SecretKey>>(secretKeyFromFolder('folder'))
+expectType<SecretKeySource>(secretKeysFromFolder('folder'))
+expectAssignable<AutomationOptions>({ secretKeys: secretKeysFromFolder('folder') })
+expectAssignable<AutomationOptions>({ secretKeys: { read: async () => [key] } })
 
 // The extension of a service, and what is done with it in process.
 const extension = automation({ functions: [inProcess] })
@@ -152,8 +152,8 @@ createObjectService({
 expectType<PagesExtension>(pages({ automation: extension }))
 expectError(pages({}))
 expectError(createObjectService({ backend: memoryBackend(), access: openAccess(), extensions: [automation] }))
-expectType<FunctionView>(extension.register(command))
-expectType<readonly FunctionView[]>(extension.functions())
+expectType<FunctionInfo>(extension.register(command))
+expectType<readonly FunctionInfo[]>(extension.functions())
 expectType<InputsSchema>(extension.functions()[0].inputs)
 expectType<Promise<void>>(extension.idle())
 

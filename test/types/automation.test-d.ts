@@ -10,29 +10,30 @@ import type {
   RemoteVersion,
 } from 'stowage/client'
 import {
-  attributeFailure,
   type AutomationContext,
   type AutomationFunction,
   type AutomationRunData,
   defineFunction,
   defineInputs,
   executeFunction,
-  httpRunBackend,
   type JsonObject,
   number,
   RunCanceled,
   RunFailed,
+  type RunStatus,
+  secret,
+  type Secret,
+} from 'stowage/automation'
+import {
+  attributeFailure,
+  httpRunBackend,
   type RunBackend,
   type RunFile,
   runFunction,
   type RunOutcome,
-  type RunStatus,
-  secret,
-  type Secret,
   startRun,
-  testFunction,
-  type TestedRun,
-} from 'stowage/automation'
+} from 'stowage/automation/runtime'
+import { testFunction, type TestedRun } from 'stowage/automation/testing'
 import { z } from 'zod'
 
 class Inputs extends defineInputs({ tolerance: number({ default: 10 }), key: secret({ required: false }) }) {}

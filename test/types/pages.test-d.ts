@@ -6,7 +6,7 @@ import {
   pages,
   type PagesExtension,
   type PagesOptions,
-  sessionKeyFromFolder,
+  sessionKeysFromFolder,
   type SignInLinkOptions,
 } from 'stowage/pages'
 
@@ -25,14 +25,15 @@ expectAssignable<SignInLinkOptions>({ token: 'a token' })
 expectError(pages())
 expectError(pages({}))
 expectError(pages({ automation: web }))
-expectError(pages({ automation: auto, sessionKey: 'a text' }))
+expectError(pages({ automation: auto, sessionKeys: 'a text' }))
 expectAssignable<PagesOptions>({
   automation: auto,
-  sessionKey: new Uint8Array(32),
+  sessionKeys: [new Uint8Array(32)],
   sessionMs: 60_000,
   origin: 'https://models.example',
 })
-expectType<Promise<Uint8Array>>(sessionKeyFromFolder('data'))
+expectType<Promise<readonly Uint8Array[]>>(sessionKeysFromFolder('data'))
+expectAssignable<PagesOptions>({ automation: auto, sessionKeys: () => sessionKeysFromFolder('data') })
 
 // What the host knows of a request is the same for both.
 interface Host {

@@ -38,7 +38,7 @@ declare const driver: StorageDriver
 expectType<StorageBackend>(guardedBackend(driver))
 expectType<StorageBackend>(guardedBackend({ open: async () => ({ records, blobs, close: async () => undefined }) }))
 expectError(guardedBackend({ open: async () => ({ records, close: async () => undefined }) }))
-expectError(guardedBackend({ limits: { keyBytes: 1_000 }, open: driver.open }))
+expectError(guardedBackend({ limits: { keyBytesMax: 1_000 }, open: driver.open }))
 expectType<RecordLimits>(CORE_RECORD_LIMITS)
 expectType<boolean>(isStorageError(new Error(), 'BlobNotFoundError'))
 expectError(isStorageError(new Error(), 'NoSuchError'))

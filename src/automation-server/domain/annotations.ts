@@ -60,7 +60,7 @@ export class Annotations {
     const counts = countsOf(items)
     if (json.length <= INLINE_BYTES_MAX) return { batch: { counts, bytes: json.length, items, blob: null }, objects }
     const name = blobName(scope, 'annotation', `${run.id}-${randomBytes(8).toString('hex')}`)
-    await this.#store.blobs.put(name, oneChunk(json), { sizeHint: json.length })
+    await this.#store.blobs.put(name, oneChunk(json), { sizeHintBytes: json.length })
     return { batch: { counts, bytes: json.length, items: null, blob: { name, crc32: crc32(json) } }, objects }
   }
 

@@ -29,7 +29,7 @@ export interface NewArtifactFile {
   readonly content: AsyncIterable<Uint8Array>
   /** Two requests of one run with the same key store one artifact. */
   readonly idempotencyKey?: string | undefined
-  readonly sizeHint?: number | undefined
+  readonly sizeHintBytes?: number | undefined
 }
 
 /** Files that runs leave. */
@@ -52,12 +52,12 @@ export class Artifacts {
     this.#checkRoom(stored.value, file.attempt)
     const blob = blobName(scope, 'artifact', `${runId}-${randomBytes(8).toString('hex')}`)
     const hash = createHash('sha256')
-    const { size } = await store.blobs.put(
+    const { sizeBytes } = await store.blobs.put(
       blob,
       bounded(file.content, limits.artifactBytesMax, (chunk) => hash.update(chunk)),
-      { signal, sizeHint: file.sizeHint },
+      { signal, sizeHintBytes: file.sizeHintBytes },
     )
-    const artifact: RunArtifact = { id: store.newId(), name: file.name, sizeBytes: size }
+    const artifact: RunArtifact = { id: store.newId(), name: file.name, sizeBytes }
     const record: ArtifactRecord = { ...artifact, runId, blob, sha256: hash.digest('hex') }
     return this.#commit(projectId, record, { onceKey, attempt: file.attempt })
   }
@@ -143,7 +143,7 @@ async function* bounded(
   }
 }
 
-function checkFile({ name, idempotencyKey, sizeHint = 0 }: NewArtifactFile, bytesMax: number): void {
+function checkFile({ name, idempotencyKey, sizeHintBytes = 0 }: NewArtifactFile, bytesMax: number): void {
   if (name.trim() === '' || Buffer.byteLength(name) > NAME_BYTES_MAX || CONTROL.test(name)) {
     throw new StowageError(
       'invalid_request',
@@ -151,7 +151,7 @@ function checkFile({ name, idempotencyKey, sizeHint = 0 }: NewArtifactFile, byte
     )
   }
   checkIdempotencyKey(idempotencyKey)
-  if (sizeHint > bytesMax) throw tooLarge(bytesMax)
+  if (sizeHintBytes > bytesMax) throw tooLarge(bytesMax)
 }
 
 function tooLarge(bytesMax: number): StowageError {

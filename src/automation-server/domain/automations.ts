@@ -5,7 +5,7 @@ import { expectAbsent, expectSame, type ProjectScope, type Stored } from '../rec
 import type { Automation, AutomationChange, NewAutomation, Page, PageRequest } from '../schemas/types.ts'
 import { checkName, checkPage, checkResourceId, notHeld, PAGE_ITEMS_MAX } from '../schemas/checks.ts'
 import type { Models } from './models.ts'
-import { checkProjects } from './run-reach.ts'
+import { checkProjects } from './allowed-projects.ts'
 import type { DomainParts } from './parts.ts'
 import { REDACTED, type SealedInputs } from './secrets.ts'
 
@@ -31,10 +31,10 @@ export class Automations {
     checkName(wanted.name, "the automation's name")
     const { parse, secretNames } = functions.get(wanted.functionId)
     const values = parse(wanted.inputs)
-    await models.get(projectId, wanted.modelId)
+    await models.getLive(projectId, wanted.modelId)
     const record = await store.retried(async () => {
       const scope = await store.writingScope(projectId)
-      const model = await models.stored(scope, wanted.modelId)
+      const model = await models.live(scope, wanted.modelId)
       if ((await this.#count(scope)) >= limits.automationsMax)
         throw new StowageError('conflict', `this project has ${limits.automationsMax} automations; that is the most`)
       const { name, functionId, modelId, trigger, enabled = true } = wanted

@@ -1,7 +1,7 @@
 import type { Change } from '../../storage/backend.ts'
 import { globalKey } from '../records/keys.ts'
 import { type AutomationStore, expectAbsent, expectSame } from '../records/store.ts'
-import type { CauseView } from '../schemas/types.ts'
+import type { RunCauseCount } from '../schemas/types.ts'
 import type { AutomationLimits } from './options.ts'
 
 /** Runs that one cause has led to by itself: a version that somebody made, or a run that somebody started. */
@@ -39,7 +39,7 @@ export class Causes {
     }
   }
 
-  async view(causeId: string): Promise<CauseView> {
+  async view(causeId: string): Promise<RunCauseCount> {
     const stored = await this.#store.getByKey<CauseRecord>(globalKey('cause', causeId))
     const { runs = 0, notStarted = 0 } = stored?.value ?? {}
     return { id: causeId, runs, notStarted, runsMax: this.#limits.runsPerCauseMax }

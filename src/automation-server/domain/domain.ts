@@ -1,4 +1,5 @@
 import type { ServiceContext } from '../../service/extension.ts'
+import type { StoreEpochs } from '../../object/graph-store.ts'
 import type { AutomationLimits, RunTimes } from './options.ts'
 import { AutomationStore } from '../records/store.ts'
 import type {
@@ -13,6 +14,7 @@ import type {
 import { Artifacts } from './artifacts.ts'
 import { Automations } from './automations.ts'
 import { Causes } from './causes.ts'
+import { Deletion } from './deletion.ts'
 import { checkPage } from '../schemas/checks.ts'
 import type { FunctionRegistry } from './functions.ts'
 import { Logs } from './logs.ts'
@@ -31,6 +33,7 @@ import { WaitingRuns } from './waiting-runs.ts'
 
 export interface DomainOptions extends Pick<ServiceContext<never>, 'graphs' | 'clock' | 'newId' | 'logger'> {
   readonly backend: NonNullable<ServiceContext<never>['backend']>
+  readonly epochs: StoreEpochs
   readonly functions: FunctionRegistry
   readonly secrets: SecretBox
   readonly limits: AutomationLimits
@@ -46,6 +49,7 @@ export class Domain {
   readonly signals: RunSignals = new RunSignals()
   readonly models: Models
   readonly versions: Versions
+  readonly deletion: Deletion
   readonly automations: Automations
   readonly changes: RunChanges
   readonly runs: Runs
@@ -64,11 +68,14 @@ export class Domain {
     this.store = store
     this.models = new Models(parts)
     this.versions = new Versions({ ...parts, models: this.models })
+    this.deletion = new Deletion({ ...parts, models: this.models, versions: this.versions })
     this.automations = new Automations({ ...parts, models: this.models })
     this.changes = new RunChanges(parts)
     const waiting = new WaitingRuns({ ...parts, changes: this.changes })
+    this.tokens = new RunTokens(store)
     this.runs = new Runs({
       ...parts,
+      tokens: this.tokens,
       models: this.models,
       versions: this.versions,
       automations: this.automations,
@@ -80,8 +87,7 @@ export class Domain {
     this.logs = new Logs(store, options.limits.logBytesMax)
     this.reports = new Reports({ ...parts, changes: this.changes, annotations: this.annotations, logs: this.logs })
     this.artifacts = new Artifacts({ ...parts, changes: this.changes })
-    this.triggers = new Triggers({ ...parts, automations: this.automations, runs: this.runs })
-    this.tokens = new RunTokens(store)
+    this.triggers = new Triggers({ ...parts, models: this.models, automations: this.automations, runs: this.runs })
     this.runSecrets = new RunSecrets({ secrets: options.secrets, changes: this.changes, runs: this.runs })
   }
 

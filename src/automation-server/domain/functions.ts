@@ -7,7 +7,7 @@ import { type InputsSchema, inputsSchema } from '../../automation/author/inputs/
 import { inputsParser } from '../../automation/author/inputs/validate.ts'
 import { quoted } from '../../object/id.ts'
 import { PAGE_ITEMS_DEFAULT } from '../records/store.ts'
-import type { FunctionView, Page, PageRequest } from '../schemas/types.ts'
+import type { FunctionInfo, Page, PageRequest } from '../schemas/types.ts'
 import { checkPage } from '../schemas/checks.ts'
 import type { RunExecutor } from './executor.ts'
 
@@ -28,7 +28,7 @@ export interface FunctionDefinition {
 }
 
 export interface RegisteredFunction {
-  readonly view: FunctionView
+  readonly view: FunctionInfo
   readonly description: InputsDescription
   /** Inputs with the defaults filled in. Throws `InputsError`. */
   readonly parse: (json: unknown) => InputValues
@@ -48,7 +48,7 @@ export class FunctionRegistry {
   readonly #functions = new Map<string, RegisteredFunction>()
 
   /** Throws `TypeError` for a definition that cannot be or an id that is taken, and `InputsError` (`invalid_inputs_schema`) for inputs that no form can show. */
-  register(definition: FunctionDefinition): FunctionView {
+  register(definition: FunctionDefinition): FunctionInfo {
     const { id } = definition
     if (!ID.test(id))
       throw new TypeError(
@@ -75,12 +75,12 @@ export class FunctionRegistry {
   }
 
   /** In the order of their ids. */
-  list(): readonly FunctionView[] {
+  list(): readonly FunctionInfo[] {
     return [...this.#functions.values()].map(({ view }) => view).sort((a, b) => (a.id < b.id ? -1 : 1))
   }
 
   /** A part of the list. Throws `invalid_request`. */
-  page(request: PageRequest): Page<FunctionView> {
+  page(request: PageRequest): Page<FunctionInfo> {
     checkPage(request)
     const { limit = PAGE_ITEMS_DEFAULT, cursor = '0' } = request
     if (!CURSOR.test(cursor))

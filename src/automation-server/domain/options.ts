@@ -79,7 +79,7 @@ export function positive(name: string, value: number, max: number = Number.MAX_S
   throw new RangeError(`${name} is ${value}; it must be an integer from 1 to ${max}`)
 }
 
-/** Times of runs, in milliseconds; all but `pendingMsMax` and `keptMs` are 24 days at most. */
+/** Times, in milliseconds; all but `pendingMsMax`, `keptMs` and `deletionGraceMs` are 24 days at most. */
 export interface RunTimes {
   /** How long a run may be silent: whoever runs it renews its lease, or it becomes a time-out. */
   readonly leaseMs: number
@@ -91,13 +91,16 @@ export interface RunTimes {
   readonly sweepIntervalMs: number
   /** How long a run is kept after its end, with its annotations, logs and artifacts. */
   readonly keptMs: number
+  /** How long a deleted model or version can be restored. Counted in the store's epochs, so time in which no server runs does not count. */
+  readonly deletionGraceMs: number
 }
 
-/** The times where a host chooses none: a lease of a minute, a day for a run to be taken up and an hour to end, a look for lost ones every ten seconds, runs kept for a year. */
+/** The times where a host chooses none: a lease of a minute, a day for a run to be taken up and an hour to end, a look for lost ones every ten seconds, runs kept for a year, deleted models and versions for 14 days. */
 export const DEFAULT_RUN_TIMES: RunTimes = {
   leaseMs: 60_000,
   pendingMsMax: 86_400_000,
   runMsMax: 3_600_000,
   sweepIntervalMs: 10_000,
   keptMs: 365 * 86_400_000,
+  deletionGraceMs: 14 * 86_400_000,
 }

@@ -4,7 +4,7 @@ import { StowageError } from '../../errors.ts'
 import { endsLike } from '../../http/router.ts'
 import type { Domain } from './domain.ts'
 import type { RunClaims } from './run-tokens.ts'
-import { reaches, type RunReach } from './run-reach.ts'
+import { allowsProject, type AllowedProjects } from './allowed-projects.ts'
 import { isFinal } from './run-record.ts'
 
 /** Paths on which a run that has ended is still listened to: it may not have heard that its last report arrived, or that it was canceled. */
@@ -20,9 +20,9 @@ export class RunPrincipal implements Principal {
   readonly projectId: string
   readonly runId: string
   readonly attempt: number
-  readonly #reach: RunReach
+  readonly #reach: AllowedProjects
 
-  constructor({ projectId, runId, attempt }: RunClaims, reach: RunReach) {
+  constructor({ projectId, runId, attempt }: RunClaims, reach: AllowedProjects) {
     this.subject = `run:${runId}`
     this.projects = new Map([[projectId, 'write']])
     this.projectId = projectId
@@ -33,7 +33,7 @@ export class RunPrincipal implements Principal {
 
   /** By the id itself: in claims `*` means every project, and a project may have that id. */
   mayWrite(projectId: string): boolean {
-    return projectId === this.projectId || reaches(this.#reach, projectId)
+    return projectId === this.projectId || allowsProject(this.#reach, projectId)
   }
 }
 
@@ -66,7 +66,7 @@ async function runPrincipal<H>(
           await store.get<{
             readonly status: Parameters<typeof isFinal>[0]
             readonly attempt: number
-            readonly reach: RunReach
+            readonly reach: AllowedProjects
           }>(scope, 'run', claims.runId)
         )?.value
   if (run === undefined || run.attempt !== claims.attempt) return undefined

@@ -89,10 +89,10 @@ export function checkAttempt(run: Pick<RunRecord, 'attempt'>, attempt: number): 
   if (run.attempt !== attempt)
     throw new StowageError(
       'conflict',
-      'the run was given up as lost and taken up anew: nothing of this attempt is taken any more',
+      'the run was given up as lost and started again: nothing more from this attempt is accepted',
     )
 }
 
-export function statusWords(status: RunStatus): string {
+export function describeStatus(status: RunStatus): string {
   return isFinal(status) ? `it has ended (${status})` : `it is ${status}`
 }

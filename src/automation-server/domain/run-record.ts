@@ -1,5 +1,5 @@
 import { type AnnotationLevel, RUN_STATUS_RANK, type RunStatus } from '../../automation/author/run-data.ts'
-import type { RunReach } from './run-reach.ts'
+import type { AllowedProjects } from './allowed-projects.ts'
 import type { Run } from '../schemas/types.ts'
 
 /** A run as it is kept. Everything that changes while it runs is here, so that a change of it is one compare-and-set. */
@@ -8,7 +8,7 @@ export interface RunRecord extends Run {
   readonly chain: readonly string[]
   /** The version or the run at the beginning: what somebody did. */
   readonly causeId: string
-  readonly reach: RunReach
+  readonly reach: AllowedProjects
   /** How often it was taken up by a queue. A token names the one it was made for, so that what was given up as lost is not listened to any more. */
   readonly attempt: number
   /** Until when whoever runs it has to be heard from; `null` before it is taken up. */

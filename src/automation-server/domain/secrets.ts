@@ -11,6 +11,14 @@ export interface SecretKey {
   readonly key: Uint8Array
 }
 
+/** Keys that can change while the service runs. */
+export interface SecretKeySource {
+  /** The keys: the first one seals, all of them open. Asked when the storage is opened, and again and again while the service runs. */
+  read(): Promise<readonly SecretKey[]>
+  /** Told which of the older keys seal nothing any more. */
+  release?(keyIds: readonly string[]): Promise<void>
+}
+
 /** Inputs as they are kept: secrets shown as `******` in `inputs`, and sealed beside them by name. */
 export interface SealedInputs {
   readonly inputs: JsonObject
@@ -51,6 +59,22 @@ export class SecretBox {
     }
     if (new Set(keys.map(({ id }) => id)).size < keys.length) throw new TypeError('two secret keys have the same id')
     this.#keys = keys
+  }
+
+  get keyIds(): readonly string[] {
+    return this.#keys.map(({ id }) => id)
+  }
+
+  /** The same, sealed with the current key; `undefined` where it is already, or was sealed with keys that are not there. Throws `corrupt_data`. */
+  resealed({ inputs, sealed }: SealedInputs, owner: SealedFor): SealedInputs | undefined {
+    const [current, ...older] = this.keyIds
+    const isOld = (text: string): boolean => older.includes(keyIdOf(text))
+    if (current === undefined || !Object.values(sealed).some(isOld)) return undefined
+    const anew = Object.entries(sealed).map(([name, text]): [string, string] => [
+      name,
+      isOld(text) ? this.#sealOne(this.#openOne(text, name, owner), name, owner) : text,
+    ])
+    return { inputs, sealed: Object.fromEntries(anew) }
   }
 
   /** Throws `not_supported` where there is a secret and no key. */
@@ -112,6 +136,10 @@ export class SecretBox {
       )
     }
   }
+}
+
+function keyIdOf(sealed: string): string {
+  return sealed.slice(0, sealed.indexOf('.'))
 }
 
 function boundTo(name: string, { projectId, automationId }: SealedFor): Buffer {

@@ -3,11 +3,16 @@ import { decodeRecord } from '../records/codec.ts'
 import { timedId, timeOfId } from '../records/store.ts'
 import { ErrorCollector } from './error-collector.ts'
 import type { Automations } from './automations.ts'
+import type { Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
 import type { Runs } from './runs.ts'
 import type { TriggerMark, VersionRecord } from './versions.ts'
 
-type Parts = Pick<DomainParts, 'store' | 'limits'> & { readonly automations: Automations; readonly runs: Runs }
+type Parts = Pick<DomainParts, 'store' | 'limits'> & {
+  readonly models: Models
+  readonly automations: Automations
+  readonly runs: Runs
+}
 
 /**
  * Starts automations on new versions. A version is created together with a mark, which goes when all of its runs are there: what a crash or a failing
@@ -49,11 +54,12 @@ export class Triggers {
   }
 
   async #workOff(projectId: string, generation: number, { modelId, versionId }: TriggerMark): Promise<void> {
-    const { store, automations, runs, limits } = this.#parts
+    const { store, models, automations, runs, limits } = this.#parts
     const scope = await store.scope(projectId)
     if (scope === undefined || scope.generation !== generation) return
+    if (!(await models.isLive(scope, modelId))) return
     const version = (await store.get<VersionRecord>(scope, 'version', modelId, versionId))?.value
-    if (version === undefined || version.chain.length >= limits.chainMax) return
+    if (version === undefined || version.deletedAt !== null || version.chain.length >= limits.chainMax) return
     for (const automation of await automations.triggeredBy(scope, modelId)) {
       // A version that an automation led to, itself or through others, does not start it again.
       if (version.chain.includes(automation.id)) continue

@@ -5,9 +5,9 @@ import type { Selection } from '../../object/selection.ts'
 import type { Change } from '../../storage/backend.ts'
 import { globalKey, generationText, projectKey } from '../records/keys.ts'
 import { expectAbsent, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
-import type { Model, NewModelVersion, Page, PageRequest, Version } from '../schemas/types.ts'
+import type { DeletableFilter, NewModelVersion, Page, Version, VersionChange } from '../schemas/types.ts'
 import { checkIdempotencyKey, checkMessage, checkName, checkPage, checkResourceId, notHeld } from '../schemas/checks.ts'
-import type { Models } from './models.ts'
+import type { DeletionMark, ModelRecord, Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
 import { checkAttempt } from './run-changes.ts'
 import { isFinal, type RunRecord } from './run-record.ts'
@@ -20,6 +20,13 @@ export interface VersionRecord extends Version {
   readonly chain: readonly string[]
   /** What led to it at the beginning; itself, where no run made it. */
   readonly causeId: string
+  /** How it was deleted; `null` unless it is. */
+  readonly deletion: VersionDeletion | null
+}
+
+interface VersionDeletion extends DeletionMark {
+  /** Whether a rule deleted it, and nobody asked for it. */
+  readonly byRetention: boolean
 }
 
 /** What a version that waits for its automations leaves until they all have their runs. */
@@ -60,22 +67,22 @@ export class Versions {
     checkIdempotencyKey(options.run?.idempotencyKey)
     if (wanted.source !== undefined && wanted.source !== null) checkName(wanted.source, "the version's source")
     const { store, models } = this.#parts
-    await models.get(projectId, modelId)
+    await models.getLive(projectId, modelId)
     await this.#checkComplete(projectId, wanted.rootObjectId, options.signal)
     const record = await store.retried(async () => {
       const scope = await store.scope(projectId)
       if (scope === undefined) throw notHeld('model', modelId)
-      const model = await models.stored(scope, modelId)
+      const model = await models.live(scope, modelId)
       return options.run === undefined
         ? this.#commit(scope, model, wanted)
         : this.#commitOfRun(scope, model, wanted, options.run)
     })
-    return viewOf(record)
+    return versionView(record)
   }
 
   /** Throws `not_found`. */
   async get(projectId: string, modelId: string, versionId: string): Promise<Version> {
-    return viewOf(await this.record(projectId, modelId, versionId))
+    return versionView(await this.record(projectId, modelId, versionId))
   }
 
   async record(projectId: string, modelId: string, versionId: string): Promise<VersionRecord> {
@@ -83,14 +90,47 @@ export class Versions {
     checkResourceId(versionId, 'version')
     const { store } = this.#parts
     const scope = await store.scope(projectId)
-    const stored =
-      scope === undefined ? undefined : await store.get<VersionRecord>(scope, 'version', modelId, versionId)
-    if (stored === undefined) throw notHeld('version', versionId)
-    return stored.value
+    if (scope === undefined) throw notHeld('version', versionId)
+    return (await this.stored(scope, modelId, versionId)).value
   }
 
-  /** The newest first. Throws `not_found` for a model that there is not. */
-  async list(projectId: string, modelId: string, request: PageRequest = {}): Promise<Page<Version>> {
+  /** Throws `conflict` for one that is deleted, or whose model is. */
+  async liveRecord(projectId: string, modelId: string, versionId: string): Promise<VersionRecord> {
+    await this.#parts.models.getLive(projectId, modelId)
+    const record = await this.record(projectId, modelId, versionId)
+    if (record.deletedAt !== null)
+      throw new StowageError('conflict', `the version ${quoted(versionId)} is deleted; restore it first`)
+    return record
+  }
+
+  async stored(scope: ProjectScope, modelId: string, versionId: string): Promise<Stored<VersionRecord>> {
+    checkResourceId(versionId, 'version')
+    const stored = await this.#parts.store.get<VersionRecord>(scope, 'version', modelId, versionId)
+    if (stored === undefined) throw notHeld('version', versionId)
+    return stored
+  }
+
+  /** Throws `not_found`. */
+  async change(projectId: string, modelId: string, versionId: string, { kept }: VersionChange): Promise<Version> {
+    checkResourceId(modelId, 'model')
+    const { store } = this.#parts
+    const record = await store.retried(async () => {
+      const scope = await store.scope(projectId)
+      if (scope === undefined) throw notHeld('version', versionId)
+      const stored = await this.stored(scope, modelId, versionId)
+      const changed = { ...stored.value, kept: kept ?? stored.value.kept }
+      const change = { put: [store.entry(stored.key, changed)], expect: [expectSame(stored)] }
+      return (await store.commit(scope, change)) ? changed : undefined
+    })
+    return versionView(record)
+  }
+
+  /** The newest first, without deleted ones unless they are asked for. Throws `not_found` for a model that there is not. */
+  async list(
+    projectId: string,
+    modelId: string,
+    { deleted = false, ...request }: DeletableFilter = {},
+  ): Promise<Page<Version>> {
     checkPage(request)
     const { store, models } = this.#parts
     await models.get(projectId, modelId)
@@ -100,7 +140,8 @@ export class Versions {
       ...request,
       newestFirst: true,
     })
-    return { items: items.map(({ value }) => viewOf(value)), cursor }
+    const shown = items.filter(({ value }) => deleted || value.deletedAt === null)
+    return { items: shown.map(({ value }) => versionView(value)), cursor }
   }
 
   async #checkComplete(projectId: string, rootObjectId: string, signal: AbortSignal): Promise<void> {
@@ -108,7 +149,7 @@ export class Versions {
     if (selection === undefined) {
       throw new StowageError(
         'objects_missing',
-        `the object ${quoted(rootObjectId)} is not held by this project; upload it with all below it, then create the version`,
+        `the object ${quoted(rootObjectId)} is not held by this project; upload it with everything below it, then create the version`,
       )
     }
     try {
@@ -120,7 +161,7 @@ export class Versions {
 
   async #commit(
     scope: ProjectScope,
-    model: Stored<Model>,
+    model: Stored<ModelRecord>,
     wanted: NewModelVersion,
   ): Promise<VersionRecord | undefined> {
     const record = this.#newRecord(model, wanted, { runId: null, chain: [] })
@@ -129,7 +170,7 @@ export class Versions {
 
   async #commitOfRun(
     scope: ProjectScope,
-    model: Stored<Model>,
+    model: Stored<ModelRecord>,
     wanted: NewModelVersion,
     { projectId, runId, attempt, idempotencyKey }: OfRun,
   ): Promise<VersionRecord | undefined> {
@@ -170,13 +211,13 @@ export class Versions {
   }
 
   #newRecord(
-    model: Stored<Model>,
+    model: Stored<ModelRecord>,
     wanted: NewModelVersion,
     origin: Pick<VersionRecord, 'runId' | 'chain'> & Partial<Pick<VersionRecord, 'causeId'>>,
   ): VersionRecord {
     const { store } = this.#parts
     const { rootObjectId, message, source = null } = wanted
-    const id = store.newId(model.value.latestVersionId ?? undefined)
+    const id = store.newId(model.value.newestVersionId ?? undefined)
     return {
       causeId: id,
       id,
@@ -186,10 +227,17 @@ export class Versions {
       source,
       ...origin,
       createdAt: store.nowText(),
+      kept: false,
+      deletedAt: null,
+      deletion: null,
     }
   }
 
-  #change(scope: ProjectScope, model: Stored<Model>, record: VersionRecord): Required<Pick<Change, 'put' | 'expect'>> {
+  #change(
+    scope: ProjectScope,
+    model: Stored<ModelRecord>,
+    record: VersionRecord,
+  ): Required<Pick<Change, 'put' | 'expect'>> {
     const { store } = this.#parts
     const key = projectKey(scope, 'version', record.modelId, record.id)
     const mark = globalKey('trigger', record.id, scope.projectId, generationText(scope.generation))
@@ -199,6 +247,7 @@ export class Versions {
         ...model.value,
         versionCount: model.value.versionCount + 1,
         latestVersionId: record.id,
+        newestVersionId: record.id,
       }),
       store.entry(mark, { modelId: record.modelId, versionId: record.id } satisfies TriggerMark),
     ]
@@ -206,8 +255,9 @@ export class Versions {
   }
 }
 
-function viewOf({ id, modelId, rootObjectId, message, source, runId, createdAt }: VersionRecord): Version {
-  return { id, modelId, rootObjectId, message, source, runId, createdAt }
+export function versionView(record: VersionRecord): Version {
+  const { id, modelId, rootObjectId, message, source, runId, createdAt, kept, deletedAt } = record
+  return { id, modelId, rootObjectId, message, source, runId, createdAt, kept, deletedAt }
 }
 
 function digestOf(modelId: string, { rootObjectId, message }: NewModelVersion, key: string | undefined): string {

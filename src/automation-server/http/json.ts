@@ -30,7 +30,8 @@ export async function readOptionalJson<T>(
   bytesMax: number,
   shape: Shape<T>,
 ): Promise<T> {
-  return shape.read((await jsonOf(exchange, bytesMax)) ?? {}, '')
+  const json = await jsonOf(exchange, bytesMax)
+  return shape.read(json === undefined ? {} : json, '')
 }
 
 /** `undefined` without a body. */
@@ -81,11 +82,18 @@ export function readQuery<const N extends string>(
     if (!known.includes(name) || Object.hasOwn(read, name))
       throw new StowageError(
         'invalid_request',
-        `the parameter ${quoted(name)} is given twice or not known here; known are ${known.join(', ')}`,
+        `the parameter ${quoted(name)} is repeated or unknown; known are ${known.join(', ')}`,
       )
     read[name] = name === 'limit' ? (/^\d{1,6}$/.test(value) ? Number(value) : Number.NaN) : value
   }
   return read as PageRequest & { readonly [K in N]?: string }
+}
+
+/** A parameter that is `true` or `false`; absent means `false`. Throws `invalid_request`. */
+export function readFlag(name: string, value: string | undefined): boolean {
+  if (value === undefined || value === 'false') return false
+  if (value === 'true') return true
+  throw new StowageError('invalid_request', `${name} is ${quoted(value)}; it must be true or false`)
 }
 
 /** Throws `invalid_id` for parameters that cannot be what they stand for. */

@@ -2,11 +2,12 @@ import { bearerToken } from '../../access/bearer.ts'
 import type { Principal } from '../../access/access.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
-import { RunPrincipal } from '../domain/run-access.ts'
-import { NEW_MODEL, NEW_VERSION } from '../schemas/shapes/models.ts'
+import { checkNoRun, RunPrincipal } from '../domain/run-access.ts'
+import { MODEL_CHANGE, NEW_MODEL, NEW_VERSION, VERSION_CHANGE } from '../schemas/shapes/models.ts'
 import { checkIdempotencyKey } from '../schemas/checks.ts'
+import type { DeletableFilter } from '../schemas/types.ts'
 import type { HttpDeps } from './deps.ts'
-import { checkParams, jsonAnswer, readJson, readQuery } from './json.ts'
+import { checkParams, jsonAnswer, readFlag, readJson, readQuery } from './json.ts'
 
 const MODELS = '/api/v1/projects/:projectId/models'
 
@@ -25,7 +26,7 @@ export function modelResources<H>(deps: HttpDeps<H>): readonly Resource<H>[] {
       operations: {
         GET: async (exchange) => {
           await guard(exchange, 'read')
-          return jsonAnswer(200, await domain.models.list(exchange.params.projectId, readQuery(exchange)))
+          return jsonAnswer(200, await domain.models.list(exchange.params.projectId, deletable(exchange)))
         },
         POST: async (exchange) => {
           const principal = await guard(exchange, 'write')
@@ -42,13 +43,40 @@ export function modelResources<H>(deps: HttpDeps<H>): readonly Resource<H>[] {
           await guard(exchange, 'read')
           return jsonAnswer(200, await domain.models.get(exchange.params.projectId, exchange.params.modelId))
         },
+        PATCH: async (exchange) => {
+          checkNoRun(await guard(exchange, 'write'))
+          const { projectId, modelId } = exchange.params
+          const change = await readJson(exchange, limits.bodyBytesMax, MODEL_CHANGE)
+          return jsonAnswer(200, await domain.models.change(projectId, modelId, change))
+        },
+        DELETE: async (exchange) => {
+          checkNoRun(await guard(exchange, 'write'))
+          const { projectId, modelId } = exchange.params
+          return jsonAnswer(200, await domain.deletion.deleteModel(projectId, modelId))
+        },
+      },
+    },
+    {
+      path: `${MODELS}/:modelId/restore`,
+      check: checkParams,
+      operations: {
+        POST: async (exchange) => {
+          checkNoRun(await guard(exchange, 'write'))
+          const { projectId, modelId } = exchange.params
+          return jsonAnswer(200, await domain.deletion.restoreModel(projectId, modelId))
+        },
       },
     },
     ...versionResources(deps),
   ]
 }
 
-function versionResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
+function versionResources<H>(deps: HttpDeps<H>): readonly Resource<H>[] {
+  const {
+    domain,
+    context: { guard },
+    limits,
+  } = deps
   const clean = cleaner(domain)
   return [
     {
@@ -58,7 +86,7 @@ function versionResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>
         GET: async (exchange) => {
           await guard(exchange, 'read')
           const { projectId, modelId } = exchange.params
-          return jsonAnswer(200, await domain.versions.list(projectId, modelId, readQuery(exchange)))
+          return jsonAnswer(200, await domain.versions.list(projectId, modelId, deletable(exchange)))
         },
         POST: async (exchange) => {
           const principal = await guard(exchange, 'write')
@@ -81,6 +109,12 @@ function versionResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>
         },
       },
     },
+    ...versionResource(deps),
+  ]
+}
+
+function versionResource<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
+  return [
     {
       path: `${MODELS}/:modelId/versions/:versionId`,
       check: checkParams,
@@ -90,9 +124,37 @@ function versionResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>
           const { projectId, modelId, versionId } = exchange.params
           return jsonAnswer(200, await domain.versions.get(projectId, modelId, versionId))
         },
+        PATCH: async (exchange) => {
+          checkNoRun(await guard(exchange, 'write'))
+          const { projectId, modelId, versionId } = exchange.params
+          const change = await readJson(exchange, limits.bodyBytesMax, VERSION_CHANGE)
+          return jsonAnswer(200, await domain.versions.change(projectId, modelId, versionId, change))
+        },
+        DELETE: async (exchange) => {
+          checkNoRun(await guard(exchange, 'write'))
+          const { projectId, modelId, versionId } = exchange.params
+          return jsonAnswer(200, await domain.deletion.deleteVersion(projectId, modelId, versionId))
+        },
+      },
+    },
+    {
+      path: `${MODELS}/:modelId/versions/:versionId/restore`,
+      check: checkParams,
+      operations: {
+        POST: async (exchange) => {
+          checkNoRun(await guard(exchange, 'write'))
+          const { projectId, modelId, versionId } = exchange.params
+          return jsonAnswer(200, await domain.deletion.restoreVersion(projectId, modelId, versionId))
+        },
       },
     },
   ]
+}
+
+/** Which part of a list, and whether deleted ones are in it. */
+function deletable(exchange: Pick<Exchange<unknown>, 'query'>): DeletableFilter {
+  const { deleted, ...request } = readQuery(exchange, 'deleted')
+  return { ...request, deleted: readFlag('deleted', deleted) }
 }
 
 /** Whichever path a run takes, it tells no secrets. */

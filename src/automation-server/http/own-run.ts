@@ -47,8 +47,8 @@ export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpD
       return jsonAnswer(200, {})
     }),
     resourceOf(`${RUNS}/:runId/lease`, 'POST', async (exchange) => {
-      const { projectId, runId } = await own(exchange)
-      return jsonAnswer(200, await domain.reports.lease(projectId, runId))
+      const { projectId, runId, attempt } = await own(exchange)
+      return jsonAnswer(200, await domain.reports.lease(projectId, runId, attempt))
     }),
     resourceOf(`${RUNS}/:runId/versions`, 'POST', async (exchange) => {
       const principal = await own(exchange)
@@ -76,7 +76,7 @@ export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpD
         name: await clean(exchange, name),
         content: body.bytes(),
         idempotencyKey: headers.get('idempotency-key') ?? undefined,
-        sizeHint: body.length,
+        sizeHintBytes: body.length,
       }
       return jsonAnswer(201, await artifacts.run(runId, () => domain.artifacts.store(projectId, runId, file, signal)))
     }),

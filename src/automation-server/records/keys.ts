@@ -17,7 +17,7 @@ export type ProjectTable =
   | 'final'
   | 'artifact'
   | 'once'
-export type GlobalTable = 'head' | 'cause' | 'active' | 'trigger' | 'garbage' | 'key'
+export type GlobalTable = 'head' | 'cause' | 'active' | 'trigger' | 'garbage' | 'key' | 'deleted'
 
 export interface Scope {
   readonly projectId: string

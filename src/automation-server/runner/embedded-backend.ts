@@ -11,7 +11,7 @@ import { outsideRun } from '../../automation/runtime/run/failures.ts'
 import { type Client, createClient } from '../../client/client.ts'
 import { StowageError } from '../../errors.ts'
 import type { Domain } from '../domain/domain.ts'
-import { reaches } from '../domain/run-reach.ts'
+import { allowsProject } from '../domain/allowed-projects.ts'
 import { RUN_REPORT } from '../schemas/shapes/reports.ts'
 import type { RunRecord } from '../domain/run-record.ts'
 
@@ -40,7 +40,7 @@ export function embeddedRunBackend(domain: Domain, { projectId, run, token, url,
     report: (report: RunReport) =>
       outsideRun(async () => domain.reports.take(projectId, run.id, RUN_REPORT.read(report, ''), run.attempt)),
     createVersion: async (version: NewVersion, { signal = new AbortController().signal }: SignalOptions = {}) => {
-      if (version.projectId !== projectId && !reaches(run.reach, version.projectId))
+      if (version.projectId !== projectId && !allowsProject(run.reach, version.projectId))
         throw new StowageError('forbidden', 'the run may not write in that project; its automation can name it')
       const { modelId, rootObjectId, message, idempotencyKey } = version
       return (
@@ -59,10 +59,10 @@ export function embeddedRunBackend(domain: Domain, { projectId, run, token, url,
         await domain.artifacts.store(
           projectId,
           run.id,
-          { attempt: run.attempt, name, content, idempotencyKey, sizeHint: sizeBytes },
+          { attempt: run.attempt, name, content, idempotencyKey, sizeHintBytes: sizeBytes },
           signal,
         )
       ).id,
-    renewLease: (): Promise<RunLease> => outsideRun(() => domain.reports.lease(projectId, run.id)),
+    renewLease: (): Promise<RunLease> => outsideRun(() => domain.reports.lease(projectId, run.id, run.attempt)),
   }
 }

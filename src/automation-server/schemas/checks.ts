@@ -14,13 +14,19 @@ export function checkResourceId(id: string, what: string): void {
   if (!ID.test(id))
     throw new StowageError(
       'invalid_id',
-      `the ${what} id ${quoted(id)} is not one; it must be 32 hex digits in lower case`,
+      `the ${what} id ${quoted(id)} is invalid; it must be 32 hex digits in lower case`,
     )
+}
+
+/** The same for a member of a body, by its name. Throws `invalid_id`. */
+export function checkMemberId(id: string, at: string): void {
+  if (!ID.test(id))
+    throw new StowageError('invalid_id', `${at} is ${quoted(id)}; it must be an id of 32 hex digits in lower case`)
 }
 
 /** A name or title: one line. Throws `invalid_request`. */
 export function checkName(text: string, what: string): void {
-  if (text.trim() === '' || text.length > NAME_CHARACTERS_MAX || CONTROL.test(text)) {
+  if (text.trim() === '' || isLonger(text, NAME_CHARACTERS_MAX) || CONTROL.test(text)) {
     throw new StowageError(
       'invalid_request',
       `${what} is ${quoted(text)}; it must be one line of 1 to ${NAME_CHARACTERS_MAX} characters, without control characters and lone surrogates`,
@@ -30,21 +36,26 @@ export function checkName(text: string, what: string): void {
 
 /** Words for people, which may have lines. Throws `invalid_request`. */
 export function checkMessage(text: string, what: string): void {
-  if (text.length <= MESSAGE_CHARACTERS_MAX && !CONTROL_BUT_LINES.test(text)) return
+  if (!isLonger(text, MESSAGE_CHARACTERS_MAX) && !CONTROL_BUT_LINES.test(text)) return
   throw new StowageError(
     'invalid_request',
-    `${what} ${quoted(text)} must have ${MESSAGE_CHARACTERS_MAX} characters at most, without control characters and lone surrogates`,
+    `${what} ${quoted(text)} must have at most ${MESSAGE_CHARACTERS_MAX} characters, without control characters and lone surrogates`,
   )
 }
 
 /** A message of the length of a name. Throws `invalid_request`. */
 export function checkShortMessage(text: string, what: string): void {
   checkMessage(text, what)
-  if (text.length <= NAME_CHARACTERS_MAX) return
+  if (!isLonger(text, NAME_CHARACTERS_MAX)) return
   throw new StowageError(
     'invalid_request',
-    `${what} has ${text.length} characters; it must have at most ${NAME_CHARACTERS_MAX}`,
+    `${what} ${quoted(text)} must have at most ${NAME_CHARACTERS_MAX} characters`,
   )
+}
+
+/** Characters are code points, as in JSON Schema: most emoji have two UTF-16 units and are one character. */
+function isLonger(text: string, charactersMax: number): boolean {
+  return text.length > charactersMax && Array.from(text).length > charactersMax
 }
 
 /** Throws `invalid_request`. */

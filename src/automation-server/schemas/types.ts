@@ -8,10 +8,11 @@ export type {
   Automation,
   AutomationChange,
   AutomationTrigger,
-  CauseView,
+  RunCauseCount,
   CreatedVersion,
-  FunctionView,
+  FunctionInfo,
   Model,
+  ModelChange,
   NewAutomation,
   NewModel,
   NewModelVersion,
@@ -20,8 +21,16 @@ export type {
   RunCause,
   RunDetails,
   RunProgress,
+  RetentionRule,
   Version,
+  VersionChange,
 } from './wire-types.ts'
+
+/** Which models or versions, and which part of them. */
+export interface DeletableFilter extends PageRequest {
+  /** Whether deleted ones are in the list too. */
+  readonly deleted?: boolean
+}
 
 /** Which runs, and which part of them. */
 export interface RunFilter extends PageRequest {

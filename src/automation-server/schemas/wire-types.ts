@@ -10,6 +10,20 @@ export interface NewModel {
   readonly name: string
 }
 
+/**
+ * Which versions of a model are kept: those that one of the members keeps. The latest version,
+ * versions with `kept`, and versions whose root is pinned are always kept. The server deletes the
+ * others once a day.
+ */
+export interface RetentionRule {
+  /** Keeps that many of the newest versions. */
+  readonly keepLastCount?: number
+  /** Keeps the last version of each day (UTC) for that many days. */
+  readonly keepDailyDays?: number
+  /** Keeps every version for that many days. */
+  readonly keepAllDays?: number
+}
+
 /** A named line of versions. */
 export interface Model {
   readonly id: string
@@ -19,6 +33,18 @@ export interface Model {
   readonly versionCount: number
   /** `null` before the first version. */
   readonly latestVersionId: string | null
+  /** `null` if all versions are kept. */
+  readonly retention: RetentionRule | null
+  /** When it was deleted; `null` unless it is. It can be restored within the grace period of the server. */
+  readonly deletedAt: string | null
+}
+
+/** Members that are left out stay as they are. */
+export interface ModelChange {
+  /** One line. */
+  readonly name?: string
+  /** `null` keeps all versions. */
+  readonly retention?: RetentionRule | null
 }
 
 /** A version to create. Everything below its root must have been uploaded before. */
@@ -42,11 +68,20 @@ export interface Version {
   /** The run that created it; `null` for versions that people and applications created. */
   readonly runId: string | null
   readonly createdAt: string
+  /** Whether no retention rule deletes it. */
+  readonly kept: boolean
+  /** When it was deleted; `null` unless it is. It can be restored within the grace period of the server. */
+  readonly deletedAt: string | null
+}
+
+/** Members that are left out stay as they are. */
+export interface VersionChange {
+  /** Whether no retention rule deletes it. */
+  readonly kept?: boolean
 }
 
 /** A version that a run creates. `projectId` is the project of the run by default. */
 export interface NewRunVersion {
-  /** The id of a project. */
   readonly projectId?: string
   readonly modelId: string
   readonly rootObjectId: string
@@ -58,7 +93,7 @@ export interface NewRunVersion {
  * A registered function. The operator of the server registers functions, never a client over HTTP,
  * because a function is code.
  */
-export interface FunctionView {
+export interface FunctionInfo {
   readonly id: string
   readonly name: string
   readonly description: string
@@ -110,14 +145,11 @@ export interface NewAutomation {
   readonly trigger: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled?: boolean
-  /**
-   * Other projects in which its runs may read and write; whoever names them must have the right to write
-   * there.
-   */
+  /** Other projects in which its runs may read and write. The request must have the right to write there. */
   readonly projects?: readonly string[]
 }
 
-/** Members to change. Inputs are given whole; a secret that is given as `******` keeps its value. */
+/** Members to change. `inputs` replaces all inputs; a secret with the value `******` keeps its value. */
 export interface AutomationChange {
   /** One line. */
   readonly name?: string
@@ -129,10 +161,7 @@ export interface AutomationChange {
   readonly trigger?: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled?: boolean
-  /**
-   * Other projects in which its runs may read and write; whoever names them must have the right to write
-   * there.
-   */
+  /** Other projects in which its runs may read and write. The request must have the right to write there. */
   readonly projects?: readonly string[]
 }
 
@@ -151,18 +180,21 @@ export interface Automation {
   readonly trigger: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled: boolean
-  /**
-   * Other projects in which its runs may read and write; whoever names them must have the right to write
-   * there.
-   */
+  /** Other projects in which its runs may read and write. The request must have the right to write there. */
   readonly projects: readonly string[]
   readonly createdAt: string
   readonly updatedAt: string
 }
 
-/** The version to run on. The latest one by default. */
+/** The version to run on, and who runs the function. */
 export interface RunStart {
+  /** The latest one by default. */
   readonly versionId?: string
+  /**
+   * The caller runs the function on a machine of their own. The answer holds the token with which it
+   * reports. `false` by default.
+   */
+  readonly external?: boolean
 }
 
 /** The report is stored. */
@@ -183,7 +215,6 @@ export interface CreatedId {
 
 /** A version that the run created. `projectId` is present if it is not the project of the run. */
 export interface CreatedVersion {
-  /** The id of a project. */
   readonly projectId?: string
   readonly modelId: string
   readonly versionId: string
@@ -214,13 +245,14 @@ export interface RunProgress {
 
 /** The cause of a run. */
 export interface RunCause {
-  readonly kind: 'version' | 'manual' | 'rerun'
+  /** `external`: a person runs the function on a machine of their own, and it reports here. */
+  readonly kind: 'version' | 'manual' | 'rerun' | 'external'
   /** With `rerun`: the run that was repeated. */
   readonly runId: string | null
 }
 
 /** The first cause of a chain of runs, and the runs that resulted from it. */
-export interface CauseView {
+export interface RunCauseCount {
   /** The version that a person or an application created, or the run that a person started. */
   readonly id: string
   /** Runs that resulted from it. */
@@ -257,6 +289,34 @@ export interface Run {
   readonly endedAt: string | null
 }
 
+/** A run that was started by hand. */
+export interface StartedRun {
+  readonly id: string
+  readonly automationId: string
+  readonly functionId: string
+  /** The version of the function that runs; `null` while no server with the function has claimed the run. */
+  readonly functionVersion: string | null
+  readonly modelId: string
+  readonly versionId: string
+  readonly status: RunStatus
+  /** The message of the function, or of the server, about the status. */
+  readonly message: string | null
+  readonly progress: RunProgress | null
+  readonly createdVersions: readonly CreatedVersion[]
+  readonly artifacts: readonly RunArtifact[]
+  readonly annotations: AnnotationCounts
+  readonly triggeredBy: RunCause
+  /** Whether log lines were left out because the run had reached the limit for them. */
+  readonly logsTruncated: boolean
+  readonly createdAt: string
+  /** `null` until a server claims the run. */
+  readonly startedAt: string | null
+  /** `null` until the run ends. */
+  readonly endedAt: string | null
+  /** With `external`: the token of the run, with which the function reports. */
+  readonly token?: string
+}
+
 /** A run that was requested by its id. */
 export interface RunDetails {
   readonly id: string
@@ -283,7 +343,7 @@ export interface RunDetails {
   readonly endedAt: string | null
   /** The result that the function passed with its mark; `null` if there is none. */
   readonly result: JsonObject | null
-  readonly cause: CauseView
+  readonly cause: RunCauseCount
 }
 
 /** The event `status`. */

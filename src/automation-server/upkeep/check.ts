@@ -97,7 +97,7 @@ async function* checkOtherBlobs(
   signal: AbortSignal,
 ): AsyncGenerator<Finding> {
   for await (const batch of blobs.list(BLOB_ROOT, { signal })) {
-    for (const { name, size } of batch) {
+    for (const { name, sizeBytes } of batch) {
       if (named.has(name)) continue
       const head = heads.get(name.slice(0, name.lastIndexOf('/') + 1))
       const isOfRemoved = head !== undefined && (generationOfBlob(name) < head.generation || head.removed)
@@ -105,8 +105,8 @@ async function* checkOtherBlobs(
         undefined,
         `blob ${name}`,
         isOfRemoved
-          ? `its project was removed; its ${size} bytes are freed when the store is opened`
-          : `no record names its ${size} bytes: an upload that was not acknowledged`,
+          ? `its project was removed; its ${sizeBytes} bytes are freed when the store is opened`
+          : `no record names its ${sizeBytes} bytes: an upload that was not acknowledged`,
       )
     }
   }

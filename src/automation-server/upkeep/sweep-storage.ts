@@ -18,6 +18,7 @@ import { decodeRecord } from '../records/codec.ts'
 import { type AutomationStore, expectSame, type ProjectScope, timeOfId } from '../records/store.ts'
 import { ErrorCollector } from '../domain/error-collector.ts'
 import { blobsOfProject, generationOfBlob } from './named-blobs.ts'
+import { scopesOf } from './project-scopes.ts'
 
 /** Blobs that no record names are kept this long: the commit that names one may be on its way. */
 const ORPHAN_GRACE_MS = 60 * 60_000
@@ -154,18 +155,7 @@ async function sweepRun(
   for (const table of TABLES_OF_RUN) await removeRange(store, boundsOf(projectKey(scope, table, runId)), signal)
 }
 
-/** The projects that automation holds, and with `removed` also those that it held. */
-async function* scopesOf(store: AutomationStore, signal: AbortSignal, removed = false): AsyncGenerator<ProjectScope> {
-  for await (const entries of store.records.range(boundsOf(globalKey('head')), { signal })) {
-    for (const { key, value } of entries) {
-      const head = decodeRecord<{ readonly generation: number; readonly removed: boolean }>(key, value)
-      if (removed || !head.removed)
-        yield { projectId: partsOf(key)[2], generation: head.generation, head: { key, value } }
-    }
-  }
-}
-
-async function removeRange(store: AutomationStore, bounds: KeyBounds, signal: AbortSignal): Promise<void> {
+export async function removeRange(store: AutomationStore, bounds: KeyBounds, signal: AbortSignal): Promise<void> {
   for await (const entries of store.records.range(bounds, { signal })) {
     signal.throwIfAborted()
     await removeKeys(
@@ -175,7 +165,7 @@ async function removeRange(store: AutomationStore, bounds: KeyBounds, signal: Ab
   }
 }
 
-async function removeKeys(store: AutomationStore, keys: readonly Uint8Array[]): Promise<void> {
+export async function removeKeys(store: AutomationStore, keys: readonly Uint8Array[]): Promise<void> {
   for (let at = 0; at < keys.length; at += REMOVALS_AT_ONCE)
     await store.records.commit({ remove: keys.slice(at, at + REMOVALS_AT_ONCE) })
 }

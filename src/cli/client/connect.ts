@@ -13,7 +13,7 @@ import { signalToStop } from '../common/signals.ts'
 import { withExistingStorage } from '../common/storage.ts'
 import { RemoteModels } from './models.ts'
 import { lineProgress, NO_PROGRESS, openProgress, type Progress, type Wait } from './progress.ts'
-import { printable } from '../common/words.ts'
+import { printable } from '../common/format.ts'
 
 /**
  * How much the heap may grow by, in percent, from one full collection to the next. Texts pass through by the gigabyte, and of a command that runs beside
@@ -56,9 +56,9 @@ export function addConnectOptions(command: Command): Command {
     .addOption(new Option('--url <url>', 'the address of the service').env('STOWAGE_URL'))
     .addOption(new Option('--project <id>', 'the project').env('STOWAGE_PROJECT'))
     .addOption(
-      new Option('--token <token>', 'who asks; none for a service that is open to everybody').env('STOWAGE_TOKEN'),
+      new Option('--token <token>', 'the token; none for a service without authentication').env('STOWAGE_TOKEN'),
     )
-    .addOption(new Option('--token-file <file>', 'a file that holds the token, read anew for each request'))
+    .addOption(new Option('--token-file <file>', 'a file with the token, read again for each request'))
     .addOption(new Option('--data <folder>', 'a data folder on this machine instead of --url').argParser(folderName))
     .addOption(
       new Option(
@@ -156,7 +156,7 @@ function checkedUrl(url: string): string {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
     throw new StowageError(
       'invalid_request',
-      `${quoted(url)} is no address of a service; it must be like https://models.example/stowage`,
+      `${quoted(url)} is not the address of a service; it must be like https://models.example/stowage`,
     )
   const { search, hash, username, password } = new URL(url)
   if (search + hash + username + password === '') return url
@@ -191,8 +191,8 @@ function advised(error: unknown, options: ConnectOptions): unknown {
 
 function adviceFor({ code, statusCode }: ClientError, { url, token, tokenFile }: ConnectOptions): string | undefined {
   if (code === 'network_failed')
-    return `is a server running at ${url ?? 'that address'}? Running the command again continues what was begun`
-  if (code === 'timed_out') return 'running the command again continues what was begun'
+    return `is a server running at ${url ?? 'that address'}? Run the command again to continue`
+  if (code === 'timed_out') return 'run the command again to continue'
   if (statusCode === 401)
     return (token ?? '').trim() === '' && tokenFile === undefined
       ? 'give a token with --token-file or STOWAGE_TOKEN'

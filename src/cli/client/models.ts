@@ -1,4 +1,4 @@
-import type { Model, Version } from '../../automation-server/index.ts'
+import type { Model, ModelChange, Version, VersionChange } from '../../automation-server/index.ts'
 import { ClientError } from '../../client/common/errors.ts'
 import type { Connection } from '../../client/http/connection.ts'
 import { parseJson } from '../../client/http/remote.ts'
@@ -19,11 +19,18 @@ export interface ModelsParts {
   readonly signal: AbortSignal
 }
 
+/** What is in a list. */
+export interface ListFilter {
+  /** Whether deleted ones are in it too. */
+  readonly deleted?: boolean
+}
+
 interface Asked {
   /** Below the project. */
   readonly path: readonly string[]
   readonly query?: readonly (readonly [string, string])[]
-  /** Makes it a `POST`. */
+  /** `GET` by default, `POST` with a body. */
+  readonly method?: 'POST' | 'PATCH' | 'DELETE'
   readonly json?: object
 }
 
@@ -36,19 +43,19 @@ export class RemoteModels {
   }
 
   /** All models in pages, the oldest first. */
-  list(): AsyncGenerator<readonly Model[]> {
-    return this.#pages<Model>(['models'])
+  list(filter: ListFilter = {}): AsyncGenerator<readonly Model[]> {
+    return this.#pages<Model>(['models'], filter)
   }
 
   /** The versions of a model in pages, the newest first. */
-  versions({ id }: Pick<Model, 'id'>): AsyncGenerator<readonly Version[]> {
-    return this.#pages<Version>(['models', id, 'versions'])
+  versions({ id }: Pick<Model, 'id'>, filter: ListFilter = {}): AsyncGenerator<readonly Version[]> {
+    return this.#pages<Version>(['models', id, 'versions'], filter)
   }
 
   /** A model by its id or its name. Throws `invalid_request` when several have that name. */
-  async find(nameOrId: string): Promise<Model | undefined> {
+  async find(nameOrId: string, filter: ListFilter = {}): Promise<Model | undefined> {
     const named: Model[] = []
-    for await (const page of this.list()) {
+    for await (const page of this.list(filter)) {
       for (const model of page) {
         if (model.id === nameOrId) return model
         if (model.name === nameOrId) named.push(model)
@@ -63,12 +70,12 @@ export class RemoteModels {
   }
 
   /** The same. Throws `not_found` when there is none. */
-  async get(nameOrId: string): Promise<Model> {
-    const model = await this.find(nameOrId)
+  async get(nameOrId: string, filter: ListFilter = {}): Promise<Model> {
+    const model = await this.find(nameOrId, filter)
     if (model !== undefined) return model
     throw new StowageError(
       'not_found',
-      `there is no model ${quoted(nameOrId)} in this project; "stowage model list" shows those that there are, "stowage model create" makes one`,
+      `there is no model ${quoted(nameOrId)} in this project; "stowage model list" shows the models, "stowage model create" makes one`,
     )
   }
 
@@ -92,6 +99,35 @@ export class RemoteModels {
     })
   }
 
+  change({ id }: Pick<Model, 'id'>, change: ModelChange): Promise<Model> {
+    return this.#repeatable({ method: 'PATCH', path: ['models', id], json: change })
+  }
+
+  delete({ id }: Pick<Model, 'id'>): Promise<Model> {
+    return this.#repeatable({ method: 'DELETE', path: ['models', id] })
+  }
+
+  restore({ id }: Pick<Model, 'id'>): Promise<Model> {
+    return this.#repeatable({ method: 'POST', path: ['models', id, 'restore'] })
+  }
+
+  changeVersion({ id }: Pick<Model, 'id'>, versionId: string, change: VersionChange): Promise<Version> {
+    return this.#repeatable({ method: 'PATCH', path: ['models', id, 'versions', versionId], json: change })
+  }
+
+  deleteVersion({ id }: Pick<Model, 'id'>, versionId: string): Promise<Version> {
+    return this.#repeatable({ method: 'DELETE', path: ['models', id, 'versions', versionId] })
+  }
+
+  restoreVersion({ id }: Pick<Model, 'id'>, versionId: string): Promise<Version> {
+    return this.#repeatable({ method: 'POST', path: ['models', id, 'versions', versionId, 'restore'] })
+  }
+
+  /** A request that may be sent twice with the same result. */
+  #repeatable<T extends { readonly id: string }>(asked: Asked): Promise<T> {
+    return this.#parts.retry.run(this.#parts.signal, () => this.#once<T>(asked))
+  }
+
   async #named(name: string): Promise<readonly Model[]> {
     const named: Model[] = []
     for await (const page of this.list()) named.push(...page.filter((model) => model.name === name))
@@ -107,11 +143,12 @@ export class RemoteModels {
     })
   }
 
-  async *#pages<T>(path: readonly string[]): AsyncGenerator<readonly T[]> {
+  async *#pages<T>(path: readonly string[], { deleted = false }: ListFilter): AsyncGenerator<readonly T[]> {
     let cursor: string | null = null
     do {
       const query: [string, string][] = [
         ['limit', String(PAGE_ITEMS)],
+        ...(deleted ? [['deleted', 'true'] satisfies [string, string]] : []),
         ...(cursor === null ? [] : [['cursor', cursor] satisfies [string, string]]),
       ]
       const page: { items?: unknown; cursor?: unknown } = await this.#parts.retry.run(this.#parts.signal, () =>
@@ -127,14 +164,14 @@ export class RemoteModels {
   async #once<T extends { readonly id: string }>(asked: Asked): Promise<T> {
     const made = await this.#json(asked)
     if (typeof made.id === 'string') return made as unknown as T
-    throw new ClientError('invalid_answer', `what ${asked.path.join('/')} answered has no id`)
+    throw new ClientError('invalid_answer', `the response of ${asked.path.join('/')} has no id`)
   }
 
-  async #json({ path, query, json }: Asked): Promise<Readonly<Record<string, unknown>>> {
+  async #json({ path, query, method, json }: Asked): Promise<Readonly<Record<string, unknown>>> {
     const { connection, projectId, signal } = this.#parts
     const body = json === undefined ? undefined : JSON.stringify(json)
     const answer = await connection.request({
-      method: body === undefined ? 'GET' : 'POST',
+      method: method ?? (body === undefined ? 'GET' : 'POST'),
       path: ['api', 'v1', 'projects', projectId, ...path],
       ...(query === undefined ? {} : { query }),
       headers: { Accept: 'application/json', ...(body === undefined ? {} : { 'Content-Type': 'application/json' }) },

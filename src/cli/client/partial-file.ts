@@ -1,6 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { type FileHandle, open, rm } from 'node:fs/promises'
-import type { DownloadJournal, KeptDownload } from '../../client/index.ts'
+import type { DownloadJournal, PartialDownload } from '../../client/index.ts'
 
 const LF = 0x0a
 const HEAD_BYTES_MAX = 65_536
@@ -21,7 +21,7 @@ export class PartialFile implements DownloadJournal {
     this.#download = download
   }
 
-  async kept(): Promise<KeptDownload | undefined> {
+  async load(): Promise<PartialDownload | undefined> {
     const handle = await this.#existing()
     if (handle === undefined) return undefined
     const head = Buffer.alloc(HEAD_BYTES_MAX)

@@ -1,6 +1,6 @@
 import { printNote } from '../common/output.ts'
 import { RateMeter } from './rate.ts'
-import { bytesText, durationText } from '../common/words.ts'
+import { formatBytes, formatDuration } from '../common/format.ts'
 
 /** How far a transfer is. */
 export interface TransferState {
@@ -149,7 +149,7 @@ export class Story {
   #text(nowMs: number): string {
     if (this.#wait !== undefined) {
       const { text, untilMs } = this.#wait
-      return untilMs === Infinity ? text : `${text}, for ${durationText(untilMs - nowMs)} more`
+      return untilMs === Infinity ? text : `${text}, for ${formatDuration(untilMs - nowMs)} more`
     }
     if (this.#state === undefined) return ''
     return [this.#pace(this.#state, nowMs), this.#state.text].filter((part) => part !== '').join(', ')
@@ -158,9 +158,9 @@ export class Story {
   #pace({ done, total }: TransferState, nowMs: number): string {
     const rate = this.#rate.bytesPerSecond(nowMs)
     if (rate === undefined || rate < 1) return ''
-    const pace = `${bytesText(rate)}/s`
+    const pace = `${formatBytes(rate)}/s`
     return total === undefined || total <= done
       ? pace
-      : `${pace}, ${durationText(((total - done) / rate) * 1_000)} left`
+      : `${pace}, ${formatDuration(((total - done) / rate) * 1_000)} left`
   }
 }

@@ -2,10 +2,11 @@ import { Command, Option } from 'commander'
 import { damagedAccessFiles } from '../../access/token-store.ts'
 import type { StorageBackend } from '../../storage/backend.ts'
 import type { Finding } from '../../store/upkeep/finding.ts'
-import { EXIT_HELP } from '../common/exit.ts'
+import { DAMAGE_EXIT_HELP } from '../common/exit.ts'
 import { printFindings } from '../common/findings.ts'
 import { dataOption, jsonOption, positiveInteger } from '../common/options.ts'
 import { withExistingStorage } from '../common/storage.ts'
+import { KEY_PURPOSES, keyRingOf } from '../server/key-rings.ts'
 
 const EXAMPLES = `
 Examples:
@@ -16,7 +17,7 @@ Examples:
 
 Nothing is changed. No server may run on the folder meanwhile. Findings are of two kinds: "damage", where data is lost or wrong,
 and "note", which is harmless, such as what a crash left behind.
-${EXIT_HELP}`
+${DAMAGE_EXIT_HELP}`
 
 interface CheckCommandOptions {
   readonly data: string
@@ -26,8 +27,8 @@ interface CheckCommandOptions {
 
 export function checkCommand(): Command {
   return new Command('check')
-    .summary('compare what is stored with its checksums')
-    .description('Read what is stored, compare it with its checksums, and see that every object can be found.')
+    .summary('compare stored data with its checksums')
+    .description('Read the stored data, compare it with its checksums, and check that every object can be found.')
     .addOption(dataOption())
     .addOption(new Option('--sample <n>', 'read one in n blocks instead of all').argParser(positiveInteger).default(1))
     .addOption(jsonOption('print one finding a line as JSON, {"summary": ...} last'))
@@ -40,7 +41,8 @@ async function check({ data, sample, json = false }: CheckCommandOptions): Promi
   const { checkStore } = await import('../../store/upkeep/check.ts')
   const { damage } = await import('../../store/upkeep/finding.ts')
   async function* findings(backend: StorageBackend): AsyncGenerator<Finding> {
-    for await (const message of damagedAccessFiles(data)) yield damage(undefined, 'access', message)
+    const rings = KEY_PURPOSES.map((purpose) => keyRingOf(purpose, data))
+    for await (const message of damagedAccessFiles(data, rings)) yield damage(undefined, 'access', message)
     yield* checkStore(backend, { sampleEvery: sample })
     yield* checkAutomation(backend)
   }

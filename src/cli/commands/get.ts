@@ -4,7 +4,7 @@ import type { ObjectText, Project } from '../../client/index.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
 import { type Format, formatOption, FormatWriter } from '../client/formats.ts'
 import { fileSink, STDOUT, stdoutSink } from '../client/sink.ts'
-import { countText } from '../common/words.ts'
+import { formatCount } from '../common/format.ts'
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { jsonOption } from '../common/options.ts'
 import { printNote } from '../common/output.ts'
@@ -33,12 +33,12 @@ interface GetCommandOptions extends ConnectOptions {
 export function getCommand(): Command {
   const command = new Command('get')
     .summary('fetch single objects')
-    .description('Fetch objects by their ids, without what is below them.')
+    .description('Fetch objects by their ids, without the objects below them.')
     .argument('<id...>', 'ids, or - for those on standard input, one a line')
   return addConnectOptions(command)
     .addOption(new Option('-o, --output <file>', 'the file to write; - is standard output'))
     .addOption(formatOption('ndjson'))
-    .addOption(new Option('--single', 'ask for each by a request of its own, in the order that is given'))
+    .addOption(new Option('--single', 'send one request for each, in the given order'))
     .addOption(jsonOption('the same as --format json'))
     .addHelpText('after', EXAMPLES)
     .action(get)
@@ -69,7 +69,7 @@ async function get(ids: readonly string[], options: GetCommandOptions, command: 
   })
   if (missingCount === 0) return
   printNote(
-    `${countText(missingCount, 'object')} not held: ${missing.map((id) => JSON.stringify(id)).join(', ')}${missingCount > missing.length ? ', …' : ''}`,
+    `${formatCount(missingCount, 'object')} not held: ${missing.map((id) => JSON.stringify(id)).join(', ')}${missingCount > missing.length ? ', …' : ''}`,
   )
   throw new FindingsError(EXIT.missing)
 }

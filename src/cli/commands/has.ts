@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, type Connected, withProject } from '../client/connect.ts'
 import { openObjectFile } from '../client/object-file.ts'
-import { countText } from '../common/words.ts'
+import { formatCount } from '../common/format.ts'
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
@@ -41,7 +41,7 @@ async function has(path: string, options: HasCommandOptions, command: Command): 
     if (options.json === true) printJson(counts)
     else
       printNote(
-        `${countText(counts.objects, 'object')}: ${counts.held.toLocaleString('en-US')} held, ${counts.missing.toLocaleString('en-US')} missing`,
+        `${formatCount(counts.objects, 'object')}: ${counts.held.toLocaleString('en-US')} held, ${counts.missing.toLocaleString('en-US')} missing`,
       )
     if (counts.missing > 0) throw new FindingsError(EXIT.missing)
   })
@@ -63,7 +63,7 @@ async function compare(
       counts.objects += ids.length
       counts.held += held.size
       counts.missing += missing.length
-      const text = `${countText(counts.objects, 'object')}, ${counts.missing.toLocaleString('en-US')} missing`
+      const text = `${formatCount(counts.objects, 'object')}, ${counts.missing.toLocaleString('en-US')} missing`
       progress.update({ done: file.bytesRead(), total: file.bytesTotal, text })
       const shown = showsHeld ? ids.filter((id) => held.has(id)) : missing
       if (!json && shown.length > 0) await stdout.write(`${shown.join('\n')}\n`)

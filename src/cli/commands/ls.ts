@@ -3,7 +3,7 @@ import type { ObjectText } from '../../client/index.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, type Connected, withProject } from '../client/connect.ts'
 import { referencesOf } from '../client/roots.ts'
 import { stdoutSink } from '../client/sink.ts'
-import { countText, printable } from '../common/words.ts'
+import { formatCount, printable } from '../common/format.ts'
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { jsonOption } from '../common/options.ts'
 import { printNote } from '../common/output.ts'
@@ -72,7 +72,7 @@ async function listObjects(root: string, connected: Connected, options: LsComman
     head = ''
   }
   if (missing === 0) return
-  printNote(`${countText(missing, 'object')} referred to and not held`)
+  printNote(`${formatCount(missing, 'object')} missing`)
   throw new FindingsError(EXIT.missing)
 }
 

@@ -1,26 +1,34 @@
-import { Command } from 'commander'
+import { Command, Option } from 'commander'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { jsonOption } from '../common/options.ts'
 import { printJson, printLine, printNote } from '../common/output.ts'
-import { printable } from '../common/words.ts'
+import { printable } from '../common/format.ts'
 
 const EXAMPLES = `
 Examples:
   stowage model list --url http://127.0.0.1:8642 --project demo --token-file token.txt
   stowage model create 'Town hall'                          with STOWAGE_URL, STOWAGE_PROJECT and STOWAGE_TOKEN set
   MODEL=$(stowage model create 'Town hall')                 stdout holds the id alone
+  stowage model delete 'Town hall'                          can be undone within the grace of the server, 14 days by default
+  stowage model restore 'Town hall'
 
 A model is a named line of versions. "stowage upload --model NAME" makes the model, too, where there is none of that name.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 
+interface ListOptions extends ConnectOptions {
+  readonly deleted?: boolean
+}
+
 export function modelCommand(): Command {
   return new Command('model')
-    .summary('list and make models')
-    .description('List and make models: named lines of versions.')
+    .summary('list, make, delete and restore models')
+    .description('List, make, delete and restore models: named lines of versions.')
     .addCommand(listCommand())
     .addCommand(createCommand())
+    .addCommand(deleteCommand())
+    .addCommand(restoreCommand())
     .addHelpText('after', EXAMPLES)
 }
 
@@ -30,15 +38,17 @@ function listCommand(): Command {
       .summary('show the models of a project')
       .description('Show the models of a project, the oldest first: id, number of versions, name.'),
   )
+    .addOption(new Option('--deleted', 'deleted models too, as long as they can be restored'))
     .addOption(jsonOption('print one JSON object a line'))
     .addHelpText('after', CONNECT_HELP)
-    .action((options: ConnectOptions, command: Command) =>
+    .action((options: ListOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
-        for await (const page of models.list()) {
+        for await (const page of models.list({ deleted: options.deleted === true })) {
           for (const model of page) {
-            const { id, name, versionCount } = model
+            const { id, name, versionCount, deletedAt } = model
+            const deleted = deletedAt === null ? '' : `  (deleted ${deletedAt})`
             if (options.json === true) printJson(model)
-            else printLine(`${id}  ${String(versionCount).padStart(6)}  ${printable(name)}`)
+            else printLine(`${id}  ${String(versionCount).padStart(6)}  ${printable(name)}${deleted}`)
           }
         }
       }),
@@ -56,6 +66,42 @@ function createCommand(): Command {
         if (options.json === true) return printJson(model)
         printNote(`model ${model.id} is called "${printable(model.name)}"`)
         printLine(model.id)
+      }),
+    )
+}
+
+function deleteCommand(): Command {
+  return addConnectOptions(
+    new Command('delete')
+      .summary('delete a model')
+      .description(
+        'Delete a model. Its automations start no more. It can be restored until the grace of the server ends, 14 days by default.',
+      ),
+  )
+    .argument('<model>', 'the name of the model, or its id')
+    .addOption(jsonOption('print the model'))
+    .addHelpText('after', CONNECT_HELP)
+    .action((nameOrId: string, options: ConnectOptions, command: Command) =>
+      withProject(options, command, async ({ models }) => {
+        const model = await models.delete(await models.get(nameOrId))
+        if (options.json === true) return printJson(model)
+        printNote(`deleted "${printable(model.name)}"; "stowage model restore ${model.id}" brings it back`)
+      }),
+    )
+}
+
+function restoreCommand(): Command {
+  return addConnectOptions(
+    new Command('restore').summary('bring a deleted model back').description('Bring a deleted model back.'),
+  )
+    .argument('<model>', 'the name of the model, or its id')
+    .addOption(jsonOption('print the model'))
+    .addHelpText('after', CONNECT_HELP)
+    .action((nameOrId: string, options: ConnectOptions, command: Command) =>
+      withProject(options, command, async ({ models }) => {
+        const model = await models.restore(await models.get(nameOrId, { deleted: true }))
+        if (options.json === true) return printJson(model)
+        printNote(`restored "${printable(model.name)}"`)
       }),
     )
 }

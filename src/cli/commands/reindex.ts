@@ -1,7 +1,7 @@
 import { Command } from 'commander'
 import type { StorageBackend } from '../../storage/backend.ts'
 import type { Finding } from '../../store/upkeep/finding.ts'
-import { EXIT_HELP } from '../common/exit.ts'
+import { DAMAGE_EXIT_HELP } from '../common/exit.ts'
 import { printFindings } from '../common/findings.ts'
 import { dataOption, jsonOption } from '../common/options.ts'
 import { withExistingStorage } from '../common/storage.ts'
@@ -13,7 +13,7 @@ Examples:
 
 Make a copy of the folder first. No server may run on it meanwhile. What was removed stays removed; uploads that were never
 acknowledged may come back, and are reported.
-${EXIT_HELP}`
+${DAMAGE_EXIT_HELP}`
 
 interface ReindexCommandOptions {
   readonly data: string
@@ -22,8 +22,8 @@ interface ReindexCommandOptions {
 
 export function reindexCommand(): Command {
   return new Command('reindex')
-    .summary('write the records anew from the packs')
-    .description('Write the records anew from the packs, where records are damaged or lost.')
+    .summary('rebuild the records from the packs')
+    .description('Rebuild the records from the packs, if records are damaged or lost.')
     .addOption(dataOption())
     .addOption(jsonOption('print one finding a line as JSON, {"summary": ...} last'))
     .addHelpText('after', EXAMPLES)

@@ -8,7 +8,7 @@ import { type ObjectFile, openObjectFile, STDIN } from '../client/object-file.ts
 import type { Progress } from '../client/progress.ts'
 import { openKnownObjects, type KnownObjects } from '../client/known-objects.ts'
 import { RootFinder } from '../client/roots.ts'
-import { bytesText, countText, printable } from '../common/words.ts'
+import { formatBytes, formatCount, printable } from '../common/format.ts'
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { collected, integerUpTo, jsonOption } from '../common/options.ts'
 import { printJson, printLine, printNote } from '../common/output.ts'
@@ -58,18 +58,15 @@ export function uploadCommand(): Command {
         .default(1_048_576),
     )
     .addOption(
-      new Option(
-        '--have <file>',
-        'a file that went up before: its objects need not be asked about; may be repeated',
-      ).argParser(collected),
+      new Option('--have <file>', 'a file that was uploaded before, whose objects need no query; repeatable').argParser(
+        collected,
+      ),
     )
-    .addOption(new Option('--send-all', 'send everything, without asking first what the server holds'))
-    .addOption(new Option('--no-roots', 'do not look for the roots, which takes up to 64 bytes of memory an object'))
-    .addOption(
-      new Option('--model <name>', 'make a version of this model, and the model where there is none of that name'),
-    )
-    .addOption(new Option('--message <text>', 'what changed, for the version'))
-    .addOption(new Option('--root <id>', 'the root of the version, where the file has several'))
+    .addOption(new Option('--send-all', 'send everything, without asking first which objects the server holds'))
+    .addOption(new Option('--no-roots', 'do not search for the roots, which takes up to 64 bytes of memory an object'))
+    .addOption(new Option('--model <name>', 'create a version of this model, and the model if none has that name'))
+    .addOption(new Option('--message <text>', 'the message of the version'))
+    .addOption(new Option('--root <id>', 'the root of the version, if the file has several'))
     .addOption(jsonOption('print {"objects", "sent", "held", "roots", ...}'))
     .addHelpText('after', EXAMPLES)
     .action(upload)
@@ -134,7 +131,7 @@ function withKnown(result: UploadResult, { leftOut }: KnownObjects): UploadResul
 }
 
 function transferText({ sent, deltas, held, wireBytes, retries }: UploadProgress): string {
-  return `${countText(sent, 'object')} sent${deltas === 0 ? '' : ` (${deltas.toLocaleString('en-US')} as differences)`}, ${held.toLocaleString('en-US')} held already, ${bytesText(wireBytes)} on the wire${retries === 0 ? '' : `, ${countText(retries, 'retry', 'retries')}`}`
+  return `${formatCount(sent, 'object')} sent${deltas === 0 ? '' : ` (${deltas.toLocaleString('en-US')} as differences)`}, ${held.toLocaleString('en-US')} held already, ${formatBytes(wireBytes)} on the wire${retries === 0 ? '' : `, ${formatCount(retries, 'retry', 'retries')}`}`
 }
 
 /** A model that there is, or the name of one to make. Asked first: an upload may take hours. */
@@ -148,7 +145,7 @@ function rootOf(finder: RootFinder | undefined, { root }: UploadCommandOptions):
   if (root !== undefined) return root
   if (found?.count === 1) return found.roots[0]
   throw new Error(
-    `the file has ${countText(found?.count ?? 0, 'root')}, and a version has one: name it with --root. All objects are uploaded; "stowage version create" makes the version as well`,
+    `the file has ${formatCount(found?.count ?? 0, 'root')}, and a version has one: name it with --root. All objects are uploaded; "stowage version create" makes the version as well`,
   )
 }
 
@@ -181,17 +178,17 @@ function report(
     return
   }
   printNote(
-    `${countText(result.objects, 'object')}: ${transferText(result)}, from ${bytesText(result.jsonBytes)} of JSON`,
+    `${formatCount(result.objects, 'object')}: ${transferText(result)}, from ${formatBytes(result.jsonBytes)} of JSON`,
   )
   if (result.differing > 0)
     printNote(
-      `${countText(result.differing, 'object')} the server holds with another text, which stays: ids do not change their objects`,
+      `${formatCount(result.differing, 'object')} the server holds with another text, which stays: ids do not change their objects`,
     )
   if (result.rewritten > 0)
     printNote(
-      `${countText(result.rewritten, 'object')} the server keeps without line ends and tabs, or with U+0085, U+2028 and U+2029 escaped; the values are the same`,
+      `${formatCount(result.rewritten, 'object')} the server keeps without line ends and tabs, or with U+0085, U+2028 and U+2029 escaped; the values are the same`,
     )
   for (const root of found?.roots ?? []) printLine(root)
   if (found !== undefined && found.count > found.roots.length)
-    printNote(`and ${countText(found.count - found.roots.length, 'more root')}`)
+    printNote(`and ${formatCount(found.count - found.roots.length, 'more root')}`)
 }

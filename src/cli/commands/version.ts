@@ -3,12 +3,14 @@ import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } fro
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { jsonOption } from '../common/options.ts'
 import { printJson, printLine, printNote } from '../common/output.ts'
-import { printable } from '../common/words.ts'
+import { printable } from '../common/format.ts'
 
 const EXAMPLES = `
 Examples:
   stowage version list 'Town hall' --url http://127.0.0.1:8642 --project demo --token-file token.txt
   stowage version create 'Town hall' $ROOT --message 'Stairs moved'
+  stowage version delete 'Town hall' $VERSION               can be undone within the grace of the server, 14 days by default
+  stowage version restore 'Town hall' $VERSION
   stowage download $(stowage version list 'Town hall' --json | head -1 | jq -r .rootObjectId) -o latest.txt
 
 A version says that a model looked like the graph below one object. A new version starts the automations that wait for one.
@@ -16,16 +18,22 @@ A version says that a model looked like the graph below one object. A new versio
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 
+interface ListOptions extends ConnectOptions {
+  readonly deleted?: boolean
+}
+
 interface CreateOptions extends ConnectOptions {
   readonly message: string
 }
 
 export function versionCommand(): Command {
   return new Command('version')
-    .summary('list and make versions of a model')
-    .description('List and make versions of a model.')
+    .summary('list, make, delete and restore versions of a model')
+    .description('List, make, delete and restore versions of a model.')
     .addCommand(listCommand())
     .addCommand(createCommand())
+    .addCommand(deleteCommand())
+    .addCommand(restoreCommand())
     .addHelpText('after', EXAMPLES)
 }
 
@@ -36,15 +44,18 @@ function listCommand(): Command {
       .description('Show the versions of a model, the newest first: id, time, root, message.'),
   )
     .argument('<model>', 'the name of the model, or its id')
+    .addOption(new Option('--deleted', 'deleted versions too, as long as they can be restored'))
     .addOption(jsonOption('print one JSON object a line'))
     .addHelpText('after', CONNECT_HELP)
-    .action((nameOrId: string, options: ConnectOptions, command: Command) =>
+    .action((nameOrId: string, options: ListOptions, command: Command) =>
       withProject(options, command, async ({ models }) => {
-        for await (const page of models.versions(await models.get(nameOrId))) {
+        const deleted = options.deleted === true
+        for await (const page of models.versions(await models.get(nameOrId), { deleted })) {
           for (const version of page) {
-            const { id, createdAt, rootObjectId, message } = version
+            const { id, createdAt, rootObjectId, message, deletedAt } = version
+            const words = [printable(message), ...(deletedAt === null ? [] : [`(deleted ${deletedAt})`])].join('  ')
             if (options.json === true) printJson(version)
-            else printLine(`${id}  ${createdAt}  ${printable(rootObjectId)}  ${printable(message)}`.trimEnd())
+            else printLine(`${id}  ${createdAt}  ${printable(rootObjectId)}  ${words}`.trimEnd())
           }
         }
       }),
@@ -57,7 +68,7 @@ function createCommand(): Command {
   )
     .argument('<model>', 'the name of the model, or its id')
     .argument('<root>', 'the id of the object below which all of the version is')
-    .addOption(new Option('--message <text>', 'what changed, for people').default(''))
+    .addOption(new Option('--message <text>', 'the message for people').default(''))
     .addOption(jsonOption('print the version'))
     .addHelpText('after', CONNECT_HELP)
     .action((nameOrId: string, root: string, options: CreateOptions, command: Command) =>
@@ -67,6 +78,43 @@ function createCommand(): Command {
         if (options.json === true) return printJson(version)
         printNote(`version ${version.id} of "${printable(model.name)}"`)
         printLine(version.id)
+      }),
+    )
+}
+
+function deleteCommand(): Command {
+  return addConnectOptions(
+    new Command('delete')
+      .summary('delete a version')
+      .description('Delete a version. It can be restored until the grace of the server ends, 14 days by default.'),
+  )
+    .argument('<model>', 'the name of the model, or its id')
+    .argument('<version>', 'the id of the version')
+    .addOption(jsonOption('print the version'))
+    .addHelpText('after', CONNECT_HELP)
+    .action((nameOrId: string, versionId: string, options: ConnectOptions, command: Command) =>
+      withProject(options, command, async ({ models }) => {
+        const model = await models.get(nameOrId)
+        const version = await models.deleteVersion(model, versionId)
+        if (options.json === true) return printJson(version)
+        printNote(`deleted; "stowage version restore ${model.id} ${version.id}" brings it back`)
+      }),
+    )
+}
+
+function restoreCommand(): Command {
+  return addConnectOptions(
+    new Command('restore').summary('bring a deleted version back').description('Bring a deleted version back.'),
+  )
+    .argument('<model>', 'the name of the model, or its id')
+    .argument('<version>', 'the id of the version')
+    .addOption(jsonOption('print the version'))
+    .addHelpText('after', CONNECT_HELP)
+    .action((nameOrId: string, versionId: string, options: ConnectOptions, command: Command) =>
+      withProject(options, command, async ({ models }) => {
+        const version = await models.restoreVersion(await models.get(nameOrId), versionId)
+        if (options.json === true) return printJson(version)
+        printNote(`restored version ${version.id}`)
       }),
     )
 }

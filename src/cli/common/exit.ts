@@ -1,17 +1,17 @@
 import { constants } from 'node:os'
 import { StowageError } from '../../errors.ts'
-import { printable } from './words.ts'
+import { printable } from './format.ts'
 
 /** What scripts can rely on. */
-export const EXIT: { readonly ok: 0; readonly failure: 1; readonly usage: 2; readonly missing: 3 } = {
-  ok: 0,
-  failure: 1,
-  usage: 2,
-  missing: 3,
-}
+export const EXIT: { readonly ok: 0; readonly failure: 1; readonly usage: 2; readonly missing: 3; readonly damage: 4 } =
+  { ok: 0, failure: 1, usage: 2, missing: 3, damage: 4 }
 
 export const EXIT_HELP: string = `
-Exit codes: ${EXIT.ok} all is well, ${EXIT.failure} a failure or findings, ${EXIT.usage} a command line that makes no sense.`
+Exit codes: ${EXIT.ok} all is well, ${EXIT.failure} a failure, ${EXIT.usage} a command line that makes no sense.`
+
+/** For the commands that look for damage: a script can tell damage from a command that could not run. */
+export const DAMAGE_EXIT_HELP: string = `
+Exit codes: ${EXIT.ok} no damage, ${EXIT.failure} could not run to its end, ${EXIT.usage} a command line that makes no sense, ${EXIT.damage} ran to its end and found damage.`
 
 /** For the commands that speak to a server. */
 export const TRANSFER_EXIT_HELP: string = `
@@ -22,7 +22,7 @@ export class FindingsError extends Error {
   override readonly name = 'FindingsError'
   readonly exitCode: number
 
-  constructor(exitCode: number = EXIT.failure) {
+  constructor(exitCode: number) {
     super('there are findings')
     this.exitCode = exitCode
   }
@@ -34,7 +34,7 @@ export class StoppedError extends Error {
   readonly exitCode: number
 
   constructor(signal: NodeJS.Signals) {
-    super(`stopped by ${signal}; running the command again continues`)
+    super(`stopped by ${signal}; run the command again to continue`)
     this.exitCode = 128 + constants.signals[signal]
   }
 }

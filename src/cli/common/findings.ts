@@ -1,6 +1,7 @@
 import { quoted } from '../../object/id.ts'
 import type { Finding } from '../../store/upkeep/finding.ts'
-import { FindingsError } from './exit.ts'
+import { EXIT, FindingsError } from './exit.ts'
+import { formatCount } from './format.ts'
 import { printJson, printLine } from './output.ts'
 
 /** Prints findings as they come and a summary in the end. Throws `FindingsError` if there was damage, so that scripts see it in the exit code. */
@@ -16,10 +17,10 @@ export async function printFindings(findings: AsyncIterable<Finding>, json: bool
   else
     printLine(
       counts.damage === 0
-        ? `no damage (${counts.notes} notes)`
-        : `${counts.damage} findings of damage (and ${counts.notes} notes)`,
+        ? `no damage (${formatCount(counts.notes, 'note')})`
+        : `${formatCount(counts.damage, 'finding')} of damage (and ${formatCount(counts.notes, 'note')})`,
     )
-  if (counts.damage > 0) throw new FindingsError()
+  if (counts.damage > 0) throw new FindingsError(EXIT.damage)
 }
 
 function lineOf({ severity, projectId, subject, message }: Finding): string {

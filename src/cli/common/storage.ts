@@ -21,7 +21,7 @@ const BACKENDS: Readonly<
 export function storageOption(): Option {
   return new Option(
     '--storage <kind>',
-    'where objects are kept (default: what the folder holds, "filesystem" for a new one)',
+    'the storage (default: that of the folder, "filesystem" for a new one)',
   ).choices(Object.keys(BACKENDS))
 }
 

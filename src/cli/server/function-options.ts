@@ -4,7 +4,7 @@ import type { AutomationOptions } from '../../automation-server/automation.ts'
 import type { CommandOptions } from '../../automation-server/runner/executors/command.ts'
 import type {
   IsolationOptions,
-  IsolationView,
+  IsolationStatus,
 } from '../../automation-server/runner/executors/isolation/command-runner.ts'
 import {
   DEFAULT_AUTOMATION_LIMITS,
@@ -34,6 +34,8 @@ export interface FunctionServeOptions {
   readonly functionTimeout?: number
   readonly pendingTimeout?: number
   readonly pendingRunsMax?: number
+  readonly keepRuns?: number
+  readonly deletionGrace?: number
 }
 
 type Isolation = NonNullable<IsolationOptions['isolation']>
@@ -54,13 +56,13 @@ export function addFunctions(command: Command): void {
     .addOption(
       new Option(
         '--function-network <file>',
-        'the same, for a function that needs the network; others reach this server alone, where they can be isolated',
+        'the same, for a function that needs the network; isolated functions without it reach only this server',
       ).argParser(collected),
     )
     .addOption(
       new Option(
         '--function-isolation <mode>',
-        'auto: bubblewrap where it works; required: do not start without it; off: plain processes (default: auto)',
+        'auto: bubblewrap if it works; required: do not start without it; off: plain processes (default: auto)',
       ).choices(ISOLATIONS),
     )
     .addOption(
@@ -87,14 +89,24 @@ export function addFunctions(command: Command): void {
       ),
     )
     .addOption(
-      new Option('--pending-timeout <duration>', 'how long a run may wait to be taken up (default: 1d)').argParser(
-        milliseconds,
-      ),
+      new Option('--pending-timeout <duration>', 'how long a run may queue (default: 1d)').argParser(milliseconds),
     )
     .addOption(
       new Option('--pending-runs-max <n>', 'runs of one automation that may wait')
         .argParser(pendingRuns)
         .default(DEFAULT_AUTOMATION_LIMITS.pendingRunsMax),
+    )
+    .addOption(
+      new Option(
+        '--keep-runs <duration>',
+        'how long an ended run stays, with its annotations, log and files (default: 365d)',
+      ).argParser(milliseconds),
+    )
+    .addOption(
+      new Option(
+        '--deletion-grace <duration>',
+        'how long a deleted model or version can be restored, not counting time in which no server runs (default: 14d)',
+      ).argParser(milliseconds),
     )
 }
 
@@ -107,23 +119,27 @@ export function isolationOf(
 }
 
 /** What is said of functions when the server starts, if there are any. */
-export function isolationLine({ kind, reason }: IsolationView): string {
+export function isolationLine({ kind, reason }: IsolationStatus): string {
   return kind === 'bubblewrap'
     ? 'functions run isolated by bubblewrap: their own processes, files and network'
-    : `functions run as plain processes of this user and can read what it can: ${reason}`
+    : `functions run as plain processes with the rights of this user: ${reason}`
 }
 
 /** What the options say to `automation`. */
 export function automationOptionsOf(
   options: FunctionServeOptions,
-): Pick<AutomationOptions, 'concurrency' | 'runMsMax' | 'pendingMsMax' | 'limits'> {
+): Pick<AutomationOptions, 'concurrency' | 'runMsMax' | 'pendingMsMax' | 'limits' | 'keptMs' | 'deletionGraceMs'> {
   const {
     functionConcurrency,
     functionTimeout = DEFAULT_RUN_TIMES.runMsMax,
     pendingTimeout = DEFAULT_RUN_TIMES.pendingMsMax,
     pendingRunsMax,
+    keepRuns = DEFAULT_RUN_TIMES.keptMs,
+    deletionGrace = DEFAULT_RUN_TIMES.deletionGraceMs,
   } = options
   return {
+    keptMs: keepRuns,
+    deletionGraceMs: deletionGrace,
     runMsMax: functionTimeout,
     pendingMsMax: pendingTimeout,
     ...(functionConcurrency === undefined ? {} : { concurrency: functionConcurrency }),

@@ -13,7 +13,7 @@ const KEEP_ALIVE_TIMEOUT_MS = 65_000
 const HEADERS_MAX = 100
 const HEADER_BYTES_MAX = 16_384
 /** Time for answers that are complete to reach clients that read slowly, once nothing new is begun. */
-const FAREWELL_MS = 1_000
+const CLOSE_DELAY_MS = 1_000
 
 /** A server that no number of slow or idle clients can exhaust. */
 export function boundedServer(listener: RequestListener, limits: ConnectionLimitOptions): Server {
@@ -54,10 +54,10 @@ function listenFailure(
 ): string {
   const what = `cannot listen on ${host} port ${port}`
   if (code === 'EADDRINUSE')
-    return `${what}, which somebody uses already; choose another with --port, or --port 0 for a free one`
+    return `${what}, which is already in use; choose another with --port, or --port 0 for a free one`
   if (code === 'EACCES') return `${what}, which needs more rights; choose a port above 1023 with --port`
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `${what}, which is no address of this machine; choose one with --host`
+    return `${what}, which is not an address of this machine; choose one with --host`
   return what
 }
 
@@ -67,7 +67,7 @@ export async function stopServing(server: Server, finishWork: () => Promise<void
   server.close()
   await finishWork()
   server.closeIdleConnections()
-  const farewell = setTimeout(() => server.closeAllConnections(), FAREWELL_MS)
+  const farewell = setTimeout(() => server.closeAllConnections(), CLOSE_DELAY_MS)
   await closed
   clearTimeout(farewell)
 }

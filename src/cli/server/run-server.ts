@@ -2,8 +2,8 @@ import type { Server } from 'node:http'
 import type { Command } from 'commander'
 import { accessFromFolder } from '../../access/token-store.ts'
 import { automation } from '../../automation-server/automation.ts'
-import type { IsolationView } from '../../automation-server/runner/executors/isolation/command-runner.ts'
-import { secretKeyFromFolder } from '../../automation-server/secret-key-file.ts'
+import type { IsolationStatus } from '../../automation-server/runner/executors/isolation/command-runner.ts'
+import { secretKeysFromFolder } from '../../automation-server/secret-keys.ts'
 import { normalizePrefix } from '../../http/router.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
 import { continueOnExpect, createObjectService, type ObjectService } from '../../service/service.ts'
@@ -25,6 +25,7 @@ import {
 } from './connection-options.ts'
 import { withHealth } from './health-and-metrics.ts'
 import { checkOperations, type OperationsOptions } from './operations-options.ts'
+import { quotaOf, type QuotaServeOptions } from './quota-options.ts'
 import { type OperationsLine, startOperations } from './operations-server.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
 import { printJson, printLine } from '../common/output.ts'
@@ -35,7 +36,13 @@ import { type StorageKind, storageOf } from '../common/storage.ts'
 
 /** The options of `stowage serve` as the parser hands them over. */
 export interface ServeOptions
-  extends Partial<Limits>, PagesServeOptions, FunctionServeOptions, ConnectionServeOptions, OperationsOptions {
+  extends
+    Partial<Limits>,
+    PagesServeOptions,
+    FunctionServeOptions,
+    ConnectionServeOptions,
+    OperationsOptions,
+    QuotaServeOptions {
   readonly storage?: StorageKind
   readonly port: number
   readonly prefix?: string
@@ -60,7 +67,7 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   let announce: (url: string) => void = () => undefined
   const announced = new Promise<string>((resolve) => (announce = resolve))
   const auto = automation({
-    secretKeys: async () => [await secretKeyFromFolder(options.data)],
+    secretKeys: secretKeysFromFolder(options.data),
     serverUrl: () => announced,
     ...isolation,
     ...automationOptionsOf(options),
@@ -110,7 +117,7 @@ interface Started extends PagesLine, OperationsLine {
   readonly data: string
   readonly storage: StorageKind
   /** Where functions are registered. */
-  readonly functionIsolation?: IsolationView
+  readonly functionIsolation?: IsolationStatus
 }
 
 function printStarted({ json }: ServeOptions, started: Started): void {
@@ -147,6 +154,7 @@ function serviceOptions(options: ServeOptions): Omit<CommonServiceOptions<unknow
     memoryWaitMs,
     bodyBytesPerSecondMin,
     limits: limitsOf(options),
+    quota: quotaOf(options),
     requestRate: requestRateOf(options),
     uploadStatus: options.uploadStatus === '201' ? 201 : 200,
     cors: cors === undefined ? undefined : { origins: cors.includes('*') ? '*' : cors },

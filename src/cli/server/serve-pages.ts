@@ -3,7 +3,7 @@ import { BlockList, isIPv6 } from 'node:net'
 import { type Command, InvalidArgumentError, Option } from 'commander'
 import type { AutomationExtension } from '../../automation-server/automation.ts'
 import { pages, type PagesExtension } from '../../pages/pages.ts'
-import { sessionKeyFromFolder } from '../../pages/session-key-file.ts'
+import { sessionKeysFromFolder } from '../../pages/session-keys.ts'
 
 /** What of the options of `stowage serve` is about pages. */
 export interface PagesServeOptions {
@@ -41,7 +41,7 @@ export function pagesOf(
   { data, host, origin, pages: wanted = isLoopback(host) }: PagesServeOptions,
   automation: AutomationExtension,
 ): PagesExtension | undefined {
-  return wanted ? pages({ automation, origin, sessionKey: () => sessionKeyFromFolder(data) }) : undefined
+  return wanted ? pages({ automation, origin, sessionKeys: () => sessionKeysFromFolder(data) }) : undefined
 }
 
 export interface PagesLine {

@@ -3,7 +3,7 @@ import { checkContentIds } from '../common/content-id.ts'
 import { ClientError } from '../common/errors.ts'
 import { type GraphInfo, infoOf } from './graph-info.ts'
 import { inflate } from '../common/gzip.ts'
-import type { DownloadJournal, KeptDownload } from './journal.ts'
+import type { DownloadJournal, PartialDownload } from './journal.ts'
 import { SeenIds } from '../common/seen-ids.ts'
 import { type ObjectTexts, applyDeltas } from './deltas.ts'
 import { decodeLines } from './lines.ts'
@@ -82,7 +82,7 @@ export class GraphTransfer {
   readonly #journal: DownloadJournal | undefined
   /** Until something breaks: an answer with deltas cannot be continued, so the next one is to be without. */
   #takesDeltas: boolean
-  #kept: KeptDownload | undefined
+  #kept: PartialDownload | undefined
   #answer: Answer | undefined
 
   /** Throws `invalid_id`. */
@@ -114,7 +114,7 @@ export class GraphTransfer {
 
   /** The answer from the start, or, where a journal has its beginning and it is still the same, the rest of it. */
   async #first(): Promise<Answer> {
-    const kept = await this.#journal?.kept()
+    const kept = await this.#journal?.load()
     if (kept === undefined || kept.bytes < 2) return this.#ask()
     this.#takesDeltas = false
     // The last byte is asked for again: a range behind the end would be an error.
@@ -170,7 +170,7 @@ export class GraphTransfer {
   #blamed(error: unknown): unknown {
     if (this.#progress.keptBytes === 0 || !(error instanceof ClientError) || error.code !== 'invalid_answer')
       return error
-    return new ClientError('integrity_failed', `${error.message}; what was kept of an earlier download is damaged`, {
+    return new ClientError('integrity_failed', `${error.message}; the kept part of an earlier download is damaged`, {
       cause: error,
       isRetryable: true,
     })
@@ -314,7 +314,7 @@ function continuesAt(answer: Answer, at: number, length: number, etag: string): 
 function checkCounts(answer: Answer, count: number): void {
   const announced = answer.count('Stowage-Objects')
   if (announced === undefined || announced === count) return
-  throw new ClientError('integrity_failed', `${answer.what} brought ${count} of ${announced} objects`, {
+  throw new ClientError('integrity_failed', `${answer.what} returned ${count} of ${announced} objects`, {
     isRetryable: true,
   })
 }

@@ -1,5 +1,5 @@
 /** The beginning of a download that did not come to its end. */
-export interface KeptDownload {
+export interface PartialDownload {
   /** The strong tag of the file that it is the beginning of (RFC 9110 section 8.8.3). */
   readonly etag: string
   readonly bytes: number
@@ -10,7 +10,7 @@ export interface KeptDownload {
 /** Where the compressed bytes of one graph's download are kept until it is complete. Not for several downloads at a time. */
 export interface DownloadJournal {
   /** What is there of this download, `undefined` when there is nothing. */
-  kept(): Promise<KeptDownload | undefined>
+  load(): Promise<PartialDownload | undefined>
   /** Forgets what is there: the file with this tag comes, from its start. */
   begin(etag: string): Promise<void>
   /** Puts bytes at this place of the file, in place of those that are there; places come in order. */

@@ -7,7 +7,7 @@ import type { Fetch } from '../common/types.ts'
 export type Token = string | (() => string | Promise<string>) | undefined
 
 export interface Call {
-  readonly method: 'GET' | 'HEAD' | 'POST'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'PATCH' | 'DELETE'
   /** Segments of the path below the service's address, not yet encoded. */
   readonly path: readonly string[]
   readonly query?: readonly (readonly [string, string])[]
@@ -65,7 +65,7 @@ export class Connection {
       method,
       headers,
       signal: attempt.signal,
-      redirect: method === 'POST' ? 'manual' : 'follow',
+      redirect: method === 'GET' || method === 'HEAD' ? 'follow' : 'manual',
       ...(body === undefined ? {} : bodyInit(body)),
     }
     const response = await attempt.within(
@@ -83,7 +83,7 @@ export class Connection {
     throw answerError(response, attempt.what, text)
   }
 
-  /** An answer that comes when nobody waits for it any more is not left open. */
+  /** An answer that comes when nothing waits for it any more is not left open. */
   async #fetched(url: string, init: RequestInit): Promise<Response> {
     const response = await this.#fetch(url, init)
     if (init.signal?.aborted === true) response.body?.cancel().catch(() => undefined)
@@ -114,11 +114,9 @@ function checkedToken(token: string): string {
 function redirectError({ status, headers }: Response, what: string): ClientError {
   const location = headers.get('Location')
   const target = location === null ? 'another address' : quoted(location, LOCATION_CHARACTERS_MAX)
-  return new ClientError(
-    'http_error',
-    `${what} was redirected to ${target}; give the client the url of the service itself`,
-    { statusCode: status },
-  )
+  return new ClientError('http_error', `${what} was redirected to ${target}; use the URL of the service itself`, {
+    statusCode: status,
+  })
 }
 
 /** A stream is sent while the answer has not begun (the Fetch standard, `RequestDuplex`). */

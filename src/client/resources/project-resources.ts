@@ -2,9 +2,10 @@ import type { CallOptions } from '../common/types.ts'
 import { checkPathId, parseJson, type Remote } from '../http/remote.ts'
 import type {
   NewRemoteVersion,
+  RemoteDeletableFilter,
   RemoteModel,
+  RemoteModelChange,
   RemotePage,
-  RemotePageRequest,
   RemoteRun,
   RemoteRunFilter,
   RemoteVersion,
@@ -13,21 +14,38 @@ import type {
 /** Models of a project. Calls reject with `ClientError`, as all of the client do. */
 export interface RemoteModels {
   /** The oldest first. */
-  list(request?: RemotePageRequest & CallOptions): Promise<RemotePage<RemoteModel>>
+  list(request?: RemoteDeletableFilter & CallOptions): Promise<RemotePage<RemoteModel>>
   /** One model. Throws `not_found`. */
   get(modelId: string, options?: CallOptions): Promise<RemoteModel>
   /** Is tried once: whoever got no answer looks whether it is there. */
   create(wanted: { readonly name: string }, options?: CallOptions): Promise<RemoteModel>
+  /** Changes the name or the retention rule. Throws `not_found`, and `conflict` for a deleted model. */
+  change(modelId: string, change: RemoteModelChange, options?: CallOptions): Promise<RemoteModel>
+  /** Deletes a model. It can be restored until the server's grace ends, 14 days by default. Throws `not_found`. */
+  delete(modelId: string, options?: CallOptions): Promise<RemoteModel>
+  /** Undoes `delete`. Throws `not_found` once the grace has ended. */
+  restore(modelId: string, options?: CallOptions): Promise<RemoteModel>
 }
 
 /** Versions of models. */
 export interface RemoteVersions {
   /** The newest first. */
-  list(modelId: string, request?: RemotePageRequest & CallOptions): Promise<RemotePage<RemoteVersion>>
+  list(modelId: string, request?: RemoteDeletableFilter & CallOptions): Promise<RemotePage<RemoteVersion>>
   /** One version of a model. Throws `not_found`. */
   get(modelId: string, versionId: string, options?: CallOptions): Promise<RemoteVersion>
   /** Everything below the root must be held (`objects_missing`). Is tried once: whoever got no answer looks whether it is there. */
   create(modelId: string, wanted: NewRemoteVersion, options?: CallOptions): Promise<RemoteVersion>
+  /** Keeps a version from retention rules, or no longer. Throws `not_found`. */
+  change(
+    modelId: string,
+    versionId: string,
+    change: { readonly kept?: boolean },
+    options?: CallOptions,
+  ): Promise<RemoteVersion>
+  /** Deletes a version. It can be restored until the server's grace ends, 14 days by default. Throws `not_found`. */
+  delete(modelId: string, versionId: string, options?: CallOptions): Promise<RemoteVersion>
+  /** Undoes `delete`. Throws `not_found` once the grace has ended. */
+  restore(modelId: string, versionId: string, options?: CallOptions): Promise<RemoteVersion>
 }
 
 /** Runs of automations. */
@@ -50,10 +68,13 @@ const ANSWER_BYTES_MAX = 16 * 1_048_576
 /** Models, versions and runs, on servers that have them. */
 export function projectResources({ connection, retry, projectId }: Remote): ProjectResources {
   const below = (path: readonly string[]): readonly string[] => ['api', 'v1', 'projects', projectId, ...path]
-  const read = async <T>(path: readonly string[], request: RemoteRunFilter & CallOptions = {}): Promise<T> => {
+  const read = async <T>(
+    path: readonly string[],
+    request: RemoteRunFilter & RemoteDeletableFilter & CallOptions = {},
+  ): Promise<T> => {
     for (const step of path) checkPathId(step)
     const { signal, ...asked } = request
-    const query = Object.entries<string | number | undefined>({ ...asked }).flatMap(([name, value]) =>
+    const query = Object.entries<string | number | boolean | undefined>({ ...asked }).flatMap(([name, value]) =>
       value === undefined ? [] : [[name, String(value)] as const],
     )
     return retry.run(signal, async () => {
@@ -69,16 +90,40 @@ export function projectResources({ connection, retry, projectId }: Remote): Proj
     const answer = await connection.request({ method: 'POST', path: below(path), headers, body, signal })
     return parseJson(await answer.text(ANSWER_BYTES_MAX), answer.what) as T
   }
+  /** For what can be done twice with the same result. */
+  const done = async <T>(
+    method: 'POST' | 'PATCH' | 'DELETE',
+    path: readonly string[],
+    wanted?: object,
+    { signal }: CallOptions = {},
+  ): Promise<T> => {
+    for (const step of path) checkPathId(step)
+    const headers = { Accept: 'application/json', ...(wanted && { 'Content-Type': 'application/json' }) }
+    const body = wanted && { body: JSON.stringify(wanted) }
+    return retry.run(signal, async () => {
+      const answer = await connection.request({ method, path: below(path), headers, ...body, signal })
+      return parseJson(await answer.text(ANSWER_BYTES_MAX), answer.what) as T
+    })
+  }
   return {
     models: {
       list: (request) => read(['models'], request),
       get: (modelId, options) => read(['models', modelId], options),
       create: (wanted, options) => made(['models'], wanted, options),
+      change: (modelId, change, options) => done('PATCH', ['models', modelId], change, options),
+      delete: (modelId, options) => done('DELETE', ['models', modelId], undefined, options),
+      restore: (modelId, options) => done('POST', ['models', modelId, 'restore'], undefined, options),
     },
     versions: {
       list: (modelId, request) => read(['models', modelId, 'versions'], request),
       get: (modelId, versionId, options) => read(['models', modelId, 'versions', versionId], options),
       create: (modelId, wanted, options) => made(['models', modelId, 'versions'], wanted, options),
+      change: (modelId, versionId, change, options) =>
+        done('PATCH', ['models', modelId, 'versions', versionId], change, options),
+      delete: (modelId, versionId, options) =>
+        done('DELETE', ['models', modelId, 'versions', versionId], undefined, options),
+      restore: (modelId, versionId, options) =>
+        done('POST', ['models', modelId, 'versions', versionId, 'restore'], undefined, options),
     },
     runs: { list: (filter) => read(['runs'], filter), get: (runId, options) => read(['runs', runId], options) },
   }

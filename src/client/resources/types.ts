@@ -14,6 +14,29 @@ export interface RemotePageRequest {
   readonly cursor?: string
 }
 
+/** Which models or versions, and which part of them. */
+export interface RemoteDeletableFilter extends RemotePageRequest {
+  /** Whether deleted ones are in the list too. */
+  readonly deleted?: boolean
+}
+
+/** Which versions of a model are kept: those that one of the members keeps. */
+export interface RemoteRetentionRule {
+  /** Keeps that many of the newest versions. */
+  readonly keepLastCount?: number
+  /** Keeps the last version of each day (UTC) for that many days. */
+  readonly keepDailyDays?: number
+  /** Keeps every version for that many days. */
+  readonly keepAllDays?: number
+}
+
+/** Changes of a model; members that are left out stay as they are. */
+export interface RemoteModelChange {
+  readonly name?: string
+  /** `null` keeps all versions. */
+  readonly retention?: RemoteRetentionRule | null
+}
+
 /** A named line of versions. */
 export interface RemoteModel {
   readonly id: string
@@ -21,6 +44,10 @@ export interface RemoteModel {
   readonly createdAt: string
   readonly versionCount: number
   readonly latestVersionId: string | null
+  /** `null` if all versions are kept. */
+  readonly retention: RemoteRetentionRule | null
+  /** `null` unless it is deleted. */
+  readonly deletedAt: string | null
 }
 
 /** A state of a model: the graph below one object. */
@@ -34,6 +61,10 @@ export interface RemoteVersion {
   /** The run that made it; `null` for versions that people and applications made. */
   readonly runId: string | null
   readonly createdAt: string
+  /** Whether no retention rule deletes it. */
+  readonly kept: boolean
+  /** `null` unless it is deleted. */
+  readonly deletedAt: string | null
 }
 
 /** A version to create. */
@@ -75,7 +106,7 @@ export interface RemoteRun {
   readonly artifacts: readonly { readonly id: string; readonly name: string; readonly sizeBytes: number }[]
   /** How many annotations there are of each level. */
   readonly annotations: { readonly [L in 'SUCCESS' | 'INFO' | 'WARNING' | 'ERROR']: number }
-  readonly triggeredBy: { readonly kind: 'version' | 'manual' | 'rerun'; readonly runId: string | null }
+  readonly triggeredBy: { readonly kind: 'version' | 'manual' | 'rerun' | 'external'; readonly runId: string | null }
   /** Whether log lines were left out because the run had reached the limit for them. */
   readonly logsTruncated: boolean
   readonly createdAt: string

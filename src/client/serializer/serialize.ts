@@ -13,7 +13,7 @@ export interface SerializeOptions extends GraphShape, CallOptions {
   /** Where received values came from: their unchanged parts keep their ids. */
   readonly origins?: Origins
   /** The most descendants that `__closure` names; an object with more goes without. 150,000 by default, since the closure counts to the object's size. */
-  readonly closureMax?: number
+  readonly closureIdsMax?: number
   /** The largest text of one object, in bytes of UTF-8. 10,485,760 by default, as the server has it. */
   readonly objectBytesMax?: number
   /** The most levels of arrays and objects inside one object. 1,000 by default, as the server has it. */
@@ -75,7 +75,7 @@ async function* serialized(value: object, options: SerializeOptions): AsyncGener
     ...options,
     typeField: options.typeField ?? TYPE_FIELD,
     chunkType: options.chunkType ?? CHUNK_TYPE,
-    closureMax: options.closureMax ?? CLOSURE_MAX,
+    closureIdsMax: options.closureIdsMax ?? CLOSURE_MAX,
     objectBytesMax: options.objectBytesMax ?? OBJECT_BYTES_MAX,
     nestingMax: options.nestingMax ?? NESTING_MAX,
     newId: options.newId ?? contentId,
@@ -85,7 +85,7 @@ async function* serialized(value: object, options: SerializeOptions): AsyncGener
   if (typeof top !== 'object' || top === null || Array.isArray(top) || ArrayBuffer.isView(top) || isReference(top)) {
     throw new ClientError(
       'invalid_value',
-      'what is serialized must be an object, not an array, a reference or a primitive value',
+      'the value to serialize must be an object, not an array, a reference or a primitive value',
     )
   }
   yield* new Serializer(settings).run(top)
@@ -188,7 +188,8 @@ class Serializer {
     const below = this.#closures.merge(references.map(({ referencedId }) => this.#closures.numberOf(referencedId)))
     const count = below.numbers.length
     const body = lineText(members)
-    const closure = count === 0 || count > this.#settings.closureMax ? '' : `,"__closure":${this.#closures.text(below)}`
+    const closure =
+      count === 0 || count > this.#settings.closureIdsMax ? '' : `,"__closure":${this.#closures.text(below)}`
     return { node, below, body, tail: `${body === '{}' ? '' : ','}"totalChildrenCount":${count}${closure}}` }
   }
 

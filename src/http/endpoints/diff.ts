@@ -4,7 +4,7 @@ import type { ObjectPresence } from '../../object/graph-store.ts'
 import type { Guard } from '../core.ts'
 import type { Operation } from '../exchange.ts'
 import { presenceText } from '../presence-text.ts'
-import { idListSource } from '../sources.ts'
+import { idListSource } from '../body-sources.ts'
 
 /** `POST /api/diff/{projectId}`: which of these ids are held. Answers JSON whatever `Accept` says, since clients that want lines ask here too. */
 export function diffOperation<H>(deps: {

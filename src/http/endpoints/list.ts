@@ -6,7 +6,7 @@ import type { Guard } from '../core.ts'
 import type { Operation } from '../exchange.ts'
 import { negotiateCoding, negotiateFormat } from '../negotiate.ts'
 import { checkComplete, releasing, wholeAnswer } from '../selection-answer.ts'
-import { idListSource } from '../sources.ts'
+import { idListSource } from '../body-sources.ts'
 
 export interface ListDeps<H> {
   readonly store: ObjectSelector
@@ -26,7 +26,7 @@ export function listOperation<H>(deps: ListDeps<H>): Operation<H> {
     const selection = await store.select(params.projectId, ids, { signal })
     if (selection.keepsIds !== true) memory.free(memory.heldBytes)
     exchange.trace.selected(selection)
-    return releasing(selection, async () => {
+    return releasing(selection, memory, async () => {
       await checkComplete(exchange, selection)
       return wholeAnswer(selection, { encoding, compressor }, signal)
     })

@@ -6,7 +6,7 @@ import type { Guard } from '../core.ts'
 import type { Operation } from '../exchange.ts'
 import { negotiateCoding } from '../negotiate.ts'
 import { checkComplete, releasing, wholeAnswer } from '../selection-answer.ts'
-import { idListSource } from '../sources.ts'
+import { idListSource } from '../body-sources.ts'
 
 /** How long nothing may be sent before a client that asked for it gets a sign of life. */
 const HEARTBEAT_INTERVAL_MS = 5_000
@@ -33,7 +33,7 @@ export function streamOperation<H>(deps: StreamDeps<H>): Operation<H> {
     const selection = await store.select(params.projectId, ids, { signal })
     if (selection.keepsIds !== true) memory.free(memory.heldBytes)
     exchange.trace.selected(selection)
-    return releasing(selection, async () => {
+    return releasing(selection, memory, async () => {
       await checkComplete(exchange, selection)
       return wholeAnswer(selection, { encoding: { format: 'text', coding, mask, heartbeat }, compressor }, signal)
     })

@@ -6,7 +6,7 @@ import type { ObjectSelector, ObjectWriter } from '../../object/graph-store.ts'
 import { uploadObjects } from '../../operations/upload-objects.ts'
 import type { Guard } from '../core.ts'
 import type { Operation } from '../exchange.ts'
-import { uploadSource } from '../sources.ts'
+import { uploadSource } from '../body-sources.ts'
 import { uploadStatusHint } from '../upload-status-hint.ts'
 
 export interface UploadDeps<H> {

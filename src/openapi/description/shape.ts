@@ -117,7 +117,10 @@ export function record<T>(
     read: (value, at) => {
       if (!isObject(value)) throw wrong(at, 'an object', found(value))
       return Object.fromEntries(
-        Object.entries(value).map(([key, one]) => [name.read(key, at), member.read(one, `${at}[${quoted(key)}]`)]),
+        Object.entries(value).map(([key, one]) => [
+          name.read(key, `a name in ${at}`),
+          member.read(one, `${at}[${quoted(key)}]`),
+        ]),
       )
     },
   }

@@ -11,6 +11,8 @@ export interface Schema {
   readonly pattern?: string
   readonly minLength?: number
   readonly maxLength?: number
+  /** The most bytes of UTF-8: JSON Schema counts characters and has no keyword for bytes. */
+  readonly 'x-maxBytes'?: number
   readonly minimum?: number
   readonly maximum?: number
   readonly properties?: Readonly<Record<string, Schema>>
@@ -19,6 +21,7 @@ export interface Schema {
   readonly propertyNames?: Schema
   readonly prefixItems?: readonly Schema[]
   readonly items?: Schema
+  readonly minProperties?: number
   readonly minItems?: number
   readonly maxItems?: number
   readonly oneOf?: readonly Schema[]

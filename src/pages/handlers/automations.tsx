@@ -1,5 +1,5 @@
 import { readInputsSchema } from '../../automation/author/inputs/read-schema.ts'
-import type { Automation, FunctionView, Model } from '../../automation-server/schemas/types.ts'
+import type { Automation, FunctionInfo, Model } from '../../automation-server/schemas/types.ts'
 import { StowageError } from '../../errors.ts'
 import type { Answer } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
@@ -19,7 +19,7 @@ import {
   valuesOf,
 } from '../views/form-values.ts'
 import { type FormEntries, readForm } from '../forms/form-body.ts'
-import { held, runRows } from '../views/names.ts'
+import { undefinedIfNotFound, runRows } from '../views/run-rows.ts'
 import type { PageServer } from '../server/page-server.tsx'
 import { AutomationPage } from '../views/automation.tsx'
 import { AutomationFormPage } from '../views/automation-form.tsx'
@@ -96,7 +96,7 @@ async function show<H>({
   const automation = await project.automations.get(params.automationId)
   const definition = extension.functions().find(({ id }) => id === automation.functionId)
   const [model, runs] = await Promise.all([
-    held(project.models.get(automation.modelId)),
+    undefinedIfNotFound(project.models.get(automation.modelId)),
     project.runs.list({ automationId: automation.id, limit: RUNS_SHOWN }),
   ])
   const versions = model === undefined ? [] : (await project.versions.list(model.id, { limit: VERSIONS_SHOWN })).items
@@ -171,7 +171,7 @@ async function change<H>(visit: ProjectVisit<H>): Promise<Answer> {
 }
 
 interface Form {
-  readonly definition: FunctionView
+  readonly definition: FunctionInfo
   readonly values: FormValues
   readonly problems: readonly Problem[]
   readonly automation?: Automation
@@ -211,9 +211,8 @@ async function formAnswer<H>(
 }
 
 /** Throws `not_found`. */
-function definitionOf<H>({ automation }: ProjectVisit<H>, functionId: string): FunctionView {
+function definitionOf<H>({ automation }: ProjectVisit<H>, functionId: string): FunctionInfo {
   const found = automation.functions().find(({ id }) => id === functionId)
-  if (found === undefined)
-    throw new StowageError('not_found', 'there is no such function; it is not registered with this service')
+  if (found === undefined) throw new StowageError('not_found', 'this function is not registered with this service')
   return found
 }

@@ -1,9 +1,9 @@
 import type { Resource } from '../../http/router.ts'
-import { held, runRows } from '../views/names.ts'
+import { undefinedIfNotFound, runRows } from '../views/run-rows.ts'
 import type { PageServer } from '../server/page-server.tsx'
 import { ModelPage } from '../views/model.tsx'
 import { ProjectPage } from '../views/project.tsx'
-import { pageAnswer } from '../server/visit.ts'
+import { pageAnswer, seeOther } from '../server/visit.ts'
 
 const MODELS_SHOWN = 50
 const AUTOMATIONS_SHOWN = 50
@@ -25,7 +25,7 @@ export function projectResources<H>(server: PageServer<H>): readonly Resource<H>
             const latest =
               model.latestVersionId === null
                 ? undefined
-                : await held(project.versions.get(model.id, model.latestVersionId))
+                : await undefinedIfNotFound(project.versions.get(model.id, model.latestVersionId))
             return { model, latest }
           }),
         )
@@ -44,13 +44,34 @@ export function projectResources<H>(server: PageServer<H>): readonly Resource<H>
       },
     }),
     server.project('/models/:modelId', {
-      GET: async ({ frame, projectId, project, exchange: { params, query } }) => {
+      GET: async ({ frame, projectId, project, mayWrite, exchange: { params, query } }) => {
         const model = await project.models.get(params.modelId)
-        const versions = await project.versions.list(model.id, { limit: VERSIONS_SHOWN, ...cursorOf(query) })
-        return pageAnswer(<ModelPage frame={frame} projectId={projectId} model={model} versions={versions} />)
+        const deleted = query.get('deleted') === 'true'
+        const versions = await project.versions.list(model.id, { limit: VERSIONS_SHOWN, deleted, ...cursorOf(query) })
+        const page = { frame, projectId, model, versions, showsDeleted: deleted, mayWrite }
+        return pageAnswer(<ModelPage {...page} />)
       },
     }),
+    ...deletionResources(server),
   ]
+}
+
+/** Models and versions are deleted, and restored. */
+function deletionResources<H>(server: PageServer<H>): readonly Resource<H>[] {
+  return (['delete', 'restore'] as const).flatMap((action) => [
+    server.project(`/models/:modelId/${action}`, {
+      POST: async ({ exchange: { params }, project, projectId, urls }) => {
+        await project.models[action](params.modelId)
+        return seeOther(urls.model(projectId, params.modelId))
+      },
+    }),
+    server.project(`/models/:modelId/versions/:versionId/${action}`, {
+      POST: async ({ exchange: { params }, project, projectId, urls }) => {
+        await project.versions[action](params.modelId, params.versionId)
+        return seeOther(urls.model(projectId, params.modelId, action === 'delete' ? { deleted: 'true' } : {}))
+      },
+    }),
+  ])
 }
 
 /** Where a list goes on. */

@@ -1,4 +1,4 @@
-import { EVERY_PROJECT } from '../../access/access.ts'
+import { ALL_PROJECTS } from '../../access/access.ts'
 import { StowageError } from '../../errors.ts'
 import type { Resource } from '../../http/router.ts'
 import { checkProjectId } from '../../object/id.ts'
@@ -59,7 +59,7 @@ async function readableProjects<H>({
   }
   const named =
     principal.projects instanceof Map ? [...principal.projects.keys()] : Object.keys(principal.projects ?? {})
-  let sawAll = await see(named.filter((id) => id !== EVERY_PROJECT && idProblem(id) === undefined))
+  let sawAll = await see(named.filter((id) => id !== ALL_PROJECTS && idProblem(id) === undefined))
   for await (const ids of context.projects()) {
     if (!sawAll) break
     sawAll = await see(ids)

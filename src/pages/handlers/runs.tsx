@@ -10,7 +10,7 @@ import { StowageError } from '../../errors.ts'
 import type { Answer } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
 import { quoted } from '../../object/id.ts'
-import { held, runRows } from '../views/names.ts'
+import { undefinedIfNotFound, runRows } from '../views/run-rows.ts'
 import type { PageServer } from '../server/page-server.tsx'
 import type { RunListFilter } from '../views/urls.ts'
 import { LogsPage } from '../views/logs.tsx'
@@ -91,7 +91,7 @@ async function show<H>({
   const filter = annotationFilter(query)
   const [[row], model, createdVersions, annotations, logs] = await Promise.all([
     runRows(project, [run]),
-    held(project.models.get(run.modelId)),
+    undefinedIfNotFound(project.models.get(run.modelId)),
     createdVersionsOf(project, run),
     project.runs.annotations(run.id, { limit: ANNOTATIONS_SHOWN, ...filter }),
     lastLines(project, run.id),
@@ -133,8 +133,8 @@ async function createdVersionsOf(
       .filter(({ projectId }) => projectId === undefined)
       .map(async ({ modelId, versionId }) => {
         const [version, model] = await Promise.all([
-          held(project.versions.get(modelId, versionId)),
-          held(project.models.get(modelId)),
+          undefinedIfNotFound(project.versions.get(modelId, versionId)),
+          undefinedIfNotFound(project.models.get(modelId)),
         ])
         return version === undefined ? [] : [{ version, model }]
       }),

@@ -1,19 +1,22 @@
 import { randomBytes } from 'node:crypto'
 import { parseCookie, stringifySetCookie } from 'cookie'
 import { EncryptJWT, errors, jwtDecrypt } from 'jose'
+import { Refreshed } from '../../async/refreshed.ts'
 import type { Clock } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 
-export type SessionKey = Uint8Array | (() => Promise<Uint8Array>)
+export type SessionKeys = readonly Uint8Array[] | (() => Promise<readonly Uint8Array[]>)
 
 export interface SessionOptions {
-  /** 32 bytes. A new one with every start by default, so that a restart signs everybody out. */
-  readonly key?: SessionKey | undefined
+  /** 32 bytes each: the first one seals, all of them open. A new one with every start by default, so that a restart signs everybody out. */
+  readonly keys?: SessionKeys | undefined
   readonly sessionMs: number
   readonly clock: Clock
 }
 
 const KEY_BYTES = 32
+/** A key that was added or has ended counts within a second. */
+const KEYS_FRESH_MS = 500
 const PURPOSE = 'stowage-session'
 /** Browsers keep cookies of 4,096 bytes; sealing adds a third and some. */
 const TOKEN_BYTES_MAX = 2_800
@@ -27,22 +30,24 @@ const NAMES: readonly string[] = [HOST_NAME, SECURE_NAME, PLAIN_NAME]
 
 /** Keeps a person's token in a cookie, sealed (JWE, RFC 7516, with A256GCM), so that nobody but this service reads it, the browser included. */
 export class Sessions {
-  #key: Uint8Array
-  readonly #source: SessionKey
+  readonly #keys: Refreshed<readonly Uint8Array[]>
   readonly #sessionMs: number
   readonly #clock: Clock
 
-  /** Throws `TypeError` for a key of the wrong length. */
-  constructor({ key = randomBytes(KEY_BYTES), sessionMs, clock }: SessionOptions) {
-    this.#source = key
-    this.#key = checkedKey(typeof key === 'function' ? randomBytes(KEY_BYTES) : key)
+  /** Throws `TypeError` for keys of the wrong length, or none. */
+  constructor({ keys = [randomBytes(KEY_BYTES)], sessionMs, clock }: SessionOptions) {
+    if (typeof keys !== 'function') checkedKeys(keys)
+    this.#keys = new Refreshed(
+      typeof keys === 'function' ? async () => checkedKeys(await keys()) : () => Promise.resolve(keys),
+      KEYS_FRESH_MS,
+    )
     this.#sessionMs = sessionMs
     this.#clock = clock
   }
 
   /** Nobody signs in before. Throws as the constructor does. */
   async open(): Promise<void> {
-    if (typeof this.#source === 'function') this.#key = checkedKey(await this.#source())
+    await this.#keys.get()
   }
 
   /** The value of `Set-Cookie` that signs in. Throws `invalid_request` for a token that no cookie can hold. */
@@ -57,7 +62,7 @@ export class Sessions {
       .setProtectedHeader({ alg: 'dir', enc: 'A256GCM' })
       .setAudience(PURPOSE)
       .setExpirationTime(Math.floor(expiresMs / 1_000))
-      .encrypt(this.#key)
+      .encrypt((await this.#keys.get())[0])
     return setCookie(cookieName(place), sealed, place, Math.floor(this.#sessionMs / 1_000))
   }
 
@@ -65,8 +70,16 @@ export class Sessions {
   async tokenOf(headers: Pick<Headers, 'get'>): Promise<string | undefined> {
     const sealed = sessionCookie(headers)
     if (sealed === undefined) return undefined
+    for (const key of await this.#keys.get()) {
+      const token = await this.#opened(sealed, key)
+      if (token !== undefined) return token
+    }
+    return undefined
+  }
+
+  async #opened(sealed: string, key: Uint8Array): Promise<string | undefined> {
     try {
-      const { payload } = await jwtDecrypt<{ readonly token: string }>(sealed, this.#key, {
+      const { payload } = await jwtDecrypt<{ readonly token: string }>(sealed, key, {
         audience: PURPOSE,
         requiredClaims: ['exp'],
         currentDate: new Date(this.#clock.now()),
@@ -81,9 +94,12 @@ export class Sessions {
   }
 }
 
-function checkedKey(key: Uint8Array): Uint8Array {
-  if (key.length === KEY_BYTES) return Uint8Array.from(key)
-  throw new TypeError(`sessionKey has ${key.length} bytes; it must have ${KEY_BYTES}`)
+function checkedKeys(keys: readonly Uint8Array[]): readonly Uint8Array[] {
+  if (keys.length === 0) throw new TypeError('sessionKeys is empty; it must hold at least one key')
+  for (const key of keys)
+    if (key.length !== KEY_BYTES)
+      throw new TypeError(`a key of sessionKeys has ${key.length} bytes; it must have ${KEY_BYTES}`)
+  return keys
 }
 
 /** Where a cookie holds. */

@@ -2,7 +2,7 @@ import type { AnnotationLevel } from '../../automation/author/run-data.ts'
 import type { Annotation, Page as Part, AnnotationFilter, Run } from '../../automation-server/schemas/types.ts'
 import type { Urls } from './urls.ts'
 import { cut, type Html } from './html.ts'
-import { counted, Next } from './parts.tsx'
+import { formatCount, Next } from './parts.tsx'
 
 interface AnnotationsProps {
   readonly urls: Urls
@@ -62,7 +62,7 @@ function LevelLinks({ urls, projectId, run, filter }: AnnotationsProps): Html | 
             href={`${urls.run(projectId, run.id, { level })}#annotations`}
             aria-current={filter.level === level ? 'true' : undefined}
           >
-            {counted(run.annotations[level], ...LEVEL_WORDS[level])}
+            {formatCount(run.annotations[level], ...LEVEL_WORDS[level])}
           </a>
         </li>
       ))}
@@ -125,17 +125,17 @@ interface LevelProps {
   readonly prefix: string
 }
 
-/** It is annotations that are counted, as in the links to levels, and then the objects that they name. */
+/** It is annotations that are formatCount, as in the links to levels, and then the objects that they name. */
 function Level({ level, items, isPart, prefix }: LevelProps): Html | null {
   if (items.length === 0) return null
   const objects = new Set(items.flatMap(({ objectAppIds }) => Object.keys(objectAppIds)))
   return (
     <>
       <h4 class={`level ${level.toLowerCase()}`}>
-        {counted(items.length, ...LEVEL_WORDS[level])}
+        {formatCount(items.length, ...LEVEL_WORDS[level])}
         {objects.size === 0 && !isPart ? null : (
           <span class="quiet">
-            {objects.size === 0 ? '' : ` on ${counted(objects.size, 'object')}`}
+            {objects.size === 0 ? '' : ` on ${formatCount(objects.size, 'object')}`}
             {isPart ? ' in this part of the list' : ''}
           </span>
         )}
@@ -182,7 +182,7 @@ function AnnotationItem({
   id,
 }: Said & { readonly id: string }): Html {
   const objects = Object.entries(objectAppIds)
-  const together = times === 1 ? '' : `, in ${counted(times, 'annotation')}`
+  const together = times === 1 ? '' : `, in ${formatCount(times, 'annotation')}`
   return (
     <>
       {message === null ? null : (
@@ -190,10 +190,10 @@ function AnnotationItem({
           <bdi>{message}</bdi>
         </p>
       )}
-      {objects.length === 0 && times > 1 ? <p class="quiet">{`In ${counted(times, 'annotation')}`}</p> : null}
+      {objects.length === 0 && times > 1 ? <p class="quiet">{`In ${formatCount(times, 'annotation')}`}</p> : null}
       {objects.length === 0 ? null : (
         <details id={id}>
-          <summary>{`${counted(objects.length, 'object')}${together}`}</summary>
+          <summary>{`${formatCount(objects.length, 'object')}${together}`}</summary>
           <ul class="ids">
             {objects.slice(0, IDS_SHOWN_MAX).map(([objectId, applicationId]) => (
               <li>
@@ -210,7 +210,7 @@ function AnnotationItem({
             ))}
           </ul>
           {objects.length > IDS_SHOWN_MAX ? (
-            <p class="quiet">{`and ${counted(objects.length - IDS_SHOWN_MAX, 'more', 'more')}, which the API tells`}</p>
+            <p class="quiet">{`and ${formatCount(objects.length - IDS_SHOWN_MAX, 'more', 'more')}, in the API`}</p>
           ) : null}
         </details>
       )}

@@ -1,5 +1,5 @@
 import type { InputsDescription } from '../../automation/author/inputs/description.ts'
-import type { Automation, FunctionView, Model } from '../../automation-server/schemas/types.ts'
+import type { Automation, FunctionInfo, Model } from '../../automation-server/schemas/types.ts'
 import { type FormValues, inputControlId, type Problem } from './form-values.ts'
 import { Field, Help, InputControl } from './field.tsx'
 import type { Html } from './html.ts'
@@ -8,7 +8,7 @@ import { type Crumb, type Frame, Page } from './layout.tsx'
 export interface AutomationFormProps {
   readonly frame: Frame
   readonly crumbs: readonly Crumb[]
-  readonly definition: FunctionView
+  readonly definition: FunctionInfo
   readonly description: InputsDescription
   readonly values: FormValues
   readonly problems: readonly Problem[]
@@ -132,7 +132,7 @@ function ModelField({ values, problems, models }: Pick<AutomationFormProps, 'val
 function TriggerField({ trigger, problem }: { readonly trigger: string; readonly problem: string | undefined }): Html {
   const choices = [
     ['version', 'On every new version of the model'],
-    ['manual', 'Only when somebody starts it'],
+    ['manual', 'Only when a person starts it'],
   ]
   return (
     <fieldset

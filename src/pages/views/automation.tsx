@@ -1,8 +1,8 @@
 import type { InputField, InputsDescription } from '../../automation/author/inputs/description.ts'
 import type { JsonObject } from '../../automation/author/run-data.ts'
-import type { Automation, FunctionView, Model, Version } from '../../automation-server/schemas/types.ts'
+import type { Automation, FunctionInfo, Model, Version } from '../../automation-server/schemas/types.ts'
 import { labelOf, textOf } from './form-values.ts'
-import type { RunRow } from './names.ts'
+import type { RunRow } from './run-rows.ts'
 import { cut, type Html, isolated } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { Empty, Time } from './parts.tsx'
@@ -15,7 +15,7 @@ interface AutomationProps {
   readonly projectId: string
   readonly automation: Automation
   /** `undefined` for a function that is not registered any more. */
-  readonly definition: FunctionView | undefined
+  readonly definition: FunctionInfo | undefined
   readonly description: InputsDescription
   readonly model: Model | undefined
   readonly versions: readonly Version[]
@@ -63,7 +63,7 @@ export function AutomationPage(props: AutomationProps): Html {
         <dt>Runs</dt>
         <dd>
           {trigger === 'manual'
-            ? 'only when somebody starts it'
+            ? 'only when a person starts it'
             : enabled
               ? 'on every new version'
               : 'on new versions, but it is not active'}

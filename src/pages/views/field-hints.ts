@@ -1,10 +1,10 @@
 import type { InputField, NumberRules, TextRules } from '../../automation/author/inputs/description.ts'
-import { counted } from './parts.tsx'
+import { formatCount } from './parts.tsx'
 
 const PATTERN_SHOWN_MAX = 80
 
 /** The rules of an input in words, before anybody breaks them. Empty where there are none. */
-export function rulesInWords(field: InputField): string {
+export function describeRules(field: InputField): string {
   if (field.kind === 'text' || field.kind === 'secret') return sentences(lengthWords(field), patternWords(field))
   if (field.kind === 'number' || field.kind === 'integer')
     return sentences(`${field.kind === 'integer' ? 'A whole number' : 'A number'}${rangeWords(field)}`)
@@ -12,7 +12,7 @@ export function rulesInWords(field: InputField): string {
 }
 
 function lengthWords({ minLength = 0, maxLength }: TextRules): string {
-  const [least, most] = [counted(minLength, 'character'), counted(maxLength ?? 0, 'character')]
+  const [least, most] = [formatCount(minLength, 'character'), formatCount(maxLength ?? 0, 'character')]
   if (maxLength !== undefined && minLength > 0)
     return minLength === maxLength ? most : `${minLength.toLocaleString('en')} to ${most}`
   if (maxLength !== undefined) return `${most} at most`

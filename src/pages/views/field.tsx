@@ -1,7 +1,7 @@
 import type { BooleanField, InputField, SelectField, TextRules } from '../../automation/author/inputs/description.ts'
 import { isThreeState } from '../../automation/author/inputs/form.ts'
 import { forgetControl, inputControl, labelOf } from './form-values.ts'
-import { rulesInWords } from './field-hints.ts'
+import { describeRules } from './field-hints.ts'
 import type { Child, Html } from './html.ts'
 
 /** A label, help, what is wrong, and a control, tied together so that who hears the page hears all of it. */
@@ -83,7 +83,7 @@ const LINE_CHARACTERS_MAX = 300
 export function InputControl(props: InputControlProps): Html {
   const { field, id, problem } = props
   if (field.kind === 'boolean' && !isThreeState(field)) return <Checkbox {...props} field={field} />
-  const rules = [rulesInWords(field), defaultWords(field), keptWords(props)].filter((words) => words !== '').join(' ')
+  const rules = [describeRules(field), defaultWords(field), keptWords(props)].filter((words) => words !== '').join(' ')
   const hints = [field.description ?? '', rules].filter((hint) => hint.trim() !== '')
   return (
     <>
@@ -182,11 +182,11 @@ function Select({
 }): Html {
   const open = field.default === undefined ? [{ value: '', label: field.required ? 'Choose one' : 'None' }] : []
   // A choice that there is not any more, or never was: browsers would show the first one.
-  const chosen = field.options.some((choice) => choice.value === value) ? value : (field.default ?? '')
+  const chosen = field.options.some((choice) => String(choice.value) === value) ? value : String(field.default ?? '')
   return (
     <select id={id} name={inputControl(field.name)} required={field.required} {...aria}>
       {[...open, ...field.options].map((choice) => (
-        <option dir="auto" value={choice.value} selected={choice.value === chosen}>
+        <option dir="auto" value={String(choice.value)} selected={String(choice.value) === chosen}>
           {choice.label ?? choice.value}
         </option>
       ))}

@@ -1,16 +1,20 @@
 import type { Model, Page as Part, Version } from '../../automation-server/schemas/types.ts'
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
-import { counted, Empty, Next, Time } from './parts.tsx'
+import { formatCount, Empty, Next, Time } from './parts.tsx'
 
 interface ModelProps {
   readonly frame: Frame
   readonly projectId: string
   readonly model: Model
   readonly versions: Part<Version>
+  /** Whether deleted versions are in the list. */
+  readonly showsDeleted: boolean
+  readonly mayWrite: boolean
 }
 
-export function ModelPage({ frame, projectId, model, versions }: ModelProps): Html {
+export function ModelPage(props: ModelProps): Html {
+  const { frame, projectId, model, versions, showsDeleted } = props
   const { urls } = frame
   const crumbs = [
     { text: 'Projects', href: urls.home },
@@ -22,9 +26,14 @@ export function ModelPage({ frame, projectId, model, versions }: ModelProps): Ht
         <bdi>{model.name}</bdi>
       </h1>
       <p class="lead">
-        {counted(model.versionCount, 'version')}, created <Time at={model.createdAt} />.{' '}
+        {formatCount(model.versionCount, 'version')}, created <Time at={model.createdAt} />.{' '}
         <a href={urls.runs(projectId, { modelId: model.id })}>Runs on this model</a>
       </p>
+      {model.deletedAt === null ? null : (
+        <p>
+          This model was deleted <Time at={model.deletedAt} />. Its automations start no more.
+        </p>
+      )}
       <section aria-labelledby="versions">
         <h2 id="versions">Versions</h2>
         {versions.items.length === 0 ? (
@@ -32,25 +41,93 @@ export function ModelPage({ frame, projectId, model, versions }: ModelProps): Ht
         ) : (
           <ol class="rows">
             {versions.items.map((version) => (
-              <VersionRow frame={frame} projectId={projectId} version={version} />
+              <VersionRow {...props} version={version} />
             ))}
           </ol>
         )}
         <Next
-          href={versions.cursor === null ? undefined : urls.model(projectId, model.id, { cursor: versions.cursor })}
+          href={
+            versions.cursor === null
+              ? undefined
+              : urls.model(projectId, model.id, { cursor: versions.cursor, ...deletedQuery(showsDeleted) })
+          }
           what="versions"
         />
+        <p class="next">
+          <a href={urls.model(projectId, model.id, deletedQuery(!showsDeleted))}>
+            {showsDeleted ? 'Hide deleted versions' : 'Show deleted versions'}
+          </a>
+        </p>
       </section>
+      <ModelActions {...props} />
     </Page>
   )
 }
 
-function VersionRow({
+function deletedQuery(isShown: boolean): { readonly deleted?: string } {
+  return isShown ? { deleted: 'true' } : {}
+}
+
+function ModelActions({ frame: { urls }, projectId, model: { id, deletedAt }, mayWrite }: ModelProps): Html | null {
+  if (!mayWrite) return null
+  if (deletedAt !== null)
+    return (
+      <form method="post" action={urls.modelAction(projectId, id, 'restore')}>
+        <button type="submit">Restore this model</button>
+      </form>
+    )
+  return (
+    <div class="actions">
+      <details class="confirm">
+        <summary>Delete …</summary>
+        <form method="post" action={urls.modelAction(projectId, id, 'delete')}>
+          <p>Its automations start no more. Its runs stay. It can be restored for some days.</p>
+          <button type="submit" class="danger">
+            Delete this model
+          </button>
+        </form>
+      </details>
+    </div>
+  )
+}
+
+function VersionActions({
   frame: { urls },
   projectId,
-  version,
-}: Pick<ModelProps, 'frame' | 'projectId'> & { readonly version: Version }): Html {
-  const { id, message, source, runId, createdAt, rootObjectId, modelId } = version
+  model,
+  mayWrite,
+  version: { id, message, deletedAt },
+}: ModelProps & { readonly version: Version }): Html | null {
+  if (!mayWrite || model.deletedAt !== null) return null
+  const named = <span class="hidden">: {message}</span>
+  if (deletedAt !== null)
+    return (
+      <form method="post" action={urls.versionAction(projectId, model.id, id, 'restore')}>
+        <button type="submit" class="second">
+          Restore{named}
+        </button>
+      </form>
+    )
+  return (
+    <details class="confirm">
+      <summary>Delete …{named}</summary>
+      <form method="post" action={urls.versionAction(projectId, model.id, id, 'delete')}>
+        <p>Its runs stay. It can be restored for some days.</p>
+        <button type="submit" class="danger">
+          Delete this version
+        </button>
+      </form>
+    </details>
+  )
+}
+
+function VersionRow(props: ModelProps & { readonly version: Version }): Html {
+  const {
+    frame: { urls },
+    projectId,
+    version,
+  } = props
+  const { deletedAt, id, message, source, runId, createdAt, rootObjectId, modelId } = version
   return (
     <li id={`version-${id}`}>
       <span class="main lines">
@@ -79,7 +156,14 @@ function VersionRow({
         <a href={urls.runs(projectId, { modelId, versionId: id })}>
           Runs on it<span class="hidden">: {message}</span>
         </a>
+        {deletedAt === null ? null : (
+          <>
+            {' '}
+            Deleted <Time at={deletedAt} />.
+          </>
+        )}
       </span>
+      <VersionActions {...props} />
     </li>
   )
 }

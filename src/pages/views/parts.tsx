@@ -12,7 +12,7 @@ const STATUS_WORDS: { readonly [S in RunStatus]: string } = {
   timeout: 'Timed out',
 }
 
-export function statusWord(status: RunStatus): string {
+export function formatStatus(status: RunStatus): string {
   return STATUS_WORDS[status]
 }
 
@@ -50,20 +50,20 @@ export function Next({ href, what }: { readonly href: string | undefined; readon
 }
 
 /** Words for a count, such as "1 run" and "2 runs". */
-export function counted(count: number, one: string, many: string = `${one}s`): string {
+export function formatCount(count: number, one: string, many: string = `${one}s`): string {
   return `${count.toLocaleString('en')} ${count === 1 ? one : many}`
 }
 
 const UNITS: readonly string[] = ['bytes', 'KB', 'MB', 'GB']
 const UNIT_STEP = 1_024
 
-export function sizeWords(bytes: number): string {
+export function formatBytes(bytes: number): string {
   const unit = Math.min(UNITS.length - 1, bytes < 1 ? 0 : Math.floor(Math.log(bytes) / Math.log(UNIT_STEP)))
   return `${(bytes / UNIT_STEP ** unit).toFixed(unit === 0 ? 0 : 1)} ${UNITS[unit]}`
 }
 
 /** How long it took, such as "1 min 4 s". */
-export function durationWords(fromIso: string, toIso: string): string {
+export function formatDuration(fromIso: string, toIso: string): string {
   const seconds = Math.max(0, (Date.parse(toIso) - Date.parse(fromIso)) / 1_000)
   if (seconds < 0.1) return 'less than 0.1 s'
   if (seconds < 60) return `${seconds.toFixed(1)} s`

@@ -1,8 +1,8 @@
-import type { Automation, FunctionView, Model, Page as Part, Version } from '../../automation-server/schemas/types.ts'
-import type { RunRow } from './names.ts'
+import type { Automation, FunctionInfo, Model, Page as Part, Version } from '../../automation-server/schemas/types.ts'
+import type { RunRow } from './run-rows.ts'
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
-import { counted, Empty, Next, Time } from './parts.tsx'
+import { formatCount, Empty, Next, Time } from './parts.tsx'
 import { RunRows } from './runs.tsx'
 
 export interface ModelRow {
@@ -16,7 +16,7 @@ interface ProjectProps {
   readonly models: Part<ModelRow>
   readonly automations: Part<Automation>
   readonly runs: readonly RunRow[]
-  readonly functions: readonly FunctionView[]
+  readonly functions: readonly FunctionInfo[]
   readonly mayWrite: boolean
 }
 
@@ -68,10 +68,10 @@ function Models({ frame: { urls }, projectId, models }: ProjectProps): Html {
             <a class="main" href={urls.model(projectId, model.id)}>
               <bdi>{model.name}</bdi>
             </a>
-            <span class="quiet">{counted(model.versionCount, 'version')}</span>
+            <span class="quiet">{formatCount(model.versionCount, 'version')}</span>
             {latest === undefined ? null : (
               <span class="detail">
-                Latest: <VersionWords version={latest} />
+                Latest: <VersionText version={latest} />
               </span>
             )}
           </li>
@@ -90,7 +90,7 @@ function Models({ frame: { urls }, projectId, models }: ProjectProps): Html {
 }
 
 /** What a version says of itself, and when it came. */
-export function VersionWords({ version: { message, createdAt } }: { readonly version: Version }): Html {
+export function VersionText({ version: { message, createdAt } }: { readonly version: Version }): Html {
   return (
     <>
       {message === '' ? (

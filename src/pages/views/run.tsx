@@ -1,6 +1,6 @@
 import { mayFollow, type LogLine, type RunStatus } from '../../automation/author/run-data.ts'
 import type {
-  CauseView,
+  RunCauseCount,
   Model,
   Annotation,
   Page as Part,
@@ -8,12 +8,12 @@ import type {
   Run,
   Version,
 } from '../../automation-server/schemas/types.ts'
-import type { RunRow } from './names.ts'
+import type { RunRow } from './run-rows.ts'
 import { Annotations } from './annotations.tsx'
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { LogLines } from './logs.tsx'
-import { durationWords, sizeWords, StatusBadge, statusWord, Time } from './parts.tsx'
+import { formatDuration, formatBytes, StatusBadge, formatStatus, Time } from './parts.tsx'
 
 export interface CreatedVersion {
   readonly version: Version
@@ -21,7 +21,7 @@ export interface CreatedVersion {
 }
 
 export interface RunPageProps extends RunRow {
-  readonly cause: CauseView
+  readonly cause: RunCauseCount
   readonly frame: Frame
   readonly projectId: string
   readonly model: Model | undefined
@@ -58,7 +58,7 @@ export function RunPage(props: RunPageProps): Html {
   return (
     <Page
       frame={frame}
-      title={`${statusWord(run.status)}: ${title}`}
+      title={`${formatStatus(run.status)}: ${title}`}
       crumbs={crumbs}
       live={ended ? undefined : { refreshSeconds }}
     >
@@ -114,10 +114,10 @@ function percentOf({ progress }: Pick<Run, 'progress'>): number {
 /** What a screen reader says when it changes. */
 export function saying(run: Run): string {
   const percent = percentOf(run) - (percentOf(run) % SAID_PERCENT)
-  if (hasEnded(run.status)) return `${statusWord(run.status)}${run.message === null ? '' : `: ${run.message}`}`
+  if (hasEnded(run.status)) return `${formatStatus(run.status)}${run.message === null ? '' : `: ${run.message}`}`
   return run.progress === null || percent === 0
-    ? statusWord(run.status)
-    : `${statusWord(run.status)}, ${percent} percent`
+    ? formatStatus(run.status)
+    : `${formatStatus(run.status)}, ${percent} percent`
 }
 
 function State({ run, hasFunction }: Pick<RunPageProps, 'run' | 'hasFunction'>): Html {
@@ -191,11 +191,16 @@ function Actions({ frame: { urls }, projectId, run, ended }: RunPageProps & { re
   )
 }
 
-const CAUSES = { version: 'by a new version', manual: 'by hand', rerun: 'as a repetition' } as const
+const CAUSES = {
+  version: 'by a new version',
+  manual: 'by hand',
+  rerun: 'as a repetition',
+  external: 'by hand, on a machine of their own',
+} as const
 
-function limitWords({ notStarted, runsMax }: CauseView): string {
+function limitWords({ notStarted, runsMax }: RunCauseCount): string {
   const left = notStarted === 1 ? '1 more run was' : `${notStarted} more runs were`
-  return `${runsMax} runs came of what started this one, which is the most: ${left} not started.`
+  return `The cause of this run reached the limit of ${runsMax} runs: ${left} not started.`
 }
 
 function Facts({ frame: { urls }, projectId, run, cause, automationName, version, model }: RunPageProps): Html {
@@ -240,7 +245,7 @@ function Facts({ frame: { urls }, projectId, run, cause, automationName, version
           </>
         )}
         , <Time at={createdAt} />
-        {startedAt === null || endedAt === null ? null : `, took ${durationWords(startedAt, endedAt)}`}
+        {startedAt === null || endedAt === null ? null : `, took ${formatDuration(startedAt, endedAt)}`}
       </dd>
       {cause.notStarted === 0 ? null : (
         <>
@@ -262,7 +267,7 @@ function Made({ frame: { urls }, projectId, run, createdVersions }: RunPageProps
           <a class="main" href={urls.artifact(projectId, id)} download>
             <bdi>{name}</bdi>
           </a>
-          <span class="quiet">{`File, ${sizeWords(sizeBytes)}`}</span>
+          <span class="quiet">{`File, ${formatBytes(sizeBytes)}`}</span>
         </li>
       ))}
       {createdVersions.map(({ version, model }) => (

@@ -1,10 +1,10 @@
 import { RUN_STATUS_RANK, type RunStatus } from '../../automation/author/run-data.ts'
 import type { Automation } from '../../automation-server/schemas/types.ts'
-import type { RunRow } from './names.ts'
+import type { RunRow } from './run-rows.ts'
 import type { RunListFilter, Urls } from './urls.ts'
 import { cut, type Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
-import { Empty, Next, StatusBadge, statusWord, Time } from './parts.tsx'
+import { Empty, Next, StatusBadge, formatStatus, Time } from './parts.tsx'
 
 const MESSAGE_CHARACTERS_MAX = 200
 
@@ -72,7 +72,7 @@ export function RunsPage(props: RunsProps): Html {
       {rows.length > 0 ? (
         <RunRows urls={urls} projectId={projectId} rows={rows} />
       ) : (
-        <Empty>{isFiltered ? 'There is no such run here.' : 'Nothing has run yet.'}</Empty>
+        <Empty>{isFiltered ? 'This run does not exist.' : 'Nothing has run yet.'}</Empty>
       )}
       <Next href={cursor === null ? undefined : urls.runs(projectId, { ...filter, cursor })} what="runs" />
     </Page>
@@ -91,7 +91,7 @@ function Filter({ frame: { urls }, projectId, filter, automations }: RunsProps):
           <option value="">Any</option>
           {(Object.keys(RUN_STATUS_RANK) as RunStatus[]).map((one) => (
             <option value={one} selected={one === status}>
-              {statusWord(one)}
+              {formatStatus(one)}
             </option>
           ))}
         </select>

@@ -11,6 +11,8 @@ export interface RunListFilter {
   readonly cursor?: string | undefined
 }
 
+export type ModelAction = 'delete' | 'restore'
+
 /** Everything that an address may hold, but for the backslash, which browsers take for a slash. */
 const PRINTABLE = /^[\x21-\x5b\x5d-\x7e]{1,4096}$/
 
@@ -58,6 +60,14 @@ export class Urls {
 
   model(projectId: string, modelId: string, query: Query = {}): string {
     return `${this.project(projectId)}/models/${encodeURIComponent(modelId)}${search(query)}`
+  }
+
+  modelAction(projectId: string, modelId: string, action: ModelAction): string {
+    return `${this.model(projectId, modelId)}/${action}`
+  }
+
+  versionAction(projectId: string, modelId: string, versionId: string, action: ModelAction): string {
+    return `${this.model(projectId, modelId)}/versions/${encodeURIComponent(versionId)}/${action}`
   }
 
   newAutomation(projectId: string, functionId: string, query: Query = {}): string {

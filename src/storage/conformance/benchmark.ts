@@ -3,7 +3,7 @@ import type { BlobStore, Entry, RecordStore, StorageBackend } from '../backend.t
 import { freshPrefix } from './case.ts'
 
 /** What one backend does, on this machine, in one process. Bytes are counted in MB of 1,048,576. */
-export interface StorageFigures {
+export interface StorageBenchmarkResult {
   readonly insertedRecordsPerSecond: number
   readonly readRecordsPerSecond: number
   readonly rangedRecordsPerSecond: number
@@ -34,7 +34,7 @@ const CHUNK_BYTES = 65_536
 export async function storageBenchmark(
   backend: StorageBackend,
   options: StorageBenchmarkOptions = {},
-): Promise<StorageFigures> {
+): Promise<StorageBenchmarkResult> {
   const { records = 100_000, blobBytes = 32 * BLOB_BYTES } = options
   await backend.ready?.()
   const memory = new MemoryPeak()
@@ -51,7 +51,7 @@ class MemoryPeak {
   }
 }
 
-type RecordFigures = Omit<StorageFigures, 'writtenMbPerSecond' | 'readMbPerSecond' | 'residentMbPeak'>
+type RecordFigures = Omit<StorageBenchmarkResult, 'writtenMbPerSecond' | 'readMbPerSecond' | 'residentMbPeak'>
 
 async function measureRecords(store: RecordStore, steps: number, memory: MemoryPeak): Promise<RecordFigures> {
   const prefix = freshPrefix()
@@ -90,7 +90,7 @@ async function measureBlobs(
   const megabytes = (blobs * BLOB_BYTES) / 1_048_576
   const written = await perSecond(megabytes, async () => {
     for (const name of names) {
-      await store.put(name, incompressible(BLOB_BYTES), { sizeHint: BLOB_BYTES })
+      await store.put(name, incompressible(BLOB_BYTES), { sizeHintBytes: BLOB_BYTES })
       memory.look()
     }
   })

@@ -22,7 +22,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     check: async (context) => {
       for (const size of SIZES) {
         const bytes = noise(size)
-        assert.deepEqual(await context.store.put(context.name(`size-${size}`), contentOf(bytes)), { size })
+        assert.deepEqual(await context.store.put(context.name(`size-${size}`), contentOf(bytes)), { sizeBytes: size })
         sameBytes(await context.store.read(context.name(`size-${size}`), 0, size), bytes, `${size} bytes`)
       }
     },
@@ -30,10 +30,11 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
   {
     name: 'put: content without any chunk, and a size hint that is wrong',
     check: async (context) => {
-      assert.deepEqual(await context.store.put(context.name('none'), contentOf(new Uint8Array(0))), { size: 0 })
-      assert.deepEqual(await context.store.put(context.name('hinted'), contentOf(noise(1_000)), { sizeHint: 10 }), {
-        size: 1_000,
-      })
+      assert.deepEqual(await context.store.put(context.name('none'), contentOf(new Uint8Array(0))), { sizeBytes: 0 })
+      assert.deepEqual(
+        await context.store.put(context.name('hinted'), contentOf(noise(1_000)), { sizeHintBytes: 10 }),
+        { sizeBytes: 1_000 },
+      )
       assert.deepEqual(await context.names(), ['hinted', 'none'])
     },
   },
@@ -140,7 +141,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: names that are no names reject and let go of the content',
+    name: 'put: invalid names reject and release the content',
     check: async (context) => {
       const hostile = [
         '',
@@ -226,7 +227,7 @@ export const BLOB_MEMORY_RULES: readonly Rule<BlobContext>[] = [
           yield chunk
         }
       }
-      assert.deepEqual(await context.store.put(context.name('large'), content()), { size: chunks * CHUNK_BYTES })
+      assert.deepEqual(await context.store.put(context.name('large'), content()), { sizeBytes: chunks * CHUNK_BYTES })
       assert.ok(peak <= HELD_BYTES_MAX, `${peak} bytes were held while ${chunks * CHUNK_BYTES} streamed through`)
       sameBytes(
         await context.store.read(context.name('large'), (chunks - 1) * CHUNK_BYTES, chunks * CHUNK_BYTES),

@@ -18,7 +18,7 @@ import { RECORD_READ_RULES } from './record-read-rules.ts'
 
 export { objectStoreConformance } from './object-store.ts'
 export { storageBenchmark } from './benchmark.ts'
-export type { StorageBenchmarkOptions, StorageFigures } from './benchmark.ts'
+export type { StorageBenchmarkOptions, StorageBenchmarkResult } from './benchmark.ts'
 export type { ConformanceCase, ConformanceOptions, Opener } from './case.ts'
 
 /**

@@ -16,9 +16,9 @@ async function increment(context: RecordContext, suffix: string): Promise<void> 
 /** `count` entries that fill a commit of `bytes` bytes to the last one. */
 function fillingEntries(context: RecordContext, count: number, bytes: number): Entry[] {
   const keys = Array.from({ length: count }, (_, at) => context.key(String(at).padStart(4, '0')))
-  const valueBytes = bytes - keys.reduce((sum, key) => sum + key.length, 0)
-  const each = Math.floor(valueBytes / count)
-  return keys.map((key, at) => ({ key, value: Buffer.alloc(at === 0 ? valueBytes - each * (count - 1) : each, at) }))
+  const valuesBytes = bytes - keys.reduce((sum, key) => sum + key.length, 0)
+  const each = Math.floor(valuesBytes / count)
+  return keys.map((key, at) => ({ key, value: Buffer.alloc(at === 0 ? valuesBytes - each * (count - 1) : each, at) }))
 }
 
 export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
@@ -99,7 +99,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: a key that stands twice in what is written, or twice in what is expected, rejects',
+    name: 'commit: a key that occurs twice in the writes, or twice in the expectations, rejects',
     check: async (context) => {
       const expectation = { key: context.key('k'), value: undefined }
       await rejects('RangeError', () =>
@@ -115,29 +115,31 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
   {
     name: 'commit: as many keys and bytes as the limits say, and one more',
     check: async (context) => {
-      const { commitEntries, commitBytes, valueBytes } = context.store.limits
-      const count = Math.min(commitEntries, 1_000)
-      const largest = fillingEntries(context, count, Math.min(commitBytes, count * valueBytes))
+      const { commitEntriesMax, commitBytesMax, valueBytesMax } = context.store.limits
+      const count = Math.min(commitEntriesMax, 1_000)
+      const largest = fillingEntries(context, count, Math.min(commitBytesMax, count * valueBytesMax))
       assert.deepEqual(await context.store.commit({ put: largest }), { ok: true })
       assert.equal((await context.suffixes()).length, count)
-      if (count === commitEntries) {
+      if (count === commitEntriesMax) {
         const expect = [{ key: context.key('one more'), value: undefined }]
         await rejects('RangeError', () => context.store.commit({ put: context.entries(count), expect }))
       }
-      const tooLarge = fillingEntries(context, count, commitBytes + 1)
+      const tooLarge = fillingEntries(context, count, commitBytesMax + 1)
       await rejects('RangeError', () => context.store.commit({ put: tooLarge }))
     },
   },
   {
     name: 'commit: a key or value over its limit rejects and changes nothing',
     check: async (context) => {
-      const { keyBytes, valueBytes } = context.store.limits
+      const { keyBytesMax, valueBytesMax } = context.store.limits
       await rejects('RangeError', () =>
-        context.store.commit({ put: [context.entry('k'), { key: context.longKey(keyBytes + 1), value: bytesOf('') }] }),
+        context.store.commit({
+          put: [context.entry('k'), { key: context.longKey(keyBytesMax + 1), value: bytesOf('') }],
+        }),
       )
       await rejects('RangeError', () =>
         context.store.commit({
-          put: [context.entry('k'), { key: context.key('x'), value: Buffer.alloc(valueBytes + 1) }],
+          put: [context.entry('k'), { key: context.key('x'), value: Buffer.alloc(valueBytesMax + 1) }],
         }),
       )
       await rejects('RangeError', () =>
@@ -188,7 +190,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: what the caller does to its buffers afterwards changes nothing',
+    name: 'commit: later changes to buffers of the caller have no effect',
     check: async (context) => {
       const { key, value } = context.entry('k', 'kept')
       await context.store.commit({ put: [{ key, value }] })

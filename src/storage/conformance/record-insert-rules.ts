@@ -4,7 +4,7 @@ import { bytesOf, type RecordContext } from './record-context.ts'
 
 export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'insertMany: undefined where it was put, else the value that was there, in the order of the entries',
+    name: 'insertMany: undefined if the entry was put, otherwise the existing value, in the order of the entries',
     check: async (context) => {
       await context.store.insertMany([context.entry('held', 'old')])
       const found = await context.store.insertMany([
@@ -122,7 +122,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'insertMany: what the caller does to its buffers afterwards changes nothing',
+    name: 'insertMany: later changes to buffers of the caller have no effect',
     check: async (context) => {
       const { key, value } = context.entry('k', 'kept')
       await context.store.insertMany([{ key, value }])
@@ -135,13 +135,13 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
   {
     name: 'insertMany: keys and values at their limits, and one byte more',
     check: async (context) => {
-      const { keyBytes, valueBytes } = context.store.limits
-      const value = Buffer.alloc(valueBytes, 0xa5)
-      await context.store.insertMany([{ key: context.longKey(keyBytes), value }])
-      sameBytes((await context.store.getMany([context.longKey(keyBytes)]))[0], value, 'the largest value')
+      const { keyBytesMax, valueBytesMax } = context.store.limits
+      const value = Buffer.alloc(valueBytesMax, 0xa5)
+      await context.store.insertMany([{ key: context.longKey(keyBytesMax), value }])
+      sameBytes((await context.store.getMany([context.longKey(keyBytesMax)]))[0], value, 'the largest value')
       const tooMuch = [
-        { key: context.longKey(keyBytes + 1), value },
-        { key: context.key('k'), value: Buffer.alloc(valueBytes + 1) },
+        { key: context.longKey(keyBytesMax + 1), value },
+        { key: context.key('k'), value: Buffer.alloc(valueBytesMax + 1) },
         { key: new Uint8Array(0), value },
       ]
       for (const entry of tooMuch)

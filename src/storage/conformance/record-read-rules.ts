@@ -5,7 +5,7 @@ import { bytesOf, type RecordContext } from './record-context.ts'
 
 export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'limits: at least what the core needs',
+    name: 'limits: at least those that the core needs',
     check: async ({ store }) => {
       for (const [name, needed] of Object.entries(CORE_RECORD_LIMITS)) {
         assert.ok(
@@ -100,9 +100,11 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
     name: 'getMany: a key that is empty or too long rejects',
     check: async (context) => {
       const { store } = context
-      await store.getMany([context.longKey(store.limits.keyBytes)])
+      await store.getMany([context.longKey(store.limits.keyBytesMax)])
       await rejects('RangeError', () => store.getMany([new Uint8Array(0)]))
-      await rejects('RangeError', () => store.getMany([context.key('a'), context.longKey(store.limits.keyBytes + 1)]))
+      await rejects('RangeError', () =>
+        store.getMany([context.key('a'), context.longKey(store.limits.keyBytesMax + 1)]),
+      )
     },
   },
   {

@@ -40,6 +40,21 @@ export class ByteWriter {
     return this
   }
 
+  /** A part of `source`, without a view of it: for very many short ones. */
+  part(source: Uint8Array, start: number, end: number): this {
+    this.#reserve(end - start)
+    const buffer = this.#buffer
+    for (let from = start, to = this.#length; from < end; from++, to++) buffer[to] = source[from]
+    this.#length += end - start
+    return this
+  }
+
+  /** Makes place for so many bytes more, so that writing them moves nothing. */
+  reserve(bytes: number): this {
+    this.#reserve(bytes)
+    return this
+  }
+
   /** Bytes with their length before them. */
   sized(value: Uint8Array): this {
     return this.u32(value.length).bytes(value)

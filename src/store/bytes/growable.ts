@@ -15,12 +15,16 @@ export class Uint32List {
     return this.#values.byteLength
   }
 
+  /** Makes place for so many values in all, so that pushing them moves nothing. */
+  reserve(count: number): void {
+    if (count <= this.#values.length) return
+    const larger = new Uint32Array(Math.max(count, this.#values.length * 2))
+    larger.set(this.view())
+    this.#values = larger
+  }
+
   push(value: number): void {
-    if (this.#length === this.#values.length) {
-      const larger = new Uint32Array(this.#values.length * 2)
-      larger.set(this.#values)
-      this.#values = larger
-    }
+    if (this.#length === this.#values.length) this.reserve(this.#length + 1)
     this.#values[this.#length++] = value
   }
 

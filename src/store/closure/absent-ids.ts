@@ -5,7 +5,7 @@ import type { Yielder } from '../../async/yielder.ts'
 const LOAD_FACTOR = 0.6
 const FREE = 0
 /** Ids that are looked at between two looks at the clock. */
-const STRETCH_IDS = 4_096
+const STRETCH_IDS = 512
 
 /**
  * Which of a million ids are known to be absent, in 4 to 14 bytes each: a table of fingerprints of 32 bits, in which an id has its place by another 32
@@ -27,8 +27,9 @@ export class AbsentIds {
     )
     for (const ids of sets) {
       for (let index = 0; index < ids.size; index++) {
-        const id = ids.bytesAt(index)
-        absent.#slots[absent.#slotOf(id, 0, id.length)] = absent.#fingerprintOf(id, 0, id.length)
+        const [hash, second] = ids.hashesAt(index, key)
+        const fingerprint = second || 1
+        absent.#slots[absent.#slotOf(hash, fingerprint)] = fingerprint
         if (index % STRETCH_IDS === 0) await yielder.due()
       }
     }
@@ -40,19 +41,15 @@ export class AbsentIds {
   }
 
   has(source: Uint8Array, start: number, end: number): boolean {
-    return this.#slots[this.#slotOf(source, start, end)] !== FREE
+    const fingerprint = hashBytes(source, start, end, this.#key, true) || 1
+    return this.#slots[this.#slotOf(hashBytes(source, start, end, this.#key), fingerprint)] !== FREE
   }
 
   /** The slot of the id, or the free one where it would be. */
-  #slotOf(source: Uint8Array, start: number, end: number): number {
+  #slotOf(hash: number, fingerprint: number): number {
     const mask = this.#slots.length - 1
-    const fingerprint = this.#fingerprintOf(source, start, end)
-    let slot = hashBytes(source, start, end, this.#key) & mask
+    let slot = hash & mask
     while (this.#slots[slot] !== FREE && this.#slots[slot] !== fingerprint) slot = (slot + 1) & mask
     return slot
-  }
-
-  #fingerprintOf(source: Uint8Array, start: number, end: number): number {
-    return hashBytes(source, start, end, this.#key, true) || 1
   }
 }

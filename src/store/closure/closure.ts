@@ -2,6 +2,9 @@ import { createHash } from 'node:crypto'
 import type { IdSet } from '../../object/id-set.ts'
 import type { Bitmap } from '../bytes/bitmap.ts'
 
+/** What the objects of one entry take beside its bitmap, about. */
+const PACK_OBJECT_BYTES = 128
+
 /** The objects of one pack that belong to a closure. */
 export interface PackSelection {
   readonly sequence: number
@@ -24,6 +27,16 @@ export interface Closure {
 
 export function countObjects(packs: readonly PackSelection[]): number {
   return packs.reduce((sum, { wanted }) => sum + wanted.count, 0)
+}
+
+/** Bytes of memory that the bitmaps hold. */
+export function packsBytes(packs: readonly PackSelection[]): number {
+  return packs.reduce((sum, { wanted }) => sum + wanted.bytes.length + PACK_OBJECT_BYTES, 0)
+}
+
+/** The same of a closure. */
+export function closureBytes({ packs, missing, absentClaims }: Closure): number {
+  return packsBytes(packs) + missing.memoryBytes + absentClaims.memoryBytes
 }
 
 /**

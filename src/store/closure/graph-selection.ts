@@ -2,7 +2,7 @@ import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import type { IdSet } from '../../object/id-set.ts'
 import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../../object/selection.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
-import { countObjects, type PackSelection } from './closure.ts'
+import { countObjects, packsBytes, type PackSelection } from './closure.ts'
 import type { PackCatalog, ProjectView } from '../records/pack-catalog.ts'
 import { blockOf, segmentOfBlock, segmentsOf, type Segment } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
@@ -81,6 +81,7 @@ export class GraphSelection implements Selection {
   readonly textBytes?: number
   readonly closureDigest?: string
   readonly have?: readonly HaveOutcome[]
+  readonly heldBytes: number
   readonly #missing: IdSet
   readonly #segments: () => AsyncIterable<readonly Segment[]>
   readonly #reader: SegmentReader
@@ -94,6 +95,7 @@ export class GraphSelection implements Selection {
     facts: SelectionFacts,
   ) {
     this.objects = countObjects(chosen.packs)
+    this.heldBytes = packsBytes(chosen.packs) + facts.missing.memoryBytes
     this.missing = facts.missingCount ?? facts.missing.size
     this.textBytes = facts.textBytes
     this.closureDigest = facts.closureDigest

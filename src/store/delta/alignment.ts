@@ -4,7 +4,7 @@ import { type PackTables, targetId } from '../pack/pack-format.ts'
 const LOOK_AHEAD = 16
 
 /** The ids that an object refers to, in the order in which they stand in its text. */
-export class Children {
+export class ChildIds {
   readonly length: number
   readonly #tables: PackTables
   readonly #start: number
@@ -31,8 +31,8 @@ const PLACES_PER_BREATH = 512
  * milliseconds, so that others can go on.
  */
 export function* changedChildren(
-  older: Children,
-  newer: Children,
+  older: ChildIds,
+  newer: ChildIds,
 ): Generator<readonly [newerId: Uint8Array, olderId: Uint8Array] | undefined> {
   let i = 0
   let j = 0
@@ -50,9 +50,9 @@ export function* changedChildren(
 
 /** What lies before the next place where the lists go on alike. */
 function nextMeeting(
-  older: Children,
+  older: ChildIds,
   i: number,
-  newer: Children,
+  newer: ChildIds,
   j: number,
 ): { readonly replaced: number; readonly taken: number; readonly put: number } {
   for (let k = 0; k <= LOOK_AHEAD; k++) {
@@ -64,7 +64,7 @@ function nextMeeting(
 }
 
 /** The ends of both lists count as the same. */
-function isSame(older: Children, i: number, newer: Children, j: number): boolean {
+function isSame(older: ChildIds, i: number, newer: ChildIds, j: number): boolean {
   if (i >= older.length || j >= newer.length) return i === older.length && j === newer.length
   return Buffer.compare(older.idAt(i), newer.idAt(j)) === 0
 }

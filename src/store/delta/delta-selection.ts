@@ -1,7 +1,7 @@
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
 import type { IdSet } from '../../object/id-set.ts'
 import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../../object/selection.ts'
-import { countObjects } from '../closure/closure.ts'
+import { countObjects, packsBytes } from '../closure/closure.ts'
 import { chosenSegments, firstIds, inBatches, type SelectionFacts } from '../closure/graph-selection.ts'
 import type { SegmentBatches } from '../pack/segment-reader.ts'
 import { type DeltaParts, DeltaWalk, type VersionDifference } from './delta-walk.ts'
@@ -15,6 +15,7 @@ export class DeltaSelection implements Selection {
   readonly missing: number
   readonly closureDigest?: string
   readonly have?: readonly HaveOutcome[]
+  readonly heldBytes: number
   readonly #parts: DeltaParts
   readonly #difference: VersionDifference
   readonly #missing: IdSet
@@ -23,6 +24,8 @@ export class DeltaSelection implements Selection {
   constructor(parts: DeltaParts, difference: VersionDifference, facts: SelectionFacts) {
     this.objects = countObjects(difference.packs)
     this.missing = facts.missing.size
+    // The walk takes away from a copy what it has met.
+    this.heldBytes = 2 * packsBytes(difference.packs) + facts.missing.memoryBytes
     this.closureDigest = facts.closureDigest
     this.have = facts.have
     this.#parts = parts

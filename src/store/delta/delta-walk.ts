@@ -8,7 +8,7 @@ import type { PackCatalog, ProjectView } from '../records/pack-catalog.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 import { locate } from '../records/locator.ts'
 import type { ObjectLocation } from '../records/records.ts'
-import { changedChildren, Children } from './alignment.ts'
+import { changedChildren, ChildIds } from './alignment.ts'
 import { idOf, lineBytesOf, type PlacedObject, placeObject, readTexts } from './object-texts.ts'
 
 /** Pairs that are looked up together. */
@@ -158,8 +158,8 @@ export class DeltaWalk {
 
   async #addChildren({ newer, older }: Pair, signal: AbortSignal): Promise<void> {
     for (const changed of changedChildren(
-      new Children(older.tables, older.ordinal),
-      new Children(newer.tables, newer.ordinal),
+      new ChildIds(older.tables, older.ordinal),
+      new ChildIds(newer.tables, newer.ordinal),
     )) {
       if (this.#waiting.length === PAIRS_MAX) return
       if (changed === undefined) await this.#breathe(signal)

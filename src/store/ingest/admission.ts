@@ -1,4 +1,6 @@
 import { crc32 } from 'node:zlib'
+import type { Environment } from '../../environment.ts'
+import { Yielder } from '../../async/yielder.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
 import { DIFFERING_IDS_MAX } from '../../object/graph-store.ts'
 import { IdSet } from '../../object/id-set.ts'
@@ -7,27 +9,44 @@ import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import type { PackBuilder } from '../pack/pack-builder.ts'
 import type { ProjectHead } from '../records/records.ts'
 
+/** The checksum of a longer text is computed in turns. */
+const LONG_TEXT_BYTES = 1_048_576
+
 /** Lets into the pack what is neither held nor in it already, so that nothing is written twice, and counts what came. */
 export class Admission {
   readonly #records: RecordStore
   readonly #project: { readonly projectId: string; readonly generation: number }
   readonly #isNewProject: boolean
   /** Ids that came and are held already, to count each once. */
-  readonly #heldIds = new IdSet()
-  #added = 0
+  readonly #heldIds: IdSet
+  readonly #environment: Environment
+  #addedObjects = 0
+  #addedJsonBytes = 0
   differing = 0
   /** The ids of the first of these. */
   readonly differingIds: string[] = []
 
-  constructor(records: RecordStore, projectId: string, generation: number, head: ProjectHead | undefined) {
+  constructor(
+    records: RecordStore,
+    project: { readonly projectId: string; readonly generation: number; readonly head: ProjectHead | undefined },
+    environment: Environment,
+  ) {
+    const { projectId, generation, head } = project
     this.#records = records
+    this.#environment = environment
+    this.#heldIds = new IdSet(undefined, undefined, environment.hashKey)
     this.#project = { projectId, generation }
     this.#isNewProject = head === undefined || head.removed
   }
 
-  /** Objects that came, each id once. */
+  /** Received objects, each id once. */
   get objects(): number {
-    return this.#added + this.#heldIds.size
+    return this.#addedObjects + this.#heldIds.size
+  }
+
+  /** What the pack holds so far. */
+  get added(): { readonly objects: number; readonly jsonBytes: number } {
+    return { objects: this.#addedObjects, jsonBytes: this.#addedJsonBytes }
   }
 
   get memoryBytes(): number {
@@ -40,7 +59,9 @@ export class Admission {
       const end = Math.min(batch.count, first + LOOKUP_KEYS)
       const held = this.#isNewProject ? [] : await this.#held(batch, first, end, start, signal)
       for (let index = first; index < end; index++) {
-        const more = this.#admitOne(batch, index, start, held[index - first], builder)
+        const text = batch.lines.subarray(start + batch.idBytes[index] + 1, start + batch.lineBytes[index] - 1)
+        const textCrc32 = text.length > LONG_TEXT_BYTES ? await crc32InTurns(text, this.#environment) : crc32(text)
+        const more = this.#admitOne(batch, index, start, textCrc32, held[index - first], builder)
         if (more !== undefined) await more
         start += batch.lineBytes[index]
       }
@@ -58,23 +79,22 @@ export class Admission {
     batch: ObjectBatch,
     index: number,
     start: number,
+    textCrc32: number,
     held: Awaited<ReturnType<typeof locate>>[number],
     builder: PackBuilder,
   ): Promise<void> | undefined {
-    const textStart = start + batch.idBytes[index] + 1
-    const textEnd = start + batch.lineBytes[index] - 1
-    const textCrc32 = crc32(batch.lines.subarray(textStart, textEnd))
-    const textBytes = textEnd - textStart
-    const ordinal = builder.find(batch.lines, start, textStart - 1)
+    const idEnd = start + batch.idBytes[index]
+    const textBytes = batch.lineBytes[index] - batch.idBytes[index] - 2
+    const ordinal = builder.find(batch.lines, start, idEnd)
     if (ordinal !== -1) {
-      if (!builder.isSameText(ordinal, textBytes, textCrc32))
-        this.#noteDiffering(batch.lines.subarray(start, textStart - 1))
+      if (!builder.isSameText(ordinal, textBytes, textCrc32)) this.#noteDiffering(batch.lines.subarray(start, idEnd))
     } else if (held !== undefined) {
-      this.#heldIds.add(batch.lines, start, textStart - 1)
+      this.#heldIds.add(batch.lines, start, idEnd)
       if (held.textBytes !== textBytes || held.textCrc32 !== textCrc32)
-        this.#noteDiffering(batch.lines.subarray(start, textStart - 1))
+        this.#noteDiffering(batch.lines.subarray(start, idEnd))
     } else {
-      this.#added++
+      this.#addedObjects++
+      this.#addedJsonBytes += textBytes
       return builder.add(batch, index, start, textCrc32)
     }
     return undefined
@@ -84,4 +104,14 @@ export class Admission {
     this.differing++
     if (this.differingIds.length < DIFFERING_IDS_MAX) this.differingIds.push(Buffer.from(id).toString('utf8'))
   }
+}
+
+async function crc32InTurns(text: Uint8Array, environment: Environment): Promise<number> {
+  const yielder = new Yielder(environment)
+  let checksum = 0
+  for (let at = 0; at < text.length; at += LONG_TEXT_BYTES) {
+    checksum = crc32(text.subarray(at, at + LONG_TEXT_BYTES), checksum)
+    await yielder.due()
+  }
+  return checksum
 }

@@ -1,6 +1,7 @@
 import { crc32 } from 'node:zlib'
 import type { Environment } from '../../environment.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
+import { crc32Combine } from '../../compression/crc32-combine.ts'
 import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
@@ -10,8 +11,11 @@ import { CODEC_RAW_DEFLATE, type ByteTable, type PackTables, type Rows } from '.
 /** Raw bytes after which a block is closed. An object that is larger has a block of its own. */
 export const BLOCK_BYTES = 16_384
 const UNDEFINED_ORDINAL = 0xffffffff
-/** Names that are taken between two looks at the clock. */
-const NAMES_AT_ONCE = 4_096
+const LINE_END = Buffer.from('\n')
+/** Names that are taken between two looks at the clock. The first touch of fresh memory costs far more than the work on it. */
+const NAMES_AT_ONCE = 512
+/** An object that mentions more is taken in turns. */
+const NAMES_IN_ONE_TURN_MAX = 4_096
 
 /**
  * Gathers objects into raw blocks and their facts into tables. Every id, of an object or mentioned by one, is interned once (a symbol); at the end
@@ -95,8 +99,13 @@ export class PackBuilder {
     this.#lineBytes.push(lineBytes)
     this.#textCrc32.push(textCrc32)
     this.#append(batch.lines, start, lineBytes, idBytes)
+    if (this.#openBytes >= BLOCK_BYTES) {
+      // A block of its own: the checksum of a long text is not computed twice.
+      const isAlone = this.#openBytes === lineBytes
+      this.closeBlock(isAlone ? crc32OfLine(batch.lines, { start, idBytes, lineBytes, textCrc32 }) : undefined)
+    }
     const first = index === 0 ? 0 : batch.claimEnds[index - 1]
-    if (batch.claimEnds[index] - first > NAMES_AT_ONCE) return this.#mentionInTurns(batch, index, first)
+    if (batch.claimEnds[index] - first > NAMES_IN_ONE_TURN_MAX) return this.#mentionInTurns(batch, index, first)
     this.#mention(this.#references, batch, first, batch.referenceEnds[index])
     this.#mention(this.#claims, batch, batch.referenceEnds[index], batch.claimEnds[index])
     this.#endRows()
@@ -104,12 +113,12 @@ export class PackBuilder {
   }
 
   /** Ends the open block, if it holds anything. */
-  closeBlock(): void {
+  closeBlock(rawCrc32?: number): void {
     if (this.#openBytes === 0) return
     const raw = this.#open.subarray(0, this.#openBytes)
     this.#closed.push(raw)
     this.#directory.rawBytes.push(raw.length)
-    this.#directory.rawCrc32.push(crc32(raw))
+    this.#directory.rawCrc32.push(rawCrc32 ?? crc32(raw))
     this.#directory.objectEnds.push(this.objects)
     this.#directory.idBytes.push(this.#openIdBytes)
     this.#directory.codecs.push(CODEC_RAW_DEFLATE)
@@ -174,7 +183,11 @@ export class PackBuilder {
 
   async #mentionInTurns(batch: ObjectBatch, index: number, first: number): Promise<void> {
     const yielder = new Yielder(this.#environment)
-    this.#symbols.reserve(this.#symbols.size + batch.claimEnds[index] - first)
+    const names = batch.claimEnds[index] - first
+    const nameBytes = batch.nameEnds[batch.claimEnds[index] - 1] - (first === 0 ? 0 : batch.nameEnds[first - 1])
+    this.#symbols.reserve(this.#symbols.size + names, this.#symbols.idBytes + nameBytes)
+    this.#ordinalOfSymbol.reserve(this.#symbols.size + names)
+    await yielder.turn()
     for (const [list, start, end] of [
       [this.#references, first, batch.referenceEnds[index]],
       [this.#claims, batch.referenceEnds[index], batch.claimEnds[index]],
@@ -202,20 +215,35 @@ export class PackBuilder {
     this.#open.set(lines.subarray(start, start + lineBytes), this.#openBytes)
     this.#openBytes += lineBytes
     this.#openIdBytes += idBytes
-    if (this.#openBytes >= BLOCK_BYTES) this.closeBlock()
   }
 
   async #byteTable(symbols: Uint32Array, yielder: Yielder): Promise<ByteTable> {
+    const from = this.#symbols.table()
     const ends = new Uint32Array(symbols.length)
     let length = 0
-    for (let i = 0; i < symbols.length; i++) ends[i] = length += this.#symbols.lengthAt(symbols[i])
-    const bytes = new Uint8Array(length)
     for (let i = 0; i < symbols.length; i++) {
-      bytes.set(this.#symbols.bytesAt(symbols[i]), i === 0 ? 0 : ends[i - 1])
+      ends[i] = length += this.#symbols.lengthAt(symbols[i])
+      if (i % NAMES_AT_ONCE === 0) await yielder.due()
+    }
+    const bytes = new Uint8Array(length)
+    for (let i = 0, to = 0; i < symbols.length; i++) {
+      const start = from.ends[symbols[i]] - this.#symbols.lengthAt(symbols[i])
+      for (let at = start; at < from.ends[symbols[i]]; at++) bytes[to++] = from.bytes[at]
       if (i % NAMES_AT_ONCE === 0) await yielder.due()
     }
     return { ends, bytes }
   }
+}
+
+/** The checksum of `<id> TAB <json> LF` from that of the JSON text. */
+function crc32OfLine(
+  lines: Uint8Array,
+  line: { readonly start: number; readonly idBytes: number; readonly lineBytes: number; readonly textCrc32: number },
+): number {
+  const textStart = line.start + line.idBytes + 1
+  const textBytes = line.lineBytes - line.idBytes - 2
+  const untilText = crc32Combine(crc32(lines.subarray(line.start, textStart)), line.textCrc32, textBytes)
+  return crc32(LINE_END, untilText)
 }
 
 async function remapped(

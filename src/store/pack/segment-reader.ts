@@ -61,7 +61,7 @@ export class SegmentReader {
     reading: Reading,
     verify: (segment: Segment) => boolean,
   ): AsyncGenerator<Uint8Array> {
-    for await (const { segments, stored } of this.#spans(batches, reading)) {
+    for await (const { segments, stored } of this.#spans(batches, reading, Infinity)) {
       for (const [i, segment] of segments.entries()) if (verify(segment)) checkStored(segment, stored[i])
       reading.buffers.passOn(bytesOf(stored))
       yield joined(stored)
@@ -91,7 +91,7 @@ export class SegmentReader {
     const { signal, buffers } = reading
     const bounds = {
       count: INFLATED_AHEAD,
-      bytes: () => INFLATED_AHEAD * Math.min(SPAN_RAW_BYTES_MAX, buffers.roomBytes),
+      bytes: () => INFLATED_AHEAD * Math.min(SPAN_RAW_BYTES_MAX, buffers.aheadBytes),
       bytesOf: rawBytesOf,
     }
     const inflating = readAhead(this.#spans(batches, reading), bounds, async (span) => {
@@ -107,13 +107,18 @@ export class SegmentReader {
     }
   }
 
-  #spans(batches: SegmentBatches, { signal, buffers }: Reading): AsyncGenerator<LoadedSpan> {
+  /** `rawBytesMax` bounds what is inflated of one span. */
+  #spans(
+    batches: SegmentBatches,
+    { signal, buffers }: Reading,
+    rawBytesMax: number = SPAN_RAW_BYTES_MAX,
+  ): AsyncGenerator<LoadedSpan> {
     const bounds = {
       count: READS_AHEAD,
-      bytes: () => 2 * Math.min(SPAN_STORED_BYTES_MAX, buffers.roomBytes),
+      bytes: () => 2 * Math.min(SPAN_STORED_BYTES_MAX, buffers.aheadBytes),
       bytesOf: storedBytesOf,
     }
-    return readAhead(spansOf(batches, buffers), bounds, (span) => this.#load(span, signal, buffers))
+    return readAhead(spansOf(batches, buffers, rawBytesMax), bounds, (span) => this.#load(span, signal, buffers))
   }
 
   async #load({ source, segments }: Span, signal: AbortSignal, buffers: AnswerBuffers): Promise<LoadedSpan> {
@@ -154,14 +159,14 @@ export async function readSource(
 }
 
 /** Segments that lie near each other and suit one read, together. */
-async function* spansOf(batches: SegmentBatches, buffers: AnswerBuffers): AsyncGenerator<Span> {
+async function* spansOf(batches: SegmentBatches, buffers: AnswerBuffers, rawBytesMax: number): AsyncGenerator<Span> {
   for await (const batch of batches) {
     let group: Segment[] = []
     let rawBytes = 0
     for (const segment of batch) {
       const last = group.at(-1)
       const { roomBytes } = buffers
-      const isFull = rawBytes + segment.rawBytes > Math.min(SPAN_RAW_BYTES_MAX, roomBytes)
+      const isFull = rawBytesMax !== Infinity && rawBytes + segment.rawBytes > Math.min(rawBytesMax, roomBytes)
       if (
         last !== undefined &&
         (isFull || !fits(group[0], last, segment, Math.min(SPAN_STORED_BYTES_MAX, roomBytes)))

@@ -28,7 +28,7 @@ const PLANS_WAITING_MAX = 64
 /** More absent ids than this are remembered as fingerprints, and not looked up again. */
 const LOOKED_UP_IDS_MAX = 1_000
 /** Ids that are compared between two looks at the clock. */
-const STRETCH_IDS = 4_096
+const STRETCH_IDS = 512
 
 /** The shortest runs of whole blocks that stay where they are: in answers that are copied into one piece as far as that helps, and in others. */
 const RUN_IN_PLACE_BYTES_MIN = { inOnePiece: 524_288, spliced: 65_536 }
@@ -60,7 +60,7 @@ export class PlanCache {
 
   constructor(parts: PlanCacheParts) {
     this.#parts = parts
-    this.#loaded = new ByteCache(parts.cacheBytes, (plan) => plan?.memoryBytes ?? 0)
+    this.#loaded = new ByteCache(parts.cacheBytes, (plan) => plan?.cachedBytes ?? 0)
     this.#quota = new PlanQuota(parts.records, parts.blobs, parts.storedBytesMax)
   }
 
@@ -147,7 +147,7 @@ export class PlanCache {
     const blobName = planBlobName(project.projectId, planId)
     let planBytes = 0
     const sink = async (content: AsyncIterable<Uint8Array>): Promise<void> => {
-      ;({ size: planBytes } = await blobs.put(blobName, content, { signal }))
+      ;({ sizeBytes: planBytes } = await blobs.put(blobName, content, { signal }))
     }
     const made = await maker.make(planId, sink, signal)
     const record: PlanRecord = {

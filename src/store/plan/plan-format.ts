@@ -20,7 +20,8 @@ import type { Segment } from '../pack/segment.ts'
 const MAGIC = Buffer.from('STOWPLAN', 'latin1')
 const FORMAT_VERSION = 1
 /** Ids that are written or read between two looks at the clock: there can be a million. */
-const STRETCH_IDS = 4_096
+const STRETCH_IDS = 512
+const ID_LENGTH_BYTES = 2
 /** The source number of rows that lie in the plan's own patch. */
 export const PATCH_SOURCE = 0xffffffff
 
@@ -179,9 +180,10 @@ function readClosure(reader: ByteReader, missing: IdSet, absentClaims: IdSet): C
 }
 
 async function writeIds(writer: ByteWriter, ids: IdSet, yielder: Yielder): Promise<void> {
-  writer.u32(ids.size)
-  for (let i = 0; i < ids.size; i++) {
-    writer.u16(ids.lengthAt(i)).bytes(ids.bytesAt(i))
+  const { bytes, ends } = ids.table()
+  writer.u32(ends.length).reserve(bytes.length + ID_LENGTH_BYTES * ends.length)
+  for (let i = 0, start = 0; i < ends.length; start = ends[i++]) {
+    writer.u16(ends[i] - start).part(bytes, start, ends[i])
     if (i % STRETCH_IDS === 0) await yielder.due()
   }
 }

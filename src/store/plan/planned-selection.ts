@@ -9,6 +9,7 @@ import type {
   Selection,
   SelectionReadOptions,
 } from '../../object/selection.ts'
+import { packsBytes } from '../closure/closure.ts'
 import { firstIds } from '../closure/graph-selection.ts'
 import { packBlobName } from '../records/keys.ts'
 import type { PackCatalog, ProjectView } from '../records/pack-catalog.ts'
@@ -66,7 +67,7 @@ export class LoadedPlan {
 
   get memoryBytes(): number {
     const { rows, closure, packs } = this.tables
-    const bitmapBytes = closure?.packs.reduce((sum, { wanted }) => sum + wanted.bytes.length + 128, 0) ?? 0
+    const bitmapBytes = closure === undefined ? 0 : packsBytes(closure.packs)
     const patchBytes = 'bytes' in this.source ? this.source.bytes.length : 0
     return (
       rows.sources.length * 32 +
@@ -74,9 +75,13 @@ export class LoadedPlan {
       bitmapBytes +
       packs.length * 96 +
       this.tables.missing.memoryBytes +
-      this.tables.absentClaims.memoryBytes +
-      (this.absent?.memoryBytes ?? 0)
+      this.tables.absentClaims.memoryBytes
     )
+  }
+
+  /** The same with what is there for finding it again alone. */
+  get cachedBytes(): number {
+    return this.memoryBytes + (this.absent?.memoryBytes ?? 0)
   }
 
   get isDueForVerification(): boolean {
@@ -94,6 +99,7 @@ export class PlanSelection implements Selection, PlannedSelection {
   readonly missing: number
   readonly closureDigest: string
   readonly have?: readonly HaveOutcome[]
+  readonly heldBytes: number
   readonly digest: string
   readonly storedBytes: number
   readonly rawBytes: number
@@ -123,6 +129,7 @@ export class PlanSelection implements Selection, PlannedSelection {
     this.closureDigest = tables.closureDigest
     this.digest = loaded.digest
     this.have = have
+    this.heldBytes = loaded.memoryBytes
     this.#loaded = loaded
     this.#catalog = catalog
     this.#reader = reader

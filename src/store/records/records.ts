@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib'
+import type { ProjectTotals } from '../../object/graph-store.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
 
@@ -55,6 +56,24 @@ export function encodeMark(key: Uint8Array): Uint8Array {
 /** Throws `corrupt_data` unless the mark was made for this very key. */
 export function decodeMark(key: Uint8Array, value: Uint8Array): void {
   open(key, value, 'a mark')
+}
+
+/** The store's own time: how many epochs it has been served for. */
+export function encodeEpoch(key: Uint8Array, epoch: number): Uint8Array {
+  return seal(key, new ByteWriter(16).u8(VERSION).u48(epoch))
+}
+
+export function decodeEpoch(key: Uint8Array, value: Uint8Array): number {
+  return open(key, value, 'the epoch record').u48()
+}
+
+export function encodeTotals(key: Uint8Array, { objects, jsonBytes, storedBytes }: ProjectTotals): Uint8Array {
+  return seal(key, new ByteWriter(32).u8(VERSION).u48(objects).u48(jsonBytes).u48(storedBytes))
+}
+
+export function decodeTotals(key: Uint8Array, value: Uint8Array): ProjectTotals {
+  const reader = open(key, value, 'the totals of a project')
+  return { objects: reader.u48(), jsonBytes: reader.u48(), storedBytes: reader.u48() }
 }
 
 /** A project. `sequence` is the number that its next pack gets. */

@@ -75,10 +75,10 @@ export async function* findPacks(records: RecordStore, blobs: BlobStore, found: 
     }
   }
   for await (const batch of blobs.list('')) {
-    for (const { name, size } of batch) {
+    for (const { name, sizeBytes } of batch) {
       try {
-        if (isTombstone(name)) await findTombstone(blobs, name, size, found)
-        else if (PACK_FILE.test(name)) yield* findPackBlob(blobs, name, size, found)
+        if (isTombstone(name)) await findTombstone(blobs, name, sizeBytes, found)
+        else if (PACK_FILE.test(name)) yield* findPackBlob(blobs, name, sizeBytes, found)
       } catch (error) {
         yield damageBy(error, undefined, `blob ${name}`)
       }
@@ -97,7 +97,7 @@ async function* findPackBlob(blobs: BlobStore, name: string, size: number, found
   const { projectId, packId, generation, timeMs } = decodeHeader(
     await readSource(blobs, source, 0, Math.min(HEADER_BYTES_MAX, size)),
   )
-  if (packBlobName(projectId, packId) !== name) throw corrupt('it holds another pack than its name says')
+  if (packBlobName(projectId, packId) !== name) throw corrupt('it contains a pack other than its name says')
   const trailer = decodeTrailer(await readSource(blobs, source, Math.max(0, size - TRAILER_BYTES), size))
   const record: PackRecord = {
     state: 'committed',

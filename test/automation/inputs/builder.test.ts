@@ -6,30 +6,76 @@ import {
   boolean,
   defineInputs,
   type Input,
-  INPUTS_LIMITS,
   InputsError,
   integer,
   number,
-  resolveInputs,
   Secret,
   secret,
   select,
   type StandardInputs,
   text,
 } from '../../../src/automation/index.ts'
+import { INPUTS_LIMITS, resolveInputs } from '../../../src/automation/runtime/index.ts'
 
 class Inputs extends defineInputs({
   projectName: text({ title: 'Project name', minLength: 1, maxLength: 100, pattern: /^[A-Z]+$/ }),
   tolerance: number({ default: 10, gt: 0, lt: 100 }),
   count: integer({ gte: 1, lte: 10, required: false }),
   includeAll: boolean({ default: false }),
-  analysis: select({ structural: 'Structural', thermal: 'Thermal' }, { default: 'structural' }),
+  analysis: select({ Structural: 'structural', Thermal: 'thermal' }, { default: 'structural' }),
   apiKey: secret({ title: 'API key' }),
 }) {
   get isStrict(): boolean {
     return this.tolerance < 1
   }
 }
+
+/** What `enum Unit { Millimetres = 'mm', Metres = 'm' }` and `enum Level { Low, High = 5, Top }` are when they run. */
+const Unit = { Millimetres: 'mm', Metres: 'm' } as const
+const Level = { 0: 'Low', 5: 'High', 6: 'Top', Low: 0, High: 5, Top: 6 } as const
+
+test('the choices of an enum are its members: people see their names, the function gets their values', () => {
+  const Inputs = defineInputs({ unit: select(Unit), level: select(Level, { default: Level.High }) })
+  const { properties } = Inputs.toJSONSchema()
+  assert.deepEqual(properties.unit, {
+    type: 'string',
+    oneOf: [
+      { const: 'mm', title: 'Millimetres' },
+      { const: 'm', title: 'Metres' },
+    ],
+  })
+  assert.deepEqual(properties.level, {
+    type: 'integer',
+    oneOf: [
+      { const: 0, title: 'Low' },
+      { const: 5, title: 'High' },
+      { const: 6, title: 'Top' },
+    ],
+    default: 5,
+  })
+  assert.deepEqual({ ...Inputs.parse({ unit: 'm' }) }, { unit: Unit.Metres, level: Level.High })
+  assert.deepEqual({ ...Inputs.parse({ unit: 'm', level: 0 }) }, { unit: Unit.Metres, level: Level.Low })
+  for (const wrong of [
+    { unit: 'Metres' },
+    { unit: 'm', level: 'Low' },
+    { unit: 'm', level: '0' },
+    { unit: 'm', level: 1 },
+  ])
+    assert.throws(() => Inputs.parse(wrong), { code: 'invalid_inputs' }, JSON.stringify(wrong))
+})
+
+test('only the reverse mapping of an enum is left out of an object', () => {
+  const options = (field: Input<unknown, unknown>): unknown =>
+    defineInputs({ x: field }).toJSONSchema().properties.x.oneOf
+  assert.deepEqual(options(select({ '1': 'one', '2': 'two' })), [
+    { const: 'one', title: '1' },
+    { const: 'two', title: '2' },
+  ])
+  assert.deepEqual(options(select({ One: 1, 'Minus one': -1 })), [
+    { const: 1, title: 'One' },
+    { const: -1, title: 'Minus one' },
+  ])
+})
 
 test('inputs are instances of their class, with defaults filled in', () => {
   const inputs = Inputs.parse({ projectName: 'HOUSE', tolerance: 0.5, apiKey: 'key' })
@@ -100,12 +146,15 @@ test('a message stays short, whatever was sent', () => {
 
 test('a long text is refused before it is looked at', () => {
   const Form = defineInputs({ name: text({ required: false }), code: text({ pattern: /x/, required: false }) })
-  assert.throws(() => Form.parse({ name: 'x'.repeat(INPUTS_LIMITS.textLengthMax + 1) }), /at most 65536 characters/)
+  assert.throws(() => Form.parse({ name: 'x'.repeat(INPUTS_LIMITS.textCharactersMax + 1) }), /at most 65536 characters/)
   assert.throws(
-    () => Form.parse({ code: 'x'.repeat(INPUTS_LIMITS.patternTextLengthMax + 1) }),
+    () => Form.parse({ code: 'x'.repeat(INPUTS_LIMITS.patternTextCharactersMax + 1) }),
     /at most 4096 characters/,
   )
-  assert.equal(Form.parse({ name: 'x'.repeat(INPUTS_LIMITS.textLengthMax) }).name?.length, INPUTS_LIMITS.textLengthMax)
+  assert.equal(
+    Form.parse({ name: 'x'.repeat(INPUTS_LIMITS.textCharactersMax) }).name?.length,
+    INPUTS_LIMITS.textCharactersMax,
+  )
 })
 
 test('a secret shows itself only when it is asked to', () => {
@@ -183,11 +232,13 @@ const WRONG: readonly [
     () => ({ s: select(['one\r\ntwo', 'three']) }),
     /options must be without control characters/,
   ],
+  ['choices of two types', () => ({ s: select(['a', 1]) }), /options must be either all texts or all finite numbers/],
+  ['a choice that is no number', () => ({ s: select([1, Number.NaN]) }), /all finite numbers/],
   ['choices twice', () => ({ s: select(['a', 'a']) }), /options must differ/],
   [
     'too many choices',
     () => ({ s: select(Array.from({ length: 1_001 }, String)) }),
-    /holds 1001 choices; the most is 1000/,
+    /holds 1001 choices; the limit is 1000/,
   ],
   ['gt at lt', () => ({ n: number({ gt: 1, lt: 1 }) }), /lt leaves no number/],
   ['gt above lt', () => ({ n: number({ gt: 2, lt: 1 }) }), /lt leaves no number/],
@@ -212,7 +263,7 @@ const WRONG: readonly [
   [
     'a pattern that grows too large',
     () => ({ t: text({ pattern: '(a?){900}a{900}' }) }),
-    /has 2702 steps; the most is 2500/,
+    /has 2702 steps; the limit is 2500/,
   ],
   [
     'patterns that are too large together',
@@ -223,14 +274,14 @@ const WRONG: readonly [
     }),
     /patterns of \d+ steps together/,
   ],
-  ['a default of a secret', () => ({ s: secret({ default: 'x' } as object) }), /a secret has no default/],
+  ['a default of a secret', () => ({ s: secret({ default: 'x' } as object) }), /a secret cannot have a default/],
   [
     'an unknown option',
     () => ({ n: number({ minLength: 1 } as object) }),
     /number has no option "minLength"; it has title, description, required, default, gt, gte, lt, lte/,
   ],
   ['a title that is no text', () => ({ t: text({ title: 5 as unknown as string }) }), /title must be a text/],
-  ['a long title', () => ({ t: text({ title: 'x'.repeat(201) }) }), /title has 201 characters; the most is 200/],
+  ['a long title', () => ({ t: text({ title: 'x'.repeat(201) }) }), /title has 201 characters; the limit is 200/],
   [
     'a name that objects have',
     () => ({ constructor: text() }),
@@ -240,7 +291,7 @@ const WRONG: readonly [
   [
     'too many fields',
     () => Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`f${index}`, text()])),
-    /has 101 fields; the most is 100/,
+    /has 101 fields; the limit is 100/,
   ],
 ]
 

@@ -4,16 +4,14 @@ import * as fc from 'fast-check'
 import {
   boolean,
   defineInputs,
-  fromFormValues,
   type InputsError,
-  inputsParser,
   integer,
-  isThreeState,
   number,
   secret,
   select,
   text,
 } from '../../../src/automation/index.ts'
+import { fromFormValues, inputsParser, isThreeState } from '../../../src/automation/runtime/index.ts'
 import { propertyRuns } from '../../support/runs.ts'
 
 const { description } = defineInputs({
@@ -95,7 +93,8 @@ test('right inputs that went through a form come back the same', () => {
     share: number(),
     count: integer({ gte: -5 }),
     all: boolean(),
-    unit: select({ a: 'A', b: 'B' }),
+    unit: select({ A: 'a', B: 'b' }),
+    level: select([0, 1, 2.5]),
   })
   const inputs = fc.record(
     {
@@ -104,6 +103,7 @@ test('right inputs that went through a form come back the same', () => {
       count: fc.integer({ min: -5 }),
       all: fc.boolean(),
       unit: fc.constantFrom('a' as const, 'b' as const),
+      level: fc.constantFrom(0 as const, 1 as const, 2.5 as const),
     },
     { noNullPrototype: true },
   )

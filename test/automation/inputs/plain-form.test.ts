@@ -13,11 +13,11 @@ import {
   defineInputs,
   integer,
   number,
-  resolveInputs,
   secret,
   select,
   text,
 } from '../../../src/automation/index.ts'
+import { resolveInputs } from '../../../src/automation/runtime/index.ts'
 import { automated, definition, waiting } from '../../automation-server/support.ts'
 import { assertPlainForm } from './plain-form.ts'
 
@@ -38,7 +38,7 @@ const FIELDS = COMMON.flatMap((common) => [
   ]),
   boolean(common),
   select(['mm', 'm'], common),
-  select({ mm: 'Millimetres', m: 'Metres' }, common),
+  select({ Millimetres: 'mm', Metres: 'm' }, common),
 ])
 const DEFAULTED = [
   text({ default: 'a', maxLength: 2 }),
@@ -46,7 +46,9 @@ const DEFAULTED = [
   integer({ default: 1, lte: 3 }),
   boolean({ default: true }),
   select(['mm', 'm'], { default: 'm' }),
-  select({ mm: 'Millimetres' }, { default: 'mm' }),
+  select({ Millimetres: 'mm' }, { default: 'mm' }),
+  select([1, 2.5]),
+  select({ One: 1, Two: 2 }, { default: 2 }),
 ]
 
 class AllKinds extends defineInputs(

@@ -24,8 +24,8 @@ const ROOT_KEYWORDS: ReadonlySet<string> = new Set([
 /** What a renderer of forms that knows nothing but the six kinds can show, for each type. */
 const KEYWORDS: Readonly<Record<string, ReadonlySet<string> | undefined>> = {
   string: new Set(['type', ...WORDS, 'minLength', 'maxLength', 'pattern', 'enum', 'oneOf', 'format', 'writeOnly']),
-  number: new Set(['type', ...WORDS, 'exclusiveMinimum', 'minimum', 'exclusiveMaximum', 'maximum']),
-  integer: new Set(['type', ...WORDS, 'exclusiveMinimum', 'minimum', 'exclusiveMaximum', 'maximum']),
+  number: new Set(['type', ...WORDS, 'exclusiveMinimum', 'minimum', 'exclusiveMaximum', 'maximum', 'enum', 'oneOf']),
+  integer: new Set(['type', ...WORDS, 'exclusiveMinimum', 'minimum', 'exclusiveMaximum', 'maximum', 'enum', 'oneOf']),
   boolean: new Set(['type', ...WORDS]),
 }
 
@@ -70,10 +70,11 @@ function assertControl(field: Json, where: string): void {
   for (const choice of (field.oneOf ?? []) as readonly Json[])
     assert.deepEqual(
       [Object.keys(choice).toSorted((a, b) => (a < b ? -1 : 1)), typeof choice.const, typeof choice.title],
-      [['const', 'title'], 'string', 'string'],
+      [['const', 'title'], type === 'string' ? 'string' : 'number', 'string'],
       where,
     )
-  for (const choice of (field.enum ?? []) as readonly unknown[]) assert.equal(typeof choice, 'string', where)
+  for (const choice of (field.enum ?? []) as readonly unknown[])
+    assert.equal(typeof choice, type === 'string' ? 'string' : 'number', where)
   if (field.format !== undefined)
     assert.deepEqual([field.format, field.writeOnly, field.default], ['password', true, undefined], where)
 }

@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import * as fc from 'fast-check'
-import { InputsError, readInputsSchema } from '../../../src/automation/index.ts'
+import { InputsError } from '../../../src/automation/index.ts'
+import { readInputsSchema } from '../../../src/automation/runtime/index.ts'
 import { propertyRuns } from '../../support/runs.ts'
 
 function schemaOf(field: unknown, more: object = {}): object {
@@ -34,6 +35,23 @@ const READ: readonly [name: string, schema: object, field: object][] = [
     'choices without a type',
     schemaOf({ enum: ['a', 'b'] }),
     { kind: 'select', required: false, options: [{ value: 'a' }, { value: 'b' }] },
+  ],
+  [
+    'numbers of an enum, as zod writes them',
+    schemaOf({ type: 'number', enum: [0, 1.5] }),
+    { kind: 'select', required: false, options: [{ value: 0 }, { value: 1.5 }] },
+  ],
+  [
+    'numbers with titles and no type',
+    schemaOf({ oneOf: [{ const: 1, title: 'One', type: 'number' }, { const: 2 }] }),
+    {
+      kind: 'select',
+      required: false,
+      options: [
+        { value: 1, label: 'One' },
+        { value: 2, label: '2' },
+      ],
+    },
   ],
   ['one choice', schemaOf({ const: 'a' }), { kind: 'select', required: false, options: [{ value: 'a' }] }],
   [
@@ -95,9 +113,11 @@ const REFUSED: readonly [schema: unknown, path: string, message: RegExp][] = [
   [
     schemaOf({ type: 'string', enum: ['a'], oneOf: [{ const: 'a' }] }),
     '/properties/x/oneOf',
-    /cannot stand beside "enum"/,
+    /cannot be combined with "enum"/,
   ],
-  [schemaOf({ enum: [1, 2] }), '/properties/x/enum/0', /must be a text/],
+  [schemaOf({ enum: [1, 'a'] }), '/properties/x/enum/1', /must be a number/],
+  [schemaOf({ enum: ['a', 1] }), '/properties/x/enum/1', /must be a text/],
+  [schemaOf({ type: 'integer', enum: [1.5] }), '/properties/x/enum/0', /must be a whole number/],
   [
     schemaOf({ type: 'array', items: { type: 'string' } }),
     '/properties/x/type',
@@ -134,7 +154,7 @@ const REFUSED: readonly [schema: unknown, path: string, message: RegExp][] = [
     '/properties/__proto__',
     /every object has already/,
   ],
-  [{ type: 'object', properties: {}, title: 'x'.repeat(300_000) }, '', /bytes of JSON; the most is 262144/],
+  [{ type: 'object', properties: {}, title: 'x'.repeat(300_000) }, '', /bytes of JSON; the limit is 262144/],
   [
     {
       type: 'object',

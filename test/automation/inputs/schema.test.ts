@@ -7,15 +7,13 @@ import {
   defineInputs,
   type Input,
   InputsError,
-  inputsParser,
-  inputsSchema,
   integer,
   number,
-  readInputsSchema,
   secret,
   select,
   text,
 } from '../../../src/automation/index.ts'
+import { inputsParser, inputsSchema, readInputsSchema } from '../../../src/automation/runtime/index.ts'
 import { propertyRuns } from '../../support/runs.ts'
 
 /** Ajv as a strict server runs it: unknown keywords and formats, and types that do not fit, are errors. */
@@ -43,7 +41,20 @@ const bounds = fc
   })
   .map(({ low, high, from, to }) => ({ ...(low && { [low]: from }), ...(high && { [high]: to }) }))
 const choice = fc.constantFrom('a', 'b', 'ä', 'constructor', 'x y', '1')
-const labels = fc.dictionary(choice, fc.string({ minLength: 1, maxLength: 5 }), { minKeys: 1, noNullPrototype: true })
+const labels = fc
+  .uniqueArray(fc.tuple(fc.string({ minLength: 1, maxLength: 5 }), choice), {
+    minLength: 1,
+    selector: ([label]) => label,
+  })
+  .filter((entries) => new Set(entries.map(([, value]) => value)).size === entries.length)
+  .map((entries) => Object.fromEntries(entries))
+const numericChoice = fc.constantFrom(-2.5, 0, 1, 2, 1e3)
+const numericChoices = fc.oneof(
+  fc.uniqueArray(numericChoice, { minLength: 1 }),
+  fc
+    .uniqueArray(numericChoice, { minLength: 1 })
+    .map((values) => Object.fromEntries(values.map((value) => [`label ${value}`, value]))),
+)
 
 const inputs: fc.Arbitrary<Input<unknown, unknown>> = fc.oneof(
   fc.record({ ...words, required, lengths, pattern }).map(({ lengths, ...rest }) => text({ ...rest, ...lengths })),
@@ -57,7 +68,8 @@ const inputs: fc.Arbitrary<Input<unknown, unknown>> = fc.oneof(
   fc
     .tuple(fc.uniqueArray(choice, { minLength: 1 }), fc.record({ ...words, required }))
     .map(([values, options]) => select(values, options)),
-  labels.map((choices) => select(choices, { default: Object.keys(choices)[0] })),
+  labels.map((choices) => select(choices, { default: Object.values(choices)[0] })),
+  numericChoices.map((choices) => select(choices)),
 )
 const names = fc.constantFrom('name', 'tolerance', 'größe', 'with space', 'a/b~c', '0')
 const forms = fc.dictionary(names, inputs, { maxKeys: 5, noNullPrototype: true }).map((fields) => defineInputs(fields))
@@ -113,7 +125,9 @@ test('Ajv and parse agree on values that are made for the fields', () => {
     ['integer', integer({ gt: 0.5, lt: 3.5 }), [0, 1, 1.5, 3, 4, 1e300]],
     ['boolean', boolean(), [true, false, 'true', 0]],
     ['bare', select(['a', 'b']), ['a', 'A', '', 'constructor', null]],
-    ['labelled', select({ a: 'A', b: 'B' }), ['a', 'A', 'b', ['a']]],
+    ['numbers', select([1, 2.5]), [1, 2.5, 2, '1', null]],
+    ['whole numbers', select({ One: 1, Two: 2 }), [1, 2, 1.5, 'One', '2']],
+    ['labelled', select({ A: 'a', B: 'b' }), ['a', 'A', 'b', ['a']]],
     ['secret', secret({ maxLength: 2 }), ['', 'ab', 'abc']],
   ] as const) {
     const Form = defineInputs({ [name]: field })
@@ -149,7 +163,7 @@ test('the schema says each kind in the keywords that forms know', () => {
       count: integer({ gte: 1, required: false }),
       all: boolean({ default: false }),
       bare: select(['mm', 'm']),
-      labelled: select({ mm: 'Millimetres', m: 'Metres' }, { default: 'm' }),
+      labelled: select({ Millimetres: 'mm', Metres: 'm' }, { default: 'm' }),
       key: secret({ title: 'Key' }),
     },
     { title: 'Check' },

@@ -157,5 +157,5 @@ export const misbehaving: AutomationFunction = executeFunction(
     }
   },
   Inputs,
-  { name: 'misbehaving', graceMs: 300, leaseIntervalMs: 100, deliverMs: 5_000 },
+  { name: 'misbehaving', graceMs: 300, leaseIntervalMs: 100, deliveryTimeoutMs: 5_000 },
 )

@@ -1,5 +1,5 @@
 import { fileURLToPath } from 'node:url'
-import type { RegisteredAs } from '../../../src/automation-server/index.ts'
+import type { FunctionRegistration } from '../../../src/automation-server/index.ts'
 import { misbehaving } from './misbehaving.ts'
 
 const FILE: string = fileURLToPath(new URL('./misbehaving.ts', import.meta.url))
@@ -19,7 +19,7 @@ const NO_INPUTS = { type: 'object', properties: {} }
 const SHELL = '/bin/sh'
 
 /** One function under both executors, and programs that know nothing of the SDK. */
-export const FUNCTIONS: readonly RegisteredAs[] = [
+export const FUNCTIONS: readonly FunctionRegistration[] = [
   { id: 'here', release: '1', function: misbehaving },
   {
     id: 'there',

@@ -16,7 +16,7 @@ export interface InProcessFunction
 export interface CommandFunction extends Omit<FunctionDefinition, 'executor'>, CommandOptions {}
 
 /** A function as it can be registered: in this process, as a command, or with an executor of the host's own. */
-export type RegisteredAs = FunctionDefinition | InProcessFunction | CommandFunction
+export type FunctionRegistration = FunctionDefinition | InProcessFunction | CommandFunction
 
 /** What runs functions, of each kind. */
 export interface ExecutorParts {
@@ -25,7 +25,7 @@ export interface ExecutorParts {
 }
 
 /** Each kind of function with what runs it. Throws `TypeError` and `RangeError`. */
-export function withExecutor(registered: RegisteredAs, { guard, runner }: ExecutorParts): FunctionDefinition {
+export function withExecutor(registered: FunctionRegistration, { guard, runner }: ExecutorParts): FunctionDefinition {
   if ('executor' in registered) return registered
   if ('function' in registered) {
     const {

@@ -1,7 +1,7 @@
 import type { InputsSchema } from '../../../automation/author/inputs/schema.ts'
 import type { JsonObject, LogLine, Annotation, RunReport } from '../../../automation/author/run-data.ts'
 import { type ExampleObject, ROOT_ID, WALL_ID } from '../../../openapi/objects/examples.ts'
-import type { Automation, FunctionView, Model, Page, RunArtifact, RunDetails, Version } from '../types.ts'
+import type { Automation, FunctionInfo, Model, Page, RunArtifact, RunDetails, Version } from '../types.ts'
 
 /** One model, one automation of it and one run of that, which all examples of the area are about. */
 
@@ -53,7 +53,7 @@ export const INPUTS: InputsSchema = {
   additionalProperties: false,
 }
 
-export const FUNCTION: FunctionView = {
+export const FUNCTION: FunctionInfo = {
   id: FUNCTION_ID,
   name: 'Wall check',
   description: 'Looks for walls without a fire rating.',
@@ -72,8 +72,11 @@ export const MODEL: Model = {
   createdAt: EXAMPLE_TIME,
   versionCount: 2,
   latestVersionId: RUN_VERSION_ID,
+  retention: null,
+  deletedAt: null,
 }
 export const NEW_MODEL: Model = { ...MODEL, versionCount: 0, latestVersionId: null }
+export const DELETED_MODEL: Model = { ...MODEL, deletedAt: EXAMPLE_TIME }
 export const VERSION: Version = {
   id: VERSION_ID,
   modelId: MODEL_ID,
@@ -82,7 +85,10 @@ export const VERSION: Version = {
   source: 'archicad',
   runId: null,
   createdAt: EXAMPLE_TIME,
+  kept: false,
+  deletedAt: null,
 }
+export const DELETED_VERSION: Version = { ...VERSION, deletedAt: EXAMPLE_TIME }
 export const RUN_VERSION: Version = {
   id: RUN_VERSION_ID,
   modelId: MODEL_ID,
@@ -91,6 +97,8 @@ export const RUN_VERSION: Version = {
   source: null,
   runId: RUN_ID,
   createdAt: EXAMPLE_TIME,
+  kept: false,
+  deletedAt: null,
 }
 
 export const AUTOMATION: Automation = {

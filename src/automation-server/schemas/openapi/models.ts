@@ -1,10 +1,14 @@
 import type { Paths, Tag } from '../../../openapi/description/types.ts'
 import { ROOT_ID } from '../../../openapi/objects/examples.ts'
-import { MODEL, NEW_MODEL, pageOf, RUN_VERSION, VERSION } from './examples.ts'
+import { DELETED_MODEL, DELETED_VERSION, MODEL, NEW_MODEL, pageOf, RUN_VERSION, VERSION } from './examples.ts'
 import { jsonAnswer, jsonBody, operationOf, pathOf, PROJECT, WRITE_FAULTS } from './parts.ts'
 
 const TAG = 'Models'
 const NO_MODEL = { 404: `there is no model "${'0'.repeat(32)}" in this project` }
+
+const NO_VERSION = { 404: `there is no version "${'0'.repeat(32)}" in this project` }
+const RETENTION = { keepLastCount: 20, keepDailyDays: 90 }
+const MODEL_DELETED = `the model "${MODEL.id}" is deleted; restore it first`
 
 const listModels = operationOf({
   operationId: 'listModels',
@@ -12,7 +16,7 @@ const listModels = operationOf({
   right: 'read',
   summary: 'The models of a project',
   description: 'The oldest first. A project without models has an empty list.',
-  parameters: ['Limit', 'Cursor'],
+  parameters: ['Limit', 'Cursor', 'Deleted'],
   answers: { 200: jsonAnswer('ModelPage', 'A part of the list.', { all: { value: pageOf(MODEL) } }) },
   faults: [],
 })
@@ -33,7 +37,7 @@ const getModel = operationOf({
   tag: TAG,
   right: 'read',
   summary: 'One model',
-  description: 'With the id of its latest version.',
+  description: 'With the id of its latest version. Deleted models are answered until the grace ends.',
   answers: { 200: jsonAnswer('Model', 'The model.', { house: { value: MODEL } }) },
   faults: ['not_found'],
   messages: NO_MODEL,
@@ -45,7 +49,7 @@ const listVersions = operationOf({
   right: 'read',
   summary: 'The versions of a model',
   description: 'The newest first.',
-  parameters: ['Limit', 'Cursor'],
+  parameters: ['Limit', 'Cursor', 'Deleted'],
   answers: { 200: jsonAnswer('VersionPage', 'A part of the list.', { all: { value: pageOf(RUN_VERSION, VERSION) } }) },
   faults: ['not_found'],
   messages: NO_MODEL,
@@ -73,21 +77,111 @@ const getVersion = operationOf({
   tag: TAG,
   right: 'read',
   summary: 'One version',
-  description: 'A version never changes.',
+  description: 'What it holds never changes.',
   answers: { 200: jsonAnswer('Version', 'The version.', { version: { value: VERSION } }) },
   faults: ['not_found'],
-  messages: { 404: `there is no version "${'0'.repeat(32)}" in this project` },
+  messages: NO_VERSION,
+})
+
+const changeModel = operationOf({
+  operationId: 'changeModel',
+  tag: TAG,
+  right: 'write',
+  summary: 'Change the name or the retention rule of a model',
+  description: 'What is not named stays.',
+  body: jsonBody('ModelChange', 'What changes.', {
+    rename: { value: { name: 'Town hall' } },
+    retention: { value: { retention: RETENTION } },
+  }),
+  answers: {
+    200: jsonAnswer('Model', 'The model as it is now.', {
+      rename: { value: { ...MODEL, name: 'Town hall' } },
+      retention: { value: { ...MODEL, retention: RETENTION } },
+    }),
+  },
+  faults: ['not_found', 'conflict', ...WRITE_FAULTS],
+  messages: { ...NO_MODEL, 409: MODEL_DELETED },
+})
+
+const deleteModel = operationOf({
+  operationId: 'deleteModel',
+  tag: TAG,
+  right: 'write',
+  summary: 'Delete a model',
+  description:
+    'The model leaves lists, takes no versions, and its automations start no more. Until the grace of the server ends (14 days by default) it can be restored; then it is removed with its versions and automations. Its runs stay. Deleting twice is the same as once.',
+  answers: { 200: jsonAnswer('Model', 'The deleted model.', { deleted: { value: DELETED_MODEL } }) },
+  faults: ['not_found', ...WRITE_FAULTS],
+  messages: NO_MODEL,
+})
+
+const restoreModel = operationOf({
+  operationId: 'restoreModel',
+  tag: TAG,
+  right: 'write',
+  summary: 'Restore a deleted model',
+  description:
+    'Answers 404 once the grace has ended and the model is removed. A model that is not deleted stays as it is.',
+  answers: { 200: jsonAnswer('Model', 'The model as it is now.', { house: { value: MODEL } }) },
+  faults: ['not_found', ...WRITE_FAULTS],
+  messages: NO_MODEL,
+})
+
+const changeVersion = operationOf({
+  operationId: 'changeVersion',
+  tag: TAG,
+  right: 'write',
+  summary: 'Keep a version, or no longer',
+  description: 'No retention rule deletes a version with `kept`.',
+  body: jsonBody('VersionChange', 'What changes.', { version: { value: { kept: true } } }),
+  answers: {
+    200: jsonAnswer('Version', 'The version as it is now.', { version: { value: { ...VERSION, kept: true } } }),
+  },
+  faults: ['not_found', ...WRITE_FAULTS],
+  messages: NO_VERSION,
+})
+
+const deleteVersion = operationOf({
+  operationId: 'deleteVersion',
+  tag: TAG,
+  right: 'write',
+  summary: 'Delete a version',
+  description:
+    'The version leaves lists. Until the grace of the server ends (14 days by default) it can be restored. Its runs stay. Deleting twice is the same as once.',
+  answers: { 200: jsonAnswer('Version', 'The deleted version.', { deleted: { value: DELETED_VERSION } }) },
+  faults: ['not_found', 'conflict', ...WRITE_FAULTS],
+  messages: { ...NO_VERSION, 409: MODEL_DELETED },
+})
+
+const restoreVersion = operationOf({
+  operationId: 'restoreVersion',
+  tag: TAG,
+  right: 'write',
+  summary: 'Restore a deleted version',
+  description:
+    'Answers 404 once the grace has ended and the version is removed. A version that a retention rule deleted comes back with `kept`, because the rule would delete it again.',
+  answers: { 200: jsonAnswer('Version', 'The version as it is now.', { version: { value: VERSION } }) },
+  faults: ['not_found', 'conflict', ...WRITE_FAULTS],
+  messages: { ...NO_VERSION, 409: MODEL_DELETED },
 })
 
 export const MODEL_TAG: Tag = {
   name: TAG,
   description:
-    'Named lines of versions. A version is the graph of objects below its root; without one nobody knows which objects are still wanted.',
+    'Named lines of versions. A version is the graph of objects below its root; without one it is unknown which objects are still needed.',
 }
 
 export const MODEL_PATHS: Paths = {
   [`${PROJECT}/models`]: pathOf([], { get: listModels, post: createModel }),
-  [`${PROJECT}/models/{modelId}`]: pathOf(['ModelId'], { get: getModel }),
+  [`${PROJECT}/models/{modelId}`]: pathOf(['ModelId'], { get: getModel, patch: changeModel, delete: deleteModel }),
+  [`${PROJECT}/models/{modelId}/restore`]: pathOf(['ModelId'], { post: restoreModel }),
   [`${PROJECT}/models/{modelId}/versions`]: pathOf(['ModelId'], { get: listVersions, post: createVersion }),
-  [`${PROJECT}/models/{modelId}/versions/{versionId}`]: pathOf(['ModelId', 'VersionId'], { get: getVersion }),
+  [`${PROJECT}/models/{modelId}/versions/{versionId}`]: pathOf(['ModelId', 'VersionId'], {
+    get: getVersion,
+    patch: changeVersion,
+    delete: deleteVersion,
+  }),
+  [`${PROJECT}/models/{modelId}/versions/{versionId}/restore`]: pathOf(['ModelId', 'VersionId'], {
+    post: restoreVersion,
+  }),
 }

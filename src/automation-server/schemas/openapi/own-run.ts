@@ -11,6 +11,7 @@ import {
   RUN_VERSION,
   RUN_VERSION_ID,
 } from './examples.ts'
+import { ONE_LINE_WITH_TEXT } from '../shapes/common.ts'
 import { jsonAnswer, jsonBody, operationOf, pathOf, PROJECT, WRITE_FAULTS } from './parts.ts'
 
 /** What a run itself asks for, with its own token, and the files that it leaves. */
@@ -39,18 +40,18 @@ const reportRun = operationOf({
     }),
   },
   faults: ['not_found', 'conflict', 'annotations_too_large', ...WRITE_FAULTS],
-  messages: { ...NO_RUN, 409: 'the run takes no more reports: it has ended (canceled)' },
+  messages: { ...NO_RUN, 409: 'the run accepts no more reports: it has ended (canceled)' },
 })
 
 const askLease = operationOf({
   operationId: 'askLease',
   tag: TAG,
   right: 'run',
-  summary: 'How the run stands',
+  summary: 'Read the status of the run',
   description:
-    'For the run itself, so that it learns of its end; answered also when it has ended. It renews nothing: whoever runs the function on the server does.',
+    'For the run itself, so that it learns of its end; it is answered even after the end. It renews the lease of an external run. For other runs, the runner on the server renews the lease.',
   answers: {
-    200: jsonAnswer('Lease', 'How the run stands.', { one: { value: { status: 'running', canceled: false } } }),
+    200: jsonAnswer('Lease', 'The status of the run.', { one: { value: { status: 'running', canceled: false } } }),
   },
   faults: ['not_found'],
   messages: NO_RUN,
@@ -77,12 +78,7 @@ const NAME: Parameter = {
   in: 'query',
   required: true,
   description: 'The display name: one line of 1 to 255 bytes of UTF-8.',
-  schema: {
-    type: 'string',
-    minLength: 1,
-    maxLength: 255,
-    pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$',
-  },
+  schema: { type: 'string', minLength: 1, maxLength: 255, 'x-maxBytes': 255, pattern: ONE_LINE_WITH_TEXT },
   examples: { one: { value: ARTIFACT_NAME } },
 }
 
@@ -91,12 +87,12 @@ const storeArtifact = operationOf({
   tag: TAG,
   right: 'run',
   summary: 'Store a file',
-  description: 'The body is the file, whatever its type says. 256 MB at most; a server can set another limit.',
+  description: 'The body is the file, regardless of its type. At most 256 MB; a server can set another limit.',
   parameters: ['IdempotencyKey'],
   ownParameters: [NAME],
   body: {
-    description: 'The bytes of the file.',
-    required: true,
+    description: 'The bytes of the file. Without them the file is empty.',
+    required: false,
     content: {
       'application/octet-stream': {
         schema: { type: 'string', contentMediaType: 'application/octet-stream' },
@@ -178,7 +174,7 @@ export const OWN_RUN_TAGS: readonly Tag[] = [
   {
     name: TAG,
     description:
-      'What a run tells and leaves, with the token that it was started with. The token gives the right to write in the project of the run, and expires with it.',
+      'The reports and files of a run, sent with the token of the run. The token grants the right to write in the project of the run, and expires with the run.',
   },
   { name: ARTIFACTS_TAG, description: 'Files that runs left.' },
 ]

@@ -64,6 +64,13 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
     examples: { most: { value: 1_000 } },
   },
   Cursor: cursorParameter('^[0-9a-f.-]{1,64}$'),
+  Deleted: {
+    name: 'deleted',
+    in: 'query',
+    description: 'Whether deleted ones are in the list too. `false` by default.',
+    schema: { type: 'boolean' },
+    examples: { all: { value: true } },
+  },
   FunctionCursor: cursorParameter('^[0-9a-f]{1,8}$'),
   AnnotationCursor: cursorParameter('^[0-9a-f]{1,8}\\.[0-9a-f]{1,8}$'),
   LogCursor: cursorParameter('^[0-9a-f]{8}$'),

@@ -1,6 +1,6 @@
 import { isDeeper, JSON_DEPTH_MAX } from '../../../automation/runtime/run/json-depth.ts'
 import type { JsonObject } from '../../../automation/author/json.ts'
-import { checkObjectId, checkProjectId } from '../../../object/id.ts'
+import { checkObjectId, checkProjectId, quoted } from '../../../object/id.ts'
 import {
   found,
   integer,
@@ -15,12 +15,21 @@ import {
   wrong,
 } from '../../../openapi/description/shape.ts'
 import type { Page } from '../page.ts'
-import { checkMessage, checkName, MESSAGE_CHARACTERS_MAX, NAME_CHARACTERS_MAX, PAGE_ITEMS_MAX } from '../checks.ts'
+import {
+  checkMemberId,
+  checkMessage,
+  checkName,
+  MESSAGE_CHARACTERS_MAX,
+  NAME_CHARACTERS_MAX,
+  PAGE_ITEMS_MAX,
+} from '../checks.ts'
 
 /** What the shapes of automation have in common. */
 
 const ONE_LINE = '[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]'
-const ONE_LINE_WITH_TEXT = `^${ONE_LINE}*[^\\s\\u0000-\\u001f\\u007f-\\u009f]${ONE_LINE}*$`
+/** One line that is not blank. */
+export const ONE_LINE_WITH_TEXT: string = `^${ONE_LINE}*[^\\s\\u0000-\\u001f\\u007f-\\u009f]${ONE_LINE}*$`
+const FUNCTION_ID_PATTERN = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/
 /** Text that may have several lines, without other control characters. */
 export const LINES = '^[^\\u0000-\\u0008\\u000b\\u000c\\u000e-\\u001f\\u007f-\\u009f]*$'
 
@@ -34,20 +43,34 @@ export const TIME: NamedShape<string> = named(
 
 export const RESOURCE_ID: NamedShape<string> = named(
   'ResourceId',
-  text({ pattern: '^[0-9a-f]{32}$', description: 'Made by the server: 32 hex digits that sort by age.' }),
+  text(
+    { pattern: '^[0-9a-f]{32}$', description: 'Made by the server: 32 hex digits that sort by age.' },
+    checkMemberId,
+  ),
 )
 
-export const PROJECT_ID: Shape<string> = text(
-  { minLength: 1, maxLength: 128, pattern: ONE_LINE, description: 'The id of a project.' },
-  (id) => void checkProjectId(id),
-)
+/** Described by the object endpoints. */
+export const PROJECT_ID: Shape<string> = {
+  schema: { $ref: '#/components/schemas/ProjectId' },
+  read: (value, at) => {
+    const id = text().read(value, at)
+    checkProjectId(id, at)
+    return id
+  },
+}
 
 export const FUNCTION_ID: NamedShape<string> = named(
   'FunctionId',
-  text({
-    pattern: '^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$',
-    description: 'Names a function. Whoever registers the function chooses it.',
-  }),
+  text(
+    {
+      pattern: FUNCTION_ID_PATTERN.source,
+      description: 'Names a function. Whoever registers the function chooses it.',
+    },
+    (id, at) => {
+      if (!FUNCTION_ID_PATTERN.test(id))
+        throw wrong(at, 'the id of a function: 1 to 100 letters, digits, dots, dashes and underscores', quoted(id))
+    },
+  ),
 )
 
 /** Described by the object endpoints. */
@@ -55,7 +78,7 @@ export const OBJECT_ID: Shape<string> = {
   schema: { $ref: '#/components/schemas/ObjectId' },
   read: (value, at) => {
     const id = text().read(value, at)
-    checkObjectId(id)
+    checkObjectId(id, at)
     return id
   },
 }

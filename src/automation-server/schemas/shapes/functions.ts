@@ -10,9 +10,10 @@ import {
   sent,
   type Shape,
   text,
+  wrong,
 } from '../../../openapi/description/shape.ts'
 import type { Schema } from '../../../openapi/description/types.ts'
-import type { FunctionView, InputsIssue, InputsToValidate, InputsValidity } from '../wire-types.ts'
+import type { FunctionInfo, InputsIssue, InputsToValidate, InputsValidity } from '../wire-types.ts'
 import { COUNT, FUNCTION_ID, jsonObject, pageOf } from './common.ts'
 
 /** Functions and their inputs. */
@@ -35,7 +36,7 @@ const INPUT_SCHEMA: NamedShape<unknown> = named(
       type: { type: 'string', enum: ['string', 'number', 'integer', 'boolean'] },
       title: TEXT,
       description: TEXT,
-      default: { description: 'The value of an input that is not given. Secrets have none.' },
+      default: { description: 'The default value. Secrets have none.' },
       minLength: COUNT.schema,
       maxLength: COUNT.schema,
       pattern: TEXT,
@@ -77,7 +78,7 @@ const INPUTS_SCHEMA: NamedShape<InputsSchema> = named(
   }),
 )
 
-const FUNCTION: NamedShape<FunctionView> = named(
+const FUNCTION: NamedShape<FunctionInfo> = named(
   'Function',
   object(
     {
@@ -101,7 +102,10 @@ export const INPUTS_TO_VALIDATE: NamedShape<InputsToValidate> = named(
     {
       inputs: {
         schema: { description: 'Any JSON that may be inputs of the function.' },
-        read: (value: unknown): unknown => value ?? null,
+        read: (value: unknown, at: string): unknown => {
+          if (value === undefined) throw wrong(at, 'any JSON value', 'missing')
+          return value
+        },
       },
     },
     'Inputs to validate.',

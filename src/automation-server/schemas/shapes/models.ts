@@ -1,13 +1,61 @@
-import { named, type NamedShape, nullable, object, optional } from '../../../openapi/description/shape.ts'
-import type { Model, NewModel, NewModelVersion, NewRunVersion, Version } from '../wire-types.ts'
+import {
+  boolean,
+  integer,
+  named,
+  type NamedShape,
+  nullable,
+  object,
+  optional,
+  wrong,
+} from '../../../openapi/description/shape.ts'
+import type {
+  Model,
+  ModelChange,
+  NewModel,
+  NewModelVersion,
+  NewRunVersion,
+  RetentionRule,
+  Version,
+  VersionChange,
+} from '../wire-types.ts'
 import { COUNT, messageText, nameText, OBJECT_ID, pageOf, PROJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 
 /** Models and versions. */
 
+const RETENTION_COUNT_MAX = 100_000
+const RETENTION_DAYS_MAX = 36_500
+
 const NAME = nameText('One line.')
 const NEW_VERSION_MEMBERS = { rootObjectId: OBJECT_ID, message: messageText('For people; it may have several lines.') }
 
+const KEPT = boolean('Whether no retention rule deletes it.')
+
 export const NEW_MODEL: NamedShape<NewModel> = named('NewModel', object({ name: NAME }, 'A model to create.'))
+
+const DELETED_AT = nullable(
+  TIME,
+  'When it was deleted; `null` unless it is. It can be restored within the grace period of the server.',
+)
+
+const RETENTION_MEMBERS = object(
+  {
+    keepLastCount: optional(integer(1, RETENTION_COUNT_MAX, 'Keeps that many of the newest versions.')),
+    keepDailyDays: optional(
+      integer(1, RETENTION_DAYS_MAX, 'Keeps the last version of each day (UTC) for that many days.'),
+    ),
+    keepAllDays: optional(integer(1, RETENTION_DAYS_MAX, 'Keeps every version for that many days.')),
+  },
+  'Which versions of a model are kept: those that one of the members keeps. The latest version, versions with `kept`, and versions whose root is pinned are always kept. The server deletes the others once a day.',
+)
+
+export const RETENTION_RULE: NamedShape<RetentionRule> = named('RetentionRule', {
+  schema: { ...RETENTION_MEMBERS.schema, minProperties: 1 },
+  read: (value, at) => {
+    const rule = RETENTION_MEMBERS.read(value, at)
+    if (Object.keys(rule).length === 0) throw wrong(at, 'an object with at least one member', 'an empty object')
+    return rule
+  },
+})
 
 export const MODEL: NamedShape<Model> = named(
   'Model',
@@ -18,8 +66,18 @@ export const MODEL: NamedShape<Model> = named(
       createdAt: TIME,
       versionCount: COUNT,
       latestVersionId: nullable(RESOURCE_ID, '`null` before the first version.'),
+      retention: nullable(RETENTION_RULE, '`null` if all versions are kept.'),
+      deletedAt: DELETED_AT,
     },
     'A named line of versions.',
+  ),
+)
+
+export const MODEL_CHANGE: NamedShape<ModelChange> = named(
+  'ModelChange',
+  object(
+    { name: optional(NAME), retention: optional(nullable(RETENTION_RULE, '`null` keeps all versions.')) },
+    'Members that are left out stay as they are.',
   ),
 )
 
@@ -47,9 +105,16 @@ export const VERSION: NamedShape<Version> = named(
         'The run that created it; `null` for versions that people and applications created.',
       ),
       createdAt: TIME,
+      kept: KEPT,
+      deletedAt: DELETED_AT,
     },
     'A state of a model: the graph below one object.',
   ),
+)
+
+export const VERSION_CHANGE: NamedShape<VersionChange> = named(
+  'VersionChange',
+  object({ kept: optional(KEPT) }, 'Members that are left out stay as they are.'),
 )
 
 export const NEW_RUN_VERSION: NamedShape<NewRunVersion> = named(
@@ -62,10 +127,13 @@ export const NEW_RUN_VERSION: NamedShape<NewRunVersion> = named(
 
 export const MODEL_SHAPES: readonly NamedShape<unknown>[] = [
   NEW_MODEL,
+  RETENTION_RULE,
   MODEL,
+  MODEL_CHANGE,
   pageOf(MODEL),
   NEW_VERSION,
   VERSION,
+  VERSION_CHANGE,
   pageOf(VERSION),
   NEW_RUN_VERSION,
 ]

@@ -47,9 +47,17 @@ export interface BooleanOptions<
   readonly default?: D
 }
 
+/** The choices of `select`: a list of values, or an object of values by their labels, such as an `enum` of TypeScript. */
+export type Choices = readonly (string | number)[] | Readonly<Record<string, string | number>>
+
+/** The values among which `select` lets people choose. */
+export type ChoiceOf<C extends Choices> = C extends readonly (infer V extends string | number)[]
+  ? V
+  : C[Extract<keyof C, string>]
+
 /** What `select` can be told beside its choices. */
 export interface SelectOptions<
-  V extends string,
+  V extends string | number,
   R extends boolean = boolean,
   D extends V | undefined = V | undefined,
 > extends CommonOptions<R> {
@@ -98,11 +106,15 @@ export function boolean<R extends boolean = true, D extends boolean | undefined 
   return { field: { ...options, kind: 'boolean' } }
 }
 
-/** One of some texts: `['mm', 'm']`, or with labels for people `{ mm: 'Millimetres', m: 'Metres' }`. */
-export function select<const V extends string, R extends boolean = true, D extends NoInfer<V> | undefined = undefined>(
-  choices: readonly V[] | Readonly<Record<V, string>>,
-  options: SelectOptions<NoInfer<V>, R, D> = {},
-): Declared<V, V, R, D> {
+/**
+ * One of some values. `['mm', 'm']` lists them. An object has them by their labels, which people see: `{ Millimetres: 'mm', Metres: 'm' }`. An `enum` is such
+ * an object: `select(Unit)` shows the names of its members and gives the function their values. Values are either all texts or all numbers.
+ */
+export function select<
+  const C extends Choices,
+  R extends boolean = true,
+  D extends NoInfer<ChoiceOf<C>> | undefined = undefined,
+>(choices: C, options: SelectOptions<NoInfer<ChoiceOf<C>>, R, D> = {}): Declared<ChoiceOf<C>, ChoiceOf<C>, R, D> {
   return { field: { ...options, kind: 'select', options: choicesOf(choices) } }
 }
 
@@ -113,7 +125,23 @@ export function secret<R extends boolean = true>(
   return { field: { ...options, kind: 'secret' } }
 }
 
-function choicesOf(choices: readonly string[] | Readonly<Record<string, string>>): readonly SelectChoice[] {
-  if (Array.isArray(choices)) return (choices as readonly string[]).map((value) => ({ value }))
-  return Object.entries(choices).map(([value, label]) => ({ value, label }))
+function choicesOf(choices: Choices): readonly SelectChoice[] {
+  if (isList(choices)) return choices.map((value) => ({ value }))
+  const labels = Object.keys(choices).filter((label) => !isReverseMapping(choices, label))
+  return labels.map((label) => ({ value: choices[label], label }))
+}
+
+function isList(choices: Choices): choices is readonly (string | number)[] {
+  return Array.isArray(choices)
+}
+
+/** `enum Level { Low }` is `{ Low: 0, 0: 'Low' }` when it runs: the second member is no choice. */
+function isReverseMapping(choices: Readonly<Record<string, string | number>>, label: string): boolean {
+  const name = choices[label]
+  return (
+    typeof name === 'string' &&
+    String(Number(label)) === label &&
+    Object.hasOwn(choices, name) &&
+    choices[name] === Number(label)
+  )
 }

@@ -24,13 +24,13 @@ const UNSENDABLE = /(?![\t\n])\p{Cc}|\p{Surrogate}/u
 /** What a form as a whole may be. */
 export function formFault({ title, description, fields }: InputsDescription): Found {
   if (fields.length > INPUTS_LIMITS.fieldsMax)
-    return { option: '', message: `has ${fields.length} fields; the most is ${INPUTS_LIMITS.fieldsMax}` }
+    return { option: '', message: `has ${fields.length} fields; the limit is ${INPUTS_LIMITS.fieldsMax}` }
   const patterns = fields.flatMap((field) => ('pattern' in field && field.pattern !== undefined ? [field.pattern] : []))
   const size = patterns.reduce((sum, pattern) => sum + compilePattern(pattern).size, 0)
-  if (size > INPUTS_LIMITS.patternSizesMax)
+  if (size > INPUTS_LIMITS.formPatternStepsMax)
     return {
       option: '',
-      message: `has patterns of ${size} steps together; the most is ${INPUTS_LIMITS.patternSizesMax}: repeat less`,
+      message: `has patterns of ${size} steps together; the limit is ${INPUTS_LIMITS.formPatternStepsMax}: repeat less`,
     }
   return wordsFault({ title, description })
 }
@@ -42,7 +42,7 @@ export function fieldFault(field: InputField): Found {
 
 /** Names become properties of an object and of a form: what every object has already, such as `constructor`, would be shadowed or lost. */
 export function nameFault(name: string): Found {
-  const max = INPUTS_LIMITS.nameLengthMax
+  const max = INPUTS_LIMITS.nameCharactersMax
   if (name.length === 0 || name.length > max) return { option: '', message: `needs a name of 1 to ${max} characters` }
   if (/[\p{Cc}\p{Cs}]/u.test(name)) return { option: '', message: 'has a control character in its name' }
   if (name in Object.prototype)
@@ -58,15 +58,15 @@ function wordsFault({
   readonly description?: string | undefined
 }): Found {
   return (
-    lengthFault('title', title, INPUTS_LIMITS.titleLengthMax) ??
-    lengthFault('description', description, INPUTS_LIMITS.descriptionLengthMax)
+    lengthFault('title', title, INPUTS_LIMITS.titleCharactersMax) ??
+    lengthFault('description', description, INPUTS_LIMITS.descriptionCharactersMax)
   )
 }
 
 function lengthFault(option: string, text: unknown, max: number): Found {
   if (text === undefined) return undefined
   if (typeof text !== 'string') return { option, message: 'must be a text' }
-  return text.length > max ? { option, message: `has ${text.length} characters; the most is ${max}` } : undefined
+  return text.length > max ? { option, message: `has ${text.length} characters; the limit is ${max}` } : undefined
 }
 
 function rulesFault(field: InputField): Found {
@@ -80,21 +80,21 @@ function textFault({ minLength, maxLength, pattern }: TextRules): Found {
     if (value !== undefined && (!Number.isSafeInteger(value) || value < 0))
       return { option, message: 'must be a whole number, 0 or more' }
   }
-  const unitsMax = pattern === undefined ? INPUTS_LIMITS.textLengthMax : INPUTS_LIMITS.patternTextLengthMax
+  const unitsMax = pattern === undefined ? INPUTS_LIMITS.textCharactersMax : INPUTS_LIMITS.patternTextCharactersMax
   if (minLength !== undefined && minLength > unitsMax)
     return { option: 'minLength', message: `must be ${unitsMax} or less` }
   if (minLength !== undefined && maxLength !== undefined && minLength > maxLength)
     return { option: 'minLength', message: 'must not be greater than maxLength' }
-  return lengthFault('pattern', pattern, INPUTS_LIMITS.patternLengthMax) ?? patternFault(pattern)
+  return lengthFault('pattern', pattern, INPUTS_LIMITS.patternCharactersMax) ?? patternFault(pattern)
 }
 
 function patternFault(pattern: string | undefined): Found {
   if (pattern === undefined) return undefined
   try {
     const { size } = compilePattern(pattern)
-    const max = INPUTS_LIMITS.patternSizeMax
+    const max = INPUTS_LIMITS.patternStepsMax
     return size > max
-      ? { option: 'pattern', message: `${quote(pattern)} has ${size} steps; the most is ${max}: repeat less` }
+      ? { option: 'pattern', message: `${quote(pattern)} has ${size} steps; the limit is ${max}: repeat less` }
       : undefined
   } catch (error) {
     if (!(error instanceof PatternUnsupported)) throw error
@@ -130,30 +130,32 @@ function negated(bound: number | undefined): number | undefined {
 }
 
 function selectFault({ options }: SelectField): Found {
-  const { choicesMax, choiceLengthMax } = INPUTS_LIMITS
+  const { choicesMax, choiceCharactersMax } = INPUTS_LIMITS
   const fault = (message: string): Fault => ({ option: 'options', message })
   if (options.length === 0) return fault('must hold at least one choice')
-  if (options.length > choicesMax) return fault(`holds ${options.length} choices; the most is ${choicesMax}`)
-  const words = options.flatMap(({ value, label }) => (label === undefined ? [value] : [value, label]))
-  if (words.some((word) => typeof word !== 'string')) return fault('must be texts, and their labels too')
-  if (options.some(({ value }) => value === ''))
-    return fault('must not be empty: a form sends an empty text for no choice')
-  if (options.some(({ value }) => UNSENDABLE.test(value)))
+  if (options.length > choicesMax) return fault(`holds ${options.length} choices; the limit is ${choicesMax}`)
+  const values = options.map(({ value }) => value)
+  const texts = values.filter((value) => typeof value === 'string')
+  const labels = options.flatMap(({ label }) => label ?? [])
+  const areNumbers = values.every((value) => Number.isFinite(value))
+  if (texts.length < values.length && !areNumbers) return fault('must be either all texts or all finite numbers')
+  if (labels.some((label) => typeof label !== 'string')) return fault('must have texts as labels')
+  if (texts.includes('')) return fault('must not be empty: a form sends an empty text for no choice')
+  if (texts.some((text) => UNSENDABLE.test(text)))
     return fault(
       'must be without control characters but tabs and line feeds, and without halves of characters: no form sends them as they are',
     )
-  if (words.some((word) => word.length > choiceLengthMax))
-    return fault(`must have at most ${choiceLengthMax} characters each`)
-  if (new Set(options.map(({ value }) => value)).size < options.length) return fault('must differ from each other')
-  const labelled = options.filter(({ label }) => label !== undefined).length
-  return labelled > 0 && labelled < options.length ? fault('must either all have labels or none') : undefined
+  if ([...texts, ...labels].some((word) => word.length > choiceCharactersMax))
+    return fault(`must have at most ${choiceCharactersMax} characters each`)
+  if (new Set(values).size < options.length) return fault('must differ from each other')
+  return labels.length > 0 && labels.length < options.length ? fault('must either all have labels or none') : undefined
 }
 
 function defaultFault(field: InputField): Found {
   const value = defaultOf(field)
   if (value === undefined) return undefined
   if (field.required)
-    return { option: 'required', message: 'makes no sense with a default: what has a default is never missing' }
+    return { option: 'required', message: 'makes no sense with a default: a value with a default is never missing' }
   const message = fieldCheck(field)(value)
   return message === undefined ? undefined : { option: 'default', message }
 }

@@ -61,17 +61,17 @@ export interface BooleanField extends NamedField {
   readonly default?: boolean
 }
 
-/** A field for one of some texts. */
+/** A field for one of some texts or numbers. */
 export interface SelectField extends NamedField {
   readonly kind: 'select'
-  /** At least one; values are unique. Either every choice has a label or none has. */
+  /** At least one; values are unique, and either all texts or all numbers. Either every choice has a label or none has. */
   readonly options: readonly SelectChoice[]
-  readonly default?: string
+  readonly default?: string | number
 }
 
 /** One of the values of a `select`, and what people see of it. */
 export interface SelectChoice {
-  readonly value: string
+  readonly value: string | number
   readonly label?: string
 }
 
@@ -83,19 +83,19 @@ export type InputValues = Readonly<Record<string, InputValue>>
 /** Each is the largest value that is still accepted. Lengths of names, titles, descriptions, labels and patterns are in UTF-16 units. */
 export interface InputsLimits {
   readonly fieldsMax: number
-  readonly nameLengthMax: number
-  readonly titleLengthMax: number
-  readonly descriptionLengthMax: number
-  readonly patternLengthMax: number
+  readonly nameCharactersMax: number
+  readonly titleCharactersMax: number
+  readonly descriptionCharactersMax: number
+  readonly patternCharactersMax: number
   readonly choicesMax: number
-  readonly choiceLengthMax: number
+  readonly choiceCharactersMax: number
   /** UTF-16 units of one text or secret, whatever its `maxLength` says. */
-  readonly textLengthMax: number
+  readonly textCharactersMax: number
   /** The same where there is a pattern, whose time grows with the length of the text times its own size. */
-  readonly patternTextLengthMax: number
+  readonly patternTextCharactersMax: number
   /** Steps of one compiled pattern, and of all patterns of a form together. */
-  readonly patternSizeMax: number
-  readonly patternSizesMax: number
+  readonly patternStepsMax: number
+  readonly formPatternStepsMax: number
   /** Bytes of a schema as compact JSON in UTF-8. */
   readonly schemaBytesMax: number
 }
@@ -103,15 +103,15 @@ export interface InputsLimits {
 /** The limits of inputs that were told none. */
 export const INPUTS_LIMITS: InputsLimits = {
   fieldsMax: 100,
-  nameLengthMax: 100,
-  titleLengthMax: 200,
-  descriptionLengthMax: 2_000,
-  patternLengthMax: 1_000,
+  nameCharactersMax: 100,
+  titleCharactersMax: 200,
+  descriptionCharactersMax: 2_000,
+  patternCharactersMax: 1_000,
   choicesMax: 1_000,
-  choiceLengthMax: 200,
-  textLengthMax: 65_536,
-  patternTextLengthMax: 4_096,
-  patternSizeMax: 2_500,
-  patternSizesMax: 5_000,
+  choiceCharactersMax: 200,
+  textCharactersMax: 65_536,
+  patternTextCharactersMax: 4_096,
+  patternStepsMax: 2_500,
+  formPatternStepsMax: 5_000,
   schemaBytesMax: 262_144,
 }

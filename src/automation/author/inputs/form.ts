@@ -36,6 +36,8 @@ export function fromFormValues(
 function fromFormValue(field: InputField, text: string): unknown {
   if (field.kind === 'boolean') return fromCheckbox(text, isThreeState(field))
   if (field.kind === 'number' || field.kind === 'integer') return fromNumberText(text.trim(), field.kind)
+  const choice = field.kind === 'select' ? field.options.find(({ value }) => String(value) === text) : undefined
+  if (choice !== undefined) return choice.value
   return text === '' ? undefined : text.replaceAll('\r\n', '\n')
 }
 

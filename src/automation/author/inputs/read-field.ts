@@ -24,23 +24,25 @@ export function refuse(path: string, message: string): never {
 const IGNORED: readonly string[] = ['$comment', 'examples', 'deprecated']
 const COMMON: readonly string[] = [...IGNORED, 'type', 'title', 'description', 'default']
 
+/** Keywords that list the choices of a selection; one of them at a time. */
+const CHOICES = ['enum', 'const', 'oneOf', 'anyOf'] as const
+
+const BOUNDS = ['minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'] as const
+
 const KINDS: Readonly<Record<JSONType, readonly string[]>> = {
-  string: [...COMMON, 'minLength', 'maxLength', 'pattern', 'format', 'writeOnly', 'enum', 'const', 'oneOf', 'anyOf'],
-  number: [...COMMON, 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
-  integer: [...COMMON, 'minimum', 'maximum', 'exclusiveMinimum', 'exclusiveMaximum'],
+  string: [...COMMON, 'minLength', 'maxLength', 'pattern', 'format', 'writeOnly', ...CHOICES],
+  number: [...COMMON, ...BOUNDS, ...CHOICES],
+  integer: [...COMMON, ...BOUNDS, ...CHOICES],
   boolean: COMMON,
 }
 
 type JSONType = 'string' | 'number' | 'integer' | 'boolean'
 
-/** Keywords that list the choices of a selection; one of them at a time. */
-const CHOICES = ['enum', 'const', 'oneOf', 'anyOf'] as const
-
 const ADVICE: ReadonlyMap<string, string> = new Map(
   Object.entries({
     $ref: 'is not followed: write the schema inline; choices as "enum", or as "oneOf" of "const" and "title"',
     allOf: 'is not read: write the one schema inline',
-    not: 'cannot be shown in a form; say what is allowed, with a pattern, a range or choices',
+    not: 'cannot be shown in a form; state the allowed values with a pattern, a range or choices',
     multipleOf: 'cannot be shown in a form; use type "integer", or check it in the function',
     properties: 'would be an object inside the object; inputs are flat',
     items: 'would be a list, which has no control; inputs are texts, numbers, booleans, choices and secrets',
@@ -96,13 +98,21 @@ function typeOf(schema: Keywords): JSONType {
   const { type } = schema
   if (typeof type === 'string' && Object.hasOwn(KINDS, type)) return type as JSONType
   for (const keyword of ['$ref', 'allOf']) if (keyword in schema) refuse(`/${keyword}`, ADVICE.get(keyword) ?? '')
-  if (type === undefined && CHOICES.some((keyword) => keyword in schema)) return 'string'
+  const choices = CHOICES.find((keyword) => keyword in schema)
+  if (type === undefined && choices !== undefined) return isNumeric(schema[choices]) ? 'number' : 'string'
   if (type === undefined) return refuse('/type', 'is missing; it must be "string", "number", "integer" or "boolean"')
   return refuse('/type', `is ${quote(JSON.stringify(type))}; it must be "string", "number", "integer" or "boolean"`)
 }
 
+function isNumeric(choices: unknown): boolean {
+  const [first]: readonly unknown[] = Array.isArray(choices) ? choices : [choices]
+  return typeof (isJSONObject(first) ? first.const : first) === 'number'
+}
+
 function rulesOf(type: JSONType, schema: Keywords): object {
   if (type === 'boolean') return { kind: 'boolean' }
+  const choice = CHOICES.find((keyword) => keyword in schema)
+  if (choice !== undefined) return { kind: 'select', options: readChoices(schema, choice, type) }
   if (type !== 'string') {
     return {
       kind: type,
@@ -114,8 +124,6 @@ function rulesOf(type: JSONType, schema: Keywords): object {
       }),
     }
   }
-  const choice = CHOICES.find((keyword) => keyword in schema)
-  if (choice !== undefined) return { kind: 'select', options: readChoices(schema, choice) }
   return {
     kind: isSecret(schema) ? 'secret' : 'text',
     ...present({ minLength: schema.minLength, maxLength: schema.maxLength, pattern: schema.pattern }),
@@ -132,25 +140,27 @@ function isSecret({ format, writeOnly, default: fallback }: Keywords): boolean {
   return format === 'password'
 }
 
-function readChoices(schema: Keywords, keyword: (typeof CHOICES)[number]): readonly SelectChoice[] {
-  for (const other of ['minLength', 'maxLength', 'pattern', 'format', 'writeOnly', ...CHOICES]) {
+type ChoiceType = Exclude<JSONType, 'boolean'>
+
+function readChoices(schema: Keywords, keyword: (typeof CHOICES)[number], type: ChoiceType): readonly SelectChoice[] {
+  for (const other of ['minLength', 'maxLength', 'pattern', 'format', 'writeOnly', ...BOUNDS, ...CHOICES]) {
     if (other !== keyword && other in schema)
-      refuse(`/${other}`, `cannot stand beside "${keyword}": the choices say everything`)
+      refuse(`/${other}`, `cannot be combined with "${keyword}": the choices already define the values`)
   }
   const choices: unknown = schema[keyword]
-  if (keyword === 'const') return [{ value: choiceText('/const', choices) }]
+  if (keyword === 'const') return [{ value: choiceValue('/const', choices, type) }]
   if (!Array.isArray(choices)) return refuse(`/${keyword}`, 'must be a list')
-  if (keyword === 'enum') return choices.map((value, index) => ({ value: choiceText(`/enum/${index}`, value) }))
-  return labelAll(choices.map((member, index) => readChoice(`/${keyword}/${index}`, member)))
+  if (keyword === 'enum') return choices.map((value, index) => ({ value: choiceValue(`/enum/${index}`, value, type) }))
+  return labelAll(choices.map((member, index) => readChoice(`/${keyword}/${index}`, member, type)))
 }
 
 /** Where some choices have labels, the others are shown by their value. */
 function labelAll(choices: readonly SelectChoice[]): readonly SelectChoice[] {
   if (choices.every(({ label }) => label === undefined)) return choices
-  return choices.map(({ value, label = value }) => ({ value, label }))
+  return choices.map(({ value, label = String(value) }) => ({ value, label }))
 }
 
-function readChoice(path: string, member: unknown): SelectChoice {
+function readChoice(path: string, member: unknown, type: ChoiceType): SelectChoice {
   if (!isJSONObject(member)) return refuse(path, 'must be an object with "const" and "title"')
   const foreign = Object.keys(member).find(
     (keyword) => !['const', 'title', 'type', 'description', ...IGNORED].includes(keyword),
@@ -160,15 +170,20 @@ function readChoice(path: string, member: unknown): SelectChoice {
       `${path}/${foreign}`,
       ADVICE.get(foreign) ?? 'makes this an alternative that no form can show; choices are "const" and "title"',
     )
-  if (member.type !== undefined && member.type !== 'string')
-    refuse(`${path}/type`, 'must be "string": choices are texts')
-  const value = choiceText(`${path}/const`, member.const)
+  if (member.type !== undefined && (member.type === 'string') !== (type === 'string'))
+    refuse(`${path}/type`, `must be "${type}", as that of the input`)
+  const value = choiceValue(`${path}/const`, member.const, type)
   if (member.title !== undefined && typeof member.title !== 'string') refuse(`${path}/title`, 'must be a text')
   return { value, ...present({ label: member.title }) }
 }
 
-function choiceText(path: string, value: unknown): string {
-  return typeof value === 'string'
+function choiceValue(path: string, value: unknown, type: ChoiceType): string | number {
+  if (type === 'string')
+    return typeof value === 'string'
+      ? value
+      : refuse(path, 'must be a text, as the type of the input says; titles say what choices mean')
+  const isRight = typeof value === 'number' && Number.isFinite(value) && (type === 'number' || Number.isInteger(value))
+  return isRight
     ? value
-    : refuse(path, 'must be a text: choices are texts, and titles say what they mean')
+    : refuse(path, `must be ${type === 'integer' ? 'a whole number' : 'a number'}, as the type of the input says`)
 }

@@ -137,6 +137,6 @@ function safeIssue(
   const key = String(typeof first === 'object' ? first.key : (first ?? ''))
   const quotes = Object.values(values).some((value) => value !== '' && message.includes(String(value)))
   const kept =
-    quotes || message.length > INPUTS_LIMITS.titleLengthMax ? 'is refused by the rules of the function' : message
+    quotes || message.length > INPUTS_LIMITS.titleCharactersMax ? 'is refused by the rules of the function' : message
   return { path: fields.some(({ name }) => name === key) ? key : '', message: kept }
 }

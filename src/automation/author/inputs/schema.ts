@@ -28,8 +28,8 @@ export interface InputSchema {
   readonly minimum?: number
   readonly exclusiveMaximum?: number
   readonly maximum?: number
-  readonly enum?: readonly string[]
-  readonly oneOf?: readonly { readonly const: string; readonly title: string }[]
+  readonly enum?: readonly (string | number)[]
+  readonly oneOf?: readonly { readonly const: string | number; readonly title: string }[]
   readonly format?: 'password'
   readonly writeOnly?: true
 }
@@ -62,7 +62,7 @@ function fieldSchema(field: InputField): InputSchema {
 function rulesSchema(field: InputField): InputSchema {
   if (field.kind === 'text') return { type: 'string', ...textSchema(field) }
   if (field.kind === 'secret') return { type: 'string', format: 'password', writeOnly: true, ...textSchema(field) }
-  if (field.kind === 'select') return { type: 'string', ...choicesSchema(field.options) }
+  if (field.kind === 'select') return choicesSchema(field.options)
   if (field.kind === 'boolean') return { type: 'boolean' }
   return {
     type: field.kind,
@@ -79,9 +79,15 @@ function textSchema({
 }
 
 /** Both `enum` and `oneOf` together would make renderers of forms draw two controls or none. */
-function choicesSchema(options: readonly SelectChoice[]): Partial<InputSchema> {
+function choicesSchema(options: readonly SelectChoice[]): InputSchema {
+  const type = typeOfChoices(options.map(({ value }) => value))
   const labelled = options.flatMap(({ value, label }) => (label === undefined ? [] : [{ const: value, title: label }]))
-  return labelled.length > 0 ? { oneOf: labelled } : { enum: options.map(({ value }) => value) }
+  return labelled.length > 0 ? { type, oneOf: labelled } : { type, enum: options.map(({ value }) => value) }
+}
+
+function typeOfChoices(values: readonly (string | number)[]): 'string' | 'number' | 'integer' {
+  if (values.some((value) => typeof value === 'string')) return 'string'
+  return values.every((value) => Number.isInteger(value)) ? 'integer' : 'number'
 }
 
 /** An object without the members that are `undefined`. */

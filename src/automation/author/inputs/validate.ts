@@ -74,7 +74,7 @@ function missing(field: InputField): string | undefined {
 
 function textCheck({ minLength = 0, maxLength, pattern }: TextRules): FieldCheck {
   const compiled = pattern === undefined ? undefined : compilePattern(pattern)
-  const unitsMax = compiled === undefined ? INPUTS_LIMITS.textLengthMax : INPUTS_LIMITS.patternTextLengthMax
+  const unitsMax = compiled === undefined ? INPUTS_LIMITS.textCharactersMax : INPUTS_LIMITS.patternTextCharactersMax
   return (value) => {
     if (typeof value !== 'string') return 'must be a text'
     if (value.length > unitsMax) return `must have at most ${unitsMax} characters`

@@ -25,11 +25,16 @@ export function executeFunction<Source extends InputsSource>(
   Inputs: Source,
   options: ExecuteOptions = {},
 ): AutomationFunction {
-  const { main = isCalledByMainModule(executeFunction), leaseIntervalMs, deliverMs, ...functionOptions } = options
+  const {
+    main = isCalledByMainModule(executeFunction),
+    leaseIntervalMs,
+    deliveryTimeoutMs,
+    ...functionOptions
+  } = options
   const automationFunction = defineFunction(body, Inputs, functionOptions)
   if (main)
     void import('./program.ts').then(({ runProgram }) =>
-      runProgram(automationFunction, process.argv.slice(2), present({ leaseIntervalMs, deliverMs })),
+      runProgram(automationFunction, process.argv.slice(2), present({ leaseIntervalMs, deliveryTimeoutMs })),
     )
   return automationFunction
 }

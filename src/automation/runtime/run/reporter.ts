@@ -14,9 +14,9 @@ export interface ReporterOptions {
   readonly backend: RunBackend
   readonly retry: RunRetryOptions
   /** How long what is said waits for more. */
-  readonly flushMs: number
+  readonly flushIntervalMs: number
   /** How long it is tried to deliver the rest once the run has ended. */
-  readonly deliverMs: number
+  readonly deliveryTimeoutMs: number
   /** Nobody listens any more: the run is over on the other side. */
   readonly onRefused: (error: unknown) => void
 }
@@ -76,10 +76,10 @@ export class Reporter {
 
   /** Delivers what was said so far. Resolves in bounded time, whatever happens. */
   async drain(): Promise<void> {
-    const { deliverMs } = this.#options
+    const { deliveryTimeoutMs } = this.#options
     this.#giveUpTimer ??= setTimeout(
-      () => this.#givenUp.abort(new Error(`it was given up after ${deliverMs} ms`)),
-      deliverMs,
+      () => this.#givenUp.abort(new Error(`the delivery was given up after ${deliveryTimeoutMs} ms`)),
+      deliveryTimeoutMs,
     )
     while (!this.#buffer.isEmpty && !this.#givenUp.signal.aborted) await this.#flush()
   }
@@ -115,7 +115,7 @@ export class Reporter {
   #schedule(): void {
     if (this.#pumping !== undefined || this.#isClosed) return
     if (this.#buffer.isFull) void this.#flush()
-    else this.#timer ??= setTimeout(() => void this.#flush(), this.#options.flushMs).unref()
+    else this.#timer ??= setTimeout(() => void this.#flush(), this.#options.flushIntervalMs).unref()
   }
 
   /** One delivery at a time: the numbers of reports follow each other. */

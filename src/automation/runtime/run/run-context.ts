@@ -9,7 +9,7 @@ import type { AnnotatedObject, AutomationContext, NewVersionOptions, RunLog } fr
 import type { NewArtifact, RunBackend, TriggeringVersion } from '../run-backend.ts'
 import type { AutomationRunData, JsonObject, LogLevel, AnnotationLevel, RunStatus } from '../../author/run-data.ts'
 import { annotationsOf } from './annotations.ts'
-import type { PendingCalls } from './calls.ts'
+import type { PendingCalls } from './pending-calls.ts'
 import type { Mark } from './marks.ts'
 import type { Reporter } from './reporter.ts'
 import { type RunRetryOptions, withRetries } from './retry.ts'
@@ -143,10 +143,7 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
     return calls.run('createNewVersionInProject', async () => {
       checkText('the message of a version', message)
       if (options.modelId === undefined && projectId !== runData.projectId) {
-        throw new StowageError(
-          'invalid_request',
-          'a version in another project needs the modelId of the model that it goes to',
-        )
+        throw new StowageError('invalid_request', 'a version in another project needs the modelId of its model')
       }
       const modelId = options.modelId ?? (await this.#triggeringVersion()).modelId
       const { root } = await this.serviceClient.project(projectId).send(data, { signal: ended })

@@ -5,7 +5,7 @@ import { type AutomationFunction, RunCanceled, RunFailed } from '../../author/fu
 import { InputsError } from '../../author/inputs/errors.ts'
 import type { RunBackend } from '../run-backend.ts'
 import type { AutomationRunData, FinalRunStatus, JsonObject, LogLevel } from '../../author/run-data.ts'
-import { PendingCalls } from './calls.ts'
+import { PendingCalls } from './pending-calls.ts'
 import { withinRun } from './failures.ts'
 import { startHeartbeat } from './heartbeat.ts'
 import { Mark } from './marks.ts'
@@ -30,9 +30,9 @@ export interface RunOptions {
   /** 10,000 by default. */
   readonly leaseIntervalMs?: number
   /** How long annotations, lines of the log and progress wait for more to be reported with. 500 by default. */
-  readonly flushMs?: number
+  readonly flushIntervalMs?: number
   /** How long it is tried to deliver the final report. 300,000 by default. */
-  readonly deliverMs?: number
+  readonly deliveryTimeoutMs?: number
   readonly retry?: RunRetryOptions
   /** Gets every line of the log, without secrets. */
   readonly onLine?: (level: LogLevel, line: string) => void
@@ -102,8 +102,8 @@ class Run {
       inputs,
       secrets = [],
       clock = Date,
-      flushMs = FLUSH_MS,
-      deliverMs = DELIVER_MS,
+      flushIntervalMs = FLUSH_MS,
+      deliveryTimeoutMs = DELIVER_MS,
       retry = {},
       onLine,
     } = options
@@ -111,12 +111,12 @@ class Run {
     this.#graceMs = automationFunction.graceMs
     this.#options = options
     this.#redactor = new SecretRedactor([...secrets, ...automationFunction.inputs.secretTexts(inputs)])
-    const onRefused = (): void => this.#cancel('the server takes no reports of this run any more')
+    const onRefused = (): void => this.#cancel('the server accepts no more reports of this run')
     this.#reporter = new Reporter({
       backend,
       retry,
-      flushMs: timerMs(flushMs),
-      deliverMs: timerMs(deliverMs),
+      flushIntervalMs: timerMs(flushIntervalMs),
+      deliveryTimeoutMs: timerMs(deliveryTimeoutMs),
       onRefused,
     })
     this.#context = {
@@ -204,7 +204,7 @@ class Run {
     } catch (error) {
       throw error instanceof InputsError
         ? error
-        : new Error('the inputs could not be read: their schema threw what is not an issue')
+        : new Error('the inputs could not be read: their schema threw an unexpected error')
     }
   }
 
@@ -276,7 +276,7 @@ class Run {
       if (given === undefined) return { status: 'failed', message: failed }
       if (given.status === 'failed') return given
       return this.#exception(
-        new Error(`the run is marked as ${given.status} already, and then threw RunFailed: ${failed}`, {
+        new Error(`the run was already marked as ${given.status}, and then threw RunFailed: ${failed}`, {
           cause: error,
         }),
       )

@@ -1,5 +1,5 @@
 import type { JsonValue } from '../../author/run-data.ts'
-import { Readings } from './readings.ts'
+import { Decodings } from './decodings.ts'
 
 const SHOWN = '******'
 /** Shorter texts stand in every other word: to remove them would destroy messages, and tell what they are. */
@@ -26,7 +26,7 @@ interface Spelling {
   /** No text that is shorter holds it. */
   readonly lengthMin: number
   /** Whether a text may hold it. It is quick where the pattern is not: most texts end here. */
-  readonly isIn: (readings: Readings) => boolean
+  readonly isIn: (readings: Decodings) => boolean
 }
 
 /**
@@ -52,11 +52,11 @@ export class SecretRedactor {
   text(text: string): string {
     let clean = text
     for (const secret of this.#plain) if (secret.length <= clean.length) clean = clean.replaceAll(secret, SHOWN)
-    let readings = new Readings(clean)
+    let readings = new Decodings(clean)
     for (const spelling of this.#spellings) {
       if (clean.length < spelling.lengthMin || !spelling.isIn(readings)) continue
       clean = clean.replace(this.#compiled(spelling), SHOWN)
-      readings = new Readings(clean)
+      readings = new Decodings(clean)
     }
     return clean === text ? text : clean.replace(/(?:\*{6})+/g, SHOWN)
   }
@@ -176,7 +176,7 @@ function base64Spellings(bytes: Buffer): Spelling[] {
       {
         lengthMin: sure.length,
         pattern: () => Array.from(sure, base64Pattern).join(''),
-        isIn: ({ base64 }: Readings) => base64.includes(sure),
+        isIn: ({ base64 }: Decodings) => base64.includes(sure),
       },
     ]
   })

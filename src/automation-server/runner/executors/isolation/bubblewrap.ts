@@ -69,7 +69,7 @@ export async function bubblewrapCommand(options: SandboxOptions): Promise<readon
 }
 
 /** Why this machine cannot make namespaces for functions; `undefined` where it can. */
-export async function whyNoBubblewrap(): Promise<string | undefined> {
+export async function bubblewrapProblem(): Promise<string | undefined> {
   if (process.platform !== 'linux') return 'bubblewrap needs Linux'
   const command = [...namespaces(false), ...(await systemMounts()), '--ro-bind', process.execPath, process.execPath]
   try {

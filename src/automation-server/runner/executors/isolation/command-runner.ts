@@ -2,11 +2,11 @@ import { randomBytes } from 'node:crypto'
 import { access, constants } from 'node:fs/promises'
 import { delimiter, join, resolve } from 'node:path'
 import { ProcessGroup } from './process-group.ts'
-import { bubblewrapCommand, INSIDE_FOLDER, whyNoBubblewrap } from './bubblewrap.ts'
-import { type Door, doorMounts, doorTo } from './door.ts'
+import { bubblewrapCommand, INSIDE_FOLDER, bubblewrapProblem } from './bubblewrap.ts'
+import { type SocketBridge, bridgeMounts, bridgeTo } from './socket-bridge.ts'
 import { functionEnvironment } from './environment.ts'
 import { MARK_VARIABLE } from './kill.ts'
-import { DOOR_SCRIPT, GROUP_SCRIPT, INSIDE_SCRIPT, LISTEN_CODE } from './launch-script.ts'
+import { BRIDGE_SCRIPT, GROUP_SCRIPT, INSIDE_SCRIPT, LISTEN_CODE } from './launch-script.ts'
 import { ProcessLedger } from './process-ledger.ts'
 
 /** How functions that are commands are kept apart from the server and its machine. */
@@ -23,7 +23,7 @@ export interface IsolationOptions {
 }
 
 /** What holds for functions that are commands. */
-export interface IsolationView {
+export interface IsolationStatus {
   readonly kind: 'bubblewrap' | 'process'
   /** Why it is not bubblewrap. */
   readonly reason?: string
@@ -53,7 +53,7 @@ const NAME = 'function'
 export class CommandRunner {
   readonly #options: IsolationOptions
   readonly #ledger: ProcessLedger
-  #view: Promise<IsolationView> | undefined
+  #view: Promise<IsolationStatus> | undefined
 
   constructor(options: IsolationOptions = {}) {
     this.#options = options
@@ -61,7 +61,7 @@ export class CommandRunner {
   }
 
   /** Tried once. */
-  view(): Promise<IsolationView> {
+  view(): Promise<IsolationStatus> {
     this.#view ??= this.#tried()
     return this.#view
   }
@@ -85,9 +85,9 @@ export class CommandRunner {
     return kind === 'bubblewrap' ? this.#startInside(start) : this.#startGroup(start)
   }
 
-  async #tried(): Promise<IsolationView> {
+  async #tried(): Promise<IsolationStatus> {
     if (this.#options.isolation === 'off') return { kind: 'process', reason: 'it is switched off' }
-    const reason = await whyNoBubblewrap()
+    const reason = await bubblewrapProblem()
     return reason === undefined ? { kind: 'bubblewrap' } : { kind: 'process', reason }
   }
 
@@ -109,16 +109,16 @@ export class CommandRunner {
   async #startInside(start: RunnerStart): Promise<ProcessGroup> {
     const { folder, hasNetwork, serverUrl } = start
     const mark = newMark()
-    const door = serverUrl === undefined || hasNetwork ? undefined : doorTo(serverUrl)
-    const inside = { folder: INSIDE_FOLDER, serverUrl: door?.insideUrl ?? serverUrl ?? '' }
+    const bridge = serverUrl === undefined || hasNetwork ? undefined : bridgeTo(serverUrl)
+    const inside = { folder: INSIDE_FOLDER, serverUrl: bridge?.insideUrl ?? serverUrl ?? '' }
     const command = [...start.command, ...(await start.prepare(inside))]
     const env = environment(start, INSIDE_FOLDER, mark)
     const sandboxed = await bubblewrapCommand({
       ...start,
       env,
       hiddenPaths: this.#options.hiddenPaths ?? [],
-      mounts: door === undefined ? [] : await doorMounts(door, folder),
-      shell: shellFor(door),
+      mounts: bridge === undefined ? [] : await bridgeMounts(bridge, folder),
+      shell: shellFor(bridge),
       command,
     })
     return ProcessGroup.start({
@@ -128,7 +128,7 @@ export class CommandRunner {
       mark,
       ledger: this.#ledger,
       isSandboxed: true,
-      ...(door === undefined ? {} : { door }),
+      ...(bridge === undefined ? {} : { bridge }),
     })
   }
 }
@@ -137,10 +137,10 @@ function newMark(): string {
   return randomBytes(MARK_BYTES).toString('hex')
 }
 
-function shellFor(door: Door | undefined): readonly string[] {
-  return door === undefined
+function shellFor(bridge: SocketBridge | undefined): readonly string[] {
+  return bridge === undefined
     ? [SHELL, '-c', INSIDE_SCRIPT, NAME]
-    : [SHELL, '-c', DOOR_SCRIPT, NAME, process.execPath, LISTEN_CODE, String(door.insidePort)]
+    : [SHELL, '-c', BRIDGE_SCRIPT, NAME, process.execPath, LISTEN_CODE, String(bridge.insidePort)]
 }
 
 function environment({ memoryBytesMax, env }: RunnerStart, folder: string, mark: string): Record<string, string> {

@@ -1,7 +1,7 @@
 /** Of the pipe that stays open as long as the server is there. */
 export const GATE_FD = 3
-/** Of the channel by which the door's listener is handed out. */
-export const DOOR_FD = 4
+/** Of the channel by which the bridge's listener is handed out. */
+export const BRIDGE_FD = 4
 
 /** Waits until its record is durable; a server that died before that has started nothing. */
 const AWAIT_GO = `IFS= read -r go <&${GATE_FD} || exit 125`
@@ -23,12 +23,12 @@ exec "$@" ${GATE_FD}<&-`
 export const INSIDE_SCRIPT: string = `${AWAIT_GO}
 exec "$@" ${GATE_FD}<&-`
 
-/** The same with a door: its first parameters are node, \`LISTEN_CODE\` and the port. */
-export const DOOR_SCRIPT: string = `${AWAIT_GO}
+/** The same with a bridge: its first parameters are node, \`LISTEN_CODE\` and the port. */
+export const BRIDGE_SCRIPT: string = `${AWAIT_GO}
 NODE_OPTIONS= NODE_EXTRA_CA_CERTS= "$1" -e "$2" "$3" || exit 126
 shift 3
 unset NODE_CHANNEL_FD NODE_CHANNEL_SERIALIZATION_MODE
-exec "$@" ${GATE_FD}<&- ${DOOR_FD}<&-`
+exec "$@" ${GATE_FD}<&- ${BRIDGE_FD}<&-`
 
 /** Listens in the function's network, hands the listener to the server, and is gone before the function begins. */
 export const LISTEN_CODE: string = `const server = require('node:net').createServer({ allowHalfOpen: true })

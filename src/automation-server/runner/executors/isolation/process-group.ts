@@ -2,7 +2,7 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import type { Server } from 'node:net'
 import { constants } from 'node:os'
 import { Readable, type Writable } from 'node:stream'
-import { type Door, OpenDoor } from './door.ts'
+import { type SocketBridge, OpenBridge } from './socket-bridge.ts'
 import { killMarked, killProcess, MARK_VARIABLE } from './kill.ts'
 import { childrenOf, pidsWithEnvironment, residentBytesOf, withDescendants } from './proc.ts'
 import type { ProcessLedger } from './process-ledger.ts'
@@ -19,7 +19,7 @@ export interface ProcessOptions {
   /** Whether the command is bubblewrap, and the function the third process in a row. */
   readonly isSandboxed?: boolean
   /** The command listens, and hands the listener out. */
-  readonly door?: Door
+  readonly bridge?: SocketBridge
 }
 
 export interface ProcessExit {
@@ -45,14 +45,14 @@ export class ProcessGroup {
   readonly #options: ProcessOptions
   readonly #known = new Set<number>()
   readonly #escaped = new Set<number>()
-  #door: OpenDoor | undefined
+  #bridge: OpenBridge | undefined
   #looks = 0
   #isOver = false
   /** Rejects when the program could not be started. */
   readonly exited: Promise<ProcessExit>
 
   private constructor(options: ProcessOptions) {
-    const { command, cwd, env, door } = options
+    const { command, cwd, env, bridge } = options
     const [program, ...parameters] = command
     const child = spawn(program, parameters, {
       cwd,
@@ -60,7 +60,7 @@ export class ProcessGroup {
       shell: false,
       detached: process.platform !== 'win32',
       windowsHide: true,
-      stdio: ['pipe', 'pipe', 'pipe', 'pipe', ...(door === undefined ? [] : ['ipc' as const])],
+      stdio: ['pipe', 'pipe', 'pipe', 'pipe', ...(bridge === undefined ? [] : ['ipc' as const])],
     })
     this.#child = child
     this.#options = options
@@ -78,7 +78,7 @@ export class ProcessGroup {
     this.exited.catch(() => undefined)
     // Nothing is written to the first, and a process may close both.
     for (const stream of [child.stdin, this.#gate]) stream?.on('error', () => undefined)
-    if (door !== undefined) this.#openDoor(door)
+    if (bridge !== undefined) this.#openBridge(bridge)
   }
 
   /** Resolves once the process has been written down and let go on. Rejects when it cannot be written down; then nothing of it is left. */
@@ -130,7 +130,7 @@ export class ProcessGroup {
       await output
     } finally {
       clearTimeout(timer)
-      this.#door?.close()
+      this.#bridge?.close()
       if (this.#child.connected) this.#child.disconnect()
       this.#child.stdin?.destroy()
       this.#gate?.destroy()
@@ -170,11 +170,11 @@ export class ProcessGroup {
   }
 
   /** One message comes, and it comes before any code of the function runs. */
-  #openDoor(door: Door): void {
+  #openBridge(bridge: SocketBridge): void {
     this.#child.once('message', (_message, listener) => {
       this.#child.disconnect()
       if (this.#isOver) (listener as Server).close()
-      else this.#door = new OpenDoor(listener as Server, door)
+      else this.#bridge = new OpenBridge(listener as Server, bridge)
     })
   }
 }

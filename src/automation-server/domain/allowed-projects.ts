@@ -1,9 +1,9 @@
-import { claimAuthorize, EVERY_PROJECT, type Principal } from '../../access/access.ts'
+import { claimAuthorize, ALL_PROJECTS, type Principal } from '../../access/access.ts'
 import { StowageError } from '../../errors.ts'
 import { checkProjectId } from '../../object/id.ts'
 
 /** Projects, beside its own, in which a run may read and write. */
-export interface RunReach {
+export interface AllowedProjects {
   readonly others: readonly string[]
   readonly everywhere: boolean
 }
@@ -15,19 +15,19 @@ const PROJECTS_MAX = 100
  * Those that the automation names, and those in which whoever started the run by hand may write, as far as the claims of the principal say so. Of more than a hundred of these
  * the rest is left out.
  */
-export function reachOf(named: readonly string[], starter?: Principal): RunReach {
+export function allowedProjectsOf(named: readonly string[], starter?: Principal): AllowedProjects {
   const { projects = {} } = starter ?? {}
   const claimed = [...(projects instanceof Map ? projects.keys() : Object.keys(projects))] as readonly string[]
   const own = claimed.filter(
-    (id) => id !== EVERY_PROJECT && starter !== undefined && claimAuthorize(starter, id, 'write'),
+    (id) => id !== ALL_PROJECTS && starter !== undefined && claimAuthorize(starter, id, 'write'),
   )
   return {
     others: [...new Set([...named, ...own.slice(0, PROJECTS_MAX)])],
-    everywhere: starter !== undefined && claimed.includes(EVERY_PROJECT) && claimAuthorize(starter, '', 'write'),
+    everywhere: starter !== undefined && claimed.includes(ALL_PROJECTS) && claimAuthorize(starter, '', 'write'),
   }
 }
 
-export function reaches({ others, everywhere }: RunReach, projectId: string): boolean {
+export function allowsProject({ others, everywhere }: AllowedProjects, projectId: string): boolean {
   return everywhere || others.includes(projectId)
 }
 
@@ -36,7 +36,7 @@ export function checkProjects(projects: readonly string[]): readonly string[] {
   if (projects.length > PROJECTS_MAX)
     throw new StowageError(
       'invalid_request',
-      `an automation names ${projects.length} projects; the most is ${PROJECTS_MAX}`,
+      `an automation names ${projects.length} projects; the limit is ${PROJECTS_MAX}`,
     )
   for (const projectId of projects) checkProjectId(projectId)
   return [...new Set(projects)]

@@ -3,7 +3,7 @@ import { connect, isIP, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 
 /** Where a function that has a network of its own finds the server. */
-export interface Door {
+export interface SocketBridge {
   /** The server's URL, as it is inside. */
   readonly insideUrl: string
   /** Where something must listen inside. */
@@ -11,7 +11,7 @@ export interface Door {
   /** Where the server is. */
   readonly host: string
   readonly port: number
-  /** A name that must lead to the door, since the certificate of the server is for it. */
+  /** A name that must lead to the bridge, since the certificate of the server is for it. */
   readonly name?: string
 }
 
@@ -25,7 +25,7 @@ const CONNECTIONS_MAX = 64
  * The way of a function to the server, and to nothing else: a port of its own network, whose connections go on to the server. Throws for a server that has to be
  * called by its address and certificate, as that address is not there inside.
  */
-export function doorTo(serverUrl: string): Door {
+export function bridgeTo(serverUrl: string): SocketBridge {
   const url = new URL(serverUrl)
   const isSecure = url.protocol === 'https:'
   const host = url.hostname.replace(/^\[|\]$/g, '')
@@ -40,8 +40,8 @@ export function doorTo(serverUrl: string): Door {
   return { insideUrl: url.href.replace(/\/$/, ''), insidePort, host, port, ...(isSecure ? { name: host } : {}) }
 }
 
-/** What has to be mounted inside for a door that is called by its name. */
-export async function doorMounts({ name }: Door, folder: string): Promise<readonly string[]> {
+/** What has to be mounted inside for a bridge that is called by its name. */
+export async function bridgeMounts({ name }: SocketBridge, folder: string): Promise<readonly string[]> {
   if (name === undefined) return []
   const hosts = join(folder, 'hosts')
   await writeFile(hosts, `127.0.0.1 localhost ${name}\n::1 localhost\n`)
@@ -49,11 +49,11 @@ export async function doorMounts({ name }: Door, folder: string): Promise<readon
 }
 
 /** Lets what is called at the port inside go on to the server, until `close`. */
-export class OpenDoor {
+export class OpenBridge {
   readonly #listener: Server
   readonly #sockets = new Set<Socket>()
 
-  constructor(listener: Server, { host, port }: Pick<Door, 'host' | 'port'>) {
+  constructor(listener: Server, { host, port }: Pick<SocketBridge, 'host' | 'port'>) {
     this.#listener = listener
     listener.maxConnections = CONNECTIONS_MAX
     listener.on('error', () => undefined)

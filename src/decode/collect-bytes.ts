@@ -4,7 +4,7 @@ import { GrowingBuffer } from './growing-buffer.ts'
 /** What a connection buffers of a body before anybody asks for it. */
 const CONNECTION_BYTES = 65_536
 
-export interface GatherOptions {
+export interface CollectOptions {
   /** Bytes as they were declared; 0 where nothing was. */
   readonly expectedBytes?: number | undefined
   readonly bytesMax: number
@@ -16,7 +16,7 @@ export interface GatherOptions {
  * All chunks in one buffer, which the caller may write into. Memory is leased before it is filled: a buffer whose size was declared costs none before
  * (the system hands out its pages as they are written to), and one that grows is there twice while it is copied. Who calls bounds what comes.
  */
-export async function gather(chunks: AsyncIterable<Uint8Array>, options: GatherOptions): Promise<Uint8Array> {
+export async function collectBytes(chunks: AsyncIterable<Uint8Array>, options: CollectOptions): Promise<Uint8Array> {
   const { memory, code, ...sizes } = options
   const buffer = new GrowingBuffer(sizes)
   const isDeclared = buffer.capacityBytes > 0

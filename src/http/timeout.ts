@@ -2,7 +2,7 @@
  * Calls `late` when so much time has passed and the event loop has then looked once more for what came meanwhile: a process that was held up itself
  * must not say that its clients were. Returns what takes it back.
  */
-export function whenLate(timeoutMs: number, late: () => void): () => void {
+export function startTimeout(timeoutMs: number, late: () => void): () => void {
   let lastLook: NodeJS.Immediate | undefined
   const timer = setTimeout(() => (lastLook = setImmediate(late)), timeoutMs)
   return () => {
@@ -33,7 +33,7 @@ export function waitFor(
       else reject(error)
     }
     const onAbort = (): void => settle(signal?.reason as Error)
-    const notLate = whenLate(timeoutMs, () => settle(late()))
+    const notLate = startTimeout(timeoutMs, () => settle(late()))
     signal?.addEventListener('abort', onAbort)
     const unsubscribe = subscribe(settle)
   })

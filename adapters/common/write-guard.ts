@@ -8,7 +8,7 @@ const SPACE_LOOK_MS = 100
 export const DISK_RESERVE_BYTES: number = 16 * 1_048_576
 
 /** Whether a storage may still be written: not after a failure that leaves the disk in an unknown state, and not into the last free space. */
-export class Health {
+export class WriteGuard {
   readonly #path: string
   readonly #reserveBytes: number
   #poison: StoragePoisonedError | undefined

@@ -2,7 +2,7 @@
  * The bytes of `content` in buffers of `bytes` each, the last one shorter and never empty. It is one buffer that is filled again: whoever asks for
  * the next has finished with this one. So memory is bounded whatever the chunks are, and tiny chunks cost no call each.
  */
-export async function* inBuffers(
+export async function* rechunk(
   content: AsyncIterable<Uint8Array>,
   bytes: number,
 ): AsyncGenerator<Uint8Array, void, void> {

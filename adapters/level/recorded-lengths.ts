@@ -21,7 +21,7 @@ const NOTE_BYTES = 512
 export type FileLengths = Readonly<Record<string, number>>
 
 /** Keeps the note of an open database. */
-export class LengthsNote {
+export class RecordedLengths {
   readonly #path: string
   readonly #file: FileHandle
   #lengths: Record<string, number> = {}
@@ -33,9 +33,9 @@ export class LengthsNote {
   }
 
   /** Starts the note of a database that was opened a moment ago. Rejects with the system's error. */
-  static async start(path: string): Promise<LengthsNote> {
+  static async start(path: string): Promise<RecordedLengths> {
     const flags = constants.O_RDWR | constants.O_CREAT
-    const note = new LengthsNote(path, await open(join(path, LENGTHS_FILE), flags, OWNER_READS_AND_WRITES))
+    const note = new RecordedLengths(path, await open(join(path, LENGTHS_FILE), flags, OWNER_READS_AND_WRITES))
     try {
       await note.#lookAround(lengthOf)
       await note.#write()
@@ -93,7 +93,7 @@ export class LengthsNote {
 
 /** What the note says. One that is missing or damaged itself says nothing. */
 export async function readLengths(path: string): Promise<FileLengths> {
-  const text = (await readIfThere(join(path, LENGTHS_FILE)))?.toString('latin1') ?? ''
+  const text = (await readIfExists(join(path, LENGTHS_FILE)))?.toString('latin1') ?? ''
   const [json, checksum] = text.split('\n')
   return checksum !== undefined && checksum === String(crc32(json)) ? (JSON.parse(json) as FileLengths) : {}
 }
@@ -105,7 +105,7 @@ export async function forgetLengths(path: string): Promise<void> {
 
 /** The manifest that `CURRENT` names. */
 export async function manifestName(path: string): Promise<string | undefined> {
-  const current = await readIfThere(join(path, 'CURRENT'))
+  const current = await readIfExists(join(path, 'CURRENT'))
   return /^(MANIFEST-\d+)\n$/.exec(current?.toString('latin1') ?? '')?.[1]
 }
 
@@ -116,15 +116,15 @@ export async function logNames(path: string, firstLog: number): Promise<string[]
 }
 
 /** `undefined` when there is no such file; every other reason is thrown. */
-export function readIfThere(path: string): Promise<Buffer | undefined> {
-  return unlessAbsent(readFile(path))
+export function readIfExists(path: string): Promise<Buffer | undefined> {
+  return undefinedIfAbsent(readFile(path))
 }
 
 async function lengthOf(path: string): Promise<number | undefined> {
-  return (await unlessAbsent(stat(path)))?.size
+  return (await undefinedIfAbsent(stat(path)))?.size
 }
 
-async function unlessAbsent<T>(promise: Promise<T>): Promise<T | undefined> {
+async function undefinedIfAbsent<T>(promise: Promise<T>): Promise<T | undefined> {
   try {
     return await promise
   } catch (error) {

@@ -4,7 +4,7 @@ const ESCAPED_TWICE = /\\(?:u(?<unit>[\da-fA-F]{4})|x(?<byte>[\da-fA-F]{2})|(?<s
 const ESCAPED = /\\(?:u(?<unit>[\da-fA-F]{4})|x(?<byte>[\da-fA-F]{2})|(?<single>["'`/bfnrt\\]))/g
 
 /** A text as it reads when what may be encoded in it is decoded: each made when it is first asked for, in linear time. `undefined` where nothing is encoded like that. */
-export class Readings {
+export class Decodings {
   readonly #text: string
   readonly #hasEscapes: boolean
   readonly #hasPercent: boolean

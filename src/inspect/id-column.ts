@@ -1,7 +1,7 @@
 import { ByteList } from '../object/byte-list.ts'
 
 /** Ids as UTF-8, one after the other, with where each ends: the form in which a batch holds them. */
-export class Names {
+export class IdColumn {
   readonly #bytes: ByteList
   #ends: Uint32Array
   #count = 0
@@ -29,12 +29,14 @@ export class Names {
     this.#ends[this.#count++] = this.#bytes.length
   }
 
-  addAll(others: Names): void {
+  addAll(others: IdColumn): void {
     if (others.count === 0) return
     const shift = this.#bytes.length
     this.#bytes.append(others.bytes)
     this.#growTo(this.#count + others.count)
-    for (const end of others.ends) this.#ends[this.#count++] = shift + end
+    if (shift === 0) this.#ends.set(others.ends, this.#count)
+    else for (let i = 0; i < others.count; i++) this.#ends[this.#count + i] = shift + others.#ends[i]
+    this.#count += others.count
   }
 
   clear(): void {

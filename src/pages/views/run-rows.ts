@@ -17,9 +17,9 @@ export async function runRows(project: AutomationProject, runs: readonly Run[]):
     if (!names.has(automationId))
       names.set(
         automationId,
-        held(project.automations.get(automationId)).then((found) => found?.name),
+        undefinedIfNotFound(project.automations.get(automationId)).then((found) => found?.name),
       )
-    if (!versions.has(versionId)) versions.set(versionId, held(project.versions.get(modelId, versionId)))
+    if (!versions.has(versionId)) versions.set(versionId, undefinedIfNotFound(project.versions.get(modelId, versionId)))
   }
   return Promise.all(
     runs.map(async (run) => ({
@@ -31,7 +31,7 @@ export async function runRows(project: AutomationProject, runs: readonly Run[]):
 }
 
 /** `undefined` for what is not there any more. */
-export async function held<T>(asked: Promise<T>): Promise<T | undefined> {
+export async function undefinedIfNotFound<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked
   } catch (error) {

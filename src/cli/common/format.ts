@@ -2,7 +2,7 @@ const UNITS = ['bytes', 'kB', 'MB', 'GB', 'TB'] as const
 const STEP = 1_024
 
 /** A number of bytes as people say it. */
-export function bytesText(bytes: number): string {
+export function formatBytes(bytes: number): string {
   let value = bytes
   let unit = 0
   for (; value >= STEP && unit < UNITS.length - 1; unit++) value /= STEP
@@ -10,12 +10,12 @@ export function bytesText(bytes: number): string {
 }
 
 /** `1 object`, `1,234 objects`. */
-export function countText(count: number, singular: string, plural: string = `${singular}s`): string {
+export function formatCount(count: number, singular: string, plural: string = `${singular}s`): string {
   return `${count.toLocaleString('en-US')} ${count === 1 ? singular : plural}`
 }
 
 /** A time as people say it, in its two largest units: `45 s`, `4 min 30 s`, `2 h 5 min`. */
-export function durationText(ms: number): string {
+export function formatDuration(ms: number): string {
   const seconds = Math.max(0, Math.round(ms / 1_000))
   const [minutes, hours, days] = [Math.floor(seconds / 60), Math.floor(seconds / 3_600), Math.floor(seconds / 86_400)]
   if (minutes === 0) return `${seconds} s`

@@ -1,0 +1,51 @@
+import type { Environment } from '../../environment.ts'
+import type { StoreEpoch, StoreEpochs } from '../../object/graph-store.ts'
+import type { RecordStore } from '../../storage/backend.ts'
+import { epochKey } from '../records/keys.ts'
+import { decodeEpoch, encodeEpoch } from '../records/records.ts'
+
+/** How long an epoch lasts at least. */
+export const EPOCH_MS = 600_000
+
+interface Sighting {
+  readonly epoch: number
+  readonly atMs: number
+}
+
+/**
+ * The store's own time, for periods of grace. A server that has seen the same epoch for `EPOCH_MS` of its own clock
+ * advances it by one, in a commit that expects that epoch, so several servers need no lease and never compare their
+ * clocks. A clock that leaps ahead ends one epoch early and no more. Time in which no server runs does not count.
+ */
+export class EpochCounter implements StoreEpochs {
+  readonly epochMs: number = EPOCH_MS
+  readonly #records: RecordStore
+  readonly #environment: Pick<Environment, 'monotonicMs'>
+  #seen: Sighting | undefined
+
+  constructor(records: RecordStore, environment: Pick<Environment, 'monotonicMs'>) {
+    this.#records = records
+    this.#environment = environment
+  }
+
+  async current(): Promise<StoreEpoch> {
+    const key = epochKey()
+    const [value] = await this.#records.getMany([key])
+    return { number: value === undefined ? 0 : decodeEpoch(key, value), expectation: { key, value } }
+  }
+
+  /** Looks at the epoch, and advances it when it has stood long enough. To be called again and again. */
+  async advanceWhenDue(): Promise<void> {
+    const { number } = await this.current()
+    const nowMs = this.#environment.monotonicMs()
+    if (this.#seen?.epoch !== number) this.#seen = { epoch: number, atMs: nowMs }
+    else if (nowMs - this.#seen.atMs >= this.epochMs) await this.advance()
+  }
+
+  /** Begins the next epoch; does nothing if another server just did. */
+  async advance(): Promise<void> {
+    const { number, expectation } = await this.current()
+    const { key } = expectation
+    await this.#records.commit({ put: [{ key, value: encodeEpoch(key, number + 1) }], expect: [expectation] })
+  }
+}

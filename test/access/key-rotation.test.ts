@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict'
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { type Access, type Principal } from '../../src/access/access.ts'
+import { tokenKeyRing } from '../../src/access/token-keys.ts'
+import { accessFromFolder, issueToken, listTokens } from '../../src/access/token-store.ts'
+import {
+  damagedKeys,
+  heldKeys,
+  isValidAt,
+  readKeys,
+  removeEndedKeys,
+  rotateKey,
+} from '../../src/data-folder/key-ring.ts'
+import type { StowageError } from '../../src/errors.ts'
+import { eventually } from '../support/patience.ts'
+
+const HOUR_MS = 3_600_000
+
+function dataFolder(context: TestContext): string {
+  const folder = mkdtempSync(join(tmpdir(), 'stowage-keys-'))
+  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'data')
+}
+
+function present(access: Access<unknown>, token: string): Promise<Principal | undefined> {
+  const headers = new Headers({ authorization: `Bearer ${token}` })
+  return Promise.resolve(access.authenticate({ headers, method: 'GET', path: '/', host: undefined }))
+}
+
+async function issued(folder: string, ttlSeconds = 7_200): Promise<string> {
+  return (await issueToken(folder, { projects: new Map([['demo', 'read']]), subject: 'ada', ttlSeconds })).token
+}
+
+function isoIn(ms: number): string {
+  return new Date(Date.now() + ms).toISOString()
+}
+
+test('a service that runs takes up a new key, and takes tokens of the old one until its date', async (context) => {
+  const folder = dataFolder(context)
+  let addedMs = 0
+  const access = await accessFromFolder(folder, { clock: { now: () => Date.now() + addedMs } })
+  const before = await issued(folder)
+  assert.ok(await present(access, before))
+  const [current, previous] = await rotateKey(tokenKeyRing(folder), isoIn(HOUR_MS))
+  assert.notEqual(current.id, previous.id)
+  const after = await issued(folder)
+  await eventually(async () => (await present(access, after)) !== undefined, 'the new key is taken up')
+  assert.ok(await present(access, before), 'the old token holds')
+  assert.ok(await present(await accessFromFolder(folder), before), 'over a restart, too')
+  addedMs = HOUR_MS + 1_000
+  assert.equal(await present(access, before), undefined)
+  assert.ok(await present(access, after))
+})
+
+test('the list of tokens tells that a token ends with its key', async (context) => {
+  const folder = dataFolder(context)
+  await issued(folder, 60)
+  await issued(folder, 7_200)
+  const end = isoIn(HOUR_MS)
+  await rotateKey(tokenKeyRing(folder), end)
+  await issued(folder, 7_200)
+  const listed = await listTokens(folder)
+  assert.deepEqual(
+    listed.map(({ state }) => state),
+    ['valid', 'valid', 'valid'],
+  )
+  assert.equal(listed.filter(({ expiresAt }) => expiresAt === end).length, 1)
+  const later = { now: () => Date.now() + HOUR_MS + 1_000 }
+  assert.deepEqual((await listTokens(folder, later)).map(({ state }) => state).sort(), ['expired', 'expired', 'valid'])
+})
+
+test('a later rotation never lengthens the life of an older key', async (context) => {
+  const ring = tokenKeyRing(dataFolder(context))
+  const [soon, late] = [isoIn(HOUR_MS), isoIn(9 * HOUR_MS)]
+  await rotateKey(ring, soon)
+  const lengthened = await rotateKey(ring, late)
+  assert.deepEqual(
+    lengthened.map(({ validUntil }) => validUntil),
+    [undefined, late, soon],
+  )
+  const now = new Date().toISOString()
+  const ended = await rotateKey(ring, now)
+  assert.deepEqual(
+    ended.map((key) => isValidAt(key, Date.now())),
+    [true, false, false, false],
+  )
+  await removeEndedKeys(ring)
+  assert.deepEqual(
+    (await heldKeys(ring)).map(({ id }) => id),
+    [ended[0].id],
+  )
+  assert.deepEqual(await readKeys(ring), await heldKeys(ring), 'no first key is made while there is another')
+})
+
+test('of many rotations at a time, those that lose say so and change nothing', async (context) => {
+  const ring = tokenKeyRing(dataFolder(context))
+  await readKeys(ring)
+  const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => rotateKey(ring, isoIn(HOUR_MS))))
+  const lost = outcomes.filter((outcome) => outcome.status === 'rejected')
+  assert.ok(lost.every(({ reason }) => (reason as StowageError).code === 'conflict'))
+  assert.equal((await heldKeys(ring)).length, 1 + outcomes.length - lost.length)
+  for (const name of readdirSync(join(ring.dataFolder, 'access')))
+    assert.equal(statSync(join(ring.dataFolder, 'access', name)).mode & 0o077, 0, name)
+})
+
+test('a ring holds a bounded number of keys', async (context) => {
+  const ring = tokenKeyRing(dataFolder(context))
+  for (let count = 1; count < 16; count++) await rotateKey(ring, isoIn(HOUR_MS))
+  await assert.rejects(rotateKey(ring, isoIn(HOUR_MS)), { code: 'conflict', message: /key has 16 keys/ })
+  const access = await accessFromFolder(ring.dataFolder)
+  assert.ok(await present(access, await issued(ring.dataFolder)))
+})
+
+test('while the keys cannot be read nobody is let in; damage of any of them is found', async (context) => {
+  const folder = dataFolder(context)
+  const ring = tokenKeyRing(folder)
+  await rotateKey(ring, isoIn(HOUR_MS))
+  const token = await issued(folder)
+  const path = join(folder, 'access/key.2')
+  const whole = readFileSync(path, 'utf8')
+  const access = await accessFromFolder(folder)
+  unlinkSync(path)
+  writeFileSync(path, whole.replace('key', 'kex'))
+  await assert.rejects(present(access, token), (error: StowageError) => error.code === 'access_unavailable')
+  const messages: string[] = []
+  for await (const message of damagedKeys(ring)) messages.push(message)
+  assert.equal(messages.length, 1)
+  assert.match(messages[0], /key\.2 is not a key/)
+  writeFileSync(path, whole)
+  assert.ok(await present(access, token))
+})

@@ -1,0 +1,34 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { paged, signedIn, textOf, withVersion } from './support.ts'
+
+test('a version and a model are deleted after a confirmation, and restored', async (t) => {
+  const parts = paged(t)
+  const { modelId, versionId } = await withVersion(parts)
+  const visitor = await signedIn(parts.service)
+  const path = `/web/projects/p/models/${modelId}`
+  const before = (await visitor.get(path)).html
+  assert.match(before, /<details class="confirm"><summary>Delete …<span class="hidden">: /)
+  assert.ok(before.includes(`action="${path}/versions/${versionId}/delete"`))
+  const deleted = await visitor.post(`${path}/versions/${versionId}/delete`)
+  assert.deepEqual([deleted.status, deleted.headers.get('location')], [303, `${path}?deleted=true`])
+  assert.match(textOf((await visitor.get(path)).html), /There is no version here\. Show deleted versions/)
+  const shown = (await visitor.get(`${path}?deleted=true`)).html
+  assert.match(textOf(shown), /Deleted .* Restore/)
+  await visitor.post(`${path}/versions/${versionId}/restore`)
+  assert.equal((await parts.extension.project('p').versions.get(modelId, versionId)).deletedAt, null)
+  await visitor.post(`${path}/delete`)
+  assert.match(textOf((await visitor.get(path)).html), /This model was deleted .* Restore this model/)
+  assert.doesNotMatch(textOf((await visitor.get('/web/projects/p')).html), /House/)
+  await visitor.post(`${path}/restore`)
+  assert.match(textOf((await visitor.get('/web/projects/p')).html), /House/)
+})
+
+test('a visitor who may only read sees no forms to delete', async (t) => {
+  const parts = paged(t)
+  const { modelId, versionId } = await withVersion(parts)
+  const visitor = await signedIn(parts.service, { p: 'read' })
+  const path = `/web/projects/p/models/${modelId}`
+  assert.doesNotMatch((await visitor.get(path)).html, /\/delete"/)
+  assert.equal((await visitor.post(`${path}/versions/${versionId}/delete`)).status, 403)
+})
