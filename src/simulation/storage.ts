@@ -56,11 +56,11 @@ export class SimulatedStorage {
   }
 
   /** Throws `BlobExistsError`. */
-  putBlob(name: string, chunks: readonly Uint8Array[]): { readonly size: number } {
+  putBlob(name: string, chunks: readonly Uint8Array[]): { readonly sizeBytes: number } {
     this.checkFree(name)
     const whole = Buffer.concat(chunks)
     this.#blobs.set(name, { bytes: whole, modifiedAtMs: this.#epochMs + Math.floor(this.#scheduler.nowMs) })
-    return { size: whole.length }
+    return { sizeBytes: whole.length }
   }
 
   /** Throws `BlobNotFoundError` and `BlobRangeError`. */
@@ -110,7 +110,7 @@ export class SimulatedStorage {
 
   #infoOf(name: string): BlobInfo {
     const { bytes, modifiedAtMs } = this.#blobs.get(name) as StoredBlob
-    return { name, size: bytes.length, modifiedAtMs }
+    return { name, sizeBytes: bytes.length, modifiedAtMs }
   }
 }
 

@@ -52,9 +52,9 @@ async function hasWhole(blobs: BlobStore, name: string): Promise<boolean> {
   return false
 }
 
-async function isWhole(blobs: BlobStore, { name, size }: BlobInfo): Promise<boolean> {
+async function isWhole(blobs: BlobStore, { name, sizeBytes }: BlobInfo): Promise<boolean> {
   try {
-    await readTombstone(blobs, name, size)
+    await readTombstone(blobs, name, sizeBytes)
     return true
   } catch (error) {
     if (error instanceof StowageError && error.code === 'corrupt_data') return false
