@@ -252,7 +252,11 @@ class SimulatedBlobs implements BlobStore {
     this.#parts = parts
   }
 
-  async put(name: string, content: AsyncIterable<Uint8Array>, options: PutOptions = {}): Promise<{ sizeBytes: number }> {
+  async put(
+    name: string,
+    content: AsyncIterable<Uint8Array>,
+    options: PutOptions = {},
+  ): Promise<{ sizeBytes: number }> {
     const { storage } = this.#parts
     const write = { ...options, isWrite: true }
     const open = this.#calls.putBegan(name)
