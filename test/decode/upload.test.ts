@@ -5,6 +5,7 @@ import { decodeUpload } from '../../src/decode/decode-upload.ts'
 import { StowageError, type StowageErrorCode } from '../../src/errors.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
 import { FORM_TYPE, type Part, codeOf, decode, errorOf, file, inChunks, multipart, source, texts } from './support.ts'
+import { parseContentType } from '../../src/decode/header-value.ts'
 
 const plain = '[{"id":"a"},{"id":"b"}]'
 const objects = ['{"id":"a"}', '{"id":"b"}']
@@ -48,7 +49,9 @@ test('refuses other types and encodings before anything is read, naming what is 
     ['application/json', 'gzip, gzip'],
   ]
   for (const [contentType, contentEncoding] of refused) {
-    const error = await errorOf(decode({ contentType, contentEncoding, contentLength: undefined, body: unread() }))
+    const error = await errorOf(
+      decode({ contentType: parseContentType(contentType), contentEncoding, contentLength: undefined, body: unread() }),
+    )
     assert.equal(error?.code, 'unsupported_media_type', `${contentType} ${contentEncoding}`)
   }
   assert.match(
@@ -155,7 +158,12 @@ test('takes a body of exactly the limit, and refuses one byte more with and with
   assert.equal(
     await codeOf(
       decode(
-        { contentType: 'application/json', contentEncoding: undefined, contentLength: body.length, body: unread() },
+        {
+          contentType: parseContentType('application/json'),
+          contentEncoding: undefined,
+          contentLength: body.length,
+          body: unread(),
+        },
         { requestBytesMax: 100 },
       ),
     ),
@@ -224,7 +232,11 @@ test('an abort ends a body that stalls, at every stage, and lets it go', async (
     const { body, state } = stalling(first)
     const abort = new AbortController()
     const ended = errorOf(
-      decode({ contentType, contentEncoding: undefined, contentLength: undefined, body }, {}, abort.signal),
+      decode(
+        { contentType: parseContentType(contentType), contentEncoding: undefined, contentLength: undefined, body },
+        {},
+        abort.signal,
+      ),
     )
     setTimeout(() => abort.abort(new Error('the client is gone')), 5)
     assert.equal((await ended)?.code, 'request_aborted')
@@ -240,7 +252,12 @@ test('an abort with a reason of its own says so, and a failing body is an aborte
     throw new Error('ECONNRESET')
   }
   const error = await errorOf(
-    decode({ contentType: 'application/json', contentEncoding: undefined, contentLength: undefined, body: failing() }),
+    decode({
+      contentType: parseContentType('application/json'),
+      contentEncoding: undefined,
+      contentLength: undefined,
+      body: failing(),
+    }),
   )
   assert.equal(error?.code, 'request_aborted')
   assert.match(String(error?.cause), /ECONNRESET/)
@@ -264,7 +281,12 @@ test('a consumer that leaves early, and a refusal, let the body go', async () =>
       }
     }
     try {
-      const upload = { contentType, contentEncoding: undefined, contentLength: undefined, body: watched() }
+      const upload = {
+        contentType: parseContentType(contentType),
+        contentEncoding: undefined,
+        contentLength: undefined,
+        body: watched(),
+      }
       for await (const batch of decodeUpload(upload, DEFAULT_LIMITS, { signal: new AbortController().signal }))
         if (batch.length > 0) break
     } catch (error) {
