@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events'
-import { availableParallelism } from 'node:os'
 import { randomId, REAL_ENVIRONMENT, type Clock, type Environment } from '../environment.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
 import { BackgroundLoop } from '../async/background-loop.ts'
@@ -88,7 +87,7 @@ export class PackStore implements GraphStore {
     this.#clock = options.clock ?? environment
     this.#deflate = new DeflatePool({
       level: BLOCK_COMPRESSION_LEVEL,
-      concurrency: availableParallelism(),
+      concurrency: environment.parallelism,
       environment,
     })
     this.#prefetch = new PlanPrefetch((...root) => this.#prefetchPlan(...root), environment)

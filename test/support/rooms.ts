@@ -333,6 +333,21 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/streams',
     ],
   },
+  'src/simulation': {
+    owns: 'Runs that a seed decides: clients, servers, a storage with faults, virtual time, and the oracle that says what must hold.',
+    mayImport: [
+      'adapters/memory',
+      'src',
+      'src/access',
+      'src/async',
+      'src/delta',
+      'src/emit',
+      'src/object',
+      'src/service',
+      'src/storage',
+      'src/store/upkeep',
+    ],
+  },
   'src/automation-server/domain': {
     owns: 'Decides: models, versions, automations, runs. One commit with an expectation for each change.',
     mayImport: [
