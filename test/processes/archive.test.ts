@@ -34,8 +34,8 @@ test('the commands of the page on archives move a project, and say what they did
   const bash = (text: string): ReturnType<typeof run> => run('bash', ['-ec', text], { cwd: folder, env })
   await bash('stowage upload model.json --project demo --model House --message first --quiet')
 
-  const [shown] = blocksOf('docs/archive-format.md').filter(({ language }) => language === 'sh')
-  const { stderr } = await bash(shown.text.replaceAll(PAGE_URL, url))
+  const shown = blocksOf('docs/archive-format.md').find(({ language }) => language === 'sh')
+  const { stderr } = await bash((shown?.text ?? '').replaceAll(PAGE_URL, url))
   assert.match(String(stderr), /exported 200 objects to demo\.tar[^]*imported 200 objects, 200 of them new/)
   assert.match(String((await bash('stowage import --check demo.tar')).stderr), /1 archive whole/)
   await bash('stowage export copy -o copy.tar --quiet')
