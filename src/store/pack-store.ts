@@ -18,6 +18,7 @@ import type { StorageBackend } from '../storage/backend.ts'
 import { type CommittedPack, Committer } from './ingest/committer.ts'
 import { GraphReader } from './graph-reader.ts'
 import { Ingest } from './ingest/ingest.ts'
+import { PackObjectPager } from './object-pager.ts'
 import { type QuotaOf, Quotas } from './ingest/quotas.ts'
 import { PackCatalog } from './records/pack-catalog.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
@@ -58,6 +59,7 @@ export interface PackStoreOptions {
 
 /** The object graph in packs over a backend. Opens in `ready`. */
 export class PackStore implements GraphStore {
+  readonly pager: PackObjectPager
   readonly #backend: StorageBackend
   readonly #options: PackStoreOptions
   readonly #closing = new AbortController()
@@ -127,6 +129,7 @@ export class PackStore implements GraphStore {
       environment,
       onPlanFailed: onBackgroundError,
     })
+    this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = new Ingest({
       records,
       blobs,
