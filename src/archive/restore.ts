@@ -34,9 +34,6 @@ export async function restoreProjects(
     await importFiles(
       { ...server, projectId: project },
       files.map((file) => join(backup, file)),
-      {
-        ...(signal === undefined ? {} : { signal }),
-        onProgress: (progress) => onProgress?.({ ...progress, project }),
-      },
+      { ...(signal === undefined ? {} : { signal }), onProgress: (progress) => onProgress?.({ ...progress, project }) },
     )
 }

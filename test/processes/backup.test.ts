@@ -13,7 +13,10 @@ async function upload(project: Project, state: number): Promise<void> {
   await project.upload(states[state].objects.map(({ id, json }) => ({ id, json })))
 }
 
-async function started(t: TestContext, data: string): Promise<{ readonly url: string; readonly stop: () => Promise<unknown> }> {
+async function started(
+  t: TestContext,
+  data: string,
+): Promise<{ readonly url: string; readonly stop: () => Promise<unknown> }> {
   const { line, stop } = await startServer(t, ['--data', data, '--json'])
   return { url: (JSON.parse(line) as { url: string }).url, stop: () => stop('SIGKILL') }
 }
@@ -49,7 +52,9 @@ test('a server that goes on is backed up, then what is new, and restored by one 
   const lines = await linesOf(house, states[2].rootId)
   await ok(asked)
   const archivesOf = (): readonly string[] =>
-    readdirSync(join(backup, 'projects'), { recursive: true }).map(String).filter((name) => name.endsWith('.tar'))
+    readdirSync(join(backup, 'projects'), { recursive: true })
+      .map(String)
+      .filter((name) => name.endsWith('.tar'))
   assert.equal(archivesOf().length, 3)
   await ok(asked)
   assert.equal(archivesOf().length, 3, 'a backup of what has not changed adds nothing')

@@ -46,14 +46,19 @@ export function backupCommand(): Command {
     .description('Back up a server, which goes on meanwhile, into a folder.')
     .argument('<folder>', 'the folder of the backup, which is made if there is none', folderName)
     .addOption(
-      new Option('--data <folder>', "the server's data folder, on this machine").env('STOWAGE_DATA').argParser(folderName),
+      new Option('--data <folder>', "the server's data folder, on this machine")
+        .env('STOWAGE_DATA')
+        .argParser(folderName),
     )
     .addOption(new Option('--url <url>', 'the address of the server').env('STOWAGE_URL'))
     .addOption(new Option('--token <token>', 'a token for every project; with --data one is made').env('STOWAGE_TOKEN'))
     .addOption(new Option('--token-file <file>', 'a file that holds the token'))
     .addOption(new Option('--full', 'read everything anew, in place of the backup that is there'))
     .addOption(
-      new Option('--retry-for <duration>', 'how long to wait for a server that is away: 90s, 15m, 12h; 0 for not at all')
+      new Option(
+        '--retry-for <duration>',
+        'how long to wait for a server that is away: 90s, 15m, 12h; 0 for not at all',
+      )
         .argParser(durationSecondsOrNone)
         .default(RETRY_SECONDS, '5m'),
     )
