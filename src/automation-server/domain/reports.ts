@@ -58,11 +58,13 @@ export class Reports {
 
   /**
    * Read the status of the run, for the run itself. It renews nothing: the lease is held by the server that sees to the run, so that a function whose server has
-   * died does not go on by itself.
+   * died does not go on by itself. An external run renews its own lease by this.
    */
-  async lease(projectId: string, runId: string): Promise<LeaseAnswer> {
-    const { status } = (await this.#parts.changes.found(projectId, runId)).stored.value
-    return { status, canceled: isFinal(status) }
+  async lease(projectId: string, runId: string, attempt: number): Promise<LeaseAnswer> {
+    const { status, triggeredBy } = (await this.#parts.changes.found(projectId, runId)).stored.value
+    const isRenewed = triggeredBy.kind === 'external' && !isFinal(status)
+    const now = isRenewed ? await this.renewLease(projectId, runId, attempt) : status
+    return { status: now, canceled: isFinal(now) }
   }
 
   /** Whoever runs it is alive. Throws `conflict` for an attempt that was given up. */

@@ -1,5 +1,5 @@
 import { Command } from 'commander'
-import type { RemoteUsage, RemoteUsageShare } from '../../client/index.ts'
+import type { RemoteUsage } from '../../client/index.ts'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { formatBytes, formatCount, printable } from '../common/format.ts'
@@ -19,6 +19,8 @@ ${TRANSFER_EXIT_HELP}`
 const ID_WIDTH = 32
 const NUMBER_WIDTH = 12
 const HEAD: readonly string[] = ['objects', 'bytes', 'own objects', 'own bytes']
+
+type Share = Pick<RemoteUsage['roots'][number], 'objects' | 'jsonBytes' | 'ownObjects' | 'ownJsonBytes'>
 
 export function duCommand(): Command {
   return addConnectOptions(
@@ -59,7 +61,7 @@ function printVersions({ roots }: RemoteUsage, modelId: string): void {
     printLine(row(id, cells(share), printable(rootObjectId)))
 }
 
-function cells({ objects, jsonBytes, ownObjects, ownJsonBytes }: RemoteUsageShare): readonly string[] {
+function cells({ objects, jsonBytes, ownObjects, ownJsonBytes }: Share): readonly string[] {
   return [objects, jsonBytes, ownObjects, ownJsonBytes].map(String)
 }
 

@@ -117,14 +117,18 @@ const startRun = operationOf({
   right: 'write',
   summary: 'Run an automation by hand',
   description:
-    'On one version of its model. The automation need not be enabled. If its queue is full, the request is refused with `too_many_runs`.',
+    'On one version of its model. The automation need not be enabled. If its queue is full, the request is refused with `too_many_runs`; so is an external run while 20 others are active. An external run must read its status (`askLease`) at intervals: after a minute of silence it times out.',
   body: jsonBody(
     'RunStart',
     'On which version; without a body on the latest.',
-    { latest: { value: {} }, version: { value: { versionId: VERSION_ID } } },
+    { latest: { value: {} }, version: { value: { versionId: VERSION_ID } }, external: { value: { external: true } } },
     false,
   ),
-  answers: { 201: jsonAnswer('Run', 'The queued run.', { version: { value: PENDING_RUN } }) },
+  answers: {
+    201: jsonAnswer('StartedRun', 'The queued run, or an external run, which has begun.', {
+      version: { value: PENDING_RUN },
+    }),
+  },
   faults: ['not_found', 'conflict', 'too_many_runs', ...WRITE_FAULTS],
   messages: { ...NO_AUTOMATION, 409: 'the model has no version yet; create one, then run the automation on it' },
 })

@@ -49,7 +49,7 @@ const askLease = operationOf({
   right: 'run',
   summary: 'Read the status of the run',
   description:
-    'For the run itself, so that it learns of its end; it is answered even after the end. It renews nothing: the runner on the server renews the lease.',
+    'For the run itself, so that it learns of its end; it is answered even after the end. It renews the lease of an external run. For other runs, the runner on the server renews the lease.',
   answers: {
     200: jsonAnswer('Lease', 'The status of the run.', { one: { value: { status: 'running', canceled: false } } }),
   },

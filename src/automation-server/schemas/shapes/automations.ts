@@ -1,4 +1,13 @@
-import { boolean, list, named, type NamedShape, object, oneOf, optional } from '../../../openapi/description/shape.ts'
+import {
+  boolean,
+  described,
+  list,
+  named,
+  type NamedShape,
+  object,
+  oneOf,
+  optional,
+} from '../../../openapi/description/shape.ts'
 import type { Automation, AutomationChange, AutomationTrigger, NewAutomation, RunStart } from '../wire-types.ts'
 import { FUNCTION_ID, nameText, pageOf, PROJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 import { INPUTS } from './functions.ts'
@@ -51,7 +60,7 @@ export const AUTOMATION_CHANGE: NamedShape<AutomationChange> = named(
   ),
 )
 
-const AUTOMATION: NamedShape<Automation> = named(
+export const AUTOMATION: NamedShape<Automation> = named(
   'Automation',
   object(
     {
@@ -72,7 +81,17 @@ const AUTOMATION: NamedShape<Automation> = named(
 
 export const RUN_START: NamedShape<RunStart> = named(
   'RunStart',
-  object({ versionId: optional(RESOURCE_ID) }, 'The version to run on. The latest one by default.'),
+  object(
+    {
+      versionId: optional(described(RESOURCE_ID, 'The latest one by default.')),
+      external: optional(
+        boolean(
+          'The caller runs the function on a machine of their own. The answer holds the token with which it reports. `false` by default.',
+        ),
+      ),
+    },
+    'The version to run on, and who runs the function.',
+  ),
 )
 
 export const AUTOMATION_SHAPES: readonly NamedShape<unknown>[] = [

@@ -1,5 +1,6 @@
 import { list, named, type NamedShape, nullable, object, optional, text } from '../../../openapi/description/shape.ts'
-import type { ModelUsage, NewPin, Pin, PinList, ProjectUsage, RootUsage } from '../wire-types.ts'
+import type { ModelUsage, NewPin, Pin, ProjectUsage, RootUsage } from '../../../client/resources/wire-types.ts'
+import type { PinList } from '../wire-types.ts'
 import { COUNT, messageText, nameText, OBJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 
 /** Pins, and what a project holds. */

@@ -13,16 +13,13 @@ import {
 } from '../../../openapi/description/shape.ts'
 import type {
   AnnotationCounts,
-  RunCauseCount,
   CreatedVersion,
   Run,
   RunArtifact,
   RunCause,
-  RunDetails,
-  RunOutputs,
   RunProgress,
-  RunStatusChange,
-} from '../wire-types.ts'
+} from '../../../client/resources/wire-types.ts'
+import type { RunCauseCount, RunDetails, RunOutputs, RunStatusChange, StartedRun } from '../wire-types.ts'
 import { COUNT, FUNCTION_ID, jsonObject, pageOf, PROJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 import { FINAL_RESULT_BYTES_MAX, FRACTION, RUN_STATUS } from './reports.ts'
 
@@ -58,7 +55,10 @@ const RUN_CAUSE: NamedShape<RunCause> = named(
   'RunCause',
   object(
     {
-      kind: oneOf(['version', 'manual', 'rerun']),
+      kind: oneOf(
+        ['version', 'manual', 'rerun', 'external'],
+        '`external`: a person runs the function on a machine of their own, and it reports here.',
+      ),
       runId: nullable(RESOURCE_ID, 'With `rerun`: the run that was repeated.'),
     },
     'The cause of a run.',
@@ -106,7 +106,18 @@ const RUN_MEMBERS = {
 
 const RUN: NamedShape<Run> = named('Run', object(RUN_MEMBERS, 'One run of an automation, as lists show it.'))
 
-const RUN_DETAILS: NamedShape<RunDetails> = named(
+const STARTED_RUN: NamedShape<StartedRun> = named(
+  'StartedRun',
+  object(
+    {
+      ...RUN_MEMBERS,
+      token: optional(described(text(), 'With `external`: the token of the run, with which the function reports.')),
+    },
+    'A run that was started by hand.',
+  ),
+)
+
+export const RUN_DETAILS: NamedShape<RunDetails> = named(
   'RunDetails',
   object(
     {
@@ -152,6 +163,7 @@ export const RUN_SHAPES: readonly NamedShape<unknown>[] = [
   RUN_CAUSE,
   RUN_CAUSE_COUNT,
   RUN,
+  STARTED_RUN,
   pageOf(RUN),
   RUN_DETAILS,
   STATUS_EVENT,

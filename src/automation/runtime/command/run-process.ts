@@ -16,6 +16,8 @@ const CAPTURED = 'STOWAGE_RUN_CAPTURED'
 export interface ProcessRun {
   readonly runFile: RunFile
   readonly backend: RunBackend
+  /** Texts that are kept out of what the run says, beside the token in the run file. */
+  readonly secrets?: readonly string[]
 }
 
 /** Times of a run in a process of its own, in milliseconds. */
@@ -35,14 +37,14 @@ export async function runInThisProcess(
   times: ProcessTimes,
 ): Promise<RunOutcome> {
   const watch = new ProcessWatch()
-  const { runFile, backend } = await read()
+  const { runFile, backend, secrets = [] } = await read()
   const run = startRun(automationFunction, {
     ...times,
     backend,
     runData: runFile.automationRunData,
     inputs: runFile.functionInputs,
     // A server gives a process little of an environment, and what its operator adds to that is not for those who read what a run says.
-    secrets: [runFile.speckleToken, ...(isCaptured() ? environmentSecrets(process.env) : [])],
+    secrets: [runFile.speckleToken, ...secrets, ...(isCaptured() ? environmentSecrets(process.env) : [])],
     signal: watch.signal,
     ...(isCaptured()
       ? {}

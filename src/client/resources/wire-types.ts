@@ -1,0 +1,209 @@
+/* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */
+
+/**
+ * Which versions of a model are kept: those that one of the members keeps. The latest version,
+ * versions with `kept`, and versions whose root is pinned are always kept. The server deletes the
+ * others once a day.
+ */
+export interface RetentionRule {
+  /** Keeps that many of the newest versions. */
+  readonly keepLastCount?: number
+  /** Keeps the last version of each day (UTC) for that many days. */
+  readonly keepDailyDays?: number
+  /** Keeps every version for that many days. */
+  readonly keepAllDays?: number
+}
+
+/** A named line of versions. */
+export interface Model {
+  readonly id: string
+  /** One line. */
+  readonly name: string
+  readonly createdAt: string
+  readonly versionCount: number
+  /** `null` before the first version. */
+  readonly latestVersionId: string | null
+  /** `null` if all versions are kept. */
+  readonly retention: RetentionRule | null
+  /** When it was deleted; `null` unless it is. It can be restored within the grace period of the server. */
+  readonly deletedAt: string | null
+}
+
+/** Members that are left out stay as they are. */
+export interface ModelChange {
+  /** One line. */
+  readonly name?: string
+  /** `null` keeps all versions. */
+  readonly retention?: RetentionRule | null
+}
+
+/** A version to create. Everything below its root must have been uploaded before. */
+export interface NewModelVersion {
+  readonly rootObjectId: string
+  /** For people; it may have several lines. */
+  readonly message: string
+  /** What creates it, such as the name of an application. */
+  readonly source?: string | null
+}
+
+/** A state of a model: the graph below one object. */
+export interface Version {
+  readonly id: string
+  readonly modelId: string
+  readonly rootObjectId: string
+  /** For people; it may have several lines. */
+  readonly message: string
+  /** What created it, such as the name of an application; `null` if unknown. */
+  readonly source: string | null
+  /** The run that created it; `null` for versions that people and applications created. */
+  readonly runId: string | null
+  readonly createdAt: string
+  /** Whether no retention rule deletes it. */
+  readonly kept: boolean
+  /** When it was deleted; `null` unless it is. It can be restored within the grace period of the server. */
+  readonly deletedAt: string | null
+}
+
+/**
+ * Statuses rank `pending` 0, `initializing` 1, `running` 2, `succeeded` and `failed` 3, `canceled` 4,
+ * `exception` and `timeout` 5. Only a higher rank may follow, and from rank 3 on a run has ended.
+ * `failed` is a finding of the function; `exception` is an unexpected error.
+ */
+export type RunStatus =
+  | 'pending'
+  | 'initializing'
+  | 'running'
+  | 'succeeded'
+  | 'failed'
+  | 'canceled'
+  | 'exception'
+  | 'timeout'
+
+/** A version that the run created. `projectId` is present if it is not the project of the run. */
+export interface CreatedVersion {
+  readonly projectId?: string
+  readonly modelId: string
+  readonly versionId: string
+}
+
+/** A file that the run stored. */
+export interface RunArtifact {
+  readonly id: string
+  readonly name: string
+  readonly sizeBytes: number
+}
+
+/** The number of annotations of each level. */
+export interface AnnotationCounts {
+  readonly SUCCESS: number
+  readonly INFO: number
+  readonly WARNING: number
+  readonly ERROR: number
+}
+
+/** The progress of a run. `null` if the function reported none. */
+export interface RunProgress {
+  /** The share that is done, from 0 to 1. */
+  readonly fraction: number
+  /** The current step. */
+  readonly message: string | null
+}
+
+/** The cause of a run. */
+export interface RunCause {
+  /** `external`: a person runs the function on a machine of their own, and it reports here. */
+  readonly kind: 'version' | 'manual' | 'rerun' | 'external'
+  /** With `rerun`: the run that was repeated. */
+  readonly runId: string | null
+}
+
+/** One run of an automation, as lists show it. */
+export interface Run {
+  readonly id: string
+  readonly automationId: string
+  readonly functionId: string
+  /** The version of the function that runs; `null` while no server with the function has claimed the run. */
+  readonly functionVersion: string | null
+  readonly modelId: string
+  readonly versionId: string
+  readonly status: RunStatus
+  /** The message of the function, or of the server, about the status. */
+  readonly message: string | null
+  readonly progress: RunProgress | null
+  readonly createdVersions: readonly CreatedVersion[]
+  readonly artifacts: readonly RunArtifact[]
+  readonly annotations: AnnotationCounts
+  readonly triggeredBy: RunCause
+  /** Whether log lines were left out because the run had reached the limit for them. */
+  readonly logsTruncated: boolean
+  readonly createdAt: string
+  /** `null` until a server claims the run. */
+  readonly startedAt: string | null
+  /** `null` until the run ends. */
+  readonly endedAt: string | null
+}
+
+/** A pin to create. */
+export interface NewPin {
+  readonly rootObjectId: string
+  /** `null` for none. */
+  readonly name?: string | null
+  /** `null` for none. */
+  readonly reason?: string | null
+  /** From then on the pin keeps nothing; `null` for a pin without an end. */
+  readonly endsAt?: string | null
+}
+
+/** Keeps an object and everything below it. */
+export interface Pin {
+  readonly id: string
+  readonly rootObjectId: string
+  /** `null` for none. */
+  readonly name: string | null
+  /** `null` for none. */
+  readonly reason: string | null
+  readonly createdAt: string
+  /** From then on the pin keeps nothing; `null` for a pin without an end. */
+  readonly endsAt: string | null
+}
+
+/**
+ * What the versions of a model hold together; `own` is what no other model and no pin holds. Deleted
+ * versions count until they are removed.
+ */
+export interface ModelUsage {
+  readonly modelId: string
+  readonly versions: number
+  readonly objects: number
+  readonly jsonBytes: number
+  readonly ownObjects: number
+  readonly ownJsonBytes: number
+}
+
+/** What one version or pin holds; `own` is what no other version and no pin holds. */
+export interface RootUsage {
+  /** `version` or `pin`. */
+  readonly kind: string
+  readonly id: string
+  /** The model of a version; `null` for a pin. */
+  readonly modelId: string | null
+  readonly rootObjectId: string
+  readonly objects: number
+  readonly jsonBytes: number
+  readonly ownObjects: number
+  readonly ownJsonBytes: number
+}
+
+/**
+ * What a project holds. `storedBytes` are those of its packs, compressed; unreferenced objects are
+ * those that no version and no pin leads to.
+ */
+export interface ProjectUsage {
+  readonly objects: number
+  readonly jsonBytes: number
+  readonly storedBytes: number
+  readonly unreferencedObjects: number
+  readonly unreferencedJsonBytes: number
+  readonly models: readonly ModelUsage[]
+  readonly roots: readonly RootUsage[]
+}

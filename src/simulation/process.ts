@@ -1,0 +1,61 @@
+import { hashKeyOf, type Environment, type HashKey, type Timer } from '../environment.ts'
+import type { Random } from './random.ts'
+import type { Scheduler } from './scheduler.ts'
+
+/** When virtual time begins: 2030-01-01T00:00:00Z. */
+export const EPOCH_MS: number = Date.UTC(2030, 0, 1)
+/** The clocks of two machines differ by at most twice this. */
+const CLOCK_SKEW_MS_MAX = 120_000
+
+/**
+ * A process of a simulated machine, as the environment of the service that runs in it. Once it is killed nothing that waits in it goes on: its timers do
+ * not fire, its turns do not come, and its calls to the storage are not answered.
+ */
+export class SimulatedProcess implements Environment {
+  readonly name: string
+  readonly parallelism = 2
+  readonly usesThreadPool = false
+  readonly hashKey: HashKey
+  readonly #scheduler: Scheduler
+  readonly #random: Random
+  readonly #skewMs: number
+  #isAlive = true
+
+  constructor(name: string, scheduler: Scheduler, random: Random) {
+    this.name = name
+    this.#scheduler = scheduler
+    this.#random = random
+    this.#skewMs = random.between(-CLOCK_SKEW_MS_MAX, CLOCK_SKEW_MS_MAX)
+    this.hashKey = hashKeyOf(random.bytes(8))
+  }
+
+  get isAlive(): boolean {
+    return this.#isAlive
+  }
+
+  kill(): void {
+    this.#isAlive = false
+  }
+
+  now(): number {
+    return Math.floor(EPOCH_MS + this.#scheduler.look() + this.#skewMs)
+  }
+
+  monotonicMs(): number {
+    return this.#scheduler.look()
+  }
+
+  setTimer(delayMs: number, act: () => void): Timer {
+    const step = this.#scheduler.schedule(delayMs, `timer ${this.name}`, () => this.#isAlive && act())
+    const timer: Timer = { cancel: () => step.cancel(), unref: () => timer }
+    return timer
+  }
+
+  nextTurn(): Promise<void> {
+    return new Promise((resolve) => this.#scheduler.schedule(0, `turn ${this.name}`, () => this.#isAlive && resolve()))
+  }
+
+  randomBytes(sizeBytes: number): Uint8Array {
+    return this.#random.bytes(sizeBytes)
+  }
+}
