@@ -1,5 +1,3 @@
-import type { SignalOptions } from './graph-store.ts'
-
 /** An object that somebody still wants, with everything below it: it and that must not be collected. */
 export interface GraphRoot {
   readonly rootObjectId: string
@@ -77,5 +75,5 @@ export interface ProjectUsage {
 /** Counts what projects hold. */
 export interface UsageCounter {
   /** Throws `overloaded` when the counting takes longer than a request may wait; it goes on, so that asking again succeeds. */
-  usage(projectId: string, roots: readonly GraphRoot[], options: SignalOptions): Promise<ProjectUsage>
+  usage(projectId: string, roots: readonly GraphRoot[], options: { readonly signal: AbortSignal }): Promise<ProjectUsage>
 }

@@ -615,6 +615,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/automation/author',
       'src/automation/author/inputs',
       'src/http',
+      'src/object',
       'src/pages/forms',
     ],
   },
