@@ -133,12 +133,11 @@ function writeMesh(
   const shape = shapeOf(kind, movedInVersion(options), random)
   const topology = writer.share(shape.topology, () => writeChunk(writer, shape.faces()))
   const chunks = shape.vertices.map((numbers) => writeChunk(writer, numbers))
-  const name = random.pick(MATERIALS)
-  const material = writer.share(`material ${name}`, () => writeMaterial(writer, name))
+  const material = renderMaterial(random.pick(MATERIALS))
   const fields =
     `"speckle_type":"Objects.Geometry.Mesh","units":"m","colors":[],"textureCoordinates":[],"area":${random.below(90_000) / 1_000},"volume":${random.below(9_000) / 1_000},` +
-    `"vertices":${references(chunks)},"faces":${references([topology])},"renderMaterial":${reference(material)}`
-  return writer.write(fields, [...chunks, topology, material], options.closure)
+    `"vertices":${references(chunks)},"faces":${references([topology])},"renderMaterial":${material}`
+  return writer.write(fields, [...chunks, topology], options.closure)
 }
 
 /** A changed geometry is the first mesh, moved by some millimetres. */
@@ -158,9 +157,9 @@ function writeChunk(writer: ObjectWriter, numbers: string): Written {
   return writer.write(`"speckle_type":"Speckle.Core.Models.DataChunk","data":[${numbers}]`)
 }
 
-function writeMaterial(writer: ObjectWriter, name: string): Written {
-  const fields = `"speckle_type":"Objects.Other.RenderMaterial","name":"${name}","diffuse":${-name.length * 65_793},"opacity":1,"metalness":0,"roughness":0.85`
-  return writer.write(fields)
+/** Inside the mesh: viewers look for its colour there, and follow no reference to it. */
+function renderMaterial(name: string): string {
+  return `{"speckle_type":"Objects.Other.RenderMaterial","name":"${name}","diffuse":${-name.length * 65_793},"opacity":1,"metalness":0,"roughness":0.85}`
 }
 
 function parameters(options: ElementOptions, kind: Kind, family: string, name: string, random: Random): string {
