@@ -1,6 +1,8 @@
 /** A part of a list, and where the next one begins; `null` at the end. A part may be short, or empty, before the end. */
 export interface Page<T> {
+  /** The items of this part. */
   readonly items: readonly T[]
+  /** The cursor of the next part; `null` at the end. */
   readonly cursor: string | null
 }
 

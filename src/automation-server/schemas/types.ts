@@ -34,15 +34,22 @@ export interface DeletableFilter extends PageRequest {
 
 /** Which runs, and which part of them. */
 export interface RunFilter extends PageRequest {
+  /** Only runs of this automation. */
   readonly automationId?: string
+  /** Only runs on versions of this model. */
   readonly modelId?: string
+  /** Only runs on this version. */
   readonly versionId?: string
+  /** Only runs with this status. */
   readonly status?: RunStatus
 }
 
 /** Which annotations of a run, and which part of them. */
 export interface AnnotationFilter extends PageRequest {
+  /** Only annotations of this level. */
   readonly level?: AnnotationLevel
+  /** Only annotations of this category. */
   readonly category?: string
+  /** Only annotations of this object. */
   readonly objectId?: string
 }

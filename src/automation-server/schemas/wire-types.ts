@@ -26,10 +26,13 @@ export interface RetentionRule {
 
 /** A named line of versions. */
 export interface Model {
+  /** Names the model. */
   readonly id: string
   /** One line. */
   readonly name: string
+  /** The time of creation. */
   readonly createdAt: string
+  /** The number of versions. */
   readonly versionCount: number
   /** `null` before the first version. */
   readonly latestVersionId: string | null
@@ -49,6 +52,7 @@ export interface ModelChange {
 
 /** A version to create. Everything below its root must have been uploaded before. */
 export interface NewModelVersion {
+  /** The root of the graph that the version consists of. */
   readonly rootObjectId: string
   /** For people; it may have several lines. */
   readonly message: string
@@ -58,8 +62,11 @@ export interface NewModelVersion {
 
 /** A state of a model: the graph below one object. */
 export interface Version {
+  /** Names the version. */
   readonly id: string
+  /** The model that the version belongs to. */
   readonly modelId: string
+  /** The root of the graph that the version consists of. */
   readonly rootObjectId: string
   /** For people; it may have several lines. */
   readonly message: string
@@ -67,6 +74,7 @@ export interface Version {
   readonly source: string | null
   /** The run that created it; `null` for versions that people and applications created. */
   readonly runId: string | null
+  /** The time of creation. */
   readonly createdAt: string
   /** Whether no retention rule deletes it. */
   readonly kept: boolean
@@ -84,6 +92,7 @@ export interface VersionChange {
 export interface NewRunVersion {
   readonly projectId?: string
   readonly modelId: string
+  /** The root of the graph that the version consists of. */
   readonly rootObjectId: string
   /** For people; it may have several lines. */
   readonly message: string
@@ -94,13 +103,17 @@ export interface NewRunVersion {
  * because a function is code.
  */
 export interface FunctionInfo {
+  /** Names the function. */
   readonly id: string
+  /** The name for people. */
   readonly name: string
+  /** The description for people; empty if there is none. */
   readonly description: string
   /** The state of its code, such as `1.4.0` or a commit. */
   readonly release: string
   /** Changes with the release and with the inputs: hex digits of a digest of both. */
   readonly version: string
+  /** The inputs as JSON Schema. */
   readonly inputs: InputsSchema
 }
 
@@ -135,13 +148,16 @@ export type AutomationTrigger = 'version' | 'manual'
 export interface NewAutomation {
   /** One line. */
   readonly name: string
+  /** The function that runs. */
   readonly functionId: string
+  /** The model on whose versions it runs. */
   readonly modelId: string
   /**
    * The inputs that the schema of the function describes, at most 262144 bytes of JSON. Secrets are
    * written and never read: each is shown as `******`.
    */
   readonly inputs: JsonObject
+  /** Whether new versions start it, or only people. */
   readonly trigger: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled?: boolean
@@ -158,6 +174,7 @@ export interface AutomationChange {
    * written and never read: each is shown as `******`.
    */
   readonly inputs?: JsonObject
+  /** Whether new versions start it, or only people. */
   readonly trigger?: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled?: boolean
@@ -167,22 +184,28 @@ export interface AutomationChange {
 
 /** A function that runs on the versions of a model, with inputs. */
 export interface Automation {
+  /** Names the automation. */
   readonly id: string
   /** One line. */
   readonly name: string
+  /** The function that runs. */
   readonly functionId: string
+  /** The model on whose versions it runs. */
   readonly modelId: string
   /**
    * The inputs that the schema of the function describes, at most 262144 bytes of JSON. Secrets are
    * written and never read: each is shown as `******`.
    */
   readonly inputs: JsonObject
+  /** Whether new versions start it, or only people. */
   readonly trigger: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled: boolean
   /** Other projects in which its runs may read and write. The request must have the right to write there. */
   readonly projects: readonly string[]
+  /** The time of creation. */
   readonly createdAt: string
+  /** The time of the last change. */
   readonly updatedAt: string
 }
 
@@ -202,6 +225,7 @@ export interface ReportTaken {}
 
 /** The state of the run. */
 export interface Lease {
+  /** The current status. */
   readonly status: RunStatus
   /** Whether the run must stop, because nothing more from it is accepted. */
   readonly canceled: boolean
@@ -215,23 +239,33 @@ export interface CreatedId {
 
 /** A version that the run created. `projectId` is present if it is not the project of the run. */
 export interface CreatedVersion {
+  /** The project of the version, if it is not the project of the run. */
   readonly projectId?: string
+  /** The model of the version. */
   readonly modelId: string
+  /** The version. */
   readonly versionId: string
 }
 
 /** A file that the run stored. */
 export interface RunArtifact {
+  /** Names the artifact. */
   readonly id: string
+  /** The name of the file. */
   readonly name: string
+  /** The size of the file. */
   readonly sizeBytes: number
 }
 
 /** The number of annotations of each level. */
 export interface AnnotationCounts {
+  /** Annotations that confirm something. */
   readonly SUCCESS: number
+  /** Annotations that inform. */
   readonly INFO: number
+  /** Annotations that warn. */
   readonly WARNING: number
+  /** Annotations that report errors. */
   readonly ERROR: number
 }
 
@@ -265,23 +299,35 @@ export interface RunCauseCount {
 
 /** One run of an automation, as lists show it. */
 export interface Run {
+  /** Names the run. */
   readonly id: string
+  /** The automation that the run belongs to. */
   readonly automationId: string
+  /** The function that runs. */
   readonly functionId: string
   /** The version of the function that runs; `null` while no server with the function has claimed the run. */
   readonly functionVersion: string | null
+  /** The model that the function runs on. */
   readonly modelId: string
+  /** The version that the function runs on. */
   readonly versionId: string
+  /** The current status. */
   readonly status: RunStatus
   /** The message of the function, or of the server, about the status. */
   readonly message: string | null
+  /** The progress that the function reported last; `null` if it reported none. */
   readonly progress: RunProgress | null
+  /** The versions that the run created. */
   readonly createdVersions: readonly CreatedVersion[]
+  /** The files that the run stored. */
   readonly artifacts: readonly RunArtifact[]
+  /** The number of annotations of each level. */
   readonly annotations: AnnotationCounts
+  /** The cause of the run. */
   readonly triggeredBy: RunCause
   /** Whether log lines were left out because the run had reached the limit for them. */
   readonly logsTruncated: boolean
+  /** The time of creation. */
   readonly createdAt: string
   /** `null` until a server claims the run. */
   readonly startedAt: string | null
@@ -291,23 +337,35 @@ export interface Run {
 
 /** A run that was started by hand. */
 export interface StartedRun {
+  /** Names the run. */
   readonly id: string
+  /** The automation that the run belongs to. */
   readonly automationId: string
+  /** The function that runs. */
   readonly functionId: string
   /** The version of the function that runs; `null` while no server with the function has claimed the run. */
   readonly functionVersion: string | null
+  /** The model that the function runs on. */
   readonly modelId: string
+  /** The version that the function runs on. */
   readonly versionId: string
+  /** The current status. */
   readonly status: RunStatus
   /** The message of the function, or of the server, about the status. */
   readonly message: string | null
+  /** The progress that the function reported last; `null` if it reported none. */
   readonly progress: RunProgress | null
+  /** The versions that the run created. */
   readonly createdVersions: readonly CreatedVersion[]
+  /** The files that the run stored. */
   readonly artifacts: readonly RunArtifact[]
+  /** The number of annotations of each level. */
   readonly annotations: AnnotationCounts
+  /** The cause of the run. */
   readonly triggeredBy: RunCause
   /** Whether log lines were left out because the run had reached the limit for them. */
   readonly logsTruncated: boolean
+  /** The time of creation. */
   readonly createdAt: string
   /** `null` until a server claims the run. */
   readonly startedAt: string | null
@@ -319,23 +377,35 @@ export interface StartedRun {
 
 /** A run that was requested by its id. */
 export interface RunDetails {
+  /** Names the run. */
   readonly id: string
+  /** The automation that the run belongs to. */
   readonly automationId: string
+  /** The function that runs. */
   readonly functionId: string
   /** The version of the function that runs; `null` while no server with the function has claimed the run. */
   readonly functionVersion: string | null
+  /** The model that the function runs on. */
   readonly modelId: string
+  /** The version that the function runs on. */
   readonly versionId: string
+  /** The current status. */
   readonly status: RunStatus
   /** The message of the function, or of the server, about the status. */
   readonly message: string | null
+  /** The progress that the function reported last; `null` if it reported none. */
   readonly progress: RunProgress | null
+  /** The versions that the run created. */
   readonly createdVersions: readonly CreatedVersion[]
+  /** The files that the run stored. */
   readonly artifacts: readonly RunArtifact[]
+  /** The number of annotations of each level. */
   readonly annotations: AnnotationCounts
+  /** The cause of the run. */
   readonly triggeredBy: RunCause
   /** Whether log lines were left out because the run had reached the limit for them. */
   readonly logsTruncated: boolean
+  /** The time of creation. */
   readonly createdAt: string
   /** `null` until a server claims the run. */
   readonly startedAt: string | null
@@ -343,13 +413,15 @@ export interface RunDetails {
   readonly endedAt: string | null
   /** The result that the function passed with its mark; `null` if there is none. */
   readonly result: JsonObject | null
+  /** The first cause of the chain of runs that this run belongs to. */
   readonly cause: RunCauseCount
 }
 
 /** The event `status`. */
 export interface RunStatusChange {
+  /** The new status. */
   readonly status: RunStatus
-  /** About the status. */
+  /** The message about the status. */
   readonly message: string | null
 }
 
