@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { availableParallelism } from 'node:os'
 import type { Access } from '../access/access.ts'
 import { limitedAccess } from '../access/request-rate.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
@@ -109,7 +108,7 @@ class Service<H> implements ObjectService<H> {
     const newId = options.newId ?? ((): string => randomId(environment))
     this.#environment = environment
     this.#inFlightRequests = new InFlightRequests(environment)
-    this.#compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism(), environment })
+    this.#compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: environment.parallelism, environment })
     this.name = options.name ?? randomId(environment).slice(0, NAME_DIGITS)
     this.#events = new EventDispatcher({
       service: this.name,

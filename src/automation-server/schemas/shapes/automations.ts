@@ -62,7 +62,7 @@ export const AUTOMATION_CHANGE: NamedShape<AutomationChange> = named(
   ),
 )
 
-const AUTOMATION: NamedShape<Automation> = named(
+export const AUTOMATION: NamedShape<Automation> = named(
   'Automation',
   object(
     {

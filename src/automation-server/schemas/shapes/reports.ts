@@ -63,7 +63,7 @@ const APPLICATION_ID: Shape<string> = {
   read: (value, at) => text().read(value, at).slice(0, APPLICATION_ID_CHARACTERS_MAX),
 }
 
-const ANNOTATION: NamedShape<Annotation> = named(
+export const ANNOTATION: NamedShape<Annotation> = named(
   'Annotation',
   object(
     {
@@ -84,7 +84,7 @@ const ANNOTATION: NamedShape<Annotation> = named(
   ),
 )
 
-const LOG_LINE: NamedShape<LogLine> = named(
+export const LOG_LINE: NamedShape<LogLine> = named(
   'LogLine',
   object(
     {

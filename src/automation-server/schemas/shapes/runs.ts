@@ -140,7 +140,7 @@ const STARTED_RUN: NamedShape<StartedRun> = named(
   ),
 )
 
-const RUN_DETAILS: NamedShape<RunDetails> = named(
+export const RUN_DETAILS: NamedShape<RunDetails> = named(
   'RunDetails',
   object(
     {
