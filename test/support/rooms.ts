@@ -83,7 +83,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     mayImport: ['src/async', 'src/client/common', 'src/client/http', 'src/delta'],
   },
   'src/client/resources': {
-    owns: 'Models, versions and runs, on servers that have them.',
+    owns: 'Models, versions and runs, on servers that have them; their types, generated from the shapes.',
     mayImport: ['src/client/common', 'src/client/http'],
   },
   'src/decode': {
@@ -234,7 +234,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'src/automation/author': {
     owns: 'What the author of a function uses: the context, the function, run data.',
-    mayImport: ['src/automation/author/inputs', 'src/client', 'src/client/common'],
+    mayImport: ['src/automation/author/inputs', 'src/client', 'src/client/common', 'src/client/resources'],
   },
   'src/store/upkeep': {
     owns: "Check, reindex, recovery and removal; the store's own time.",
@@ -252,7 +252,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'src/automation-server/schemas': {
     owns: 'Types of automation on the wire, generated from the shapes, and the rules for names, messages and pages.',
-    mayImport: ['src', 'src/automation/author', 'src/automation/author/inputs', 'src/object'],
+    mayImport: ['src', 'src/automation/author', 'src/automation/author/inputs', 'src/client/resources', 'src/object'],
   },
   'src/automation/runtime': {
     owns: 'The seam where a run reports.',
@@ -373,6 +373,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/automation/author',
       'src/automation/author/inputs',
       'src/automation/runtime/run',
+      'src/client/resources',
       'src/object',
       'src/openapi/description',
     ],

@@ -1,8 +1,9 @@
 import type { JsonObject } from './json.ts'
-import type { RunStatus } from './wire-types.ts'
+import type { RunStatus } from '../../client/resources/wire-types.ts'
 
 export type { JsonObject, JsonValue } from './json.ts'
-export type { Annotation, AnnotationLevel, LogLevel, LogLine, RunReport, RunStatus } from './wire-types.ts'
+export type { Annotation, AnnotationLevel, LogLevel, LogLine, RunReport } from './wire-types.ts'
+export type { RunStatus } from '../../client/resources/wire-types.ts'
 
 /** Where a run can be. Only a strictly higher rank follows, so that of two final reports the first holds. */
 export const RUN_STATUS_RANK: { readonly [S in RunStatus]: number } = {

@@ -2,21 +2,6 @@ import type { JsonObject } from './json.ts'
 
 /* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */
 
-/**
- * Statuses rank `pending` 0, `initializing` 1, `running` 2, `succeeded` and `failed` 3, `canceled` 4,
- * `exception` and `timeout` 5. Only a higher rank may follow, and from rank 3 on a run has ended.
- * `failed` is a finding of the function; `exception` is an unexpected error.
- */
-export type RunStatus =
-  | 'pending'
-  | 'initializing'
-  | 'running'
-  | 'succeeded'
-  | 'failed'
-  | 'canceled'
-  | 'exception'
-  | 'timeout'
-
 /** The severity of an annotation. */
 export type AnnotationLevel = 'SUCCESS' | 'INFO' | 'WARNING' | 'ERROR'
 

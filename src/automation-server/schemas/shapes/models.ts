@@ -12,13 +12,11 @@ import {
 import type {
   Model,
   ModelChange,
-  NewModel,
   NewModelVersion,
-  NewRunVersion,
   RetentionRule,
   Version,
-  VersionChange,
-} from '../wire-types.ts'
+} from '../../../client/resources/wire-types.ts'
+import type { NewModel, NewRunVersion, VersionChange } from '../wire-types.ts'
 import { COUNT, messageText, nameText, OBJECT_ID, pageOf, PROJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 
 /** Models and versions. */

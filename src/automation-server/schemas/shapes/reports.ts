@@ -4,8 +4,8 @@ import type {
   LogLevel,
   LogLine,
   RunReport,
-  RunStatus,
 } from '../../../automation/author/wire-types.ts'
+import type { RunStatus } from '../../../client/resources/wire-types.ts'
 import {
   boolean,
   described,

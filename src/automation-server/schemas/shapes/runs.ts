@@ -13,17 +13,13 @@ import {
 } from '../../../openapi/description/shape.ts'
 import type {
   AnnotationCounts,
-  RunCauseCount,
   CreatedVersion,
   Run,
   RunArtifact,
   RunCause,
-  RunDetails,
-  RunOutputs,
   RunProgress,
-  RunStatusChange,
-  StartedRun,
-} from '../wire-types.ts'
+} from '../../../client/resources/wire-types.ts'
+import type { RunCauseCount, RunDetails, RunOutputs, RunStatusChange, StartedRun } from '../wire-types.ts'
 import { COUNT, FUNCTION_ID, jsonObject, pageOf, PROJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 import { FINAL_RESULT_BYTES_MAX, FRACTION, RUN_STATUS } from './reports.ts'
 
