@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events'
-import { availableParallelism } from 'node:os'
 import { randomId, REAL_ENVIRONMENT, type Clock, type Environment } from '../environment.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
 import { BackgroundLoop } from '../async/background-loop.ts'
@@ -19,6 +18,7 @@ import type { StorageBackend } from '../storage/backend.ts'
 import { type CommittedPack, Committer } from './ingest/committer.ts'
 import { GraphReader } from './graph-reader.ts'
 import { Ingest } from './ingest/ingest.ts'
+import { PackObjectPager } from './object-pager.ts'
 import { type QuotaOf, Quotas } from './ingest/quotas.ts'
 import { PackCatalog } from './records/pack-catalog.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
@@ -59,6 +59,7 @@ export interface PackStoreOptions {
 
 /** The object graph in packs over a backend. Opens in `ready`. */
 export class PackStore implements GraphStore {
+  readonly pager: PackObjectPager
   readonly #backend: StorageBackend
   readonly #options: PackStoreOptions
   readonly #closing = new AbortController()
@@ -86,7 +87,7 @@ export class PackStore implements GraphStore {
     this.#clock = options.clock ?? environment
     this.#deflate = new DeflatePool({
       level: BLOCK_COMPRESSION_LEVEL,
-      concurrency: availableParallelism(),
+      concurrency: environment.parallelism,
       environment,
     })
     this.#prefetch = new PlanPrefetch((...root) => this.#prefetchPlan(...root), environment)
@@ -128,6 +129,7 @@ export class PackStore implements GraphStore {
       environment,
       onPlanFailed: onBackgroundError,
     })
+    this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = new Ingest({
       records,
       blobs,
