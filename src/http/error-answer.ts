@@ -10,7 +10,8 @@ const TOO_MANY_FILES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
 
 /** Of errors of the storage, whose own messages name blobs and files. The log gets those, as the cause. */
 const PUBLIC_MESSAGES: Readonly<Record<string, string>> = {
-  corrupt_data: "stored data is damaged; the server's log says which, and its operator can find all damage with a check",
+  corrupt_data:
+    "stored data is damaged; the server's log says which, and its operator can find all damage with a check",
   storage_unavailable: 'the storage cannot be used at the moment',
 }
 

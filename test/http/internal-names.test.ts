@@ -30,7 +30,7 @@ async function failing(t: TestContext): Promise<Failing> {
       get: (target, name) => {
         const method: unknown = Reflect.get(target, name)
         if (typeof method !== 'function') return method
-        if (failure !== undefined && methods.includes(String(name))) return () => Promise.reject(failure as Error)
+        if (failure !== undefined && methods.includes(String(name))) return () => Promise.reject(failure)
         return method.bind(target) as unknown
       },
     })
@@ -60,7 +60,10 @@ for (const [error, code] of [
     fail(error)
     const requests = [
       service.fetch(new Request(`http://in.process/objects/demo/${IDS[7]}/single`)),
-      upload(service, IDS.map((id) => `new-${id}`)),
+      upload(
+        service,
+        IDS.map((id) => `new-${id}`),
+      ),
     ]
     for (const response of await Promise.all(requests)) {
       const text = await response.text()

@@ -56,10 +56,7 @@ async function started(
   const response = await service.fetch(
     new Request(`http://in.process/api/v1/projects/p/automations/${automationId}/runs`, {
       method: 'POST',
-      headers: {
-        authorization: `Bearer ${await tokenFor({ p: 'write' })}`,
-        'content-type': 'application/json',
-      },
+      headers: { authorization: `Bearer ${await tokenFor({ p: 'write' })}`, 'content-type': 'application/json' },
       body: JSON.stringify({ external: true }),
     }),
   )
