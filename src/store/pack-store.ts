@@ -109,6 +109,7 @@ export class PackStore implements GraphStore {
       deflate: this.#deflate,
       newId,
       environment,
+      budget: memory.requests,
       onError: onBackgroundError,
     }
     this.#plans = new PlanCache({ ...planParts, cacheBytes: memory.plansBytes, storedBytesMax })
@@ -122,6 +123,7 @@ export class PackStore implements GraphStore {
       plans: this.#plans,
       closing,
       environment,
+      budget: memory.requests,
       onPlanFailed: onBackgroundError,
     })
     this.#ingest = new Ingest({
