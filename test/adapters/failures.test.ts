@@ -23,10 +23,11 @@ import { isStorageError } from '../../src/storage/storage-errors.ts'
 import { syncFolder } from '../../src/data-folder/durable-files.ts'
 import { noise } from '../../src/storage/conformance/blob-context.ts'
 import { batchesOf } from '../../src/storage/conformance/case.ts'
-import { chunks, key, temporaryFolder, text } from './support.ts'
+import { chunks, key, text } from './support.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import { turns } from '../support/patience.ts'
 
-const root = await temporaryFolder()
+const root = temporaryFolder()
 const run = promisify(execFile)
 
 /** A real LevelDB whose next synced write can be made to fail, as a failing disk does, and that counts its batches. */

@@ -4,10 +4,11 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { levelBackend } from '../../adapters/level/index.ts'
 import { baseOfFile, exportProject, exportToFile, importFiles, importProject } from '../../src/archive/index.ts'
-import { building, furnish, linesOf, PROJECT, site, temporaryFolder } from './support.ts'
+import { building, furnish, linesOf, PROJECT, site } from './support.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 test('an export that is imported into an empty server of another storage exports again with the same manifest, and every version has the same bytes', async (t) => {
-  const folder = await temporaryFolder(t)
+  const folder = temporaryFolder(t)
   const source = site(t)
   const { models, versions, modelId, runId } = await furnish(source)
   const first = await exportToFile(source.address, join(folder, 'first.tar'))
@@ -31,7 +32,7 @@ test('an export that is imported into an empty server of another storage exports
 })
 
 test('an import that is repeated changes nothing', async (t) => {
-  const folder = await temporaryFolder(t)
+  const folder = temporaryFolder(t)
   const source = site(t)
   await furnish(source)
   const path = join(folder, 'house.tar')
@@ -44,7 +45,7 @@ test('an import that is repeated changes nothing', async (t) => {
 })
 
 test('an export that breaks off goes on where it was, and makes the same file', async (t) => {
-  const folder = await temporaryFolder(t)
+  const folder = temporaryFolder(t)
   const source = site(t)
   await furnish(source)
   const whole = await exportToFile(source.address, join(folder, 'whole.tar'))
@@ -69,7 +70,7 @@ test('an export that breaks off goes on where it was, and makes the same file', 
 })
 
 test('an incremental export holds what is new, and with its base it makes the same project', async (t) => {
-  const folder = await temporaryFolder(t)
+  const folder = temporaryFolder(t)
   const source = site(t)
   const { modelId } = await furnish(source)
   const [base, more] = [join(folder, 'base.tar'), join(folder, 'more.tar')]
@@ -102,7 +103,7 @@ test('streams do the same in process', async (t) => {
 })
 
 test('an archive with one flipped bit, a cut one and one of a later version are refused before anything is sent', async (t) => {
-  const folder = await temporaryFolder(t)
+  const folder = temporaryFolder(t)
   const source = site(t)
   await furnish(source)
   const path = join(folder, 'house.tar')
@@ -131,7 +132,7 @@ test('an archive with one flipped bit, a cut one and one of a later version are 
 })
 
 test('secrets are left out, and the automation is then disabled; sealed ones go where the same key is', async (t) => {
-  const folder = await temporaryFolder(t)
+  const folder = temporaryFolder(t)
   const source = site(t)
   const { modelId } = await furnish(source)
   const inputs = { tolerance: 1, apiKey: 'open sesame' }

@@ -1,6 +1,3 @@
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { archives, type ProjectAddress } from '../../src/archive/index.ts'
@@ -22,12 +19,6 @@ export interface Site {
   readonly extension: AutomationExtension
   readonly address: ProjectAddress
   readonly project: Project
-}
-
-export async function temporaryFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-archive-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
-  return folder
 }
 
 export function site(t: TestContext, backend: StorageBackend = memoryBackend()): Site {

@@ -5,10 +5,10 @@ import { join } from 'node:path'
 import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { decodeHeader, encodeHeader, END_BYTES, paddingOf } from '../../src/archive/tar.ts'
-import { temporaryFolder } from './support.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 test('what is written, tar reads', async (t) => {
-  const path = join(await temporaryFolder(t), 'some.tar')
+  const path = join(temporaryFolder(t), 'some.tar')
   const entries = [
     ['one.json', '{}\n'],
     ['folder/00000001.txt', 'x'.repeat(512)],

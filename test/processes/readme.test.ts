@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
@@ -10,6 +9,7 @@ import { COMMAND, startServer } from '../cli/command.ts'
 import { freePort } from '../deploy/support.ts'
 import { type Block, blocksOf } from '../docs/blocks.ts'
 import { eventually } from '../support/patience.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 /* The commands of the README, as they are pasted. Only ports and the placeholder of the root are replaced. */
 
@@ -22,8 +22,7 @@ function blockThat(has: string): Block {
 
 /** A folder where `npx stowage` is the command of this repository. */
 function newFolder(t: TestContext): { readonly folder: string; readonly env: NodeJS.ProcessEnv } {
-  const folder = mkdtempSync(join(tmpdir(), 'stowage-readme-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder(t)
   const bin = join(folder, 'bin')
   mkdirSync(bin)
   const command = [process.execPath, ...COMMAND].map((word) => `'${word}'`).join(' ')
