@@ -1,4 +1,5 @@
 import { randomBytes } from 'node:crypto'
+import { availableParallelism } from 'node:os'
 
 /** Where the time of day comes from. `Date` is one; tests pass their own. */
 export interface Clock {
@@ -27,6 +28,8 @@ export interface Environment extends Clock {
   nextTurn(): Promise<void>
   /** Bytes that nobody can guess. */
   randomBytes(sizeBytes: number): Uint8Array
+  /** How many things can be computed at once. */
+  readonly parallelism: number
   /** False where compression runs on the calling thread. The result is the same. */
   readonly usesThreadPool: boolean
   /** Under which tables hash what clients send, drawn at random: who could predict it could make every look-up walk a whole table. */
@@ -35,7 +38,9 @@ export interface Environment extends Clock {
 
 /** 64 random bits, as two signed integers. */
 export interface HashKey {
+  /** The lower 32 bits. */
   readonly low: number
+  /** The upper 32 bits. */
   readonly high: number
 }
 
@@ -46,6 +51,7 @@ export const REAL_ENVIRONMENT: Environment = {
   setTimer: (delayMs, act) => new ProcessTimer(setTimeout(act, delayMs)),
   nextTurn: () => new Promise<void>((resolve) => setImmediate(resolve)),
   randomBytes: (sizeBytes) => randomBytes(sizeBytes),
+  parallelism: availableParallelism(),
   usesThreadPool: true,
   hashKey: hashKeyOf(randomBytes(8)),
 }

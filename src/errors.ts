@@ -49,6 +49,7 @@ export const ERROR_STATUS = {
   access_unavailable: 503,
   storage_unavailable: 503,
   storage_full: 507,
+  quota_exceeded: 507,
 } as const
 
 /**
@@ -112,6 +113,7 @@ export interface StowageErrorOptions {
  * and where. The message of an error of the service is safe to send to a client.
  */
 export class StowageError extends Error {
+  /** The name of the class. */
   override readonly name: string = 'StowageError'
   /** What went wrong, for programs. */
   readonly code: StowageErrorCode

@@ -13,7 +13,13 @@ export {
   type Endpoints,
   type ObjectService,
 } from './service/service.ts'
-export type { CommonServiceOptions, ErrorContext, ObjectServiceOptions, ServiceStorage } from './service/options.ts'
+export type {
+  CommonServiceOptions,
+  ErrorContext,
+  ObjectServiceOptions,
+  ServiceQuota,
+  ServiceStorage,
+} from './service/options.ts'
 export type { ServiceExtension } from './service/extension.ts'
 export type { Mountable } from './http/service-router.ts'
 export type { Logger } from './logger.ts'
@@ -31,7 +37,7 @@ export {
 } from './events/events.ts'
 export type { ServiceListener } from './events/event-dispatcher.ts'
 export type { ServiceState, ServiceStatus } from './service/status.ts'
-export type { MemoryInUse } from './object/graph-store.ts'
+export type { MemoryInUse, ProjectQuota } from './object/graph-store.ts'
 export type { TrustProxy } from './http/client-address.ts'
 export { answerClientErrors } from './http/client-errors.ts'
 export { type ConnectionLimitEvent, type ConnectionLimitOptions, limitConnections } from './http/connection-limits.ts'

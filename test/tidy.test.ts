@@ -188,8 +188,8 @@ test('the core takes time, timers, randomness and the thread pool from its envir
   assertNone(
     findLines(
       core,
-      /\bDate\b(?!['`.]|\w)|new Date\b|\bperformance\.|\bset(?:Timeout|Interval|Immediate)\b|\brandom(?:Bytes|UUID|Int)\(|Math\.random|process\.hrtime|AbortSignal\.timeout|from 'node:timers|\bimport \{[^}]*\brandom\w* [^}]*\} from 'node:crypto'/,
-    ).filter((line) => !/environment\.randomBytes\(/.test(line)),
+      /\bDate\b(?!['`.]|\w)|new Date\b|\bperformance\.|\bset(?:Timeout|Interval|Immediate)\b|\brandom(?:Bytes|UUID|Int)\(|Math\.random|process\.hrtime|AbortSignal\.timeout|\bavailableParallelism\b|from 'node:timers|\bimport \{[^}]*\brandom\w* [^}]*\} from 'node:crypto'/,
+    ).filter((line) => !/environment\.randomBytes\(|\brandomBytes\(sizeBytes: number\)/.test(line)),
   )
 })
 

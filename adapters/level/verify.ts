@@ -27,7 +27,7 @@ export async function verifyDatabase(path: string): Promise<void> {
     throw new DataFolderError(
       'FOLDER_DAMAGED',
       `in the data folder ${dirname(path)}, ${file} ${what}; nothing was changed; restore the folder from a backup, or ` +
-        'make a copy of it and run "stowage reindex", which saves what is left and says what is lost',
+        'make a copy of it and run "stowage reindex", which saves the rest and reports the losses',
     )
   }
 }

@@ -5,6 +5,7 @@ import { gzipFromFragments } from '../../src/emit/gzip.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
 import type { Element } from '../../src/object/element.ts'
 import { inspectBatches } from '../../src/inspect/inspect.ts'
+import { parseContentType } from '../../src/decode/header-value.ts'
 import type { Fragment } from '../../src/object/selection.ts'
 import type { Input } from './input.ts'
 
@@ -53,7 +54,7 @@ async function splice({ fragments }: Input, signal: AbortSignal): Promise<void> 
 
 function uploadOf({ gzipped }: Input): Parameters<typeof decodeUpload>[0] {
   return {
-    contentType: 'application/gzip',
+    contentType: parseContentType('application/gzip'),
     contentEncoding: undefined,
     contentLength: gzipped.length,
     body: slicesOfBytes(gzipped),

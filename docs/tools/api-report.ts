@@ -1,15 +1,23 @@
-import { mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Extractor, ExtractorConfig, type ExtractorMessage, type IConfigFile } from '@microsoft/api-extractor'
+import { brokenPromises, stableNames } from '../../test/support/stable-names.ts'
 import { type EntryPoint, entryPoints, REPOSITORY } from './entry-points.ts'
 
 /**
  * `npm run api` compares what the package exports with the reports in `docs/api/`, so that no change of the public surface goes unseen;
- * `npm run api -- --update` writes them. Needs `npm run build`. Every export must have a docstring, and every type that an exported one names
- * must be exported, too, by one of the entry points.
+ * `npm run api -- --update` writes them, and reports changes of the other interfaces that break users. Needs
+ * `npm run build`. Every export and each of its members must have a docstring, and every type that an exported one
+ * names must be exported, too, by one of the entry points.
  */
 const REPORTS = join(REPOSITORY, 'docs', 'api')
+/** The other interfaces that docs/versioning.md promises: HTTP, error codes, the command line, metrics. */
+const INTERFACES = 'interfaces.md'
+const INTERFACES_TITLE = `# Stable interfaces
+
+What programs may rely on beside the TypeScript API, one promise a line. Written by \`npm run api -- --update\`; docs/versioning.md says what it means.
+`
 
 /**
  * What exported types name and nobody outside needs: steps of computed types, and what a service and its extensions say to each other. As in
@@ -38,19 +46,29 @@ function makeReport(entry: EntryPoint, folder: string): Report {
   if (!result.succeeded) throw new Error(`${entry.name}: ${messages.map(({ text }) => text).join('\n')}`)
   const text = readFileSync(join(folder, file), 'utf8').replaceAll('\r\n', '\n')
   const declared = [
-    ...text.matchAll(
-      /^(\/\/ @public.*)\nexport (?:declare |abstract )*(?:class|const|function|interface|type) (\w+)/gm,
-    ),
+    ...text.matchAll(/^\/\/ @public.*\nexport (?:declare |abstract )*(?:class|const|function|interface|type) (\w+)/gm),
   ]
   return {
     file,
     text,
-    exported: declared.map(([, , name]) => name),
-    undocumented: declared.filter(([, comment]) => comment.includes('(undocumented)')).map(([, , name]) => name),
+    exported: declared.map(([, name]) => name),
+    undocumented: undocumentedIn(text),
     forgotten: messages.flatMap(({ messageId, text }) =>
       messageId === 'ae-forgotten-export' ? [forgottenName(text)] : [],
     ),
   }
+}
+
+/** Exports and members without a docstring, as `Export` and `Export.member`. */
+function undocumentedIn(text: string): string[] {
+  const found: string[] = []
+  let [owner, isMarked] = ['', false]
+  for (const line of text.split('\n')) {
+    owner = /^export (?:declare |abstract )*(?:class|const|function|interface|type) (\w+)/.exec(line)?.[1] ?? owner
+    if (isMarked) found.push(line.startsWith('export ') ? owner : `${owner}.${line.trim()}`)
+    isMarked = /^\s*\/\/ .*\(undocumented\)/.test(line)
+  }
+  return found
 }
 
 /** Of two things with one name the second one is told with a number at its end. */
@@ -97,7 +115,7 @@ function configOf({ types }: EntryPoint, file: string, folder: string): Extracto
 function findings(reports: readonly Report[]): string[] {
   const exported = new Set(reports.flatMap((report) => report.exported))
   return reports.flatMap(({ file, undocumented, forgotten }) => [
-    ...undocumented.map((name) => `${file}: the export ${name} has no docstring`),
+    ...undocumented.map((name) => `${file}: ${name} has no docstring`),
     ...forgotten
       .filter((name) => !exported.has(name) && !INSIDE.has(name))
       .map((name) => `${file}: ${name} is named by an export and exported nowhere`),
@@ -117,22 +135,43 @@ function differences(reports: readonly Report[]): string[] {
   )
 }
 
-function update(reports: readonly Report[]): void {
+function interfacesText(names: readonly string[]): string {
+  return `${INTERFACES_TITLE}\n\`\`\`\n${names.join('\n')}\n\`\`\`\n`
+}
+
+/** How the other interfaces differ from the committed report; what breaks users is said line by line. */
+function interfaceDifferences(names: readonly string[]): string[] {
+  const file = join(REPORTS, INTERFACES)
+  const committed = existsSync(file) ? readFileSync(file, 'utf8') : interfacesText([])
+  if (committed === interfacesText(names)) return []
+  const [, lines = ''] = committed.split('```\n')
+  return [
+    ...brokenPromises(lines.split('\n').filter(Boolean), names).map((broken) => `breaking: ${broken}`),
+    `docs/api/${INTERFACES} is not what is there; look at the change and run: npm run build && npm run api -- --update`,
+  ]
+}
+
+function update(reports: readonly Report[], names: readonly string[]): void {
   rmSync(REPORTS, { recursive: true, force: true })
   mkdirSync(REPORTS, { recursive: true })
   for (const { file, text } of reports) writeFileSync(join(REPORTS, file), text)
+  writeFileSync(join(REPORTS, INTERFACES), interfacesText(names))
 }
 
 const folder = mkdtempSync(join(tmpdir(), 'stowage-api-'))
 try {
   const reports = entryPoints().map((entry) => makeReport(entry, folder))
-  if (process.argv.includes('--update')) update(reports)
-  const wrong = [...findings(reports), ...differences(reports)]
+  const names = await stableNames()
+  if (process.argv.includes('--update')) {
+    for (const line of interfaceDifferences(names)) console.log(line)
+    update(reports, names)
+  }
+  const wrong = [...findings(reports), ...differences(reports), ...interfaceDifferences(names)]
   for (const line of wrong) console.error(line)
   if (wrong.length > 0) process.exitCode = 1
   else
     console.log(
-      `${reports.length} entry points, ${new Set(reports.flatMap(({ exported }) => exported)).size} exports, as in docs/api`,
+      `${reports.length} entry points, ${new Set(reports.flatMap(({ exported }) => exported)).size} exports, ${names.length} promises of other interfaces, as in docs/api`,
     )
 } finally {
   rmSync(folder, { recursive: true, force: true })

@@ -90,12 +90,12 @@ function checkedSecret(secret: Uint8Array, algorithms: readonly string[]): Uint8
   checkSecretBytes(secret.length)
   if (Buffer.from(secret.subarray(0, PEM_START.length)).toString('latin1') === PEM_START) {
     throw new TypeError(
-      'a key in PEM form is no shared secret: anyone who knows a public key could sign with it; import it as a CryptoKey first',
+      'a key in PEM form cannot be a shared secret: anyone who knows a public key could sign with it; import it as a CryptoKey first',
     )
   }
   if (isPublicOrPrivateKey(secret))
     throw new TypeError(
-      'a key in DER form is no shared secret: anyone who knows a public key could sign with it; import it as a CryptoKey first',
+      'a key in DER form cannot be a shared secret: anyone who knows a public key could sign with it; import it as a CryptoKey first',
     )
   return new Uint8Array(secret)
 }

@@ -205,10 +205,7 @@ async function readRecord(dataFolder: string, jti: string): Promise<TokenRecord 
   if (text === undefined) return undefined
   const json = unseal(text)
   if (json === undefined)
-    throw new StowageError(
-      'corrupt_data',
-      `${path} is not what was written there when the token was issued; restore or remove it`,
-    )
+    throw new StowageError('corrupt_data', `${path} has changed since the token was issued; restore or remove it`)
   return JSON.parse(json) as TokenRecord
 }
 

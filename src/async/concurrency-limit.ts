@@ -26,9 +26,7 @@ export class ConcurrencyLimit {
   enter(key: string): () => void {
     const others = this.#counts.get(key) ?? 0
     if (others >= this.#max)
-      throw new StowageError('overloaded', `${others} ${this.#what}; that is the most at a time`, {
-        headers: { 'Retry-After': '1' },
-      })
+      throw new StowageError('overloaded', `${others} ${this.#what}, the limit`, { headers: { 'Retry-After': '1' } })
     this.#counts.set(key, others + 1)
     return () => {
       const left = (this.#counts.get(key) ?? 1) - 1

@@ -20,7 +20,7 @@ export class SingleFlight<T> {
       running.waiting--
       if (running.waiting === 0) {
         if (this.#running.get(key) === running) this.#running.delete(key)
-        running.controller.abort(new Error('nobody waits for it any more'))
+        running.controller.abort(new Error('nothing waits for it any more'))
       }
     }
   }

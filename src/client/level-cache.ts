@@ -113,7 +113,7 @@ function reasonOf(error: unknown): string {
   const inner: unknown = error instanceof Error && error.cause instanceof Error ? error.cause : error
   if ((inner as { readonly code?: unknown }).code === 'LEVEL_LOCKED')
     return 'another process, or another cache of this one, has it open'
-  return `${inner instanceof Error ? inner.message : String(inner)}; a cache can be removed, what it held is downloaded again`
+  return `${inner instanceof Error ? inner.message : String(inner)}; a cache can be removed; its objects are then downloaded again`
 }
 
 /** The text after its CRC-32, which is also over the key. */

@@ -79,7 +79,7 @@ export function openingError(folder: string, error: unknown): unknown {
   return new DataFolderError(
     'FOLDER_DAMAGED',
     `the database in the data folder ${folder} does not open although all of its files are whole; make a copy of the ` +
-      'folder and run "stowage reindex", which puts the database together anew',
+      'folder and run "stowage reindex", which rebuilds the database',
     { cause: error },
   )
 }

@@ -179,7 +179,7 @@ async function refuseMissingFolder<T>({ path, folders }: FolderPlan<T>): Promise
     throw new DataFolderError(
       'FOLDER_DAMAGED',
       `in the data folder ${path}, ${name} is missing; nothing was changed; restore it from a backup, or make a copy of ` +
-        'the folder and run "stowage reindex", which saves what is left and says what is lost',
+        'the folder and run "stowage reindex", which saves the rest and reports the losses',
     )
   }
 }

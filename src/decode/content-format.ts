@@ -1,7 +1,7 @@
 import { StowageError } from '../errors.ts'
 import { quoted } from '../object/id.ts'
 import { startsGzip } from './gunzip.ts'
-import { parseHeaderValue } from './header-value.ts'
+import type { ContentType } from './header-value.ts'
 
 /** What the headers of a body or of a part promise about its bytes; with `open` the bytes decide. */
 export type PromisedFormat = 'json' | 'gzip' | 'open'
@@ -17,12 +17,12 @@ const FORMAT_BY_TYPE: ReadonlyMap<string, PromisedFormat> = new Map([
 const JSON_CHARSETS: ReadonlySet<string | undefined> = new Set([undefined, 'utf-8', 'utf8', 'us-ascii'])
 
 export interface ContentHeaders {
-  readonly contentType: string | undefined
+  readonly contentType: ContentType
   readonly contentEncoding: string | undefined
 }
 
-export function isFileType(contentType: string): boolean {
-  return FORMAT_BY_TYPE.has(parseHeaderValue(contentType)?.value ?? '')
+export function isFileType({ mediaType }: ContentType): boolean {
+  return FORMAT_BY_TYPE.has(mediaType ?? '')
 }
 
 /**
@@ -30,18 +30,18 @@ export function isFileType(contentType: string): boolean {
  * send both. `what` names the body or the part. Throws `unsupported_media_type`.
  */
 export function promisedFormat(headers: ContentHeaders, what: string): PromisedFormat {
-  const type = parseHeaderValue(headers.contentType)
-  const format = type === undefined ? undefined : FORMAT_BY_TYPE.get(type.value)
-  if (type === undefined || format === undefined) {
+  const { mediaType, parameters, text } = headers.contentType
+  const format = mediaType === undefined ? undefined : FORMAT_BY_TYPE.get(mediaType)
+  if (format === undefined) {
     throw new StowageError(
       'unsupported_media_type',
-      `${what} has the content type ${quoted(headers.contentType ?? '')}; it must be application/json, text/plain, application/gzip or application/octet-stream`,
+      `${what} has the content type ${quoted(text)}; it must be application/json, text/plain, application/gzip or application/octet-stream`,
     )
   }
-  if (format === 'json' && !JSON_CHARSETS.has(type.parameters.get('charset')?.toLowerCase())) {
+  if (format === 'json' && !JSON_CHARSETS.has(parameters.get('charset')?.toLowerCase())) {
     throw new StowageError(
       'unsupported_media_type',
-      `${what} has the charset ${quoted(type.parameters.get('charset') ?? '')}; JSON must be UTF-8 (RFC 8259, section 8.1)`,
+      `${what} has the charset ${quoted(parameters.get('charset') ?? '')}; JSON must be UTF-8 (RFC 8259, section 8.1)`,
     )
   }
   return isGzipEncoded(headers.contentEncoding, what) ? 'gzip' : format

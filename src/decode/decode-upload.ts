@@ -8,7 +8,6 @@ import { quoted } from '../object/id.ts'
 import { Yielder } from '../async/yielder.ts'
 import { type PromisedFormat, isGzip, isGzipEncoded, promisedFormat } from './content-format.ts'
 import { GUNZIP_BYTES, type InflateCounter, gunzip } from './gunzip.ts'
-import { parseHeaderValue } from './header-value.ts'
 import { fileParts } from './multipart.ts'
 import { sniff } from './sniff.ts'
 import { ElementSplitter, type ObjectCounter } from './splitter.ts'
@@ -69,19 +68,19 @@ type Reader = (body: AsyncIterable<Uint8Array>) => AsyncIterable<readonly Elemen
 
 /** Chosen from the headers alone, so that what is refused is refused before anything is read. */
 function acceptedReader(source: UploadSource, request: Request): Reader {
-  const type = parseHeaderValue(source.contentType)
-  if (type?.value === 'multipart/form-data' && !isGzipEncoded(source.contentEncoding, 'the body')) {
-    return (body) => readParts(body, type.parameters.get('boundary'), request)
+  const { mediaType, parameters, text } = source.contentType
+  if (mediaType === 'multipart/form-data' && !isGzipEncoded(source.contentEncoding, 'the body')) {
+    return (body) => readParts(body, parameters.get('boundary'), request)
   }
   if (isDeltaUpload(source)) {
     const promised = isGzipEncoded(source.contentEncoding, 'the body') ? 'gzip' : 'json'
     return (body) => readContent(body, { part: 0, what: 'the body', promised, takesArrays: true }, request)
   }
-  if (type?.value === 'application/json' || type?.value === 'application/gzip') {
+  if (mediaType === 'application/json' || mediaType === 'application/gzip') {
     const promised = promisedFormat(source, 'the body')
     return (body) => readContent(body, { part: 0, what: 'the body', promised }, request)
   }
-  const found = `${quoted(source.contentType ?? '')}${source.contentEncoding === undefined ? '' : ` with Content-Encoding ${quoted(source.contentEncoding)}`}`
+  const found = `${quoted(text)}${source.contentEncoding === undefined ? '' : ` with Content-Encoding ${quoted(source.contentEncoding)}`}`
   throw new StowageError(
     'unsupported_media_type',
     `the body is ${found}; an upload must be multipart/form-data, application/gzip, or application/json (plain or with Content-Encoding gzip)`,
@@ -109,7 +108,7 @@ interface Origin {
 
 /** Whether elements may be deltas. */
 export function isDeltaUpload({ contentType }: Pick<UploadSource, 'contentType'>): boolean {
-  return parseHeaderValue(contentType)?.value === DELTA_MEDIA_TYPE
+  return contentType.mediaType === DELTA_MEDIA_TYPE
 }
 
 async function* readContent(

@@ -23,3 +23,18 @@ export function parseHeaderValue(text: string | undefined): HeaderValue | undefi
   }
   return at === text.length ? { value: text.slice(0, valueEnd).trim().toLowerCase(), parameters } : undefined
 }
+
+/** The content type of a body or of a part. It is parsed once, where the headers are read; all stages use this. */
+export interface ContentType {
+  /** As it came, for messages; empty where there is none. */
+  readonly text: string
+  /** The media type in lower case, empty where there is none, `undefined` where the header breaks the grammar. */
+  readonly mediaType: string | undefined
+  /** Names in lower case. */
+  readonly parameters: ReadonlyMap<string, string>
+}
+
+export function parseContentType(header: string | undefined): ContentType {
+  const parsed = parseHeaderValue(header)
+  return { text: header ?? '', mediaType: parsed?.value, parameters: parsed?.parameters ?? new Map() }
+}

@@ -7,7 +7,7 @@ import type { Yielder } from '../async/yielder.ts'
 import { isGzip, isGzipEncoded } from './content-format.ts'
 import { collectBytes } from './collect-bytes.ts'
 import { gunzip } from './gunzip.ts'
-import { parseHeaderValue } from './header-value.ts'
+import type { ContentType } from './header-value.ts'
 import { sniff } from './sniff.ts'
 import { type UploadSource, readWire } from './wire.ts'
 
@@ -59,15 +59,14 @@ export async function readIdBody(source: UploadSource, limits: Limits, options: 
   }
 }
 
-function acceptedType(contentType: string | undefined, formAccepted: boolean): IdBody['type'] {
-  const type = parseHeaderValue(contentType)
-  const charset = type?.parameters.get('charset')?.toLowerCase() ?? 'utf-8'
+function acceptedType({ mediaType, parameters, text }: ContentType, formAccepted: boolean): IdBody['type'] {
+  const charset = parameters.get('charset')?.toLowerCase() ?? 'utf-8'
   const isUtf8Declared = charset === 'utf-8' || charset === 'utf8' || charset === 'us-ascii'
-  if (isUtf8Declared && type?.value === JSON_TYPE) return 'json'
-  if (isUtf8Declared && type?.value === FORM_TYPE && formAccepted) return 'form'
+  if (isUtf8Declared && mediaType === JSON_TYPE) return 'json'
+  if (isUtf8Declared && mediaType === FORM_TYPE && formAccepted) return 'form'
   const accepted = formAccepted ? `${JSON_TYPE} or ${FORM_TYPE}` : JSON_TYPE
   throw new StowageError(
     'unsupported_media_type',
-    `${WHAT} has the content type ${quoted(contentType ?? '')}; it must be ${accepted}, in UTF-8`,
+    `${WHAT} has the content type ${quoted(text)}; it must be ${accepted}, in UTF-8`,
   )
 }

@@ -100,7 +100,7 @@ async function readIdText(text: Uint8Array, reading: Reading): Promise<IdSet> {
   if (!isUtf8(text)) throw new StowageError('invalid_utf8', 'objects is not UTF-8')
   const { ids, end } = await readIds(text, OBJECTS, reading)
   if (skipSpace(text, end) < text.length)
-    throw new StowageError('invalid_json', `objects goes on behind its array (byte ${end})`)
+    throw new StowageError('invalid_json', `objects continues after its array (byte ${end})`)
   return ids
 }
 

@@ -95,7 +95,7 @@ class MemberFinder implements ScanListener {
     if (strict) {
       throw new StowageError(
         'invalid_request',
-        `${what} has a member that is not known (byte ${start}); known are ${names.join(', ')}`,
+        `${what} has an unknown member (byte ${start}); known are ${names.join(', ')}`,
       )
     }
   }

@@ -1,7 +1,7 @@
 import { StowageError } from '../errors.ts'
 import { quoted } from '../object/id.ts'
 import { isFileType } from './content-format.ts'
-import { parseHeaderValue } from './header-value.ts'
+import { type ContentType, parseContentType, parseHeaderValue } from './header-value.ts'
 
 /** Names that real clients give to files which they send without a file name. */
 const FILE_NAMES: ReadonlySet<string> = new Set(['file', 'object-batch'])
@@ -16,7 +16,7 @@ export type RawPartHeaders = Readonly<Record<string, readonly string[]>>
 export interface PartHeaders {
   readonly name: string
   readonly filename: string | undefined
-  readonly contentType: string | undefined
+  readonly contentType: ContentType
   readonly contentEncoding: string | undefined
 }
 
@@ -39,8 +39,8 @@ export function readPartHeaders(raw: RawPartHeaders, what: string, bytesMax: num
     )
   }
   const filename = form.parameters.get('filename') ?? form.parameters.get('filename*')
-  const contentType = single(raw, 'content-type', what)
-  if (filename === undefined && !FILE_NAMES.has(name) && !(contentType !== undefined && isFileType(contentType))) {
+  const contentType = parseContentType(single(raw, 'content-type', what))
+  if (filename === undefined && !FILE_NAMES.has(name) && (contentType.text === '' || !isFileType(contentType))) {
     throw invalidMultipart(
       `${what} is the form field ${quoted(name)}, not a file; every part must be a file, best named "file"`,
     )
@@ -78,7 +78,7 @@ function single(raw: RawPartHeaders, name: string, what: string): string | undef
 function checkTransferEncoding(encoding: string | undefined, what: string): void {
   if (PLAIN_ENCODINGS.has((encoding ?? '').trim().toLowerCase())) return
   throw invalidMultipart(
-    `${what} has the Content-Transfer-Encoding ${quoted(encoding ?? '')}; it must be sent as it is (binary)`,
+    `${what} has the Content-Transfer-Encoding ${quoted(encoding ?? '')}; it must be sent unencoded (binary)`,
   )
 }
 

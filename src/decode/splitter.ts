@@ -258,13 +258,13 @@ export class ElementSplitter {
   }
 
   #mismatch(byte: number, closer: number, at: number): StowageError {
-    return this.#invalid(`expected ${byteName(closer)} to close what is open, but found ${byteName(byte)}`, at)
+    return this.#invalid(`expected ${byteName(closer)} to close the open bracket, but found ${byteName(byte)}`, at)
   }
 
   #notAnObject(): StowageError {
     return new StowageError(
       'invalid_object',
-      `each element of the array must be a JSON object, and this one is not (${this.#where()})`,
+      `each element of the array must be a JSON object, but this one is not (${this.#where()})`,
     )
   }
 

@@ -62,7 +62,7 @@ function readString(bytes: Uint8Array, from: number, sink: StringSink, what: str
     if (byte === undefined || byte < SPACE) {
       throw new StowageError(
         'invalid_json',
-        `${what} is a string that does not end, or that holds a control character unescaped (byte ${end})`,
+        `${what} is a string without an end, or with an unescaped control character (byte ${end})`,
       )
     }
     if (byte === BACKSLASH) escaped = true
@@ -82,7 +82,7 @@ function decodedString(bytes: Uint8Array, start: number, end: number, what: stri
   try {
     decoded = decodeString(bytes, start, end)
   } catch (cause) {
-    throw new StowageError('invalid_json', `${what} holds an escape that JSON does not have (byte ${start})`, { cause })
+    throw new StowageError('invalid_json', `${what} has an escape that JSON does not allow (byte ${start})`, { cause })
   }
   if (decoded === undefined)
     throw new StowageError('invalid_id', `${what} holds a lone surrogate; it must be well-formed Unicode`)

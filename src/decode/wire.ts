@@ -1,6 +1,7 @@
 import { closeIterator, orAborted } from '../async/abort.ts'
 import { isServiceError, StowageError } from '../errors.ts'
 import { tooLarge } from '../limits.ts'
+import type { ContentType } from './header-value.ts'
 import type { Yielder } from '../async/yielder.ts'
 
 /** So that no stage works on more than this in one go, also when a host hands over the whole body as one buffer. */
@@ -8,7 +9,7 @@ const CHUNK_BYTES_MAX = 262_144
 
 /** A request's body with what its headers say about it. The body's iterator is returned early when decoding fails or is aborted. */
 export interface UploadSource {
-  readonly contentType: string | undefined
+  readonly contentType: ContentType
   readonly contentEncoding: string | undefined
   /** Bytes, as declared by the client. */
   readonly contentLength: number | undefined

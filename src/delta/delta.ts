@@ -89,7 +89,7 @@ export function applyDelta(
     at += encoder.encodeInto(steps[step + 2] as string, text.subarray(at)).written
   }
   if (checksum(text) !== expected)
-    throw new DeltaFault('base', 'what a delta makes of its base does not have the CRC-32 that it should')
+    throw new DeltaFault('base', 'the result of a delta does not have the expected CRC-32')
   return text
 }
 

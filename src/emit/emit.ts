@@ -1,7 +1,6 @@
-import { availableParallelism } from 'node:os'
 import { crc32 } from 'node:zlib'
 import { DeflatePool } from '../compression/deflate-pool.ts'
-import type { Environment } from '../environment.ts'
+import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { type AttributeMask, maskLines } from '../inspect/mask.ts'
 import type { Fragment, PlannedSelection, Selection, SelectionReadOptions } from '../object/selection.ts'
@@ -69,7 +68,7 @@ export function emit(selection: Selection, options: EmitOptions, context: EmitCo
     return pulled(context, () => sliced(selection, options, { start, end, length }, context))
   }
   if (options.start !== undefined || options.end !== undefined) {
-    throw new StowageError('not_supported', 'a part of an answer can be sent only where its length is known')
+    throw new StowageError('not_supported', 'a range can be sent only of a response whose length is known')
   }
   return pulled(context, (compressor) =>
     whole(selection, options, {
@@ -86,11 +85,11 @@ async function* pulled(
   context: EmitContext,
   make: (compressor: DeflatePool) => AsyncIterable<Uint8Array>,
 ): AsyncGenerator<Uint8Array> {
-  const { signal } = context
+  const { signal, environment = REAL_ENVIRONMENT } = context
   signal.throwIfAborted()
   const own =
     context.compressor === undefined
-      ? new DeflatePool({ level: LEVEL, concurrency: availableParallelism(), environment: context.environment })
+      ? new DeflatePool({ level: LEVEL, concurrency: environment.parallelism, environment })
       : undefined
   try {
     for await (const bytes of make(context.compressor ?? (own as DeflatePool))) {

@@ -28,7 +28,7 @@ export class BodyRate {
     if (this.#cameBytes < bytesMin) {
       throw new StowageError(
         'request_aborted',
-        `only ${this.#cameBytes} bytes of the body came in ${Math.round(this.#waitedMs)} ms; ${this.#bytesPerSecondMin} bytes a second are the least`,
+        `only ${this.#cameBytes} bytes of the body arrived in ${Math.round(this.#waitedMs)} ms; the minimum is ${this.#bytesPerSecondMin} bytes a second`,
       )
     }
     this.#waitedMs = 0

@@ -60,9 +60,9 @@ function lacksHost({ headers, httpVersionMajor, httpVersionMinor }: IncomingMess
 function refusalOf({ code = '' }: ParserError): StowageError {
   switch (code) {
     case 'HPE_HEADER_OVERFLOW':
-      return new StowageError('headers_too_large', 'the headers of the request are larger than this server takes')
+      return new StowageError('headers_too_large', 'the headers of the request exceed the limit of this server')
     case 'HPE_CHUNK_EXTENSIONS_OVERFLOW':
-      return new StowageError('request_too_large', 'the chunk extensions of the body are larger than this server takes')
+      return new StowageError('request_too_large', 'the chunk extensions of the body exceed the limit of this server')
     case 'ERR_HTTP_REQUEST_TIMEOUT':
       return new StowageError('request_timeout', 'the request did not come completely within the time that there is')
     default:

@@ -12,7 +12,7 @@ const RANGE = /^bytes\s*=\s*(\d{0,15})\s*-\s*(\d{0,15})$/i
 export function checkIfMatch(headers: Headers, etag: string): void {
   const wanted = headers.get('if-match')
   if (wanted === null || matches(wanted, etag, false)) return
-  throw new StowageError('precondition_failed', 'If-Match names another version than the one that is there', {
+  throw new StowageError('precondition_failed', 'If-Match names a version other than the current one', {
     headers: { ETag: etag },
   })
 }

@@ -177,7 +177,7 @@ export function createGuard<H>(access: Access<H>): Guard<H> {
     exchange.memory.belongsTo({ principal: principalKey(principal), projectId: params.projectId })
     if (!(await access.authorize(principal, params.projectId, right))) {
       const message = access.refusals?.forbidden?.(principal, params.projectId, right)
-      throw new StowageError('forbidden', message ?? `there is no right to ${right} in this project`)
+      throw new StowageError('forbidden', message ?? `the right to ${right} in this project is missing`)
     }
     return principal
   }
@@ -199,5 +199,5 @@ function operationOf<H>(resource: Resource<H>, method: string): Operation<H> | u
 }
 
 function methodNotAllowed(allow: string): StowageError {
-  return new StowageError('method_not_allowed', `this path takes ${allow}`, { headers: { Allow: allow } })
+  return new StowageError('method_not_allowed', `this path allows ${allow}`, { headers: { Allow: allow } })
 }

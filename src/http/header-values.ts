@@ -18,6 +18,6 @@ export function valuesOf(req: IncomingMessage, name: string, value: string | rea
 export function checkSingleHeaders(headers: Headers): void {
   for (const name of SINGLE) {
     if (headers.get(name)?.includes(',') === true)
-      throw new StowageError('invalid_request', `the header ${name} is given more than once`)
+      throw new StowageError('invalid_request', `the header ${name} is repeated`)
   }
 }

@@ -20,7 +20,7 @@ export function negotiateFormat(headers: Headers): Format {
   if (best === undefined)
     throw new StowageError(
       'not_acceptable',
-      'Accept allows neither application/json nor text/plain; these two are what there is',
+      'Accept allows neither application/json nor text/plain, the two available types',
     )
   return FORMATS[best]
 }
@@ -31,7 +31,7 @@ export function negotiateCoding(headers: Headers): Coding {
   if (best === undefined)
     throw new StowageError(
       'not_acceptable',
-      'Accept-Encoding allows neither gzip nor identity; these two are what there is',
+      'Accept-Encoding allows neither gzip nor identity, the two available codings',
     )
   return best
 }

@@ -105,7 +105,7 @@ export class NodeBody {
         await waitFor((happened) => subscribe(req, happened), {
           signal: this.#options.signal,
           timeoutMs,
-          late: () => new StowageError('request_aborted', `no byte of the body came for ${timeoutMs} ms`),
+          late: () => new StowageError('request_aborted', `no byte of the body arrived for ${timeoutMs} ms`),
         })
         rate?.waited(performance.now() - beganAtMs)
       }

@@ -107,7 +107,7 @@ async function readWithin(
     {
       signal,
       timeoutMs,
-      late: () => new StowageError('request_aborted', `no byte of the body came for ${timeoutMs} ms`),
+      late: () => new StowageError('request_aborted', `no byte of the body arrived for ${timeoutMs} ms`),
     },
   )
   return chunk

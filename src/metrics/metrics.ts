@@ -9,6 +9,7 @@ import { loadPromClient } from './prom-client.ts'
 export interface MetricsOptions {
   /** The host's. Two services on one registry need different prefixes. */
   readonly registry: Registry
+  /** The service to measure. */
   readonly service: Pick<ObjectService, 'subscribe' | 'status'>
   /** What the names begin with. `stowage_` by default. */
   readonly prefix?: string
@@ -66,16 +67,16 @@ function counters(registry: Registry, prefix: string, names: string[]): (event: 
     ['route'],
   )
   const uploads = counter('uploads_total', 'Uploads that were stored, over HTTP and in process.', [])
-  const arrived = counter('uploaded_objects_total', 'Objects that came with them.', [])
-  const stored = counter('stored_objects_total', 'Objects that were not held before.', [])
+  const arrived = counter('uploaded_objects_total', 'Objects that they contained.', [])
+  const stored = counter('stored_objects_total', 'New objects.', [])
   const differing = counter(
     'differing_objects_total',
-    'Objects that came with another text than the one that is held.',
+    'Objects that arrived with a text other than the stored one.',
     [],
   )
   const downloads = counter('downloads_total', 'Answers with objects, over HTTP and in process.', ['planned'])
   const sentObjects = counter('downloaded_objects_total', 'Objects of these answers.', [])
-  const errors = counter('errors_total', 'Requests that failed. That a client left is no failure.', ['code'])
+  const errors = counter('errors_total', 'Failed requests. A client that disconnects is not a failure.', ['code'])
   const limits = counter('limit_hits_total', 'Requests that were refused at a bound.', ['limit'])
   const findings = counter(
     'storage_findings_total',

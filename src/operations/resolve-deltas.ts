@@ -81,7 +81,7 @@ class DeltaResolver {
   async *all(waiting: Map<string, readonly Waiting[]>): AsyncGenerator<readonly Element[]> {
     if (waiting.size === 0) return
     for await (const { id, json } of this.#bases(waiting)) {
-      this.#baseBytes = this.#counted(this.#baseBytes, json.length, 'what the deltas of the upload are based on')
+      this.#baseBytes = this.#counted(this.#baseBytes, json.length, 'the bases of the deltas of the upload')
       const baseId = id.toString('utf8')
       for (const one of waiting.get(baseId) ?? []) {
         await this.#texts?.set(json.length + this.#textBytes(one, json))
@@ -122,7 +122,7 @@ class DeltaResolver {
     const { objectBytesMax } = this.#options.limits
     try {
       const bytes = applyDelta(delta, base, objectBytesMax, crc32)
-      this.#madeBytes = this.#counted(this.#madeBytes, bytes.length, 'what the deltas of the upload make')
+      this.#madeBytes = this.#counted(this.#madeBytes, bytes.length, 'the results of the deltas of the upload')
       return { ...element, bytes }
     } catch (error) {
       throw refusal(error, element, objectBytesMax)
@@ -149,7 +149,7 @@ function parsed(element: Element): Delta {
 function refusal(error: unknown, element: Element, objectBytesMax: number): unknown {
   if (!(error instanceof DeltaFault)) return error
   if (error.kind === 'size')
-    return tooLarge('object_too_large', `what a delta makes (${placeOf(element)})`, objectBytesMax)
+    return tooLarge('object_too_large', `the result of a delta (${placeOf(element)})`, objectBytesMax)
   return new StowageError(
     error.kind === 'base' ? 'base_mismatch' : 'invalid_delta',
     `${error.message}; send the object whole (${placeOf(element)})`,

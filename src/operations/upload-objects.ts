@@ -12,11 +12,11 @@ import { resolveDeltas } from './resolve-deltas.ts'
 
 /** What became of an upload. */
 export interface UploadSummary {
-  /** Objects that came, each id once. */
+  /** Received objects, each id once. */
   readonly objects: number
-  /** Of these, how many were not held before. */
+  /** How many of these were not held before. */
   readonly created: number
-  /** Of the others, how many came with a text that differs from the one that is held. The held one stays. */
+  /** How many of the others arrived with a text that differs from the held one. The held one stays. */
   readonly differing: number
   /**
    * Objects whose text is not kept byte for byte: line ends and tabs between tokens are removed, and raw U+0085, U+2028 and U+2029 in strings become
@@ -72,7 +72,7 @@ export async function uploadObjects(
     onRewritten: () => rewritten++,
     environment,
   })
-  const stored = await store.put(projectId, batches, { signal, memory })
+  const stored = await store.put(projectId, batches, { signal, memory, bodyBytes: source.contentLength })
   trace.stored(stored)
   const { objects, inserted, differing } = stored
   await memory.hold(assigned.listBytes)

@@ -7,6 +7,7 @@ import type { ServiceExtension } from './extension.ts'
 import type { CorsOptions } from '../http/cors.ts'
 import type { Limits } from '../limits.ts'
 import type { Logger } from '../logger.ts'
+import type { ProjectQuota } from '../object/graph-store.ts'
 import type { StorageBackend } from '../storage/backend.ts'
 import type { ObjectStore } from '../store/plain/object-store.ts'
 
@@ -14,8 +15,14 @@ import type { ObjectStore } from '../store/plain/object-store.ts'
 export interface ErrorContext<H> {
   /** As in the answer's header `x-request-id`. */
   readonly requestId: string
+  /** What the host passed with the request. */
   readonly host: H
 }
+
+/** The quota of every project, or a function that answers that of one; `undefined` for none. It is asked at the beginning of each upload. */
+export type ServiceQuota =
+  | ProjectQuota
+  | ((projectId: string) => ProjectQuota | undefined | Promise<ProjectQuota | undefined>)
 
 /** Where the objects are: a storage backend, over which Stowage keeps them packed, or an object store of the host's own. */
 export type ServiceStorage = { readonly backend: StorageBackend } | { readonly store: ObjectStore }
@@ -26,7 +33,13 @@ export interface CommonServiceOptions<H> {
   readonly access: Access<H>
   /** What stands before the paths, such as `/models`. */
   readonly prefix?: string
+  /** Limits that replace those of `DEFAULT_LIMITS`. */
   readonly limits?: Partial<Limits>
+  /**
+   * How much each project may hold: for all the same, or by project. An upload beyond it is refused with 507 `quota_exceeded`, and before it is read if its
+   * length alone is too much. No bound by default. Only over a backend.
+   */
+  readonly quota?: ServiceQuota
   /** How many requests each principal may make; more are answered 429 with `Retry-After`. Any number by default. */
   readonly requestRate?: RequestRate
   /** The status of a successful upload. 200 by default; 201 for clients that insist on it. */

@@ -1,4 +1,5 @@
 import type { DeflatePool } from '../compression/deflate-pool.ts'
+import { parseContentType } from '../decode/header-value.ts'
 import type { UploadSource } from '../decode/wire.ts'
 import { emit } from '../emit/emit.ts'
 import type { Environment } from '../environment.ts'
@@ -86,7 +87,10 @@ export function projectObjects(deps: ProjectDeps, projectId: string): ProjectObj
         withSelection(deps, projectId, options, listOf(deps, projectId, ids), bytesOf(deps, encoding)),
     }),
     upload: (source, type, options) =>
-      uploadFrom({ contentType: type, contentEncoding: undefined, contentLength: undefined, body: source }, options),
+      uploadFrom(
+        { contentType: parseContentType(type), contentEncoding: undefined, contentLength: undefined, body: source },
+        options,
+      ),
     has: (ids, options) =>
       inFlight(deps, options, projectId, async (signal, memory) => {
         await memory.hold(ids.length * BYTES_PER_ID)

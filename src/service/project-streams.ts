@@ -1,4 +1,5 @@
 import type { Readable, Writable } from 'node:stream'
+import { parseContentType } from '../decode/header-value.ts'
 import type { UploadSource } from '../decode/wire.ts'
 import type { ObjectRecord } from '../object/line.ts'
 import type { UploadSummary } from '../operations/upload-objects.ts'
@@ -19,6 +20,7 @@ export interface GraphCallOptions extends CallOptions {
 export interface ByteEncoding {
   /** `text`: lines `<id> TAB <json> LF`. `json`: one array. */
   readonly format: 'text' | 'json'
+  /** Whether the bytes are compressed. */
   readonly coding: 'gzip' | 'identity'
 }
 
@@ -81,7 +83,7 @@ export function projectStreams(sources: StreamSources): ProjectStreams {
         (body, signal) =>
           sources.upload(
             {
-              contentType: objectMode ? JSON_TYPE : (contentType ?? JSON_TYPE),
+              contentType: parseContentType(objectMode ? JSON_TYPE : (contentType ?? JSON_TYPE)),
               contentEncoding: objectMode ? undefined : contentEncoding,
               contentLength: undefined,
               body,

@@ -1,5 +1,4 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
-import { availableParallelism } from 'node:os'
 import type { Access } from '../access/access.ts'
 import { limitedAccess } from '../access/request-rate.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
@@ -31,6 +30,7 @@ export { continueOnExpect } from '../http/continue.ts'
 
 /** One endpoint for a host's own router. Its parameters come decoded; they are checked here all the same. */
 export interface Endpoint<H = unknown> {
+  /** The method that the endpoint takes. */
   readonly method: 'GET' | 'POST'
   /** Such as `/objects/:projectId/:objectId`, without the prefix. */
   readonly path: string
@@ -49,6 +49,7 @@ export type Endpoints<H> = { readonly [E in EndpointName]: Endpoint<H> }
 export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposable {
   /** Opens the storage. Rejects with the cause; requests wait for it, and fail while it fails. */
   ready(): Promise<void>
+  /** The endpoints, each to be mounted by itself. */
   readonly endpoints: Endpoints<H>
   /** Throws `invalid_id`. */
   project(projectId: string): ProjectObjects
@@ -107,7 +108,7 @@ class Service<H> implements ObjectService<H> {
     const newId = options.newId ?? ((): string => randomId(environment))
     this.#environment = environment
     this.#inFlightRequests = new InFlightRequests(environment)
-    this.#compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism(), environment })
+    this.#compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: environment.parallelism, environment })
     this.name = options.name ?? randomId(environment).slice(0, NAME_DIGITS)
     this.#events = new EventDispatcher({
       service: this.name,
@@ -123,6 +124,7 @@ class Service<H> implements ObjectService<H> {
       newId,
       clock,
       environment,
+      quota: options.quota,
       memory: this.#memory,
       onBackgroundError: (error) => this.#failedBesideRequests(error, options.logger),
     })
@@ -324,7 +326,7 @@ function endpoint<H>(router: Router<H>, route: Route, resource: Resource<H>): En
 }
 
 /** The server is well, and cannot take this request now. */
-const REFUSALS: ReadonlySet<string> = new Set(['overloaded', 'closing'])
+const REFUSALS: ReadonlySet<string> = new Set(['overloaded', 'closing', 'quota_exceeded'])
 
 /** What a host's own listener throws must not fail the request, nor hide the error it was told of. */
 function tell<H>(options: ObjectServiceOptions<H>, error: StowageError, context: ErrorContext<H>): void {

@@ -2,10 +2,10 @@ import type { Clock, Environment } from '../environment.ts'
 import type { Limits } from '../limits.ts'
 import type { ServiceMemory } from '../memory/service-memory.ts'
 import type { GraphStore } from '../object/graph-store.ts'
-import type { ServiceStorage } from './options.ts'
+import type { ServiceQuota, ServiceStorage } from './options.ts'
 import type { StorageBackend } from '../storage/backend.ts'
 import { asGuarded } from '../storage/guard.ts'
-import { createPackStore } from '../store/pack-store.ts'
+import { createPackStore, type QuotaOf } from '../store/pack-store.ts'
 import { plainGraphStore } from '../store/plain/plain-store.ts'
 
 /** The mark that a service leaves on its backend. On the backend itself, so that no module keeps state; `for`, so that two copies of the package see it. */
@@ -17,6 +17,7 @@ export interface StoreOptions {
   readonly memory: ServiceMemory
   readonly clock: Clock
   readonly environment: Environment
+  readonly quota: ServiceQuota | undefined
   readonly onBackgroundError: (error: unknown) => void
 }
 
@@ -32,9 +33,22 @@ export function claimStorage(storage: ServiceStorage): ServiceStorage {
 
 /** The store over what `claimStorage` answered. */
 export function graphStoreOf(storage: ServiceStorage, options: StoreOptions): GraphStore {
-  const { limits, newId, clock, environment, memory, onBackgroundError } = options
+  const { limits, newId, clock, environment, memory, quota, onBackgroundError } = options
+  const quotaOf = quota === undefined ? undefined : quotaFunction(quota)
+  if (quotaOf !== undefined && !('backend' in storage))
+    throw new TypeError("quotas need a storage backend; what a host's own object store holds only the host knows")
   if (!('backend' in storage)) return plainGraphStore(storage.store, { limits })
-  return createPackStore({ backend: storage.backend, newId, clock, environment, memory, onBackgroundError })
+  return createPackStore({ backend: storage.backend, newId, clock, environment, memory, quotaOf, onBackgroundError })
+}
+
+/** Throws `RangeError` for a bound that cannot be. */
+function quotaFunction(quota: ServiceQuota): QuotaOf {
+  if (typeof quota === 'function') return quota
+  for (const [name, value] of Object.entries(quota)) {
+    if (value !== undefined && !(Number.isSafeInteger(value) && value >= 0))
+      throw new RangeError(`quota.${name} is ${value}; it must be an integer of 0 or more`)
+  }
+  return () => quota
 }
 
 function take(backend: StorageBackend & { readonly [TAKEN]?: true }): void {

@@ -86,7 +86,7 @@ function checkValue(value: Uint8Array, limits: RecordLimits): void {
 function distinctKeys(keys: readonly Uint8Array[], where: string): Set<string> {
   const distinct = new Set(keys.map((key) => Buffer.from(key.buffer, key.byteOffset, key.length).toString('latin1')))
   if (distinct.size < keys.length)
-    throw new RangeError(`a key stands twice in ${where} of one commit; it must stand there once at most`)
+    throw new RangeError(`a key occurs twice in ${where} of one commit; it must occur at most once`)
   return distinct
 }
 

@@ -38,12 +38,15 @@ const GUARDED: unique symbol = Symbol('stowage.storage.guarded')
  * `close` and lets those under way end, honours aborts before a call, between batches and in the content of a blob, and classifies what the engine throws.
  *
  * @example
- * const backend = guardedBackend({
- *   open: async () => {
- *     const database = await openDatabase(path)
- *     return { records: recordsOf(database), blobs: blobsOf(database), close: () => database.close() }
- *   },
- * })
+ * import { memoryBackend } from 'stowage/memory'
+ * import { guardedBackend, type OpenDriver } from 'stowage/storage'
+ *
+ * async function open(): Promise<OpenDriver> {
+ *   const { records, blobs, close } = memoryBackend() // open your own database here
+ *   return { records, blobs, close: async () => close?.() }
+ * }
+ * const backend = guardedBackend({ isPersistent: false, open })
+ * await backend.records.getMany([Buffer.from('a key')]) // [undefined]
  */
 export function guardedBackend(driver: StorageDriver): StorageBackend {
   const shared = new SharedDriver(driver)

@@ -1,5 +1,4 @@
 import { setMaxListeners } from 'node:events'
-import { availableParallelism } from 'node:os'
 import { randomId, REAL_ENVIRONMENT, type Clock, type Environment } from '../environment.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
 import { BackgroundLoop } from '../async/background-loop.ts'
@@ -19,6 +18,8 @@ import type { StorageBackend } from '../storage/backend.ts'
 import { type CommittedPack, Committer } from './ingest/committer.ts'
 import { GraphReader } from './graph-reader.ts'
 import { Ingest } from './ingest/ingest.ts'
+import { PackObjectPager } from './object-pager.ts'
+import { type QuotaOf, Quotas } from './ingest/quotas.ts'
 import { PackCatalog } from './records/pack-catalog.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
 import { PlanCache } from './plan/plan-cache.ts'
@@ -28,6 +29,8 @@ import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
 import { UnappliedPacks } from './ingest/unapplied-packs.ts'
+
+export type { QuotaOf } from './ingest/quotas.ts'
 
 const MB = 1_048_576
 /** Level 4 is within 6 in 100 of level 6 in size, and half as much work again faster. */
@@ -44,6 +47,7 @@ export interface PackStoreOptions {
   /** Plans in storage. Default: 1 GB. */
   readonly planBytesMax?: number
   /** The time of day; that of the environment by default. */
+  readonly quotaOf?: QuotaOf | undefined
   readonly clock?: Clock
   /** Time, randomness and compression. Those of the process by default. */
   readonly environment?: Environment
@@ -55,6 +59,7 @@ export interface PackStoreOptions {
 
 /** The object graph in packs over a backend. Opens in `ready`. */
 export class PackStore implements GraphStore {
+  readonly pager: PackObjectPager
   readonly #backend: StorageBackend
   readonly #options: PackStoreOptions
   readonly #closing = new AbortController()
@@ -82,7 +87,7 @@ export class PackStore implements GraphStore {
     this.#clock = options.clock ?? environment
     this.#deflate = new DeflatePool({
       level: BLOCK_COMPRESSION_LEVEL,
-      concurrency: availableParallelism(),
+      concurrency: environment.parallelism,
       environment,
     })
     this.#prefetch = new PlanPrefetch((...root) => this.#prefetchPlan(...root), environment)
@@ -97,7 +102,7 @@ export class PackStore implements GraphStore {
     )
     this.#options = options
     this.#backend = backend
-    this.#committer = new Committer(records)
+    this.#committer = new Committer(records, blobs)
     this.#unapplied = new UnappliedPacks((pack) => applyPack({ records, blobs, committer: this.#committer }, pack))
     this.#catalog = new PackCatalog(records, blobs, memory.tablesBytes)
     const storedBytesMax = options.planBytesMax ?? 1_024 * MB
@@ -126,10 +131,12 @@ export class PackStore implements GraphStore {
       budget: memory.requests,
       onPlanFailed: onBackgroundError,
     })
+    this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = new Ingest({
       records,
       blobs,
       committer: this.#committer,
+      quotas: options.quotaOf === undefined ? undefined : new Quotas(options.quotaOf),
       deflate: this.#deflate,
       budget: memory.requests,
       newId,

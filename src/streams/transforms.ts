@@ -2,6 +2,7 @@ import { isUtf8 } from 'node:buffer'
 import type { Duplex } from 'node:stream'
 import { Yielder } from '../async/yielder.ts'
 import { gunzip } from '../decode/gunzip.ts'
+import { parseContentType } from '../decode/header-value.ts'
 import { decodeIdList } from '../decode/id-list.ts'
 import { ElementSplitter } from '../decode/splitter.ts'
 import { REAL_ENVIRONMENT } from '../environment.ts'
@@ -159,7 +160,12 @@ async function* idsOf(
   bytesMax: number,
   signal: AbortSignal,
 ): AsyncGenerator<readonly string[]> {
-  const body = { contentType: 'application/json', contentEncoding: undefined, contentLength: undefined, body: source }
+  const body = {
+    contentType: parseContentType('application/json'),
+    contentEncoding: undefined,
+    contentLength: undefined,
+    body: source,
+  }
   const ids = await decodeIdList(body, { ...DEFAULT_LIMITS, idListBytesMax: bytesMax }, { signal })
   for (let start = 0; start < ids.size; start += 1_000) {
     const count = Math.min(1_000, ids.size - start)

@@ -112,7 +112,7 @@ test('one account cannot take the streams of the others, and one that ends makes
   assert.equal((await open({ ...ada, 'x-token': 'another' })).status, 200)
   const refused = await open(ada)
   assert.deepEqual([refused.status, refused.headers.get('retry-after')], [503, '1'])
-  assert.match(await refused.text(), /2 streams of events of this account are open; that is the most at a time/)
+  assert.match(await refused.text(), /2 streams of events of this account are open, the limit/)
   assert.equal((await open({ 'x-token': 'one' })).status, 200, 'without an account a token counts by itself')
   assert.equal((await open({ 'x-token': 'two' })).status, 200)
   assert.match(await (await open({ 'x-token': 'three' })).text(), /4 streams of events are open/)

@@ -176,7 +176,7 @@ test('a lost run becomes a time-out when its lease runs out, and a late report o
     async () => (await other.extension.project('p').runs.get(id)).status === 'timeout',
     'it is a time-out',
   )
-  assert.match((await project.runs.get(id)).message ?? '', /nothing was heard/)
+  assert.match((await project.runs.get(id)).message ?? '', /the run was silent/)
   await assert.rejects(async () => lost?.backend.report({ sequence: 2, status: 'succeeded', message: 'late' }), {
     code: 'conflict',
   })

@@ -47,7 +47,7 @@ test('of one automation only so many runs wait that were asked for, also when th
   assert.equal(answers.filter(({ status }) => status === 201).length, 3)
   const refused = answers.find(({ status }) => status !== 201) ?? assert.fail('all were taken')
   assert.deepEqual([refused.status, refused.json.code], [409, 'too_many_runs'])
-  assert.match(refused.json.message, /^as many runs of this automation wait to be taken up as may \(3\); try again/)
+  assert.match(refused.json.message, /^the queue of this automation is full \(3 runs\); try again/)
   const [first, second] = (await project.runs.list()).items
   await project.runs.cancel(first.id)
   await project.runs.rerun(first.id)
@@ -107,7 +107,7 @@ test('a new version always gets its run: the oldest that waits is superseded, th
   const [superseded] = (await project.runs.list({ status: 'canceled' })).items
   assert.match(
     superseded.message ?? '',
-    /^superseded: a new version came while as many runs of this automation waited as may \(3\)/,
+    /^superseded: a new version arrived while the queue of this automation was full \(3 runs\)/,
   )
   assert.ok(superseded.endedAt !== null)
   for (const { id } of (await project.runs.list({ status: 'pending' })).items.filter(({ id }) => id !== asked.id))

@@ -47,7 +47,7 @@ suite('how a run ends', () => {
       { object: WALL },
     )
     assert.equal(run.status, 'exception')
-    assert.match(run.message, /marked as succeeded already.*exactly one mark/)
+    assert.match(run.message, /already marked as succeeded.*exactly one mark/)
     const caught = await testFunction(
       (context) => {
         context.markRunFailed('first')
@@ -113,7 +113,7 @@ suite('how a run ends', () => {
       { object: WALL },
     )
     assert.equal(contradiction.status, 'exception')
-    assert.match(contradiction.message, /marked as succeeded already, and then threw RunFailed: not fine/)
+    assert.match(contradiction.message, /already marked as succeeded, and then threw RunFailed: not fine/)
   })
 
   test('what is thrown is an exception, whatever was marked, and what was said before is kept', async () => {

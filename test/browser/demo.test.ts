@@ -57,7 +57,7 @@ browserTest(
     await page.getByRole('link', { name: 'New automation of Rule checker' }).click()
     await page.getByLabel('Name', { exact: true }).fill('Walls of ninety minutes')
     await page.getByLabel('Lowest rating').fill('90')
-    await page.getByLabel('Only when somebody starts it').check()
+    await page.getByLabel('Only when a person starts it').check()
     await page.getByRole('button', { name: 'Create' }).click()
     await runAndWait(page, 'Failed')
     await page

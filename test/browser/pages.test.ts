@@ -90,7 +90,7 @@ async function fillForm(page: Page): Promise<void> {
   await page.getByLabel('Round lengths').selectOption('No')
   await page.getByLabel('Analysis').selectOption('Thermal analysis')
   await page.getByLabel('Unit').selectOption('m')
-  await page.getByLabel('Only when somebody starts it').check()
+  await page.getByLabel('Only when a person starts it').check()
   await page.getByRole('button', { name: 'Create' }).click()
 }
 
@@ -186,7 +186,7 @@ browserTest(
     assert.equal(await page.getByText('Canceled', { exact: true }).count(), 3, 'two runs, and the filter')
     await page.getByLabel('Status').selectOption('Succeeded')
     await page.getByRole('button', { name: 'Show' }).click()
-    await page.getByText('There is no such run here.').waitFor()
+    await page.getByText('This run does not exist.').waitFor()
   },
   { mayLog },
 )

@@ -30,7 +30,7 @@ test('the texts of a file of lines are found by their ids, wherever its pieces e
   }
 })
 
-test('what is no file of lines is refused with what it must be', async (t) => {
+test('what is not a file of lines is refused with what it must be', async (t) => {
   const folder = newDataFolder(t)
   mkdirSync(folder)
   const path = join(folder, 'file')
@@ -44,12 +44,12 @@ test('what is no file of lines is refused with what it must be', async (t) => {
     writeFileSync(path, content)
     await assert.rejects(
       BaseFile.open(path, never),
-      { code: 'invalid_request', message: /is no file of lines/ },
+      { code: 'invalid_request', message: /is not a file of lines/ },
       String(content).slice(0, 20),
     )
   }
   await assert.rejects(BaseFile.open(join(folder, 'nowhere'), never), { code: 'invalid_request' })
-  await assert.rejects(BaseFile.open(folder, never), { code: 'invalid_request', message: /is no file/ })
+  await assert.rejects(BaseFile.open(folder, never), { code: 'invalid_request', message: /is not a file/ })
   writeFileSync(path, '')
   await using empty = await BaseFile.open(path, never)
   assert.deepEqual(await empty.getMany(['a']), [undefined])

@@ -87,9 +87,9 @@ test('what is no file of objects is refused with its place', async (t) => {
     ['[{"id":7}]', 'invalid_json', /its id is not a string/],
     ['{"id":"a"}\n{"id":{}}', 'invalid_json', /^object 2 .*its id is not a string/],
     ['a\t{"id":"a"}\nb\t{"id":"c"}\n', 'invalid_json', /^line 2 .*does not have the id "b"/],
-    ['a\t{"id":"a"}\nb {"id":"b"}\n', 'invalid_json', /^line 2 .*no id, a tab and an object/],
+    ['a\t{"id":"a"}\nb {"id":"b"}\n', 'invalid_json', /^line 2 .*not an id, a tab and an object/],
     [Buffer.from('[{"id":"\xff"}]', 'latin1'), 'invalid_utf8', /not UTF-8/],
-    [gzipSync('[{"id":"a"}]').subarray(0, 20), 'invalid_gzip', /no whole one/],
+    [gzipSync('[{"id":"a"}]').subarray(0, 20), 'invalid_gzip', /incomplete or damaged/],
   ]
   for (const [content, code, message] of refused)
     await assert.rejects(readAll(t, content), { code, message }, String(content))

@@ -95,6 +95,6 @@ test('a summary of a download counts lost connections and new starts apart, in t
   assert.equal(transferText({ ...progress, resumes: 1 }), '1 object, 5 bytes received, connection lost 1 time')
   assert.equal(
     transferText({ ...progress, objects: 2, resumes: 2, restarts: 1 }),
-    '2 objects, 5 bytes received, connection lost 2 times, started anew 1 time',
+    '2 objects, 5 bytes received, connection lost 2 times, restarted 1 time',
   )
 })

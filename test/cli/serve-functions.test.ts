@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,6 +15,7 @@ import {
   type FunctionServeOptions,
 } from '../../src/cli/server/function-options.ts'
 import { registerFiles } from '../../src/cli/server/serve-functions.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const RULE_CHECKER = join(REPOSITORY, 'bench/functions/rule-checker.ts')
 
@@ -25,8 +26,7 @@ const SERVER_URL = 'http://127.0.0.1:8642'
 const KNOWS_TYPESCRIPT = Boolean((process.features as { readonly typescript?: unknown }).typescript)
 
 function written(t: TestContext, name: string, code: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'stowage-function-'))
-  t.after(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryFolder(t)
   writeFileSync(join(folder, name), code)
   return join(folder, name)
 }
@@ -76,7 +76,7 @@ test('a file that is no function is refused with its name and what is wrong', as
       /^--function \S+no-such-function\.js: there is no such file; give the path of a file that ends with executeFunction \("\S+no-such-function\.js"\)$/,
     ],
     [[tmpdir()], /: this is a folder; name the file in it that ends with executeFunction/],
-    [['/dev/null'], /: this is no file but a pipe or a device/],
+    [['/dev/null'], /: this is a pipe or a device, not a file/],
     [
       [written(t, 'checker.py', 'print(1)')],
       /checker\.py: its name ends with "\.py"; it must be a file of JavaScript \(\.js, \.mjs, \.cjs\) or TypeScript/,

@@ -104,7 +104,7 @@ test('nothing is posted to where it is redirected, and no token goes to another 
     })
     const project = createClient({ url, token: 'secret', retry: false }).project('demo')
     await assert.rejects(project.upload([{ id: 'a' }], { sendAll: true }), (error: Error) =>
-      /redirected to "http:.*\/login"; give the client the url/.test(error.message),
+      /redirected to "http:.*\/login"; use the URL/.test(error.message),
     )
     await assert.rejects(project.has(['a']), { code: 'http_error', statusCode: status, isRetryable: false })
     assert.deepEqual(seen.splice(0), [])

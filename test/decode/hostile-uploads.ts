@@ -3,6 +3,7 @@ import { MB } from '../../src/limits.ts'
 import type { UploadSource } from '../../src/decode/wire.ts'
 import { processorMs } from '../support/processor.ts'
 import { BOMB_INFLATED_MB, FORM_TYPE, decode, errorOf, file, multipart } from './support.ts'
+import { parseContentType } from '../../src/decode/header-value.ts'
 
 export interface Outcome {
   readonly name: string
@@ -36,7 +37,12 @@ async function* asBody(chunks: Iterable<Uint8Array>): AsyncGenerator<Uint8Array>
 }
 
 function upload(contentType: string, chunks: Iterable<Uint8Array>): UploadSource {
-  return { contentType, contentEncoding: undefined, contentLength: undefined, body: asBody(chunks) }
+  return {
+    contentType: parseContentType(contentType),
+    contentEncoding: undefined,
+    contentLength: undefined,
+    body: asBody(chunks),
+  }
 }
 
 /** A gzip content that repeats one DEFLATE block: an opening and 1 GB of one byte. */

@@ -6,6 +6,7 @@ import { type Limits, DEFAULT_LIMITS } from '../../src/limits.ts'
 import type { IdSet } from '../../src/object/id-set.ts'
 import { processorMs } from '../support/processor.ts'
 import { type Sent, codeOf, randomFrom, source } from './support.ts'
+import { parseContentType } from '../../src/decode/header-value.ts'
 
 const FORM = 'application/x-www-form-urlencoded'
 const signal = new AbortController().signal
@@ -174,7 +175,9 @@ test('refuses other types, and content that is not what was declared', async () 
     assert.equal(await codeOf(ids(body, { type })), 'unsupported_media_type', type)
   }
   assert.equal(
-    await codeOf(decodeIdList({ ...source(body), contentType: undefined }, DEFAULT_LIMITS, { signal })),
+    await codeOf(
+      decodeIdList({ ...source(body), contentType: parseContentType(undefined) }, DEFAULT_LIMITS, { signal }),
+    ),
     'unsupported_media_type',
   )
   assert.equal(await codeOf(ids(body, { encoding: 'br' })), 'unsupported_media_type')
@@ -207,7 +210,7 @@ test('an aborted request ends', async () => {
   const abort = new AbortController()
   const ended = codeOf(
     decodeIdList(
-      { contentType: 'application/json', contentEncoding: undefined, contentLength: 10, body },
+      { contentType: parseContentType('application/json'), contentEncoding: undefined, contentLength: 10, body },
       DEFAULT_LIMITS,
       { signal: abort.signal },
     ),

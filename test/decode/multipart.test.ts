@@ -4,6 +4,7 @@ import { gzipSync } from 'node:zlib'
 import { type FilePart, fileParts } from '../../src/decode/multipart.ts'
 import { type Limits, DEFAULT_LIMITS } from '../../src/limits.ts'
 import { type Part, codeOf, errorOf, file, inChunks, multipart, randomFrom } from './support.ts'
+import { parseContentType } from '../../src/decode/header-value.ts'
 
 const BOUNDARY = 'a-boundary'
 
@@ -60,7 +61,7 @@ test('reads files with their headers, whatever the chunks', async () => {
           index,
           name: 'file',
           filename: 'batch',
-          contentType: 'application/json',
+          contentType: parseContentType('application/json'),
           contentEncoding: 'identity',
           content: part.content,
         })

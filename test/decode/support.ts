@@ -3,6 +3,7 @@ import { StowageError, type StowageErrorCode } from '../../src/errors.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../src/limits.ts'
 import { decodeUpload } from '../../src/decode/decode-upload.ts'
 import type { UploadSource } from '../../src/decode/wire.ts'
+import { parseContentType } from '../../src/decode/header-value.ts'
 
 const BOUNDARY = 'a-boundary'
 
@@ -20,7 +21,7 @@ export interface Sent {
 
 export function source(body: Uint8Array | string, sent: Sent = {}): UploadSource {
   return {
-    contentType: sent.type ?? 'application/json',
+    contentType: parseContentType(sent.type ?? 'application/json'),
     contentEncoding: sent.encoding,
     contentLength: sent.length,
     body: inChunks(Buffer.from(body as string), sent.chunk),

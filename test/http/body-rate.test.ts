@@ -21,7 +21,7 @@ test('a body below the lowest rate is refused at the end of the first window, wi
   receive(rate, 9, { bytes: 999, waitMs: 2_000 })
   assert.throws(() => receive(rate, 1, { bytes: 999, waitMs: 2_000 }), {
     code: 'request_aborted',
-    message: /only 9990 bytes of the body came in 20000 ms; 500 bytes a second/,
+    message: /only 9990 bytes of the body arrived in 20000 ms; the minimum is 500 bytes a second/,
   })
 })
 

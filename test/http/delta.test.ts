@@ -81,7 +81,7 @@ test('what is no delta, or one for another base, is refused with what and where,
     ],
     [DELTA.replace('["old"', '["other"'), 409, 'base_mismatch', /CRC-32|copies bytes/],
     [DELTA.replace('["old"', '["\\u0001"'), 400, 'invalid_id', /./],
-    [huge, 413, 'object_too_large', /what a delta makes \(part 0, element 1\)/],
+    [huge, 413, 'object_too_large', /the result of a delta \(part 0, element 1\)/],
     ['7', 400, 'invalid_object', /./],
     ['["old', 400, 'invalid_json', /./],
   ]

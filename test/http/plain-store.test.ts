@@ -58,7 +58,7 @@ async function fiveEndpoints(ask: Ask, core: string): Promise<void> {
   assert.equal(list.headers.get('stowage-missing-objects'), '3', core)
   assert.deepEqual(await list.json(), [objects[2], objects[1]], core)
   const graph = await ask('/objects/p/root')
-  // What is claimed and not held is no loss; what is referred to and not held is.
+  // What is claimed and not held is no loss; what is missing is.
   assert.equal(graph.headers.get('stowage-missing-objects'), '1', core)
   assert.deepEqual(await graph.json(), objects, core)
   assert.equal((await errorOf(await ask('/objects/p/root?have=a'))).code, 'not_supported', core)

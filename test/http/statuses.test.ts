@@ -96,7 +96,7 @@ test('refusals are worded by the access: of a token where there are tokens, and 
   assert.deepEqual(await refusedBy(nobody), [401, 'this request is not signed in', 'Session realm="stowage"'])
   assert.deepEqual(await refusedBy({ ...nobody, refusals }), [401, 'sign in at /login', 'Cookie realm="house"'])
   const ada = { authenticate: () => ({ subject: 'ada' }), authorize: () => false }
-  assert.deepEqual(await refusedBy(ada), [403, 'there is no right to read in this project', null])
+  assert.deepEqual(await refusedBy(ada), [403, 'the right to read in this project is missing', null])
   assert.deepEqual(await refusedBy({ ...ada, refusals }), [403, 'ada may not read p', null])
 })
 

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { type LeaseOptions, MemoryBudget, type MemoryLease, type Party } from '../../src/memory/memory-budget.ts'
-import { PATIENCE_MS } from '../support/patience.ts'
+import { PATIENCE_MS, turns } from '../support/patience.ts'
 
 const live = (): AbortSignal => new AbortController().signal
 const patient = (): { signal: AbortSignal; waitMs: number } => ({ signal: live(), waitMs: PATIENCE_MS })
@@ -25,7 +24,7 @@ async function isPending(promise: Promise<unknown>): Promise<boolean> {
     () => (isOpen = false),
     () => (isOpen = false),
   )
-  await delay(5)
+  await turns()
   return isOpen
 }
 
@@ -143,7 +142,7 @@ test('when everybody waits to grow, the youngest is refused and the others end',
     leases.map(async (lease) => {
       try {
         await lease.resize(450)
-        await delay(1)
+        await turns(1)
         return 'done'
       } catch (error) {
         return (error as { code: string }).code
@@ -243,7 +242,7 @@ test('the last quarter is for one at a time, so that many who grow end one after
   for (let i = 0; i < 7; i++) leases.push(await acquire(budget, 100, patient()))
   const growing = leases.map(async (lease) => {
     await lease.resize(250)
-    await delay(1)
+    await turns(1)
     lease.release()
   })
   await Promise.all(growing)

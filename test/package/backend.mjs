@@ -63,7 +63,7 @@ await fiveEndpoints()
 
 const overwriting = await planted('overwriting', 'if (held === undefined) db.putSync', 'db.putSync')
 const records = await failuresOf(recordStoreConformance(() => overwriting().records, { timeoutMs: 20_000 }))
-const order = 'insertMany: undefined where it was put, else the value that was there, in the order of the entries'
+const order = 'insertMany: undefined if the entry was put, otherwise the existing value, in the order of the entries'
 assertFails(records, order, /what is held afterwards: must be "old", but is "new"[^]*insertMany\(\[/)
 assertFails(records, 'insertMany: of two entries with one key in one call the first is put', /must be[^]*"first"/)
 

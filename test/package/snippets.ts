@@ -1,19 +1,28 @@
-import { execFile, spawn } from 'node:child_process'
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { execFile } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { setTimeout as delay } from 'node:timers/promises'
 import { promisify } from 'node:util'
+import { declaredExamples } from './docstring-examples.ts'
 
 /*
- * `tsx test/package/snippets.ts PROJECT`: takes the TypeScript of README and docs out of the package that is installed in the project, compiles each piece
- * there under the strictest settings, and runs those that are whole programs. What a piece takes from the host around it is declared in `context.ts.txt`:
+ * `tsx test/package/snippets.ts PROJECT`: takes the TypeScript of README and docs and the examples of docstrings out of the package that is installed in the
+ * project, compiles each piece there under the strictest settings, and runs it. What a piece takes from the host around it is in `surroundings.ts.txt`:
  * values only, so that each piece imports what it uses of the package.
  */
 
 const run = promisify(execFile)
 const SNIPPET = /^```ts\n([\s\S]*?)^```$/gm
-/** A program that has not ended by then serves. */
-const SERVES_AFTER_MS = 3_000
+/** The hosts in which a piece mounts the service, by the line that does so. */
+const MOUNTS: Readonly<Record<string, RegExp>> = {
+  app: /^app\.use\('\/models', expressMount\(service\)\)/m,
+  koa: /^koa\.use\(koaMount\(/m,
+  fastify: /^await fastify\.register\(/m,
+  hono: /^hono\.mount\(/m,
+}
+/** A service of the piece's own has no model. */
+const OWN_SERVICE = /^const service = /m
+const PIECES_AT_ONCE = 3
+const TIMEOUT_MS = 120_000
 const SETTINGS = {
   strict: true,
   exactOptionalPropertyTypes: true,
@@ -31,24 +40,29 @@ const [project] = process.argv.slice(2)
 const folder = join(project, 'snippets')
 const tsc = join(project, 'node_modules/typescript/bin/tsc')
 
-function writeSnippets(): string[] {
-  rmSync(folder, { recursive: true, force: true })
-  mkdirSync(folder)
+/** The text of each piece, by a name that says where it stands. */
+function pieces(): Map<string, string> {
   const root = join(project, 'node_modules/stowage')
   const pages = readdirSync(join(root, 'docs')).filter((name) => name.endsWith('.md'))
-  const names: string[] = []
-  for (const page of ['README.md', ...pages.map((name) => join('docs', name))]) {
-    for (const [at, [, text]] of [...readFileSync(join(root, page), 'utf8').matchAll(SNIPPET)].entries()) {
-      const name = `${page.replace(/\W/g, '-')}-${at + 1}`
-      names.push(name)
-      writeFileSync(join(folder, `${name}.ts`), /^(?:import|export) /m.test(text) ? text : `${text}\nexport {}\n`)
-    }
-  }
-  cpSync(join(import.meta.dirname, 'context.ts.txt'), join(folder, 'context.ts'))
-  // The function of the README, which other pages import.
+  const found = new Map<string, string>()
+  for (const page of ['README.md', ...pages.map((name) => join('docs', name))])
+    for (const [at, [, text]] of [...readFileSync(join(root, page), 'utf8').matchAll(SNIPPET)].entries())
+      found.set(`${page.replace(/\W/g, '-')}-${at + 1}`, text)
+  for (const [name, examples] of declaredExamples(join(root, 'dist')))
+    for (const [at, { text }] of examples.entries()) found.set(`example-of-${name}-${at + 1}`, text)
+  return found
+}
+
+function write(found: ReadonlyMap<string, string>): void {
+  rmSync(folder, { recursive: true, force: true })
+  mkdirSync(folder)
+  for (const [name, text] of found)
+    writeFileSync(join(folder, `${name}.ts`), /^(?:import|export) /m.test(text) ? text : `${text}\nexport {}\n`)
+  for (const name of ['surroundings', 'run-piece'])
+    cpSync(join(import.meta.dirname, `${name}.ts.txt`), join(folder, `${name}.ts`))
+  // The function of the page on automation, which other pages import.
   cpSync(join(folder, 'docs-automation-md-1.ts'), join(folder, 'wall-checker.ts'))
   writeFileSync(join(folder, 'package.json'), '{"type":"module"}')
-  return names
 }
 
 /** The programs in the package that the pages name to copy. */
@@ -62,10 +76,11 @@ function copyExamples(): string[] {
   })
 }
 
-/** What the compiler says, by snippet. */
-async function problems(names: readonly string[], around: readonly string[]): Promise<Map<string, string>> {
-  const files = [...names.map((name) => `${name}.ts`), 'wall-checker.ts', ...around]
-  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify({ compilerOptions: SETTINGS, files }))
+/** What the compiler says, by piece. */
+async function problems(names: readonly string[], examples: readonly string[]): Promise<Map<string, string>> {
+  const files = [...names, 'wall-checker', 'surroundings', 'run-piece'].map((name) => `${name}.ts`)
+  const settings = { compilerOptions: SETTINGS, files: [...files, ...examples] }
+  writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(settings))
   const said = await run(process.execPath, [tsc, '-p', folder, '--pretty', 'false'], { cwd: folder }).then(
     () => '',
     ({ stdout }: { stdout: string }) => stdout,
@@ -78,42 +93,50 @@ async function problems(names: readonly string[], around: readonly string[]): Pr
   return found
 }
 
-/** Why a program failed; nothing if it ended well, or serves. */
-async function failureOf(name: string): Promise<string | undefined> {
+/** Why a piece failed; nothing if it ran to its end, and what it opened answers. */
+async function failureOf(name: string, text: string): Promise<string | undefined> {
+  const cwd = join(folder, 'running', name)
+  mkdirSync(cwd, { recursive: true })
+  writeFileSync(join(cwd, 'package.json'), '{"type":"module"}')
+  cpSync(join(folder, 'out/wall-checker.js'), join(cwd, 'take-off.js'))
+  const file = join(folder, 'out', `${name}.js`)
+  const hosts = OWN_SERVICE.test(text) ? [] : Object.keys(MOUNTS).filter((host) => MOUNTS[host].test(text))
   // A function's file is a command, which needs to be told what to do.
-  const isFunction = readFileSync(join(folder, `${name}.ts`), 'utf8').includes('executeFunction(')
-  const args = isFunction ? ['generate-schema', 'schema.json'] : []
-  const child = spawn(process.execPath, [join(folder, 'out', `${name}.js`), ...args], {
-    cwd: folder,
-    stdio: ['ignore', 'pipe', 'pipe'],
-  })
-  let output = ''
-  for (const stream of [child.stdout, child.stderr]) stream.on('data', (bytes: Buffer) => (output += bytes.toString()))
-  const ended = new Promise<number | null>((resolve) => child.once('exit', resolve))
-  const code = await Promise.race([ended, delay(SERVES_AFTER_MS)])
-  if (code === undefined) {
-    child.kill()
-    await ended
+  const args = text.includes('= executeFunction(')
+    ? [file, 'generate-schema', 'schema.json']
+    : [join(folder, 'out/run-piece.js'), file, ...hosts]
+  try {
+    await run(process.execPath, args, { cwd, timeout: TIMEOUT_MS })
     return undefined
+  } catch (error) {
+    const { code, stdout, stderr } = error as {
+      readonly code: unknown
+      readonly stdout: string
+      readonly stderr: string
+    }
+    return `ended with ${String(code)}: ${stdout}${stderr}`
   }
-  return code === 0 ? undefined : `ended with ${code}: ${output}`
 }
 
-const names = writeSnippets()
+const found = pieces()
+write(found)
 const examples = copyExamples()
 const failures: string[] = []
-for (const [name, said] of await problems(names, ['context.ts', ...examples]))
+for (const [name, said] of await problems([...found.keys()], examples))
   failures.push(`${name} does not compile:\n${said}`)
-const incomplete = await problems(names, [])
-const programs = names.filter((name) => !incomplete.has(name))
-for (const name of programs) {
-  const failure = await failureOf(name)
-  if (failure !== undefined) failures.push(`${name}: ${failure}`)
-}
+const waiting = [...found].filter(([name]) => existsSync(join(folder, 'out', `${name}.js`)))
+await Promise.all(
+  Array.from({ length: PIECES_AT_ONCE }, async () => {
+    for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
+      const failure = await failureOf(...next)
+      if (failure !== undefined) failures.push(`${next[0]}: ${failure}`)
+    }
+  }),
+)
 if (failures.length > 0) {
   process.stderr.write(`${failures.join('\n')}\n`)
   process.exitCode = 1
 } else
   process.stdout.write(
-    `${names.length} snippets of README and docs and ${examples.length} examples compile; ${programs.length} snippets are programs, and run\n`,
+    `${found.size} pieces of README, docs and docstrings compile and run; ${examples.length} examples compile\n`,
   )

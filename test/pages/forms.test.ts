@@ -185,7 +185,7 @@ test('what is right becomes an automation, is changed, started and deleted', asy
     'Analysis Thermal analysis',
     'API key stored, not shown',
     'Spare key not given',
-    'only when somebody starts it',
+    'only when a person starts it',
   ])
     assert.ok(plain.includes(words), words)
   assertComplaint(

@@ -353,7 +353,7 @@ test('the page of a run that waits says for what, and one too many is refused wi
   assert.equal(refused.status, 409)
   assert.match(
     textOf(refused.html),
-    /This cannot be done now As many runs of this automation wait to be taken up as may \(1\); try again when some have begun, or cancel some\./,
+    /This cannot be done now The queue of this automation is full \(1 runs\); try again when some have started, or cancel some\./,
   )
   await first.service.close({ graceMs: 0 })
   const without = paged(t, { backend: shared() })

@@ -68,7 +68,7 @@ test('Ctrl-C ends an upload from a pipe that does not end', async (t) => {
   }, 'something is stored')
   child.kill('SIGINT')
   const [stderr, [code]] = await Promise.all([text(child.stderr), once(child, 'exit') as Promise<[number | null]>])
-  assert.deepEqual([code, stderr], [130, 'stowage: stopped by SIGINT; running the command again continues\n'])
+  assert.deepEqual([code, stderr], [130, 'stowage: stopped by SIGINT; run the command again to continue\n'])
 })
 
 test('an upload waits for a server that is away, says so, and goes on when it is there', async (t) => {

@@ -60,7 +60,7 @@ test('a server tells its health to everybody and its metrics on a port of their 
     port,
   ])
   assert.deepEqual([refused.code, refused.stdout], [1, ''])
-  assert.match(refused.stderr, /cannot listen on 127\.0\.0\.1 port \d+, which somebody uses already/)
+  assert.match(refused.stderr, /cannot listen on 127\.0\.0\.1 port \d+, which is already in use/)
   await taken.stop()
 })
 

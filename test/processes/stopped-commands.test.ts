@@ -10,7 +10,7 @@ import { served } from '../http/served.ts'
 import { COMMAND, newDataFolder, stowage } from '../cli/command.ts'
 import { eventually } from '../support/patience.ts'
 
-const STOPPED = 'running the command again continues\n'
+const STOPPED = 'run the command again to continue\n'
 
 /** The command with pipes that the test holds. */
 function pipedCommand(t: TestContext, url: string, args: readonly string[]): ChildProcessWithoutNullStreams {
@@ -77,7 +77,7 @@ test('a command line that makes no sense has the exit code 2, whatever notices i
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
     [['download', 'a', '-o', folder], /is a folder; name the file/],
     [['get', 'a', '-o', join(folder, 'none', 'x')], /there is no folder/],
-    [['download', '..'], /"\.\." cannot stand in a URL/],
+    [['download', '..'], /"\.\." cannot be part of a URL/],
     [['get', 'a', '--url', 'http://user:password@127.0.0.1/'], /no credentials/],
     [['get', 'a', '--token-file', join(folder, 'none')], /there is no token file/],
     [['upload', '-', '--have', '-'], /can be read once only/],

@@ -24,7 +24,7 @@ const BROKEN: readonly (readonly [string, (store: RecordStore) => Partial<Record
     (store) => ({
       insertMany: async (entries) => (await store.commit({ put: entries.slice(0, 1) }), store.insertMany(entries)),
     }),
-    /^insertMany: undefined where/,
+    /^insertMany: undefined if/,
   ],
   [
     'a commit without expectations',

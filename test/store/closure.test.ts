@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { divideMemory } from '../../src/memory/service-memory.ts'
 import type { ObjectBatch } from '../../src/object/batch.ts'
@@ -21,6 +20,7 @@ import {
   until,
   within,
 } from './support.ts'
+import { turns } from '../support/patience.ts'
 
 /** A store over the same storage that can make no plans. */
 function openPlanless(backend: StorageBackend): Promise<Opened> {
@@ -225,7 +225,7 @@ test('an abort in the middle of a walk ends it', async () => {
     const opened = await openStore(
       hooked(inner, async (_call, _detail, work) => {
         if (++calls === at) controller.abort(new Error('the client left'))
-        await delay(0)
+        await turns(1)
         return work()
       }),
     )
@@ -235,9 +235,9 @@ test('an abort in the middle of a walk ends it', async () => {
       assert.rejects(opened.store.closure('demo', 'c0', { signal: controller.signal }), /the client left/),
     )
     await opened.store.idle()
-    await delay(20)
+    await turns()
     const after = calls
-    await delay(20)
+    await turns()
     assert.ok(calls - after < 3, 'the walk goes on though nobody waits for it')
     assert.equal((await download(opened.store, 'demo', 'c0'))?.ids.size, 40)
     await opened.store.close()

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import { StowageError } from '../../src/errors.ts'
 import { Bitmap } from '../../src/store/bytes/bitmap.ts'
@@ -15,6 +15,7 @@ import { SingleFlight } from '../../src/async/single-flight.ts'
 import { UnappliedPacks } from '../../src/store/ingest/unapplied-packs.ts'
 import { gate } from './failures.ts'
 import { collected, never } from './support.ts'
+import { turns } from '../support/patience.ts'
 
 test('a cache keeps what was used last, under its bound, and loads once for all who ask', async () => {
   const cache = new ByteCache<string>(30, (value) => value.length)
@@ -72,7 +73,7 @@ test('one run serves all; it is aborted when the last one has left, and a later 
   let runs = 0
   const task = async (signal: AbortSignal): Promise<number> => {
     const run = ++runs
-    await delay(10, undefined, { signal })
+    await nextTurn(undefined, { signal })
     return run
   }
   const [first, second] = [new AbortController(), new AbortController()]
@@ -196,7 +197,7 @@ test('reading ahead keeps the order and its bounds', async () => {
   const load = async (item: number): Promise<number> => {
     most = Math.max(most, ++underWay)
     mostBytes = Math.max(mostBytes, (bytes += item))
-    await delay(item % 3)
+    await turns(1 + (item % 3))
     underWay--
     bytes -= item
     return item

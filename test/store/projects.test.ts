@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { ObjectBatch } from '../../src/object/batch.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
+import { tombstoneBlobName } from '../../src/store/records/keys.ts'
+import { readTombstone } from '../../src/store/upkeep/tombstone.ts'
 import { faulty, gate, hooked, noFault } from './failures.ts'
 import { randomGraph, referTo, seeded, splitRandomly } from './graphs.ts'
 import {
@@ -23,6 +24,7 @@ import {
   until,
   within,
 } from './support.ts'
+import { turns } from '../support/patience.ts'
 
 const GRAPH: readonly Made[] = randomGraph(seeded(31), { objects: 1_100, missingPercent: 2, paddingBytes: 150 })
 const ROOT: string = GRAPH[0].id
@@ -229,7 +231,7 @@ test('a plan that is being made when its project is removed leaves nothing', asy
     await put(opened.store, 'demo', GRAPH)
     await download(opened.store, 'demo', ROOT)
     await opened.store.remove('demo')
-    if (isSweptFirst) await delay(30)
+    if (isSweptFirst) await turns(50)
     making.open()
     await opened.store.idle()
     await assertSwept(inner)
@@ -331,3 +333,19 @@ test('a removal that fails or crashes at any call is finished after opening agai
     }
   }
 })
+
+test('a tombstone that a crash cut short is written anew', async () => {
+  const opened = await openStore()
+  const { blobs } = opened.backend
+  const name = tombstoneBlobName('torn', 1)
+  await put(opened.store, 'torn', GRAPH.slice(0, 3))
+  await blobs.put(name, batchOf(Buffer.from('{"projectId":"to')))
+  await opened.store.remove('torn')
+  await opened.store.idle()
+  const [[{ sizeBytes }]] = await collected(blobs.list(name))
+  assert.deepEqual((await readTombstone(blobs, name, sizeBytes)).projectId, 'torn')
+})
+
+async function* batchOf(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}

@@ -36,7 +36,7 @@ export function checkProjects(projects: readonly string[]): readonly string[] {
   if (projects.length > PROJECTS_MAX)
     throw new StowageError(
       'invalid_request',
-      `an automation names ${projects.length} projects; the most is ${PROJECTS_MAX}`,
+      `an automation names ${projects.length} projects; the limit is ${PROJECTS_MAX}`,
     )
   for (const projectId of projects) checkProjectId(projectId)
   return [...new Set(projects)]

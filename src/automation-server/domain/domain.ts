@@ -72,8 +72,10 @@ export class Domain {
     this.automations = new Automations({ ...parts, models: this.models })
     this.changes = new RunChanges(parts)
     const waiting = new WaitingRuns({ ...parts, changes: this.changes })
+    this.tokens = new RunTokens(store)
     this.runs = new Runs({
       ...parts,
+      tokens: this.tokens,
       models: this.models,
       versions: this.versions,
       automations: this.automations,
@@ -86,7 +88,6 @@ export class Domain {
     this.reports = new Reports({ ...parts, changes: this.changes, annotations: this.annotations, logs: this.logs })
     this.artifacts = new Artifacts({ ...parts, changes: this.changes })
     this.triggers = new Triggers({ ...parts, models: this.models, automations: this.automations, runs: this.runs })
-    this.tokens = new RunTokens(store)
     this.runSecrets = new RunSecrets({ secrets: options.secrets, changes: this.changes, runs: this.runs })
   }
 

@@ -32,7 +32,7 @@ export async function readFinalResult(
   const keys = Array.from({ length: finalParts }, (_, part) => partKey(scope, id, part))
   const parts = await store.getMany<{ readonly json: string }>(keys)
   if (parts.includes(undefined))
-    throw new StowageError('corrupt_data', 'a part of what the function handed over is missing')
+    throw new StowageError('corrupt_data', 'a part of the result of the function is missing')
   return JSON.parse(parts.map((part) => part?.json).join('')) as JsonObject
 }
 

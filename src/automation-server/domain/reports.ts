@@ -57,12 +57,14 @@ export class Reports {
   }
 
   /**
-   * How the run stands, for the run itself. It renews nothing: the lease is held by the server that sees to the run, so that a function whose server has
-   * died does not go on by itself.
+   * Read the status of the run, for the run itself. It renews nothing: the lease is held by the server that sees to the run, so that a function whose server has
+   * died does not go on by itself. An external run renews its own lease by this.
    */
-  async lease(projectId: string, runId: string): Promise<LeaseAnswer> {
-    const { status } = (await this.#parts.changes.found(projectId, runId)).stored.value
-    return { status, canceled: isFinal(status) }
+  async lease(projectId: string, runId: string, attempt: number): Promise<LeaseAnswer> {
+    const { status, triggeredBy } = (await this.#parts.changes.found(projectId, runId)).stored.value
+    const isRenewed = triggeredBy.kind === 'external' && !isFinal(status)
+    const now = isRenewed ? await this.renewLease(projectId, runId, attempt) : status
+    return { status: now, canceled: isFinal(now) }
   }
 
   /** Whoever runs it is alive. Throws `conflict` for an attempt that was given up. */
@@ -144,7 +146,7 @@ function isTaken(run: RunRecord, { sequence, status, message }: RunReport): bool
   if (sequence <= run.sequence)
     throw new StowageError(
       'conflict',
-      `a report with the sequence ${sequence} was taken already, and it did not say ${status}`,
+      `a report with the sequence ${sequence} was accepted before, and its status was not ${status}`,
     )
   if (status !== undefined && status !== run.status && !mayFollow(run.status, status))
     throw new StowageError('conflict', `the run cannot become ${status}: ${describeStatus(run.status)}`)

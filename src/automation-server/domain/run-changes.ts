@@ -89,7 +89,7 @@ export function checkAttempt(run: Pick<RunRecord, 'attempt'>, attempt: number): 
   if (run.attempt !== attempt)
     throw new StowageError(
       'conflict',
-      'the run was given up as lost and taken up anew: nothing of this attempt is taken any more',
+      'the run was given up as lost and started again: nothing more from this attempt is accepted',
     )
 }
 

@@ -2,25 +2,28 @@ import type { Principal } from '../../access/access.ts'
 import { StowageError } from '../../errors.ts'
 import type { Entry, Expectation } from '../../storage/backend.ts'
 import { projectKey } from '../records/keys.ts'
-import { expectAbsent, PAGE_ITEMS_DEFAULT, type ProjectScope } from '../records/store.ts'
+import { expectAbsent, type ProjectScope } from '../records/store.ts'
 import type { Page, Run, RunCause, RunDetails, RunFilter } from '../schemas/types.ts'
 import type { AutomationRecord, Automations } from './automations.ts'
 import type { Causes } from './causes.ts'
 import { checkPage, checkResourceId, notHeld } from '../schemas/checks.ts'
+import { listRuns, newestRunsOf } from './run-list.ts'
 import { allowedProjectsOf, type AllowedProjects } from './allowed-projects.ts'
 import { readFinalResult } from './final-result.ts'
 import type { Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
 import { activeKey, type RunChanges, waitingKey } from './run-changes.ts'
-import { isFinal, NO_ANNOTATIONS, type RunRecord, runView } from './run-record.ts'
+import { isFinal, isWaiting, NO_ANNOTATIONS, type RunRecord, runView } from './run-record.ts'
+import type { RunTokens } from './run-tokens.ts'
 import type { SealedInputs } from './secrets.ts'
 import type { VersionRecord, Versions } from './versions.ts'
 import type { WaitingMark, WaitingRuns } from './waiting-runs.ts'
 
-/** Runs that are looked at for one page of a filtered list; a page may be short before the end. */
-const SCANNED_MAX = 2_000
+/** External runs of one automation that go on at a time. */
+const EXTERNAL_RUNS_MAX = 20
 
-export interface RunsParts extends Pick<DomainParts, 'store' | 'functions' | 'signals' | 'limits'> {
+export interface RunsParts extends Pick<DomainParts, 'store' | 'functions' | 'signals' | 'limits' | 'times'> {
+  readonly tokens: RunTokens
   readonly models: Models
   readonly versions: Versions
   readonly automations: Automations
@@ -37,6 +40,12 @@ export interface StartOptions {
   readonly versionId?: string | undefined
   /** Whoever starts it: it may write where they may, as far as their claims say so. */
   readonly startedBy?: Principal | undefined
+}
+
+/** A run of a person on a machine of their own, and the token with which it reports. */
+export interface ExternalRun {
+  readonly run: Run
+  readonly token: string
 }
 
 interface NewRun {
@@ -56,7 +65,45 @@ export class Runs {
   }
 
   /** By hand, on a version of the automation's model, the latest by default. Throws `not_found`, `conflict` where the model has no version yet, `too_many_runs`. */
-  async start(projectId: string, automationId: string, { versionId, startedBy }: StartOptions = {}): Promise<Run> {
+  async start(projectId: string, automationId: string, options: StartOptions = {}): Promise<Run> {
+    const { scope, wanted } = await this.#asked(projectId, automationId, options)
+    return this.#createAsked(scope, wanted)
+  }
+
+  /**
+   * By hand, on a machine of the person's own: no server takes it up, and it is lost when nothing is heard of it for the time of a lease. Throws as `start`,
+   * and `too_many_runs` where as many such runs of the automation go on as may.
+   */
+  async startExternal(projectId: string, automationId: string, options: StartOptions = {}): Promise<ExternalRun> {
+    const { store, times, tokens, waiting } = this.#parts
+    const { scope, wanted } = await this.#asked(projectId, automationId, options)
+    return waiting.inTurn(automationId, async () => {
+      if ((await this.#externalCount(scope, automationId)) >= EXTERNAL_RUNS_MAX)
+        throw new StowageError(
+          'too_many_runs',
+          `as many external runs of this automation go on as may (${EXTERNAL_RUNS_MAX}); try again when some have ended, or cancel some`,
+        )
+      const nowMs = store.clock.now()
+      const deadlineMs = nowMs + times.runMsMax
+      const record: RunRecord = {
+        ...this.#newRecord(store.newId(), { ...wanted, triggeredBy: { kind: 'external', runId: null } }),
+        functionVersion: null,
+        status: 'initializing',
+        startedAt: store.nowText(),
+        attempt: 1,
+        leaseUntilMs: nowMs + times.leaseMs,
+        deadlineMs,
+      }
+      const run = await this.#create(scope, record, wanted.inputs)
+      return { run, token: await tokens.issue({ projectId, runId: run.id, attempt: record.attempt }, deadlineMs) }
+    })
+  }
+
+  async #asked(
+    projectId: string,
+    automationId: string,
+    { versionId, startedBy }: StartOptions,
+  ): Promise<{ readonly scope: ProjectScope; readonly wanted: NewRun }> {
     const { automations, functions, models, versions } = this.#parts
     const {
       scope,
@@ -64,17 +111,19 @@ export class Runs {
     } = await automations.found(projectId, automationId)
     functions.get(automation.functionId)
     const { latestVersionId } = await models.getLive(projectId, automation.modelId)
-    const wanted = versionId ?? latestVersionId
-    if (wanted === null)
+    const id = versionId ?? latestVersionId
+    if (id === null)
       throw new StowageError('conflict', 'the model has no version yet; create one, then run the automation on it')
-    const version = await versions.liveRecord(projectId, automation.modelId, wanted)
-    return this.#createAsked(scope, {
-      automation,
-      version,
-      inputs: sealedOf(automation),
-      triggeredBy: { kind: 'manual', runId: null },
-      reach: allowedProjectsOf(automation.projects, startedBy),
-    })
+    const version = await versions.liveRecord(projectId, automation.modelId, id)
+    const reach = allowedProjectsOf(automation.projects, startedBy)
+    const triggeredBy = { kind: 'manual', runId: null } as const
+    return { scope, wanted: { automation, version, inputs: sealedOf(automation), triggeredBy, reach } }
+  }
+
+  /** Among the newest runs: older ones have ended, or will by their deadline. */
+  async #externalCount(scope: ProjectScope, automationId: string): Promise<number> {
+    const newest = await newestRunsOf(this.#parts.store, scope, automationId)
+    return newest.filter(({ triggeredBy, status }) => triggeredBy.kind === 'external' && !isFinal(status)).length
   }
 
   /** The same function on the same version with the same inputs. Throws `not_found`, `conflict` while the run has not ended, `too_many_runs`. */
@@ -146,7 +195,7 @@ export class Runs {
       if (id !== undefined) checkResourceId(id, what)
     }
     const scope = await this.#parts.store.scope(projectId)
-    return scope === undefined ? { items: [], cursor: null } : this.#listed(scope, filter)
+    return scope === undefined ? { items: [], cursor: null } : listRuns(this.#parts.store, scope, filter)
   }
 
   /** Throws `conflict` for a run that has ended. Of a canceled run nothing is taken any more. */
@@ -171,7 +220,7 @@ export class Runs {
     const { store, waiting, onPending } = this.#parts
     const run = await waiting.inTurn(wanted.automation.id, async () => {
       await waiting.checkRoom(scope, wanted.automation.id)
-      return this.#create(scope, store.newId(), wanted)
+      return this.#create(scope, this.#newRecord(store.newId(), wanted), wanted.inputs)
     })
     onPending()
     return run
@@ -191,11 +240,10 @@ export class Runs {
     })
   }
 
-  async #create(scope: ProjectScope, id: string, wanted: NewRun): Promise<Run> {
+  async #create(scope: ProjectScope, record: RunRecord, inputs: SealedInputs): Promise<Run> {
     const { store } = this.#parts
-    const record = this.#newRecord(id, wanted)
-    const isNew = await store.commit(scope, this.#change(scope, record, wanted.inputs))
-    if (!isNew && (await store.get(scope, 'run', id)) === undefined)
+    const isNew = await store.commit(scope, this.#change(scope, record, inputs))
+    if (!isNew && (await store.get(scope, 'run', record.id)) === undefined)
       throw new StowageError('conflict', 'the project was removed meanwhile')
     return runView(record)
   }
@@ -250,59 +298,12 @@ export class Runs {
       store.entry(projectKey(scope, 'inputs', id), inputs),
       store.entry(projectKey(scope, 'of', automationId, id), {}),
       store.entry(activeKey(scope, id), {}),
-      store.entry(waitingKey(scope, record), { kind: triggeredBy.kind } satisfies WaitingMark),
+      ...(isWaiting(record)
+        ? [store.entry(waitingKey(scope, record), { kind: triggeredBy.kind } satisfies WaitingMark)]
+        : []),
     ]
     return { put, expect: [expectAbsent(key)] }
   }
-
-  async #listed(scope: ProjectScope, filter: RunFilter): Promise<Page<Run>> {
-    const { limit = PAGE_ITEMS_DEFAULT } = filter
-    const items: Run[] = []
-    let cursor = filter.cursor ?? null
-    for (let scanned = 0; scanned < SCANNED_MAX;) {
-      const page = await this.#scan(scope, filter, {
-        limit: Math.max(limit, PAGE_ITEMS_DEFAULT),
-        cursor: cursor ?? undefined,
-      })
-      for (const { name, value } of page.items) {
-        cursor = name
-        if (value !== undefined && fits(value, filter) && items.push(runView(value)) === limit)
-          return { items, cursor: isLast(page, name) ? null : cursor }
-      }
-      scanned += page.items.length
-      if (page.cursor === null) return { items, cursor: null }
-    }
-    return { items, cursor }
-  }
-
-  async #scan(
-    scope: ProjectScope,
-    { automationId }: RunFilter,
-    request: { readonly limit: number; readonly cursor: string | undefined },
-  ): Promise<Page<Scanned>> {
-    const { store } = this.#parts
-    if (automationId === undefined)
-      return store.page<RunRecord>(projectKey(scope, 'run'), { ...request, newestFirst: true })
-    const { items, cursor } = await store.page(projectKey(scope, 'of', automationId), { ...request, newestFirst: true })
-    const runs = await store.getMany<RunRecord>(items.map(({ name }) => projectKey(scope, 'run', name)))
-    return { items: items.map(({ name }, at) => ({ name, value: runs[at] })), cursor }
-  }
-}
-
-interface Scanned {
-  readonly name: string
-  readonly value: RunRecord | undefined
-}
-
-function isLast(page: Page<Scanned>, name: string): boolean {
-  return page.cursor === null && page.items.at(-1)?.name === name
-}
-
-function fits(
-  run: RunRecord,
-  { modelId = run.modelId, versionId = run.versionId, status = run.status }: RunFilter,
-): boolean {
-  return run.modelId === modelId && run.versionId === versionId && run.status === status
 }
 
 function sealedOf({ inputs, sealed }: AutomationRecord): SealedInputs {

@@ -149,7 +149,7 @@ export class Versions {
     if (selection === undefined) {
       throw new StowageError(
         'objects_missing',
-        `the object ${quoted(rootObjectId)} is not held by this project; upload it with all below it, then create the version`,
+        `the object ${quoted(rootObjectId)} is not held by this project; upload it with everything below it, then create the version`,
       )
     }
     try {

@@ -40,7 +40,7 @@ export class WaitingRuns {
     if ((await this.#found(scope, automationId, pendingRunsMax)).length < pendingRunsMax) return
     throw new StowageError(
       'too_many_runs',
-      `as many runs of this automation wait to be taken up as may (${pendingRunsMax}); try again when some have begun, or cancel some`,
+      `the queue of this automation is full (${pendingRunsMax} runs); try again when some have started, or cancel some`,
     )
   }
 
@@ -62,7 +62,7 @@ export class WaitingRuns {
 
   async #cancel(scope: ProjectScope, { key, runId }: Waiting): Promise<void> {
     const { store, changes, limits } = this.#parts
-    const message = `superseded: a new version came while as many runs of this automation waited as may (${limits.pendingRunsMax}), and this one was the first to give way`
+    const message = `superseded: a new version arrived while the queue of this automation was full (${limits.pendingRunsMax} runs), and this run was the first to give way`
     try {
       await changes.change(scope.projectId, runId, (run) =>
         isWaiting(run) ? { run: { status: 'canceled', message } } : undefined,

@@ -74,8 +74,10 @@ function startResource<H>({ domain: { runs }, context: { guard }, limits }: Http
         const startedBy = await guard(exchange, 'write')
         checkNoRun(startedBy)
         const { projectId, automationId } = exchange.params
-        const { versionId } = await readOptionalJson(exchange, limits.bodyBytesMax, RUN_START)
-        return jsonAnswer(201, await runs.start(projectId, automationId, { versionId, startedBy }))
+        const { versionId, external = false } = await readOptionalJson(exchange, limits.bodyBytesMax, RUN_START)
+        if (!external) return jsonAnswer(201, await runs.start(projectId, automationId, { versionId, startedBy }))
+        const { run, token } = await runs.startExternal(projectId, automationId, { versionId, startedBy })
+        return jsonAnswer(201, { ...run, token })
       },
     },
   }

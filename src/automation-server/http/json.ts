@@ -82,7 +82,7 @@ export function readQuery<const N extends string>(
     if (!known.includes(name) || Object.hasOwn(read, name))
       throw new StowageError(
         'invalid_request',
-        `the parameter ${quoted(name)} is given twice or not known here; known are ${known.join(', ')}`,
+        `the parameter ${quoted(name)} is repeated or unknown; known are ${known.join(', ')}`,
       )
     read[name] = name === 'limit' ? (/^\d{1,6}$/.test(value) ? Number(value) : Number.NaN) : value
   }

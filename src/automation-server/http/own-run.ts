@@ -47,8 +47,8 @@ export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpD
       return jsonAnswer(200, {})
     }),
     resourceOf(`${RUNS}/:runId/lease`, 'POST', async (exchange) => {
-      const { projectId, runId } = await own(exchange)
-      return jsonAnswer(200, await domain.reports.lease(projectId, runId))
+      const { projectId, runId, attempt } = await own(exchange)
+      return jsonAnswer(200, await domain.reports.lease(projectId, runId, attempt))
     }),
     resourceOf(`${RUNS}/:runId/versions`, 'POST', async (exchange) => {
       const principal = await own(exchange)

@@ -194,9 +194,7 @@ function lastPart(key: Uint8Array): string {
 }
 
 function contended(): StowageError {
-  return new StowageError(
-    'overloaded',
-    'this is being changed by so many at a time that it could not be changed; try again shortly',
-    { headers: { 'Retry-After': '1' } },
-  )
+  return new StowageError('overloaded', 'too many concurrent changes; try again shortly', {
+    headers: { 'Retry-After': '1' },
+  })
 }

@@ -63,6 +63,6 @@ export function embeddedRunBackend(domain: Domain, { projectId, run, token, url,
           signal,
         )
       ).id,
-    renewLease: (): Promise<RunLease> => outsideRun(() => domain.reports.lease(projectId, run.id)),
+    renewLease: (): Promise<RunLease> => outsideRun(() => domain.reports.lease(projectId, run.id, run.attempt)),
   }
 }

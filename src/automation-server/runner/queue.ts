@@ -118,7 +118,7 @@ export class RunQueue {
         if (!this.#running.has(found.run.id) && this.#isFree(found.run)) await this.#takeUp(found, url)
       }
     } catch (error) {
-      if (!this.#isClosed) logger?.error({ err: error }, 'pending runs could not be taken up; it is tried again')
+      if (!this.#isClosed) logger?.error({ err: error }, 'pending runs could not be started; the server will retry')
     }
   }
 

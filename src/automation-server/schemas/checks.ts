@@ -1,6 +1,6 @@
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
-import type { PageRequest } from './page.ts'
+import type { PageRequest } from '../../client/resources/types.ts'
 
 const ID = /^[0-9a-f]{32}$/
 const CONTROL = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u
@@ -14,7 +14,7 @@ export function checkResourceId(id: string, what: string): void {
   if (!ID.test(id))
     throw new StowageError(
       'invalid_id',
-      `the ${what} id ${quoted(id)} is not one; it must be 32 hex digits in lower case`,
+      `the ${what} id ${quoted(id)} is invalid; it must be 32 hex digits in lower case`,
     )
 }
 
@@ -39,7 +39,7 @@ export function checkMessage(text: string, what: string): void {
   if (!isLonger(text, MESSAGE_CHARACTERS_MAX) && !CONTROL_BUT_LINES.test(text)) return
   throw new StowageError(
     'invalid_request',
-    `${what} ${quoted(text)} must have ${MESSAGE_CHARACTERS_MAX} characters at most, without control characters and lone surrogates`,
+    `${what} ${quoted(text)} must have at most ${MESSAGE_CHARACTERS_MAX} characters, without control characters and lone surrogates`,
   )
 }
 

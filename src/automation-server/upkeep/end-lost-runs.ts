@@ -36,7 +36,7 @@ export async function endLostRuns(parts: SweepParts, signal: AbortSignal): Promi
 
 function wordsOn(
   why: NonNullable<ReturnType<typeof isOverdue>>,
-  { functionId }: RunRecord,
+  { functionId, triggeredBy }: RunRecord,
   {
     domain: {
       options: { times, functions },
@@ -44,7 +44,9 @@ function wordsOn(
     concurrency,
   }: SweepParts,
 ): string {
-  if (why === 'lease') return `nothing was heard of the run for ${times.leaseMs} ms: it was lost`
+  if (why === 'lease' && triggeredBy.kind === 'external')
+    return `the machine on which a person ran the function was silent for ${times.leaseMs} ms: the run was lost`
+  if (why === 'lease') return `the run was silent for ${times.leaseMs} ms: it was lost`
   if (why === 'deadline') return `the run took longer than ${times.runMsMax} ms`
   const waited = `the run waited for ${spanOf(times.pendingMsMax)}, and no server took it up`
   if (functions.find(functionId) === undefined)

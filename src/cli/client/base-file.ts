@@ -37,7 +37,7 @@ export class BaseFile implements ObjectTexts, AsyncDisposable {
       await handle.close()
       throw new StowageError(
         'invalid_request',
-        `${quoted(path)} is no file; a base is looked up in any order, so it must be one`,
+        `${quoted(path)} is not a file; a base must be a file, because it is read in any order`,
       )
     }
     const file = new BaseFile(handle)
@@ -103,6 +103,6 @@ export class BaseFile implements ObjectTexts, AsyncDisposable {
 function notLines(path: string): StowageError {
   return new StowageError(
     'invalid_request',
-    `${quoted(path)} is no file of lines "<id> TAB <json>", as "stowage download" writes them; a base must be one, not compressed`,
+    `${quoted(path)} is not a file of lines "<id> TAB <json>", as "stowage download" writes them; a base must be one, not compressed`,
   )
 }

@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander'
 import { ClientError, type ClientOptions, createClient, type Project, type RetryOptions } from '../../client/index.ts'
 import { Connection } from '../../client/http/connection.ts'
 import { RetryPolicy } from '../../client/http/retry.ts'
+import type { ProjectAddress } from '../../archive/remote.ts'
 import { openAccess } from '../../access/open.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
@@ -39,6 +40,8 @@ export interface ConnectOptions {
 export interface Connected {
   readonly project: Project
   readonly models: RemoteModels
+  /** The same project, for exports and imports. */
+  readonly remote: ProjectAddress
   /** Where the project is, to be compared with where something else came from. */
   readonly address: string
   readonly signal: AbortSignal
@@ -56,9 +59,9 @@ export function addConnectOptions(command: Command): Command {
     .addOption(new Option('--url <url>', 'the address of the service').env('STOWAGE_URL'))
     .addOption(new Option('--project <id>', 'the project').env('STOWAGE_PROJECT'))
     .addOption(
-      new Option('--token <token>', 'who asks; none for a service that is open to everybody').env('STOWAGE_TOKEN'),
+      new Option('--token <token>', 'the token; none for a service without authentication').env('STOWAGE_TOKEN'),
     )
-    .addOption(new Option('--token-file <file>', 'a file that holds the token, read anew for each request'))
+    .addOption(new Option('--token-file <file>', 'a file with the token, read again for each request'))
     .addOption(new Option('--data <folder>', 'a data folder on this machine instead of --url').argParser(folderName))
     .addOption(
       new Option(
@@ -99,6 +102,7 @@ export async function withProject(
     await use({
       project,
       models: new RemoteModels(parts),
+      remote: { retry, ...where, projectId },
       address: `${address} ${projectId}`,
       signal: stop.signal,
       openProgress: async () => (progress = options.quiet === true ? NO_PROGRESS : await openProgress()),
@@ -116,7 +120,11 @@ export async function withProject(
   }
 }
 
-function retryOf({ retryFor }: ConnectOptions, address: string, onWait: (wait: Wait) => void): RetryOptions | false {
+export function retryOf(
+  { retryFor }: Pick<ConnectOptions, 'retryFor'>,
+  address: string,
+  onWait: (wait: Wait) => void,
+): RetryOptions | false {
   if (retryFor === 0) return false
   return {
     retryForMs: retryFor * 1_000,
@@ -135,11 +143,17 @@ function reasonOf({ code, isAnswered, statusCode, cause }: ClientError): string 
 }
 
 /** The service runs in this process and is called without a network. */
-async function withFolder(folder: string, use: (where: ClientOptions) => Promise<void>): Promise<void> {
+export async function withFolder(folder: string, use: (where: ClientOptions) => Promise<void>): Promise<void> {
+  const { archives } = await import('../../archive/server/archives.ts')
   const { automation } = await import('../../automation-server/index.ts')
+  const { secretKeysFromFolder } = await import('../../automation-server/secret-keys.ts')
   const { createObjectService } = await import('../../service/service.ts')
   await withExistingStorage(folder, async (backend) => {
-    const service = createObjectService({ backend, access: openAccess(), extensions: [automation()] })
+    const service = createObjectService({
+      backend,
+      access: openAccess(),
+      extensions: [automation(), archives({ secretKeys: secretKeysFromFolder(folder) })],
+    })
     try {
       await use({
         url: 'http://folder.invalid',
@@ -152,11 +166,11 @@ async function withFolder(folder: string, use: (where: ClientOptions) => Promise
   })
 }
 
-function checkedUrl(url: string): string {
+export function checkedUrl(url: string): string {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
     throw new StowageError(
       'invalid_request',
-      `${quoted(url)} is no address of a service; it must be like https://models.example/stowage`,
+      `${quoted(url)} is not the address of a service; it must be like https://models.example/stowage`,
     )
   const { search, hash, username, password } = new URL(url)
   if (search + hash + username + password === '') return url
@@ -166,7 +180,7 @@ function checkedUrl(url: string): string {
   )
 }
 
-function tokenOf({ token, tokenFile }: ConnectOptions): ClientOptions['token'] {
+export function tokenOf({ token, tokenFile }: Pick<ConnectOptions, 'token' | 'tokenFile'>): ClientOptions['token'] {
   if (tokenFile !== undefined) return () => tokenIn(tokenFile)
   // A variable that is empty is one that is not set.
   return token === undefined || token.trim() === '' ? undefined : token.trim()
@@ -182,17 +196,20 @@ async function tokenIn(path: string): Promise<string> {
   }
 }
 
-function advised(error: unknown, options: ConnectOptions): unknown {
+export function advised(error: unknown, options: Pick<ConnectOptions, 'url' | 'token' | 'tokenFile'>): unknown {
   if (!(error instanceof ClientError)) return error
   if (error.code === 'invalid_id' && !error.isAnswered) return new StowageError('invalid_id', error.message)
   const advice = adviceFor(error, options)
   return new Error(advice === undefined ? error.message : `${error.message}; ${advice}`)
 }
 
-function adviceFor({ code, statusCode }: ClientError, { url, token, tokenFile }: ConnectOptions): string | undefined {
+function adviceFor(
+  { code, statusCode }: ClientError,
+  { url, token, tokenFile }: Pick<ConnectOptions, 'url' | 'token' | 'tokenFile'>,
+): string | undefined {
   if (code === 'network_failed')
-    return `is a server running at ${url ?? 'that address'}? Running the command again continues what was begun`
-  if (code === 'timed_out') return 'running the command again continues what was begun'
+    return `is a server running at ${url ?? 'that address'}? Run the command again to continue`
+  if (code === 'timed_out') return 'run the command again to continue'
   if (statusCode === 401)
     return (token ?? '').trim() === '' && tokenFile === undefined
       ? 'give a token with --token-file or STOWAGE_TOKEN'

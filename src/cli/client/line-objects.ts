@@ -53,7 +53,7 @@ export class LineObjects implements ObjectReader {
 
   #object(line: string): FoundObject {
     const tab = line.indexOf('\t')
-    if (tab === -1) throw this.#fault(`it is no id, a tab and an object: ${quoted(line)}`)
+    if (tab === -1) throw this.#fault(`it is not an id, a tab and an object: ${quoted(line)}`)
     const id = line.slice(0, tab)
     const json = line.slice(tab + 1).trimEnd()
     if (!startsWithId(json, id) && this.#parsedId(json) !== id)
@@ -66,7 +66,7 @@ export class LineObjects implements ObjectReader {
       return (JSON.parse(json) as { readonly id?: unknown } | null)?.id
     } catch (error) {
       throw this.#fault(
-        `what follows the tab is not JSON: ${error instanceof Error ? error.message : 'it cannot be parsed'}`,
+        `the text after the tab is not JSON: ${error instanceof Error ? error.message : 'it cannot be parsed'}`,
       )
     }
   }

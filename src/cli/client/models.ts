@@ -75,7 +75,7 @@ export class RemoteModels {
     if (model !== undefined) return model
     throw new StowageError(
       'not_found',
-      `there is no model ${quoted(nameOrId)} in this project; "stowage model list" shows those that there are, "stowage model create" makes one`,
+      `there is no model ${quoted(nameOrId)} in this project; "stowage model list" shows the models, "stowage model create" makes one`,
     )
   }
 
@@ -164,7 +164,7 @@ export class RemoteModels {
   async #once<T extends { readonly id: string }>(asked: Asked): Promise<T> {
     const made = await this.#json(asked)
     if (typeof made.id === 'string') return made as unknown as T
-    throw new ClientError('invalid_answer', `what ${asked.path.join('/')} answered has no id`)
+    throw new ClientError('invalid_answer', `the response of ${asked.path.join('/')} has no id`)
   }
 
   async #json({ path, query, method, json }: Asked): Promise<Readonly<Record<string, unknown>>> {

@@ -74,7 +74,7 @@ async function* gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer>
     yield* gunzip as AsyncIterable<Buffer>
   } catch (cause) {
     if ((cause as NodeJS.ErrnoException).code?.startsWith('Z_') !== true) throw cause
-    throw new StowageError('invalid_gzip', 'the file starts like a gzip file and is no whole one', { cause })
+    throw new StowageError('invalid_gzip', 'the file starts like a gzip file but is incomplete or damaged', { cause })
   }
 }
 

@@ -27,8 +27,8 @@ interface CheckCommandOptions {
 
 export function checkCommand(): Command {
   return new Command('check')
-    .summary('compare what is stored with its checksums')
-    .description('Read what is stored, compare it with its checksums, and see that every object can be found.')
+    .summary('compare stored data with its checksums')
+    .description('Read the stored data, compare it with its checksums, and check that every object can be found.')
     .addOption(dataOption())
     .addOption(new Option('--sample <n>', 'read one in n blocks instead of all').argParser(positiveInteger).default(1))
     .addOption(jsonOption('print one finding a line as JSON, {"summary": ...} last'))

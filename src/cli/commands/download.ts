@@ -57,19 +57,19 @@ export function downloadCommand(): Command {
     .addOption(
       new Option(
         '--have <root>',
-        'leave out what lies below this root, which you have: <id> or <id>@<closure>; may be repeated',
+        'omit the objects below this root, which you have: <id> or <id>@<closure>; repeatable',
       ).argParser(collected),
     )
     .addOption(
       new Option(
         '--base <file>',
-        'lines that an earlier download wrote, of a root that --have names: what changed is made of them',
+        'the file of an earlier download, of a root that --have names: changed objects are sent as deltas on it',
       ),
     )
-    .addOption(new Option('--cache <folder>', 'keep what comes in this folder, and look there first'))
-    .addOption(new Option('--resume', 'go on with what an earlier run left in "<file>.partial"').default(true))
-    .addOption(new Option('--no-resume', 'start anew, and keep nothing'))
-    .addOption(new Option('--verify-ids', 'compare each id with the hash of its object, where ids are hashes'))
+    .addOption(new Option('--cache <folder>', 'cache objects in this folder, and look there first'))
+    .addOption(new Option('--resume', 'continue from "<file>.partial", which an earlier run left').default(true))
+    .addOption(new Option('--no-resume', 'start again, and keep nothing'))
+    .addOption(new Option('--verify-ids', 'compare each id with the hash of its object, if ids are hashes'))
     .addOption(jsonOption('print a summary {"root", "objects", "missing", "closure", ...}; needs --output'))
     .addHelpText('after', EXAMPLES)
     .action(download)
@@ -205,7 +205,7 @@ function report(root: string, { output, json, have = [] }: DownloadCommandOption
   for (const known of have) {
     const verdict = info?.have.get(known)
     if (info !== undefined && verdict !== 'subtracted')
-      printNote(`what lies below ${known} was not left out: the server says "${verdict ?? 'nothing about it'}"`)
+      printNote(`the objects below ${known} were not omitted: the server says "${verdict ?? 'nothing about it'}"`)
   }
   if (missing === 0) return
   printNote(`${formatCount(missing, 'object')} below the root the server does not hold`)

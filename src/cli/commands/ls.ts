@@ -72,7 +72,7 @@ async function listObjects(root: string, connected: Connected, options: LsComman
     head = ''
   }
   if (missing === 0) return
-  printNote(`${formatCount(missing, 'object')} referred to and not held`)
+  printNote(`${formatCount(missing, 'object')} missing`)
   throw new FindingsError(EXIT.missing)
 }
 

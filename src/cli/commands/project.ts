@@ -60,7 +60,7 @@ export async function listProjects({ data, json }: ListOptions): Promise<void> {
 function removeCommand(): Command {
   return new Command('remove')
     .summary('remove a project with all its objects')
-    .description('Remove a project with all its objects. It cannot be read from then on; its space comes back later.')
+    .description('Remove a project with all its objects. It becomes unreadable at once; its space is freed later.')
     .argument('<project>', 'the id of the project')
     .addOption(dataOption())
     .addOption(new Option('--yes', 'do not ask'))
@@ -79,7 +79,7 @@ async function remove(project: string, { data, yes = false, json }: RemoveOption
     if (!(await holds(service, project)))
       throw new StowageError(
         'not_found',
-        `no project ${quoted(project)} is held; "stowage project list" shows those that are`,
+        `no project ${quoted(project)} exists; "stowage project list" shows the projects`,
       )
     if (!yes) await confirm(project)
     await service.project(project).remove()

@@ -22,8 +22,8 @@ interface ReindexCommandOptions {
 
 export function reindexCommand(): Command {
   return new Command('reindex')
-    .summary('write the records anew from the packs')
-    .description('Write the records anew from the packs, where records are damaged or lost.')
+    .summary('rebuild the records from the packs')
+    .description('Rebuild the records from the packs, if records are damaged or lost.')
     .addOption(dataOption())
     .addOption(jsonOption('print one finding a line as JSON, {"summary": ...} last'))
     .addHelpText('after', EXAMPLES)

@@ -4,6 +4,7 @@ import { EXIT_HELP } from '../common/exit.ts'
 import { addFunctions } from '../server/function-options.ts'
 import { collected, dataOption, jsonOption, portNumber, positiveInteger, wholeNumber } from '../common/options.ts'
 import { LOG_FORMATS, LOG_LEVELS } from '../common/log.ts'
+import { addQuotas } from '../server/quota-options.ts'
 import { addConnectionOptions } from '../server/connection-options.ts'
 import { addOperationsListener } from '../server/operations-options.ts'
 import type { ServeOptions } from '../server/run-server.ts'
@@ -38,13 +39,15 @@ export function serveCommand(): Command {
     )
     .addOption(dataOption())
     .addOption(storageOption())
-    .addOption(new Option('--port <n>', 'where to listen; 0 takes a free port').argParser(portNumber).default(8_642))
-    .addOption(new Option('--host <address>', 'where to listen; 0.0.0.0 for other machines too').default('127.0.0.1'))
-    .addOption(new Option('--prefix <path>', 'what all paths start with, such as /models'))
     .addOption(
-      new Option('--upload-status <code>', 'what answers an upload that succeeded')
-        .choices(['200', '201'])
-        .default('200'),
+      new Option('--port <n>', 'the port to listen on; 0 takes a free one').argParser(portNumber).default(8_642),
+    )
+    .addOption(
+      new Option('--host <address>', 'the address to listen on; 0.0.0.0 for other machines too').default('127.0.0.1'),
+    )
+    .addOption(new Option('--prefix <path>', 'the prefix of all paths, such as /models'))
+    .addOption(
+      new Option('--upload-status <code>', 'the status of a successful upload').choices(['200', '201']).default('200'),
     )
     .addOption(
       new Option('--cors <origin>', "an origin whose pages may use the service, or '*'; may be repeated").argParser(
@@ -75,6 +78,7 @@ export function serveCommand(): Command {
         .default(10_000),
     )
   addPages(command)
+  addQuotas(command)
   addConnectionOptions(command)
   addLogOptions(command)
   addOperationsListener(command)
@@ -93,7 +97,7 @@ export function serveCommand(): Command {
 function addLogOptions(command: Command): void {
   command
     .addOption(
-      new Option('--log-level <level>', 'what is written to stderr; info and debug: each request')
+      new Option('--log-level <level>', 'the lowest level written to stderr; info and debug: each request')
         .choices(LOG_LEVELS)
         .default('warn'),
     )
@@ -113,7 +117,7 @@ const LIMIT_HELP: Readonly<Record<keyof Limits, string>> = {
   partsMax: 'parts of one multipart upload',
   partHeaderBytesMax: "bytes of one part's headers",
   idListBytesMax: 'bytes of a request that lists ids',
-  assignedIdsMax: 'ids given to objects without one that an answer tells',
+  assignedIdsMax: 'how many ids assigned to objects without one a response lists',
 }
 
 function limitNames(): readonly (keyof Limits)[] {

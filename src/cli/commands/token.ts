@@ -33,7 +33,7 @@ ${EXIT_HELP}`
 export function tokenCommand(): Command {
   const command = new Command('token')
     .summary('issue, list and revoke tokens')
-    .description('Issue, list and revoke tokens: who may read or write which projects.')
+    .description('Issue, list and revoke tokens for reading or writing projects.')
   return addDefaultCommand(command, issueCommand())
     .addCommand(listCommand())
     .addCommand(revokeCommand())
@@ -48,7 +48,7 @@ function issueCommand(): Command {
     .addOption(
       new Option('--project <id>', "what it is for; may be repeated; '*' is every project").argParser(collected),
     )
-    .addOption(new Option('--access <right>', 'what it allows; write includes read').choices(['read', 'write']))
+    .addOption(new Option('--access <right>', 'the right; write includes read').choices(['read', 'write']))
     .addOption(
       new Option('--ttl <duration>', 'how long it holds: 90s, 15m, 12h, 30d')
         .argParser(durationSeconds)
@@ -85,7 +85,7 @@ async function issue(options: IssueOptions, command: Command): Promise<void> {
 
 function listCommand(): Command {
   return new Command('list')
-    .summary('show what was issued')
+    .summary('list issued tokens')
     .description(
       'Show the tokens that were issued, the oldest first; those that expired more than 30 days ago are forgotten.',
     )

@@ -58,18 +58,15 @@ export function uploadCommand(): Command {
         .default(1_048_576),
     )
     .addOption(
-      new Option(
-        '--have <file>',
-        'a file that went up before: its objects need not be asked about; may be repeated',
-      ).argParser(collected),
+      new Option('--have <file>', 'a file that was uploaded before, whose objects need no query; repeatable').argParser(
+        collected,
+      ),
     )
-    .addOption(new Option('--send-all', 'send everything, without asking first what the server holds'))
-    .addOption(new Option('--no-roots', 'do not look for the roots, which takes up to 64 bytes of memory an object'))
-    .addOption(
-      new Option('--model <name>', 'make a version of this model, and the model where there is none of that name'),
-    )
-    .addOption(new Option('--message <text>', 'what changed, for the version'))
-    .addOption(new Option('--root <id>', 'the root of the version, where the file has several'))
+    .addOption(new Option('--send-all', 'send everything, without asking first which objects the server holds'))
+    .addOption(new Option('--no-roots', 'do not search for the roots, which takes up to 64 bytes of memory an object'))
+    .addOption(new Option('--model <name>', 'create a version of this model, and the model if none has that name'))
+    .addOption(new Option('--message <text>', 'the message of the version'))
+    .addOption(new Option('--root <id>', 'the root of the version, if the file has several'))
     .addOption(jsonOption('print {"objects", "sent", "held", "roots", ...}'))
     .addHelpText('after', EXAMPLES)
     .action(upload)

@@ -68,7 +68,7 @@ function createCommand(): Command {
   )
     .argument('<model>', 'the name of the model, or its id')
     .argument('<root>', 'the id of the object below which all of the version is')
-    .addOption(new Option('--message <text>', 'what changed, for people').default(''))
+    .addOption(new Option('--message <text>', 'the message for people').default(''))
     .addOption(jsonOption('print the version'))
     .addHelpText('after', CONNECT_HELP)
     .action((nameOrId: string, root: string, options: CreateOptions, command: Command) =>

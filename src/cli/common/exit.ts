@@ -34,7 +34,7 @@ export class StoppedError extends Error {
   readonly exitCode: number
 
   constructor(signal: NodeJS.Signals) {
-    super(`stopped by ${signal}; running the command again continues`)
+    super(`stopped by ${signal}; run the command again to continue`)
     this.exitCode = 128 + constants.signals[signal]
   }
 }

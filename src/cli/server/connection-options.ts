@@ -53,11 +53,11 @@ export function addConnectionOptions(command: Command): void {
     .addOption(
       new Option(
         '--trust-proxy <proxies>',
-        'who may say where a request came from: addresses and networks (loopback, 10.0.0.0/8), or a number of hops',
+        'proxies that may name the address of the client: addresses and networks (loopback, 10.0.0.0/8), or a number of hops',
       ).argParser(trustedProxies),
     )
     .addOption(
-      new Option('--proxy-header <name>', 'the header in which the trusted proxies say it')
+      new Option('--proxy-header <name>', 'the header in which trusted proxies name it')
         .choices(['x-forwarded-for', 'forwarded'])
         .default('x-forwarded-for'),
     )

@@ -56,13 +56,13 @@ export function addFunctions(command: Command): void {
     .addOption(
       new Option(
         '--function-network <file>',
-        'the same, for a function that needs the network; others reach this server alone, where they can be isolated',
+        'the same, for a function that needs the network; isolated functions without it reach only this server',
       ).argParser(collected),
     )
     .addOption(
       new Option(
         '--function-isolation <mode>',
-        'auto: bubblewrap where it works; required: do not start without it; off: plain processes (default: auto)',
+        'auto: bubblewrap if it works; required: do not start without it; off: plain processes (default: auto)',
       ).choices(ISOLATIONS),
     )
     .addOption(
@@ -89,9 +89,7 @@ export function addFunctions(command: Command): void {
       ),
     )
     .addOption(
-      new Option('--pending-timeout <duration>', 'how long a run may wait to be taken up (default: 1d)').argParser(
-        milliseconds,
-      ),
+      new Option('--pending-timeout <duration>', 'how long a run may queue (default: 1d)').argParser(milliseconds),
     )
     .addOption(
       new Option('--pending-runs-max <n>', 'runs of one automation that may wait')
@@ -124,7 +122,7 @@ export function isolationOf(
 export function isolationLine({ kind, reason }: IsolationStatus): string {
   return kind === 'bubblewrap'
     ? 'functions run isolated by bubblewrap: their own processes, files and network'
-    : `functions run as plain processes of this user and can read what it can: ${reason}`
+    : `functions run as plain processes with the rights of this user: ${reason}`
 }
 
 /** What the options say to `automation`. */

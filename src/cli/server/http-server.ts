@@ -54,10 +54,10 @@ function listenFailure(
 ): string {
   const what = `cannot listen on ${host} port ${port}`
   if (code === 'EADDRINUSE')
-    return `${what}, which somebody uses already; choose another with --port, or --port 0 for a free one`
+    return `${what}, which is already in use; choose another with --port, or --port 0 for a free one`
   if (code === 'EACCES') return `${what}, which needs more rights; choose a port above 1023 with --port`
   if (code === 'EADDRNOTAVAIL' || code === 'ENOTFOUND')
-    return `${what}, which is no address of this machine; choose one with --host`
+    return `${what}, which is not an address of this machine; choose one with --host`
   return what
 }
 

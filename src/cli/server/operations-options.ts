@@ -25,7 +25,7 @@ export function addOperationsListener(command: Command): void {
     .addOption(
       new Option(
         '--metrics-host <address>',
-        'where health and metrics are served; 0.0.0.0 for other machines too',
+        'the address for health and metrics; 0.0.0.0 for other machines too',
       ).default('127.0.0.1'),
     )
 }

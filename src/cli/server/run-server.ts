@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import type { Command } from 'commander'
 import { accessFromFolder } from '../../access/token-store.ts'
+import { archives } from '../../archive/server/archives.ts'
 import { automation } from '../../automation-server/automation.ts'
 import type { IsolationStatus } from '../../automation-server/runner/executors/isolation/command-runner.ts'
 import { secretKeysFromFolder } from '../../automation-server/secret-keys.ts'
@@ -25,6 +26,7 @@ import {
 } from './connection-options.ts'
 import { withHealth } from './health-and-metrics.ts'
 import { checkOperations, type OperationsOptions } from './operations-options.ts'
+import { quotaOf, type QuotaServeOptions } from './quota-options.ts'
 import { type OperationsLine, startOperations } from './operations-server.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
 import { printJson, printLine } from '../common/output.ts'
@@ -35,7 +37,13 @@ import { type StorageKind, storageOf } from '../common/storage.ts'
 
 /** The options of `stowage serve` as the parser hands them over. */
 export interface ServeOptions
-  extends Partial<Limits>, PagesServeOptions, FunctionServeOptions, ConnectionServeOptions, OperationsOptions {
+  extends
+    Partial<Limits>,
+    PagesServeOptions,
+    FunctionServeOptions,
+    ConnectionServeOptions,
+    OperationsOptions,
+    QuotaServeOptions {
   readonly storage?: StorageKind
   readonly port: number
   readonly prefix?: string
@@ -59,14 +67,10 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   const { backend, kind } = await storageOf(options.data, options.storage)
   let announce: (url: string) => void = () => undefined
   const announced = new Promise<string>((resolve) => (announce = resolve))
-  const auto = automation({
-    secretKeys: secretKeysFromFolder(options.data),
-    serverUrl: () => announced,
-    ...isolation,
-    ...automationOptionsOf(options),
-  })
+  const secretKeys = secretKeysFromFolder(options.data)
+  const auto = automation({ secretKeys, serverUrl: () => announced, ...isolation, ...automationOptionsOf(options) })
   const web = pagesOf(options, auto)
-  const extensions = [auto, ...(web === undefined ? [] : [web])]
+  const extensions = [auto, archives({ secretKeys }), ...(web === undefined ? [] : [web])]
   const service = createService(
     { backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) },
     command,
@@ -147,6 +151,7 @@ function serviceOptions(options: ServeOptions): Omit<CommonServiceOptions<unknow
     memoryWaitMs,
     bodyBytesPerSecondMin,
     limits: limitsOf(options),
+    quota: quotaOf(options),
     requestRate: requestRateOf(options),
     uploadStatus: options.uploadStatus === '201' ? 201 : 200,
     cors: cors === undefined ? undefined : { origins: cors.includes('*') ? '*' : cors },

@@ -69,11 +69,11 @@ async function checkFile(path: string): Promise<void> {
     throw new Error(`this is a folder; name the file in it that ends with executeFunction (${quoted(path)})`)
   if (!found.isFile())
     throw new Error(
-      `this is no file but a pipe or a device; name a file that ends with executeFunction (${quoted(path)})`,
+      `this is a pipe or a device, not a file; name a file that ends with executeFunction (${quoted(path)})`,
     )
   if (!JAVASCRIPT.test(ending) && !TYPESCRIPT.test(ending)) {
     throw new Error(
-      `its name ends with ${ending === '' ? 'nothing that says what it is' : quoted(ending)}; it must be a file of JavaScript (.js, .mjs, .cjs) or TypeScript (.ts, .mts, .cts)`,
+      `its name ends with ${ending === '' ? 'no extension' : quoted(ending)}; it must be a file of JavaScript (.js, .mjs, .cjs) or TypeScript (.ts, .mts, .cts)`,
     )
   }
   if (found.size > CODE_BYTES_MAX)

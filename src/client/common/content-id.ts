@@ -29,10 +29,7 @@ export async function checkContentIds(objects: readonly ObjectText[]): Promise<v
   const verdicts = await Promise.all(objects.map(hasContentId))
   const wrong = verdicts.indexOf(false)
   if (wrong !== -1)
-    throw new ClientError(
-      'integrity_failed',
-      `the id ${quoted(objects[wrong].id)} is not the hash of the text that came with it`,
-    )
+    throw new ClientError('integrity_failed', `the id ${quoted(objects[wrong].id)} is not the hash of its text`)
 }
 
 /** A value as JSON in one line, whatever splits lines. */

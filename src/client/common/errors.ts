@@ -24,6 +24,7 @@ export interface ClientErrorOptions {
 
 /** The only error that the client throws on purpose, beside the reason of a signal and `TypeError` or `RangeError` for invalid options. */
 export class ClientError extends StowageError {
+  /** The name of the class. */
   override readonly name = 'ClientError'
   /** The HTTP status of the answer. Without an answer, the status of the code: 400 for `invalid_id` and `invalid_value`, else 502 or 504. */
   override readonly statusCode: number
@@ -58,13 +59,14 @@ const LASTING_CODES: ReadonlySet<StowageErrorCode> = new Set([
   'body_consumed',
   'corrupt_data',
   'not_supported',
+  'quota_exceeded',
   'storage_full',
 ])
 const LASTING_STATUSES: ReadonlySet<number> = new Set([501, 505, 507])
 
 /** A service has a code for each of its limits. */
 const PROXY_LIMIT =
-  'a proxy before the service takes no body of this size: send less in one request, or raise the limit of the proxy (client_max_body_size of nginx)'
+  'a proxy in front of the service refuses a body of this size: send less in one request, or raise the limit of the proxy (client_max_body_size in nginx)'
 
 /** An answer with an error status as an error. `text` is its body, in the shape `{"message", "statusCode", "code"}` when it came from Stowage. */
 export function answerError(response: Response, what: string, text: string): ClientError {
@@ -99,7 +101,7 @@ export function networkError(what: string, cause: unknown): ClientError {
   const code = inner instanceof Error && 'code' in inner && typeof inner.code === 'string' ? inner.code : ''
   // Of a name with several addresses, the error about all of them says nothing.
   const reason = inner instanceof Error ? inner.message || code || inner.name : String(inner)
-  return new ClientError('network_failed', `${what} failed on the way: ${reason}`, {
+  return new ClientError('network_failed', `${what} failed in transit: ${reason}`, {
     cause,
     isRetryable: !LASTING_CAUSE.test(code),
   })

@@ -25,7 +25,7 @@ export async function* inflate(source: AsyncIterable<Uint8Array>): AsyncGenerato
     if (pump.failure !== undefined) throw pump.failure.error
     throw new ClientError(
       'integrity_failed',
-      `what came is no whole gzip file: ${cause instanceof Error ? cause.message : String(cause)}`,
+      `the response is not a complete gzip file: ${cause instanceof Error ? cause.message : String(cause)}`,
       { cause, isRetryable: true },
     )
   } finally {

@@ -7,7 +7,7 @@ import type { CallOptions } from '../common/types.ts'
 export interface GraphInfo {
   /** Objects that would come, where the server tells. */
   readonly objects: number | undefined
-  /** Objects that are referred to and not held. */
+  /** Objects that are missing. */
   readonly missing: number
   /** Names the set of all objects below the root, itself included: what `have` takes as `<root>@<closure>`. */
   readonly closure: string | undefined

@@ -23,8 +23,9 @@ export interface GraphProgress {
   readonly totalBytes: number | undefined
   /** Bytes of it that a journal had kept from an earlier download, and that were not asked for again. */
   readonly keptBytes: number
-  /** How often a broken download was taken up where it had stopped, and how often it had to start anew. */
+  /** Times that a broken download went on where it had stopped. */
   readonly resumes: number
+  /** Times that the download began again from the start. */
   readonly restarts: number
 }
 
@@ -170,7 +171,7 @@ export class GraphTransfer {
   #blamed(error: unknown): unknown {
     if (this.#progress.keptBytes === 0 || !(error instanceof ClientError) || error.code !== 'invalid_answer')
       return error
-    return new ClientError('integrity_failed', `${error.message}; what was kept of an earlier download is damaged`, {
+    return new ClientError('integrity_failed', `${error.message}; the kept part of an earlier download is damaged`, {
       cause: error,
       isRetryable: true,
     })
@@ -314,7 +315,7 @@ function continuesAt(answer: Answer, at: number, length: number, etag: string): 
 function checkCounts(answer: Answer, count: number): void {
   const announced = answer.count('Stowage-Objects')
   if (announced === undefined || announced === count) return
-  throw new ClientError('integrity_failed', `${answer.what} brought ${count} of ${announced} objects`, {
+  throw new ClientError('integrity_failed', `${answer.what} returned ${count} of ${announced} objects`, {
     isRetryable: true,
   })
 }

@@ -52,7 +52,7 @@ function decodeText(
   try {
     return decoder.decode(pieces.length === 1 ? pieces[0] : joined(pieces, bytes))
   } catch (cause) {
-    throw new ClientError('invalid_answer', `${what} sent what is not UTF-8`, { cause })
+    throw new ClientError('invalid_answer', `${what} sent invalid UTF-8`, { cause })
   }
 }
 

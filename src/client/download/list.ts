@@ -100,7 +100,7 @@ async function* request(remote: Remote, left: Set<string>, signal: AbortSignal):
   if (left.size <= missing) return
   throw new ClientError(
     'integrity_failed',
-    `${answer.what} left out ${left.size} objects, where ${missing} are missing`,
+    `${answer.what} omitted ${left.size} objects, but reported ${missing} missing`,
     { isRetryable: true },
   )
 }

@@ -24,7 +24,7 @@ export class Attempt {
   /** Waits for one thing from the network, not longer than a stall may last and `extraMs`, whether it heeds the signal or not. Whatever it throws ends the attempt. */
   async within<T>(step: () => Promise<T>, extraMs: number = 0): Promise<T> {
     const limitMs = this.#stallTimeoutMs + extraMs
-    const stalled = new ClientError('timed_out', `${this.what} brought nothing for ${Math.round(limitMs)} ms`, {
+    const stalled = new ClientError('timed_out', `${this.what} received nothing for ${Math.round(limitMs)} ms`, {
       isRetryable: true,
     })
     const timer = timerAfter(limitMs, () => this.#controller.abort(stalled))
@@ -91,7 +91,7 @@ export class Answer {
       try {
         return chunk === undefined ? decoder.decode() : decoder.decode(chunk, { stream: true })
       } catch (cause) {
-        throw new ClientError('invalid_answer', `${this.what} answered with what is not UTF-8`, { cause })
+        throw new ClientError('invalid_answer', `${this.what} answered with invalid UTF-8`, { cause })
       }
     }
     let text = ''

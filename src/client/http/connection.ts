@@ -20,9 +20,13 @@ export interface Call {
 
 /** Where the service is: its address with the prefix, the token of its bearer scheme, and a `fetch` of one's own. */
 export interface ConnectionOptions {
+  /** The address of the service, with its prefix. */
   readonly url: string | URL
+  /** The token that every request carries, a function that returns it, or `undefined` for none. */
   readonly token: Token
+  /** Replaces the `fetch` of the platform. */
   readonly fetch?: Fetch
+  /** Milliseconds without any progress after which a request fails with `timed_out`. 60,000 by default. */
   readonly stallTimeoutMs?: number
 }
 
@@ -83,7 +87,7 @@ export class Connection {
     throw answerError(response, attempt.what, text)
   }
 
-  /** An answer that comes when nobody waits for it any more is not left open. */
+  /** An answer that comes when nothing waits for it any more is not left open. */
   async #fetched(url: string, init: RequestInit): Promise<Response> {
     const response = await this.#fetch(url, init)
     if (init.signal?.aborted === true) response.body?.cancel().catch(() => undefined)
@@ -114,11 +118,9 @@ function checkedToken(token: string): string {
 function redirectError({ status, headers }: Response, what: string): ClientError {
   const location = headers.get('Location')
   const target = location === null ? 'another address' : quoted(location, LOCATION_CHARACTERS_MAX)
-  return new ClientError(
-    'http_error',
-    `${what} was redirected to ${target}; give the client the url of the service itself`,
-    { statusCode: status },
-  )
+  return new ClientError('http_error', `${what} was redirected to ${target}; use the URL of the service itself`, {
+    statusCode: status,
+  })
 }
 
 /** A stream is sent while the answer has not begun (the Fetch standard, `RequestDuplex`). */

@@ -40,7 +40,7 @@ export function fetchObject(
       answer.checkType('application/json')
       const object = { id, json: await answer.text(SINGLE_BYTES_MAX) }
       if (isWholeTextOf(object)) return object
-      throw new ClientError('invalid_answer', `${answer.what} answered what is not the object ${quoted(id)}`)
+      throw new ClientError('invalid_answer', `${answer.what} did not return the object ${quoted(id)}`)
     } catch (error) {
       if (error instanceof ClientError && error.code === 'not_found') return undefined
       throw error
@@ -75,9 +75,9 @@ export function parseJson(text: string, what: string): Readonly<Record<string, u
     const value = JSON.parse(text) as unknown
     if (typeof value === 'object' && value !== null) return value as Record<string, unknown>
   } catch (cause) {
-    throw new ClientError('invalid_answer', `${what} answered what is not JSON`, { cause })
+    throw new ClientError('invalid_answer', `${what} answered with invalid JSON`, { cause })
   }
-  throw new ClientError('invalid_answer', `${what} answered what is not a JSON object`)
+  throw new ClientError('invalid_answer', `${what} answered with JSON that is not an object`)
 }
 
 /** Whatever builds URLs takes dots for steps in the path, encoded or not. Throws `invalid_id`. */
@@ -86,7 +86,7 @@ export function checkPathId(id: string): void {
   if (id === '' || id === '.' || id === '..')
     throw new ClientError(
       'invalid_id',
-      `the id ${JSON.stringify(id)} cannot stand in a URL; only objects can have it, to be asked for with list`,
+      `the id ${JSON.stringify(id)} cannot be part of a URL; only objects can have it, and list fetches them`,
     )
 }
 

@@ -85,7 +85,7 @@ async function* serialized(value: object, options: SerializeOptions): AsyncGener
   if (typeof top !== 'object' || top === null || Array.isArray(top) || ArrayBuffer.isView(top) || isReference(top)) {
     throw new ClientError(
       'invalid_value',
-      'what is serialized must be an object, not an array, a reference or a primitive value',
+      'the value to serialize must be an object, not an array, a reference or a primitive value',
     )
   }
   yield* new Serializer(settings).run(top)

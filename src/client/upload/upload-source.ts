@@ -88,6 +88,6 @@ function toDraft(item: unknown): DraftText {
   if (typeof item === 'object' && item !== null) return draftText(item)
   throw new ClientError(
     'invalid_value',
-    `what is uploaded must be objects; this is of type ${item === null ? 'null' : typeof item}`,
+    `only objects can be uploaded; this is of type ${item === null ? 'null' : typeof item}`,
   )
 }

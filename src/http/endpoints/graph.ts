@@ -26,7 +26,7 @@ export function graphOperation<H>(deps: GraphDeps<H>): Operation<H> {
     const encoding = graphEncoding(exchange)
     const have = query.getAll('have').map((value) => parseHaveRoot(value))
     if (have.length > HAVE_ROOTS_MAX)
-      throw new StowageError('invalid_request', `have is given ${have.length} times; ${HAVE_ROOTS_MAX} are the most`)
+      throw new StowageError('invalid_request', `have is repeated ${have.length} times; the limit is ${HAVE_ROOTS_MAX}`)
     // A line says by its id which object a delta makes; an array of objects would not.
     const deltas = query.has('delta') && encoding.format === 'text'
     const selection = await store.closure(projectId, objectId, {

@@ -39,7 +39,7 @@ const getDescription: Operation = {
     },
     ...errorResponses(
       [
-        { codes: ['precondition_failed'], message: 'If-Match names another version than the one that is there' },
+        { codes: ['precondition_failed'], message: 'If-Match names a version other than the current one' },
         { codes: ['closing', 'storage_unavailable'], message: 'the service is closing; try again a little later' },
       ],
       { 412: { ETag: { ...SHARED_HEADERS.ETag, required: true } } },

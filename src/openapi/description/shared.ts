@@ -24,7 +24,7 @@ const ERROR: Schema = {
     message: {
       type: 'string',
       minLength: 1,
-      description: 'Which rule was broken, where, and what would be right. For people; it may change.',
+      description: 'The broken rule, the place, and the remedy. For people; it may change.',
     },
     statusCode: { type: 'integer', minimum: 400, maximum: 599, description: 'The status of the answer.' },
     code: { type: 'string', enum: CODES, description: 'For programs; it does not change.' },
@@ -49,7 +49,7 @@ const ERROR: Schema = {
 export const SHARED_HEADERS: Readonly<Record<string, Header>> = {
   'X-Request-Id': {
     description:
-      'Names this request in logs: what came in the same header of the request where that is 1 to 128 harmless characters, else a new one.',
+      'Names this request in logs: the same header of the request if that has 1 to 128 harmless characters, otherwise a new id.',
     required: true,
     schema: { type: 'string', pattern: REQUEST_ID },
   },
@@ -59,7 +59,7 @@ export const SHARED_HEADERS: Readonly<Record<string, Header>> = {
     schema: { type: 'string', const: 'nosniff' },
   },
   'Access-Control-Allow-Origin': {
-    description: 'The origin that may read the answer, or `*`; only where the server was told about other origins.',
+    description: 'The origin that may read the response, or `*`; only if the server allows other origins.',
     schema: { type: 'string' },
   },
   'Access-Control-Expose-Headers': {
@@ -75,7 +75,7 @@ export const SHARED_HEADERS: Readonly<Record<string, Header>> = {
     schema: { type: 'string' },
   },
   'Access-Control-Allow-Headers': {
-    description: 'In the answer to a preflight request: the headers that were asked for. Any header may be sent.',
+    description: 'In the response to a preflight request: the requested headers. Any header may be sent.',
     schema: { type: 'string' },
   },
   'Access-Control-Max-Age': {
@@ -98,8 +98,7 @@ export const SHARED_HEADERS: Readonly<Record<string, Header>> = {
     schema: { type: 'string', pattern: '^"[^"]+"$' },
   },
   'WWW-Authenticate': {
-    description:
-      'A challenge (RFC 9110 section 11.6.1): `Bearer` (RFC 6750 section 3), or what the host of the service says.',
+    description: 'A challenge (RFC 9110 section 11.6.1): `Bearer` (RFC 6750 section 3), or that of the host.',
     required: true,
     schema: { type: 'string', pattern: '^[A-Za-z]+ realm="' },
   },
@@ -241,7 +240,7 @@ export function optionsOf(operationId: string, tag: string): Operation {
     operationId,
     summary: 'Methods of this path, and the answer to a preflight request',
     description:
-      'Says which methods the path takes. Where the server was told about other origins, a preflight request of one of them is answered as browsers want it. Needs no token.',
+      'Lists the methods of the path. If the server allows other origins, it answers their preflight requests. Needs no token.',
     tags: [tag],
     security: [],
     parameters: [
@@ -285,7 +284,7 @@ export function optionsOf(operationId: string, tag: string): Operation {
 /** Answers that belong to no operation. */
 const RESPONSES: Readonly<Record<string, Response>> = {
   RouteNotFound: errorResponse({ codes: ['route_not_found'], message: 'there is nothing at this path' }),
-  MethodNotAllowed: errorResponse({ codes: ['method_not_allowed'], message: 'this path takes GET, HEAD, OPTIONS' }),
+  MethodNotAllowed: errorResponse({ codes: ['method_not_allowed'], message: 'this path allows GET, HEAD, OPTIONS' }),
 }
 
 export const SHARED_COMPONENTS: Components = {

@@ -14,7 +14,7 @@ const getObjects: Operation = {
   operationId: 'getObjects',
   summary: 'A list of objects by id',
   description: [
-    'The objects of a list, as far as they are held, each once. Meant for clients that have a root, compared the ids below it with what they keep, and fetch the rest.',
+    'The objects of a list that are held, each once. Meant for clients that have a root, compare the ids below it with their cache, and fetch the rest.',
     '`Accept` chooses between a JSON array (`application/json`, the default) and lines (`text/plain`). The order is not promised.',
   ].join('\n\n'),
   tags: [TAG],

@@ -37,7 +37,7 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
     name: 'Accept-Encoding',
     in: 'header',
     description:
-      'gzip and identity are what there is (RFC 9110 section 12.5.3). Stored objects are compressed already, so gzip costs nothing where lines are sent.',
+      'The codings are gzip and identity (RFC 9110 section 12.5.3). Stored objects are compressed already, so gzip costs nothing for lines.',
     schema: { type: 'string' },
     examples: { gzip: { value: 'gzip' }, identity: { value: 'identity' } },
   },
@@ -51,7 +51,7 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
     name: 'strict',
     in: 'query',
     description:
-      'With it, a 409 that names them where objects are referred to or asked for and not held. Without it they are left out and counted in `Stowage-Missing-Objects`. Its value does not matter.',
+      'With it, missing objects cause a 409 that names them. Without it they are omitted and counted in `Stowage-Missing-Objects`. Its value does not matter.',
     allowEmptyValue: true,
     schema: { type: 'string' },
     examples: { strict: { value: '' } },
@@ -60,7 +60,7 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
     name: 'have',
     in: 'query',
     description:
-      'A root that the client has with everything below it; what it has is left out. `<id>`, or `<id>@<digest>` with the `Stowage-Closure` of the download that brought it, which holds also when that one was incomplete. Up to 100 times.',
+      'A root that the client has with everything below it; those objects are omitted. `<id>`, or `<id>@<digest>` with the `Stowage-Closure` of the download that brought it, which also works if that download was incomplete. Up to 100 times.',
     style: 'form',
     explode: true,
     schema: { type: 'array', maxItems: 100, items: { anyOf: [schemaRef('ObjectId'), ROOT_WITH_DIGEST] } },
@@ -79,7 +79,7 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
     name: 'archive',
     in: 'query',
     description:
-      'The gzip of the lines as a file of its own, `application/gzip`, whatever `Accept` and `Accept-Encoding` say. Browsers can resume it.',
+      'The gzip of the lines as a file, `application/gzip`, regardless of `Accept` and `Accept-Encoding`. Browsers can resume it.',
     schema: { type: 'string', enum: ['gzip'] },
     examples: { gzip: { value: 'gzip' } },
   },
@@ -127,13 +127,12 @@ export const HEADERS: Readonly<Record<string, Header>> = {
     schema: { type: 'string', pattern: '^\\d+$' },
   },
   'Stowage-Missing-Objects': {
-    description: 'How many objects are referred to or asked for and not held.',
+    description: 'The number of objects that belong in the response but are not held.',
     required: true,
     schema: { type: 'string', pattern: '^\\d+$' },
   },
   'Stowage-Closure': {
-    description:
-      'Names the set of all objects at and below the root, as far as they are held: what `have=<id>@<digest>` takes.',
+    description: 'Names the set of all held objects at and below the root: the digest for `have=<id>@<digest>`.',
     schema: { type: 'string', pattern: '^[0-9a-f]{16,128}$' },
   },
   'Stowage-Have': {

@@ -12,7 +12,7 @@ const getSingleObject: Operation = {
   operationId: 'getSingleObject',
   summary: 'One object, without its children',
   description:
-    'The object as it was uploaded. Answers JSON whatever `Accept` says. An object never changes, so the answer may be kept for ever.',
+    'The object as it was uploaded. Answers JSON regardless of `Accept`. An object never changes, so the response may be cached forever.',
   tags: [TAG],
   parameters: parameters('AcceptEncoding', 'IfMatch', 'IfNoneMatch'),
   responses: {
@@ -61,8 +61,8 @@ const getObjectWithChildren: Operation = {
   summary: 'An object with everything below it',
   description: [
     'The object and all objects that it refers to, at any depth, each once, the root first. `Accept` chooses between a JSON array (`application/json`, the default) and lines (`text/plain`).',
-    'Where the server has planned the answer, as it does for graphs that it is asked for, there are `Content-Length`, a strong `ETag` and `Accept-Ranges`; a client that needs them asks again a little later where they are absent.',
-    'Objects that are referred to and not held are left out and counted; `strict` makes that a 409.',
+    'If the server has planned the response, which it does after the first request for a graph, the response has `Content-Length`, a strong `ETag` and `Accept-Ranges`. A client that needs them and does not find them can ask again a little later.',
+    'Missing objects are omitted and counted; with `strict` they cause a 409.',
   ].join('\n\n'),
   tags: [TAG],
   parameters: parameters(
@@ -78,7 +78,7 @@ const getObjectWithChildren: Operation = {
   ),
   responses: {
     200: {
-      description: 'The root and its descendants, less what the client has.',
+      description: 'The root and its descendants, without the objects that the client has.',
       headers: {
         ...SELECTION_HEADERS,
         'Content-Encoding': headerRef('Content-Encoding'),

@@ -52,7 +52,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ObjectDiffResponse: {
     type: 'object',
     additionalProperties: { type: 'boolean' },
-    description: 'Each id that was asked for: `true` when the project holds it, `false` when it does not.',
+    description: 'Each requested id: `true` if the project holds it, otherwise `false`.',
   },
   Object: {
     type: 'object',
@@ -60,37 +60,37 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     properties: {
       id: schemaRef('ObjectId'),
       service_type: {
-        description: 'By the contract a string that names the type of the object. Stowage keeps whatever came.',
+        description: 'By the contract a string that names the type of the object. Stowage keeps any value.',
       },
       totalChildrenCount: {
-        description: 'By the contract an integer, the number of objects below this one. Stowage keeps whatever came.',
+        description: 'By the contract an integer, the number of objects below this one. Stowage keeps any value.',
       },
       numbers: {
-        description: 'By the contract an array of numbers, as an example of content. Stowage keeps whatever came.',
+        description: 'By the contract an array of numbers, as an example of content. Stowage keeps any value.',
       },
     },
     description:
-      'A JSON object with an id. It may hold any other members, and refers to others by `{"referencedId": "<id>"}` at any depth. It comes back as it was sent, character for character but for white space between lines.',
+      'A JSON object with an id. It may hold any other members, and refers to others by `{"referencedId": "<id>"}` at any depth. Downloads return it character for character, except for white space between lines.',
   },
   ObjectArray: { type: 'array', items: schemaRef('Object') },
   ObjectLines: {
     type: 'string',
     pattern: '^([^\\t\\n]+\\t(\\{[^\\n]*\\}|\\[[^\\n]*\\])\\n)*$',
     description:
-      'One object a line: its id, a tab character, its JSON text, a line feed, also behind the last one. Only where `delta` asked for it, the text may be a delta.',
+      'One object a line: its id, a tab character, its JSON text, a line feed, also after the last one. The text may be a delta only if `delta` was requested.',
   },
   ObjectLinesWithHeartbeats: {
     type: 'string',
     pattern: '^(:heartbeat\\n|[^\\t\\n]+\\t\\{[^\\n]*\\}\\n)*$',
     description:
-      'One object a line: its id, a tab character, its JSON text, a line feed, also behind the last one. Lines `:heartbeat` come only where they were asked for.',
+      'One object a line: its id, a tab character, its JSON text, a line feed, also after the last one. Lines `:heartbeat` are sent only on request.',
   },
   UploadBatch: {
     type: 'array',
     items: {
       type: 'object',
       properties: { id: schemaRef('ObjectId') },
-      description: 'An object. One without an id is given one.',
+      description: 'An object. One without an id is assigned one.',
     },
     description: 'Objects of at most 10 MB each.',
   },
@@ -98,7 +98,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     type: 'array',
     items: { oneOf: [{ type: 'object', description: 'An object.' }, schemaRef('Delta')] },
     description:
-      'Objects, and deltas of objects, of at most 10 MB each. What deltas make counts to the limit of what one request may inflate to, and so do their bases.',
+      'Objects, and deltas of objects, of at most 10 MB each. The results of deltas and their bases count toward the limit of the inflated request.',
   },
   Delta: {
     type: 'array',
@@ -114,20 +114,19 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     ],
     items: { oneOf: [{ type: 'integer' }, { type: 'string' }] },
     description:
-      'An object as what has to be done to the text of another one that is held, its base: after the base and the checksum come steps of three, `skip`, `copy`, `insert`: move by `skip` bytes in the base from where the last copy ended (0 at first, and it may be negative), append the `copy` bytes from there, then append the text `insert`. At most 1,048,576 characters.',
+      'An object as edits to the text of another one that is held, its base: after the base and the checksum come steps of three, `skip`, `copy`, `insert`: move by `skip` bytes in the base from the end of the last copy (0 at first, and it may be negative), append the `copy` bytes from there, then append the text `insert`. At most 1,048,576 characters.',
   },
   UploadSummary: {
     type: 'object',
     required: ['objects', 'created', 'differing', 'rewritten', 'assigned', 'assignedCount'],
     additionalProperties: false,
     properties: {
-      objects: { type: 'integer', minimum: 0, description: 'Objects that came, each id once.' },
-      created: { type: 'integer', minimum: 0, description: 'Of these, how many were not held before.' },
+      objects: { type: 'integer', minimum: 0, description: 'Received objects, each id once.' },
+      created: { type: 'integer', minimum: 0, description: 'How many of these were not held before.' },
       differing: {
         type: 'integer',
         minimum: 0,
-        description:
-          'Of the others, how many came with a text that differs from the one that is held. The held one stays.',
+        description: 'How many of the others arrived with a text that differs from the held one. The held one stays.',
       },
       rewritten: {
         type: 'integer',
@@ -139,13 +138,13 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
         type: 'array',
         items: schemaRef('AssignedId'),
         description:
-          'The objects that came without an id: the first 10,000 of them, unless a server has another limit.',
+          'The objects that arrived without an id: the first 10,000 of them, unless a server has another limit.',
       },
       assignedCount: {
         type: 'integer',
         minimum: 0,
         description:
-          'How many came without an id. Where it is more than `assigned` has, the others are left out; upload fewer at once to be told all.',
+          'How many arrived without an id. If `assigned` has fewer, the others are omitted; smaller uploads list all.',
       },
     },
   },
@@ -154,7 +153,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     required: ['part', 'index', 'id'],
     additionalProperties: false,
     properties: {
-      part: { type: 'integer', minimum: 0, description: 'Which part of the body, from 0; 0 where there are no parts.' },
+      part: { type: 'integer', minimum: 0, description: 'The index of the part of the body, from 0; 0 without parts.' },
       index: { type: 'integer', minimum: 0, description: 'Which element of its array, from 0.' },
       id: schemaRef('ObjectId'),
     },
@@ -171,7 +170,7 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
         description: 'The ids, as many as fit 32 MB.',
       },
       attributeMask: {
-        description: 'Which top-level members to send. `id` always comes.',
+        description: 'The top-level members to send. `id` is always sent.',
         oneOf: [maskOf('include', 'Only these.'), maskOf('exclude', 'All but these.')],
       },
     },

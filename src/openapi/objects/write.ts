@@ -16,7 +16,7 @@ const checkObjectsExist: Operation = {
   summary: 'Which of a list of objects are held',
   description: [
     'Tells which of a list of objects the project already holds, so that nothing is uploaded twice. An unknown project holds nothing.',
-    'Answers JSON whatever `Accept` says.',
+    'Answers JSON regardless of `Accept`.',
   ].join('\n\n'),
   tags: [TAG],
   parameters: parameters('ContentEncoding'),
@@ -41,10 +41,7 @@ const checkObjectsExist: Operation = {
 }
 
 const MODEL: Example = { summary: 'A building with a wall and a door', value: [ROOT, WALL, DOOR] }
-const WITHOUT_ID: Example = {
-  summary: 'An object that is given its id',
-  value: [{ service_type: 'Window', numbers: [1.2] }],
-}
+const WITHOUT_ID: Example = { summary: 'An object without an id', value: [{ service_type: 'Window', numbers: [1.2] }] }
 const SUMMARY: Example = {
   value: { objects: 3, created: 3, differing: 0, rewritten: 0, assigned: [], assignedCount: 0 },
 }
@@ -78,10 +75,10 @@ const uploadObjects: Operation = {
   operationId: 'uploadObjects',
   summary: 'Upload a batch of objects',
   description: [
-    'Stores a batch of objects, all or nothing: after any error nothing of the request is there. An object that is held stays as it is.',
+    'Stores a batch of objects, all or nothing: after an error nothing of the request is stored. A held object stays unchanged.',
     'At most 50 MB in one request and 10 MB in one object; a server can set other limits. Larger uploads are several requests, which may run at the same time.',
-    `Objects of a newer version can go up as deltas on those of an older one (\`${DELTA_MEDIA_TYPE}\`), which costs a small part of their bytes and needs the right to read, too. Where a base is not held, or has another text, the answer is a 409 \`base_mismatch\`: send that batch whole.`,
-    'Uploading writes objects that nothing refers to yet, so an upload that is given up leaves objects without use.',
+    `Objects of a newer version can be uploaded as deltas on those of an older one (\`${DELTA_MEDIA_TYPE}\`), which costs a small part of their bytes and needs the right to read, too. If a base is not held, or has another text, the response is a 409 \`base_mismatch\`: send that batch whole.`,
+    'Uploading writes objects that nothing refers to yet, so an abandoned upload leaves unused objects.',
   ].join('\n\n'),
   tags: [TAG],
   parameters: parameters('ContentEncoding'),
@@ -132,7 +129,7 @@ const uploadObjects: Operation = {
     200: UPLOADED,
     201: {
       ...UPLOADED,
-      description: 'The same, from servers that were told to answer 201, for clients that insist on it.',
+      description: 'The same, from servers that are configured to answer 201, for clients that require it.',
     },
     ...faults(
       [
@@ -150,6 +147,7 @@ const uploadObjects: Operation = {
         'part_header_too_large',
         'memory_limit_exceeded',
         'storage_full',
+        'quota_exceeded',
       ],
       {
         ...FORBIDDEN,

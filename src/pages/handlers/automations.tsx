@@ -213,7 +213,6 @@ async function formAnswer<H>(
 /** Throws `not_found`. */
 function definitionOf<H>({ automation }: ProjectVisit<H>, functionId: string): FunctionInfo {
   const found = automation.functions().find(({ id }) => id === functionId)
-  if (found === undefined)
-    throw new StowageError('not_found', 'there is no such function; it is not registered with this service')
+  if (found === undefined) throw new StowageError('not_found', 'this function is not registered with this service')
   return found
 }

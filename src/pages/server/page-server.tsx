@@ -134,7 +134,7 @@ export class PageServer<H> {
     if (this.#isFromOurs(exchange)) return
     throw new StowageError(
       'forbidden',
-      'the request comes from a page of another site, or the browser does not say where it comes from',
+      'the request comes from a page of another site, or the browser hides its origin',
     )
   }
 

@@ -210,7 +210,7 @@ function AnnotationItem({
             ))}
           </ul>
           {objects.length > IDS_SHOWN_MAX ? (
-            <p class="quiet">{`and ${formatCount(objects.length - IDS_SHOWN_MAX, 'more', 'more')}, which the API tells`}</p>
+            <p class="quiet">{`and ${formatCount(objects.length - IDS_SHOWN_MAX, 'more', 'more')}, in the API`}</p>
           ) : null}
         </details>
       )}

@@ -132,7 +132,7 @@ function ModelField({ values, problems, models }: Pick<AutomationFormProps, 'val
 function TriggerField({ trigger, problem }: { readonly trigger: string; readonly problem: string | undefined }): Html {
   const choices = [
     ['version', 'On every new version of the model'],
-    ['manual', 'Only when somebody starts it'],
+    ['manual', 'Only when a person starts it'],
   ]
   return (
     <fieldset

@@ -63,7 +63,7 @@ export function AutomationPage(props: AutomationProps): Html {
         <dt>Runs</dt>
         <dd>
           {trigger === 'manual'
-            ? 'only when somebody starts it'
+            ? 'only when a person starts it'
             : enabled
               ? 'on every new version'
               : 'on new versions, but it is not active'}

@@ -191,11 +191,16 @@ function Actions({ frame: { urls }, projectId, run, ended }: RunPageProps & { re
   )
 }
 
-const CAUSES = { version: 'by a new version', manual: 'by hand', rerun: 'as a repetition' } as const
+const CAUSES = {
+  version: 'by a new version',
+  manual: 'by hand',
+  rerun: 'as a repetition',
+  external: 'by hand, on a machine of their own',
+} as const
 
 function limitWords({ notStarted, runsMax }: RunCauseCount): string {
   const left = notStarted === 1 ? '1 more run was' : `${notStarted} more runs were`
-  return `${runsMax} runs came of what started this one, which is the most: ${left} not started.`
+  return `The cause of this run reached the limit of ${runsMax} runs: ${left} not started.`
 }
 
 function Facts({ frame: { urls }, projectId, run, cause, automationName, version, model }: RunPageProps): Html {

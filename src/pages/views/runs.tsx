@@ -72,7 +72,7 @@ export function RunsPage(props: RunsProps): Html {
       {rows.length > 0 ? (
         <RunRows urls={urls} projectId={projectId} rows={rows} />
       ) : (
-        <Empty>{isFiltered ? 'There is no such run here.' : 'Nothing has run yet.'}</Empty>
+        <Empty>{isFiltered ? 'This run does not exist.' : 'Nothing has run yet.'}</Empty>
       )}
       <Next href={cursor === null ? undefined : urls.runs(projectId, { ...filter, cursor })} what="runs" />
     </Page>

@@ -52,7 +52,11 @@ export function noise(bytes: number): Uint8Array {
 
 /** Says how the two differ, and not by millions of digits. */
 export function sameContent(actual: Uint8Array, expected: Uint8Array, what: string): void {
-  assert.equal(actual.length, expected.length, `${what}: must give ${expected.length} bytes, but gave ${actual.length}`)
+  assert.equal(
+    actual.length,
+    expected.length,
+    `${what}: must return ${expected.length} bytes, but returned ${actual.length}`,
+  )
   const at = expected.findIndex((byte, index) => byte !== actual[index])
   assert.equal(at, -1, `${what}: byte ${at} must be ${expected[at]}, but is ${actual[at]}`)
 }

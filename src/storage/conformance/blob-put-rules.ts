@@ -141,7 +141,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: names that are no names reject and let go of the content',
+    name: 'put: invalid names reject and release the content',
     check: async (context) => {
       const hostile = [
         '',

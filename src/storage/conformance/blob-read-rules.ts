@@ -21,7 +21,7 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'read: what does not lie inside the blob is an error, never fewer bytes',
+    name: 'read: a range outside the blob is an error, never fewer bytes',
     check: async (context) => {
       await context.put('blob', noise(1_000))
       for (const [start, end, expected] of [
@@ -185,7 +185,7 @@ export const BLOB_LIST_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'list: what is there throughout comes exactly once while others come and go',
+    name: 'list: a blob that exists throughout is listed exactly once while others come and go',
     check: async (context) => {
       const kept = Array.from({ length: 150 }, (_, at) => `k/${at}-kept`)
       await Promise.all(kept.map((rest) => context.put(rest, noise(1))))
@@ -243,7 +243,7 @@ export const BLOB_CLOSING_RULES: readonly Rule<BlobContext>[] = [
 /** For stores that keep what they hold when they are closed. */
 export const BLOB_REOPENING_RULES: readonly Rule<BlobContext>[] = [
   {
-    name: 'reopen: blobs are there and whole, what was removed or failed is not',
+    name: 'reopen: blobs are present and whole, removed and failed ones are absent',
     isForPersistent: true,
     check: async (context) => {
       const bytes = noise(1_500_000)

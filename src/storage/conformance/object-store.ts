@@ -70,7 +70,7 @@ function textOf({ json }: ObjectRecord): string {
 
 const RULES: readonly Rule<ObjectContext>[] = [
   {
-    name: 'put: objects come back byte for byte, and inserted counts those that were not held',
+    name: 'put: objects are returned byte for byte, and inserted counts those that were not held',
     check: async (context) => {
       const objects = Array.from({ length: 250 }, (_, at) => objectOf(`id-${at}`))
       assert.equal(await context.put(objects), 250, 'inserted of 250 new objects')

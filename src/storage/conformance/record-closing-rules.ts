@@ -18,7 +18,7 @@ export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
   },
   { name: 'close: a store that was never used closes', check: async ({ store }) => store.close() },
   {
-    name: 'close: lets calls that are under way end, and does not wait for a range that nobody reads on',
+    name: 'close: waits for calls under way, but not for a range that is no longer read',
     check: async (context) => {
       const { store } = context
       await store.insertMany(context.entries(3_000))
@@ -39,7 +39,7 @@ export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
 /** For stores that keep what they hold when they are closed. */
 export const RECORD_REOPENING_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'reopen: everything that resolved is there',
+    name: 'reopen: everything that resolved is present',
     isForPersistent: true,
     check: async (context) => {
       await context.store.insertMany(context.entries(2_500))

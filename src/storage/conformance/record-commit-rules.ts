@@ -99,7 +99,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: a key that stands twice in what is written, or twice in what is expected, rejects',
+    name: 'commit: a key that occurs twice in the writes, or twice in the expectations, rejects',
     check: async (context) => {
       const expectation = { key: context.key('k'), value: undefined }
       await rejects('RangeError', () =>
@@ -190,7 +190,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: what the caller does to its buffers afterwards changes nothing',
+    name: 'commit: later changes to buffers of the caller have no effect',
     check: async (context) => {
       const { key, value } = context.entry('k', 'kept')
       await context.store.commit({ put: [{ key, value }] })

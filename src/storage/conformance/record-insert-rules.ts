@@ -4,7 +4,7 @@ import { bytesOf, type RecordContext } from './record-context.ts'
 
 export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'insertMany: undefined where it was put, else the value that was there, in the order of the entries',
+    name: 'insertMany: undefined if the entry was put, otherwise the existing value, in the order of the entries',
     check: async (context) => {
       await context.store.insertMany([context.entry('held', 'old')])
       const found = await context.store.insertMany([
@@ -122,7 +122,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'insertMany: what the caller does to its buffers afterwards changes nothing',
+    name: 'insertMany: later changes to buffers of the caller have no effect',
     check: async (context) => {
       const { key, value } = context.entry('k', 'kept')
       await context.store.insertMany([{ key, value }])

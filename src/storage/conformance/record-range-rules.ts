@@ -130,7 +130,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'range: an entry that is there throughout is seen exactly once while others come and go',
+    name: 'range: an entry that exists throughout is seen exactly once while others come and go',
     check: async (context) => {
       const kept = context.entries(3_000).filter((_, at) => at % 2 === 0)
       const others = context.entries(3_000).filter((_, at) => at % 2 === 1)

@@ -5,7 +5,7 @@ import { bytesOf, type RecordContext } from './record-context.ts'
 
 export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'limits: at least what the core needs',
+    name: 'limits: at least those that the core needs',
     check: async ({ store }) => {
       for (const [name, needed] of Object.entries(CORE_RECORD_LIMITS)) {
         assert.ok(

@@ -20,7 +20,8 @@ export class Admission {
   /** Ids that came and are held already, to count each once. */
   readonly #heldIds: IdSet
   readonly #environment: Environment
-  #added = 0
+  #addedObjects = 0
+  #addedJsonBytes = 0
   differing = 0
   /** The ids of the first of these. */
   readonly differingIds: string[] = []
@@ -38,9 +39,14 @@ export class Admission {
     this.#isNewProject = head === undefined || head.removed
   }
 
-  /** Objects that came, each id once. */
+  /** Received objects, each id once. */
   get objects(): number {
-    return this.#added + this.#heldIds.size
+    return this.#addedObjects + this.#heldIds.size
+  }
+
+  /** What the pack holds so far. */
+  get added(): { readonly objects: number; readonly jsonBytes: number } {
+    return { objects: this.#addedObjects, jsonBytes: this.#addedJsonBytes }
   }
 
   get memoryBytes(): number {
@@ -87,7 +93,8 @@ export class Admission {
       if (held.textBytes !== textBytes || held.textCrc32 !== textCrc32)
         this.#noteDiffering(batch.lines.subarray(start, idEnd))
     } else {
-      this.#added++
+      this.#addedObjects++
+      this.#addedJsonBytes += textBytes
       return builder.add(batch, index, start, textCrc32)
     }
     return undefined

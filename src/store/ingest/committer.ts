@@ -1,11 +1,13 @@
 import { StowageError } from '../../errors.ts'
-import { DIFFERING_IDS_MAX } from '../../object/graph-store.ts'
-import type { Entry, RecordStore } from '../../storage/backend.ts'
+import { DIFFERING_IDS_MAX, type ProjectTotals } from '../../object/graph-store.ts'
+import type { BlobStore, Entry, RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { headKey, objectKeyMaker, packKey, pendingKey } from '../records/keys.ts'
 import { LOOKUP_KEYS } from '../records/locator.ts'
 import { tableEntry, type PackTables } from '../pack/pack-format.ts'
+import { addTotals, packTotals, readHeadAndTotals } from '../records/totals.ts'
+import type { QuotaReservation } from './quotas.ts'
 import { garbageEntry, isRemoved, readHead, writingGeneration } from '../records/projects.ts'
 
 import {
@@ -15,6 +17,7 @@ import {
   encodeMark,
   encodeObjectRecord,
   encodePackRecord,
+  encodeTotals,
   type PackRecord,
 } from '../records/records.ts'
 
@@ -38,20 +41,30 @@ export interface AppliedPack extends CommittedPack {
 /** Makes packs visible: one small commit, then the ids, then the note that all ids are there. */
 export class Committer {
   readonly #records: RecordStore
+  readonly #blobs: BlobStore
   /** The last commit of each project that has one under way: they would only fail each other's expectations. */
   readonly #tails = new Map<string, Promise<unknown>>()
 
-  constructor(records: RecordStore) {
+  constructor(records: RecordStore, blobs: BlobStore) {
     this.#records = records
+    this.#blobs = blobs
   }
 
   /**
-   * The commit point: the pack's record with the next number of the project's sequence. Throws `project_removed` when the project was removed
-   * since `generation` was read.
+   * The commit point: the pack's record with the next number of the project's sequence, and the project's totals. Throws `project_removed` when the
+   * project was removed since `generation` was read, and `quota_exceeded`.
    */
-  async commit(projectId: string, generation: number, record: PackRecord): Promise<CommittedPack> {
+  async commit(
+    projectId: string,
+    generation: number,
+    record: PackRecord,
+    counted: { readonly tables: PackTables; readonly quota: QuotaReservation | undefined },
+  ): Promise<CommittedPack> {
+    const added = packTotals(record, counted.tables)
     const before = this.#tails.get(projectId) ?? Promise.resolve()
-    const commit = before.catch(() => undefined).then(() => this.#commitNext(projectId, generation, record))
+    const commit = before
+      .catch(() => undefined)
+      .then(() => this.#commitNext({ projectId, generation, record }, added, counted.quota))
     this.#tails.set(projectId, commit)
     try {
       return await commit
@@ -60,23 +73,27 @@ export class Committer {
     }
   }
 
-  async #commitNext(projectId: string, generation: number, record: PackRecord): Promise<CommittedPack> {
+  async #commitNext(
+    { projectId, generation, record }: Omit<CommittedPack, 'sequence'>,
+    added: ProjectTotals,
+    quota: QuotaReservation | undefined,
+  ): Promise<CommittedPack> {
+    const parts = { records: this.#records, blobs: this.#blobs }
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
-      const { key, bytes, head } = await readHead(this.#records, projectId)
+      const { key, bytes, head, totals, expectation } = await readHeadAndTotals(parts, { projectId, generation })
       if (writingGeneration(head) !== generation) throw projectRemoved()
       const sequence = head === undefined || head.removed ? 1 : head.sequence
       const recordKey = packKey(projectId, generation, sequence)
+      quota?.check(added, totals)
       const put = [
         { key: headKey(projectId), value: encodeHead(key, { generation, sequence: sequence + 1, removed: false }) },
         { key: recordKey, value: encodePackRecord(recordKey, record) },
         pendingEntry(projectId, generation, sequence),
+        { key: expectation.key, value: encodeTotals(expectation.key, addTotals(totals, added)) },
       ]
       const result = await this.#records.commit({
         put,
-        expect: [
-          { key, value: bytes },
-          { key: recordKey, value: undefined },
-        ],
+        expect: [{ key, value: bytes }, { key: recordKey, value: undefined }, expectation],
       })
       if (result.ok) return { projectId, generation, sequence, record }
     }

@@ -7,6 +7,8 @@ import { DIFFERING_IDS_MAX, type ObjectWriter, type PutOptions, type PutResult }
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { Admission } from './admission.ts'
 import type { CommittedPack, Committer } from './committer.ts'
+import type { QuotaReservation, Quotas } from './quotas.ts'
+import { readTotals } from '../records/totals.ts'
 import { packBlobName } from '../records/keys.ts'
 import { unreferencedOrdinals } from '../pack/pack-builder.ts'
 import { tableEntry } from '../pack/pack-format.ts'
@@ -19,10 +21,14 @@ export const INLINE_PACK_BYTES_MAX = 49_152
 /** Pack offsets are 32 bits wide. */
 const PACK_BYTES_MAX = 2 ** 32 - 1
 
+/** After these the commit was not made. */
+const REFUSED: ReadonlySet<string> = new Set(['project_removed', 'quota_exceeded'])
+
 export interface IngestParts {
   readonly records: RecordStore
   readonly blobs: BlobStore
   readonly committer: Committer
+  readonly quotas: Quotas | undefined
   readonly deflate: DeflatePool
   readonly budget: MemoryBudget
   readonly newId: () => string
@@ -44,22 +50,41 @@ export class Ingest implements ObjectWriter {
 
   async put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: PutOptions): Promise<PutResult> {
     const { signal, memory } = options
-    if (memory !== undefined) return this.#put(projectId, batches, memory, signal)
+    if (memory !== undefined) return this.#within(projectId, batches, { ...options, memory })
     const own = this.#parts.budget.open({ signal, party: { principal: '', projectId } })
     try {
       await own.hold(UPLOAD_BASE_BYTES)
-      return await this.#put(projectId, batches, own, signal)
+      return await this.#within(projectId, batches, { ...options, memory: own })
     } finally {
       own.release()
+    }
+  }
+
+  /** Reserves before the first batch is asked for, and settles when the upload is committed or has failed. */
+  async #within(
+    projectId: string,
+    batches: AsyncIterable<ObjectBatch>,
+    options: PutOptions & { readonly memory: MemoryLease },
+  ): Promise<PutResult> {
+    const { records, blobs, quotas } = this.#parts
+    const quota = await quotas?.reserve(projectId, options.bodyBytes ?? 0, async () => {
+      const { head } = await readHead(records, projectId, options.signal)
+      const generation = writingGeneration(head)
+      return (await readTotals({ records, blobs }, { projectId, generation })).totals
+    })
+    try {
+      return await this.#put(projectId, batches, { ...options, quota })
+    } finally {
+      quota?.settle()
     }
   }
 
   async #put(
     projectId: string,
     batches: AsyncIterable<ObjectBatch>,
-    memory: MemoryLease,
-    signal: AbortSignal,
+    options: PutOptions & { readonly memory: MemoryLease; readonly quota: QuotaReservation | undefined },
   ): Promise<PutResult> {
+    const { memory, quota, signal } = options
     const { records, deflate, committer, newId, nowMs, environment } = this.#parts
     const { head } = await readHead(records, projectId, signal)
     const generation = writingGeneration(head)
@@ -67,7 +92,7 @@ export class Ingest implements ObjectWriter {
     const admission = new Admission(records, { projectId, generation, head }, environment)
     const writer = new PackWriter(
       { projectId, generation, packId, timeMs: nowMs() },
-      { deflate, admission, memory, environment },
+      { deflate, admission, memory, quota, environment },
     )
     const inline = await this.#store(packBlobName(projectId, packId), writer.content(batches, signal), signal)
     const { objects } = admission
@@ -87,7 +112,7 @@ export class Ingest implements ObjectWriter {
     }
     await this.#abandonUnlessLive(projectId, record, signal)
     const pack = await committer
-      .commit(projectId, generation, record)
+      .commit(projectId, generation, record, { tables, quota })
       .catch((error: unknown) => this.#notCommitted(projectId, record, error))
     const applied = await committer.apply(pack, tables).catch((error: unknown) => {
       this.#parts.onUnapplied(pack)
@@ -136,7 +161,7 @@ export class Ingest implements ObjectWriter {
 
   /** Only a refused commit is certainly none: after any other failure the blob stays, since the record may name it. The sweep decides later. */
   async #notCommitted(projectId: string, record: PackRecord, error: unknown): Promise<never> {
-    if (error instanceof StowageError && error.code === 'project_removed') await this.#removeBlob(projectId, record)
+    if (error instanceof StowageError && REFUSED.has(error.code)) await this.#removeBlob(projectId, record)
     throw error
   }
 

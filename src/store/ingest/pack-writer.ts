@@ -4,6 +4,7 @@ import type { MemoryLease, MemoryPart } from '../../memory/memory-lease.ts'
 import type { ObjectBatch } from '../../object/batch.ts'
 import { abortable } from '../../async/abort.ts'
 import type { Admission } from './admission.ts'
+import type { QuotaReservation } from './quotas.ts'
 import { PackBuilder } from '../pack/pack-builder.ts'
 import { encodeHeader, encodeTables, type PackHeader, type PackTables } from '../pack/pack-format.ts'
 
@@ -17,6 +18,7 @@ export interface PackWriterParts {
   readonly deflate: DeflatePool
   readonly admission: Admission
   readonly memory: MemoryLease
+  readonly quota: QuotaReservation | undefined
   readonly environment: Environment
 }
 
@@ -25,6 +27,7 @@ export class PackWriter {
   readonly #header: PackHeader
   readonly #deflate: DeflatePool
   readonly #admission: Admission
+  readonly #quota: QuotaReservation | undefined
   readonly #tablesMemory: MemoryPart
   readonly #builder: PackBuilder
   readonly #inFlight: Promise<Uint8Array>[] = []
@@ -38,6 +41,7 @@ export class PackWriter {
     this.#builder = new PackBuilder(parts.environment)
     this.#deflate = parts.deflate
     this.#admission = parts.admission
+    this.#quota = parts.quota
     this.#tablesMemory = parts.memory.part()
   }
 
@@ -66,6 +70,7 @@ export class PackWriter {
     // An upload that is aborted ends at once, also while its source keeps it waiting.
     for await (const batch of abortable(batches, signal)) {
       await this.#admission.admit(batch, this.#builder, signal)
+      this.#quota?.check(this.#admission.added)
       await this.#tablesMemory.set(this.#memoryBytes)
       this.#startCompressing()
       yield* this.#place(BLOCKS_IN_FLIGHT_MAX)

@@ -187,7 +187,7 @@ export function decodeTables(bytes: Uint8Array): PackTables {
   if (bytes.length < TRAILER_BYTES) throw corrupt('the tables of a pack are cut short')
   const trailer = decodeTrailer(bytes.subarray(bytes.length - TRAILER_BYTES))
   if (trailer.sectionsBytes !== bytes.length - TRAILER_BYTES)
-    throw corrupt('the tables of a pack have another length than its trailer says')
+    throw corrupt('the tables of a pack and its trailer disagree on their length')
   const sections = readSections(bytes.byteOffset % 4 === 0 ? bytes : Uint8Array.from(bytes))
   const { directory, lines, ids, references, claims, externals } = sections
   const { blocks, objects } = trailer
@@ -231,7 +231,7 @@ function readSections(bytes: Uint8Array): Record<SectionName, Section> {
 function words(section: Section, start: number, length: number): Uint32Array {
   const { payload } = section
   if ((start + length) * 4 > payload.length)
-    throw corrupt(`section ${section.name} of a pack is too short for what it should hold`)
+    throw corrupt(`section ${section.name} of a pack is too short for its contents`)
   return new Uint32Array(payload.buffer, payload.byteOffset + start * 4, length)
 }
 

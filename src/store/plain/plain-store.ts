@@ -109,10 +109,7 @@ class PlainGraphStore implements GraphStore {
 }
 
 function notSupported(what: string): StowageError {
-  return new StowageError(
-    'not_supported',
-    `${what} needs a storage backend; this service stands on a plain object store`,
-  )
+  return new StowageError('not_supported', `${what} needs a storage backend; this service uses a plain object store`)
 }
 
 /** Of two objects with one id in a request the first stays. */

@@ -7,7 +7,16 @@ import { createHash } from 'node:crypto'
  * A project's generation goes up when it is removed: what the removed one left can be swept at leisure while a new one fills.
  */
 const encoder = new TextEncoder()
-const KIND = { head: 'h', object: 'o', pack: 'k', pending: 'w', plan: 'p', garbage: 'g', epoch: 'e' } as const
+const KIND = {
+  head: 'h',
+  object: 'o',
+  pack: 'k',
+  pending: 'w',
+  plan: 'p',
+  garbage: 'g',
+  epoch: 'e',
+  totals: 't',
+} as const
 const GENERATION_DIGITS = 8
 const SEQUENCE_DIGITS = 12
 
@@ -35,6 +44,10 @@ export function packKey(projectId: string, generation: number, sequence: number)
 /** Marks a pack that is committed but not yet applied, so that recovery finds it without reading every pack. */
 export function pendingKey(projectId: string, generation: number, sequence: number): Uint8Array {
   return encoder.encode(`${prefix('pending', projectId, generation)}${hex(sequence, SEQUENCE_DIGITS)}\0`)
+}
+
+export function totalsKey(projectId: string, generation: number): Uint8Array {
+  return encoder.encode(prefix('totals', projectId, generation))
 }
 
 export function garbageKey(projectId: string, generation: number): Uint8Array {

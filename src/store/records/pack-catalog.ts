@@ -88,7 +88,7 @@ export async function readTables(blobs: BlobStore, { record, source }: Pack): Pr
   const bytes = await readSource(blobs, source, record.tablesStart, record.packBytes)
   const tables = decodeTables(bytes)
   if (tables.objects !== record.objects)
-    throw corrupt('the tables of a pack hold another number of objects than its record says')
+    throw corrupt('the tables of a pack and its record disagree on the number of objects')
   return tables
 }
 

@@ -1,4 +1,5 @@
 import { crc32 } from 'node:zlib'
+import type { ProjectTotals } from '../../object/graph-store.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
 
@@ -64,6 +65,15 @@ export function encodeEpoch(key: Uint8Array, epoch: number): Uint8Array {
 
 export function decodeEpoch(key: Uint8Array, value: Uint8Array): number {
   return open(key, value, 'the epoch record').u48()
+}
+
+export function encodeTotals(key: Uint8Array, { objects, jsonBytes, storedBytes }: ProjectTotals): Uint8Array {
+  return seal(key, new ByteWriter(32).u8(VERSION).u48(objects).u48(jsonBytes).u48(storedBytes))
+}
+
+export function decodeTotals(key: Uint8Array, value: Uint8Array): ProjectTotals {
+  const reader = open(key, value, 'the totals of a project')
+  return { objects: reader.u48(), jsonBytes: reader.u48(), storedBytes: reader.u48() }
 }
 
 /** A project. `sequence` is the number that its next pack gets. */

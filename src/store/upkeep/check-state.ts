@@ -64,7 +64,7 @@ export class CheckState {
     else if (pack !== undefined && ordinal >= pack.objects)
       yield damage(projectId, subject, 'its record names a place beyond the end of its pack')
     else if (pack?.owned?.has(ordinal) === false)
-      yield damage(projectId, subject, `its record names pack ${sequence}, which says that another pack has it`)
+      yield damage(projectId, subject, `its record names pack ${sequence}, which does not own it`)
   }
 
   *tombstoneFaults({ projectId, generation }: Tombstone, blobName: string): Generator<Finding> {
@@ -74,7 +74,7 @@ export class CheckState {
       yield damage(
         projectId,
         `blob ${blobName}`,
-        'it says that the project was removed, and the record of the project that it was not',
+        'it says that the project was removed, but the record of the project says otherwise',
       )
   }
 }

@@ -8,7 +8,14 @@ import { isOfExtension, keyBounds, keyParts, packBlobName, parseHex } from '../r
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import { packOf, type Pack } from '../records/pack-catalog.ts'
 import { tableEntry, type PackTables } from '../pack/pack-format.ts'
-import { decodeHead, decodeMark, decodeObjectRecord, decodePackRecord } from '../records/records.ts'
+import {
+  decodeEpoch,
+  decodeHead,
+  decodeMark,
+  decodeObjectRecord,
+  decodePackRecord,
+  decodeTotals,
+} from '../records/records.ts'
 import { isTombstone, readTombstone } from './tombstone.ts'
 
 export interface CheckOptions {
@@ -42,6 +49,7 @@ export async function* checkStore(backend: StorageBackend, options: CheckOptions
   }
   yield* checkHeads(parts)
   yield* checkMarks(parts)
+  yield* checkCounts(parts)
   yield* checkPacks(parts)
   yield* parts.state.lostPacks()
   yield* checkObjectRecords(parts)
@@ -57,6 +65,24 @@ async function* checkHeads({ records, state, signal }: CheckParts): AsyncGenerat
         state.heads.set(projectId, decodeHead(key, value))
       } catch (error) {
         yield damageBy(error, projectId, 'project record')
+      }
+    }
+  }
+}
+
+/** The store's epoch, and what each project holds. */
+async function* checkCounts({ records, signal }: CheckParts): AsyncGenerator<Finding> {
+  for (const [kind, decode, subject] of [
+    ['epoch', decodeEpoch, 'epoch record'],
+    ['totals', decodeTotals, 'totals of the project'],
+  ] as const) {
+    for await (const entries of records.range(keyBounds(kind), { signal })) {
+      for (const { key, value } of entries) {
+        try {
+          decode(key, value)
+        } catch (error) {
+          yield damageBy(error, kind === 'epoch' ? undefined : keyParts(key)[0], subject)
+        }
       }
     }
   }

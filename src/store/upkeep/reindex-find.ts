@@ -97,7 +97,7 @@ async function* findPackBlob(blobs: BlobStore, name: string, size: number, found
   const { projectId, packId, generation, timeMs } = decodeHeader(
     await readSource(blobs, source, 0, Math.min(HEADER_BYTES_MAX, size)),
   )
-  if (packBlobName(projectId, packId) !== name) throw corrupt('it holds another pack than its name says')
+  if (packBlobName(projectId, packId) !== name) throw corrupt('it contains a pack other than its name says')
   const trailer = decodeTrailer(await readSource(blobs, source, Math.max(0, size - TRAILER_BYTES), size))
   const record: PackRecord = {
     state: 'committed',

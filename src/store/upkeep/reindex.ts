@@ -8,14 +8,17 @@ import { PackBuilder } from '../pack/pack-builder.ts'
 import { packOf, readTables } from '../records/pack-catalog.ts'
 import { encodeHeader, encodeTables } from '../pack/pack-format.ts'
 import {
+  decodeEpoch,
   decodeHead,
   decodeMark,
   encodeHead,
   encodePackRecord,
+  encodeTotals,
   type PackRecord,
   type ProjectHead,
 } from '../records/records.ts'
 import { findPacks, FoundPacks, type FoundPack } from './reindex-find.ts'
+import { type Generation, readTotals } from '../records/totals.ts'
 import { garbageEntry } from '../records/projects.ts'
 import { removeRecords } from './removal.ts'
 
@@ -40,10 +43,21 @@ export async function* reindexStore({ records, blobs }: StorageBackend): AsyncGe
   }
 }
 
-/** Removes the records that are made anew: where objects lie, plans, and marks of what is under way. */
+/** Removes the records that are made anew: where objects lie, plans, totals, and marks of what is under way. */
 async function* dropDerived(records: RecordStore): AsyncGenerator<Finding> {
-  for (const kind of ['object', 'plan', 'pending'] as const) {
+  for (const kind of ['object', 'plan', 'pending', 'totals'] as const) {
     for await (const entries of records.range(keyBounds(kind))) await removeRecords(records, entries)
+  }
+  for await (const entries of records.range(keyBounds('epoch'))) {
+    for (const entry of entries) {
+      try {
+        decodeEpoch(entry.key, entry.value)
+      } catch (error) {
+        // Epochs begin anew: what waits for the end of its grace waits longer.
+        yield damageBy(error, undefined, 'epoch record')
+        await removeRecords(records, [entry])
+      }
+    }
   }
   for await (const entries of records.range(keyBounds('garbage'))) {
     for (const entry of entries) {
@@ -113,7 +127,7 @@ async function* rebuildGeneration(
     record,
   }))
   await putHead(records, projectId, { generation, sequence: next, removed: false })
-  const committer = new Committer(records)
+  const committer = new Committer(records, blobs)
   let objects = 0
   for (const pack of numbered) {
     try {
@@ -131,6 +145,7 @@ async function* rebuildGeneration(
     yield damage(projectId, `pack ${lost}`, 'its record is lost; an empty pack takes its place')
     await putPack(records, projectId, generation, lost, await emptyPack(projectId, generation))
   }
+  await putTotals({ records, blobs }, { projectId, generation })
   yield note(projectId, 'project', `${objects} objects in ${numbered.length} packs`)
 }
 
@@ -163,6 +178,14 @@ async function putPack(
 ): Promise<void> {
   const key = packKey(projectId, generation, sequence)
   await records.commit({ put: [{ key, value: encodePackRecord(key, record) }] })
+}
+
+async function putTotals(parts: Pick<ReindexParts, 'records' | 'blobs'>, project: Generation): Promise<void> {
+  const {
+    totals,
+    expectation: { key },
+  } = await readTotals(parts, project)
+  await parts.records.commit({ put: [{ key, value: encodeTotals(key, totals) }] })
 }
 
 async function putHead(records: RecordStore, projectId: string, head: ProjectHead): Promise<void> {

@@ -59,7 +59,7 @@ async function sweepMarked(parts: RemovalParts, { key, value }: Entry, signal: A
   const { head } = await readHead(parts.records, projectId, signal)
   // The mark and the project's record must agree before anything is destroyed.
   if (!isRemoved(head, generation))
-    throw corrupt(`a project is marked as removed, generation ${generation}, and its record says otherwise`)
+    throw corrupt(`a project is marked as removed, generation ${generation}, but its record says otherwise`)
   const isDone = await sweepGeneration(parts, projectId, generation, signal)
   if (isDone) await parts.records.commit({ remove: [key] })
 }
@@ -76,7 +76,7 @@ async function sweepGeneration(
 ): Promise<boolean> {
   const { records, blobs, nowMs } = parts
   await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
-  const bounds = (kind: 'object' | 'pending' | 'plan' | 'pack'): ReturnType<typeof keyBounds> =>
+  const bounds = (kind: 'object' | 'pending' | 'plan' | 'pack' | 'totals'): ReturnType<typeof keyBounds> =>
     keyBounds(kind, projectId, generation)
   const pending = await sweepRecords(records, bounds('pending'), signal)
   const blobsOf = (nameOf: (entry: Entry) => string) => (entries: readonly Entry[]) =>
@@ -94,6 +94,7 @@ async function sweepGeneration(
     blobsOf(({ key, value }) => packBlobName(projectId, decodePackRecord(key, value).packId)),
   )
   await sweepRecords(records, bounds('object'), signal)
+  await sweepRecords(records, bounds('totals'), signal)
   return pending === 0
 }
 

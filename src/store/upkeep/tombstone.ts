@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
-import type { BlobStore } from '../../storage/backend.ts'
+import { StowageError } from '../../errors.ts'
+import type { BlobInfo, BlobStore } from '../../storage/backend.ts'
 import { isStorageError } from '../../storage/storage-errors.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { parseHex, tombstoneBlobName } from '../records/keys.ts'
@@ -12,6 +13,7 @@ export interface Tombstone {
   readonly removedAtMs: number
 }
 
+const ATTEMPTS_MAX = 5
 const TOMBSTONE_FILE = /^[0-9a-f]{64}\/tombstone-[0-9a-f]{8}$/
 
 export function isTombstone(blobName: string): boolean {
@@ -22,15 +24,41 @@ export function generationOfTombstone(blobName: string): number {
   return parseHex(blobName.split('/tombstone-')[1])
 }
 
-/** Without it, `reindex` could take the packs of a removed project for ones whose records were lost. One that exists stays as it is. */
+/**
+ * Without it, `reindex` could take the packs of a removed project for ones whose records were lost. One that exists stays as it is, unless a crash cut it
+ * short.
+ */
 export async function putTombstone(blobs: BlobStore, tombstone: Tombstone): Promise<void> {
   const name = tombstoneBlobName(tombstone.projectId, tombstone.generation)
-  for await (const found of blobs.list(name)) if (found.some((blob) => blob.name === name)) return
+  for (let attemptsLeft = ATTEMPTS_MAX; !(await hasWhole(blobs, name)); attemptsLeft--) {
+    try {
+      await blobs.put(name, encoded(tombstone))
+      return
+    } catch (error) {
+      // Who removes the project and who sweeps it may both be here.
+      if (!isStorageError(error, 'BlobExistsError') || attemptsLeft === 1) throw error
+    }
+  }
+}
+
+/** Whether the tombstone is there. Removes one that a crash cut short. */
+async function hasWhole(blobs: BlobStore, name: string): Promise<boolean> {
+  for await (const found of blobs.list(name)) {
+    const known = found.find((blob) => blob.name === name)
+    if (known === undefined) continue
+    if (await isWhole(blobs, known)) return true
+    await blobs.remove([name])
+  }
+  return false
+}
+
+async function isWhole(blobs: BlobStore, { name, sizeBytes }: BlobInfo): Promise<boolean> {
   try {
-    await blobs.put(name, encoded(tombstone))
+    await readTombstone(blobs, name, sizeBytes)
+    return true
   } catch (error) {
-    // Who removes the project and who sweeps it may both be here.
-    if (!isStorageError(error, 'BlobExistsError')) throw error
+    if (error instanceof StowageError && error.code === 'corrupt_data') return false
+    throw error
   }
 }
 

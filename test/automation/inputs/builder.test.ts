@@ -238,7 +238,7 @@ const WRONG: readonly [
   [
     'too many choices',
     () => ({ s: select(Array.from({ length: 1_001 }, String)) }),
-    /holds 1001 choices; the most is 1000/,
+    /holds 1001 choices; the limit is 1000/,
   ],
   ['gt at lt', () => ({ n: number({ gt: 1, lt: 1 }) }), /lt leaves no number/],
   ['gt above lt', () => ({ n: number({ gt: 2, lt: 1 }) }), /lt leaves no number/],
@@ -263,7 +263,7 @@ const WRONG: readonly [
   [
     'a pattern that grows too large',
     () => ({ t: text({ pattern: '(a?){900}a{900}' }) }),
-    /has 2702 steps; the most is 2500/,
+    /has 2702 steps; the limit is 2500/,
   ],
   [
     'patterns that are too large together',
@@ -274,14 +274,14 @@ const WRONG: readonly [
     }),
     /patterns of \d+ steps together/,
   ],
-  ['a default of a secret', () => ({ s: secret({ default: 'x' } as object) }), /a secret has no default/],
+  ['a default of a secret', () => ({ s: secret({ default: 'x' } as object) }), /a secret cannot have a default/],
   [
     'an unknown option',
     () => ({ n: number({ minLength: 1 } as object) }),
     /number has no option "minLength"; it has title, description, required, default, gt, gte, lt, lte/,
   ],
   ['a title that is no text', () => ({ t: text({ title: 5 as unknown as string }) }), /title must be a text/],
-  ['a long title', () => ({ t: text({ title: 'x'.repeat(201) }) }), /title has 201 characters; the most is 200/],
+  ['a long title', () => ({ t: text({ title: 'x'.repeat(201) }) }), /title has 201 characters; the limit is 200/],
   [
     'a name that objects have',
     () => ({ constructor: text() }),
@@ -291,7 +291,7 @@ const WRONG: readonly [
   [
     'too many fields',
     () => Object.fromEntries(Array.from({ length: 101 }, (_, index) => [`f${index}`, text()])),
-    /has 101 fields; the most is 100/,
+    /has 101 fields; the limit is 100/,
   ],
 ]
 

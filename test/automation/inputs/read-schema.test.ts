@@ -113,7 +113,7 @@ const REFUSED: readonly [schema: unknown, path: string, message: RegExp][] = [
   [
     schemaOf({ type: 'string', enum: ['a'], oneOf: [{ const: 'a' }] }),
     '/properties/x/oneOf',
-    /cannot stand beside "enum"/,
+    /cannot be combined with "enum"/,
   ],
   [schemaOf({ enum: [1, 'a'] }), '/properties/x/enum/1', /must be a number/],
   [schemaOf({ enum: ['a', 1] }), '/properties/x/enum/1', /must be a text/],
@@ -154,7 +154,7 @@ const REFUSED: readonly [schema: unknown, path: string, message: RegExp][] = [
     '/properties/__proto__',
     /every object has already/,
   ],
-  [{ type: 'object', properties: {}, title: 'x'.repeat(300_000) }, '', /bytes of JSON; the most is 262144/],
+  [{ type: 'object', properties: {}, title: 'x'.repeat(300_000) }, '', /bytes of JSON; the limit is 262144/],
   [
     {
       type: 'object',

@@ -88,7 +88,7 @@ async function readSchema(path: string, command: readonly string[]): Promise<Rea
   try {
     const { size } = await file.stat()
     if (size > SCHEMA_BYTES_MAX)
-      throw refused(command, `the file has ${size} bytes, and the most is ${SCHEMA_BYTES_MAX}`)
+      throw refused(command, `the file has ${size} bytes, and the limit is ${SCHEMA_BYTES_MAX}`)
     return parsed(await file.readFile('utf8'), command)
   } finally {
     await file.close()

@@ -39,5 +39,5 @@ function reasonOf(reason: StopReason): Error {
   if (reason === 'closing') return new RunInterrupted('the service is closing')
   if (reason === 'canceled') return new RunCanceled('the run was canceled')
   if (reason === 'ended') return new RunCanceled('the run has ended')
-  return new RunCanceled(reason === 'timeout' ? 'the run took too long' : 'the run belongs to nobody any more')
+  return new RunCanceled(reason === 'timeout' ? 'the run took too long' : 'the run no longer belongs to this server')
 }

@@ -117,14 +117,18 @@ const startRun = operationOf({
   right: 'write',
   summary: 'Run an automation by hand',
   description:
-    'On one version of its model. Works also where it is not enabled. While as many runs of the automation wait as may, it is refused with `too_many_runs`.',
+    'On one version of its model. The automation need not be enabled. If its queue is full, the request is refused with `too_many_runs`; so is an external run while 20 others are active. An external run must read its status (`askLease`) at intervals: after a minute of silence it times out.',
   body: jsonBody(
     'RunStart',
     'On which version; without a body on the latest.',
-    { latest: { value: {} }, version: { value: { versionId: VERSION_ID } } },
+    { latest: { value: {} }, version: { value: { versionId: VERSION_ID } }, external: { value: { external: true } } },
     false,
   ),
-  answers: { 201: jsonAnswer('Run', 'The run, which waits to be taken up.', { version: { value: PENDING_RUN } }) },
+  answers: {
+    201: jsonAnswer('StartedRun', 'The queued run, or an external run, which has begun.', {
+      version: { value: PENDING_RUN },
+    }),
+  },
   faults: ['not_found', 'conflict', 'too_many_runs', ...WRITE_FAULTS],
   messages: { ...NO_AUTOMATION, 409: 'the model has no version yet; create one, then run the automation on it' },
 })
@@ -132,7 +136,7 @@ const startRun = operationOf({
 export const AUTOMATION_TAG: Tag = {
   name: TAG,
   description:
-    'A function that runs on the versions of a model, with inputs: by itself on every new one, or by hand. A version that a run makes starts none of the automations that led to it.',
+    'A function that runs on the versions of a model, with inputs: on every new version, or by hand. A version that a run creates starts none of the automations that led to it.',
 }
 
 export const AUTOMATION_PATHS: Paths = {

@@ -41,9 +41,7 @@ const validateInputs = operationOf({
     },
   }),
   answers: {
-    200: jsonAnswer('InputsValidity', 'What the function says of them.', {
-      good: { value: { valid: true, issues: [] } },
-    }),
+    200: jsonAnswer('InputsValidity', 'The faults of the inputs.', { good: { value: { valid: true, issues: [] } } }),
   },
   faults: ['not_found'],
   messages: NO_FUNCTION,

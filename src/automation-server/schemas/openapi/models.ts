@@ -168,7 +168,7 @@ const restoreVersion = operationOf({
 export const MODEL_TAG: Tag = {
   name: TAG,
   description:
-    'Named lines of versions. A version is the graph of objects below its root; without one nobody knows which objects are still wanted.',
+    'Named lines of versions. A version is the graph of objects below its root; without one it is unknown which objects are still needed.',
 }
 
 export const MODEL_PATHS: Paths = {

@@ -40,18 +40,18 @@ const reportRun = operationOf({
     }),
   },
   faults: ['not_found', 'conflict', 'annotations_too_large', ...WRITE_FAULTS],
-  messages: { ...NO_RUN, 409: 'the run takes no more reports: it has ended (canceled)' },
+  messages: { ...NO_RUN, 409: 'the run accepts no more reports: it has ended (canceled)' },
 })
 
 const askLease = operationOf({
   operationId: 'askLease',
   tag: TAG,
   right: 'run',
-  summary: 'How the run stands',
+  summary: 'Read the status of the run',
   description:
-    'For the run itself, so that it learns of its end; answered also when it has ended. It renews nothing: whoever runs the function on the server does.',
+    'For the run itself, so that it learns of its end; it is answered even after the end. It renews the lease of an external run. For other runs, the runner on the server renews the lease.',
   answers: {
-    200: jsonAnswer('Lease', 'How the run stands.', { one: { value: { status: 'running', canceled: false } } }),
+    200: jsonAnswer('Lease', 'The status of the run.', { one: { value: { status: 'running', canceled: false } } }),
   },
   faults: ['not_found'],
   messages: NO_RUN,
@@ -87,7 +87,7 @@ const storeArtifact = operationOf({
   tag: TAG,
   right: 'run',
   summary: 'Store a file',
-  description: 'The body is the file, whatever its type says. 256 MB at most; a server can set another limit.',
+  description: 'The body is the file, regardless of its type. At most 256 MB; a server can set another limit.',
   parameters: ['IdempotencyKey'],
   ownParameters: [NAME],
   body: {
@@ -174,7 +174,7 @@ export const OWN_RUN_TAGS: readonly Tag[] = [
   {
     name: TAG,
     description:
-      'What a run tells and leaves, with the token that it was started with. The token gives the right to write in the project of the run, and expires with it.',
+      'The reports and files of a run, sent with the token of the run. The token grants the right to write in the project of the run, and expires with the run.',
   },
   { name: ARTIFACTS_TAG, description: 'Files that runs left.' },
 ]

@@ -43,7 +43,7 @@ const getRun = operationOf({
   tag: TAG,
   right: 'read',
   summary: 'One run',
-  description: 'With what the function handed over at its end.',
+  description: 'With the result of the function.',
   answers: { 200: jsonAnswer('RunDetails', 'The run as it is at the moment.', { one: { value: RUN } }) },
   faults: ['not_found'],
   messages: NO_RUN,
@@ -53,7 +53,7 @@ const listAnnotations = operationOf({
   operationId: 'listAnnotations',
   tag: TAG,
   right: 'read',
-  summary: 'What a run says about objects',
+  summary: 'Annotations of a run',
   description: 'In the order in which it was reported.',
   parameters: ['Limit', 'AnnotationCursor'],
   ownParameters: [
@@ -71,7 +71,7 @@ const listLogs = operationOf({
   tag: TAG,
   right: 'read',
   summary: 'The log of a run',
-  description: 'In the order in which it came. Secrets and tokens are not in it.',
+  description: 'In the order of arrival, without secrets and tokens.',
   parameters: ['Limit', 'LogCursor'],
   answers: { 200: jsonAnswer('LogPage', 'A part of the log.', { all: { value: pageOf(LOG_LINE) } }) },
   faults: ['not_found'],
@@ -92,8 +92,8 @@ const followRun = operationOf({
   right: 'read',
   summary: 'What happens to a run, as it happens',
   description: [
-    'Server-sent events: at first how the run stands, then every change. `status` holds a status and its message, `progress` what `progress` of a run holds, `annotations` how many annotations there are of each level, `outputs` the versions and artifacts so far, `log` a line.',
-    'A slow reader gets fewer and later states, and every line. A comment comes whenever nothing happened for 15 seconds. The stream ends after the final status; who comes back then with the last id gets 204.',
+    'Server-sent events: first the current state of the run, then every change. `status` has a status and its message, `progress` the member `progress` of the run, `annotations` the number of annotations of each level, `outputs` the versions and artifacts so far, `log` a line.',
+    'A slow reader receives fewer and later states, and every line. After 15 seconds without an event the server sends a comment. The stream ends after the final status; a client that reconnects then with the last id receives 204.',
   ].join('\n\n'),
   ownParameters: [LAST_EVENT_ID],
   answers: {
@@ -128,7 +128,8 @@ const cancelRun = operationOf({
   tag: TAG,
   right: 'write',
   summary: 'Cancel a run',
-  description: 'From then on nothing of it is taken, and whoever runs it is told. Canceling twice is the same as once.',
+  description:
+    'From then on nothing more from it is accepted, and its runner is notified. Canceling twice has no further effect.',
   answers: { 200: jsonAnswer('Run', 'The run, canceled.', {}) },
   faults: ['not_found', 'conflict', ...WRITE_FAULTS],
   messages: { ...NO_RUN, 409: 'the run has ended (succeeded), so it cannot be canceled' },

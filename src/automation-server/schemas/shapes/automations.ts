@@ -1,4 +1,13 @@
-import { boolean, list, named, type NamedShape, object, oneOf, optional } from '../../../openapi/description/shape.ts'
+import {
+  boolean,
+  described,
+  list,
+  named,
+  type NamedShape,
+  object,
+  oneOf,
+  optional,
+} from '../../../openapi/description/shape.ts'
 import type { Automation, AutomationChange, AutomationTrigger, NewAutomation, RunStart } from '../wire-types.ts'
 import { FUNCTION_ID, nameText, pageOf, PROJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 import { INPUTS } from './functions.ts'
@@ -10,8 +19,7 @@ const ENABLED = boolean('Whether new versions start it. It can be started by han
 
 const PROJECTS = list(PROJECT_ID, {
   itemsMax: 100,
-  description:
-    'Other projects in which its runs may read and write; whoever names them must have the right to write there.',
+  description: 'Other projects in which its runs may read and write. The request must have the right to write there.',
 })
 
 const AUTOMATION_TRIGGER: NamedShape<AutomationTrigger> = named(
@@ -22,15 +30,17 @@ const AUTOMATION_TRIGGER: NamedShape<AutomationTrigger> = named(
   ),
 )
 
+const TRIGGER_WORDS = 'Whether new versions start it, or only people.'
+
 export const NEW_AUTOMATION: NamedShape<NewAutomation> = named(
   'NewAutomation',
   object(
     {
       name: NAME,
-      functionId: FUNCTION_ID,
-      modelId: RESOURCE_ID,
+      functionId: described(FUNCTION_ID, 'The function that runs.'),
+      modelId: described(RESOURCE_ID, 'The model on whose versions it runs.'),
       inputs: INPUTS,
-      trigger: AUTOMATION_TRIGGER,
+      trigger: described(AUTOMATION_TRIGGER, TRIGGER_WORDS),
       enabled: optional(ENABLED),
       projects: optional(PROJECTS),
     },
@@ -44,28 +54,28 @@ export const AUTOMATION_CHANGE: NamedShape<AutomationChange> = named(
     {
       name: optional(NAME),
       inputs: optional(INPUTS),
-      trigger: optional(AUTOMATION_TRIGGER),
+      trigger: optional(described(AUTOMATION_TRIGGER, TRIGGER_WORDS)),
       enabled: optional(ENABLED),
       projects: optional(PROJECTS),
     },
-    'Members to change. Inputs are given whole; a secret that is given as `******` keeps its value.',
+    'Members to change. `inputs` replaces all inputs; a secret with the value `******` keeps its value.',
   ),
 )
 
-const AUTOMATION: NamedShape<Automation> = named(
+export const AUTOMATION: NamedShape<Automation> = named(
   'Automation',
   object(
     {
-      id: RESOURCE_ID,
+      id: described(RESOURCE_ID, 'Names the automation.'),
       name: NAME,
-      functionId: FUNCTION_ID,
-      modelId: RESOURCE_ID,
+      functionId: described(FUNCTION_ID, 'The function that runs.'),
+      modelId: described(RESOURCE_ID, 'The model on whose versions it runs.'),
       inputs: INPUTS,
-      trigger: AUTOMATION_TRIGGER,
+      trigger: described(AUTOMATION_TRIGGER, TRIGGER_WORDS),
       enabled: ENABLED,
       projects: PROJECTS,
-      createdAt: TIME,
-      updatedAt: TIME,
+      createdAt: described(TIME, 'The time of creation.'),
+      updatedAt: described(TIME, 'The time of the last change.'),
     },
     'A function that runs on the versions of a model, with inputs.',
   ),
@@ -73,7 +83,17 @@ const AUTOMATION: NamedShape<Automation> = named(
 
 export const RUN_START: NamedShape<RunStart> = named(
   'RunStart',
-  object({ versionId: optional(RESOURCE_ID) }, 'The version to run on. The latest one by default.'),
+  object(
+    {
+      versionId: optional(described(RESOURCE_ID, 'The latest one by default.')),
+      external: optional(
+        boolean(
+          'The caller runs the function on a machine of their own. The answer holds the token with which it reports. `false` by default.',
+        ),
+      ),
+    },
+    'The version to run on, and who runs the function.',
+  ),
 )
 
 export const AUTOMATION_SHAPES: readonly NamedShape<unknown>[] = [

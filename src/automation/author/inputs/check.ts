@@ -24,13 +24,13 @@ const UNSENDABLE = /(?![\t\n])\p{Cc}|\p{Surrogate}/u
 /** What a form as a whole may be. */
 export function formFault({ title, description, fields }: InputsDescription): Found {
   if (fields.length > INPUTS_LIMITS.fieldsMax)
-    return { option: '', message: `has ${fields.length} fields; the most is ${INPUTS_LIMITS.fieldsMax}` }
+    return { option: '', message: `has ${fields.length} fields; the limit is ${INPUTS_LIMITS.fieldsMax}` }
   const patterns = fields.flatMap((field) => ('pattern' in field && field.pattern !== undefined ? [field.pattern] : []))
   const size = patterns.reduce((sum, pattern) => sum + compilePattern(pattern).size, 0)
   if (size > INPUTS_LIMITS.formPatternStepsMax)
     return {
       option: '',
-      message: `has patterns of ${size} steps together; the most is ${INPUTS_LIMITS.formPatternStepsMax}: repeat less`,
+      message: `has patterns of ${size} steps together; the limit is ${INPUTS_LIMITS.formPatternStepsMax}: repeat less`,
     }
   return wordsFault({ title, description })
 }
@@ -66,7 +66,7 @@ function wordsFault({
 function lengthFault(option: string, text: unknown, max: number): Found {
   if (text === undefined) return undefined
   if (typeof text !== 'string') return { option, message: 'must be a text' }
-  return text.length > max ? { option, message: `has ${text.length} characters; the most is ${max}` } : undefined
+  return text.length > max ? { option, message: `has ${text.length} characters; the limit is ${max}` } : undefined
 }
 
 function rulesFault(field: InputField): Found {
@@ -94,7 +94,7 @@ function patternFault(pattern: string | undefined): Found {
     const { size } = compilePattern(pattern)
     const max = INPUTS_LIMITS.patternStepsMax
     return size > max
-      ? { option: 'pattern', message: `${quote(pattern)} has ${size} steps; the most is ${max}: repeat less` }
+      ? { option: 'pattern', message: `${quote(pattern)} has ${size} steps; the limit is ${max}: repeat less` }
       : undefined
   } catch (error) {
     if (!(error instanceof PatternUnsupported)) throw error
@@ -133,7 +133,7 @@ function selectFault({ options }: SelectField): Found {
   const { choicesMax, choiceCharactersMax } = INPUTS_LIMITS
   const fault = (message: string): Fault => ({ option: 'options', message })
   if (options.length === 0) return fault('must hold at least one choice')
-  if (options.length > choicesMax) return fault(`holds ${options.length} choices; the most is ${choicesMax}`)
+  if (options.length > choicesMax) return fault(`holds ${options.length} choices; the limit is ${choicesMax}`)
   const values = options.map(({ value }) => value)
   const texts = values.filter((value) => typeof value === 'string')
   const labels = options.flatMap(({ label }) => label ?? [])
@@ -155,7 +155,7 @@ function defaultFault(field: InputField): Found {
   const value = defaultOf(field)
   if (value === undefined) return undefined
   if (field.required)
-    return { option: 'required', message: 'makes no sense with a default: what has a default is never missing' }
+    return { option: 'required', message: 'makes no sense with a default: a value with a default is never missing' }
   const message = fieldCheck(field)(value)
   return message === undefined ? undefined : { option: 'default', message }
 }

@@ -28,6 +28,7 @@ export type GivenValuesOf<F extends InputFields> = {
 export interface InputsClass<Values extends object = object, Given = never> {
   /** Checks the values as `parse` does. Throws `InputsError`. */
   new (given: Given): Values
+  /** The description of the inputs. */
   readonly description: InputsDescription
   /** Parsed JSON as an instance, with defaults filled in and secrets wrapped. Throws `InputsError` with one issue for each field, which never holds a value. */
   parse<Class extends abstract new (given: never) => object>(this: Class, json: unknown): InstanceType<Class>
@@ -37,7 +38,9 @@ export interface InputsClass<Values extends object = object, Given = never> {
 
 /** What people see of the inputs as a whole. */
 export interface InputsOptions {
+  /** The title of the form, for people. */
   readonly title?: string
+  /** Text about the form, for people. */
   readonly description?: string
 }
 
@@ -108,7 +111,7 @@ function nameField(name: string, options: FieldOptions | undefined): InputField 
   const where = `input ${quote(name)}`
   if (options === undefined || !Object.hasOwn(OPTIONS, options.kind))
     throw new TypeError(
-      `${where} must be made by text, number, integer, boolean, select or secret; a schema of another library is given as a whole, instead of a class`,
+      `${where} must be made by text, number, integer, boolean, select or secret; a schema of another library replaces the whole class`,
     )
   const known = [...COMMON_OPTIONS, ...OPTIONS[options.kind]]
   const unknown = Object.keys(options).find((option) => !known.includes(option))
@@ -117,7 +120,7 @@ function nameField(name: string, options: FieldOptions | undefined): InputField 
       `${where}: ${options.kind} has no option ${quote(unknown)}; it has ${known.slice(1).join(', ')}`,
     )
   if (options.kind === 'secret' && options.default !== undefined)
-    throw new TypeError(`${where}: a secret has no default, which everybody could read in the schema`)
+    throw new TypeError(`${where}: a secret cannot have a default: everybody could read it in the schema`)
   if (options.required !== undefined && typeof options.required !== 'boolean')
     throw new TypeError(`${where}: required must be true or false`)
   const { pattern, required = options.default === undefined } = options
@@ -134,7 +137,7 @@ function patternSource(where: string, pattern: unknown): unknown {
   const foreign = pattern.flags.replace('u', '')
   if (foreign !== '')
     throw new TypeError(
-      `${where}: pattern has the flag ${foreign}, which a schema cannot say; write it without, such as [Aa] for i`,
+      `${where}: pattern has the flag ${foreign}, which a schema cannot express; write the pattern without it, such as [Aa] for i`,
     )
   return pattern.source
 }

@@ -42,7 +42,7 @@ const ADVICE: ReadonlyMap<string, string> = new Map(
   Object.entries({
     $ref: 'is not followed: write the schema inline; choices as "enum", or as "oneOf" of "const" and "title"',
     allOf: 'is not read: write the one schema inline',
-    not: 'cannot be shown in a form; say what is allowed, with a pattern, a range or choices',
+    not: 'cannot be shown in a form; state the allowed values with a pattern, a range or choices',
     multipleOf: 'cannot be shown in a form; use type "integer", or check it in the function',
     properties: 'would be an object inside the object; inputs are flat',
     items: 'would be a list, which has no control; inputs are texts, numbers, booleans, choices and secrets',
@@ -145,7 +145,7 @@ type ChoiceType = Exclude<JSONType, 'boolean'>
 function readChoices(schema: Keywords, keyword: (typeof CHOICES)[number], type: ChoiceType): readonly SelectChoice[] {
   for (const other of ['minLength', 'maxLength', 'pattern', 'format', 'writeOnly', ...BOUNDS, ...CHOICES]) {
     if (other !== keyword && other in schema)
-      refuse(`/${other}`, `cannot stand beside "${keyword}": the choices say everything`)
+      refuse(`/${other}`, `cannot be combined with "${keyword}": the choices already define the values`)
   }
   const choices: unknown = schema[keyword]
   if (keyword === 'const') return [{ value: choiceValue('/const', choices, type) }]

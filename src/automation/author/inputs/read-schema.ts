@@ -48,7 +48,7 @@ function readRoot(json: unknown, collect: <T>(path: string, read: () => T) => T 
   if (!isJSONObject(properties)) refuse('/properties', 'must be an object with one schema for each input')
   const entries = Object.entries(properties)
   if (entries.length > INPUTS_LIMITS.fieldsMax)
-    refuse('/properties', `has ${entries.length} inputs; the most is ${INPUTS_LIMITS.fieldsMax}`)
+    refuse('/properties', `has ${entries.length} inputs; the limit is ${INPUTS_LIMITS.fieldsMax}`)
   for (const name of required)
     if (!Object.hasOwn(properties, name)) refuse('/required', `names ${quote(name)}, which is not in properties`)
   const fields = entries.map(([name, field]) =>
@@ -68,7 +68,7 @@ function checkRoot(json: unknown): Keywords {
   if (!isJSONObject(json)) return refuse('', 'must be an object')
   const bytes = jsonBytes(json)
   if (bytes > INPUTS_LIMITS.schemaBytesMax)
-    refuse('', `has ${bytes} bytes of JSON; the most is ${INPUTS_LIMITS.schemaBytesMax}`)
+    refuse('', `has ${bytes} bytes of JSON; the limit is ${INPUTS_LIMITS.schemaBytesMax}`)
   if (json.$schema !== undefined && json.$schema !== JSON_SCHEMA_DIALECT)
     refuse('/$schema', `must be ${quote(JSON_SCHEMA_DIALECT)}, or be left out`)
   for (const keyword of Object.keys(json))
@@ -81,7 +81,7 @@ function checkRoot(json: unknown): Keywords {
 
 function rootAdvice(keyword: string): string {
   if (keyword === '$defs' || keyword === 'definitions')
-    return 'is not read: write every definition inline, where it is used'
+    return 'is not supported: write every definition inline, at the place of its use'
   return 'is a keyword that no form can show; inputs are one object with properties, required and additionalProperties'
 }
 

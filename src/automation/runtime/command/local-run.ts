@@ -1,13 +1,19 @@
 import { createClient } from '../../../client/client.ts'
 import { StowageError } from '../../../errors.ts'
-import type { RunFile } from '../../author/run-data.ts'
+import type { JsonObject, RunFile } from '../../author/run-data.ts'
+import { automationInputs, openExternalRun } from '../http/external-run.ts'
+import { httpRunBackend } from '../http/http-run-backend.ts'
 import { localRunBackend } from '../http/local-run-backend.ts'
+import { environmentSecrets } from '../run/environment-secrets.ts'
 import type { RunBackend } from '../run-backend.ts'
 import { readInputsFile, readRunFile } from './run-file.ts'
 
 /** What `run` is told on the command line instead of by a run file. */
 export interface LocalRunArguments {
   readonly local?: true
+  /** To the server, as a run of the automation. */
+  readonly report?: true
+  readonly automation?: string
   readonly url?: string
   readonly project?: string
   readonly model?: string
@@ -21,6 +27,8 @@ export interface LocalRunArguments {
 export interface LocalRun {
   readonly runFile: RunFile
   readonly backend: RunBackend
+  /** Texts that are kept out of what the run says, beside the token in the run file. */
+  readonly secrets?: readonly string[]
 }
 
 const TOKEN_VARIABLE = 'STOWAGE_TOKEN'
@@ -28,10 +36,12 @@ const URL_VARIABLE = 'STOWAGE_URL'
 const URL_DEFAULT = 'http://127.0.0.1:8642'
 const FILES_DEFAULT = 'function-files'
 const LOCAL = 'local'
+/** What a server shows of a secret. */
+const HIDDEN = '******'
 
 /** Whether somebody runs the function for themselves, and not a server. */
 export function isLocal(path: string | undefined, options: LocalRunArguments): boolean {
-  return path === undefined || options.local === true
+  return path === undefined || options.local === true || options.report === true
 }
 
 /**
@@ -46,12 +56,13 @@ export async function localRun(
   const given = path === undefined ? undefined : await readRunFile(path)
   const token = process.env[TOKEN_VARIABLE] ?? given?.speckleToken ?? ''
   if (token === '')
-    throw new StowageError('invalid_request', `there is no token; put yours into the environment as ${TOKEN_VARIABLE}`)
+    throw new StowageError('invalid_request', `the token is missing; set the environment variable ${TOKEN_VARIABLE}`)
   const data = given?.automationRunData
   const trigger = data?.triggers[0]?.payload
   const url = options.url ?? data?.speckleServerUrl ?? process.env[URL_VARIABLE] ?? URL_DEFAULT
-  const client = createClient({ url, token })
   const projectId = options.project ?? data?.projectId ?? missing('--project ID')
+  if (options.report === true) return reportedRun({ given, options, print, token, url, projectId })
+  const client = createClient({ url, token })
   const modelId = options.model ?? trigger?.modelId ?? missing('--model ID')
   const versionId =
     options.version ?? trigger?.versionId ?? (await latestOf(client.project(projectId).models.get(modelId)))
@@ -72,6 +83,52 @@ export async function localRun(
   return { runFile, backend: localRunBackend({ client, runFile, filesFolder, print }) }
 }
 
+interface Reported {
+  readonly given: RunFile | undefined
+  readonly options: LocalRunArguments
+  readonly print: (line: string) => void
+  readonly token: string
+  readonly url: string
+  readonly projectId: string
+}
+
+/** The server opens a run with a token of its own, to which the function then reports like any other. */
+async function reportedRun({ given, options, print, token, url, projectId }: Reported): Promise<LocalRun> {
+  const data = given?.automationRunData
+  const automationId = options.automation ?? data?.automationId ?? missing('--automation ID')
+  const request = { url, token, projectId, automationId, versionId: options.version }
+  const functionInputs =
+    options.inputs === undefined
+      ? (given?.functionInputs ?? shownInputs(await automationInputs(request)))
+      : await readInputsFile(options.inputs)
+  const run = await openExternalRun(request)
+  const { modelId, versionId } = run
+  print(`reports to ${url} as run ${run.runId} of project ${projectId}`)
+  const runFile: RunFile = {
+    speckleToken: run.token,
+    functionInputs,
+    automationRunData: {
+      projectId,
+      speckleServerUrl: url,
+      automationId,
+      automationRunId: run.runId,
+      functionRunId: run.runId,
+      triggers: [{ triggerType: 'versionCreation', payload: { modelId, versionId } }],
+    },
+  }
+  // Everybody who may read the project reads what the run says, and the environment of a person holds more than their own token.
+  return { runFile, backend: httpRunBackend(runFile), secrets: [token, ...environmentSecrets(process.env)] }
+}
+
+function shownInputs(inputs: JsonObject): JsonObject {
+  const hidden = Object.keys(inputs).filter((name) => inputs[name] === HIDDEN)
+  if (hidden.length === 0) return inputs
+  throw new StowageError(
+    'invalid_request',
+    `the automation has secret inputs (${hidden.join(', ')}), which the server does not show; give all inputs with --inputs FILE`,
+  )
+}
+
 async function latestOf(model: Promise<{ readonly latestVersionId: string | null }>): Promise<string> {
   const { latestVersionId } = await model
   if (latestVersionId !== null) return latestVersionId
@@ -81,6 +138,6 @@ async function latestOf(model: Promise<{ readonly latestVersionId: string | null
 function missing(option: string): never {
   throw new StowageError(
     'invalid_request',
-    `say what the function is to run on: ${option} is missing, and there is no run file`,
+    `${option} is missing, and so is a run file: name the version that the function runs on`,
   )
 }

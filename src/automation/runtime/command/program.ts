@@ -1,5 +1,5 @@
 import { writeFile } from 'node:fs/promises'
-import { Command, CommanderError } from 'commander'
+import { Command, CommanderError, Option } from 'commander'
 import type { AutomationFunction } from '../../author/function.ts'
 import { InputsError } from '../../author/inputs/errors.ts'
 import { describeThrown } from '../run/texts.ts'
@@ -64,16 +64,22 @@ ${EXIT.usage} nothing could be done; ${EXIT.failed} it failed, on your own machi
   )
   command
     .command('run', { isDefault: true })
-    .argument('[file]', 'the run file: a token, inputs, and what the run is about')
-    .description('run the function once: as a server asks for it, or for yourself with --local or without a file')
+    .argument('[file]', 'the run file: a token, inputs, and the data of the run')
+    .description(
+      'run the function once: as a server asks for it, or for yourself with --local, --report or without a file',
+    )
     .option('--local', 'report to the terminal; the token is yours')
+    .addOption(
+      new Option('--report', 'report to the server, as a run of an automation; the token is yours').conflicts('local'),
+    )
+    .option('--automation <id>', 'with --report: the automation; its inputs count, unless --inputs gives others')
     .option('--url <url>', 'the server (default: STOWAGE_URL, else http://127.0.0.1:8642)')
     .option('--project <id>', 'the project of the model')
     .option('--model <id>', 'the model')
     .option('--version <id>', 'the version (default: the latest)')
     .option('--inputs <file>', 'a JSON file of inputs')
-    .option('--files <folder>', 'where stored files go (default: function-files)')
-    .addHelpText('after', '\nWithout a run file, or with --local, your token is taken from STOWAGE_TOKEN.')
+    .option('--files <folder>', 'the folder for stored files (default: function-files)')
+    .addHelpText('after', '\nWithout a run file, or with --local or --report, your token is taken from STOWAGE_TOKEN.')
     .action(async (path: string | undefined, options: LocalRunArguments) => {
       const isOwn = isLocal(path, options)
       const read = isOwn ? () => localRun(path, options, print) : () => serverRun(path ?? '')

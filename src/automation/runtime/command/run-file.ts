@@ -45,7 +45,7 @@ async function readJsonFile(path: string): Promise<unknown> {
   try {
     const { size } = await file.stat()
     if (size > RUN_FILE_BYTES_MAX)
-      throw new StowageError('invalid_request', `the file has ${size} bytes; the most is ${RUN_FILE_BYTES_MAX}`)
+      throw new StowageError('invalid_request', `the file has ${size} bytes; the limit is ${RUN_FILE_BYTES_MAX}`)
     return parsed(await file.readFile('utf8'))
   } finally {
     await file.close()

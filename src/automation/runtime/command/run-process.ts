@@ -16,12 +16,15 @@ const CAPTURED = 'STOWAGE_RUN_CAPTURED'
 export interface ProcessRun {
   readonly runFile: RunFile
   readonly backend: RunBackend
+  /** Texts that are kept out of what the run says, beside the token in the run file. */
+  readonly secrets?: readonly string[]
 }
 
 /** Times of a run in a process of its own, in milliseconds. */
 export interface ProcessTimes {
   /** See `RunOptions`. */
   readonly leaseIntervalMs?: number
+  /** How long the last report may take to reach the server, in milliseconds. */
   readonly deliveryTimeoutMs?: number
 }
 
@@ -35,14 +38,14 @@ export async function runInThisProcess(
   times: ProcessTimes,
 ): Promise<RunOutcome> {
   const watch = new ProcessWatch()
-  const { runFile, backend } = await read()
+  const { runFile, backend, secrets = [] } = await read()
   const run = startRun(automationFunction, {
     ...times,
     backend,
     runData: runFile.automationRunData,
     inputs: runFile.functionInputs,
     // A server gives a process little of an environment, and what its operator adds to that is not for those who read what a run says.
-    secrets: [runFile.speckleToken, ...(isCaptured() ? environmentSecrets(process.env) : [])],
+    secrets: [runFile.speckleToken, ...secrets, ...(isCaptured() ? environmentSecrets(process.env) : [])],
     signal: watch.signal,
     ...(isCaptured()
       ? {}
@@ -88,7 +91,7 @@ class ProcessWatch {
   followServer(): void {
     const input = fstatSync(0)
     if (!input.isFIFO() && !input.isSocket()) return
-    const onEnd = (): void => this.#stop.abort(new RunCanceled('the server that had started it is gone'))
+    const onEnd = (): void => this.#stop.abort(new RunCanceled('its server is gone'))
     for (const event of ['end', 'error'] as const) process.stdin.once(event, onEnd)
     process.stdin.resume().unref()
   }
@@ -110,10 +113,6 @@ class ProcessWatch {
 
   /** Nothing is left that could go on: there is nothing to wait for. */
   #onIdle(): void {
-    if (!this.#isOver)
-      this.#run?.fail(
-        new Error('the function waits for what can never happen: nothing is left in its process that could go on'),
-        0,
-      )
+    if (!this.#isOver) this.#run?.fail(new Error('the function waits forever: its process has nothing left to do'), 0)
   }
 }

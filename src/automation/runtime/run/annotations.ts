@@ -36,7 +36,7 @@ export function* annotationsOf(
   if (objects.length > OBJECTS_PER_CALL_MAX)
     throw new StowageError(
       'invalid_request',
-      `an annotation names ${objects.length} objects; the most is ${OBJECTS_PER_CALL_MAX}`,
+      `an annotation names ${objects.length} objects; the limit is ${OBJECTS_PER_CALL_MAX}`,
     )
   const common = {
     category: cut(redactor.text(category), TEXT_LIMITS.nameMax),
@@ -60,10 +60,10 @@ export function plainJson(what: string, value: JsonObject): JsonObject {
   const text = jsonText(what, value)
   const bytes = Buffer.byteLength(text)
   if (bytes > METADATA_BYTES_MAX)
-    throw new StowageError('invalid_request', `${what} has ${bytes} bytes as JSON; the most is ${METADATA_BYTES_MAX}`)
+    throw new StowageError('invalid_request', `${what} has ${bytes} bytes as JSON; the limit is ${METADATA_BYTES_MAX}`)
   const copy = JSON.parse(text) as JsonObject
   if (isDeeper(copy, JSON_DEPTH_MAX))
-    throw new StowageError('invalid_request', `${what} has more than ${JSON_DEPTH_MAX} levels, which is the most`)
+    throw new StowageError('invalid_request', `${what} has more than ${JSON_DEPTH_MAX} levels, the limit`)
   return copy
 }
 
@@ -71,7 +71,7 @@ function jsonText(what: string, value: object): string {
   try {
     return JSON.stringify(value)
   } catch (cause) {
-    throw new TypeError(`${what} must be what JSON can hold`, { cause })
+    throw new TypeError(`${what} must be valid as JSON`, { cause })
   }
 }
 

@@ -22,7 +22,7 @@ export function startHeartbeat(backend: RunBackend, { intervalMs, onOver }: Hear
         onOver(`the server has ended the run as ${lease.status}`)
     } catch (error) {
       /* What passes is tried again at the next beat. */
-      if (!signal.aborted && isRefusal(error)) onOver('the server takes nothing of this run any more')
+      if (!signal.aborted && isRefusal(error)) onOver('the server accepts nothing more from this run')
     } finally {
       isAsking = false
     }

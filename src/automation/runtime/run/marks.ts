@@ -17,7 +17,7 @@ export class Mark {
     if (this.#given !== undefined)
       throw new StowageError(
         'conflict',
-        `the run is marked as ${this.#given.status} already, and a run has exactly one mark; this one said ${status}`,
+        `the run is already marked as ${this.#given.status}, and a run has exactly one mark; the second one was ${status}`,
       )
     checkText('the message of a mark', message)
     this.#given = {

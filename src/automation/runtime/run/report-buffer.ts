@@ -103,7 +103,7 @@ export class ReportBuffer {
       logs.push({
         atMs: logs.at(-1)?.atMs ?? 0,
         level: 'warn',
-        message: `${this.#droppedLines} lines were left out: they came faster than they could be delivered`,
+        message: `${this.#droppedLines} lines were dropped: they arrived faster than they could be delivered`,
       })
       this.#droppedLines = 0
     }

@@ -78,7 +78,7 @@ export class Reporter {
   async drain(): Promise<void> {
     const { deliveryTimeoutMs } = this.#options
     this.#giveUpTimer ??= setTimeout(
-      () => this.#givenUp.abort(new Error(`it was given up after ${deliveryTimeoutMs} ms`)),
+      () => this.#givenUp.abort(new Error(`the delivery was given up after ${deliveryTimeoutMs} ms`)),
       deliveryTimeoutMs,
     )
     while (!this.#buffer.isEmpty && !this.#givenUp.signal.aborted) await this.#flush()

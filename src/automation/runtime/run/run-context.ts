@@ -143,10 +143,7 @@ export class RunContext<Inputs> implements AutomationContext<Inputs> {
     return calls.run('createNewVersionInProject', async () => {
       checkText('the message of a version', message)
       if (options.modelId === undefined && projectId !== runData.projectId) {
-        throw new StowageError(
-          'invalid_request',
-          'a version in another project needs the modelId of the model that it goes to',
-        )
+        throw new StowageError('invalid_request', 'a version in another project needs the modelId of its model')
       }
       const modelId = options.modelId ?? (await this.#triggeringVersion()).modelId
       const { root } = await this.serviceClient.project(projectId).send(data, { signal: ended })

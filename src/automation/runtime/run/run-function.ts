@@ -18,7 +18,9 @@ import { cut, describeThrown, messageText, shown, shownWithout, TEXT_LIMITS } fr
 
 /** What a run is about, and where it reports. */
 export interface RunOptions {
+  /** Where the run reports. */
   readonly backend: RunBackend
+  /** What the run is about. */
   readonly runData: AutomationRunData
   /** As the run file has them. */
   readonly inputs: JsonObject | null
@@ -26,6 +28,7 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   /** Kept out of everything that the run says, beside the secrets among the inputs: such as the run's token. */
   readonly secrets?: readonly string[]
+  /** The wall clock; that of the system by default. */
   readonly clock?: Clock
   /** 10,000 by default. */
   readonly leaseIntervalMs?: number
@@ -33,6 +36,7 @@ export interface RunOptions {
   readonly flushIntervalMs?: number
   /** How long it is tried to deliver the final report. 300,000 by default. */
   readonly deliveryTimeoutMs?: number
+  /** How failed calls to the backend are repeated. */
   readonly retry?: RunRetryOptions
   /** Gets every line of the log, without secrets. */
   readonly onLine?: (level: LogLevel, line: string) => void
@@ -40,8 +44,11 @@ export interface RunOptions {
 
 /** How a run ended. */
 export interface RunOutcome {
+  /** The final status. */
   readonly status: FinalRunStatus | 'canceled'
+  /** The message of the final status. */
   readonly message: string
+  /** The result that the function passed with its mark, if any. */
   readonly result?: JsonObject
   /** Whether the other side has taken the final report. Of a canceled run there is none. */
   readonly isDelivered: boolean
@@ -111,7 +118,7 @@ class Run {
     this.#graceMs = automationFunction.graceMs
     this.#options = options
     this.#redactor = new SecretRedactor([...secrets, ...automationFunction.inputs.secretTexts(inputs)])
-    const onRefused = (): void => this.#cancel('the server takes no reports of this run any more')
+    const onRefused = (): void => this.#cancel('the server accepts no more reports of this run')
     this.#reporter = new Reporter({
       backend,
       retry,
@@ -204,7 +211,7 @@ class Run {
     } catch (error) {
       throw error instanceof InputsError
         ? error
-        : new Error('the inputs could not be read: their schema threw what is not an issue')
+        : new Error('the inputs could not be read: their schema threw an unexpected error')
     }
   }
 
@@ -276,7 +283,7 @@ class Run {
       if (given === undefined) return { status: 'failed', message: failed }
       if (given.status === 'failed') return given
       return this.#exception(
-        new Error(`the run is marked as ${given.status} already, and then threw RunFailed: ${failed}`, {
+        new Error(`the run was already marked as ${given.status}, and then threw RunFailed: ${failed}`, {
           cause: error,
         }),
       )

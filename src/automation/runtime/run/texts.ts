@@ -34,7 +34,7 @@ export function checkName(what: string, value: unknown): string {
   checkText(what, value)
   const text = value as string
   if (text.length > TEXT_LIMITS.nameMax)
-    throw new TypeError(`${what} has ${text.length} characters; the most is ${TEXT_LIMITS.nameMax}`)
+    throw new TypeError(`${what} has ${text.length} characters; the limit is ${TEXT_LIMITS.nameMax}`)
   if (/[\p{Cc}\p{Cs}\u2028\u2029]/u.test(text))
     throw new TypeError(`${what} must be one line, without control characters and halves of characters`)
   return text
@@ -51,7 +51,7 @@ export function checkFileName(name: string): string {
   if (bytes <= FILE_NAME_BYTES_MAX) return name
   throw new StowageError(
     'invalid_request',
-    `the name of a file result has ${bytes} bytes of UTF-8; the most is ${FILE_NAME_BYTES_MAX}`,
+    `the name of a file result has ${bytes} bytes of UTF-8; the limit is ${FILE_NAME_BYTES_MAX}`,
   )
 }
 

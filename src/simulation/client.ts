@@ -1,0 +1,219 @@
+import { once } from 'node:events'
+import { Readable } from 'node:stream'
+import { gunzipSync, gzipSync } from 'node:zlib'
+import { applyDelta, DELTA_MEDIA_TYPE, parseDelta } from '../delta/delta.ts'
+import { DeltaEncoder } from '../delta/encode.ts'
+import type { ProjectObjects } from '../service/project-objects.ts'
+import type { PlannedObject } from './models.ts'
+import type { PlannedDownload, PlannedLookUp, PlannedUpload } from './operations.ts'
+import { type ProjectOracle, type Span, Violation } from './oracle.ts'
+import type { SimulatedProcess } from './process.ts'
+import { closureBytes, type ServerLife } from './server.ts'
+
+/** What a client has of a root since some download. */
+interface Downloaded {
+  readonly span: Span
+  readonly texts: ReadonlyMap<string, string>
+  readonly closureDigest: string | undefined
+}
+
+/** Where an operation of a client goes. */
+export interface Destination {
+  readonly life: ServerLife
+  readonly project: ProjectObjects
+  readonly oracle: ProjectOracle
+  readonly signal: AbortSignal
+}
+
+const BODY_CHUNK_BYTES = 16_384
+const NOTHING: ReadonlyMap<string, string> = new Map()
+
+/** Does what clients do, and tells the oracle what came of it. Remembers what it downloaded, for `have` and for deltas. */
+export class SimulatedClient {
+  readonly #process: SimulatedProcess
+  readonly #downloaded = new Map<string, Downloaded>()
+
+  constructor(process: SimulatedProcess) {
+    this.#process = process
+  }
+
+  /** Resolves with the texts that were sent and the answer. `begin` is called with the texts before they are sent. */
+  async upload(
+    planned: PlannedUpload,
+    to: Destination,
+    begin: (texts: ReadonlyMap<string, string>) => void,
+  ): Promise<void> {
+    const objects = planned.asks ? await this.#lacking(planned.objects, to) : planned.objects
+    const texts = new Map(objects.map(({ id, json }) => [id, json]))
+    begin(texts)
+    if (objects.length === 0) return
+    const older = planned.olderRootId === undefined ? undefined : this.#downloaded.get(planned.olderRootId)
+    const base = planned.isBroken || (older && to.oracle.isRemovedSince(older.span)) ? undefined : older
+    const json = `[${objects.map((object) => (base ? deltaOf(object, base.texts) : object.json)).join()}]`
+    const whole = planned.isZipped && !base ? gzipSync(json, { level: 1 }) : Buffer.from(json)
+    const body = this.#bodyOf(planned.isBroken ? whole.subarray(0, whole.length >> 1) : whole)
+    if (base) await this.#send(body, to)
+    else {
+      const type = planned.isZipped ? 'application/gzip' : 'application/json'
+      const { objects: came } = await to.project.upload(body, type, { signal: to.signal })
+      if (came !== texts.size) throw new Violation(`${texts.size} objects were sent, ${came} came`)
+    }
+  }
+
+  async download(planned: PlannedDownload, to: Destination): Promise<void> {
+    const { rootId, form, haveRootId } = planned
+    const { oracle, signal } = to
+    const span = oracle.begin()
+    const had = haveRootId === undefined ? undefined : this.#downloaded.get(haveRootId)
+    const have =
+      had === undefined
+        ? undefined
+        : { id: haveRootId as string, ...(planned.index % 2 === 0 ? {} : { digest: had.closureDigest }) }
+    const selected: { closureDigest?: string | undefined } = {}
+    let texts: Map<string, string>
+    try {
+      texts =
+        form === 'records'
+          ? await recordsIn(to.project.graph(rootId, { signal, ...(have === undefined ? {} : { have: [have.id] }) }))
+          : await this.#bytes(planned, to, have, selected)
+    } catch (error) {
+      if ((error as NodeJS.ErrnoException).code !== 'not_found') throw error
+      oracle.end(span)
+      oracle.sawNot(rootId, span)
+      return
+    }
+    oracle.end(span)
+    const base = had?.texts ?? NOTHING
+    const undone = form === 'deltas' ? withoutDeltas(texts, base) : texts
+    const isOfOneProject = had === undefined || !oracle.isRemovedSince(had.span)
+    oracle.sawClosure(rootId, undone, isOfOneProject ? base : undefined, span)
+    if (have === undefined) this.#downloaded.set(rootId, { span, texts: undone, closureDigest: selected.closureDigest })
+  }
+
+  async lookUp({ kind, ids }: PlannedLookUp, { project, oracle, signal }: Destination): Promise<void> {
+    const span = oracle.begin()
+    if (kind === 'has') {
+      const held = await project.has(ids, { signal })
+      oracle.end(span)
+      for (const id of ids) tell(oracle, id, held.has(id) ? {} : undefined, span)
+    } else if (kind === 'single') {
+      const record = await project.get(ids[0], { signal })
+      oracle.end(span)
+      tell(oracle, ids[0], record && { text: Buffer.from(record.json).toString() }, span)
+    } else {
+      const texts = new Map<string, string>()
+      for await (const { id, json } of project.createObjectsStream(ids, { objectMode: true, signal }) as AsyncIterable<{
+        readonly id: string
+        readonly json: Uint8Array
+      }>)
+        texts.set(id, Buffer.from(json).toString())
+      oracle.end(span)
+      for (const id of ids) tell(oracle, id, texts.has(id) ? { text: texts.get(id) } : undefined, span)
+    }
+  }
+
+  /** What the server says that it lacks. */
+  async #lacking(objects: readonly PlannedObject[], to: Destination): Promise<readonly PlannedObject[]> {
+    const span = to.oracle.begin()
+    const ids = objects.map(({ id }) => id)
+    const held = await to.project.has(ids, { signal: to.signal })
+    to.oracle.end(span)
+    for (const id of ids) tell(to.oracle, id, held.has(id) ? {} : undefined, span)
+    return objects.filter(({ id }) => !held.has(id))
+  }
+
+  async #bytes(
+    { rootId, form, projectId }: PlannedDownload,
+    to: Destination,
+    have: { readonly id: string; readonly digest?: string | undefined } | undefined,
+    selected: { closureDigest?: string | undefined },
+  ): Promise<Map<string, string>> {
+    const chunks: Uint8Array[] = []
+    const bytes = closureBytes(to.life, projectId, rootId, {
+      signal: to.signal,
+      coding: form === 'gzip' ? 'gzip' : 'identity',
+      ...(have === undefined ? {} : { have: [have] }),
+      deltas: form === 'deltas',
+      onSelected: (closureDigest) => (selected.closureDigest = closureDigest),
+    })
+    for await (const chunk of bytes) {
+      chunks.push(Uint8Array.from(chunk))
+      // A slow reader: others get their turn while the answer is on its way.
+      await this.#process.nextTurn()
+    }
+    const whole = Buffer.concat(chunks)
+    return linesIn(form === 'gzip' ? gunzipSync(whole).toString() : whole.toString())
+  }
+
+  async *#bodyOf(whole: Uint8Array): AsyncGenerator<Uint8Array> {
+    for (let at = 0; at < whole.length; at += BODY_CHUNK_BYTES) {
+      await this.#process.nextTurn()
+      yield whole.subarray(at, at + BODY_CHUNK_BYTES)
+    }
+  }
+
+  async #send(body: AsyncIterable<Uint8Array>, { project, signal }: Destination): Promise<void> {
+    const stream = project.createUploadStream({ contentType: DELTA_MEDIA_TYPE, signal })
+    Readable.from(body).pipe(stream)
+    await once(stream, 'finish')
+  }
+}
+
+function tell(
+  oracle: ProjectOracle,
+  id: string,
+  seen: { readonly text?: string | undefined } | undefined,
+  span: Span,
+): void {
+  if (seen === undefined) oracle.sawNot(id, span)
+  else oracle.saw(id, seen.text, span)
+}
+
+async function recordsIn(
+  batches: AsyncIterable<readonly { readonly id: string; readonly json: Uint8Array }[]>,
+): Promise<Map<string, string>> {
+  const texts = new Map<string, string>()
+  for await (const batch of batches) for (const { id, json } of batch) addOnce(texts, id, Buffer.from(json).toString())
+  return texts
+}
+
+function linesIn(text: string): Map<string, string> {
+  const texts = new Map<string, string>()
+  for (const line of text.split('\n').slice(0, -1)) {
+    const tab = line.indexOf('\t')
+    addOnce(texts, line.slice(0, tab), line.slice(tab + 1))
+  }
+  return texts
+}
+
+function addOnce(texts: Map<string, string>, id: string, text: string): void {
+  if (texts.has(id)) throw new Violation(`${id} was sent twice`)
+  texts.set(id, text)
+}
+
+function withoutDeltas(lines: ReadonlyMap<string, string>, base: ReadonlyMap<string, string>): Map<string, string> {
+  const texts = new Map<string, string>()
+  for (const [id, line] of lines) {
+    if (!line.startsWith('[')) {
+      texts.set(id, line)
+      continue
+    }
+    const delta = parseDelta(line)
+    const baseText = base.get(delta.baseId)
+    if (baseText === undefined)
+      throw new Violation(`${id} is a delta on ${delta.baseId}, which the client does not have`)
+    texts.set(id, Buffer.from(applyDelta(delta, Buffer.from(baseText), 10_000_000)).toString())
+  }
+  return texts
+}
+
+/** The object as a delta on the one that had its place, where that is shorter. */
+function deltaOf({ id, json }: PlannedObject, older: ReadonlyMap<string, string>): string {
+  const place = id.slice(0, id.lastIndexOf('-'))
+  const baseId = [...older.keys()].find((other) => other !== id && other.slice(0, other.lastIndexOf('-')) === place)
+  const text = Buffer.from(json)
+  if (baseId === undefined) return json
+  const encoder = new DeltaEncoder(baseId, Buffer.from(older.get(baseId) as string), text)
+  while (!encoder.advance(1_048_576)) continue
+  return encoder.take() ?? json
+}

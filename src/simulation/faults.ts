@@ -1,0 +1,89 @@
+import type { Random } from './random.ts'
+
+/**
+ * What can go wrong, each at one call to the storage:
+ *
+ * - `crash`: the process that called is killed, before the call takes effect or after; of every write that it has under way any part takes effect.
+ * - `powerLoss`: all processes are.
+ * - `error`: the call fails and changes nothing.
+ * - `lostAnswer`: the call takes effect, and fails all the same.
+ * - `partial`: of a call that writes many things, each for itself, some take effect, and the call fails.
+ * - `hang`: the call is never answered, whether or not it takes effect.
+ * - `slow`: the call takes seconds.
+ * - `full`: this write and some that follow fail since the disk is full.
+ * - `flip`: one bit of what is stored changes.
+ */
+export const FAULT_KINDS = [
+  'crash',
+  'powerLoss',
+  'error',
+  'lostAnswer',
+  'partial',
+  'hang',
+  'slow',
+  'full',
+  'flip',
+] as const
+/** The name of something that can go wrong. */
+export type FaultKind = (typeof FAULT_KINDS)[number]
+
+/** Something that goes wrong at one call. */
+export interface Fault {
+  /** What happens. */
+  readonly kind: FaultKind
+  /** Counted over all calls of all processes. */
+  readonly atCall: number
+}
+
+/** Faults for a run of about `calls` calls: none in some runs, many in others. */
+export function planFaults(random: Random, kinds: readonly FaultKind[], calls: number): Fault[] {
+  if (kinds.length === 0 || random.chance(0.2)) return []
+  // Few kinds at a time: a run that is full of all of them gets nowhere.
+  const some = random.shuffled(kinds).slice(0, random.between(1, 3))
+  const count = random.between(1, random.chance(0.3) ? 12 : 4)
+  const faults = Array.from({ length: count }, () => ({ kind: random.pick(some), atCall: random.below(calls) }))
+  return faults.sort((a, b) => a.atCall - b.atCall)
+}
+
+/** Says of each call what goes wrong with it. */
+export class FaultInjector {
+  readonly #faults: readonly Fault[]
+  readonly #fired = new Set<FaultKind>()
+  #calls = 0
+  #fullUntilCall = 0
+  #isStopped = false
+
+  constructor(faults: readonly Fault[]) {
+    this.#faults = faults
+  }
+
+  /** Calls so far. */
+  get calls(): number {
+    return this.#calls
+  }
+
+  /** What has gone wrong so far. */
+  get fired(): ReadonlySet<FaultKind> {
+    return this.#fired
+  }
+
+  /** Whether the disk is full at the moment. */
+  get isDiskFull(): boolean {
+    return !this.#isStopped && this.#calls < this.#fullUntilCall
+  }
+
+  /** Nothing goes wrong from now on. */
+  stop(): void {
+    this.#isStopped = true
+  }
+
+  /** The fault of the next call. */
+  next(random: Random): FaultKind | undefined {
+    const call = this.#calls++
+    const kind = this.#isStopped ? undefined : this.#faults.find(({ atCall }) => atCall === call)?.kind
+    if (kind === undefined) return undefined
+    this.#fired.add(kind)
+    if (kind === 'full') this.#fullUntilCall = call + 1 + random.between(1, 30)
+    return kind
+  }
+}

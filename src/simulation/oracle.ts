@@ -1,0 +1,168 @@
+import { childrenOf } from './models.ts'
+
+/** Between two moments, counted over everything that begins or ends. */
+export interface Span {
+  readonly start: number
+  /** `Infinity` while it goes on. */
+  end: number
+}
+
+/**
+ * What is known of an upload. `acknowledged`: the client was told that it is there. `unknown`: the client was told of a failure, or nothing, so it is there
+ * as a whole or not at all. `refused`: it cannot be there.
+ */
+export interface Upload extends Span {
+  readonly texts: ReadonlyMap<string, string>
+  outcome: 'unknown' | 'acknowledged' | 'refused'
+}
+
+export interface Removal extends Span {
+  isAcknowledged: boolean
+}
+
+interface Sighting extends Span {
+  readonly text: string | undefined
+}
+
+/** What must hold did not. */
+export class Violation extends Error {
+  override readonly name = 'Violation'
+}
+
+/**
+ * What a project may answer, from what clients did and were told alone: what was acknowledged is there and whole, an upload is there as a whole or not at
+ * all, the first text of an id wins, and a download is the closure of its root at some moment between its start and its end.
+ */
+export class ProjectOracle {
+  readonly #clock: { moment: number }
+  readonly #uploads: Upload[] = []
+  readonly #removals: Removal[] = []
+  readonly #sightings = new Map<string, Sighting[]>()
+
+  /** `clock` counts the moments of all projects. */
+  constructor(clock: { moment: number }) {
+    this.#clock = clock
+  }
+
+  get ids(): ReadonlySet<string> {
+    return new Set(this.#uploads.flatMap(({ texts }) => [...texts.keys()]))
+  }
+
+  begin(): Span {
+    return { start: this.#clock.moment++, end: Infinity }
+  }
+
+  end(span: Span): void {
+    span.end = this.#clock.moment++
+  }
+
+  beginUpload(texts: ReadonlyMap<string, string>): Upload {
+    const upload: Upload = { ...this.begin(), texts, outcome: 'unknown' }
+    this.#uploads.push(upload)
+    return upload
+  }
+
+  beginRemoval(): Removal {
+    const removal: Removal = { ...this.begin(), isAcknowledged: false }
+    this.#removals.push(removal)
+    return removal
+  }
+
+  /** Whether every answer to a question asked in this span must say that the object is there. */
+  isThere(id: string, span: Span): boolean {
+    const isSafe = (evidence: Span): boolean =>
+      evidence.end < span.start &&
+      !this.#removals.some((removal) => removal.end > evidence.start && removal.start < span.end)
+    return (
+      this.#uploads.some(
+        ({ texts, outcome, ...times }) => outcome === 'acknowledged' && texts.has(id) && isSafe(times),
+      ) || (this.#sightings.get(id) ?? []).some(isSafe)
+    )
+  }
+
+  /** The object was seen. Throws `Violation` where it cannot be there, or not with this text. */
+  saw(id: string, text: string | undefined, span: Span): void {
+    const sources = this.#uploads.filter((upload) => upload.texts.has(id) && this.#mayBeThere(upload, span))
+    if (sources.length === 0) throw new Violation(`${id} is there, and no upload that is left brought it`)
+    if (text !== undefined) this.#checkText(id, text, span, sources)
+    const seen = this.#sightings.get(id) ?? []
+    this.#sightings.set(id, seen)
+    if (seen.length < 64) seen.push({ ...span, text })
+  }
+
+  /** The object was said to be absent. Throws `Violation` where it must be there. */
+  sawNot(id: string, span: Span): void {
+    if (this.isThere(id, span)) throw new Violation(`${id} is absent, though it was acknowledged or seen before`)
+  }
+
+  /** Whether the project may have been removed since the beginning of this span. */
+  isRemovedSince({ start }: Span): boolean {
+    return this.#removals.some(({ end }) => end > start)
+  }
+
+  /**
+   * Throws `Violation` unless these objects are the closure of the root, without what `had` holds already. Where `had` may be of a project that was
+   * removed meanwhile (`undefined`), only each object by itself is looked at.
+   */
+  sawClosure(
+    rootId: string,
+    texts: ReadonlyMap<string, string>,
+    had: ReadonlyMap<string, string> | undefined,
+    span: Span,
+  ): void {
+    if (texts.keys().next().value !== rootId) throw new Violation(`a download of ${rootId} does not begin with it`)
+    const reached = new Set([rootId])
+    for (const id of had === undefined ? [] : reached) {
+      const text = texts.get(id) ?? had?.get(id)
+      if (text === undefined) this.sawNot(id, span)
+      else for (const child of childrenOf(text)) reached.add(child)
+    }
+    for (const [id, text] of texts) {
+      this.saw(id, text, span)
+      if (had !== undefined && !reached.has(id))
+        throw new Violation(`a download of ${rootId} holds ${id}, which nothing in it leads to`)
+    }
+  }
+
+  /** Throws `Violation` where a part of an upload is there. To be asked when nothing goes on any more; `held` says what is there. */
+  checkWhole(held: ReadonlySet<string>): void {
+    for (const upload of this.#uploads) {
+      const own = [...upload.texts.keys()].filter(
+        (id) => !this.#uploads.some((other) => other !== upload && other.texts.has(id)),
+      )
+      const there = own.filter((id) => held.has(id))
+      if (there.length > 0 && there.length < own.length)
+        throw new Violation(`of one upload ${there[0]} is there, and ${own.find((id) => !held.has(id))} is not`)
+    }
+  }
+
+  #mayBeThere({ start, end, outcome }: Upload, span: Span): boolean {
+    if (outcome === 'refused' || start > span.end) return false
+    return !this.#removals.some((removal) => removal.isAcknowledged && removal.start > end && removal.end < span.start)
+  }
+
+  #checkText(id: string, text: string, span: Span, sources: readonly Upload[]): void {
+    const wins = (upload: Upload): boolean =>
+      !this.#uploads.some(
+        (earlier) =>
+          earlier.outcome === 'acknowledged' &&
+          earlier.end < upload.start &&
+          earlier.texts.has(id) &&
+          earlier.texts.get(id) !== upload.texts.get(id) &&
+          !this.#isRemovedBetween(earlier, upload),
+      )
+    if (!sources.some((upload) => upload.texts.get(id) === text && wins(upload)))
+      throw new Violation(`${id} has a text that no upload can have given it: ${text.slice(0, 200)}`)
+    for (const sighting of this.#sightings.get(id) ?? []) {
+      if (sighting.text === undefined || sighting.text === text) continue
+      const [earlier, later] = sighting.start < span.start ? [sighting, span] : [span, sighting]
+      if (!this.#isRemovedBetween(earlier, later))
+        throw new Violation(`${id} has another text than it was seen to have`)
+    }
+  }
+
+  /** Whether a removal may have come after the beginning of one and before the end of the other. */
+  #isRemovedBetween(earlier: Span, later: Span): boolean {
+    return this.#removals.some(({ start, end }) => end > earlier.start && start < later.end)
+  }
+}

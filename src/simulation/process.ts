@@ -1,0 +1,72 @@
+import { hashKeyOf, type Environment, type HashKey, type Timer } from '../environment.ts'
+import type { Random } from './random.ts'
+import type { Scheduler } from './scheduler.ts'
+
+/** When virtual time begins: 2030-01-01T00:00:00Z. */
+export const EPOCH_MS: number = Date.UTC(2030, 0, 1)
+/** The clocks of two machines differ by at most twice this. */
+const CLOCK_SKEW_MS_MAX = 120_000
+
+/**
+ * A process of a simulated machine, as the environment of the service that runs in it. Once it is killed nothing that waits in it goes on: its timers do
+ * not fire, its turns do not come, and its calls to the storage are not answered.
+ */
+export class SimulatedProcess implements Environment {
+  /** The name of the process. */
+  readonly name: string
+  /** The number of processors that the process sees. */
+  readonly parallelism = 2
+  /** Compression runs inline, so that the order of steps follows from the seed. */
+  readonly usesThreadPool = false
+  /** The key of the set hashes. */
+  readonly hashKey: HashKey
+  readonly #scheduler: Scheduler
+  readonly #random: Random
+  readonly #skewMs: number
+  #isAlive = true
+
+  constructor(name: string, scheduler: Scheduler, random: Random) {
+    this.name = name
+    this.#scheduler = scheduler
+    this.#random = random
+    this.#skewMs = random.between(-CLOCK_SKEW_MS_MAX, CLOCK_SKEW_MS_MAX)
+    this.hashKey = hashKeyOf(random.bytes(8))
+  }
+
+  /** Whether it was not killed. */
+  get isAlive(): boolean {
+    return this.#isAlive
+  }
+
+  /** Ends the process: none of its timers and calls come back. */
+  kill(): void {
+    this.#isAlive = false
+  }
+
+  /** The wall clock, which follows the virtual time. */
+  now(): number {
+    return Math.floor(EPOCH_MS + this.#scheduler.look() + this.#skewMs)
+  }
+
+  /** The virtual time. */
+  monotonicMs(): number {
+    return this.#scheduler.look()
+  }
+
+  /** Calls `act` after `delayMs` of virtual time. */
+  setTimer(delayMs: number, act: () => void): Timer {
+    const step = this.#scheduler.schedule(delayMs, `timer ${this.name}`, () => this.#isAlive && act())
+    const timer: Timer = { cancel: () => step.cancel(), unref: () => timer }
+    return timer
+  }
+
+  /** Resolves in a later step of the scheduler. */
+  nextTurn(): Promise<void> {
+    return new Promise((resolve) => this.#scheduler.schedule(0, `turn ${this.name}`, () => this.#isAlive && resolve()))
+  }
+
+  /** Random bytes from the seed. */
+  randomBytes(sizeBytes: number): Uint8Array {
+    return this.#random.bytes(sizeBytes)
+  }
+}

@@ -1,0 +1,310 @@
+import { StowageError } from '../errors.ts'
+import { asGuarded } from '../storage/guard.ts'
+import { checkStore } from '../store/upkeep/check.ts'
+import { SimulatedBackend } from './backend.ts'
+import { type Destination, SimulatedClient } from './client.ts'
+import { type Fault, FaultInjector, type FaultKind } from './faults.ts'
+import type { PlannedModel } from './models.ts'
+import type { Operation, PlannedUpload } from './operations.ts'
+import { ProjectOracle, type Upload, Violation } from './oracle.ts'
+import { SimulatedProcess } from './process.ts'
+import { Random } from './random.ts'
+import { Scheduler } from './scheduler.ts'
+import { type ServerLife, SimulatedServer } from './server.ts'
+import { SimulatedStorage } from './storage.ts'
+
+/** What one run consists of. */
+export interface Plan {
+  readonly seed: number
+  readonly servers: number
+  readonly models: readonly PlannedModel[]
+  readonly operations: readonly Operation[]
+  readonly faults: readonly Fault[]
+}
+
+/** What came of a run. */
+export interface RunResult {
+  /** What did not hold, `undefined` where all did. */
+  readonly violation: string | undefined
+  /** Steps that the scheduler took. */
+  readonly steps: number
+  /** Calls to the storage. */
+  readonly calls: number
+  /** What went wrong on purpose. */
+  readonly fired: readonly FaultKind[]
+  /** Equal for two runs that went the same way. */
+  readonly digest: string
+}
+
+/** When a client gives up, and when an operator kills a server that has not even answered that. */
+const PATIENCE_MS = 60_000
+const LAST_ANSWER_MS = 90_000
+/** By then blobs that nothing names are swept. */
+const AFTERWARDS_MS = 3 * 60 * 60_000
+/** How long a server that is stopped may go on with what is under way. */
+const GRACE_MS_MAX = 2_000
+/** What goes on beside requests has ended by then. */
+const UPKEEP_MS = 60_000
+const CRASHED = new Error('the server crashed')
+/** An upload that is answered so has left nothing. */
+const NOTHING_KEPT: ReadonlySet<string> = new Set(['project_removed', 'base_mismatch'])
+/** Faults that an operation may be told of as a storage that cannot be used. */
+const DISTURBANCES: readonly FaultKind[] = [
+  'error',
+  'lostAnswer',
+  'partial',
+  'full',
+  'hang',
+  'slow',
+  'powerLoss',
+  'crash',
+]
+
+/** Makes the run that the plan and its seed decide, to its end or to the first violation. */
+export async function run(plan: Plan): Promise<RunResult> {
+  const world = new World(plan)
+  const violation = await world.run()
+  return {
+    violation,
+    steps: world.scheduler.count,
+    calls: world.faults.calls,
+    fired: [...world.faults.fired],
+    digest: (world.scheduler.digest >>> 0).toString(16).padStart(8, '0'),
+  }
+}
+
+class World {
+  readonly scheduler: Scheduler
+  readonly faults: FaultInjector
+  readonly #plan: Plan
+  readonly #random: Random
+  readonly #storage: SimulatedStorage
+  readonly #servers: readonly SimulatedServer[]
+  readonly #client: SimulatedClient
+  readonly #clients: SimulatedProcess
+  readonly #moments = { moment: 0 }
+  readonly #oracles = new Map<string, ProjectOracle>()
+  #restarts = 0
+  #violation: string | undefined
+
+  constructor(plan: Plan) {
+    const random = new Random(plan.seed)
+    this.#plan = plan
+    this.#random = random
+    this.scheduler = new Scheduler(random.fork('schedule'))
+    this.faults = new FaultInjector(plan.faults)
+    this.#storage = new SimulatedStorage(this.scheduler)
+    this.#clients = new SimulatedProcess('clients', this.scheduler, random.fork('clients'))
+    this.#client = new SimulatedClient(this.#clients)
+    this.#servers = Array.from({ length: plan.servers }, (_, at) => this.#server(`s${at}`))
+    for (const { projectId } of plan.models) this.#oracles.set(projectId, new ProjectOracle(this.#moments))
+  }
+
+  async run(): Promise<string | undefined> {
+    try {
+      await this.#phase(this.#plan.operations.map((operation) => this.#perform(operation)))
+      this.faults.stop()
+      await this.#phase([this.#endLives()])
+      await this.#phase([this.#sleep(AFTERWARDS_MS)])
+      await this.#phase([this.#verify()])
+    } catch (error) {
+      this.#broken(error)
+    }
+    return this.#violation
+  }
+
+  /** Makes steps until all of it is done, or something is broken. */
+  async #phase(work: readonly Promise<void>[]): Promise<void> {
+    let left = work.length
+    for (const one of work) one.catch((error: unknown) => this.#broken(error)).finally(() => left--)
+    const isOver = await this.scheduler.runUntil(() => left === 0 || this.#violation !== undefined)
+    if (!isOver) throw new Violation(`nothing goes on any more, and ${left} operations have not ended`)
+    if (this.#violation !== undefined) throw new Violation(this.#violation)
+  }
+
+  #server(name: string): SimulatedServer {
+    return new SimulatedServer({
+      name,
+      storage: this.#storage,
+      scheduler: this.scheduler,
+      faults: this.faults,
+      random: this.#random.fork(name),
+      onPowerLoss: () => this.#servers.forEach((server) => server.crash()),
+      onError: (error) => {
+        if (!this.#isExpected(error)) this.#broken(error)
+      },
+    })
+  }
+
+  async #perform(operation: Operation): Promise<void> {
+    const server = this.#servers[operation.server % this.#servers.length]
+    await this.#sleep(operation.atMs)
+    await server.up()
+    if (operation.kind === 'restart') {
+      this.#restarts++
+      return server.stop(this.#random.below(GRACE_MS_MAX))
+    }
+    const life = server.life()
+    const patience = new AbortController()
+    const impatience = this.#clients.setTimer(PATIENCE_MS, () => patience.abort(new Error('the client gave up')))
+    const killer = this.#clients.setTimer(LAST_ANSWER_MS, () => {
+      if (this.faults.fired.has('hang')) life.kill()
+      else this.#broken(new Violation(`${nameOf(operation)} is not answered`))
+    })
+    const oracle = this.#oracleOf(operation.projectId)
+    const to = { life, oracle, project: life.service.project(operation.projectId), signal: patience.signal }
+    const span = oracle.begin()
+    try {
+      await unlessCrashed(life, this.#act(operation, to))
+    } catch (error) {
+      const isExpected = this.#isExpected(error, { operation, isRemoved: oracle.isRemovedSince(span) })
+      if (error !== CRASHED && !isExpected) throw new Violation(`${nameOf(operation)}: ${wordsOf(error)}`)
+    } finally {
+      impatience.cancel()
+      killer.cancel()
+    }
+  }
+
+  #act(operation: Exclude<Operation, { kind: 'restart' }>, to: Destination): Promise<void> {
+    if (operation.kind === 'upload') return this.#upload(operation, to)
+    if (operation.kind === 'remove') return this.#remove(to)
+    if (operation.kind === 'download') return this.#client.download(operation, to)
+    return this.#client.lookUp(operation, to)
+  }
+
+  async #upload(operation: PlannedUpload, to: Destination): Promise<void> {
+    const { oracle, life } = to
+    const sent: { upload?: Upload } = {}
+    try {
+      const begin = (texts: ReadonlyMap<string, string>): void => void (sent.upload = oracle.beginUpload(texts))
+      await unlessCrashed(life, this.#client.upload(operation, to, begin))
+      if (operation.isBroken) throw new Violation('a broken body was accepted')
+      if (sent.upload !== undefined) sent.upload.outcome = 'acknowledged'
+    } catch (error) {
+      const isRefused = operation.isBroken || NOTHING_KEPT.has(codeOf(error) ?? '')
+      if (isRefused && sent.upload !== undefined) sent.upload.outcome = 'refused'
+      throw error
+    } finally {
+      if (sent.upload !== undefined) oracle.end(sent.upload)
+    }
+  }
+
+  async #remove({ project, oracle, life }: Destination): Promise<void> {
+    const removal = oracle.beginRemoval()
+    try {
+      await unlessCrashed(life, project.remove())
+      removal.isAcknowledged = true
+    } finally {
+      oracle.end(removal)
+    }
+  }
+
+  async #endLives(): Promise<void> {
+    for (const server of this.#servers) {
+      if (this.#random.chance(0.5)) server.crash()
+      else await server.stop(GRACE_MS_MAX)
+      await server.up()
+    }
+  }
+
+  /** Everything is at rest: looks at all that there may be. */
+  async #verify(): Promise<void> {
+    const life = this.#servers[0].life()
+    const { signal } = new AbortController()
+    const isDamaged = this.faults.fired.has('flip')
+    await life.service.ready().catch(() => undefined)
+    await this.#sleep(UPKEEP_MS)
+    for (const [projectId, oracle] of this.#oracles) {
+      const project = life.service.project(projectId)
+      const to = { life, oracle, project, signal }
+      const place = { index: 0, atMs: 0, server: 0, projectId }
+      const looks: (() => Promise<unknown>)[] = [
+        () => this.#client.lookUp({ ...place, kind: 'list', ids: [...oracle.ids] }, to),
+        async () => oracle.checkWhole(isDamaged ? new Set() : await project.has([...oracle.ids])),
+      ]
+      for (const { versions } of this.#plan.models.filter((model) => model.projectId === projectId))
+        for (const { rootId } of versions)
+          for (const form of ['records', 'gzip'] as const)
+            looks.push(() =>
+              this.#client.download({ ...place, kind: 'download', rootId, form, haveRootId: undefined }, to),
+            )
+      for (const look of looks)
+        await look().catch((error: unknown) => {
+          if (!(isDamaged && isNoticedDamage(error))) throw new Violation(`in the end: ${wordsOf(error)}`)
+        })
+    }
+    await life.service.close()
+    if (!isDamaged) await this.#check()
+  }
+
+  /** What `stowage check` finds. */
+  async #check(): Promise<void> {
+    const process = new SimulatedProcess('check', this.scheduler, this.#random.fork('check'))
+    const { scheduler, faults } = this
+    const parts = { storage: this.#storage, scheduler, faults, process, random: this.#random, onCrash: () => undefined }
+    for await (const { severity, subject, message } of checkStore(asGuarded(new SimulatedBackend(parts)), {
+      environment: process,
+    }))
+      if (severity === 'damage') throw new Violation(`check finds damage: ${subject}: ${message}`)
+  }
+
+  #isExpected(error: unknown, context?: { readonly operation: Operation; readonly isRemoved: boolean }): boolean {
+    const { fired } = this.faults
+    const code = codeOf(error)
+    if (fired.has('flip') && isNoticedDamage(error)) return true
+    if (code === 'storage_unavailable' || code === 'storage_full')
+      return this.#restarts > 0 || DISTURBANCES.some((kind) => fired.has(kind))
+    if (code === 'closing') return this.#restarts > 0
+    if (code === 'project_removed' || code === 'not_found' || code === 'base_mismatch')
+      return context === undefined || context.isRemoved
+    const hasGivenUp = error instanceof Error && (error.message === 'the client gave up' || error.name === 'AbortError')
+    if (hasGivenUp) return fired.has('slow') || fired.has('hang')
+    const { operation } = context ?? {}
+    return operation?.kind === 'upload' && operation.isBroken && error instanceof StowageError
+  }
+
+  #oracleOf(projectId: string): ProjectOracle {
+    const oracle = this.#oracles.get(projectId) ?? new ProjectOracle(this.#moments)
+    this.#oracles.set(projectId, oracle)
+    return oracle
+  }
+
+  #sleep(delayMs: number): Promise<void> {
+    return new Promise((resolve) => void this.#clients.setTimer(delayMs, resolve))
+  }
+
+  #broken(error: unknown): void {
+    this.#violation ??= error instanceof Violation ? error.message : wordsOf(error)
+  }
+}
+
+/** Settles as the work does, or rejects with `CRASHED` when the server dies before. */
+function unlessCrashed<T>(life: ServerLife, work: Promise<T>): Promise<T> {
+  const crashed = life.over.then((): never => {
+    throw CRASHED
+  })
+  return Promise.race([work, crashed])
+}
+
+/** A client or the service noticed that bytes are not what they were. */
+function isNoticedDamage(error: unknown): boolean {
+  return codeOf(error) === 'corrupt_data' || (error instanceof Error && /^Z_|^ERR_ZLIB/.test(codeOf(error) ?? ''))
+}
+
+function codeOf(error: unknown): string | undefined {
+  return error instanceof Error ? (error as NodeJS.ErrnoException).code : undefined
+}
+
+function nameOf({ kind, index }: Operation): string {
+  return `operation ${index} (${kind})`
+}
+
+function wordsOf(error: unknown): string {
+  if (error instanceof Violation) return error.message
+  if (error instanceof StowageError) return `${error.code}: ${error.message}${causeOf(error)}`
+  return error instanceof Error ? (error.stack ?? error.message) : String(error)
+}
+
+function causeOf({ cause }: Error): string {
+  return cause instanceof Error ? ` (${cause.message})` : ''
+}

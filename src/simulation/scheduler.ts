@@ -1,0 +1,95 @@
+import { crc32 } from 'node:zlib'
+import { REAL_ENVIRONMENT } from '../environment.ts'
+import type { Random } from './random.ts'
+
+/** Something that will happen, unless it is cancelled. */
+export interface Scheduled {
+  /** It no longer happens. */
+  cancel(): void
+}
+
+interface Step {
+  readonly atMs: number
+  readonly label: string
+  readonly act: () => void
+  isCancelled: boolean
+}
+
+/** How often a look at the clock finds that time has passed, and how much at most: work takes time, so that long work yields. */
+const CLOCK_ADVANCES = 0.02
+const CLOCK_ADVANCE_MS_MAX = 12
+
+/**
+ * Virtual time, and everything that waits for it. It alone decides what happens next: of what is due, a random step; where nothing is due, time passes to
+ * the next step at once. Between two steps everything that a step set free runs to where it waits again.
+ */
+export class Scheduler {
+  readonly #random: Random
+  readonly #stepsMax: number
+  readonly #steps: Step[] = []
+  #nowMs = 0
+  #count = 0
+  #digest = 0
+
+  /** A run of more than `stepsMax` steps is taken for one that never ends. */
+  constructor(random: Random, { stepsMax = 1_000_000 }: { readonly stepsMax?: number } = {}) {
+    this.#random = random
+    this.#stepsMax = stepsMax
+  }
+
+  /** The virtual time, in milliseconds. */
+  get nowMs(): number {
+    return this.#nowMs
+  }
+
+  /** How many steps were made. */
+  get count(): number {
+    return this.#count
+  }
+
+  /** Changes with every step and its time: two runs with the same digest went the same way. */
+  get digest(): number {
+    return this.#digest
+  }
+
+  /** Milliseconds of virtual time, which passes now and then while somebody looks. */
+  look(): number {
+    if (this.#random.chance(CLOCK_ADVANCES)) this.#nowMs += this.#random.below(CLOCK_ADVANCE_MS_MAX * 4) / 4
+    return this.#nowMs
+  }
+
+  /** `label` says what it is, for the digest. */
+  schedule(delayMs: number, label: string, act: () => void): Scheduled {
+    const step: Step = { atMs: this.#nowMs + Math.max(0, delayMs), label, act, isCancelled: false }
+    this.#steps.push(step)
+    return { cancel: () => (step.isCancelled = true) }
+  }
+
+  /** Makes steps until `isDone`. False where nothing was left to happen before that. Throws when it takes too many steps. */
+  async runUntil(isDone: () => boolean): Promise<boolean> {
+    for (;;) {
+      // One turn of the real event loop: by then all microtasks and ticks have run.
+      await REAL_ENVIRONMENT.nextTurn()
+      if (isDone()) return true
+      const step = this.#next()
+      if (step === undefined) return false
+      if (++this.#count > this.#stepsMax) throw new Error(`the run has not ended after ${this.#stepsMax} steps`)
+      this.#digest = crc32(`${step.label} ${this.#nowMs}`, this.#digest)
+      step.act()
+    }
+  }
+
+  #next(): Step | undefined {
+    let firstMs = Infinity
+    for (let at = this.#steps.length - 1; at >= 0; at--) {
+      if (this.#steps[at].isCancelled) this.#steps.splice(at, 1)
+      else firstMs = Math.min(firstMs, this.#steps[at].atMs)
+    }
+    if (this.#steps.length === 0) return undefined
+    if (firstMs > this.#nowMs) this.#nowMs = firstMs
+    const due = this.#steps.filter(({ atMs }) => atMs <= this.#nowMs)
+    const step = due.length === 1 ? due[0] : this.#random.pick(due)
+    this.#steps.splice(this.#steps.indexOf(step), 1)
+    return step
+  }
+}

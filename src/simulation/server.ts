@@ -1,0 +1,138 @@
+import { openAccess } from '../access/open.ts'
+import { emit } from '../emit/emit.ts'
+import type { Environment } from '../environment.ts'
+import type { ClosureSelector } from '../object/graph-store.ts'
+import { createObjectService, type ObjectService } from '../service/service.ts'
+import { SimulatedBackend, type SimulatedBackendParts } from './backend.ts'
+import { SimulatedProcess } from './process.ts'
+import type { Random } from './random.ts'
+
+/** A service that has not closed so long after its grace is killed. */
+const LAST_STEPS_MS = 60_000
+/** How long a server that went down stays down. */
+const DOWN_MS_MAX = 500
+
+export type ServerParts = Pick<SimulatedBackendParts, 'storage' | 'scheduler' | 'faults'> & {
+  readonly random: Random
+  readonly name: string
+  /** Called when a fault kills every process. */
+  readonly onPowerLoss: () => void
+  /** Told what a service reports beside its requests. */
+  readonly onError: (error: unknown) => void
+}
+
+/** One life of a server: from its start until it is stopped or killed. */
+export interface ServerLife {
+  readonly service: ObjectService
+  readonly graphs: ClosureSelector
+  readonly environment: Environment
+  /** Resolves when the process dies or its service is closed. */
+  readonly over: Promise<void>
+  /** Kills the process, at once. */
+  readonly kill: () => void
+}
+
+/** A machine on which a service is started again and again. */
+export class SimulatedServer {
+  readonly name: string
+  readonly #parts: ServerParts
+  #starts = 0
+  #life: (ServerLife & { readonly end: () => void }) | undefined
+  #upAgain: Promise<void> = Promise.resolve()
+
+  constructor(parts: ServerParts) {
+    this.#parts = parts
+    this.name = parts.name
+  }
+
+  /** The life that goes on; a new one where there is none. */
+  life(): ServerLife {
+    this.#life ??= this.#start()
+    return this.#life
+  }
+
+  /** Resolves when the machine is there again after the last crash. */
+  up(): Promise<void> {
+    return this.#upAgain
+  }
+
+  /** Kills the process, at once. */
+  crash(): void {
+    const life = this.#life
+    this.#life = undefined
+    life?.kill()
+    const downMs = this.#parts.random.below(DOWN_MS_MAX)
+    this.#upAgain = new Promise((resolve) => this.#parts.scheduler.schedule(downMs, 'up again', resolve))
+  }
+
+  /** Closes the service, as an operator does. */
+  async stop(graceMs: number): Promise<void> {
+    const life = this.#life
+    this.#life = undefined
+    if (life === undefined) return
+    const killer = this.#parts.scheduler.schedule(graceMs + LAST_STEPS_MS, 'kill', life.kill)
+    await Promise.race([life.service.close({ graceMs }), life.over])
+    killer.cancel()
+    life.end()
+  }
+
+  #start(): ServerLife & { readonly end: () => void } {
+    const { storage, scheduler, faults, random, onPowerLoss, onError } = this.#parts
+    const process = new SimulatedProcess(
+      `${this.name}.${++this.#starts}`,
+      scheduler,
+      random.fork(`start ${this.#starts}`),
+    )
+    let end = (): void => undefined
+    const over = new Promise<void>((resolve) => (end = resolve))
+    const onCrash = (kind: 'crash' | 'powerLoss'): void => {
+      if (kind === 'powerLoss') onPowerLoss()
+      else if (this.#life?.environment === process) this.crash()
+      else kill()
+    }
+    const backend = new SimulatedBackend({ storage, scheduler, process, random, faults, onCrash })
+    const kill = (): void => {
+      if (!process.isAlive) return
+      process.kill()
+      backend.sever()
+      end()
+    }
+    let graphs: ClosureSelector | undefined
+    const service = createObjectService({
+      backend,
+      access: openAccess(),
+      environment: process,
+      logger: { error: (fields) => onError((fields as { readonly err: unknown }).err) },
+      extensions: [
+        {
+          attach: (context) => {
+            graphs = context.graphs
+            return []
+          },
+        },
+      ],
+    })
+    return { service, graphs: graphs as unknown as ClosureSelector, environment: process, over, kill, end }
+  }
+}
+
+/** All bytes of a closure as gzip, as the graph endpoint sends them. */
+export async function* closureBytes(
+  { graphs, environment }: ServerLife,
+  projectId: string,
+  rootId: string,
+  options: Parameters<ClosureSelector['closure']>[2] & {
+    readonly coding: 'gzip' | 'identity'
+    readonly onSelected: (closureDigest: string | undefined, missing: number) => void
+  },
+): AsyncGenerator<Uint8Array> {
+  const { signal, coding, onSelected } = options
+  const selection = await graphs.closure(projectId, rootId, options)
+  if (selection === undefined) throw Object.assign(new Error('no such object'), { code: 'not_found' })
+  try {
+    onSelected(selection.closureDigest, selection.missing)
+    yield* emit(selection, { format: 'text', coding }, { signal, environment })
+  } finally {
+    selection.release()
+  }
+}

@@ -1,0 +1,53 @@
+import { type Simulation, simulate, type SimulationOptions } from './simulate.ts'
+
+/** Runs that shrinking makes at most. */
+const ATTEMPTS_MAX = 400
+
+/**
+ * A smaller run that breaks something too: without operations that are not needed for it, then without faults, then with fewer servers. The same run where
+ * nothing can be left out.
+ */
+export async function shrink(
+  failed: Simulation,
+  options: Pick<SimulationOptions, 'faultKinds'> = {},
+): Promise<Simulation> {
+  let best = failed
+  let attemptsLeft = ATTEMPTS_MAX
+  const isSmaller = async (less: Partial<SimulationOptions>): Promise<boolean> => {
+    if (attemptsLeft-- <= 0) return false
+    const { seed, servers, operations, faults } = best
+    const smaller = await simulate({ ...options, seed, servers, operations, faults, ...less })
+    if (smaller.violation === undefined) return false
+    best = smaller
+    return true
+  }
+  await dropAll(
+    () => best.operations,
+    (operations) => isSmaller({ operations }),
+  )
+  await dropAll(
+    () => best.faults,
+    (faults) => isSmaller({ faults }),
+  )
+  for (let servers = 1; servers < best.servers; servers++) if (await isSmaller({ servers })) break
+  return best
+}
+
+/** Leaves out half of the items, then quarters, down to each by itself, wherever that goes well. */
+async function dropAll(
+  current: () => readonly number[],
+  goesWithout: (left: readonly number[]) => Promise<boolean>,
+): Promise<void> {
+  for (let size = Math.ceil(current().length / 2); size >= 1; size = size === 1 ? 0 : Math.ceil(size / 2)) {
+    for (let first = 0; first < current().length;) {
+      const left = current().filter((_, at) => at < first || at >= first + size)
+      if (!(await goesWithout(left))) first += size
+    }
+  }
+}
+
+/** The command line that makes the run again. */
+export function replayOf({ seed, servers, operations, faults }: Simulation): string {
+  const list = (places: readonly number[]): string => (places.length === 0 ? 'none' : places.join())
+  return `npm run simulate -- --seed ${seed} --servers ${servers} --operations ${list(operations)} --faults ${list(faults)}`
+}

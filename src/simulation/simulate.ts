@@ -1,0 +1,63 @@
+import { type Fault, FAULT_KINDS, type FaultKind, planFaults } from './faults.ts'
+import { type Operation, planOperations } from './operations.ts'
+import { Random } from './random.ts'
+import { type Plan, run, type RunResult } from './run.ts'
+
+/** Which run, and which parts of it. */
+export interface SimulationOptions {
+  /** Decides everything: 0 to 2^53 - 1. */
+  readonly seed: number
+  /** Kinds of faults that may happen. All by default. */
+  readonly faultKinds?: readonly FaultKind[]
+  /** Servers over the one storage, 1 to 3. Drawn from the seed by default. */
+  readonly servers?: number
+  /** Places of the operations that are left in, of those that the seed plans. All by default. */
+  readonly operations?: readonly number[]
+  /** Places of the faults that are left in. All by default. */
+  readonly faults?: readonly number[]
+}
+
+/** What came of one run, and what it consisted of. */
+export interface Simulation extends RunResult {
+  /** The seed of the run. */
+  readonly seed: number
+  /** The number of servers over the one storage. */
+  readonly servers: number
+  /** The places of the operations in the plan of the seed. */
+  readonly operations: readonly number[]
+  /** The places of the faults in the plan of the seed. */
+  readonly faults: readonly number[]
+}
+
+/** About how many calls to the storage an operation makes. */
+const CALLS_PER_OPERATION = 12
+
+/** Makes the run of a seed, to its end or to the first violation. The same options make the same run, on every machine. */
+export async function simulate(options: SimulationOptions): Promise<Simulation> {
+  const { plan, operations, faults } = planOf(options)
+  return { ...(await run(plan)), seed: options.seed, servers: plan.servers, operations, faults }
+}
+
+interface Chosen {
+  readonly plan: Plan
+  readonly operations: readonly number[]
+  readonly faults: readonly number[]
+}
+
+/** What a seed plans, as far as it is left in. */
+export function planOf({ seed, faultKinds = FAULT_KINDS, ...chosen }: SimulationOptions): Chosen {
+  const random = new Random(seed)
+  const drawn = random.fork('servers').pick([1, 1, 2, 3])
+  const { models, operations } = planOperations(random.fork('operations'), drawn)
+  const planned = planFaults(random.fork('faults'), faultKinds, operations.length * CALLS_PER_OPERATION)
+  const faults = chosen.faults ?? planned.map((_, at) => at)
+  const left = chosen.operations ?? operations.map(({ index }) => index)
+  const plan: Plan = {
+    seed,
+    servers: chosen.servers ?? drawn,
+    models,
+    operations: left.flatMap((index): Operation[] => operations.slice(index, index + 1)),
+    faults: faults.flatMap((at): Fault[] => planned.slice(at, at + 1)),
+  }
+  return { plan, operations: left, faults }
+}

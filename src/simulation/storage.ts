@@ -1,0 +1,137 @@
+import { OrderedMap } from '../../adapters/memory/ordered-map.ts'
+import type { BlobInfo, Change, CommitResult, Entry, RangeBounds } from '../storage/backend.ts'
+import { BlobExistsError, BlobNotFoundError, BlobRangeError } from '../storage/storage-errors.ts'
+import { EPOCH_MS } from './process.ts'
+import type { Random } from './random.ts'
+import type { Scheduler } from './scheduler.ts'
+
+interface StoredBlob {
+  readonly bytes: Uint8Array
+  readonly modifiedAtMs: number
+}
+
+/** What survives every process: records and blobs. Each method is one step that nothing interrupts. */
+export class SimulatedStorage {
+  readonly #scheduler: Scheduler
+  readonly #epochMs: number
+  readonly #records = new OrderedMap<string>()
+  readonly #blobs = new Map<string, StoredBlob>()
+
+  /** `epochMs`: when virtual time began, in milliseconds since 1970. */
+  constructor(scheduler: Scheduler, { epochMs = EPOCH_MS }: { readonly epochMs?: number } = {}) {
+    this.#scheduler = scheduler
+    this.#epochMs = epochMs
+  }
+
+  /** The value of a key, `undefined` where there is none. */
+  get(key: Uint8Array): Uint8Array | undefined {
+    return optionalBytes(this.#records.get(text(key)))
+  }
+
+  /** At most so many entries between the bounds. */
+  slice({ gte, lt, reverse = false }: RangeBounds, max: number): Entry[] {
+    return this.#records
+      .slice(text(gte), text(lt), max, reverse)
+      .map(([key, value]) => ({ key: bytes(key), value: bytes(value) }))
+  }
+
+  /** Puts if absent; returns what was there. */
+  insert({ key, value }: Entry): Uint8Array | undefined {
+    const held = this.get(key)
+    if (held === undefined) this.#records.set(text(key), text(value))
+    return held
+  }
+
+  /** All of the change, or nothing. */
+  commit({ put = [], remove = [], expect = [] }: Change): CommitResult {
+    const conflicts = expect.flatMap(({ key, value }, at) =>
+      this.#records.get(text(key)) === (value && text(value)) ? [] : [at],
+    )
+    if (conflicts.length > 0) return { ok: false, conflicts }
+    for (const { key, value } of put) this.#records.set(text(key), text(value))
+    for (const key of remove) this.#records.delete(text(key))
+    return { ok: true }
+  }
+
+  /** Throws `BlobExistsError`. */
+  checkFree(name: string): void {
+    if (this.#blobs.has(name)) throw new BlobExistsError(name)
+  }
+
+  /** Throws `BlobExistsError`. */
+  putBlob(name: string, chunks: readonly Uint8Array[]): { readonly sizeBytes: number } {
+    this.checkFree(name)
+    const whole = Buffer.concat(chunks)
+    this.#blobs.set(name, { bytes: whole, modifiedAtMs: this.#epochMs + Math.floor(this.#scheduler.nowMs) })
+    return { sizeBytes: whole.length }
+  }
+
+  /** Throws `BlobNotFoundError` and `BlobRangeError`. */
+  readBlob(name: string, start: number, end: number): Uint8Array {
+    const blob = this.#blobs.get(name)
+    if (blob === undefined) throw new BlobNotFoundError(name)
+    if (end > blob.bytes.length) throw new BlobRangeError(name, end, blob.bytes.length)
+    return Uint8Array.from(blob.bytes.subarray(start, end))
+  }
+
+  /** Removes a blob, if it exists. */
+  removeBlob(name: string): void {
+    this.#blobs.delete(name)
+  }
+
+  /** Of the blobs with this prefix, `max` whose names follow `after`, in the order of their names. */
+  listBlobs(prefix: string, after: string | undefined, max: number): BlobInfo[] {
+    const names = [...this.#blobs.keys()].filter(
+      (name) => name.startsWith(prefix) && (after === undefined || name > after),
+    )
+    return names
+      .sort()
+      .slice(0, max)
+      .map((name) => this.#infoOf(name))
+  }
+
+  /** A crash cut a `put` short: a part of its bytes is there, and listed. */
+  tear(name: string, chunks: readonly Uint8Array[], random: Random): void {
+    const whole = Buffer.concat(chunks)
+    if (!this.#blobs.has(name)) this.putBlob(name, [whole.subarray(0, random.below(whole.length + 1))])
+  }
+
+  /** Flips one bit of one record or blob. False where there is none. */
+  flip(random: Random): boolean {
+    const blobs = [...this.#blobs.keys()].sort()
+    const records = this.slice({ gte: new Uint8Array(), lt: Uint8Array.of(0xff) }, Infinity)
+    if (records.length + blobs.length === 0) return false
+    if (blobs.length > 0 && random.chance(0.4)) {
+      const name = random.pick(blobs)
+      const { bytes, modifiedAtMs } = this.#blobs.get(name) as StoredBlob
+      this.#blobs.set(name, { bytes: flipped(bytes, random), modifiedAtMs })
+    } else if (records.length > 0) {
+      const { key, value } = random.pick(records)
+      this.#records.set(text(key), text(flipped(value, random)))
+    }
+    return true
+  }
+
+  #infoOf(name: string): BlobInfo {
+    const { bytes, modifiedAtMs } = this.#blobs.get(name) as StoredBlob
+    return { name, sizeBytes: bytes.length, modifiedAtMs }
+  }
+}
+
+function flipped(whole: Uint8Array, random: Random): Uint8Array {
+  const changed = Uint8Array.from(whole)
+  if (changed.length > 0) changed[random.below(changed.length)] ^= 1 << random.below(8)
+  return changed
+}
+
+function text(value: Uint8Array): string {
+  return Buffer.from(value.buffer, value.byteOffset, value.length).toString('latin1')
+}
+
+function bytes(value: string): Uint8Array {
+  return Buffer.from(value, 'latin1')
+}
+
+function optionalBytes(value: string | undefined): Uint8Array | undefined {
+  return value === undefined ? undefined : bytes(value)
+}

@@ -1,0 +1,63 @@
+import assert from 'node:assert/strict'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { test } from 'node:test'
+import { REPOSITORY } from '../../bench/repository.ts'
+import { examplesOf, exportedNames } from './docstring-examples.ts'
+
+/* The examples of docstrings are found; `.ci/consumer` compiles and runs them. */
+
+test('examples are found in docstrings of exports and of members, with and without fences', () => {
+  const source = [
+    '/** No example. */',
+    'export interface First {',
+    '  /**',
+    '   * A member.',
+    '   *',
+    '   * @example',
+    '   * first()',
+    '   *',
+    '   * second()',
+    '   */',
+    '  readonly member: string',
+    '}',
+    '/**',
+    ' * A function.',
+    ' * @param name it',
+    ' * @example with a title',
+    ' * ```ts',
+    " * third('a')",
+    ' * ```',
+    ' * @returns it',
+    ' */',
+    'export declare function second(name: string): string',
+  ].join('\n')
+  assert.deepEqual(examplesOf(source), [
+    { exportName: 'First', text: 'first()\n\nsecond()\n' },
+    { exportName: 'second', text: "third('a')\n" },
+  ])
+})
+
+test('the names of an entry point are those of its report', () => {
+  const names = exportedNames(readFileSync(join(REPOSITORY, 'docs/api/stowage-express.api.md'), 'utf8'))
+  assert.ok(names.has('expressMount'), [...names].join(' '))
+})
+
+test('each example imports what it uses from the package, by the name of an entry point', () => {
+  const manifest = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
+    readonly exports: Readonly<Record<string, unknown>>
+  }
+  const entries = new Set(Object.keys(manifest.exports).map((path) => `stowage${path.slice(1)}`))
+  const sources = ['src', 'adapters'].flatMap((folder) =>
+    readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => join(REPOSITORY, folder, name)),
+  )
+  const examples = sources.flatMap((path) => examplesOf(readFileSync(path, 'utf8')))
+  assert.ok(examples.length > 0)
+  for (const { exportName, text } of examples) {
+    const imported = [...text.matchAll(/ from '(stowage[^']*)'/g)].map(([, name]) => name)
+    assert.ok(imported.length > 0, `the example of ${exportName} imports nothing from the package`)
+    for (const name of imported) assert.ok(entries.has(name), `the example of ${exportName} imports ${name}`)
+  }
+})

@@ -1,0 +1,52 @@
+import { parseArgs } from 'node:util'
+import { replayOf, shrink, simulate, type Simulation } from '../../src/simulation/index.ts'
+
+/**
+ * `npm run simulate -- --seeds 1000 [--from N]` makes the runs of so many seeds, and `--seed N [--servers N] [--operations 1,2] [--faults 0]` one run,
+ * or what is left of it. The first run that breaks something is shrunk and told with the line that replays it, and the command exits with 1.
+ */
+const { values } = parseArgs({
+  options: {
+    seeds: { type: 'string' },
+    from: { type: 'string', default: '0' },
+    seed: { type: 'string' },
+    servers: { type: 'string' },
+    operations: { type: 'string' },
+    faults: { type: 'string' },
+  },
+})
+
+function placesOf(list: string | undefined): readonly number[] | undefined {
+  return list === 'none' ? [] : list?.split(',').map(Number)
+}
+
+async function simulateOne(seed: number): Promise<Simulation> {
+  return simulate({
+    seed,
+    ...(values.servers === undefined ? {} : { servers: Number(values.servers) }),
+    ...(values.operations === undefined ? {} : { operations: placesOf(values.operations) ?? [] }),
+    ...(values.faults === undefined ? {} : { faults: placesOf(values.faults) ?? [] }),
+  })
+}
+
+const first = Number(values.seed ?? values.from)
+const count = values.seed === undefined ? Number(values.seeds ?? 1_000) : 1
+const beganAtMs = performance.now()
+const fired = new Map<string, number>()
+let [steps, calls] = [0, 0]
+for (let seed = first; seed < first + count; seed++) {
+  const simulation = await simulateOne(seed)
+  steps += simulation.steps
+  calls += simulation.calls
+  for (const kind of simulation.fired) fired.set(kind, (fired.get(kind) ?? 0) + 1)
+  if (simulation.violation === undefined) continue
+  process.stderr.write(`seed ${seed}: ${simulation.violation}\n${replayOf(simulation)}\n`)
+  if (values.seed === undefined) {
+    const smaller = await shrink(simulation)
+    process.stderr.write(`smaller: ${smaller.violation}\n${replayOf(smaller)}\n`)
+  }
+  process.exit(1)
+}
+const seconds = ((performance.now() - beganAtMs) / 1_000).toFixed(1)
+const faults = [...fired].map(([kind, runs]) => `${kind} in ${runs}`).join(', ')
+process.stdout.write(`${count} runs, ${steps} steps, ${calls} calls to the storage, ${seconds} s; ${faults}\n`)

@@ -1,0 +1,57 @@
+import assert from 'node:assert/strict'
+import { test } from 'node:test'
+import { simulate } from '../../src/simulation/index.ts'
+
+/** Ambient time and randomness, each with what a run must not do with it. */
+const AMBIENT: readonly (readonly [holder: object, name: string])[] = [
+  [globalThis, 'setTimeout'],
+  [globalThis, 'setInterval'],
+  [Math, 'random'],
+  [Date, 'now'],
+  [performance, 'now'],
+]
+
+/** Fails when one of them is used while `work` goes on. */
+async function withoutAmbient<T>(work: () => Promise<T>): Promise<T> {
+  const kept = AMBIENT.map(([holder, name]) => [holder, name, Reflect.get(holder, name) as unknown] as const)
+  for (const [holder, name] of kept)
+    Reflect.set(holder, name, () => {
+      throw new Error(`a simulated run used ${name}`)
+    })
+  try {
+    return await work()
+  } finally {
+    for (const [holder, name, value] of kept) Reflect.set(holder, name, value)
+  }
+}
+
+test('what was acknowledged stays and answers are right, whatever goes wrong', async () => {
+  for (let seed = 0; seed < 25; seed++) {
+    const { violation } = await simulate({ seed })
+    assert.equal(violation, undefined, `npm run simulate -- --seed ${seed}`)
+  }
+})
+
+test('a seed decides everything', async () => {
+  for (const seed of [1, 7, 18, 40]) assert.deepEqual(await simulate({ seed }), await simulate({ seed }))
+})
+
+test('a run takes neither time nor randomness from the process', async () => {
+  for (let seed = 100; seed < 110; seed++) {
+    const { violation, steps } = await withoutAmbient(() => simulate({ seed }))
+    assert.equal(violation, undefined)
+    assert.ok(steps > 50)
+  }
+})
+
+test('seeds differ: faults of every kind happen, and runs without any', async () => {
+  const fired = new Set<string>()
+  let calm = 0
+  for (let seed = 200; seed < 260; seed++) {
+    const simulation = await simulate({ seed })
+    for (const kind of simulation.fired) fired.add(kind)
+    if (simulation.fired.length === 0) calm++
+  }
+  assert.equal(fired.size, 9)
+  assert.ok(calm > 0)
+})
