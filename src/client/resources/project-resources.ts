@@ -60,11 +60,15 @@ export interface RemotePins {
 
 /** Models, versions, runs and pins of a project, on a server that has them. */
 export interface ProjectResources {
+  /** Pins of the project. */
   readonly pins: RemotePins
   /** What the project, its models and its versions hold. */
   usage(options?: CallOptions): Promise<ProjectUsage>
+  /** Models of the project. */
   readonly models: RemoteModels
+  /** Versions of the models. */
   readonly versions: RemoteVersions
+  /** Runs of the project. */
   readonly runs: RemoteRuns
 }
 
