@@ -75,5 +75,9 @@ export interface ProjectUsage {
 /** Counts what projects hold. */
 export interface UsageCounter {
   /** Throws `overloaded` when the counting takes longer than a request may wait; it goes on, so that asking again succeeds. */
-  usage(projectId: string, roots: readonly GraphRoot[], options: { readonly signal: AbortSignal }): Promise<ProjectUsage>
+  usage(
+    projectId: string,
+    roots: readonly GraphRoot[],
+    options: { readonly signal: AbortSignal },
+  ): Promise<ProjectUsage>
 }

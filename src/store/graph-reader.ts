@@ -241,7 +241,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
 
   /** The closure of a root, from its plan if it has one; `undefined` when the root is not held. */
   async closureOf(projectId: string, rootId: string, signal: AbortSignal): Promise<Closure | undefined> {
-    const root = await this.#findRoot(projectId, rootId, signal)
+    const root = await this.#findRoot(projectId, rootId, { signal })
     return root === undefined ? undefined : this.#closureOf(root, signal)
   }
 
