@@ -28,6 +28,7 @@ export interface VersionChange {
 export interface PruneRequest {
   /** `true` tells what would be deleted, and deletes nothing. */
   readonly dryRun?: boolean
+  /** The rule to apply; that of the model by default. */
   readonly retention?: RetentionRule
 }
 
@@ -35,6 +36,7 @@ export interface PruneRequest {
 export interface PruneResult {
   /** Whether nothing was deleted. */
   readonly dryRun: boolean
+  /** The versions, the newest first. */
   readonly versions: readonly Version[]
   /** Whether more are to be deleted than one call does. */
   readonly hasMore: boolean
@@ -231,5 +233,6 @@ export interface RunOutputs {
 
 /** All pins of a project, the oldest first. */
 export interface PinList {
+  /** The pins. */
   readonly items: readonly Pin[]
 }
