@@ -57,6 +57,8 @@ export type {
   NewPin,
   Pin,
   ProjectUsage,
+  PruneRequest,
+  PruneResult,
   Page,
   PageRequest,
   AnnotationCounts,
