@@ -10,20 +10,27 @@ import { type Checkpoint, type ExportOptions, type ExportState, writeArchive } f
 
 /** How far an export is. */
 export interface ExportProgress {
+  /** Bytes of the file so far. */
   readonly bytes: number
+  /** Objects in the file so far. */
   readonly objects: number
 }
 
 /** How a project is exported into a file. */
 export interface ExportFileOptions extends ExportOptions {
+  /** Aborts the export, which can go on later. */
   readonly signal?: AbortSignal
+  /** Called as the file grows. */
   readonly onProgress?: (progress: ExportProgress) => void
 }
 
 /** What an export wrote. */
 export interface ExportResult {
+  /** The manifest of the file. */
   readonly manifest: Manifest
+  /** Where the objects of the project ended. */
   readonly cursor: string | null
+  /** When the runs were listed, by the clock of the server. */
   readonly runsListedAt: string
 }
 

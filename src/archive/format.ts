@@ -13,13 +13,17 @@ export const ARTIFACTS_FOLDER = 'artifacts/'
 
 /** The first entry: what the file is, and what the parts are of. */
 export interface Opening {
+  /** The name of the format. */
   readonly format: 'stowage-archive'
+  /** The version of the format. */
   readonly version: number
 }
 
 /** One part as the manifest lists it. */
 export interface ManifestPart {
+  /** The name of the entry. */
   readonly name: string
+  /** The size of the part, in bytes. */
   readonly bytes: number
   /** Hex digits, of the part as it lies in the file. */
   readonly sha256: string
@@ -29,7 +33,9 @@ export interface ManifestPart {
 
 /** The last but one entry. It tells about the content alone, so two exports of equal projects have equal manifests. */
 export interface Manifest extends Opening {
+  /** The number of objects in all parts. */
   readonly objects: number
+  /** The parts, in the order of the file. */
   readonly parts: readonly ManifestPart[]
   /** Hex digits, of the lines `<sha256>  <name> LF` of all parts. */
   readonly sha256: string
@@ -48,7 +54,10 @@ export interface Source {
 
 /** What the next export builds on. */
 export interface ExportBase {
+  /** Where the objects of the base ended; `null` for all objects. */
   readonly cursor: string | null
+  /** When the runs of the base were listed. */
   readonly runsListedAt?: string
+  /** The `sha256` of the manifest of the base. */
   readonly sha256?: string
 }

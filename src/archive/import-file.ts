@@ -14,14 +14,17 @@ import type { MovedArtifact } from './source-records.ts'
 
 /** How far an import is. */
 export interface ImportProgress {
-  /** Objects that were read, and those of them that the target lacked. */
+  /** Objects that were read. */
   readonly objects: number
+  /** Of these, the objects that the target lacked. */
   readonly sent: number
 }
 
 /** How archives are imported. */
 export interface ImportOptions {
+  /** Aborts the import, which can be repeated. */
   readonly signal?: AbortSignal
+  /** Called after each request. */
   readonly onProgress?: (progress: ImportProgress) => void
 }
 
@@ -29,6 +32,7 @@ export interface ImportOptions {
 export interface ImportResult extends ImportProgress {
   /** Objects that the target holds with another text; that one stays. */
   readonly differing: number
+  /** Models, versions, automations and runs. */
   readonly records: RecordTotals
 }
 

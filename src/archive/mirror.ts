@@ -14,8 +14,9 @@ import { temporaryCopy } from './temporary-copy.ts'
 
 /** How far a mirror is. */
 export interface MirrorProgress {
-  /** Objects that the target was asked about, and those of them that it lacked. */
+  /** Objects that the target was asked about. */
   readonly objects: number
+  /** Of these, the objects that the target lacked. */
   readonly sent: number
 }
 
@@ -23,7 +24,9 @@ export interface MirrorProgress {
 export interface MirrorOptions {
   /** The roots to copy, from a server that cannot list what it holds. */
   readonly roots?: readonly string[]
+  /** Aborts the mirror, which can be repeated. */
   readonly signal?: AbortSignal
+  /** Called as objects are copied. */
   readonly onProgress?: (progress: MirrorProgress) => void
 }
 

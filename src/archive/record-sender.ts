@@ -2,8 +2,11 @@ import type { MovedRecord, RemoteProject } from './remote-project.ts'
 
 /** What became of records that were sent. */
 export interface RecordTotals {
+  /** Records that were new. */
   readonly created: number
+  /** Records that replaced older ones. */
   readonly updated: number
+  /** Records that were there already. */
   readonly unchanged: number
 }
 

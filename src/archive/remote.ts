@@ -6,6 +6,7 @@ import { RemoteProject } from './remote-project.ts'
 
 /** Where a project is: a server's address, or a service in this process with its `fetch`, and the token. */
 export interface ProjectAddress extends ClientOptions {
+  /** The project on that server. */
   readonly projectId: string
 }
 

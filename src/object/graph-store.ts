@@ -24,6 +24,7 @@ export interface HaveRoot {
 }
 
 export interface SignalOptions {
+  /** Aborts the call, which then rejects with the reason of the signal. */
   readonly signal: AbortSignal
 }
 
@@ -45,8 +46,11 @@ export interface ProjectTotals {
 
 /** How much a project may hold; what is left out has no bound. */
 export interface ProjectQuota {
+  /** The most objects. */
   readonly objectsMax?: number | undefined
+  /** The most bytes of JSON. */
   readonly jsonBytesMax?: number | undefined
+  /** The most bytes on disk. */
   readonly storedBytesMax?: number | undefined
 }
 
@@ -140,6 +144,8 @@ export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector
 
 /** How much of a memory budget is taken, in bytes. */
 export interface MemoryInUse {
+  /** Bytes that are leased now. */
   readonly heldBytes: number
+  /** The most bytes that may be leased. */
   readonly limitBytes: number
 }

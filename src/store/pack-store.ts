@@ -114,6 +114,7 @@ export class PackStore implements GraphStore {
       deflate: this.#deflate,
       newId,
       environment,
+      budget: memory.requests,
       onError: onBackgroundError,
     }
     this.#plans = new PlanCache({ ...planParts, cacheBytes: memory.plansBytes, storedBytesMax })
@@ -127,6 +128,7 @@ export class PackStore implements GraphStore {
       plans: this.#plans,
       closing,
       environment,
+      budget: memory.requests,
       onPlanFailed: onBackgroundError,
     })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })

@@ -248,3 +248,39 @@ test('the last quarter is for one at a time, so that many who grow end one after
   await Promise.all(growing)
   assert.equal(budget.heldBytes, 0)
 })
+
+test('what a request can do without is held only if it is free at once, and leaves a quarter to others', async () => {
+  const budget = new MemoryBudget(1_000)
+  const lease = budget.open(patient())
+  assert.deepEqual([lease.tryHold(700), lease.tryHold(51), lease.tryHold(50)], [true, false, true])
+  assert.deepEqual([lease.heldBytes, budget.heldBytes], [750, 750])
+  const waiting = budget.open(patient())
+  const growing = waiting.hold(800)
+  assert.ok(await isPending(Promise.resolve(growing)))
+  const late = budget.open(patient())
+  assert.equal(late.tryHold(1), false, 'those who wait come first')
+  lease.release()
+  assert.equal(lease.tryHold(1), false)
+  await growing
+  waiting.release()
+  assert.equal(budget.heldBytes, 0)
+})
+
+test('a lease that nobody can revoke is not chosen', async () => {
+  const budget = new MemoryBudget(1_000, { patienceMs: 5 })
+  const revoked: string[] = []
+  const [revocable, fixed] = [
+    budget.open({
+      ...patient(),
+      party: partyOf('hog'),
+      revoke: () => (revoked.push('revocable'), revocable.release()),
+    }),
+    budget.open({ ...patient(), party: partyOf('hog') }),
+  ]
+  await revocable.hold(300)
+  await fixed.hold(400)
+  const honest = await acquire(budget, 200, { ...patient(), party: partyOf('other') })
+  assert.deepEqual(revoked, ['revocable'])
+  for (const lease of [honest, fixed]) lease.release()
+  assert.equal(budget.heldBytes, 0)
+})

@@ -62,7 +62,6 @@ test('"Run it" of the README serves, makes a token, uploads a model and download
   const options = serve.replace('npx stowage serve', '').replace(/#.*/, '').trim().split(/\s+/)
   const [, data] = options
   await startServer(t, ['--port', port, '--data', join(folder, data)])
-  writeFileSync(join(folder, 'model.json'), '[{"id":"house","door":{"referencedId":"door"}},{"id":"door"}]')
   const script = others.map((line) => {
     const [command] = line.replaceAll('8642', port).split(/\s+#/)
     return command.startsWith('npx stowage upload ') ? `root="$(${command})"` : command.replace('<root>', '"$root"')
@@ -71,6 +70,6 @@ test('"Run it" of the README serves, makes a token, uploads a model and download
   await run('bash', ['-ec', script.join('\n')], { cwd: folder, env })
   assert.equal(
     readFileSync(join(folder, 'model.txt'), 'utf8'),
-    'house\t{"id":"house","door":{"referencedId":"door"}}\ndoor\t{"id":"door"}\n',
+    'house\t{"id":"house","front":{"referencedId":"door"}}\ndoor\t{"id":"door"}\n',
   )
 })

@@ -10,6 +10,7 @@ import type { CommittedPack } from '../../src/store/ingest/committer.ts'
 import { LocationIndex } from '../../src/store/closure/location-index.ts'
 import type { ByteTable } from '../../src/store/pack/pack-format.ts'
 import { readAhead } from '../../src/store/bytes/read-ahead.ts'
+import { Yielder } from '../../src/async/yielder.ts'
 import { SingleFlight } from '../../src/async/single-flight.ts'
 import { UnappliedPacks } from '../../src/store/ingest/unapplied-packs.ts'
 import { gate } from './failures.ts'
@@ -106,9 +107,48 @@ function tableOf(ids: readonly string[]): ByteTable {
   return { ends: Uint32Array.from(ids, (id) => (end += Buffer.byteLength(id))), bytes }
 }
 
-test('an index finds each id in the pack that owns it, and no other', () => {
+/** Memory for an index, as much as there is. */
+class FreeMemory {
+  freeBytes: number
+
+  constructor(freeBytes: number) {
+    this.freeBytes = freeBytes
+  }
+
+  tryHold(bytes: number): boolean {
+    if (bytes > this.freeBytes) return false
+    this.freeBytes -= bytes
+    return true
+  }
+
+  free(bytes: number): void {
+    this.freeBytes += bytes
+  }
+}
+
+test('an index leaves out packs for which there is no memory, and finds nothing once it is dropped', async () => {
+  const memory = new FreeMemory(300_000)
+  const index = new LocationIndex<string>(REAL_ENVIRONMENT.hashKey, memory)
+  const yielder = new Yielder(REAL_ENVIRONMENT)
+  const idsOf = (pack: string): string[] => Array.from({ length: 4_000 }, (_, i) => `${pack} ${i}`)
+  const add = (pack: string): Promise<boolean> => index.add(pack, tableOf(idsOf(pack)), Bitmap.full(4_000), yielder)
+  assert.deepEqual(await Promise.all(['one', 'two', 'three'].map(add)), [true, true, false])
+  const find = (id: string): string | undefined => {
+    let found: string | undefined
+    index.find(Buffer.from(id), 0, id.length, (pack, ordinal) => (found = `${pack} ${ordinal}`))
+    return found
+  }
+  assert.deepEqual(['one 0', 'two 3999', 'three 7'].map(find), ['one 0', 'two 3999', undefined])
+  assert.ok(memory.freeBytes >= 0)
+  index.drop()
+  assert.deepEqual(['one 0', 'two 3999'].map(find), [undefined, undefined])
+  assert.equal(await add('one'), false)
+})
+
+test('an index finds each id in the pack that owns it, and no other', async () => {
   const hex = (name: string): string => createHash('md5').update(name).digest('hex')
-  const index = new LocationIndex(REAL_ENVIRONMENT.hashKey)
+  const index = new LocationIndex<number>(REAL_ENVIRONMENT.hashKey, new FreeMemory(Infinity))
+  const yielder = new Yielder(REAL_ENVIRONMENT)
   const packs = [
     Array.from({ length: 3_000 }, (_, i) => hex(`a${i}`)),
     [],
@@ -119,11 +159,16 @@ test('an index finds each id in the pack that owns it, and no other', () => {
   for (const [pack, ids] of packs.entries()) {
     const owned = Bitmap.full(ids.length)
     if (pack === 0) owned.delete(7)
-    assert.equal(index.add(tableOf(ids), owned), true)
+    assert.equal(await index.add(pack, tableOf(ids), owned, yielder), true)
   }
   const find = (id: string): string => {
     let place = 'nowhere'
-    const isFound = index.find(Buffer.from(id), (pack, ordinal) => (place = `${pack}:${ordinal}`))
+    const isFound = index.find(
+      Buffer.from(id),
+      0,
+      Buffer.byteLength(id),
+      (pack, ordinal) => (place = `${pack}:${ordinal}`),
+    )
     assert.equal(isFound, place !== 'nowhere')
     return place
   }

@@ -25,6 +25,7 @@ import { IMPORTED_RECORDS } from './record-shapes.ts'
 export interface ArchivesOptions {
   /** The keys that seal secrets, as automation has them. Sealed secrets that none of them opens are left out of an import. */
   readonly secretKeys?: readonly SecretKey[] | SecretKeySource
+  /** The limits of automation, as the extension `automation` got them. */
   readonly limits?: Partial<AutomationLimits>
   /** Bytes of lines in one page of an export, about: the export holds that much at a time. 4 MB by default. */
   readonly pageBytes?: number

@@ -30,7 +30,10 @@ export type {
 
 /** Which annotations of a run, and which part of them. */
 export interface AnnotationFilter extends PageRequest {
+  /** Only annotations of this level. */
   readonly level?: AnnotationLevel
+  /** Only annotations of this category. */
   readonly category?: string
+  /** Only annotations of this object. */
   readonly objectId?: string
 }

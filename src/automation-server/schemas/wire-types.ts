@@ -20,6 +20,7 @@ export interface VersionChange {
 export interface NewRunVersion {
   readonly projectId?: string
   readonly modelId: string
+  /** The root of the graph that the version consists of. */
   readonly rootObjectId: string
   /** For people; it may have several lines. */
   readonly message: string
@@ -30,13 +31,17 @@ export interface NewRunVersion {
  * because a function is code.
  */
 export interface FunctionInfo {
+  /** Names the function. */
   readonly id: string
+  /** The name for people. */
   readonly name: string
+  /** The description for people; empty if there is none. */
   readonly description: string
   /** The state of its code, such as `1.4.0` or a commit. */
   readonly release: string
   /** Changes with the release and with the inputs: hex digits of a digest of both. */
   readonly version: string
+  /** The inputs as JSON Schema. */
   readonly inputs: InputsSchema
 }
 
@@ -71,13 +76,16 @@ export type AutomationTrigger = 'version' | 'manual'
 export interface NewAutomation {
   /** One line. */
   readonly name: string
+  /** The function that runs. */
   readonly functionId: string
+  /** The model on whose versions it runs. */
   readonly modelId: string
   /**
    * The inputs that the schema of the function describes, at most 262144 bytes of JSON. Secrets are
    * written and never read: each is shown as `******`.
    */
   readonly inputs: JsonObject
+  /** Whether new versions start it, or only people. */
   readonly trigger: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled?: boolean
@@ -94,6 +102,7 @@ export interface AutomationChange {
    * written and never read: each is shown as `******`.
    */
   readonly inputs?: JsonObject
+  /** Whether new versions start it, or only people. */
   readonly trigger?: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled?: boolean
@@ -103,22 +112,28 @@ export interface AutomationChange {
 
 /** A function that runs on the versions of a model, with inputs. */
 export interface Automation {
+  /** Names the automation. */
   readonly id: string
   /** One line. */
   readonly name: string
+  /** The function that runs. */
   readonly functionId: string
+  /** The model on whose versions it runs. */
   readonly modelId: string
   /**
    * The inputs that the schema of the function describes, at most 262144 bytes of JSON. Secrets are
    * written and never read: each is shown as `******`.
    */
   readonly inputs: JsonObject
+  /** Whether new versions start it, or only people. */
   readonly trigger: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled: boolean
   /** Other projects in which its runs may read and write. The request must have the right to write there. */
   readonly projects: readonly string[]
+  /** The time of creation. */
   readonly createdAt: string
+  /** The time of the last change. */
   readonly updatedAt: string
 }
 
@@ -138,6 +153,7 @@ export interface ReportTaken {}
 
 /** The state of the run. */
 export interface Lease {
+  /** The current status. */
   readonly status: RunStatus
   /** Whether the run must stop, because nothing more from it is accepted. */
   readonly canceled: boolean
@@ -171,13 +187,15 @@ export interface StartedRun extends Run {
 export interface RunDetails extends Run {
   /** The result that the function passed with its mark; `null` if there is none. */
   readonly result: JsonObject | null
+  /** The first cause of the chain of runs that this run belongs to. */
   readonly cause: RunCauseCount
 }
 
 /** The event `status`. */
 export interface RunStatusChange {
+  /** The new status. */
   readonly status: RunStatus
-  /** About the status. */
+  /** The message about the status. */
   readonly message: string | null
 }
 

@@ -12,6 +12,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export interface Annotation {
   /** Groups annotations that belong together, such as the name of a rule. */
   readonly category: string
+  /** The severity. */
   readonly level: AnnotationLevel
   /** The objects: the id in the application of each, by the id of the object; `null` if it has none. */
   readonly objectAppIds: { readonly [name: string]: string | null }
@@ -25,7 +26,9 @@ export interface Annotation {
 export interface LogLine {
   /** Milliseconds since 1970, by the clock of the run. */
   readonly atMs: number
+  /** The severity. */
   readonly level: LogLevel
+  /** The text of the line. */
   readonly message: string
 }
 
@@ -36,6 +39,7 @@ export interface RunReport {
    * sent again.
    */
   readonly sequence: number
+  /** The new status. */
   readonly status?: 'initializing' | 'running' | 'succeeded' | 'failed' | 'exception'
   /** With a status. */
   readonly message?: string

@@ -50,8 +50,11 @@ export interface RemoteRuns {
 
 /** Models, versions and runs of a project, on a server that has them. */
 export interface ProjectResources {
+  /** Models of the project. */
   readonly models: RemoteModels
+  /** Versions of the models. */
   readonly versions: RemoteVersions
+  /** Runs of the project. */
   readonly runs: RemoteRuns
 }
 

@@ -14,7 +14,9 @@ export type {
 
 /** A part of a list, and where the next one begins; `null` at the end. A part may be short, or empty, before the end. */
 export interface Page<T> {
+  /** The items of this part. */
   readonly items: readonly T[]
+  /** The cursor of the next part; `null` at the end. */
   readonly cursor: string | null
 }
 
@@ -34,8 +36,12 @@ export interface DeletableFilter extends PageRequest {
 
 /** Which runs, and which part of them. */
 export interface RunFilter extends PageRequest {
+  /** Only runs of this automation. */
   readonly automationId?: string
+  /** Only runs on versions of this model. */
   readonly modelId?: string
+  /** Only runs on this version. */
   readonly versionId?: string
+  /** Only runs with this status. */
   readonly status?: RunStatus
 }

@@ -16,10 +16,13 @@ export interface RetentionRule {
 
 /** A named line of versions. */
 export interface Model {
+  /** Names the model. */
   readonly id: string
   /** One line. */
   readonly name: string
+  /** The time of creation. */
   readonly createdAt: string
+  /** The number of versions. */
   readonly versionCount: number
   /** `null` before the first version. */
   readonly latestVersionId: string | null
@@ -39,6 +42,7 @@ export interface ModelChange {
 
 /** A version to create. Everything below its root must have been uploaded before. */
 export interface NewModelVersion {
+  /** The root of the graph that the version consists of. */
   readonly rootObjectId: string
   /** For people; it may have several lines. */
   readonly message: string
@@ -48,8 +52,11 @@ export interface NewModelVersion {
 
 /** A state of a model: the graph below one object. */
 export interface Version {
+  /** Names the version. */
   readonly id: string
+  /** The model that the version belongs to. */
   readonly modelId: string
+  /** The root of the graph that the version consists of. */
   readonly rootObjectId: string
   /** For people; it may have several lines. */
   readonly message: string
@@ -57,6 +64,7 @@ export interface Version {
   readonly source: string | null
   /** The run that created it; `null` for versions that people and applications created. */
   readonly runId: string | null
+  /** The time of creation. */
   readonly createdAt: string
   /** Whether no retention rule deletes it. */
   readonly kept: boolean
@@ -81,23 +89,33 @@ export type RunStatus =
 
 /** A version that the run created. `projectId` is present if it is not the project of the run. */
 export interface CreatedVersion {
+  /** The project of the version, if it is not the project of the run. */
   readonly projectId?: string
+  /** The model of the version. */
   readonly modelId: string
+  /** The version. */
   readonly versionId: string
 }
 
 /** A file that the run stored. */
 export interface RunArtifact {
+  /** Names the artifact. */
   readonly id: string
+  /** The name of the file. */
   readonly name: string
+  /** The size of the file. */
   readonly sizeBytes: number
 }
 
 /** The number of annotations of each level. */
 export interface AnnotationCounts {
+  /** Annotations that confirm something. */
   readonly SUCCESS: number
+  /** Annotations that inform. */
   readonly INFO: number
+  /** Annotations that warn. */
   readonly WARNING: number
+  /** Annotations that report errors. */
   readonly ERROR: number
 }
 
@@ -119,23 +137,35 @@ export interface RunCause {
 
 /** One run of an automation, as lists show it. */
 export interface Run {
+  /** Names the run. */
   readonly id: string
+  /** The automation that the run belongs to. */
   readonly automationId: string
+  /** The function that runs. */
   readonly functionId: string
   /** The version of the function that runs; `null` while no server with the function has claimed the run. */
   readonly functionVersion: string | null
+  /** The model that the function runs on. */
   readonly modelId: string
+  /** The version that the function runs on. */
   readonly versionId: string
+  /** The current status. */
   readonly status: RunStatus
   /** The message of the function, or of the server, about the status. */
   readonly message: string | null
+  /** The progress that the function reported last; `null` if it reported none. */
   readonly progress: RunProgress | null
+  /** The versions that the run created. */
   readonly createdVersions: readonly CreatedVersion[]
+  /** The files that the run stored. */
   readonly artifacts: readonly RunArtifact[]
+  /** The number of annotations of each level. */
   readonly annotations: AnnotationCounts
+  /** The cause of the run. */
   readonly triggeredBy: RunCause
   /** Whether log lines were left out because the run had reached the limit for them. */
   readonly logsTruncated: boolean
+  /** The time of creation. */
   readonly createdAt: string
   /** `null` until a server claims the run. */
   readonly startedAt: string | null
