@@ -20,6 +20,7 @@ export type {
   ServiceQuota,
   ServiceStorage,
 } from './service/options.ts'
+export type { GraphRoot } from './object/roots.ts'
 export type { ServiceExtension } from './service/extension.ts'
 export type { Mountable } from './http/service-router.ts'
 export type { Logger } from './logger.ts'

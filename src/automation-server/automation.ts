@@ -1,4 +1,5 @@
 import { StowageError } from '../errors.ts'
+import type { GraphRoot } from '../object/roots.ts'
 import type { ServiceContext, ServiceExtension } from '../service/extension.ts'
 import { type AutomationProject, automationProject } from './automation-project.ts'
 import { BackgroundLoop } from '../async/background-loop.ts'
@@ -175,6 +176,11 @@ class Automation<H> implements AutomationExtension<H> {
     await this.#parts.domain.store.removeProject(projectId)
     this.#parts.queue.stopProject(projectId)
     this.#sweeps.soon()
+  }
+
+  /** The versions of all models, also deleted ones: they can be restored. */
+  async *roots(projectId: string): AsyncGenerator<readonly GraphRoot[]> {
+    yield* this.#parts.domain.versions.roots(projectId)
   }
 
   async *projects(): AsyncGenerator<readonly string[]> {

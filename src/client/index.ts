@@ -35,17 +35,26 @@ export { serialize, type SerializeOptions } from './serializer/serialize.ts'
 export { deserialize, type DeserializeOptions } from './serializer/deserialize.ts'
 export { type ChunkOrigin, type InlineOrigin, type Origin, Origins } from './serializer/origins.ts'
 export type { GraphShape } from './serializer/shape.ts'
-export type { ProjectResources, RemoteModels, RemoteRuns, RemoteVersions } from './resources/project-resources.ts'
 export type {
+  ProjectResources,
+  RemoteModels,
+  RemotePins,
+  RemoteRuns,
+  RemoteVersions,
+} from './resources/project-resources.ts'
+export type {
+  NewRemotePin,
   NewRemoteVersion,
   DeletableFilter as RemoteDeletableFilter,
   RemoteModel,
   RemoteModelChange,
   Page as RemotePage,
   PageRequest as RemotePageRequest,
+  RemotePin,
   RemoteRetentionRule,
   RemoteRun,
   RunFilter as RemoteRunFilter,
   RemoteRunStatus,
+  RemoteUsage,
   RemoteVersion,
 } from './resources/types.ts'

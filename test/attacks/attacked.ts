@@ -14,6 +14,8 @@ export interface AttackedServer {
   /** The most that the process had in memory since `forgetPeak`, as the system counts it. */
   peakBytes(): Promise<number>
   forgetPeak(): Promise<void>
+  /** What it has in memory now, counted the same way. */
+  residentBytes(): Promise<number>
   load(): Promise<Load>
   /** Fails if the process has ended, or said anything. */
   assertAlive(): void
@@ -42,10 +44,8 @@ export async function attackedServer(t: TestContext, { heapMb, ...rest }: Attack
   return {
     port,
     url: `http://127.0.0.1:${port}`,
-    peakBytes: async () => {
-      const [, kilobytes] = /VmHWM:\s+(\d+) kB/.exec(await readFile(`${proc}/status`, 'utf8')) ?? []
-      return Number(kilobytes) * 1_024
-    },
+    peakBytes: () => statusBytes(proc, 'VmHWM'),
+    residentBytes: () => statusBytes(proc, 'VmRSS'),
     forgetPeak: () => writeFile(`${proc}/clear_refs`, '5'),
     load: async () => {
       const answered = messageFrom(child, () => said)
@@ -57,6 +57,11 @@ export async function attackedServer(t: TestContext, { heapMb, ...rest }: Attack
       assert.equal(said, '')
     },
   }
+}
+
+async function statusBytes(proc: string, name: 'VmHWM' | 'VmRSS'): Promise<number> {
+  const [, kilobytes] = new RegExp(`${name}:\\s+(\\d+) kB`).exec(await readFile(`${proc}/status`, 'utf8')) ?? []
+  return Number(kilobytes) * 1_024
 }
 
 async function messageFrom(child: ChildProcess, said: () => string): Promise<unknown> {

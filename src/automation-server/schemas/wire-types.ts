@@ -1,6 +1,6 @@
 import type { InputsSchema } from '../../automation/author/inputs/schema.ts'
 import type { JsonObject } from '../../automation/author/json.ts'
-import type { RunStatus, CreatedVersion, RunArtifact, Run } from '../../client/resources/wire-types.ts'
+import type { RunStatus, CreatedVersion, RunArtifact, Run, Pin } from '../../client/resources/wire-types.ts'
 
 /* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */
 
@@ -203,4 +203,9 @@ export interface RunStatusChange {
 export interface RunOutputs {
   readonly createdVersions: readonly CreatedVersion[]
   readonly artifacts: readonly RunArtifact[]
+}
+
+/** All pins of a project, the oldest first. */
+export interface PinList {
+  readonly items: readonly Pin[]
 }

@@ -172,3 +172,68 @@ export interface Run {
   /** `null` until the run ends. */
   readonly endedAt: string | null
 }
+
+/** A pin to create. */
+export interface NewPin {
+  readonly rootObjectId: string
+  /** `null` for none. */
+  readonly name?: string | null
+  /** `null` for none. */
+  readonly reason?: string | null
+  /** From then on the pin keeps nothing; `null` for a pin without an end. */
+  readonly endsAt?: string | null
+}
+
+/** Keeps an object and everything below it. */
+export interface Pin {
+  readonly id: string
+  readonly rootObjectId: string
+  /** `null` for none. */
+  readonly name: string | null
+  /** `null` for none. */
+  readonly reason: string | null
+  readonly createdAt: string
+  /** From then on the pin keeps nothing; `null` for a pin without an end. */
+  readonly endsAt: string | null
+}
+
+/**
+ * What the versions of a model hold together; `own` is what no other model and no pin holds. Deleted
+ * versions count until they are removed.
+ */
+export interface ModelUsage {
+  readonly modelId: string
+  readonly versions: number
+  readonly objects: number
+  readonly jsonBytes: number
+  readonly ownObjects: number
+  readonly ownJsonBytes: number
+}
+
+/** What one version or pin holds; `own` is what no other version and no pin holds. */
+export interface RootUsage {
+  /** `version` or `pin`. */
+  readonly kind: string
+  readonly id: string
+  /** The model of a version; `null` for a pin. */
+  readonly modelId: string | null
+  readonly rootObjectId: string
+  readonly objects: number
+  readonly jsonBytes: number
+  readonly ownObjects: number
+  readonly ownJsonBytes: number
+}
+
+/**
+ * What a project holds. `storedBytes` are those of its packs, compressed; unreferenced objects are
+ * those that no version and no pin leads to.
+ */
+export interface ProjectUsage {
+  readonly objects: number
+  readonly jsonBytes: number
+  readonly storedBytes: number
+  readonly unreferencedObjects: number
+  readonly unreferencedJsonBytes: number
+  readonly models: readonly ModelUsage[]
+  readonly roots: readonly RootUsage[]
+}
