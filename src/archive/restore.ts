@@ -8,7 +8,9 @@ import { importFiles, type ImportProgress } from './import-file.ts'
 
 /** How a backup is restored. */
 export interface RestoreOptions {
+  /** Stops the restore, which goes on when it is begun again. */
   readonly signal?: AbortSignal
+  /** Told of each part that is imported. */
   readonly onProgress?: (progress: ImportProgress & { readonly project: string }) => void
 }
 

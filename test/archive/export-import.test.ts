@@ -170,7 +170,7 @@ test('an export whose reader stops holds a page or two, and asks for no more', a
   const reader = archive[Symbol.asyncIterator]()
   while (pages === 0) await reader.next()
   // Whatever would still be asked for without a reader has been by the time that another export is whole.
-  const whole = await exportToFile(source.address, join(await temporaryFolder(t), 'other.tar'))
+  const whole = await exportToFile(source.address, join(temporaryFolder(t), 'other.tar'))
   const all = whole.manifest.parts.filter(({ name }) => name.startsWith('objects/')).length
   assert.ok(pages <= 3 && all > 5, `${pages} of ${all} pages`)
   archive.destroy()
