@@ -35,6 +35,8 @@ export type {
   NewPin,
   Pin,
   ProjectUsage,
+  PruneRequest,
+  PruneResult,
   Page,
   PageRequest,
   AnnotationCounts,
