@@ -102,17 +102,17 @@ test('reading needs the right to read, everything that gives secrets or writes t
 
 test('a run may not export or import', async (t) => {
   const statuses: number[] = []
-  let askAs: Ask | undefined
+  const asking: { as?: Ask } = {}
   const executor = inProcess(async ({ runFile, backend }) => {
     const token = runFile.speckleToken
     for (const path of ['/house/export/automations', `/house/import/marks/${ID}`])
-      statuses.push((await askAs?.(path, undefined, token))?.status ?? 0)
-    statuses.push((await askAs?.('/house/import/records', [], token))?.status ?? 0)
+      statuses.push((await asking.as?.(path, undefined, token))?.status ?? 0)
+    statuses.push((await asking.as?.('/house/import/records', [], token))?.status ?? 0)
     await backend.report({ sequence: 1, status: 'succeeded', message: '' })
   })
   const extension = automation({ functions: [definition(executor)] })
   const { ask, upload } = await server(t, extension)
-  askAs = ask
+  asking.as = ask
   await upload()
   const house = extension.project('house')
   const { id: modelId } = await house.models.create({ name: 'House' })
