@@ -8,9 +8,9 @@ import { importFiles, type ImportProgress } from './import-file.ts'
 
 /** How a backup is restored. */
 export interface RestoreOptions {
-  /** Stops the restore, which goes on when it is begun again. */
+  /** Aborts the restore, which can be repeated. */
   readonly signal?: AbortSignal
-  /** Told of each part that is imported. */
+  /** Called after each request. */
   readonly onProgress?: (progress: ImportProgress & { readonly project: string }) => void
 }
 
