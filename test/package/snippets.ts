@@ -48,8 +48,7 @@ function pieces(): Map<string, string> {
   for (const page of ['README.md', ...pages.map((name) => join('docs', name))])
     for (const [at, [, text]] of [...readFileSync(join(root, page), 'utf8').matchAll(SNIPPET)].entries())
       found.set(`${page.replace(/\W/g, '-')}-${at + 1}`, text)
-  for (const [name, examples] of declaredExamples(join(root, 'dist')))
-    for (const [at, { text }] of examples.entries()) found.set(`example-of-${name}-${at + 1}`, text)
+  for (const [name, text] of declaredExamples(join(root, 'dist'))) found.set(name, text)
   return found
 }
 
