@@ -76,9 +76,9 @@ function copyExamples(): string[] {
 }
 
 /** What the compiler says, by piece. */
-async function problems(names: readonly string[], examples: readonly string[]): Promise<Map<string, string>> {
-  const files = [...names, 'wall-checker', 'surroundings', 'run-piece'].map((name) => `${name}.ts`)
-  const settings = { compilerOptions: SETTINGS, files: [...files, ...examples] }
+async function problems(names: readonly string[], around: readonly string[]): Promise<Map<string, string>> {
+  const files = [...names, 'wall-checker'].map((name) => `${name}.ts`)
+  const settings = { compilerOptions: SETTINGS, files: [...files, ...around] }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(settings))
   const said = await run(process.execPath, [tsc, '-p', folder, '--pretty', 'false'], { cwd: folder }).then(
     () => '',
@@ -93,7 +93,7 @@ async function problems(names: readonly string[], examples: readonly string[]): 
 }
 
 /** Why a piece failed; nothing if it ran to its end, and what it opened answers. */
-async function failureOf(name: string, text: string): Promise<string | undefined> {
+async function failureOf(name: string, text: string, isFragment: boolean): Promise<string | undefined> {
   const cwd = join(folder, 'running', name)
   mkdirSync(cwd, { recursive: true })
   writeFileSync(join(cwd, 'package.json'), '{"type":"module"}')
@@ -103,7 +103,7 @@ async function failureOf(name: string, text: string): Promise<string | undefined
   // A function's file is a command, which needs to be told what to do.
   const args = text.includes('= executeFunction(')
     ? [file, 'generate-schema', 'schema.json']
-    : [join(folder, 'out/run-piece.js'), file, ...hosts]
+    : [join(folder, 'out/run-piece.js'), file, ...(isFragment ? ['around', ...hosts] : [])]
   try {
     await run(process.execPath, args, { cwd, timeout: TIMEOUT_MS })
     return undefined
@@ -121,13 +121,15 @@ const found = pieces()
 write(found)
 const examples = copyExamples()
 const failures: string[] = []
-for (const [name, said] of await problems([...found.keys()], examples))
+// A whole program needs nothing around it.
+const fragments = new Set((await problems([...found.keys()], [])).keys())
+for (const [name, said] of await problems([...found.keys()], ['surroundings.ts', 'run-piece.ts', ...examples]))
   failures.push(`${name} does not compile:\n${said}`)
 const waiting = [...found].filter(([name]) => existsSync(join(folder, 'out', `${name}.js`)))
 await Promise.all(
   Array.from({ length: PIECES_AT_ONCE }, async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const failure = await failureOf(...next)
+      const failure = await failureOf(...next, fragments.has(next[0]))
       if (failure !== undefined) failures.push(`${next[0]}: ${failure}`)
     }
   }),
@@ -137,5 +139,5 @@ if (failures.length > 0) {
   process.exitCode = 1
 } else
   process.stdout.write(
-    `${found.size} pieces of README, docs and docstrings compile and run; ${examples.length} examples compile\n`,
+    `${found.size} pieces of README, docs and docstrings compile and run, ${fragments.size} of them among values of a host; ${examples.length} examples compile\n`,
   )
