@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { AUTOMATION_AREA } from '../../src/automation-server/schemas/openapi/area.ts'
 import {
   AUTOMATION_ID,
+  CHANGED_ROOT_ID,
   FUNCTION_ID,
   MODEL_ID,
   REPORTS,
@@ -160,6 +161,14 @@ const OTHERWISE: Readonly<Record<string, Provocation>> = {
   'createVersion 409': withBody({ rootObjectId: UNKNOWN_ID, message: '' }),
   'createPin 409': withBody({ rootObjectId: UNKNOWN_ID }),
   'changeModel 409': deletedModel,
+  'pruneModel 409': withBody({}),
+  'pruneModel 507': async (sent, server) => {
+    const { models, versions } = server.extension.project(PROJECT_ID)
+    const { id } = await models.create({ name: 'pruned' })
+    for (const message of ['', 'second']) await versions.create(id, { rootObjectId: CHANGED_ROOT_ID, message })
+    const body = JSON.stringify({ retention: { keepLastCount: 1 } })
+    return full({ ...sent, path: sent.path.replace(MODEL_ID, id), body }, server)
+  },
   'deleteVersion 409': deletedModel,
   'restoreVersion 409': deletedModel,
   'restoreModel 507': fullWhileDeleted('model'),

@@ -30,6 +30,8 @@ export type {
   NewAutomation,
   NewModel,
   RunDetails,
+  PruneRequest,
+  PruneResult,
   VersionChange,
 } from './wire-types.ts'
 

@@ -1,11 +1,20 @@
-import { list, named, type NamedShape, nullable, object, optional, text } from '../../../openapi/description/shape.ts'
+import {
+  described,
+  list,
+  named,
+  type NamedShape,
+  nullable,
+  object,
+  optional,
+  text,
+} from '../../../openapi/description/shape.ts'
 import type { ModelUsage, NewPin, Pin, ProjectUsage, RootUsage } from '../../../client/resources/wire-types.ts'
 import type { PinList } from '../wire-types.ts'
 import { COUNT, messageText, nameText, OBJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 
 /** Pins, and what a project holds. */
 
-const PIN_MEMBERS = { rootObjectId: OBJECT_ID }
+const PIN_MEMBERS = { rootObjectId: described(OBJECT_ID, 'The object that is kept, with everything below it.') }
 const NAME = nameText('One line.')
 const REASON = messageText('For people; it may have several lines.')
 
@@ -26,11 +35,11 @@ export const PIN: NamedShape<Pin> = named(
   'Pin',
   object(
     {
-      id: RESOURCE_ID,
+      id: described(RESOURCE_ID, 'Names the pin.'),
       ...PIN_MEMBERS,
       name: nullable(NAME, '`null` for none.'),
       reason: nullable(REASON, '`null` for none.'),
-      createdAt: TIME,
+      createdAt: described(TIME, 'The time of creation.'),
       endsAt: nullable(TIME, 'From then on the pin keeps nothing; `null` for a pin without an end.'),
     },
     'Keeps an object and everything below it.',
@@ -42,12 +51,17 @@ export const PIN_LIST: NamedShape<PinList> = named(
   object({ items: list(PIN, { itemsMax: 1_000 }) }, 'All pins of a project, the oldest first.'),
 )
 
-const SHARE = { objects: COUNT, jsonBytes: COUNT, ownObjects: COUNT, ownJsonBytes: COUNT }
+const SHARE = {
+  objects: described(COUNT, 'Objects that can be reached from here.'),
+  jsonBytes: described(COUNT, 'Their bytes of JSON.'),
+  ownObjects: described(COUNT, 'Objects that can be reached from here alone.'),
+  ownJsonBytes: described(COUNT, 'Their bytes of JSON.'),
+}
 
 const MODEL_USAGE: NamedShape<ModelUsage> = named(
   'ModelUsage',
   object(
-    { modelId: RESOURCE_ID, versions: COUNT, ...SHARE },
+    { modelId: described(RESOURCE_ID, 'The model.'), versions: described(COUNT, 'The number of versions.'), ...SHARE },
     'What the versions of a model hold together; `own` is what no other model and no pin holds. Deleted versions count until they are removed.',
   ),
 )
@@ -57,9 +71,9 @@ const ROOT_USAGE: NamedShape<RootUsage> = named(
   object(
     {
       kind: text({ description: '`version` or `pin`.' }),
-      id: RESOURCE_ID,
+      id: described(RESOURCE_ID, 'Names the version or the pin.'),
       modelId: nullable(RESOURCE_ID, 'The model of a version; `null` for a pin.'),
-      rootObjectId: OBJECT_ID,
+      rootObjectId: described(OBJECT_ID, 'The root of the graph that it consists of.'),
       ...SHARE,
     },
     'What one version or pin holds; `own` is what no other version and no pin holds.',
@@ -70,13 +84,13 @@ export const PROJECT_USAGE: NamedShape<ProjectUsage> = named(
   'ProjectUsage',
   object(
     {
-      objects: COUNT,
-      jsonBytes: COUNT,
-      storedBytes: COUNT,
-      unreferencedObjects: COUNT,
-      unreferencedJsonBytes: COUNT,
-      models: list(MODEL_USAGE),
-      roots: list(ROOT_USAGE),
+      objects: described(COUNT, 'All objects of the project.'),
+      jsonBytes: described(COUNT, 'Their bytes of JSON.'),
+      storedBytes: described(COUNT, 'Bytes of its packs in storage, compressed.'),
+      unreferencedObjects: described(COUNT, 'Objects that no version and no pin leads to.'),
+      unreferencedJsonBytes: described(COUNT, 'Their bytes of JSON.'),
+      models: list(MODEL_USAGE, { description: 'The usage of each model.' }),
+      roots: list(ROOT_USAGE, { description: 'The usage of each version and pin.' }),
     },
     'What a project holds. `storedBytes` are those of its packs, compressed; unreferenced objects are those that no version and no pin leads to.',
   ),
