@@ -23,6 +23,15 @@ export class SimulatedStorage {
     this.#epochMs = epochMs
   }
 
+  /** Bytes of all records and blobs. */
+  get sizeBytes(): number {
+    let bytes = 0
+    for (const { key, value } of this.slice({ gte: new Uint8Array(), lt: Uint8Array.of(0xff) }, Infinity))
+      bytes += key.length + value.length
+    for (const blob of this.#blobs.values()) bytes += blob.bytes.length
+    return bytes
+  }
+
   get(key: Uint8Array): Uint8Array | undefined {
     return optionalBytes(this.#records.get(text(key)))
   }

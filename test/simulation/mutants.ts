@@ -52,8 +52,8 @@ const IN_WRITING: readonly Mutant[] = [
     path: COMMITTER,
     replace: [
       [
-        'expect: [\n          { key, value: bytes },\n          { key: recordKey, value: undefined },\n        ],',
-        'expect: bytes === null ? [] : [],',
+        'expect: [{ key, value: bytes }, { key: recordKey, value: undefined }, expectation],',
+        'expect: bytes === expectation.value ? [] : [],',
       ],
     ],
   },
@@ -100,7 +100,7 @@ const IN_WRITING: readonly Mutant[] = [
   {
     name: 'the blob is removed after a commit whose answer was lost',
     path: INGEST,
-    replace: [["if (error instanceof StowageError && error.code === 'project_removed') await", 'await']],
+    replace: [['if (error instanceof StowageError && REFUSED.has(error.code)) await', 'await']],
   },
   {
     name: 'a body that ends in the middle is accepted',
