@@ -38,7 +38,9 @@ export interface Environment extends Clock {
 
 /** 64 random bits, as two signed integers. */
 export interface HashKey {
+  /** The lower 32 bits. */
   readonly low: number
+  /** The upper 32 bits. */
   readonly high: number
 }
 

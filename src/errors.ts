@@ -113,6 +113,7 @@ export interface StowageErrorOptions {
  * and where. The message of an error of the service is safe to send to a client.
  */
 export class StowageError extends Error {
+  /** The name of the class. */
   override readonly name: string = 'StowageError'
   /** What went wrong, for programs. */
   readonly code: StowageErrorCode

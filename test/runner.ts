@@ -20,6 +20,7 @@ const SLOW_FOLDERS: readonly string[] = [
   'deploy/',
   'fuzz/',
   'hosts/',
+  'lifecycle/',
   'processes/',
   'recipes/',
   'schemathesis/',

@@ -1,6 +1,4 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { gzipSync } from 'node:zlib'
@@ -14,6 +12,7 @@ import { type Ask, verifyDownloads } from '../bench/verify/downloads.ts'
 import { laterVersion, sentModel, untilPlanned, verifyHave } from '../bench/verify/versions.ts'
 import { createObjectService, type ObjectService, openAccess, type StorageBackend } from '../src/index.ts'
 import { buildModel } from './support/model.ts'
+import { temporaryFolder } from './support/folder.ts'
 
 /* A model and a later version of it, in at every batch and out at every endpoint, over each storage: what `npm run verify` does with large ones. */
 
@@ -62,9 +61,7 @@ test('a later version keeps most of the model, and refers only to what it has', 
 })
 
 function newFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'stowage-model-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'data')
+  return join(temporaryFolder(t), 'data')
 }
 
 function rootPath(rootId: string): string {

@@ -34,7 +34,7 @@ const CHANGES_ONE_ELEMENT_IN_PART = 2
 
 /**
  * A building as an object graph, in batches, made as they are asked for: levels, groups of elements, elements with parameters, meshes in chunks, and
- * definitions, materials and faces that many share. Children come before parents and the root, a collection, comes last.
+ * definitions and faces that many share. Children come before parents and the root, a collection, comes last.
  * Versions of one building (same `seed` and `objects`) share all objects that did not change.
  */
 export function* building(options: BuildingOptions): Generator<readonly ModelObject[], void, undefined> {

@@ -71,16 +71,23 @@ const KINDS: readonly Kind[] = [
   },
 ]
 
-const MATERIALS: readonly string[] = [
-  'Brick, Common',
-  'Concrete, Cast-in-Place',
-  'Glass',
-  'Aluminium',
-  'Gypsum Wall Board',
-  'Oak',
-  'Beton C30/37',
-  'Édelstahl',
+interface Material {
+  readonly name: string
+  /** Red, green and blue. */
+  readonly colour: number
+}
+
+const MATERIALS: readonly Material[] = [
+  { name: 'Brick, Common', colour: 0xb5_52_3b },
+  { name: 'Concrete, Cast-in-Place', colour: 0x8d_8f_8c },
+  { name: 'Glass', colour: 0x7f_b7_cf },
+  { name: 'Aluminium', colour: 0xa5_ab_b3 },
+  { name: 'Gypsum Wall Board', colour: 0xd9_d4_c7 },
+  { name: 'Oak', colour: 0xb8_8a_4f },
+  { name: 'Beton C30/37', colour: 0x77_79_7b },
+  { name: 'Édelstahl', colour: 0x6d_83_99 },
 ]
+const OPAQUE = 0xff_00_00_00
 const FIRE_RATINGS: readonly string[] = ['EI 30', 'EI 60', 'EI 90', 'EI 120']
 /** One wall in so many has no fire rating: the parameter is empty, or there is none. */
 const UNRATED_ONE_IN = 8
@@ -112,7 +119,7 @@ export function writeElement(writer: ObjectWriter, options: ElementOptions): Wri
 /** A note that stands alone; models of an exact size are filled up with them. */
 export function writeNote(writer: ObjectWriter, seed: number, index: number): Written {
   const random = createRandom(seed, index, 7)
-  const fields = `"speckle_type":"Objects.Annotation.Text","applicationId":"${guid(random)}","value":"Note ${index}","height":0.0025,"units":"m"`
+  const fields = `"speckle_type":"Objects.Other.Note","applicationId":"${guid(random)}","value":"Note ${index}"`
   return writer.write(fields)
 }
 
@@ -133,12 +140,11 @@ function writeMesh(
   const shape = shapeOf(kind, movedInVersion(options), random)
   const topology = writer.share(shape.topology, () => writeChunk(writer, shape.faces()))
   const chunks = shape.vertices.map((numbers) => writeChunk(writer, numbers))
-  const name = random.pick(MATERIALS)
-  const material = writer.share(`material ${name}`, () => writeMaterial(writer, name))
+  const material = renderMaterial(random.pick(MATERIALS))
   const fields =
     `"speckle_type":"Objects.Geometry.Mesh","units":"m","colors":[],"textureCoordinates":[],"area":${random.below(90_000) / 1_000},"volume":${random.below(9_000) / 1_000},` +
-    `"vertices":${references(chunks)},"faces":${references([topology])},"renderMaterial":${reference(material)}`
-  return writer.write(fields, [...chunks, topology, material], options.closure)
+    `"vertices":${references(chunks)},"faces":${references([topology])},"renderMaterial":${material}`
+  return writer.write(fields, [...chunks, topology], options.closure)
 }
 
 /** A changed geometry is the first mesh, moved by some millimetres. */
@@ -158,9 +164,9 @@ function writeChunk(writer: ObjectWriter, numbers: string): Written {
   return writer.write(`"speckle_type":"Speckle.Core.Models.DataChunk","data":[${numbers}]`)
 }
 
-function writeMaterial(writer: ObjectWriter, name: string): Written {
-  const fields = `"speckle_type":"Objects.Other.RenderMaterial","name":"${name}","diffuse":${-name.length * 65_793},"opacity":1,"metalness":0,"roughness":0.85`
-  return writer.write(fields)
+/** Inside the mesh: viewers look for its colour there, and follow no reference to it. */
+function renderMaterial({ name, colour }: Material): string {
+  return `{"speckle_type":"Objects.Other.RenderMaterial","name":"${name}","diffuse":${(OPAQUE | colour) >> 0},"opacity":1,"metalness":0,"roughness":0.85}`
 }
 
 function parameters(options: ElementOptions, kind: Kind, family: string, name: string, random: Random): string {

@@ -7,8 +7,9 @@ import { type EntryPoint, entryPoints, REPOSITORY } from './entry-points.ts'
 
 /**
  * `npm run api` compares what the package exports with the reports in `docs/api/`, so that no change of the public surface goes unseen;
- * `npm run api -- --update` writes them, and tells what of the other interfaces breaks users. Needs `npm run build`. Every export must have a docstring, and every type that an exported one names
- * must be exported, too, by one of the entry points.
+ * `npm run api -- --update` writes them, and reports changes of the other interfaces that break users. Needs
+ * `npm run build`. Every export and each of its members must have a docstring, and every type that an exported one
+ * names must be exported, too, by one of the entry points.
  */
 const REPORTS = join(REPOSITORY, 'docs', 'api')
 /** The other interfaces that docs/versioning.md promises: HTTP, error codes, the command line, metrics. */
@@ -45,19 +46,29 @@ function makeReport(entry: EntryPoint, folder: string): Report {
   if (!result.succeeded) throw new Error(`${entry.name}: ${messages.map(({ text }) => text).join('\n')}`)
   const text = readFileSync(join(folder, file), 'utf8').replaceAll('\r\n', '\n')
   const declared = [
-    ...text.matchAll(
-      /^(\/\/ @public.*)\nexport (?:declare |abstract )*(?:class|const|function|interface|type) (\w+)/gm,
-    ),
+    ...text.matchAll(/^\/\/ @public.*\nexport (?:declare |abstract )*(?:class|const|function|interface|type) (\w+)/gm),
   ]
   return {
     file,
     text,
-    exported: declared.map(([, , name]) => name),
-    undocumented: declared.filter(([, comment]) => comment.includes('(undocumented)')).map(([, , name]) => name),
+    exported: declared.map(([, name]) => name),
+    undocumented: undocumentedIn(text),
     forgotten: messages.flatMap(({ messageId, text }) =>
       messageId === 'ae-forgotten-export' ? [forgottenName(text)] : [],
     ),
   }
+}
+
+/** Exports and members without a docstring, as `Export` and `Export.member`. */
+function undocumentedIn(text: string): string[] {
+  const found: string[] = []
+  let [owner, isMarked] = ['', false]
+  for (const line of text.split('\n')) {
+    owner = /^export (?:declare |abstract )*(?:class|const|function|interface|type) (\w+)/.exec(line)?.[1] ?? owner
+    if (isMarked) found.push(line.startsWith('export ') ? owner : `${owner}.${line.trim()}`)
+    isMarked = /^\s*\/\/ .*\(undocumented\)/.test(line)
+  }
+  return found
 }
 
 /** Of two things with one name the second one is told with a number at its end. */
@@ -104,7 +115,7 @@ function configOf({ types }: EntryPoint, file: string, folder: string): Extracto
 function findings(reports: readonly Report[]): string[] {
   const exported = new Set(reports.flatMap((report) => report.exported))
   return reports.flatMap(({ file, undocumented, forgotten }) => [
-    ...undocumented.map((name) => `${file}: the export ${name} has no docstring`),
+    ...undocumented.map((name) => `${file}: ${name} has no docstring`),
     ...forgotten
       .filter((name) => !exported.has(name) && !INSIDE.has(name))
       .map((name) => `${file}: ${name} is named by an export and exported nowhere`),

@@ -16,9 +16,13 @@ export interface Principal {
 
 /** What there is to tell who makes a request. `host` is what the mount knows of the request, or what the host passed to `fetch`. */
 export interface AccessRequest<H> {
+  /** The headers of the request. */
   readonly headers: Headers
+  /** The method of the request. */
   readonly method: string
+  /** The path as it arrived, with the prefix and without the query. */
   readonly path: string
+  /** What the host passed with the request. */
   readonly host: H
 }
 

@@ -22,6 +22,7 @@ export interface JwtAccessOptions {
   readonly isRevoked?: (jti: string) => boolean | Promise<boolean>
   /** How far the signer's clock may be off, in `exp`, `nbf` and `iat`. 0 by default, 300 at most. */
   readonly clockToleranceSeconds?: number
+  /** The wall clock; that of the system by default. */
   readonly clock?: Clock
   /** Told why a token was refused, for logs: the client only learns that it was. Never gets the token or a part of it. */
   readonly onRefused?: (reason: string) => void

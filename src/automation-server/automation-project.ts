@@ -92,9 +92,13 @@ export interface ProjectRuns {
 
 /** Automation of one project in process: everything that HTTP does, without HTTP and without access control. Throws `StowageError` as HTTP would answer it. */
 export interface AutomationProject {
+  /** Models of the project. */
   readonly models: ProjectModels
+  /** Versions of the models. */
   readonly versions: ProjectVersions
+  /** Automations of the project. */
   readonly automations: ProjectAutomations
+  /** Runs of the project. */
   readonly runs: ProjectRuns
 }
 

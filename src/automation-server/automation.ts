@@ -33,12 +33,14 @@ import type { FunctionInfo } from './schemas/types.ts'
 
 /** What `automation` can be told. Everything has a default. */
 export interface AutomationOptions extends Partial<RunTimes>, IsolationOptions {
+  /** The functions that automations may use. */
   readonly functions?: readonly FunctionRegistration[]
   /**
    * What seals secrets among inputs: the first key seals, all of them open. Without one, automations with secrets are refused. A source is read when the
    * storage is opened and every `sweepIntervalMs` from then on; what older keys sealed is sealed anew with the first one.
    */
   readonly secretKeys?: readonly SecretKey[] | SecretKeySource
+  /** Limits that replace those of `DEFAULT_AUTOMATION_LIMITS`. */
   readonly limits?: Partial<AutomationLimits>
   /** Runs at a time. 2 by default. */
   readonly concurrency?: number

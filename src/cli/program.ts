@@ -4,6 +4,11 @@ import { checkCommand } from './commands/check.ts'
 import { completionCommand } from './commands/completion.ts'
 import { hasCommand } from './commands/has.ts'
 import { downloadCommand } from './commands/download.ts'
+import { backupCommand } from './commands/backup.ts'
+import { exportCommand } from './commands/export.ts'
+import { importCommand } from './commands/import.ts'
+import { mirrorCommand } from './commands/mirror.ts'
+import { restoreCommand } from './commands/restore.ts'
 import { EXIT_HELP } from './common/exit.ts'
 import { getCommand } from './commands/get.ts'
 import { keyCommand } from './commands/key.ts'
@@ -51,6 +56,11 @@ export async function createProgram(output: Pick<OutputConfiguration, 'writeOut'
     .addCommand(lsCommand())
     .addCommand(modelCommand())
     .addCommand(versionCommand())
+    .addCommand(exportCommand())
+    .addCommand(importCommand())
+    .addCommand(mirrorCommand())
+    .addCommand(backupCommand())
+    .addCommand(restoreCommand())
     .addCommand(completionCommand())
     .addHelpText('after', EXAMPLES)
   return strict(program, output)

@@ -38,14 +38,14 @@ export type { GraphShape } from './serializer/shape.ts'
 export type { ProjectResources, RemoteModels, RemoteRuns, RemoteVersions } from './resources/project-resources.ts'
 export type {
   NewRemoteVersion,
-  RemoteDeletableFilter,
+  DeletableFilter as RemoteDeletableFilter,
   RemoteModel,
   RemoteModelChange,
-  RemotePage,
-  RemotePageRequest,
+  Page as RemotePage,
+  PageRequest as RemotePageRequest,
   RemoteRetentionRule,
   RemoteRun,
-  RemoteRunFilter,
+  RunFilter as RemoteRunFilter,
   RemoteRunStatus,
   RemoteVersion,
 } from './resources/types.ts'

@@ -29,6 +29,7 @@ export interface HasOptions extends CallOptions {
 
 /** Which of a list of ids the project holds. */
 export interface HasResult {
+  /** The ids of objects that the project holds. */
   readonly held: ReadonlySet<string>
   /** Each once, in the order of the ids that were asked for. */
   readonly missing: readonly string[]
@@ -51,6 +52,7 @@ export interface ReceiveOptions extends Omit<GraphOptions, 'have'>, Omit<Deseria
  * function that gives the token throws comes out as it is. Iterables ask the server when they are iterated, and free everything when that ends early.
  */
 export interface Project extends ProjectResources {
+  /** The id of the project. */
   readonly id: string
   /** Uploads what the server lacks, in batches, and resolves when all of it is durable. */
   upload(objects: UploadSource, options?: UploadOptions): Promise<UploadResult>

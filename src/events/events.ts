@@ -7,28 +7,37 @@ export interface ServiceEventBase {
   readonly service: string
   /** As in the answer's header `x-request-id`. Absent for calls in process and for work beside requests. */
   readonly requestId?: string
+  /** The project, if there is one. */
   readonly projectId?: string
 }
 
 /** An upload was stored. */
 export interface UploadEvent extends ServiceEventBase {
+  /** The kind of the event. */
   readonly type: 'upload'
+  /** The project. */
   readonly projectId: string
-  /** Objects that came, each id once; how many of them were new; and how many came with another text than the one that is held. */
+  /** Objects that arrived, each id once. */
   readonly objects: number
+  /** Objects that were new. */
   readonly created: number
+  /** Objects that were there with another text. */
   readonly differing: number
   /** Bytes of the body as it came. */
   readonly bytes: number
+  /** The time from the request to the end of the upload. */
   readonly durationMs: number
 }
 
 /** Objects were sent, or as many of them as the client took. */
 export interface DownloadEvent extends ServiceEventBase {
+  /** The kind of the event. */
   readonly type: 'download'
+  /** The project. */
   readonly projectId: string
-  /** Objects of the whole answer, and how many that were asked for or referred to are not held. */
+  /** Objects of the whole answer. */
   readonly objects: number
+  /** Objects that were requested or are referred to, and are not held. */
   readonly missing: number
   /** Whether every byte was known before the first one. */
   readonly isPlanned: boolean
@@ -36,53 +45,75 @@ export interface DownloadEvent extends ServiceEventBase {
   readonly isComplete: boolean
   /** Bytes of the body that were sent. In process: bytes of the objects' lines. */
   readonly bytes: number
+  /** The time from the request to the end of the answer. */
   readonly durationMs: number
 }
 
 /** A request over HTTP is over. */
 export interface RequestEvent extends ServiceEventBase {
+  /** The kind of the event. */
   readonly type: 'request'
+  /** The `X-Request-Id` of the answer. */
   readonly requestId: string
+  /** The method of the request. */
   readonly method: string
   /** The path with the names of its parameters, such as `/objects/:projectId`; absent for a path that there is not. */
   readonly route?: string
+  /** The HTTP status. */
   readonly status: number
+  /** The code of the error, if there was one. */
   readonly code?: StowageErrorCode
-  /** Bytes of the body that were read, and of the answer's body that were sent. */
+  /** Bytes of the request's body that were read. */
   readonly bytesReceived: number
+  /** Bytes of the answer's body that were sent. */
   readonly bytesSent: number
+  /** Whether the whole answer was sent. */
   readonly isComplete: boolean
+  /** The time from the request to the end of the answer. */
   readonly durationMs: number
 }
 
 /** A request failed, whether or not it could be answered. That a client went away is no failure. */
 export interface FailureEvent extends ServiceEventBase {
+  /** The kind of the event. */
   readonly type: 'error'
+  /** The HTTP status. */
   readonly status: number
+  /** The code of the error. */
   readonly code: StowageErrorCode
+  /** Whether the same request may succeed a little later. */
   readonly isRetryable: boolean
 }
 
 /** A request was refused at a bound: one of `limits`, `memory` for the memory of all requests together, or `quota` for a project's. */
 export interface LimitEvent extends ServiceEventBase {
+  /** The kind of the event. */
   readonly type: 'limit'
+  /** The limit that was reached. */
   readonly limit: keyof Limits | 'memory' | 'quota'
+  /** The HTTP status. */
   readonly status: number
+  /** The code of the error. */
   readonly code: StowageErrorCode
 }
 
 /** Objects came whose ids are held with another text. The held ones stay. */
 export interface DifferingEvent extends ServiceEventBase {
+  /** The kind of the event. */
   readonly type: 'differing'
+  /** The project. */
   readonly projectId: string
-  /** How many, and the first hundred of their ids. */
+  /** The number of these objects. */
   readonly differing: number
+  /** The first hundred of their ids. */
   readonly ids: readonly string[]
 }
 
 /** What was read from the storage does not match its checksum, or is not there. `stowage check` tells more. */
 export interface FindingEvent extends ServiceEventBase {
+  /** The kind of the event. */
   readonly type: 'finding'
+  /** The code of the error. */
   readonly code: 'corrupt_data'
 }
 

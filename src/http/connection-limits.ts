@@ -22,8 +22,9 @@ export interface ConnectionLimitOptions {
   readonly onLimit?: (event: ConnectionLimitEvent) => void
 }
 
-/** What happened at a bound. */
+/** A connection or request was refused at a limit. */
 export interface ConnectionLimitEvent {
+  /** The limit that was reached. */
   readonly limit: 'connectionsMax' | 'waitingPerAddressMax' | 'requestsPerAddressMax'
   /** Whose connection or request it was; `''` where there is no address. */
   readonly address: string

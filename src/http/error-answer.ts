@@ -8,9 +8,19 @@ const CAUSES_MAX = 8
 const DISK_FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT'])
 const TOO_MANY_FILES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
 
-/** Whatever was thrown as the one kind of error that leaves the service. What is unknown becomes `internal`, with a message that tells nothing. */
+/** Of errors of the storage, whose own messages name blobs and files. The log gets those, as the cause. */
+const PUBLIC_MESSAGES: Readonly<Record<string, string>> = {
+  corrupt_data:
+    "stored data is damaged; the server's log says which, and its operator can find all damage with a check",
+  storage_unavailable: 'the storage cannot be used at the moment',
+}
+
+/**
+ * Whatever was thrown as the one kind of error that leaves the service, with a message that names nothing internal. What is unknown becomes `internal`,
+ * with a message that tells nothing.
+ */
 export function toStowageError(thrown: unknown): StowageError {
-  if (isServiceError(thrown) && thrown.code !== 'internal') return thrown
+  if (isServiceError(thrown) && thrown.code !== 'internal') return withPublicMessage(thrown)
   const code = systemErrorCode(thrown)
   if (DISK_FULL.has(code))
     return new StowageError('storage_full', 'the storage is full; nothing of this request was stored', {
@@ -23,6 +33,12 @@ export function toStowageError(thrown: unknown): StowageError {
   return isServiceError(thrown)
     ? thrown
     : new StowageError('internal', 'the request failed inside the server', { cause: thrown })
+}
+
+function withPublicMessage(error: StowageError): StowageError {
+  const message = Object.hasOwn(PUBLIC_MESSAGES, error.code) ? PUBLIC_MESSAGES[error.code] : error.message
+  if (message === error.message) return error
+  return new StowageError(error.code, message, { cause: error, headers: error.headers })
 }
 
 /** The one shape of every error answer: `{"message", "statusCode", "code"}`. */

@@ -23,7 +23,9 @@ export interface NodeOptions {
 
 /** One request as a mount hands it over. */
 export interface HostCall<H> {
+  /** The request of Node. */
   readonly req: IncomingMessage
+  /** The response of Node. */
   readonly res: ServerResponse
   /** Gets paths that are not Stowage's and, with `errors: 'next'`, errors. Without it Stowage answers them. */
   readonly next?: Next

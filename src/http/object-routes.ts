@@ -7,6 +7,7 @@ export type EndpointName = 'diff' | 'upload' | 'single' | 'list' | 'graph' | 'st
 
 /** What an endpoint's path names, decoded. */
 export interface Params {
+  /** The project. */
   readonly projectId: string
   /** Only in the paths of `single` and `graph`. */
   readonly objectId?: string
@@ -14,7 +15,9 @@ export interface Params {
 
 /** The method and the path of an endpoint, below the prefix, such as `/objects/:projectId`. */
 export interface Route {
+  /** The method. */
   readonly method: 'GET' | 'POST'
+  /** The path, with `:name` for each parameter. */
   readonly path: string
 }
 

@@ -102,6 +102,14 @@ export class MemoryBudget {
     return this.#wait(lease, bytes, asked)
   }
 
+  /** Called by leases: grants at once or not at all. */
+  tryReserve(lease: MemoryLease, neededBytes: number): boolean {
+    const bytes = Math.ceil(neededBytes / this.#stepBytes) * this.#stepBytes - lease.reservedBytes
+    if (this.#isBehindOthers(lease) || this.#heldBytes + bytes > this.limitBytes * COMMON_SHARE) return false
+    this.#grant(lease, bytes)
+    return true
+  }
+
   /** Called by leases: what is over their needs goes back. */
   giveBack(lease: MemoryLease, neededBytes: number): void {
     const kept = Math.ceil(neededBytes / this.#stepBytes) * this.#stepBytes
@@ -219,7 +227,7 @@ export class MemoryBudget {
     for (const one of this.#leases) if (one.isRevoked) freeBytes += one.reservedBytes
     if (freeBytes >= bytes) return
     const candidates = [...this.#leases].filter(
-      (one) => !one.isRevoked && this.#shares.isLargerBy(one.party, lease.party, bytes),
+      (one) => one.isRevocable && !one.isRevoked && this.#shares.isLargerBy(one.party, lease.party, bytes),
     )
     this.#youngestOfLargest(candidates)?.revoke(overloaded())
   }
@@ -242,6 +250,6 @@ function overloaded(): StowageError {
 function tooLargeForBudget({ code }: AskedFor, limitBytes: number): StowageError {
   return new StowageError(
     code,
-    `this request needs more than the ${limitBytes} bytes of memory that one request may use; send it in several`,
+    `this request needs more than the ${limitBytes} bytes of memory that one request may use`,
   )
 }

@@ -18,6 +18,7 @@ export interface AskedFor {
 }
 
 interface Lender {
+  tryReserve(lease: MemoryLease, neededBytes: number): boolean
   reserve(lease: MemoryLease, asked: AskedFor): Promise<void> | undefined
   giveBack(lease: MemoryLease, neededBytes: number): void
   close(lease: MemoryLease): void
@@ -102,6 +103,15 @@ export class MemoryLease {
     })
   }
 
+  /** Holds so many bytes more if they are free at once, and says whether they were: for what a request can do without. */
+  tryHold(bytes: number): boolean {
+    const neededBytes = this.#neededBytes + bytes
+    if (this.#isOver || this.#growing !== undefined) return false
+    if (neededBytes > this.reservedBytes && !this.#lender.tryReserve(this, neededBytes)) return false
+    this.#neededBytes = neededBytes
+    return true
+  }
+
   /** So many bytes of what was held are gone. */
   free(bytes: number): void {
     if (this.#isOver) return
@@ -112,6 +122,11 @@ export class MemoryLease {
   /** A part of what is held, for who knows how much it is by now rather than how much came to it. */
   part(code?: TooLargeCode): MemoryPart {
     return new MemoryPart(this, code)
+  }
+
+  /** Whether it can be told to give everything back before it is over. */
+  get isRevocable(): boolean {
+    return this.#terms.revoke !== undefined
   }
 
   /** Tells the request to end. */

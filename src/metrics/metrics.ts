@@ -9,6 +9,7 @@ import { loadPromClient } from './prom-client.ts'
 export interface MetricsOptions {
   /** The host's. Two services on one registry need different prefixes. */
   readonly registry: Registry
+  /** The service to measure. */
   readonly service: Pick<ObjectService, 'subscribe' | 'status'>
   /** What the names begin with. `stowage_` by default. */
   readonly prefix?: string

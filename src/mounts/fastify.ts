@@ -6,6 +6,7 @@ import type { Mountable } from '../http/service-router.ts'
 
 /** What the plugin is registered with, beside Fastify's own `prefix`. */
 export interface FastifyMountOptions {
+  /** The service to mount. */
   readonly service: Mountable<FastifyRequest>
 }
 

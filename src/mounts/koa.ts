@@ -5,10 +5,13 @@ import type { Mountable } from '../http/service-router.ts'
 
 /** What the mount needs of the context of Koa 3 and 2. */
 export interface KoaContext {
+  /** The request of Node. */
   readonly req: IncomingMessage
+  /** The response of Node. */
   readonly res: ServerResponse
   /** With what body parsers leave. */
   readonly request: object
+  /** Set to `false`, so that Koa does not answer too. */
   respond?: boolean | undefined
 }
 

@@ -24,6 +24,7 @@ export interface HaveRoot {
 }
 
 export interface SignalOptions {
+  /** Aborts the call, which then rejects with the reason of the signal. */
   readonly signal: AbortSignal
 }
 
@@ -45,8 +46,11 @@ export interface ProjectTotals {
 
 /** How much a project may hold; what is left out has no bound. */
 export interface ProjectQuota {
+  /** The most objects. */
   readonly objectsMax?: number | undefined
+  /** The most bytes of JSON. */
   readonly jsonBytesMax?: number | undefined
+  /** The most bytes on disk. */
   readonly storedBytesMax?: number | undefined
 }
 
@@ -86,6 +90,34 @@ export interface ProjectCatalog {
   remove(projectId: string): Promise<void>
 }
 
+/** A place in the order in which a project keeps its objects. It holds for one generation: until the project is removed. */
+export interface ObjectCursor {
+  readonly generation: number
+  readonly sequence: number
+  readonly ordinal: number
+}
+
+export interface ObjectPageOptions extends SignalOptions {
+  /** Where the page before ended. From the beginning by default. */
+  readonly after?: ObjectCursor
+  /** The page ends with the line that reaches this many bytes. */
+  readonly textBytesMax: number
+}
+
+/** A part of everything that a project holds. */
+export interface ObjectPage {
+  /** To be released. It may be empty before the end, while an upload is being applied. */
+  readonly selection: Selection
+  readonly next: ObjectCursor
+  /** Where everything ends that was acknowledged before this page was asked for. */
+  readonly end: ObjectCursor
+}
+
+export interface ObjectPager {
+  /** `undefined` where there is no such project. Throws `conflict` for a cursor of a generation that was removed. */
+  page(projectId: string, options: ObjectPageOptions): Promise<ObjectPage | undefined>
+}
+
 /** The store's own time, which no server's clock can make leap: what waits for a period of grace counts it in epochs. */
 export interface StoreEpochs {
   /** How long an epoch lasts at least. */
@@ -104,12 +136,16 @@ export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector
   readonly epochs?: StoreEpochs
   ready(): Promise<void>
   close(): Promise<void>
+  /** Everything of a project, page by page; absent where the store cannot list what it holds. */
+  readonly pager?: ObjectPager
   /** What its budgets hold at the moment; absent where it has none. */
   memory?(): { readonly requests: MemoryInUse; readonly answers: MemoryInUse }
 }
 
 /** How much of a memory budget is taken, in bytes. */
 export interface MemoryInUse {
+  /** Bytes that are leased now. */
   readonly heldBytes: number
+  /** The most bytes that may be leased. */
   readonly limitBytes: number
 }

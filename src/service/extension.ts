@@ -3,7 +3,7 @@ import type { Clock } from '../environment.ts'
 import type { Guard } from '../http/core.ts'
 import type { Resource } from '../http/router.ts'
 import type { Limits } from '../limits.ts'
-import type { ClosureSelector, StoreEpochs } from '../object/graph-store.ts'
+import type { ClosureSelector, GraphStore, StoreEpochs } from '../object/graph-store.ts'
 import type { Logger } from '../logger.ts'
 import type { ApiArea } from '../openapi/description/compose.ts'
 import type { StorageBackend } from '../storage/backend.ts'
@@ -12,7 +12,7 @@ import type { StorageBackend } from '../storage/backend.ts'
 export interface ServiceContext<H> {
   /** `undefined` over a host's own `ObjectStore`. Keys of records begin with the kind `x` and blob names with `x/`: all others are the object store's. */
   readonly backend: StorageBackend | undefined
-  readonly graphs: ClosureSelector
+  readonly graphs: ClosureSelector & Pick<GraphStore, 'pager'>
   /** The store's own time, for periods of grace. `undefined` over a host's own `ObjectStore`. */
   readonly epochs: StoreEpochs | undefined
   /** Ids of the projects that hold something, in batches. Opens the service. */

@@ -15,6 +15,7 @@ import type { ObjectStore } from '../store/plain/object-store.ts'
 export interface ErrorContext<H> {
   /** As in the answer's header `x-request-id`. */
   readonly requestId: string
+  /** What the host passed with the request. */
   readonly host: H
 }
 
@@ -32,6 +33,7 @@ export interface CommonServiceOptions<H> {
   readonly access: Access<H>
   /** What stands before the paths, such as `/models`. */
   readonly prefix?: string
+  /** Limits that replace those of `DEFAULT_LIMITS`. */
   readonly limits?: Partial<Limits>
   /**
    * How much each project may hold: for all the same, or by project. An upload beyond it is refused with 507 `quota_exceeded`, and before it is read if its

@@ -20,6 +20,7 @@ export interface GraphCallOptions extends CallOptions {
 export interface ByteEncoding {
   /** `text`: lines `<id> TAB <json> LF`. `json`: one array. */
   readonly format: 'text' | 'json'
+  /** Whether the bytes are compressed. */
   readonly coding: 'gzip' | 'identity'
 }
 

@@ -30,6 +30,7 @@ export { continueOnExpect } from '../http/continue.ts'
 
 /** One endpoint for a host's own router. Its parameters come decoded; they are checked here all the same. */
 export interface Endpoint<H = unknown> {
+  /** The method that the endpoint takes. */
   readonly method: 'GET' | 'POST'
   /** Such as `/objects/:projectId/:objectId`, without the prefix. */
   readonly path: string
@@ -48,6 +49,7 @@ export type Endpoints<H> = { readonly [E in EndpointName]: Endpoint<H> }
 export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposable {
   /** Opens the storage. Rejects with the cause; requests wait for it, and fail while it fails. */
   ready(): Promise<void>
+  /** The endpoints, each to be mounted by itself. */
   readonly endpoints: Endpoints<H>
   /** Throws `invalid_id`. */
   project(projectId: string): ProjectObjects

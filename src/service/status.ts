@@ -9,12 +9,15 @@ export type ServiceState = 'new' | 'opening' | 'ready' | 'failed' | 'closing' | 
 export interface ServiceStatus {
   /** Only `ready` answers requests. `failed`: the storage could not be opened, or a write or sync failed and it takes no more; both last until it is opened anew. */
   readonly state: ServiceState
+  /** Requests that are under way. */
   readonly requestsInFlight: number
-  /** Uploads that are being stored and answers with objects that are being sent, over HTTP and in process. */
+  /** Uploads that are being stored, over HTTP and in process. */
   readonly uploadsInFlight: number
+  /** Answers with objects that are being sent, over HTTP and in process. */
   readonly downloadsInFlight: number
-  /** What requests hold, the buffers of answers included, and those buffers alone. Only over a backend. */
+  /** Memory that requests hold, the buffers of answers included. Only over a backend. */
   readonly requestMemory?: MemoryInUse
+  /** Memory of the buffers of answers alone. Only over a backend. */
   readonly answerMemory?: MemoryInUse
 }
 

@@ -23,11 +23,13 @@ import type { SimulatedStorage } from './storage.ts'
 export interface SimulatedBackendParts {
   /** What survives the process. */
   readonly storage: SimulatedStorage
+  /** Decides when each call resolves. */
   readonly scheduler: Scheduler
   /** Who calls. */
   readonly process: SimulatedProcess
   /** Of this connection alone. */
   readonly random: Random
+  /** Decides which call fails, and how. */
   readonly faults: FaultInjector
   /** Called when a fault kills the process that called, or all. */
   readonly onCrash: (kind: 'crash' | 'powerLoss') => void
@@ -58,7 +60,9 @@ interface OpenPut {
  * whether it is. What was answered stays, as the seam promises; of what was not, a crash keeps any part.
  */
 export class SimulatedBackend implements StorageBackend {
+  /** Small records, with conditional commits. */
   readonly records: RecordStore
+  /** Large immutable blobs. */
   readonly blobs: BlobStore
   readonly #calls: Calls
 
@@ -68,6 +72,7 @@ export class SimulatedBackend implements StorageBackend {
     this.blobs = new SimulatedBlobs(this.#calls, parts)
   }
 
+  /** As `StorageBackend.close`. */
   close(): Promise<void> {
     return Promise.resolve()
   }

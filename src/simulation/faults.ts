@@ -29,6 +29,7 @@ export type FaultKind = (typeof FAULT_KINDS)[number]
 
 /** Something that goes wrong at one call. */
 export interface Fault {
+  /** What happens. */
   readonly kind: FaultKind
   /** Counted over all calls of all processes. */
   readonly atCall: number
@@ -66,6 +67,7 @@ export class FaultInjector {
     return this.#fired
   }
 
+  /** Whether the disk is full at the moment. */
   get isDiskFull(): boolean {
     return !this.#isStopped && this.#calls < this.#fullUntilCall
   }

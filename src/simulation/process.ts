@@ -12,9 +12,13 @@ const CLOCK_SKEW_MS_MAX = 120_000
  * not fire, its turns do not come, and its calls to the storage are not answered.
  */
 export class SimulatedProcess implements Environment {
+  /** The name of the process. */
   readonly name: string
+  /** The number of processors that the process sees. */
   readonly parallelism = 2
+  /** Compression runs inline, so that the order of steps follows from the seed. */
   readonly usesThreadPool = false
+  /** The key of the set hashes. */
   readonly hashKey: HashKey
   readonly #scheduler: Scheduler
   readonly #random: Random
@@ -29,32 +33,39 @@ export class SimulatedProcess implements Environment {
     this.hashKey = hashKeyOf(random.bytes(8))
   }
 
+  /** Whether it was not killed. */
   get isAlive(): boolean {
     return this.#isAlive
   }
 
+  /** Ends the process: none of its timers and calls come back. */
   kill(): void {
     this.#isAlive = false
   }
 
+  /** The wall clock, which follows the virtual time. */
   now(): number {
     return Math.floor(EPOCH_MS + this.#scheduler.look() + this.#skewMs)
   }
 
+  /** The virtual time. */
   monotonicMs(): number {
     return this.#scheduler.look()
   }
 
+  /** Calls `act` after `delayMs` of virtual time. */
   setTimer(delayMs: number, act: () => void): Timer {
     const step = this.#scheduler.schedule(delayMs, `timer ${this.name}`, () => this.#isAlive && act())
     const timer: Timer = { cancel: () => step.cancel(), unref: () => timer }
     return timer
   }
 
+  /** Resolves in a later step of the scheduler. */
   nextTurn(): Promise<void> {
     return new Promise((resolve) => this.#scheduler.schedule(0, `turn ${this.name}`, () => this.#isAlive && resolve()))
   }
 
+  /** Random bytes from the seed. */
   randomBytes(sizeBytes: number): Uint8Array {
     return this.#random.bytes(sizeBytes)
   }

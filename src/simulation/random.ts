@@ -40,10 +40,12 @@ export class Random {
     return least + this.below(most - least + 1)
   }
 
+  /** True with this probability. */
   chance(probability: number): boolean {
     return this.uint32() < probability * 2 ** 32
   }
 
+  /** One of the items. */
   pick<T>(items: readonly T[]): T {
     return items[this.below(items.length)]
   }
@@ -58,6 +60,7 @@ export class Random {
     return shuffled
   }
 
+  /** So many random bytes. */
   bytes(sizeBytes: number): Uint8Array {
     const bytes = new Uint8Array(sizeBytes)
     for (let at = 0; at < sizeBytes; at++) bytes[at] = this.uint32() >>> 24

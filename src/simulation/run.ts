@@ -26,6 +26,7 @@ export interface Plan {
 export interface RunResult {
   /** What did not hold, `undefined` where all did. */
   readonly violation: string | undefined
+  /** Steps that the scheduler took. */
   readonly steps: number
   /** Calls to the storage. */
   readonly calls: number

@@ -4,6 +4,7 @@ import type { Random } from './random.ts'
 
 /** Something that will happen, unless it is cancelled. */
 export interface Scheduled {
+  /** It no longer happens. */
   cancel(): void
 }
 
@@ -36,6 +37,7 @@ export class Scheduler {
     this.#stepsMax = stepsMax
   }
 
+  /** The virtual time, in milliseconds. */
   get nowMs(): number {
     return this.#nowMs
   }

@@ -19,9 +19,13 @@ export interface SimulationOptions {
 
 /** What came of one run, and what it consisted of. */
 export interface Simulation extends RunResult {
+  /** The seed of the run. */
   readonly seed: number
+  /** The number of servers over the one storage. */
   readonly servers: number
+  /** The places of the operations in the plan of the seed. */
   readonly operations: readonly number[]
+  /** The places of the faults in the plan of the seed. */
   readonly faults: readonly number[]
 }
 

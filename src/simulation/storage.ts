@@ -32,10 +32,12 @@ export class SimulatedStorage {
     return bytes
   }
 
+  /** The value of a key, `undefined` where there is none. */
   get(key: Uint8Array): Uint8Array | undefined {
     return optionalBytes(this.#records.get(text(key)))
   }
 
+  /** At most so many entries between the bounds. */
   slice({ gte, lt, reverse = false }: RangeBounds, max: number): Entry[] {
     return this.#records
       .slice(text(gte), text(lt), max, reverse)
@@ -49,6 +51,7 @@ export class SimulatedStorage {
     return held
   }
 
+  /** All of the change, or nothing. */
   commit({ put = [], remove = [], expect = [] }: Change): CommitResult {
     const conflicts = expect.flatMap(({ key, value }, at) =>
       this.#records.get(text(key)) === (value && text(value)) ? [] : [at],
@@ -80,6 +83,7 @@ export class SimulatedStorage {
     return Uint8Array.from(blob.bytes.subarray(start, end))
   }
 
+  /** Removes a blob, if it exists. */
   removeBlob(name: string): void {
     this.#blobs.delete(name)
   }

@@ -1,5 +1,6 @@
 /** Aborting rejects the call with the signal's reason and frees what it held. */
 export interface CallOptions {
+  /** Aborts the call, which then rejects with the reason of the signal. */
   readonly signal?: AbortSignal
 }
 
@@ -11,7 +12,9 @@ export interface PutOptions extends CallOptions {
 
 /** One record: a key and its value, as bytes. */
 export interface Entry {
+  /** The key. */
   readonly key: Uint8Array
+  /** The value. */
   readonly value: Uint8Array
 }
 
@@ -37,22 +40,31 @@ export const CORE_RECORD_LIMITS: RecordLimits = {
 
 /** Keys from `gte` (which may be empty) up to, not including, `lt`, in bytewise order; bounds that leave nothing are an empty range. */
 export interface RangeBounds {
+  /** The first key, which is included if it exists. */
   readonly gte: Uint8Array
+  /** The end, which is not included. */
   readonly lt: Uint8Array
+  /** The most entries. */
   readonly limit?: number
+  /** From the last entry to the first one. */
   readonly reverse?: boolean
 }
 
 /** `value: undefined` expects that the key is absent. */
 export interface Expectation {
+  /** The key. */
   readonly key: Uint8Array
+  /** The value that the key must have; `undefined` if it must be absent. */
   readonly value: Uint8Array | undefined
 }
 
 /** A key stands once at most in `put` and `remove` together, and once at most in `expect`. */
 export interface Change {
+  /** Entries to write, over those that exist. */
   readonly put?: readonly Entry[]
+  /** Keys to remove. */
   readonly remove?: readonly Uint8Array[]
+  /** What must hold for the change to happen. */
   readonly expect?: readonly Expectation[]
 }
 
@@ -64,6 +76,7 @@ export type CommitResult = { readonly ok: true } | { readonly ok: false; readonl
  * Buffers that are passed in belong to the store until the call resolves, buffers that come out belong to the caller.
  */
 export interface RecordStore {
+  /** The sizes that the store accepts. */
   readonly limits: RecordLimits
   /** False for a store that forgets everything when it is closed. Absent: true. Opening a persistent store again finds the same data. */
   readonly isPersistent?: boolean
@@ -84,8 +97,11 @@ export interface RecordStore {
 
 /** What a listing says of one blob: its name, its bytes, and when it was written, in milliseconds since 1970. */
 export interface BlobInfo {
+  /** The name of the blob. */
   readonly name: string
+  /** The size of the blob, in bytes. */
   readonly sizeBytes: number
+  /** The time at which the blob became whole, in milliseconds since 1970. */
   readonly modifiedAtMs: number
 }
 
@@ -122,7 +138,9 @@ export interface BlobStore {
 
 /** Two halves that make one storage. Any two combine. */
 export interface StorageBackend {
+  /** Small records, with conditional commits. */
   readonly records: RecordStore
+  /** Large immutable blobs. */
   readonly blobs: BlobStore
   /** Opens what calls would open at first use, so that a host learns early why it cannot start. Calling it again is fine. */
   ready?(): Promise<void>

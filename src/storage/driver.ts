@@ -29,7 +29,9 @@ export interface StorageDriver {
 
 /** What a driver opened. */
 export interface OpenDriver {
+  /** The records. */
   readonly records: RecordDriver
+  /** The blobs. */
   readonly blobs: BlobDriver
   /** Called once, when no call is under way and every range and list has ended. */
   close(): Promise<void>

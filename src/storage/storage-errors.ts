@@ -4,6 +4,7 @@ const RETRY_LATER: Readonly<Record<string, string>> = { 'Retry-After': '5' }
 
 /** Thrown by `BlobStore.read` for a name that does not exist. The core reads only blobs that its records name: hence the code `corrupt_data`. */
 export class BlobNotFoundError extends StowageError {
+  /** The name of the class. */
   override readonly name = 'BlobNotFoundError'
   constructor(blobName: string) {
     super('corrupt_data', `the storage holds no blob named ${blobName}`)
@@ -12,6 +13,7 @@ export class BlobNotFoundError extends StowageError {
 
 /** Thrown by `BlobStore.read` for a range that does not lie inside the blob. Its code is `corrupt_data`: the blob was cut short. */
 export class BlobRangeError extends StowageError {
+  /** The name of the class. */
   override readonly name = 'BlobRangeError'
   /** `size` is that of the blob, in bytes. */
   constructor(blobName: string, end: number, size: number) {
@@ -21,6 +23,7 @@ export class BlobRangeError extends StowageError {
 
 /** Thrown by `BlobStore.put` for a name that exists already. */
 export class BlobExistsError extends StowageError {
+  /** The name of the class. */
   override readonly name = 'BlobExistsError'
   constructor(blobName: string) {
     super('storage_unavailable', `the storage already holds a blob named ${blobName}`)
@@ -29,6 +32,7 @@ export class BlobExistsError extends StowageError {
 
 /** Thrown by every method of a storage that was closed. */
 export class StorageClosedError extends StowageError {
+  /** The name of the class. */
   override readonly name = 'StorageClosedError'
   constructor() {
     super('storage_unavailable', 'the storage was closed', { headers: RETRY_LATER })
@@ -40,6 +44,7 @@ export class StorageClosedError extends StowageError {
  * once the storage was closed and opened anew.
  */
 export class StoragePoisonedError extends StowageError {
+  /** The name of the class. */
   override readonly name = 'StoragePoisonedError'
   constructor(cause: unknown) {
     super(

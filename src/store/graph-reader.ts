@@ -11,6 +11,8 @@ import type {
 import { isObjectId, OBJECT_ID_BYTES_MAX } from '../object/id.ts'
 import { IdSet } from '../object/id-set.ts'
 import { type HaveOutcome, MISSING_IDS_TOLD_MAX, type Selection } from '../object/selection.ts'
+import { linkedAbort } from '../async/abort.ts'
+import { StowageError } from '../errors.ts'
 import { Semaphore } from '../async/semaphore.ts'
 import type { RecordStore } from '../storage/backend.ts'
 import { Bitmap } from './bytes/bitmap.ts'
@@ -22,7 +24,9 @@ import {
   type Closure,
   type PackSelection,
 } from './closure/closure.ts'
+import type { MemoryBudget, MemoryLease, Party } from '../memory/memory-budget.ts'
 import { ClosureWalk } from './closure/closure-walk.ts'
+import { WalkMemory } from './closure/walk-memory.ts'
 import { DeltaSelection } from './delta/delta-selection.ts'
 import { GraphSelection } from './closure/graph-selection.ts'
 import { locate, LOOKUP_KEYS } from './records/locator.ts'
@@ -47,6 +51,7 @@ export interface GraphReaderParts {
   readonly reader: SegmentReader
   readonly plans: PlanCache
   readonly environment: Environment
+  readonly budget: MemoryBudget
   /** Aborts when the store closes. */
   readonly closing: AbortSignal
   readonly onPlanFailed: (error: unknown) => void
@@ -58,6 +63,8 @@ interface FoundRoot {
   readonly project: ProjectView
   readonly rootId: string
   readonly location: ObjectLocation
+  /** Who asked first. */
+  readonly party: Party
 }
 
 /** Answers questions about what is held, over the packs. */
@@ -102,7 +109,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
 
   async closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined> {
     const { signal } = options
-    const root = await this.#findRoot(projectId, rootId, signal)
+    const root = await this.#findRoot(projectId, rootId, options)
     if (root === undefined) return undefined
     const { outcomes, closures } = await this.#subtractable(root.project, options.have ?? [], options)
     const have = options.have === undefined ? undefined : outcomes
@@ -119,12 +126,13 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
   /** Makes the plan of a root ahead of its first download, if everything below it is there; `false` if something is missing. */
   async planAhead(projectId: string, rootId: string): Promise<boolean> {
     const signal = this.#parts.closing
-    const root = await this.#findRoot(projectId, rootId, signal)
+    const root = await this.#findRoot(projectId, rootId, { signal })
     if (root === undefined || (await this.#parts.plans.find(root.project, rootId, '', signal)) !== undefined)
       return true
-    const closure = await this.#walk(root, signal)
-    if (closure.missing.size > 0) return false
-    await this.#parts.plans.make({ project: root.project, closure, packs: closure.packs }, rootId, '', signal)
+    const closure = await this.#walk(root, signal).catch(onlyIfOverloaded)
+    if (closure === undefined || closure.missing.size > 0) return false
+    const { project, party } = root
+    await this.#parts.plans.make({ project, closure, packs: closure.packs, party }, rootId, '', signal)
     return true
   }
 
@@ -146,8 +154,11 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
             closure,
             subtracted.map((had) => had.packs),
           )
-    const making = plans.make({ project, closure, packs }, rootId, variant, closing)
-    making.catch(onPlanFailed)
+    const making = plans.make({ project, closure, packs, party: root.party }, rootId, variant, closing)
+    making.catch((error: unknown) => {
+      // Whoever needed its memory more has taken it: the answer goes out without a plan.
+      if (!(error instanceof StowageError && error.code === 'overloaded')) onPlanFailed(error)
+    })
     const waitMs = Math.min(PLAN_WAIT_MS.max, Math.max(PLAN_WAIT_MS.min, environment.monotonicMs() - beganAtMs))
     const plan = await inTime(making, waitMs, environment)
     signal.throwIfAborted()
@@ -181,15 +192,24 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
    * One walk for all who ask for the same root at the same time. A walk that began while some upload was writing its ids may have missed ids that were
    * acknowledged since, so it is for who began it alone.
    */
-  async #walk({ project, rootId, location }: FoundRoot, signal: AbortSignal): Promise<Closure> {
-    const { records, catalog, environment } = this.#parts
+  async #walk({ project, rootId, location, party }: FoundRoot, signal: AbortSignal): Promise<Closure> {
+    const { records, catalog, environment, budget } = this.#parts
     const pending = await firstPending(records, project)
     const sequence = Math.min(pending ?? project.sequence, project.sequence)
     const walk = (signal: AbortSignal): Promise<Closure> =>
-      this.#walking.run(signal, async () => ({
-        ...(await new ClosureWalk(records, catalog, project, signal, environment).from(location)),
-        sequence,
-      }))
+      this.#walking.run(signal, async () => {
+        const { controller, unlink } = linkedAbort(signal)
+        const own = controller.signal
+        const memory = new WalkMemory(budget, { signal: own, party, revoke: (reason) => controller.abort(reason) })
+        try {
+          const parts = { records, catalog, environment }
+          const closure = await new ClosureWalk(parts, project, { signal: own, memory }).from(location)
+          return { ...closure, sequence }
+        } finally {
+          memory.release()
+          unlink()
+        }
+      })
     if (pending !== undefined) return walk(signal)
     return this.#walks.run(`${project.projectId}\0${project.generation}\0${project.sequence}\0${rootId}`, signal, walk)
   }
@@ -203,10 +223,11 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const outcomes: HaveOutcome[] = []
     const closures: Closure[] = []
     const ids = have.map(({ id }) => Buffer.from(id, 'utf8'))
+    const party = partyOf(project.projectId, memory)
     const locations = await locate(this.#parts.records, project, ids, signal)
     for (const [i, { id, digest }] of have.entries()) {
       const location = locations[i]
-      const root = location === undefined ? undefined : { project, rootId: id, location }
+      const root = location === undefined ? undefined : { project, rootId: id, location, party }
       const closure = root === undefined ? undefined : await this.#closureOf(root, signal)
       const outcome = haveOutcome(closure, digest)
       outcomes.push({ id, outcome })
@@ -223,12 +244,16 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return plan?.tables.closure ?? (await this.#walk(root, signal))
   }
 
-  async #findRoot(projectId: string, rootId: string, signal: AbortSignal): Promise<FoundRoot | undefined> {
+  async #findRoot(
+    projectId: string,
+    rootId: string,
+    { signal, memory }: ClosureOptions,
+  ): Promise<FoundRoot | undefined> {
     const { records } = this.#parts
     const project = await viewProject(records, projectId, signal)
     if (project === undefined) return undefined
     const [location] = await locate(records, project, [Buffer.from(rootId, 'utf8')], signal)
-    return location === undefined ? undefined : { project, rootId, location }
+    return location === undefined ? undefined : { project, rootId, location, party: partyOf(projectId, memory) }
   }
 
   /** Begins to choose objects of another pack. */
@@ -287,4 +312,14 @@ function inTime<T>(promise: Promise<T>, waitMs: number, environment: Environment
     }
     promise.then(settle, () => settle(undefined))
   })
+}
+
+function partyOf(projectId: string, memory: MemoryLease | undefined): Party {
+  return memory?.party ?? { principal: '', projectId }
+}
+
+/** A walk for which there is no memory is tried again later. */
+function onlyIfOverloaded(error: unknown): undefined {
+  if (error instanceof StowageError && error.code === 'overloaded') return undefined
+  throw error
 }

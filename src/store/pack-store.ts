@@ -18,6 +18,7 @@ import type { StorageBackend } from '../storage/backend.ts'
 import { type CommittedPack, Committer } from './ingest/committer.ts'
 import { GraphReader } from './graph-reader.ts'
 import { Ingest } from './ingest/ingest.ts'
+import { PackObjectPager } from './object-pager.ts'
 import { type QuotaOf, Quotas } from './ingest/quotas.ts'
 import { PackCatalog } from './records/pack-catalog.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
@@ -58,6 +59,7 @@ export interface PackStoreOptions {
 
 /** The object graph in packs over a backend. Opens in `ready`. */
 export class PackStore implements GraphStore {
+  readonly pager: PackObjectPager
   readonly #backend: StorageBackend
   readonly #options: PackStoreOptions
   readonly #closing = new AbortController()
@@ -112,6 +114,7 @@ export class PackStore implements GraphStore {
       deflate: this.#deflate,
       newId,
       environment,
+      budget: memory.requests,
       onError: onBackgroundError,
     }
     this.#plans = new PlanCache({ ...planParts, cacheBytes: memory.plansBytes, storedBytesMax })
@@ -125,8 +128,10 @@ export class PackStore implements GraphStore {
       plans: this.#plans,
       closing,
       environment,
+      budget: memory.requests,
       onPlanFailed: onBackgroundError,
     })
+    this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = new Ingest({
       records,
       blobs,

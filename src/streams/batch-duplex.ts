@@ -5,8 +5,9 @@ import { definedOptions } from './defined-options.ts'
 
 /** How a transform behaves. */
 export interface TransformOptions {
-  /** Bytes, or objects on the side that has objects, that are held ahead of whoever reads. Node's defaults otherwise. */
+  /** Bytes, or objects on the side that has objects, that are held ahead of the reader. Node's defaults otherwise. */
   readonly readableHighWaterMark?: number | undefined
+  /** Bytes or objects that are held ahead on the way in. Node's defaults otherwise. */
   readonly writableHighWaterMark?: number | undefined
   /** Destroys the stream with an `AbortError`. */
   readonly signal?: AbortSignal | undefined

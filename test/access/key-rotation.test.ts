@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { type Access, type Principal } from '../../src/access/access.ts'
@@ -16,12 +15,12 @@ import {
 } from '../../src/data-folder/key-ring.ts'
 import type { StowageError } from '../../src/errors.ts'
 import { eventually } from '../support/patience.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const HOUR_MS = 3_600_000
 
 function dataFolder(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'stowage-keys-'))
-  context.after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder(context)
   return join(folder, 'data')
 }
 

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { decodeJwt } from 'jose'
@@ -17,13 +16,12 @@ import {
 import { tokenKeyRing } from '../../src/access/token-keys.ts'
 import type { StowageError } from '../../src/errors.ts'
 import { eventually } from '../support/patience.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const DAY_MS = 86_400_000
 
 function dataFolder(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'stowage-tokens-'))
-  context.after(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'data')
+  return join(temporaryFolder(context), 'data')
 }
 
 function request(projects: Record<string, Right> = { demo: 'write' }, ttlSeconds = 60): TokenRequest {

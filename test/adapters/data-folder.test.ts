@@ -12,9 +12,10 @@ import { DataFolderError, type DataFolderErrorCode } from '../../src/data-folder
 import { MARKER_FILE } from '../../src/data-folder/data-folder.ts'
 import { folderHolder, LOCK_FILE } from '../../src/data-folder/folder-lock.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
-import { chunks, fingerprint, key, temporaryFolder, text } from './support.ts'
+import { chunks, fingerprint, key, text } from './support.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
-const root = await temporaryFolder()
+const root = temporaryFolder()
 const KINDS = { level: levelBackend, filesystem: filesystemBackend }
 
 async function filledFolder(kind: keyof typeof KINDS, name: string): Promise<string> {

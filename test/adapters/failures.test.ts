@@ -23,9 +23,11 @@ import { isStorageError } from '../../src/storage/storage-errors.ts'
 import { syncFolder } from '../../src/data-folder/durable-files.ts'
 import { noise } from '../../src/storage/conformance/blob-context.ts'
 import { batchesOf } from '../../src/storage/conformance/case.ts'
-import { chunks, key, temporaryFolder, text } from './support.ts'
+import { chunks, key, text } from './support.ts'
+import { temporaryFolder } from '../support/folder.ts'
+import { turns } from '../support/patience.ts'
 
-const root = await temporaryFolder()
+const root = temporaryFolder()
 const run = promisify(execFile)
 
 /** A real LevelDB whose next synced write can be made to fail, as a failing disk does, and that counts its batches. */
@@ -154,7 +156,7 @@ test('records: a call that waits is let go by its abort while the one before it 
     Array.from({ length: 900 }, (_, at) => ({ key: key(`second ${at}`), value: key('x') })),
     { signal: controller.signal },
   )
-  await delay(0)
+  await turns(1)
   controller.abort(new Error('gone'))
   await first
   await second.then(
@@ -188,7 +190,7 @@ test('files: two syncs at once at most, and puts that come together share those 
   const [now, most, folderSyncs] = [{ count: 0 }, { count: 0 }, { count: 0 }]
   const slowly = async (): Promise<void> => {
     most.count = Math.max(most.count, ++now.count)
-    await delay(2)
+    await turns(2)
     now.count--
   }
   const folders = new FolderSyncs(syncs, async () => {
@@ -254,6 +256,7 @@ test('a full disk refuses what does not fit with ENOSPC, keeps the rest, and tak
       for (;;) {
         await backend.blobs.put(`b/${names.length}`, chunks(noise(3_000_000)))
         names.push(`b/${names.length}`)
+        // Free space is looked at ten times a second.
         await delay(110)
       }
     }

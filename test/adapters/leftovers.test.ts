@@ -8,9 +8,10 @@ import { chunkKey, newBlobId, pendingKey } from '../../adapters/level/blob-keys.
 import { levelBackend } from '../../adapters/level/index.ts'
 import { noise } from '../../src/storage/conformance/blob-context.ts'
 import { batchesOf } from '../../src/storage/conformance/case.ts'
-import { chunks, temporaryFolder, text } from './support.ts'
+import { chunks, text } from './support.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
-const root = await temporaryFolder()
+const root = temporaryFolder()
 
 test('filesystem: files that a crash left half-written are gone after the next opening', async () => {
   const path = join(root, 'files')

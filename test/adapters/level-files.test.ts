@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, truncateSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { crc32c } from '../../adapters/level/crc32c.ts'
 import { closeDatabase, openRecordsDatabase } from '../../adapters/level/database.ts'
 import { scanLog } from '../../adapters/level/log-file.ts'
 import { tableDamage } from '../../adapters/level/table-file.ts'
 import { verifyDatabase } from '../../adapters/level/verify.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 /* LevelDB's files as it writes them, and what may be wrong with them. */
 
-const scratch = mkdtempSync(join(tmpdir(), 'stowage-level-files-'))
+const scratch = temporaryFolder()
 const closed = join(scratch, 'closed')
 const crashed = join(scratch, 'crashed')
 
@@ -26,7 +26,6 @@ before(async () => {
   rmSync(join(crashed, 'lengths'))
   await closeDatabase(second)
 })
-after(() => rmSync(scratch, { recursive: true, force: true }))
 
 function entries(batch: number, count: number): { type: 'put'; key: Uint8Array; value: Uint8Array }[] {
   return Array.from({ length: count }, (_, at) => ({

@@ -2,9 +2,9 @@ import { join } from 'node:path'
 import { describe, test } from 'node:test'
 import { levelBackend } from '../../adapters/level/index.ts'
 import { blobStoreConformance, recordStoreConformance } from '../../src/storage/conformance/index.ts'
-import { temporaryFolder } from './support.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
-const path = join(await temporaryFolder(), 'level')
+const path = join(temporaryFolder(), 'level')
 
 describe('records in a level backend', () => {
   for (const { name, run } of recordStoreConformance(() => levelBackend({ path }).records)) test(name, run)

@@ -9,11 +9,12 @@ import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { levelBackend } from '../../adapters/level/index.ts'
 import { DataFolderError, openingError } from '../../src/data-folder/data-folder-error.ts'
 import { describeFailure } from '../../src/cli/common/exit.ts'
-import { chunks, key, temporaryFolder } from './support.ts'
+import { chunks, key } from './support.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 /* What the system may have against opening a folder: each reason is told with what to do about it. */
 
-const root = await temporaryFolder()
+const root = temporaryFolder()
 const run = promisify(execFile)
 const KINDS = { level: levelBackend, filesystem: filesystemBackend }
 const SCRIPT = fileURLToPath(new URL('refuse-to-open.ts', import.meta.url))

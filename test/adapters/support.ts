@@ -1,15 +1,6 @@
 import { createHash } from 'node:crypto'
-import { mkdtemp, readdir, readFile, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { after } from 'node:test'
-
-/** A folder for one test file; it goes when the tests have ended. */
-export async function temporaryFolder(): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-test-'))
-  after(() => rm(folder, { recursive: true, force: true }))
-  return folder
-}
 
 /** Every file below `folder` with the digest of its content, so that "left as it was" can be compared. */
 export async function fingerprint(folder: string): Promise<Record<string, string>> {

@@ -2,13 +2,11 @@ import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
-import { mkdtemp, rm } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import type { AttackedSettings, Load } from './settings.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 export interface AttackedServer {
   readonly port: number
@@ -28,8 +26,7 @@ export interface AttackedOptions extends Omit<AttackedSettings, 'path'> {
 
 /** A server in a process of its own with a small heap, over a data folder that is gone with the test. It is watched from outside (Linux). */
 export async function attackedServer(t: TestContext, { heapMb, ...rest }: AttackedOptions): Promise<AttackedServer> {
-  const path = await mkdtemp(join(tmpdir(), 'stowage-attacked-'))
-  t.after(() => rm(path, { recursive: true, force: true }))
+  const path = temporaryFolder(t)
   const settings: AttackedSettings = { path, ...rest }
   const file = fileURLToPath(new URL('server.ts', import.meta.url))
   const child = spawn(

@@ -4,7 +4,6 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough, Readable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
-import { setTimeout as wait } from 'node:timers/promises'
 import { functionEnvironment } from '../../src/automation-server/runner/executors/isolation/environment.ts'
 import { OutputLog } from '../../src/automation-server/runner/executors/output-log.ts'
 import { removeStaleFolders, withPrivateFolder } from '../../src/automation-server/runner/executors/private-folder.ts'
@@ -15,7 +14,7 @@ import type { LogLine } from '../../src/automation/runtime/index.ts'
 import type { StorageBackend } from '../../src/index.ts'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { hooked } from '../store/failures.ts'
-import { eventually } from '../support/patience.ts'
+import { eventually, turns } from '../support/patience.ts'
 import { processorMs } from '../support/processor.ts'
 import { automated, definition, uploadObjects, waiting, withVersion } from './support.ts'
 
@@ -95,7 +94,7 @@ test('a process that prints without end is held back: what is dropped is read at
   const until = performance.now() + 100
   while (performance.now() < until) {
     if (stream.write(Buffer.alloc(65_536, 'x\n'))) written++
-    await wait(0)
+    await turns(1)
   }
   stream.end()
   await reading
@@ -301,7 +300,7 @@ test('an in-process function that heeds nothing is left behind when its run is c
   await project.runs.cancel(id)
   await extension.idle()
   late?.()
-  await wait(20)
+  await turns()
   const { status, message } = await project.runs.get(id)
   assert.deepEqual([status, message], ['canceled', 'canceled'])
 })
@@ -372,7 +371,7 @@ test('a service that closes without a limit waits for what runs', async (t) => {
   const slow = defineFunction(async (context) => {
     context.progress(0.5, 'under way')
     await new Promise((resolve) => context.signal.addEventListener('abort', resolve))
-    await wait(50)
+    await turns()
     context.markRunSuccess('in time')
   }, defineInputs({}))
   const first = automated(t, {
@@ -443,7 +442,7 @@ test('a server that was held up does not take its own runs for lost, and the run
   const { id } = await project.runs.start(automationId)
   await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
   nowMs += 61_000
-  await wait(50)
+  await turns(50)
   assert.equal((await project.runs.get(id)).status, 'pending')
   assert.equal((await fixture.ask('POST', `p/runs/${id}/cancel`)).status, 200)
   await extension.idle()

@@ -8,6 +8,7 @@ import { type SecretKey, secretKeysFromFolder } from '../../src/automation-serve
 import { heldKeys, rotateKey } from '../../src/data-folder/key-ring.ts'
 import { eventually } from '../support/patience.ts'
 import { automated, definition, type Fixture, heldRun, reporting, withVersion } from './support.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const SWEEP = { sweepIntervalMs: 5 }
 
@@ -95,8 +96,7 @@ test('the keys of a folder: an old one is removed when it has ended and seals no
 })
 
 test('keys of a folder that are gone are not replaced while the service runs', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-secret-keys-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder(t)
   const source = secretKeysFromFolder(folder)
   assert.equal((await source.read()).length, 1)
   await rm(join(folder, 'access/secrets-key'))

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { setTimeout as wait } from 'node:timers/promises'
@@ -10,15 +9,10 @@ import { processHost, startTicksOf } from '../../src/automation-server/runner/ex
 import { ProcessGroup } from '../../src/automation-server/runner/executors/isolation/process-group.ts'
 import { ProcessLedger } from '../../src/automation-server/runner/executors/isolation/process-ledger.ts'
 import { eventually } from '../support/patience.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const IS_LINUX = process.platform === 'linux'
 const NO_PID = 2 ** 22 + 1
-
-async function folderOf(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-ledger-'))
-  t.after(() => rm(folder, { recursive: true }))
-  return folder
-}
 
 /** A process that is somebody else's. */
 function stranger(t: TestContext): { readonly pid: number; readonly isThere: () => boolean } {
@@ -47,7 +41,7 @@ test(
   'a recorded process whose server is gone is ended; one whose pid is used again, or whose server lives, is not',
   { skip: !IS_LINUX },
   async (t) => {
-    const folder = await folderOf(t)
+    const folder = temporaryFolder(t)
     const ledger = new ProcessLedger(folder)
     const [left, reused, served] = [stranger(t), stranger(t), stranger(t)]
     const records = {
@@ -69,7 +63,7 @@ test(
 )
 
 test('no code of a function runs before its process is written down', { skip: !IS_LINUX }, async (t) => {
-  const folder = await folderOf(t)
+  const folder = temporaryFolder(t)
   const ledger = new ProcessLedger(folder)
   const mark = 'a'.repeat(32)
   let letGo: () => void = () => undefined
@@ -99,7 +93,7 @@ test('no code of a function runs before its process is written down', { skip: !I
 })
 
 test('a process that cannot be written down does not begin', { skip: !IS_LINUX }, async (t) => {
-  const folder = await folderOf(t)
+  const folder = temporaryFolder(t)
   const full = async (): Promise<void> => {
     throw new Error('no space left')
   }

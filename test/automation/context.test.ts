@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
@@ -14,6 +14,7 @@ import {
 } from '../../src/automation/index.ts'
 import { attributeFailure } from '../../src/automation/runtime/index.ts'
 import { testFunction, type TestedRun, type TestFunctionOptions } from '../../src/automation/testing/index.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 class Inputs extends defineInputs({}) {}
 
@@ -43,8 +44,7 @@ function tested(body: Body, options: Partial<TestFunctionOptions> = {}): Promise
 }
 
 async function fileOf(t: TestContext, content: string): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-file-'))
-  t.after(() => rm(folder, { recursive: true }))
+  const folder = temporaryFolder(t)
   const path = join(folder, 'local-name.csv')
   await writeFile(path, content)
   return path

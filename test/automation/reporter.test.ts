@@ -17,7 +17,7 @@ import {
   type RunReport,
 } from '../../src/automation/runtime/index.ts'
 import { StowageError } from '../../src/index.ts'
-import { PATIENCE_MS } from '../support/patience.ts'
+import { eventually, longerThanAnOverflowedTimer, PATIENCE_MS } from '../support/patience.ts'
 import { memoryRun } from './memory-run.ts'
 
 class Inputs extends defineInputs({ key: secret({ required: false }) }) {}
@@ -75,7 +75,8 @@ suite('delivery', () => {
         for (let n = 0; n < 30; n++) {
           context.attachErrorToObjects('rule', [`object-${n}`], 'broken')
           context.log.info(`line ${n}`)
-          if (n % 10 === 0) await wait(8)
+          const before = calls
+          if (n % 10 === 0) await eventually(() => calls > before, 'a report is sent')
         }
         context.markRunFailed('thirty')
       },
@@ -213,11 +214,11 @@ suite('delivery', () => {
     const { outcome } = await ran(
       async (context) => {
         context.markRunSuccess('in time')
-        await wait(20)
+        await longerThanAnOverflowedTimer()
       },
       (recorded) => ({
         report: async (report) => {
-          await wait(20)
+          await longerThanAnOverflowedTimer()
           return recorded.report(report)
         },
         renewLease: () => Promise.reject(new StowageError('conflict', 'asked at once')),
@@ -230,7 +231,7 @@ suite('delivery', () => {
       defineFunction(
         async (context) => {
           stopping.abort(new RunInterrupted('stopped'))
-          await wait(20)
+          await longerThanAnOverflowedTimer()
           context.markRunSuccess('in time')
         },
         Inputs,

@@ -1,14 +1,14 @@
 import { once } from 'node:events'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
+import { writeFile } from 'node:fs/promises'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { JsonObject } from '../../src/automation/index.ts'
 import { RUN_STATUS_RANK, type RunFile, type RunReport } from '../../src/automation/runtime/index.ts'
 import { StowageError } from '../../src/index.ts'
 import { memoryRun, type MemoryRun } from './memory-run.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 export const TOKEN = 'token/of+the run-47110815'
 
@@ -100,8 +100,7 @@ async function answered(
 }
 
 async function writtenFile(t: TestContext, file: RunFile): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-run-'))
-  t.after(() => rm(folder, { recursive: true }))
+  const folder = temporaryFolder(t)
   const path = join(folder, 'run.json')
   await writeFile(path, JSON.stringify(file), { mode: 0o600 })
   return path

@@ -7,7 +7,9 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import type { Page } from 'playwright-core'
+import { building } from '../../bench/model/building.ts'
 import { REPOSITORY } from '../../bench/repository.ts'
+import { type Target, uploadModel } from '../../bench/upload.ts'
 import { issueToken } from '../../src/access/token-store.ts'
 import { newDataFolder, startServer } from '../cli/command.ts'
 import { required } from '../clients/support.ts'
@@ -19,6 +21,8 @@ import { browserTest, screenshot } from './support/browser.ts'
 /** Software draws what a graphics card would draw in a moment. */
 const DRAWN_WITHIN_MS = 240_000
 const VIEWPORT = { width: 320, height: 240 }
+/** A few elements: the whole building is a long line in so small a picture. */
+const DEMO_OBJECTS = 90
 
 /** This package by its name, as the test runs it. */
 const STOWAGE = join(import.meta.dirname, '../..')
@@ -29,8 +33,20 @@ interface Site {
   readonly root: string
 }
 
+/** Makes a model on a server, in a folder with the documented script: the id of its root. */
+type MakeModel = (target: Target, folder: string) => Promise<string>
+
+/** The script of the page. */
+const documentedModel: MakeModel = async ({ url }, cwd) => {
+  const env = { ...process.env, STOWAGE_URL: url }
+  return (await promisify(execFile)(process.execPath, ['model.mjs'], { cwd, env })).stdout.trim()
+}
+
+/** The building of `npm start`, smaller: software draws it. */
+const demoModel: MakeModel = async (target) => (await uploadModel(target, building({ objects: DEMO_OBJECTS }))).rootId
+
 /** Follows the page up to its last step: the address to open. */
-async function followPage(t: TestContext): Promise<Site> {
+async function followPage(t: TestContext, makeModel: MakeModel): Promise<Site> {
   const data = newDataFolder(t)
   const folder = join(data, '..', 'viewer')
   const port = await freePort()
@@ -46,9 +62,7 @@ async function followPage(t: TestContext): Promise<Site> {
   await symlink(STOWAGE, join(modules, 'stowage'))
   const files = { 'model.mjs': model, 'main.js': main, 'index.html': html, 'token.txt': issued.token }
   for (const [name, content] of Object.entries(files)) await writeFile(join(folder, name), content)
-  const env = { ...process.env, STOWAGE_URL: server }
-  const { stdout } = await promisify(execFile)(process.execPath, ['model.mjs'], { cwd: folder, env })
-  const root = stdout.trim()
+  const root = await makeModel({ url: server, token: issued.token, projectId: 'demo' }, folder)
   await serveDocumented(t, folder, port)
   const fragment = new URLSearchParams({ server, project: 'demo', root, token: issued.token })
   return { address: `http://127.0.0.1:${port}/#${fragment.toString()}`, server, root }
@@ -112,18 +126,13 @@ const COUNT_COLOURS = `async (base64) => {
 browserTest(
   'the viewer draws a model of a plain server, as its page says',
   async ({ t, page }) => {
-    const { address, server, root } = await followPage(t)
+    const { address, server, root } = await followPage(t, documentedModel)
     const asked: string[] = []
     page.on('request', (request) => {
       const { origin, pathname, search } = new URL(request.url())
       if (origin === server) asked.push(`${request.method()} ${pathname}${search}`)
     })
-    await page.goto(address)
-    await page.waitForFunction(`document.title === 'Loaded'`, undefined, { timeout: DRAWN_WITHIN_MS })
-    let colours = await coloursOf(page)
-    for (const deadline = performance.now() + DRAWN_WITHIN_MS; !isDrawn(colours); colours = await coloursOf(page))
-      assert.ok(performance.now() < deadline, `nothing is drawn: ${JSON.stringify(colours)}`)
-    t.diagnostic(`${JSON.stringify(colours)} ${await screenshot(page, 'viewer', DRAWN_WITHIN_MS)}`)
+    await untilDrawn(t, page, { address, name: 'viewer', isDrawn: isStair })
     const allowed = [
       `HEAD /objects/demo/${root}?strict`,
       `GET /objects/demo/${root}/single`,
@@ -134,8 +143,39 @@ browserTest(
   { context: { viewport: VIEWPORT } },
 )
 
+browserTest(
+  'the viewer draws the building of the demo, in its colours',
+  async ({ t, page }) => {
+    const { address } = await followPage(t, demoModel)
+    await untilDrawn(t, page, { address, name: 'viewer-demo', isDrawn: isBuilding })
+  },
+  { context: { viewport: VIEWPORT } },
+)
+
+interface Drawing {
+  readonly address: string
+  /** Of the picture that is kept. */
+  readonly name: string
+  readonly isDrawn: (colours: Colours) => boolean
+}
+
+async function untilDrawn(t: TestContext, page: Page, { address, name, isDrawn }: Drawing): Promise<void> {
+  await page.goto(address)
+  await page.waitForFunction(`document.title === 'Loaded'`, undefined, { timeout: DRAWN_WITHIN_MS })
+  let colours = await coloursOf(page)
+  for (const deadline = performance.now() + DRAWN_WITHIN_MS; !isDrawn(colours); colours = await coloursOf(page))
+    assert.ok(performance.now() < deadline, `nothing is drawn: ${JSON.stringify(colours)}`)
+  t.diagnostic(`${JSON.stringify(colours)} ${await screenshot(page, name, DRAWN_WITHIN_MS)}`)
+}
+
+/** Brick is reddish, glass and steel are bluish. */
+function isBuilding({ reddish, bluish, white }: Colours): boolean {
+  const all = VIEWPORT.width * VIEWPORT.height
+  return reddish > all / 2_000 && bluish > all / 2_000 && white < all * 0.98
+}
+
 /** The stair goes from dark blue to red, on white. */
-function isDrawn({ reddish, bluish, white }: Colours): boolean {
+function isStair({ reddish, bluish, white }: Colours): boolean {
   const all = VIEWPORT.width * VIEWPORT.height
   return reddish > all / 200 && bluish > all / 1_000 && white > all / 2
 }

@@ -1,12 +1,11 @@
 import { type ChildProcessByStdio, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Readable } from 'node:stream'
 import { text } from 'node:stream/consumers'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
+import { temporaryFolder } from '../support/folder.ts'
 
 /** The arguments of `process.execPath` that run the command. */
 export const COMMAND: readonly string[] = [
@@ -44,9 +43,7 @@ export async function stowage(args: readonly string[], env?: NodeJS.ProcessEnv):
 
 /** A path in a temporary folder of the test; nothing is there yet. */
 export function newDataFolder(context: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'stowage-cli-'))
-  context.after(() => rmSync(folder, { recursive: true, force: true }))
-  return join(folder, 'data')
+  return join(temporaryFolder(context), 'data')
 }
 
 export interface RunningServer {

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
-import { mkdtemp, mkdir, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { dirname, join, relative } from 'node:path'
 import { test } from 'node:test'
 import { digestWithImports } from '../../src/cli/server/local-imports.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const FILES: Readonly<Record<string, string>> = {
   'checker.ts': `import { rules } from './lib/rules.js'\nimport 'left-pad'\nconst more = await import("./lib/more.mjs")\nexport { rules, more }`,
@@ -17,8 +17,7 @@ const FILES: Readonly<Record<string, string>> = {
 }
 
 test('the digest of a file changes with every file that it imports by a relative path, and with no other', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-imports-'))
-  t.after(() => rm(folder, { recursive: true }))
+  const folder = temporaryFolder(t)
   for (const [name, code] of Object.entries(FILES)) {
     await mkdir(dirname(join(folder, name)), { recursive: true })
     await writeFile(join(folder, name), code)

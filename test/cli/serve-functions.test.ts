@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -15,6 +15,7 @@ import {
   type FunctionServeOptions,
 } from '../../src/cli/server/function-options.ts'
 import { registerFiles } from '../../src/cli/server/serve-functions.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const RULE_CHECKER = join(REPOSITORY, 'bench/functions/rule-checker.ts')
 
@@ -25,8 +26,7 @@ const SERVER_URL = 'http://127.0.0.1:8642'
 const KNOWS_TYPESCRIPT = Boolean((process.features as { readonly typescript?: unknown }).typescript)
 
 function written(t: TestContext, name: string, code: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'stowage-function-'))
-  t.after(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryFolder(t)
   writeFileSync(join(folder, name), code)
   return join(folder, name)
 }

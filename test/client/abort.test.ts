@@ -2,6 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { type ClientOptions, createClient, type Fetch, type Project } from '../../src/client/index.ts'
 import { collect, QUICK } from './support.ts'
+import { longerThanAnOverflowedTimer } from '../support/patience.ts'
 
 function projectOver(fetchOne: Fetch, options: Partial<ClientOptions> = {}): Project {
   return createClient({
@@ -32,9 +33,9 @@ test('a fetch that does not heed signals is left behind, and its body told, when
     })
     const reason = new Error('enough')
     const controller = new AbortController()
-    setTimeout(() => controller.abort(reason), 10)
+    const aborted = (): Promise<Response> => (setImmediate(() => controller.abort(reason)), fetchOne())
     await assert.rejects(
-      collect(projectOver(fetchOne).graph('a', { signal: controller.signal })),
+      collect(projectOver(aborted).graph('a', { signal: controller.signal })),
       (error) => error === reason,
     )
   }
@@ -70,7 +71,7 @@ test('an abort ends a call while it waits for a token, for ids, and for another 
   const reason = new Error('enough')
   const aborting = (call: (signal: AbortSignal) => Promise<unknown>): Promise<unknown> => {
     const controller = new AbortController()
-    setTimeout(() => controller.abort(reason), 10)
+    setImmediate(() => controller.abort(reason))
     return call(controller.signal)
   }
   async function* ids(): AsyncGenerator<string> {
@@ -151,7 +152,7 @@ test('many requests at a time are no leak of listeners', async (t) => {
 
 test('times beyond what a timer can be set to are long, not none; what is undefined counts as not given', async () => {
   const object = async (): Promise<Response> => {
-    await new Promise((resolve) => setTimeout(resolve, 20))
+    await longerThanAnOverflowedTimer()
     return new Response('{"id":"a"}', { headers: { 'Content-Type': 'application/json' } })
   }
   for (const stallTimeoutMs of [Infinity, 2 ** 31])
@@ -162,7 +163,7 @@ test('times beyond what a timer can be set to are long, not none; what is undefi
     ...QUICK,
     retryAfterMsMax: Infinity,
     retryForMs: Infinity,
-    onRetry: () => setTimeout(() => controller.abort(new Error('it waits')), 50),
+    onRetry: () => void longerThanAnOverflowedTimer().then(() => controller.abort(new Error('it waits'))),
   }
   const busy = projectOver(
     async () => (asked++, new Response('', { status: 503, headers: { 'Retry-After': '99999999' } })),

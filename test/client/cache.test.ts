@@ -15,6 +15,7 @@ import {
 import { levelCache } from '../../src/client/level-cache.ts'
 import { buildModel } from '../support/model.ts'
 import { byId, collect, idsOf, serviceAndClient } from './support.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const FIRST = buildModel({ objects: 900 })
 const SECOND = buildModel({ objects: 900, revision: 1 })
@@ -183,8 +184,7 @@ test('what a cache has instead of an object counts as forgotten; with hashes, al
 })
 
 test('a cache on the disk: what has changed there is not given out, and who cannot have it is told why', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-cache-'))
-  t.after(() => rm(folder, { recursive: true }))
+  const folder = temporaryFolder(t)
   const cache = levelCache({ path: folder })
   await cache.putMany('s', [
     { id: 'a', json: '{"id":"a"}' },

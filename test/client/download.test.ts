@@ -5,6 +5,7 @@ import { ClientError, contentId, createClient, type Fetch, type GraphInfo } from
 import { openService } from '../http/served.ts'
 import { buildModel } from '../support/model.ts'
 import { byId, collect, idsOf, QUICK, serviceAndClient } from './support.ts'
+import { eventually, turns } from '../support/patience.ts'
 
 const REFERENCE = { speckle_type: 'reference' }
 
@@ -53,7 +54,7 @@ test('lists of any length come in requests of a thousand, a few at a time', asyn
   const counting: Fetch = async (url, init) => {
     asked.push((JSON.parse((JSON.parse(init.body as string) as { objects: string }).objects) as string[]).length)
     openMax = Math.max(openMax, ++open)
-    await new Promise((resolve) => setTimeout(resolve, 10))
+    await eventually(() => openMax > 1, 'two are under way')
     return fetch(url, init).finally(() => (open -= 1))
   }
   const counted = withOptions({ fetch: counting })
@@ -183,7 +184,7 @@ test('a consumer that waits holds up the answer', async (t) => {
   for await (const _ of project.graph('root', {
     onProgress: ({ receivedBytes, totalBytes = 0 }) => ([received, total] = [receivedBytes, totalBytes]),
   })) {
-    await new Promise((resolve) => setTimeout(resolve, 100))
+    await turns(200)
     break
   }
   assert.ok(total > 1_500_000 && received < total / 2, `${received} of ${total} bytes`)

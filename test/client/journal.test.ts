@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict'
 import { createHash, randomBytes } from 'node:crypto'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { gzipSync } from 'node:zlib'
@@ -9,6 +8,7 @@ import { SeenIds } from '../../src/client/common/seen-ids.ts'
 import type { DownloadJournal, GraphProgress, ObjectText } from '../../src/client/index.ts'
 import { buildModel, type Model } from '../support/model.ts'
 import { byId, collect, planned, serviceAndClient } from './support.ts'
+import { turns } from '../support/patience.ts'
 
 const MODEL: Model = buildModel({ objects: 1_000 })
 
@@ -104,7 +104,7 @@ async function* afterCollections(
 ): AsyncGenerator<Uint8Array> {
   for (let round = 0; round < 5; round++) {
     collectGarbage()
-    await sleep(10)
+    await turns()
   }
   yield* pieces
 }

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto'
 import { test } from 'node:test'
 import { ClientError, createClient, type Fetch, type UploadProgress } from '../../src/client/index.ts'
 import { buildModel } from '../support/model.ts'
-import { eventually } from '../support/patience.ts'
+import { eventually, turns } from '../support/patience.ts'
 import { byId, collect, QUICK, serviceAndClient } from './support.ts'
 
 test('a model goes up in several requests and comes back byte for byte; a second time nothing is sent', async (t) => {
@@ -221,7 +221,7 @@ test('an abort ends the upload at once with its reason, and the source too', asy
       try {
         for (let n = 0; ; n++) {
           if (when === 'while the source waits' && n === 10)
-            await new Promise((resolve) => setTimeout(() => (controller.abort(reason), setTimeout(resolve, 50)), 5))
+            await turns().then(() => (controller.abort(reason), turns()))
           yield { n }
         }
       } finally {
@@ -229,7 +229,7 @@ test('an abort ends the upload at once with its reason, and the source too', asy
       }
     }
     const hanging: Fetch = (url, init) => {
-      setTimeout(() => controller.abort(reason), 5)
+      setImmediate(() => controller.abort(reason))
       if (when !== 'in flight') return Promise.reject(new TypeError('fetch failed'))
       return fetch(url, init)
     }

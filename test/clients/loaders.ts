@@ -2,7 +2,8 @@ import { mkdir, readFile, symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Target } from '../../bench/upload.ts'
-import { linesById, required, runClient, temporaryFolder } from './support.ts'
+import { linesById, required, runClient } from './support.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 /** The npm loaders of the existing service's viewer, unchanged. Each runs in a process of its own. */
 export type Loader = 'objectloader2' | 'objectloader'
@@ -71,7 +72,7 @@ export async function load(
   rootId: string,
   watchedMs?: number,
 ): Promise<Loaded> {
-  const folder = await temporaryFolder(context)
+  const folder = temporaryFolder(context)
   await symlink(
     required('STOWAGE_TEST_LOADERS', 'the node_modules folder with the loaders'),
     join(folder, 'node_modules'),

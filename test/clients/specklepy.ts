@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import type { Target } from '../../bench/upload.ts'
-import { readLines, required, runClient, temporaryFolder } from './support.ts'
+import { readLines, required, runClient } from './support.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 /** The Python client, unchanged: the version of today, and the last one of the line before, which splits lines at more characters than LF. */
 export const SPECKLEPY: Readonly<Record<'current' | 'older', string>> = { current: '2026.9.1', older: '2.23.0' }
@@ -30,7 +31,7 @@ export async function roundTrip(
   { url, token, projectId }: Target,
   { elements, root }: RoundTripOptions,
 ): Promise<RoundTrip> {
-  const folder = await temporaryFolder(context)
+  const folder = temporaryFolder(context)
   const python = join(
     required('STOWAGE_TEST_SPECKLEPY', 'the folder with the virtual environments current and older'),
     client,

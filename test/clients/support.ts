@@ -1,11 +1,9 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, readFile, rm } from 'node:fs/promises'
+import { readFile } from 'node:fs/promises'
 import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import type { Target } from '../../bench/upload.ts'
@@ -49,13 +47,6 @@ export async function serveFor201(context: TestContext, projectId: string): Prom
   const { stdout } = await stowage(['token', '--data', data, '--project', projectId, '--access', 'write'])
   const { line } = await startCommand(context, ['--data', data, '--upload-status', '201', '--json'])
   return { url: (JSON.parse(line) as { url: string }).url, token: stdout.trim(), projectId }
-}
-
-/** A folder that goes away with the test. */
-export async function temporaryFolder(context: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-clients-'))
-  context.after(() => rm(folder, { recursive: true, force: true }))
-  return folder
 }
 
 /** The lines `<id> TAB <json>` of a text, by id. A loader may ask twice for an object, in two requests; both answers must be the same. */

@@ -130,6 +130,7 @@ everySide('rule 9: "Abort is normal", whoever goes away while it reads or sends'
   const sending = new AbortController()
   const body = new ReadableStream<Uint8Array>({
     start: (controller) => controller.enqueue(Buffer.from('[{"id":"late"},')),
+    pull: () => void setImmediate(() => sending.abort()),
   })
   const upload = side.ask(`/objects/${side.project}`, {
     ...jsonUpload([]),
@@ -137,7 +138,6 @@ everySide('rule 9: "Abort is normal", whoever goes away while it reads or sends'
     duplex: 'half',
     signal: sending.signal,
   })
-  setTimeout(() => sending.abort(), 20)
   await upload.then(
     async (refused) => errorOf(refused),
     () => undefined,

@@ -1,18 +1,18 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readdirSync, rmSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readdirSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { levelBackend } from '../../adapters/level/index.ts'
 import { createRandom } from '../../bench/model/random.ts'
 import { reindexStore } from '../../src/store/upkeep/reindex.ts'
 import { checkFolder, damagedCopy, filesOf, fillFolder, judge, someFlippedBit } from './damaged-folder.ts'
 import type { Storage } from './server.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 /* `reindex` on folders whose database is damaged or in parts missing: what is left of it is opened, and the records are made anew from the packs. */
 
-const scratch = mkdtempSync(join(tmpdir(), 'stowage-salvage-'))
+const scratch = temporaryFolder()
 const random = createRandom(Math.floor(Math.random() * 1_000_000))
 const copy = join(scratch, 'copy')
 
@@ -20,7 +20,6 @@ before(async () => {
   for (const storage of ['filesystem', 'level'] as const)
     await fillFolder(storage, join(scratch, storage), join(scratch, `${storage}-crashed`))
 })
-after(() => rmSync(scratch, { recursive: true, force: true }))
 
 async function salvage(storage: Storage): Promise<readonly string[]> {
   const told: string[] = []

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawn, spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
 import { type AddressInfo, connect, createServer } from 'node:net'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
@@ -17,6 +15,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { REPOSITORY } from '../../bench/repository.ts'
 import { newDataFolder, startServer, stowage } from '../cli/command.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const DEPLOY: string = join(REPOSITORY, 'docs/deploy')
 
@@ -36,8 +35,7 @@ export async function deployFile(name: string, replacements: Readonly<Record<str
 }
 
 export function scratchFolder(t: TestContext): string {
-  const folder = mkdtempSync(join(tmpdir(), 'stowage-deploy-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder(t)
   return folder
 }
 

@@ -27,6 +27,7 @@ const FATES: Readonly<Record<string, Readonly<Record<string, Fate>>>> = {
     sh: { by: 'test/processes/readme.test.ts' },
     indented: { by: 'test/processes/readme.test.ts' },
   },
+  'docs/archive-format.md': { sh: { by: 'test/processes/archive.test.ts' } },
   'docs/automation-server.md': {
     '': {
       because:

@@ -9,7 +9,8 @@ import { promisify } from 'node:util'
 import { errorOf, idList, jsonUpload } from '../http/served.ts'
 import { HOSTS } from '../mounts/hosts.ts'
 import { eventually } from '../support/patience.ts'
-import { hostProcess, type HostProcess, temporaryFolder } from './process.ts'
+import { hostProcess, type HostProcess } from './process.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 /* Case 23 through every mount: a machine that has no room, no open files, or no working disk any more. */
 
@@ -125,7 +126,7 @@ for (const { name } of HOSTS) {
   })
 
   test(`case 23: ${name}: a failed sync is 503 until the storage is opened again, and what was acknowledged is readable`, async (t) => {
-    const path = await temporaryFolder(t)
+    const path = temporaryFolder(t)
     const host = await hostProcess(t, name, { path })
     const [before, during, after] = [batch('before'), batch('during'), batch('after')]
     assert.equal((await upload(host, before)).status, 200)

@@ -1,13 +1,11 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { closesByItself } from '../support/patience.ts'
 import type { Command, Holdings, ServerSettings, Told } from './settings.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 export const PREFIX = '/models'
 
@@ -32,7 +30,7 @@ export async function hostProcess(
   host: string,
   options: HostProcessOptions = {},
 ): Promise<HostProcess> {
-  const { openFilesMax = 4_096, path = await temporaryFolder(t), ...rest } = options
+  const { openFilesMax = 4_096, path = temporaryFolder(t), ...rest } = options
   const settings: ServerSettings = { host, path, prefix: PREFIX, ...rest }
   const command = [
     process.execPath,
@@ -78,10 +76,4 @@ async function nextMessage(child: ChildProcess, said: () => string): Promise<unk
   } finally {
     child.off('exit', onExit)
   }
-}
-
-export async function temporaryFolder(t: TestContext): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-hosts-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
-  return folder
 }

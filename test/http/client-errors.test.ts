@@ -2,12 +2,12 @@ import assert from 'node:assert/strict'
 import { once } from 'node:events'
 import { createServer, type Server } from 'node:http'
 import { connect, type AddressInfo } from 'node:net'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { test, type TestContext } from 'node:test'
 import express from 'express'
 import { answerClientErrors, continueOnExpect } from '../../src/index.ts'
 import { expressMount } from '../../src/mounts/express.ts'
 import { openService } from './served.ts'
+import { turns } from '../support/patience.ts'
 
 async function answering(t: TestContext, server: Server): Promise<number> {
   answerClientErrors(server)
@@ -40,7 +40,7 @@ async function exchange(port: number, ...pieces: readonly string[]): Promise<rea
   const closed = once(socket, 'close')
   for (const piece of pieces) {
     socket.write(piece)
-    await sleep(20)
+    await turns()
   }
   await closed
   const answers: Raw[] = []

@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { type LeaseOptions, MemoryBudget, type MemoryLease, type Party } from '../../src/memory/memory-budget.ts'
-import { PATIENCE_MS } from '../support/patience.ts'
+import { PATIENCE_MS, turns } from '../support/patience.ts'
 
 const live = (): AbortSignal => new AbortController().signal
 const patient = (): { signal: AbortSignal; waitMs: number } => ({ signal: live(), waitMs: PATIENCE_MS })
@@ -25,7 +24,7 @@ async function isPending(promise: Promise<unknown>): Promise<boolean> {
     () => (isOpen = false),
     () => (isOpen = false),
   )
-  await delay(5)
+  await turns()
   return isOpen
 }
 
@@ -143,7 +142,7 @@ test('when everybody waits to grow, the youngest is refused and the others end',
     leases.map(async (lease) => {
       try {
         await lease.resize(450)
-        await delay(1)
+        await turns(1)
         return 'done'
       } catch (error) {
         return (error as { code: string }).code
@@ -243,9 +242,45 @@ test('the last quarter is for one at a time, so that many who grow end one after
   for (let i = 0; i < 7; i++) leases.push(await acquire(budget, 100, patient()))
   const growing = leases.map(async (lease) => {
     await lease.resize(250)
-    await delay(1)
+    await turns(1)
     lease.release()
   })
   await Promise.all(growing)
+  assert.equal(budget.heldBytes, 0)
+})
+
+test('what a request can do without is held only if it is free at once, and leaves a quarter to others', async () => {
+  const budget = new MemoryBudget(1_000)
+  const lease = budget.open(patient())
+  assert.deepEqual([lease.tryHold(700), lease.tryHold(51), lease.tryHold(50)], [true, false, true])
+  assert.deepEqual([lease.heldBytes, budget.heldBytes], [750, 750])
+  const waiting = budget.open(patient())
+  const growing = waiting.hold(800)
+  assert.ok(await isPending(Promise.resolve(growing)))
+  const late = budget.open(patient())
+  assert.equal(late.tryHold(1), false, 'those who wait come first')
+  lease.release()
+  assert.equal(lease.tryHold(1), false)
+  await growing
+  waiting.release()
+  assert.equal(budget.heldBytes, 0)
+})
+
+test('a lease that nobody can revoke is not chosen', async () => {
+  const budget = new MemoryBudget(1_000, { patienceMs: 5 })
+  const revoked: string[] = []
+  const [revocable, fixed] = [
+    budget.open({
+      ...patient(),
+      party: partyOf('hog'),
+      revoke: () => (revoked.push('revocable'), revocable.release()),
+    }),
+    budget.open({ ...patient(), party: partyOf('hog') }),
+  ]
+  await revocable.hold(300)
+  await fixed.hold(400)
+  const honest = await acquire(budget, 200, { ...patient(), party: partyOf('other') })
+  assert.deepEqual(revoked, ['revocable'])
+  for (const lease of [honest, fixed]) lease.release()
   assert.equal(budget.heldBytes, 0)
 })

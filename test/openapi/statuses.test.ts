@@ -15,6 +15,13 @@ import { exampleRequests } from './requests.ts'
 const conformance = new Conformance(openApiDocument({ server: '/' }))
 const INCOMPLETE_ID = 'incomplete'
 
+/** A store of a host whose objects need more memory than there is. */
+class HugeStore extends PlainObjectStore {
+  override get(): never {
+    throw new StowageError('memory_limit_exceeded', 'this request needs more than the 1000 bytes of memory')
+  }
+}
+
 interface Provocation {
   readonly options?: () => ServedOptions
   readonly change?: (sent: Sent) => Sent
@@ -81,7 +88,13 @@ const PROVOCATIONS: Readonly<Record<string, Provocation>> = {
   507: refusing(() => Object.assign(new Error('full'), { code: 'ENOSPC' })),
 }
 
+const huge: Provocation = { options: () => ({ store: new HugeStore() }) }
+
 const OTHERWISE: Readonly<Record<string, Provocation>> = {
+  'getSingleObject 413': huge,
+  'headSingleObject 413': huge,
+  'getObjectWithChildren 413': huge,
+  'headObjectWithChildren 413': huge,
   'uploadObjects 409': refusing(
     () => new StowageError('project_removed', 'the project was removed while objects were uploaded to it'),
   ),

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { automation } from '../../src/automation-server/index.ts'
@@ -9,6 +8,7 @@ import { pages, sessionKeysFromFolder } from '../../src/pages/index.ts'
 import { eventually } from '../support/patience.ts'
 import { definition, inProcess, waiting } from '../automation-server/support.ts'
 import { paged, signedIn, textOf, tokenFor, Visitor, withVersion } from './support.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const HOURS_12_MS = 12 * 3_600_000
 
@@ -224,8 +224,7 @@ test('a session ends with its time, with its token, by signing out, and where it
 })
 
 test('with the same key people stay signed in over a restart, with another they do not', async (t) => {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-pages-'))
-  t.after(() => rm(folder, { recursive: true }))
+  const folder = temporaryFolder(t)
   const key = await sessionKeysFromFolder(folder)
   const path = join(folder, 'access/session-key')
   assert.equal((await stat(path)).mode & 0o777, 0o600)

@@ -1,8 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtemp, rm } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import { fileURLToPath } from 'node:url'
 import type { JsonObject, Annotation } from '../../src/automation/index.ts'
@@ -36,12 +33,6 @@ export interface AutomationServer {
 /** What ends: a test, or all of them. */
 export interface Lasting {
   readonly after: (work: () => void | Promise<void>) => void
-}
-
-export async function dataFolder(t: Lasting): Promise<string> {
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-host-'))
-  t.after(() => rm(folder, { recursive: true, force: true }))
-  return folder
 }
 
 /** A server as a process of its own, with the functions of `functions/registered.ts` in it and as its children. */

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { execFileSync, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { allCommands, commandTree } from '../../src/cli/completion/command-tree.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { stowage } from '../cli/command.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 type Shell = 'bash' | 'zsh' | 'fish'
 
@@ -41,8 +41,7 @@ const SHELLS: Record<'bash' | 'zsh', { readonly start: string; readonly setUp: (
 
 /** A folder with the script of a shell, and something to complete. */
 async function folderFor(t: TestContext, shell: Shell): Promise<string> {
-  const folder = mkdtempSync(join(tmpdir(), 'stowage-completion-'))
-  t.after(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryFolder(t)
   mkdirSync(join(folder, 'data folder'))
   for (const name of ['data.txt', 'model one.json']) writeFileSync(join(folder, name), '')
   const { code, stdout, stderr } = await stowage(['completion', shell])

@@ -6,7 +6,8 @@ import { setTimeout as wait } from 'node:timers/promises'
 import type { RunStatus } from '../../src/automation/index.ts'
 import type { Page, Run } from '../../src/automation-server/index.ts'
 import { eventually } from '../support/patience.ts'
-import { type AutomationServer, automationServer, dataFolder, isAlive } from './automation-server.ts'
+import { type AutomationServer, automationServer, isAlive } from './automation-server.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const KEY = 'swordfish/mauve+ü'
 
@@ -18,7 +19,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
   const closers: (() => void | Promise<void>)[] = []
   before(async () => {
     const until = { after: (work: () => void | Promise<void>) => void closers.unshift(work) }
-    server = await automationServer(until, { folder: await dataFolder(until), concurrency: 4, isolation: 'off' })
+    server = await automationServer(until, { folder: temporaryFolder(until), concurrency: 4, isolation: 'off' })
   })
   after(async () => {
     for (const close of closers) await close()

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
-import { mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
-import { type AutomationServer, automationServer, dataFolder } from './automation-server.ts'
+import { type AutomationServer, automationServer } from './automation-server.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const FUNCTION = fileURLToPath(new URL('./functions/misbehaving.ts', import.meta.url))
 const TOKEN = 'of-a-person-4713'
@@ -40,7 +40,7 @@ async function reported(t: TestContext, server: AutomationServer, argv: readonly
 }
 
 async function ownRun(t: TestContext, inputs: object): Promise<Own> {
-  const server = await automationServer(t, { folder: await dataFolder(t) })
+  const server = await automationServer(t, { folder: temporaryFolder(t) })
   const automationId = await newAutomation(server, inputs)
   return { server, automationId, ...(await reported(t, server, ['--automation', automationId])) }
 }
@@ -67,10 +67,9 @@ suite('a function that a person runs, and that reports to the server', { concurr
   }
 
   test('its log, its files and its versions are there, without secrets of the person', async (t) => {
-    const server = await automationServer(t, { folder: await dataFolder(t) })
+    const server = await automationServer(t, { folder: temporaryFolder(t) })
     const automationId = await newAutomation(server, { what: 'succeed' })
-    const folder = await mkdtemp(join(tmpdir(), 'stowage-external-'))
-    t.after(() => rm(folder, { recursive: true }))
+    const folder = temporaryFolder(t)
     const inputs = join(folder, 'inputs.json')
     await writeFile(inputs, JSON.stringify({ what: 'tell-the-key', key: 'swordfish-of-the-environment' }))
     const { code, output } = await reported(t, server, ['--automation', automationId, '--inputs', inputs])
@@ -91,7 +90,7 @@ suite('a function that a person runs, and that reports to the server', { concurr
   })
 
   test('what cannot be: an automation that is missing or unknown', async (t) => {
-    const server = await automationServer(t, { folder: await dataFolder(t) })
+    const server = await automationServer(t, { folder: temporaryFolder(t) })
     const cases = [
       [[], /--automation ID is missing/],
       [['--automation', '0'.repeat(32)], /there is no automation/],

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
-import { tmpdir } from 'node:os'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { suite, test, type TestContext } from 'node:test'
 import { fileURLToPath } from 'node:url'
 import { type RunServer, runServer, TOKEN } from '../automation/run-server.ts'
-import { automationServer, dataFolder } from './automation-server.ts'
+import { automationServer } from './automation-server.ts'
 import { eventually } from '../support/patience.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const FUNCTION = fileURLToPath(new URL('./functions/misbehaving.ts', import.meta.url))
 
@@ -107,8 +107,7 @@ suite('a function as a process', { concurrency: 2 }, () => {
 
 suite('the command of a function', { concurrency: 2 }, () => {
   test('writes the schema, under both spellings of the command', async (t) => {
-    const folder = await mkdtemp(join(tmpdir(), 'stowage-schema-'))
-    t.after(() => rm(folder, { recursive: true }))
+    const folder = temporaryFolder(t)
     for (const command of ['generate_schema', 'generate-schema']) {
       const path = join(folder, command)
       assert.equal((await started(t, command, path).ended).code, 0)
@@ -129,8 +128,7 @@ suite('the command of a function', { concurrency: 2 }, () => {
   })
 
   test('a run file that is none: exit code 2, without any of its text', async (t) => {
-    const folder = await mkdtemp(join(tmpdir(), 'stowage-run-'))
-    t.after(() => rm(folder, { recursive: true }))
+    const folder = temporaryFolder(t)
     const path = join(folder, 'run.json')
     for (const [text, words] of [
       [`{"speckleToken":"${TOKEN}"`, /the file is not JSON/],
@@ -153,9 +151,8 @@ suite('the command of a function', { concurrency: 2 }, () => {
 
 /** A model on a server of ours, and the function run by somebody there with their own token. */
 async function ownRun(t: TestContext, inputs: object, ...more: readonly string[]) {
-  const server = await automationServer(t, { folder: await dataFolder(t) })
-  const folder = await mkdtemp(join(tmpdir(), 'stowage-own-'))
-  t.after(() => rm(folder, { recursive: true }))
+  const server = await automationServer(t, { folder: temporaryFolder(t) })
+  const folder = temporaryFolder(t)
   const path = join(folder, 'inputs.json')
   await writeFile(path, JSON.stringify(inputs))
   const modelId = await server.modelId()
@@ -198,9 +195,8 @@ suite('a function that somebody runs on their own machine', { concurrency: 2 }, 
   })
 
   test('a run file with a token that is no run of the server: exit code 4 says so, and --local works', async (t) => {
-    const server = await automationServer(t, { folder: await dataFolder(t) })
-    const folder = await mkdtemp(join(tmpdir(), 'stowage-own-'))
-    t.after(() => rm(folder, { recursive: true }))
+    const server = await automationServer(t, { folder: temporaryFolder(t) })
+    const folder = temporaryFolder(t)
     const modelId = await server.modelId()
     const [{ id: versionId }] = await server.versions()
     const path = join(folder, 'run.json')

@@ -9,7 +9,8 @@ import { suite, test, type TestContext } from 'node:test'
 import { CommandRunner } from '../../src/automation-server/runner/executors/isolation/command-runner.ts'
 import type { CommandFunction } from '../../src/automation-server/index.ts'
 import { eventually } from '../support/patience.ts'
-import { type AutomationServer, automationServer, dataFolder } from './automation-server.ts'
+import { type AutomationServer, automationServer } from './automation-server.ts'
+import { temporaryFolder } from '../support/folder.ts'
 import type { HostSettings } from './automation-host.ts'
 
 /* What holds for functions that do what they can to see more and to live longer than they should, with bubblewrap and without. */
@@ -63,7 +64,7 @@ async function started(
   kind: Kind,
   settings: Partial<HostSettings> & { readonly functions: readonly CommandFunction[] },
 ): Promise<{ readonly server: AutomationServer; readonly folder: string }> {
-  const folder = settings.folder ?? (await dataFolder(t))
+  const folder = settings.folder ?? temporaryFolder(t)
   const isolation = kind === 'bubblewrap' ? 'required' : 'off'
   return {
     folder,

@@ -6,7 +6,8 @@ import { join } from 'node:path'
 import { suite, test } from 'node:test'
 import type { RunFile } from '../../src/automation/runtime/index.ts'
 import { eventually } from '../support/patience.ts'
-import { type AutomationServer, automationServer, dataFolder, isAlive } from './automation-server.ts'
+import { type AutomationServer, automationServer, isAlive } from './automation-server.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const SOON = { leaseMs: 1_500, sweepIntervalMs: 200, isolation: 'off' } as const
 
@@ -35,7 +36,7 @@ async function killed(server: AutomationServer): Promise<void> {
 suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => {
   for (const functionId of ['here', 'there']) {
     test(`killed, with a run ${functionId}: the run becomes a time-out, and nothing of it goes on`, async (t) => {
-      const folder = await dataFolder(t)
+      const folder = temporaryFolder(t)
       const first = await automationServer(t, { folder, ...SOON })
       const id = await first.start(functionId, { what: 'ignore' })
       await first.until(id, ({ progress }) => progress !== null)
@@ -58,7 +59,7 @@ suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => 
   }
 
   test('killed, with a program that notices nothing: its lease runs out, whatever it asks for, and nothing of it is taken any more', async (t) => {
-    const folder = await dataFolder(t)
+    const folder = temporaryFolder(t)
     const first = await automationServer(t, { folder, ...SOON })
     const id = await first.start('deaf')
     await eventually(async () => (await first.logs(id)).length > 0, 'it has begun')
@@ -89,7 +90,7 @@ suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => 
 
   for (const isolation of ['off', 'auto'] as const)
     test(`stopped, isolation ${isolation}: the run ends as an exception, its process is gone, and what was pending is taken up by the next server`, async (t) => {
-      const folder = await dataFolder(t)
+      const folder = temporaryFolder(t)
       const first = await automationServer(t, { folder, concurrency: 2, isolation })
       const ids = [await first.start('here', { what: 'obey' }), await first.start('there', { what: 'obey' })]
       for (const id of ids) await first.until(id, ({ progress }) => progress !== null)

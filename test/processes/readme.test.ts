@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { chmodSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
@@ -10,6 +9,7 @@ import { COMMAND, startServer } from '../cli/command.ts'
 import { freePort } from '../deploy/support.ts'
 import { type Block, blocksOf } from '../docs/blocks.ts'
 import { eventually } from '../support/patience.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 /* The commands of the README, as they are pasted. Only ports and the placeholder of the root are replaced. */
 
@@ -22,8 +22,7 @@ function blockThat(has: string): Block {
 
 /** A folder where `npx stowage` is the command of this repository. */
 function newFolder(t: TestContext): { readonly folder: string; readonly env: NodeJS.ProcessEnv } {
-  const folder = mkdtempSync(join(tmpdir(), 'stowage-readme-'))
-  t.after(() => rmSync(folder, { recursive: true, force: true }))
+  const folder = temporaryFolder(t)
   const bin = join(folder, 'bin')
   mkdirSync(bin)
   const command = [process.execPath, ...COMMAND].map((word) => `'${word}'`).join(' ')
@@ -63,7 +62,6 @@ test('"Run it" of the README serves, makes a token, uploads a model and download
   const options = serve.replace('npx stowage serve', '').replace(/#.*/, '').trim().split(/\s+/)
   const [, data] = options
   await startServer(t, ['--port', port, '--data', join(folder, data)])
-  writeFileSync(join(folder, 'model.json'), '[{"id":"house","door":{"referencedId":"door"}},{"id":"door"}]')
   const script = others.map((line) => {
     const [command] = line.replaceAll('8642', port).split(/\s+#/)
     return command.startsWith('npx stowage upload ') ? `root="$(${command})"` : command.replace('<root>', '"$root"')
@@ -72,6 +70,6 @@ test('"Run it" of the README serves, makes a token, uploads a model and download
   await run('bash', ['-ec', script.join('\n')], { cwd: folder, env })
   assert.equal(
     readFileSync(join(folder, 'model.txt'), 'utf8'),
-    'house\t{"id":"house","door":{"referencedId":"door"}}\ndoor\t{"id":"door"}\n',
+    'house\t{"id":"house","front":{"referencedId":"door"}}\ndoor\t{"id":"door"}\n',
   )
 })

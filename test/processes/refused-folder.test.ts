@@ -1,25 +1,24 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { cpSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync, truncateSync } from 'node:fs'
-import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { after, before, test } from 'node:test'
+import { before, test } from 'node:test'
 import { issueToken } from '../../src/access/token-store.ts'
 import { describeFailure, exitCodeOf, FindingsError } from '../../src/cli/common/exit.ts'
 import { createProgram } from '../../src/cli/program.ts'
 import { startServer, stowage } from '../cli/command.ts'
 import { fillFolder } from '../crash/damaged-folder.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 /* What the command does with a folder in which something is missing, or that another process holds: it says why, and touches nothing. */
 
-const scratch = mkdtempSync(join(tmpdir(), 'stowage-refused-'))
+const scratch = temporaryFolder()
 const whole = join(scratch, 'whole')
 
 before(async () => {
   await fillFolder('filesystem', whole, join(scratch, 'crashed'))
   await issueToken(whole, { projects: new Map([['site', 'write']]), subject: 'test', ttlSeconds: 60 })
 })
-after(() => rmSync(scratch, { recursive: true, force: true }))
 
 /** Every name, and every byte of every file. */
 function fingerprint(folder: string): string {

@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
-import { chmodSync, mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { promisify } from 'node:util'
 import { gzipSync } from 'node:zlib'
 import { COMMAND, startServer, stowage } from '../cli/command.ts'
 import { blocksOf } from '../docs/blocks.ts'
 import { buildModel, jsonArray } from '../support/model.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 /*
  * The transcripts of docs/command-line.md: each command that it shows is run, in order, on one server, and prints what the page shows.
@@ -51,8 +51,7 @@ function masked(text: string): string {
     .replaceAll(/ +/g, ' ')
 }
 
-const folder = mkdtempSync(join(tmpdir(), 'stowage-transcripts-'))
-after(() => rmSync(folder, { recursive: true, force: true }))
+const folder = temporaryFolder()
 const env: NodeJS.ProcessEnv = { ...process.env, PATH: `${join(folder, 'bin')}:${process.env.PATH}` }
 const MODEL = { objects: 300, seed: 7 }
 const model = buildModel(MODEL)

@@ -4,10 +4,9 @@ import { once } from 'node:events'
 import { connect, type Socket } from 'node:net'
 import { text } from 'node:stream/consumers'
 import { test } from 'node:test'
-import { setTimeout as sleep } from 'node:timers/promises'
 import { MB } from '../../src/limits.ts'
 import { errorOf, idList, rawExchange, served } from '../http/served.ts'
-import { eventually } from '../support/patience.ts'
+import { eventually, turns } from '../support/patience.ts'
 
 /* The sizes of the contract at full length. The same refusals with small limits are in http/refused.test.ts, more rounds with real clients in clients/. */
 
@@ -225,7 +224,7 @@ test('case 4: an endless body that drips after 413 is closed when its time is ov
       () => socket.destroyed || atServer.destroyed || atServer.bytesRead > readBefore,
       'the drop is read',
     )
-    await sleep(20)
+    await turns()
     passedMs += 1_000
   }
   await closed

@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { memoryBackend } from '../../adapters/memory/index.ts'
+import { divideMemory } from '../../src/memory/service-memory.ts'
 import type { ObjectBatch } from '../../src/object/batch.ts'
+import { LocationIndex } from '../../src/store/closure/location-index.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
 import { faulty, gate, hooked, noFault } from './failures.ts'
 import { type GraphOptions, Oracle, randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
+import { PATIENCE_MS } from '../support/patience.ts'
 import {
   assertSound,
   batchesOf,
@@ -18,6 +20,7 @@ import {
   until,
   within,
 } from './support.ts'
+import { turns } from '../support/patience.ts'
 
 /** A store over the same storage that can make no plans. */
 function openPlanless(backend: StorageBackend): Promise<Opened> {
@@ -222,7 +225,7 @@ test('an abort in the middle of a walk ends it', async () => {
     const opened = await openStore(
       hooked(inner, async (_call, _detail, work) => {
         if (++calls === at) controller.abort(new Error('the client left'))
-        await delay(0)
+        await turns(1)
         return work()
       }),
     )
@@ -232,9 +235,9 @@ test('an abort in the middle of a walk ends it', async () => {
       assert.rejects(opened.store.closure('demo', 'c0', { signal: controller.signal }), /the client left/),
     )
     await opened.store.idle()
-    await delay(20)
+    await turns()
     const after = calls
-    await delay(20)
+    await turns()
     assert.ok(calls - after < 3, 'the walk goes on though nobody waits for it')
     assert.equal((await download(opened.store, 'demo', 'c0'))?.ids.size, 40)
     await opened.store.close()
@@ -312,4 +315,34 @@ test('a storage that fails at any call of a closure: an error, never a wrong ans
     }
   }
   await assertSound(inner)
+})
+
+test('with little memory a walk does without an index of its packs and finds the same', async (t) => {
+  const random = seeded(77)
+  const below = randomGraph(random, { objects: 3_000, missingPercent: 5, claimPercent: 20, isHex: true })
+  const graph = [...below, { id: 'root', children: referTo(below.map(({ id }) => id)) }]
+  const oracle = new Oracle()
+  const memory = divideMemory(800_000, { waitMs: PATIENCE_MS })
+  const drop = t.mock.method(LocationIndex.prototype, 'drop')
+  const plenty = await openStore()
+  for (const objects of splitRandomly(random, graph, 6)) {
+    oracle.add(objects)
+    await put(plenty.store, 'demo', objects)
+  }
+  await plenty.store.idle()
+  const { store } = await plenty.reopen({
+    memory,
+    newId: () => {
+      throw new Error('no plans here')
+    },
+  })
+  const root = 'root'
+  const got = await download(store, 'demo', root)
+  const { ids, missing } = oracle.closure(root)
+  assert.ok(ids.size > 1_000, `${ids.size} objects`)
+  assert.deepEqual(got?.lines.toSorted(), oracle.lines(ids))
+  assert.deepEqual(got?.missing, missing)
+  assert.ok(drop.mock.callCount() > 0, 'there was memory for everything')
+  await store.close()
+  assert.equal(memory.requests.heldBytes, 0)
 })

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { createHash } from 'node:crypto'
 import { test } from 'node:test'
-import { setImmediate as nextTurn, setTimeout as delay } from 'node:timers/promises'
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import { REAL_ENVIRONMENT } from '../../src/environment.ts'
 import { StowageError } from '../../src/errors.ts'
 import { Bitmap } from '../../src/store/bytes/bitmap.ts'
@@ -10,10 +10,12 @@ import type { CommittedPack } from '../../src/store/ingest/committer.ts'
 import { LocationIndex } from '../../src/store/closure/location-index.ts'
 import type { ByteTable } from '../../src/store/pack/pack-format.ts'
 import { readAhead } from '../../src/store/bytes/read-ahead.ts'
+import { Yielder } from '../../src/async/yielder.ts'
 import { SingleFlight } from '../../src/async/single-flight.ts'
 import { UnappliedPacks } from '../../src/store/ingest/unapplied-packs.ts'
 import { gate } from './failures.ts'
 import { collected, never } from './support.ts'
+import { turns } from '../support/patience.ts'
 
 test('a cache keeps what was used last, under its bound, and loads once for all who ask', async () => {
   const cache = new ByteCache<string>(30, (value) => value.length)
@@ -71,7 +73,7 @@ test('one run serves all; it is aborted when the last one has left, and a later 
   let runs = 0
   const task = async (signal: AbortSignal): Promise<number> => {
     const run = ++runs
-    await delay(10, undefined, { signal })
+    await nextTurn(undefined, { signal })
     return run
   }
   const [first, second] = [new AbortController(), new AbortController()]
@@ -105,9 +107,48 @@ function tableOf(ids: readonly string[]): ByteTable {
   return { ends: Uint32Array.from(ids, (id) => (end += Buffer.byteLength(id))), bytes }
 }
 
-test('an index finds each id in the pack that owns it, and no other', () => {
+/** Memory for an index, as much as there is. */
+class FreeMemory {
+  freeBytes: number
+
+  constructor(freeBytes: number) {
+    this.freeBytes = freeBytes
+  }
+
+  tryHold(bytes: number): boolean {
+    if (bytes > this.freeBytes) return false
+    this.freeBytes -= bytes
+    return true
+  }
+
+  free(bytes: number): void {
+    this.freeBytes += bytes
+  }
+}
+
+test('an index leaves out packs for which there is no memory, and finds nothing once it is dropped', async () => {
+  const memory = new FreeMemory(300_000)
+  const index = new LocationIndex<string>(REAL_ENVIRONMENT.hashKey, memory)
+  const yielder = new Yielder(REAL_ENVIRONMENT)
+  const idsOf = (pack: string): string[] => Array.from({ length: 4_000 }, (_, i) => `${pack} ${i}`)
+  const add = (pack: string): Promise<boolean> => index.add(pack, tableOf(idsOf(pack)), Bitmap.full(4_000), yielder)
+  assert.deepEqual(await Promise.all(['one', 'two', 'three'].map(add)), [true, true, false])
+  const find = (id: string): string | undefined => {
+    let found: string | undefined
+    index.find(Buffer.from(id), 0, id.length, (pack, ordinal) => (found = `${pack} ${ordinal}`))
+    return found
+  }
+  assert.deepEqual(['one 0', 'two 3999', 'three 7'].map(find), ['one 0', 'two 3999', undefined])
+  assert.ok(memory.freeBytes >= 0)
+  index.drop()
+  assert.deepEqual(['one 0', 'two 3999'].map(find), [undefined, undefined])
+  assert.equal(await add('one'), false)
+})
+
+test('an index finds each id in the pack that owns it, and no other', async () => {
   const hex = (name: string): string => createHash('md5').update(name).digest('hex')
-  const index = new LocationIndex(REAL_ENVIRONMENT.hashKey)
+  const index = new LocationIndex<number>(REAL_ENVIRONMENT.hashKey, new FreeMemory(Infinity))
+  const yielder = new Yielder(REAL_ENVIRONMENT)
   const packs = [
     Array.from({ length: 3_000 }, (_, i) => hex(`a${i}`)),
     [],
@@ -118,11 +159,16 @@ test('an index finds each id in the pack that owns it, and no other', () => {
   for (const [pack, ids] of packs.entries()) {
     const owned = Bitmap.full(ids.length)
     if (pack === 0) owned.delete(7)
-    assert.equal(index.add(tableOf(ids), owned), true)
+    assert.equal(await index.add(pack, tableOf(ids), owned, yielder), true)
   }
   const find = (id: string): string => {
     let place = 'nowhere'
-    const isFound = index.find(Buffer.from(id), (pack, ordinal) => (place = `${pack}:${ordinal}`))
+    const isFound = index.find(
+      Buffer.from(id),
+      0,
+      Buffer.byteLength(id),
+      (pack, ordinal) => (place = `${pack}:${ordinal}`),
+    )
     assert.equal(isFound, place !== 'nowhere')
     return place
   }
@@ -151,7 +197,7 @@ test('reading ahead keeps the order and its bounds', async () => {
   const load = async (item: number): Promise<number> => {
     most = Math.max(most, ++underWay)
     mostBytes = Math.max(mostBytes, (bytes += item))
-    await delay(item % 3)
+    await turns(1 + (item % 3))
     underWay--
     bytes -= item
     return item

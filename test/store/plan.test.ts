@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
 import { gate, hooked, imageOf, putBlob } from './failures.ts'
@@ -19,6 +18,7 @@ import {
   until,
   within,
 } from './support.ts'
+import { turns } from '../support/patience.ts'
 
 async function planBlobs(backend: StorageBackend): Promise<string[]> {
   return (await measureStorage(backend)).blobs.filter((name) => name.includes('/plan-'))
@@ -79,7 +79,7 @@ test('a plan that is being made for an older closure is not taken for a newer on
   assert.deepEqual(early?.missing, ['late'])
   await put(opened.store, 'demo', [{ id: 'late' }])
   const asked = download(opened.store, 'demo', 'root')
-  await delay(20)
+  await turns()
   making.open()
   assert.deepEqual((await asked)?.missing, [])
   await opened.store.idle()

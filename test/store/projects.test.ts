@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { ObjectBatch } from '../../src/object/batch.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
@@ -25,6 +24,7 @@ import {
   until,
   within,
 } from './support.ts'
+import { turns } from '../support/patience.ts'
 
 const GRAPH: readonly Made[] = randomGraph(seeded(31), { objects: 1_100, missingPercent: 2, paddingBytes: 150 })
 const ROOT: string = GRAPH[0].id
@@ -231,7 +231,7 @@ test('a plan that is being made when its project is removed leaves nothing', asy
     await put(opened.store, 'demo', GRAPH)
     await download(opened.store, 'demo', ROOT)
     await opened.store.remove('demo')
-    if (isSweptFirst) await delay(30)
+    if (isSweptFirst) await turns(50)
     making.open()
     await opened.store.idle()
     await assertSwept(inner)

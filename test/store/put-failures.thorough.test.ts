@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { setTimeout as delay } from 'node:timers/promises'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { StowageError } from '../../src/errors.ts'
 import { divideMemory } from '../../src/memory/service-memory.ts'
 import type { ObjectBatch } from '../../src/object/batch.ts'
-import { PATIENCE_MS } from '../support/patience.ts'
+import { PATIENCE_MS, turns } from '../support/patience.ts'
 import { referTo } from './graphs.ts'
 import { faulty, gate, noFault } from './failures.ts'
 import {
@@ -101,7 +100,7 @@ test('an abort at any point leaves nothing, ends at once and closes the source, 
         yield* batches.slice(0, at)
         setImmediate(() => controller.abort(reason))
         if (isHanging) await new Promise(() => undefined)
-        await delay(2)
+        await turns(2)
         yield* batches.slice(at)
       }
       await within(
@@ -291,7 +290,7 @@ test('uploads beyond the memory wait, and are refused in the end', async () => {
       )
       .then((text) => (got = text))
     if (outcome === 'overloaded') await waiting
-    await delay(10)
+    await turns()
     assert.equal(got, outcome === 'overloaded' ? outcome : undefined, 'while the other one is there')
     held.open()
     assert.equal((await running).inserted, 1)

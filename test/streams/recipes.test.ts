@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict'
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { test, type TestContext } from 'node:test'
@@ -11,6 +10,7 @@ import { createClient, type ClientOptions } from '../../src/client/index.ts'
 import * as streams from '../../src/streams/index.ts'
 import { openService } from '../http/served.ts'
 import { buildModel } from '../support/model.ts'
+import { temporaryFolder } from '../support/folder.ts'
 
 const PAGE = readFileSync(join(REPOSITORY, 'docs/streams.md'), 'utf8')
 const MODEL = buildModel({ objects: 300 })
@@ -49,8 +49,7 @@ async function cook(
 }
 
 function kitchen(t: TestContext): { readonly folder: string; readonly service: ObjectService } {
-  const folder = mkdtempSync(join(tmpdir(), 'stowage-recipes-'))
-  t.after(() => rmSync(folder, { recursive: true }))
+  const folder = temporaryFolder(t)
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
   return { folder, service }

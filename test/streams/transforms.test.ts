@@ -6,6 +6,7 @@ import { pipeline } from 'node:stream/promises'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import { boundedGunzip, parseIds, parseObjects, type ParseObjectsOptions } from '../../src/streams/index.ts'
+import { turns } from '../support/patience.ts'
 
 const VALUES = [{ id: 'a', text: 'line\nend é' }, { id: 'b', n: [1, { deep: [true, null] }] }, { id: 'c' }]
 const NDJSON = VALUES.map((value) => JSON.stringify(value)).join('\n')
@@ -116,7 +117,7 @@ test('a transform takes no more than it can hand on, and ends with its pipeline'
   const piped = pipeline(source, objects)
   piped.catch(() => undefined)
   await once(objects, 'readable')
-  await new Promise((resolve) => setTimeout(resolve, 50))
+  await turns(100)
   assert.ok(taken < 100, `${taken} were taken`)
   objects.destroy(new Error('enough'))
   await assert.rejects(piped, /enough/)

@@ -1,4 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises'
+import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
 /**
  * For how long tests wait for what is to happen. It is no claim about speed: only what never happens takes longer, however slow the machine is
@@ -17,6 +17,16 @@ export async function eventually(isSo: () => boolean | Promise<boolean>, what: s
       throw new Error(`within ${PATIENCE_MS} ms it did not come to pass that ${what}`)
     await sleep(5)
   }
+}
+
+/** Lets whatever needs no more than this process go on, so that what must not happen would have happened. */
+export async function turns(count = 20): Promise<void> {
+  for (let turn = 0; turn < count; turn++) await nextTurn()
+}
+
+/** Longer than the millisecond after which a timer fires that was set too far ahead. */
+export async function longerThanAnOverflowedTimer(): Promise<void> {
+  await sleep(2)
 }
 
 /** Closes a service, which waits for whatever is under way, so that it shows what was not freed. */

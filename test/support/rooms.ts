@@ -83,7 +83,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     mayImport: ['src/async', 'src/client/common', 'src/client/http', 'src/delta'],
   },
   'src/client/resources': {
-    owns: 'Models, versions and runs, on servers that have them.',
+    owns: 'Models, versions and runs, on servers that have them; their types, generated from the shapes.',
     mayImport: ['src/client/common', 'src/client/http'],
   },
   'src/decode': {
@@ -234,7 +234,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'src/automation/author': {
     owns: 'What the author of a function uses: the context, the function, run data.',
-    mayImport: ['src/automation/author/inputs', 'src/client', 'src/client/common'],
+    mayImport: ['src/automation/author/inputs', 'src/client', 'src/client/common', 'src/client/resources'],
   },
   'src/store/upkeep': {
     owns: "Check, reindex, recovery and removal; the store's own time.",
@@ -252,7 +252,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'src/automation-server/schemas': {
     owns: 'Types of automation on the wire, generated from the shapes, and the rules for names, messages and pages.',
-    mayImport: ['src', 'src/automation/author', 'src/automation/author/inputs', 'src/object'],
+    mayImport: ['src', 'src/automation/author', 'src/automation/author/inputs', 'src/client/resources', 'src/object'],
   },
   'src/automation/runtime': {
     owns: 'The seam where a run reports.',
@@ -373,6 +373,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/automation/author',
       'src/automation/author/inputs',
       'src/automation/runtime/run',
+      'src/client/resources',
       'src/object',
       'src/openapi/description',
     ],
@@ -541,11 +542,44 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/storage',
     ],
   },
+  'src/archive/server': {
+    owns: 'The extension that export, import, mirror and backup ask: pages of everything, and records that keep their ids.',
+    mayImport: [
+      'src',
+      'src/automation-server/domain',
+      'src/automation-server/http',
+      'src/automation-server/records',
+      'src/automation-server/schemas',
+      'src/automation-server/schemas/shapes',
+      'src/automation/author',
+      'src/compression',
+      'src/http',
+      'src/object',
+      'src/openapi/description',
+      'src/service',
+    ],
+  },
+  'src/archive': {
+    owns: 'Archives of projects: the format, export, import and mirror, all over HTTP or the `fetch` of a service.',
+    mayImport: [
+      'src',
+      'src/archive/server',
+      'src/client',
+      'src/client/common',
+      'src/client/download',
+      'src/client/http',
+      'src/client/upload',
+      'src/data-folder',
+      'src/object',
+    ],
+  },
   'src/cli/client': {
     owns: 'Files of objects, connections and progress for the commands of the client.',
     mayImport: [
       'src',
       'src/access',
+      'src/archive',
+      'src/archive/server',
       'src/automation-server',
       'src/cli/common',
       'src/client',
@@ -619,6 +653,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     mayImport: [
       'src',
       'src/access',
+      'src/archive/server',
       'src/async',
       'src/automation-server',
       'src/automation-server/domain',
@@ -638,6 +673,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
     mayImport: [
       'src',
       'src/access',
+      'src/archive',
       'src/automation-server',
       'src/automation-server/upkeep',
       'src/cli/client',

@@ -3,18 +3,65 @@ import type { Schema } from '../../src/openapi/description/types.ts'
 
 /** The TypeScript types of the shapes on the wire: one description makes the checks, the OpenAPI document and the types. */
 
+const NOTICE = '/* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */'
+
+interface TypesFile {
+  readonly path: string
+  /** The types that stand here; without names, all that stand nowhere else. */
+  readonly names: readonly string[]
+  /** Types that are described by hand, by the file that this one imports them from. */
+  readonly imports: Readonly<Record<string, string>>
+  /** The address of this file in the files after it. */
+  readonly addresses: Readonly<Record<string, string>>
+}
+
+const CLIENT_FILE = 'src/client/resources/wire-types.ts'
 const AUTHOR_FILE = 'src/automation/author/wire-types.ts'
 const SERVER_FILE = 'src/automation-server/schemas/wire-types.ts'
 
-/** What the author of a function uses too. */
-const OF_AUTHORS: ReadonlySet<string> = new Set([
-  'RunStatus',
-  'AnnotationLevel',
-  'LogLevel',
-  'Annotation',
-  'LogLine',
-  'RunReport',
-])
+/** Each file hands on the types of those before it that it is asked for. */
+const FILES: readonly TypesFile[] = [
+  {
+    path: CLIENT_FILE,
+    names: [
+      'RunStatus',
+      'RetentionRule',
+      'Model',
+      'ModelChange',
+      'NewVersion',
+      'Version',
+      'CreatedVersion',
+      'Artifact',
+      'AnnotationCounts',
+      'RunProgress',
+      'RunCause',
+      'Run',
+    ],
+    imports: {},
+    addresses: {
+      [AUTHOR_FILE]: '../../client/resources/wire-types.ts',
+      [SERVER_FILE]: '../../client/resources/wire-types.ts',
+    },
+  },
+  {
+    path: AUTHOR_FILE,
+    names: ['AnnotationLevel', 'LogLevel', 'Annotation', 'LogLine', 'RunReport'],
+    imports: { JsonObject: './json.ts' },
+    addresses: { [SERVER_FILE]: '../../automation/author/wire-types.ts' },
+  },
+  {
+    path: SERVER_FILE,
+    names: [],
+    imports: {
+      InputsSchema: '../../automation/author/inputs/schema.ts',
+      JsonObject: '../../automation/author/json.ts',
+    },
+    addresses: {},
+  },
+]
+
+/** A type that has all members of another one, and at least so many, extends it. */
+const EXTENDED_MEMBERS_MIN = 8
 
 /** Types that have another name than the component of the document, since theirs is taken. */
 const TYPE_NAMES: Readonly<Record<string, string>> = {
@@ -35,41 +82,64 @@ type Definitions = ReadonlyMap<string, Schema>
 export function typesOf(shapes: readonly NamedShape<unknown>[]): Readonly<Record<string, string>> {
   const definitions: Definitions = new Map(shapes.map(({ name, definition }) => [name, definition]))
   const types = [...definitions].filter(([name, schema]) => !BY_HAND.test(name) && !isScalar(schema))
-  const printed = (isOfAuthors: boolean): string =>
-    types
-      .filter(([name]) => OF_AUTHORS.has(name) === isOfAuthors)
-      .map(([name, schema]) => declaration(name, schema, definitions))
-      .join('\n')
-  const notice = '/* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */\n\n'
-  const author = printed(true)
-  const server = printed(false)
-  return {
-    [AUTHOR_FILE]: [importLine(['JsonObject'], './json.ts'), '', notice, author].join('\n'),
-    [SERVER_FILE]: [
-      importLine(['InputsSchema'], '../../automation/author/inputs/schema.ts'),
-      importLine(['JsonObject'], '../../automation/author/json.ts'),
-      importLine(
-        [...OF_AUTHORS].filter((name) => new RegExp(`\\b${name}\\b`).test(server)),
-        '../../automation/author/wire-types.ts',
-      ),
-      '',
-      notice,
-      server,
-    ].join('\n'),
-  }
+  return Object.fromEntries(
+    FILES.map((file) => {
+      const own = types.filter(([name]) => fileOf(name) === file)
+      const text = own.map(([name, schema]) => declaration(name, schema, definitions)).join('\n')
+      return [file.path, [...importLines(file, text), '', NOTICE, '', text].join('\n')]
+    }),
+  )
 }
 
-function importLine(names: readonly string[], path: string): string {
-  return `import type { ${names.join(', ')} } from '${path}'`
+function fileOf(name: string): TypesFile | undefined {
+  return FILES.find(({ names }) => names.includes(name) || names.length === 0)
+}
+
+function importLines(file: TypesFile, text: string): string[] {
+  const isUsed = (name: string): boolean => new RegExp(`(?:[:(=|<]|extends) *${name}\\b`).test(text)
+  const sources = Object.entries(file.imports).map(([name, address]) => ({ names: [name], address }))
+  for (const { names, addresses } of FILES)
+    if (file.path in addresses) sources.push({ names: names.map(typeNameOf), address: addresses[file.path] })
+  return sources.flatMap(({ names, address }) => {
+    const used = names.filter(isUsed)
+    return used.length === 0 ? [] : [`import type { ${used.join(', ')} } from '${address}'`]
+  })
+}
+
+function typeNameOf(name: string): string {
+  return TYPE_NAMES[name] ?? name
 }
 
 function declaration(name: string, schema: Schema, definitions: Definitions): string {
   const inner = nonNull(schema) ?? schema
   const doc = comment([inner.description, inner === schema ? undefined : schema.description].filter(Boolean).join(' '))
-  const typeName = TYPE_NAMES[name] ?? name
-  return inner.properties === undefined
-    ? `${doc}export type ${typeName} = ${typeText(inner, definitions)}\n`
-    : `${doc}export interface ${typeName} {\n${members(inner, definitions)}\n}\n`
+  if (inner.properties === undefined) return `${doc}export type ${typeNameOf(name)} = ${typeText(inner, definitions)}\n`
+  const base = extendedBy(name, inner, definitions)
+  const heading = base === undefined ? typeNameOf(name) : `${typeNameOf(name)} extends ${typeNameOf(base)}`
+  return `${doc}export interface ${heading} {\n${members(without(inner, definitions.get(base ?? '')), definitions)}\n}\n`
+}
+
+/** The name of another type whose members are all members of this one. */
+function extendedBy(name: string, schema: Schema, definitions: Definitions): string | undefined {
+  const texts = memberTexts(schema)
+  const isExtended = ([other, { properties = {} }]: readonly [string, Schema]): boolean =>
+    other !== name &&
+    Object.keys(properties).length >= EXTENDED_MEMBERS_MIN &&
+    Object.keys(properties).length < texts.size &&
+    [...memberTexts(definitions.get(other) ?? {})].every(([member, text]) => texts.get(member) === text)
+  return [...definitions].find(isExtended)?.[0]
+}
+
+function memberTexts({ properties = {}, required = [] }: Schema): Map<string, string> {
+  return new Map(
+    Object.entries(properties).map(([name, schema]) => [name, JSON.stringify([required.includes(name), schema])]),
+  )
+}
+
+function without(schema: Schema, base: Schema | undefined): Schema {
+  const { properties: inherited = {} } = base ?? {}
+  const own = Object.entries(schema.properties ?? {}).filter(([name]) => !(name in inherited))
+  return { ...schema, properties: Object.fromEntries(own) }
 }
 
 function members({ properties = {}, required = [] }: Schema, definitions: Definitions): string {
@@ -98,7 +168,7 @@ function typeText(schema: Schema, definitions: Definitions): string {
 function referenceText(name: string, definitions: Definitions): string {
   const schema = definitions.get(name)
   if (schema === undefined || isScalar(schema)) return 'string'
-  return `${TYPE_NAMES[name] ?? name}${nonNull(schema) === undefined ? '' : ' | null'}`
+  return `${typeNameOf(name)}${nonNull(schema) === undefined ? '' : ' | null'}`
 }
 
 /** A string under a name that only the document gives it. */

@@ -66,6 +66,8 @@ async function body(context: AutomationContext<Inputs>, inputs: Inputs): Promise
     context.attachErrorToObjects('category', batch, 'message', { any: ['json', 1, null] })
   }
   context.attachWarningToObjects('category', ['id'], 'message')
+  context.attachWarningToObjects('category', ['id'], 'message', null)
+  expectError(context.attachWarningToObjects('category', ['id'], 'message', 'text'))
   context.attachSuccessToObjects('category', [{ id: 'id', applicationId: 'app' }], 'message')
   context.attachInfoToObjects('category', ['id', { id: 'id' }, { referencedId: 'id' }], 'message', {})
   context.attachInfoToObjects('category', ['id'], 'message', null)

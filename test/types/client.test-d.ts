@@ -81,7 +81,7 @@ expectType<AsyncIterable<readonly ObjectText[]>>(
   project.listTexts(['a'], { onMissing: (ids) => expectType<readonly string[]>(ids) }),
 )
 expectType<Promise<DagObject | undefined>>(project.get('a'))
-expectType<Promise<Wall | undefined>>(project.single<Wall>('a'))
+expectType<Promise<Wall | undefined>>(project.get<Wall>('a'))
 expectType<Promise<HasResult>>(project.has(['a']))
 expectType<Promise<DagObject>>(project.receive('root'))
 expectType<Promise<{ name: string }>>(project.receive<{ name: string }>('root', { keepIds: false }))

@@ -12,7 +12,7 @@ import { allowedAttempts, type Attempt, brokenAttempts, type Effort } from './at
 const STATUSES_OF_STATE: ReadonlySet<number> = new Set([403, 404, 406, 409, 412, 416])
 /** What depends on more than the description says: the inputs of the one function, and the base of a delta. */
 const CODES_OF_STATE: ReadonlySet<string> = new Set(['invalid_inputs', 'invalid_delta'])
-/** Operations that take away what others need, so they come last. */
+/** Operations that take away what others need, so they come last: the version before its model. */
 const LAST = /^delete|^cancel|^remove/
 
 /** A service with everything that the examples of its own description are about. */
@@ -43,7 +43,8 @@ export class Validated {
   allowed(effort: Effort): Attempt[] {
     const operations = this.conformance.operations()
     const isLast = ({ operation }: (typeof operations)[number]): boolean => LAST.test(operation.operationId)
-    return [...operations.filter((one) => !isLast(one)), ...operations.filter(isLast)].flatMap((found, turn) =>
+    const last = operations.filter(isLast).toSorted((a, b) => depthOf(b.template) - depthOf(a.template))
+    return [...operations.filter((one) => !isLast(one)), ...last].flatMap((found, turn) =>
       allowedAttempts(this.conformance, found, effort, turn),
     )
   }
@@ -100,4 +101,8 @@ export class Validated {
     const bytes = Buffer.from(await response.arrayBuffer())
     return { status: response.status, headers: describing(response.headers), body: bytes.toString('latin1') }
   }
+}
+
+function depthOf(path: string): number {
+  return path.split('/').length
 }

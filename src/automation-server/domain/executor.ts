@@ -4,7 +4,9 @@ import type { Run } from '../schemas/types.ts'
 
 /** A run that is to start. It holds secrets and a token: nothing of it may be logged. */
 export interface RunStart {
+  /** The project of the run. */
   readonly projectId: string
+  /** The run, as it was claimed. */
   readonly run: Run
   /** What a function's file is started with: the token, the inputs with their secrets, what the run is about. */
   readonly runFile: RunFile

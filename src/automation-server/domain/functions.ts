@@ -18,12 +18,15 @@ const CURSOR = /^[0-9a-f]{1,8}$/
 export interface FunctionDefinition {
   /** 1 to 100 characters of `A-Z a-z 0-9 . _ -`, the first a letter or digit. */
   readonly id: string
+  /** The name, for people. */
   readonly name: string
+  /** Text about the function, for people. */
   readonly description?: string
   /** Names the state of its code, such as `1.4.0` or a commit. */
   readonly release: string
   /** A class of `defineInputs`, a Standard Schema that offers a JSON Schema, or the JSON Schema itself. */
   readonly inputs: InputsSource | InputsSchema | Readonly<Record<string, unknown>>
+  /** Runs the function. */
   readonly executor: RunExecutor
 }
 

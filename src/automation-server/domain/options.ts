@@ -14,6 +14,7 @@ export interface AutomationLimits {
   readonly annotationBytesMax: number
   /** Bytes of all log lines of one run; what comes after is left out, and the run says so. */
   readonly logBytesMax: number
+  /** Bytes of one artifact. */
   readonly artifactBytesMax: number
   /** Artifacts of one run. */
   readonly artifactsMax: number

@@ -8,6 +8,7 @@ import { quoted } from '../../object/id.ts'
 export interface SecretKey {
   /** 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
   readonly id: string
+  /** 32 random bytes. */
   readonly key: Uint8Array
 }
 

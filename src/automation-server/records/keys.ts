@@ -17,6 +17,7 @@ export type ProjectTable =
   | 'final'
   | 'artifact'
   | 'once'
+  | 'mirror'
 export type GlobalTable = 'head' | 'cause' | 'active' | 'trigger' | 'garbage' | 'key' | 'deleted'
 
 export interface Scope {

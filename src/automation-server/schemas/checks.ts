@@ -1,6 +1,6 @@
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
-import type { PageRequest } from './page.ts'
+import type { PageRequest } from '../../client/resources/types.ts'
 
 const ID = /^[0-9a-f]{32}$/
 const CONTROL = /[\p{Cc}\p{Surrogate}\u2028\u2029]/u

@@ -1,48 +1,39 @@
-import type { AnnotationLevel, RunStatus } from '../../automation/author/wire-types.ts'
-import type { PageRequest } from './page.ts'
+import type { AnnotationLevel } from '../../automation/author/wire-types.ts'
+import type { PageRequest } from '../../client/resources/types.ts'
 
 export type { Annotation, LogLine } from '../../automation/author/wire-types.ts'
-export type { Page, PageRequest } from './page.ts'
+export type { DeletableFilter, Page, PageRequest, RunFilter } from '../../client/resources/types.ts'
 export type {
   AnnotationCounts,
+  CreatedVersion,
+  Model,
+  ModelChange,
+  NewModelVersion,
+  RetentionRule,
+  Run,
+  RunArtifact,
+  RunCause,
+  RunProgress,
+  Version,
+} from '../../client/resources/wire-types.ts'
+export type {
   Automation,
   AutomationChange,
   AutomationTrigger,
   RunCauseCount,
-  CreatedVersion,
   FunctionInfo,
-  Model,
-  ModelChange,
   NewAutomation,
   NewModel,
-  NewModelVersion,
-  Run,
-  RunArtifact,
-  RunCause,
   RunDetails,
-  RunProgress,
-  RetentionRule,
-  Version,
   VersionChange,
 } from './wire-types.ts'
 
-/** Which models or versions, and which part of them. */
-export interface DeletableFilter extends PageRequest {
-  /** Whether deleted ones are in the list too. */
-  readonly deleted?: boolean
-}
-
-/** Which runs, and which part of them. */
-export interface RunFilter extends PageRequest {
-  readonly automationId?: string
-  readonly modelId?: string
-  readonly versionId?: string
-  readonly status?: RunStatus
-}
-
 /** Which annotations of a run, and which part of them. */
 export interface AnnotationFilter extends PageRequest {
+  /** Only annotations of this level. */
   readonly level?: AnnotationLevel
+  /** Only annotations of this category. */
   readonly category?: string
+  /** Only annotations of this object. */
   readonly objectId?: string
 }

@@ -1,6 +1,6 @@
 import type { InputsSchema } from '../../automation/author/inputs/schema.ts'
 import type { JsonObject } from '../../automation/author/json.ts'
-import type { RunStatus } from '../../automation/author/wire-types.ts'
+import type { RunStatus, CreatedVersion, RunArtifact, Run } from '../../client/resources/wire-types.ts'
 
 /* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */
 
@@ -8,70 +8,6 @@ import type { RunStatus } from '../../automation/author/wire-types.ts'
 export interface NewModel {
   /** One line. */
   readonly name: string
-}
-
-/**
- * Which versions of a model are kept: those that one of the members keeps. The latest version,
- * versions with `kept`, and versions whose root is pinned are always kept. The server deletes the
- * others once a day.
- */
-export interface RetentionRule {
-  /** Keeps that many of the newest versions. */
-  readonly keepLastCount?: number
-  /** Keeps the last version of each day (UTC) for that many days. */
-  readonly keepDailyDays?: number
-  /** Keeps every version for that many days. */
-  readonly keepAllDays?: number
-}
-
-/** A named line of versions. */
-export interface Model {
-  readonly id: string
-  /** One line. */
-  readonly name: string
-  readonly createdAt: string
-  readonly versionCount: number
-  /** `null` before the first version. */
-  readonly latestVersionId: string | null
-  /** `null` if all versions are kept. */
-  readonly retention: RetentionRule | null
-  /** When it was deleted; `null` unless it is. It can be restored within the grace period of the server. */
-  readonly deletedAt: string | null
-}
-
-/** Members that are left out stay as they are. */
-export interface ModelChange {
-  /** One line. */
-  readonly name?: string
-  /** `null` keeps all versions. */
-  readonly retention?: RetentionRule | null
-}
-
-/** A version to create. Everything below its root must have been uploaded before. */
-export interface NewModelVersion {
-  readonly rootObjectId: string
-  /** For people; it may have several lines. */
-  readonly message: string
-  /** What creates it, such as the name of an application. */
-  readonly source?: string | null
-}
-
-/** A state of a model: the graph below one object. */
-export interface Version {
-  readonly id: string
-  readonly modelId: string
-  readonly rootObjectId: string
-  /** For people; it may have several lines. */
-  readonly message: string
-  /** What created it, such as the name of an application; `null` if unknown. */
-  readonly source: string | null
-  /** The run that created it; `null` for versions that people and applications created. */
-  readonly runId: string | null
-  readonly createdAt: string
-  /** Whether no retention rule deletes it. */
-  readonly kept: boolean
-  /** When it was deleted; `null` unless it is. It can be restored within the grace period of the server. */
-  readonly deletedAt: string | null
 }
 
 /** Members that are left out stay as they are. */
@@ -84,6 +20,7 @@ export interface VersionChange {
 export interface NewRunVersion {
   readonly projectId?: string
   readonly modelId: string
+  /** The root of the graph that the version consists of. */
   readonly rootObjectId: string
   /** For people; it may have several lines. */
   readonly message: string
@@ -94,13 +31,17 @@ export interface NewRunVersion {
  * because a function is code.
  */
 export interface FunctionInfo {
+  /** Names the function. */
   readonly id: string
+  /** The name for people. */
   readonly name: string
+  /** The description for people; empty if there is none. */
   readonly description: string
   /** The state of its code, such as `1.4.0` or a commit. */
   readonly release: string
   /** Changes with the release and with the inputs: hex digits of a digest of both. */
   readonly version: string
+  /** The inputs as JSON Schema. */
   readonly inputs: InputsSchema
 }
 
@@ -135,13 +76,16 @@ export type AutomationTrigger = 'version' | 'manual'
 export interface NewAutomation {
   /** One line. */
   readonly name: string
+  /** The function that runs. */
   readonly functionId: string
+  /** The model on whose versions it runs. */
   readonly modelId: string
   /**
    * The inputs that the schema of the function describes, at most 262144 bytes of JSON. Secrets are
    * written and never read: each is shown as `******`.
    */
   readonly inputs: JsonObject
+  /** Whether new versions start it, or only people. */
   readonly trigger: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled?: boolean
@@ -158,6 +102,7 @@ export interface AutomationChange {
    * written and never read: each is shown as `******`.
    */
   readonly inputs?: JsonObject
+  /** Whether new versions start it, or only people. */
   readonly trigger?: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled?: boolean
@@ -167,22 +112,28 @@ export interface AutomationChange {
 
 /** A function that runs on the versions of a model, with inputs. */
 export interface Automation {
+  /** Names the automation. */
   readonly id: string
   /** One line. */
   readonly name: string
+  /** The function that runs. */
   readonly functionId: string
+  /** The model on whose versions it runs. */
   readonly modelId: string
   /**
    * The inputs that the schema of the function describes, at most 262144 bytes of JSON. Secrets are
    * written and never read: each is shown as `******`.
    */
   readonly inputs: JsonObject
+  /** Whether new versions start it, or only people. */
   readonly trigger: AutomationTrigger
   /** Whether new versions start it. It can be started by hand either way. `true` by default. */
   readonly enabled: boolean
   /** Other projects in which its runs may read and write. The request must have the right to write there. */
   readonly projects: readonly string[]
+  /** The time of creation. */
   readonly createdAt: string
+  /** The time of the last change. */
   readonly updatedAt: string
 }
 
@@ -202,6 +153,7 @@ export interface ReportTaken {}
 
 /** The state of the run. */
 export interface Lease {
+  /** The current status. */
   readonly status: RunStatus
   /** Whether the run must stop, because nothing more from it is accepted. */
   readonly canceled: boolean
@@ -211,44 +163,6 @@ export interface Lease {
 export interface CreatedId {
   /** The id of the new resource. */
   readonly id: string
-}
-
-/** A version that the run created. `projectId` is present if it is not the project of the run. */
-export interface CreatedVersion {
-  readonly projectId?: string
-  readonly modelId: string
-  readonly versionId: string
-}
-
-/** A file that the run stored. */
-export interface RunArtifact {
-  readonly id: string
-  readonly name: string
-  readonly sizeBytes: number
-}
-
-/** The number of annotations of each level. */
-export interface AnnotationCounts {
-  readonly SUCCESS: number
-  readonly INFO: number
-  readonly WARNING: number
-  readonly ERROR: number
-}
-
-/** The progress of a run. `null` if the function reported none. */
-export interface RunProgress {
-  /** The share that is done, from 0 to 1. */
-  readonly fraction: number
-  /** The current step. */
-  readonly message: string | null
-}
-
-/** The cause of a run. */
-export interface RunCause {
-  /** `external`: a person runs the function on a machine of their own, and it reports here. */
-  readonly kind: 'version' | 'manual' | 'rerun' | 'external'
-  /** With `rerun`: the run that was repeated. */
-  readonly runId: string | null
 }
 
 /** The first cause of a chain of runs, and the runs that resulted from it. */
@@ -263,93 +177,25 @@ export interface RunCauseCount {
   readonly runsMax: number
 }
 
-/** One run of an automation, as lists show it. */
-export interface Run {
-  readonly id: string
-  readonly automationId: string
-  readonly functionId: string
-  /** The version of the function that runs; `null` while no server with the function has claimed the run. */
-  readonly functionVersion: string | null
-  readonly modelId: string
-  readonly versionId: string
-  readonly status: RunStatus
-  /** The message of the function, or of the server, about the status. */
-  readonly message: string | null
-  readonly progress: RunProgress | null
-  readonly createdVersions: readonly CreatedVersion[]
-  readonly artifacts: readonly RunArtifact[]
-  readonly annotations: AnnotationCounts
-  readonly triggeredBy: RunCause
-  /** Whether log lines were left out because the run had reached the limit for them. */
-  readonly logsTruncated: boolean
-  readonly createdAt: string
-  /** `null` until a server claims the run. */
-  readonly startedAt: string | null
-  /** `null` until the run ends. */
-  readonly endedAt: string | null
-}
-
 /** A run that was started by hand. */
-export interface StartedRun {
-  readonly id: string
-  readonly automationId: string
-  readonly functionId: string
-  /** The version of the function that runs; `null` while no server with the function has claimed the run. */
-  readonly functionVersion: string | null
-  readonly modelId: string
-  readonly versionId: string
-  readonly status: RunStatus
-  /** The message of the function, or of the server, about the status. */
-  readonly message: string | null
-  readonly progress: RunProgress | null
-  readonly createdVersions: readonly CreatedVersion[]
-  readonly artifacts: readonly RunArtifact[]
-  readonly annotations: AnnotationCounts
-  readonly triggeredBy: RunCause
-  /** Whether log lines were left out because the run had reached the limit for them. */
-  readonly logsTruncated: boolean
-  readonly createdAt: string
-  /** `null` until a server claims the run. */
-  readonly startedAt: string | null
-  /** `null` until the run ends. */
-  readonly endedAt: string | null
+export interface StartedRun extends Run {
   /** With `external`: the token of the run, with which the function reports. */
   readonly token?: string
 }
 
 /** A run that was requested by its id. */
-export interface RunDetails {
-  readonly id: string
-  readonly automationId: string
-  readonly functionId: string
-  /** The version of the function that runs; `null` while no server with the function has claimed the run. */
-  readonly functionVersion: string | null
-  readonly modelId: string
-  readonly versionId: string
-  readonly status: RunStatus
-  /** The message of the function, or of the server, about the status. */
-  readonly message: string | null
-  readonly progress: RunProgress | null
-  readonly createdVersions: readonly CreatedVersion[]
-  readonly artifacts: readonly RunArtifact[]
-  readonly annotations: AnnotationCounts
-  readonly triggeredBy: RunCause
-  /** Whether log lines were left out because the run had reached the limit for them. */
-  readonly logsTruncated: boolean
-  readonly createdAt: string
-  /** `null` until a server claims the run. */
-  readonly startedAt: string | null
-  /** `null` until the run ends. */
-  readonly endedAt: string | null
+export interface RunDetails extends Run {
   /** The result that the function passed with its mark; `null` if there is none. */
   readonly result: JsonObject | null
+  /** The first cause of the chain of runs that this run belongs to. */
   readonly cause: RunCauseCount
 }
 
 /** The event `status`. */
 export interface RunStatusChange {
+  /** The new status. */
   readonly status: RunStatus
-  /** About the status. */
+  /** The message about the status. */
   readonly message: string | null
 }
 

@@ -34,14 +34,17 @@ export interface NewVersionOptions {
  * What is started is finished after the function returned; from then on every method throws, or rejects with, `StowageError` `conflict`.
  */
 export interface AutomationContext<Inputs = unknown> {
+  /** What the run is about: its ids and its triggers. */
   readonly automationRunData: AutomationRunData
   /** Authenticated for the run's project, until the run ends. */
   readonly serviceClient: Client
+  /** The checked inputs. */
   readonly functionInputs: Inputs
   /** `running`, and the marked status from the mark on. */
   readonly status: RunStatus
   /** Aborts when the run is canceled or its process is asked to stop. The function then has a grace period to return. */
   readonly signal: AbortSignal
+  /** The log of the run. */
   readonly log: RunLog
   /**
    * The whole triggering model, in memory: references are the objects that they name, shared ones are the same object. Rejects with `ClientError`, and

@@ -8,6 +8,7 @@ export type FunctionBody<Inputs> = (context: AutomationContext<Inputs>, inputs: 
 export interface FunctionOptions {
   /** What people call it. The name of the body by default. */
   readonly name?: string
+  /** Text about the function, for people. */
   readonly description?: string
   /** What becomes of a run that ends without a mark: an exception that says so, or a success whose log warns. `exception` by default. */
   readonly unmarked?: 'exception' | 'success'
@@ -17,12 +18,17 @@ export interface FunctionOptions {
 
 /** A function as a host registers and runs it. */
 export interface AutomationFunction {
+  /** The name, for people. */
   readonly name: string
+  /** Text about the function, for people. */
   readonly description: string
   /** Gets what `inputs` parses. */
   readonly body: FunctionBody<never>
+  /** The inputs that the function takes. */
   readonly inputs: ResolvedInputs<unknown>
+  /** The status of a run that ends without a mark. */
   readonly unmarked: 'exception' | 'success'
+  /** Milliseconds that the function has to end after its signal aborted. */
   readonly graceMs: number
 }
 
@@ -41,15 +47,18 @@ export function defineFunction<Source extends InputsSource>(
 
 /** Thrown by a function to end as failed: the model breaks a rule. As `markRunFailed`, but it stops the function. */
 export class RunFailed extends Error {
+  /** The name of the class. */
   override readonly name = 'RunFailed'
 }
 
 /** Why `signal` aborted: somebody canceled the run, or the server has ended it. Nothing more is reported of it. */
 export class RunCanceled extends Error {
+  /** The name of the class. */
   override readonly name = 'RunCanceled'
 }
 
 /** Why `signal` aborted: the process, or the host, is about to stop. */
 export class RunInterrupted extends Error {
+  /** The name of the class. */
   override readonly name = 'RunInterrupted'
 }

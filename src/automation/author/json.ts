@@ -3,5 +3,6 @@ export type JsonValue = string | number | boolean | null | readonly JsonValue[] 
 
 /** A JSON object. */
 export interface JsonObject {
+  /** Any JSON value. */
   readonly [name: string]: JsonValue
 }

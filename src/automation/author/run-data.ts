@@ -1,8 +1,9 @@
 import type { JsonObject } from './json.ts'
-import type { RunStatus } from './wire-types.ts'
+import type { RunStatus } from '../../client/resources/wire-types.ts'
 
 export type { JsonObject, JsonValue } from './json.ts'
-export type { Annotation, AnnotationLevel, LogLevel, LogLine, RunReport, RunStatus } from './wire-types.ts'
+export type { Annotation, AnnotationLevel, LogLevel, LogLine, RunReport } from './wire-types.ts'
+export type { RunStatus } from '../../client/resources/wire-types.ts'
 
 /** Where a run can be. Only a strictly higher rank follows, so that of two final reports the first holds. */
 export const RUN_STATUS_RANK: { readonly [S in RunStatus]: number } = {
@@ -21,25 +22,35 @@ export type FinalRunStatus = 'succeeded' | 'failed' | 'exception'
 
 /** That a new version of a model started the run. */
 export interface VersionTrigger {
+  /** The kind of the trigger. */
   readonly triggerType: 'versionCreation'
+  /** The version that the run is about. */
   readonly payload: { readonly modelId: string; readonly versionId: string }
 }
 
 /** What a run is about. */
 export interface AutomationRunData {
+  /** The project of the run. */
   readonly projectId: string
   /** Where the server's paths begin, with the prefix under which Stowage is mounted. */
   readonly speckleServerUrl: string
+  /** The automation. */
   readonly automationId: string
+  /** The run. */
   readonly automationRunId: string
+  /** The run, by the name that reports use. */
   readonly functionRunId: string
+  /** The versions that the run is about: exactly one. */
   readonly triggers: readonly VersionTrigger[]
 }
 
 /** The file with which a runner starts a function. It holds a token: mode 0600. */
 export interface RunFile {
+  /** The token of the run, with which the function reports. */
   readonly speckleToken: string
+  /** The inputs as they were given; `null` if there are none. */
   readonly functionInputs: JsonObject | null
+  /** What the run is about. */
   readonly automationRunData: AutomationRunData
 }
 

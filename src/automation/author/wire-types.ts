@@ -2,21 +2,6 @@ import type { JsonObject } from './json.ts'
 
 /* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */
 
-/**
- * Statuses rank `pending` 0, `initializing` 1, `running` 2, `succeeded` and `failed` 3, `canceled` 4,
- * `exception` and `timeout` 5. Only a higher rank may follow, and from rank 3 on a run has ended.
- * `failed` is a finding of the function; `exception` is an unexpected error.
- */
-export type RunStatus =
-  | 'pending'
-  | 'initializing'
-  | 'running'
-  | 'succeeded'
-  | 'failed'
-  | 'canceled'
-  | 'exception'
-  | 'timeout'
-
 /** The severity of an annotation. */
 export type AnnotationLevel = 'SUCCESS' | 'INFO' | 'WARNING' | 'ERROR'
 
@@ -27,6 +12,7 @@ export type LogLevel = 'debug' | 'info' | 'warn' | 'error'
 export interface Annotation {
   /** Groups annotations that belong together, such as the name of a rule. */
   readonly category: string
+  /** The severity. */
   readonly level: AnnotationLevel
   /** The objects: the id in the application of each, by the id of the object; `null` if it has none. */
   readonly objectAppIds: { readonly [name: string]: string | null }
@@ -40,7 +26,9 @@ export interface Annotation {
 export interface LogLine {
   /** Milliseconds since 1970, by the clock of the run. */
   readonly atMs: number
+  /** The severity. */
   readonly level: LogLevel
+  /** The text of the line. */
   readonly message: string
 }
 
@@ -51,6 +39,7 @@ export interface RunReport {
    * sent again.
    */
   readonly sequence: number
+  /** The new status. */
   readonly status?: 'initializing' | 'running' | 'succeeded' | 'failed' | 'exception'
   /** With a status. */
   readonly message?: string

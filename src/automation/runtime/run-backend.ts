@@ -3,17 +3,25 @@ import type { RunReport, RunStatus } from '../author/run-data.ts'
 
 /** The version that started the run, and the root of its objects. */
 export interface TriggeringVersion {
+  /** The model of the version. */
   readonly modelId: string
+  /** The version. */
   readonly versionId: string
+  /** The root of the graph that the version consists of. */
   readonly rootObjectId: string
+  /** The message of the version. */
   readonly message: string
 }
 
 /** A version that a run wants to create. */
 export interface NewVersion {
+  /** The project of the model. */
   readonly projectId: string
+  /** The model that gets the version. */
   readonly modelId: string
+  /** The root of the graph that the version consists of. */
   readonly rootObjectId: string
+  /** What changed, for people. */
   readonly message: string
   /** Names the call: a repetition with the same key is answered with the version that exists already. */
   readonly idempotencyKey: string
@@ -25,6 +33,7 @@ export interface NewArtifact {
   readonly name: string
   /** Can be iterated again when the call is repeated. */
   readonly content: AsyncIterable<Uint8Array>
+  /** The size of the content, in bytes. */
   readonly sizeBytes: number
   /** Names the call: a repetition with the same key is answered with the artifact that exists already. */
   readonly idempotencyKey: string
@@ -32,11 +41,13 @@ export interface NewArtifact {
 
 /** What every call can be told. */
 export interface SignalOptions {
+  /** Aborts the call, which then rejects with the reason of the signal. */
   readonly signal?: AbortSignal
 }
 
 /** What a run learns when it asks how it stands. */
 export interface RunLease {
+  /** The status of the run on the server. */
   readonly status: RunStatus
   /** Somebody asked for the run to end. */
   readonly canceled: boolean

@@ -14,17 +14,25 @@ import { checkName } from '../runtime/run/texts.ts'
 
 /** A version that a run made. */
 export interface TestVersion {
+  /** Names the version. */
   readonly id: string
+  /** The project of the model. */
   readonly projectId: string
+  /** The model of the version. */
   readonly modelId: string
+  /** The root of the graph that the version consists of. */
   readonly rootObjectId: string
+  /** The message that the function gave. */
   readonly message: string
 }
 
 /** A file that a run stored. */
 export interface TestArtifact {
+  /** Names the artifact. */
   readonly id: string
+  /** The name of the file. */
   readonly name: string
+  /** The content of the file. */
   readonly bytes: Uint8Array
 }
 

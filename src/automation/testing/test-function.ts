@@ -14,6 +14,7 @@ export interface TestFunctionOptions extends FunctionOptions {
   readonly object: object
   /** Cancels the run, or stops it: see `signal` of the context. */
   readonly signal?: AbortSignal
+  /** The project of the run; `test` by default. */
   readonly projectId?: string
   /** 268,435,456 by default. */
   readonly artifactBytesMax?: number
@@ -21,17 +22,25 @@ export interface TestFunctionOptions extends FunctionOptions {
 
 /** What a run left behind. */
 export interface TestedRun {
+  /** The final status. */
   readonly status: RunOutcome['status']
+  /** The message of the final status. */
   readonly message: string
+  /** The result that the function passed with its mark, if any. */
   readonly result: JsonObject | undefined
+  /** The annotations, in the order in which the function made them. */
   readonly annotations: readonly Annotation[]
+  /** The lines of the log. */
   readonly logs: readonly LogLine[]
   /** The last one that was told, `undefined` where none was. */
   readonly progress: { readonly fraction: number; readonly message?: string } | undefined
+  /** The created versions. */
   readonly versions: readonly TestVersion[]
+  /** The stored files. */
   readonly artifacts: readonly TestArtifact[]
   /** Of the service in memory that the run worked with: `project(projectId).receive(versions[0].rootObjectId)` is what a version holds. */
   readonly client: Client
+  /** The project of the run. */
   readonly projectId: string
 }
 

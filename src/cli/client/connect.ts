@@ -4,6 +4,7 @@ import { type Command, Option } from 'commander'
 import { ClientError, type ClientOptions, createClient, type Project, type RetryOptions } from '../../client/index.ts'
 import { Connection } from '../../client/http/connection.ts'
 import { RetryPolicy } from '../../client/http/retry.ts'
+import type { ProjectAddress } from '../../archive/remote.ts'
 import { openAccess } from '../../access/open.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
@@ -39,6 +40,8 @@ export interface ConnectOptions {
 export interface Connected {
   readonly project: Project
   readonly models: RemoteModels
+  /** The same project, for exports and imports. */
+  readonly remote: ProjectAddress
   /** Where the project is, to be compared with where something else came from. */
   readonly address: string
   readonly signal: AbortSignal
@@ -99,6 +102,7 @@ export async function withProject(
     await use({
       project,
       models: new RemoteModels(parts),
+      remote: { retry, ...where, projectId },
       address: `${address} ${projectId}`,
       signal: stop.signal,
       openProgress: async () => (progress = options.quiet === true ? NO_PROGRESS : await openProgress()),
@@ -116,7 +120,11 @@ export async function withProject(
   }
 }
 
-function retryOf({ retryFor }: ConnectOptions, address: string, onWait: (wait: Wait) => void): RetryOptions | false {
+export function retryOf(
+  { retryFor }: Pick<ConnectOptions, 'retryFor'>,
+  address: string,
+  onWait: (wait: Wait) => void,
+): RetryOptions | false {
   if (retryFor === 0) return false
   return {
     retryForMs: retryFor * 1_000,
@@ -135,11 +143,17 @@ function reasonOf({ code, isAnswered, statusCode, cause }: ClientError): string 
 }
 
 /** The service runs in this process and is called without a network. */
-async function withFolder(folder: string, use: (where: ClientOptions) => Promise<void>): Promise<void> {
+export async function withFolder(folder: string, use: (where: ClientOptions) => Promise<void>): Promise<void> {
+  const { archives } = await import('../../archive/server/archives.ts')
   const { automation } = await import('../../automation-server/index.ts')
+  const { secretKeysFromFolder } = await import('../../automation-server/secret-keys.ts')
   const { createObjectService } = await import('../../service/service.ts')
   await withExistingStorage(folder, async (backend) => {
-    const service = createObjectService({ backend, access: openAccess(), extensions: [automation()] })
+    const service = createObjectService({
+      backend,
+      access: openAccess(),
+      extensions: [automation(), archives({ secretKeys: secretKeysFromFolder(folder) })],
+    })
     try {
       await use({
         url: 'http://folder.invalid',
@@ -152,7 +166,7 @@ async function withFolder(folder: string, use: (where: ClientOptions) => Promise
   })
 }
 
-function checkedUrl(url: string): string {
+export function checkedUrl(url: string): string {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
     throw new StowageError(
       'invalid_request',
@@ -166,7 +180,7 @@ function checkedUrl(url: string): string {
   )
 }
 
-function tokenOf({ token, tokenFile }: ConnectOptions): ClientOptions['token'] {
+export function tokenOf({ token, tokenFile }: Pick<ConnectOptions, 'token' | 'tokenFile'>): ClientOptions['token'] {
   if (tokenFile !== undefined) return () => tokenIn(tokenFile)
   // A variable that is empty is one that is not set.
   return token === undefined || token.trim() === '' ? undefined : token.trim()
@@ -182,14 +196,17 @@ async function tokenIn(path: string): Promise<string> {
   }
 }
 
-function advised(error: unknown, options: ConnectOptions): unknown {
+export function advised(error: unknown, options: Pick<ConnectOptions, 'url' | 'token' | 'tokenFile'>): unknown {
   if (!(error instanceof ClientError)) return error
   if (error.code === 'invalid_id' && !error.isAnswered) return new StowageError('invalid_id', error.message)
   const advice = adviceFor(error, options)
   return new Error(advice === undefined ? error.message : `${error.message}; ${advice}`)
 }
 
-function adviceFor({ code, statusCode }: ClientError, { url, token, tokenFile }: ConnectOptions): string | undefined {
+function adviceFor(
+  { code, statusCode }: ClientError,
+  { url, token, tokenFile }: Pick<ConnectOptions, 'url' | 'token' | 'tokenFile'>,
+): string | undefined {
   if (code === 'network_failed')
     return `is a server running at ${url ?? 'that address'}? Run the command again to continue`
   if (code === 'timed_out') return 'run the command again to continue'

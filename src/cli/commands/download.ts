@@ -177,7 +177,7 @@ export function transferText({ objects, cached, receivedBytes, keptBytes, resume
   if (cached > 0) parts.push(`${cached.toLocaleString('en-US')} from the cache`)
   if (keptBytes > 0) parts.push(`${formatBytes(keptBytes)} from an earlier run`)
   if (resumes > 0) parts.push(`connection lost ${formatCount(resumes, 'time')}`)
-  if (restarts > 0) parts.push(`started anew ${formatCount(restarts, 'time')}`)
+  if (restarts > 0) parts.push(`restarted ${formatCount(restarts, 'time')}`)
   return parts.join(', ')
 }
 

@@ -1,3 +1,4 @@
+import { existsSync } from 'node:fs'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Option } from 'commander'
@@ -25,11 +26,19 @@ export function storageOption(): Option {
   ).choices(Object.keys(BACKENDS))
 }
 
-/** The storage in a data folder, which is made if there is none; nothing is opened yet. */
+/** Stands in a data folder while a backup is being restored into it. */
+export const RESTORING_FILE = 'restoring.json'
+
+/** The storage in a data folder, which is made if there is none; nothing is opened yet. Throws where a restore was not finished, unless it goes on. */
 export async function storageOf(
   dataFolder: string,
   kind: StorageKind | undefined,
+  { mayBeRestoring = false }: { readonly mayBeRestoring?: boolean } = {},
 ): Promise<{ readonly backend: StorageBackend; readonly kind: StorageKind }> {
+  if (!mayBeRestoring && existsSync(join(dataFolder, RESTORING_FILE)))
+    throw new Error(
+      `a restore into ${JSON.stringify(dataFolder)} was not finished; run "stowage restore" again with the same backup`,
+    )
   const chosen = kind ?? (await kindOf(dataFolder)) ?? (await kindOfUnmarked(dataFolder)) ?? 'filesystem'
   return { backend: await BACKENDS[chosen](dataFolder), kind: chosen }
 }

@@ -1,6 +1,7 @@
 import type { Server } from 'node:http'
 import type { Command } from 'commander'
 import { accessFromFolder } from '../../access/token-store.ts'
+import { archives } from '../../archive/server/archives.ts'
 import { automation } from '../../automation-server/automation.ts'
 import type { IsolationStatus } from '../../automation-server/runner/executors/isolation/command-runner.ts'
 import { secretKeysFromFolder } from '../../automation-server/secret-keys.ts'
@@ -66,14 +67,10 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   const { backend, kind } = await storageOf(options.data, options.storage)
   let announce: (url: string) => void = () => undefined
   const announced = new Promise<string>((resolve) => (announce = resolve))
-  const auto = automation({
-    secretKeys: secretKeysFromFolder(options.data),
-    serverUrl: () => announced,
-    ...isolation,
-    ...automationOptionsOf(options),
-  })
+  const secretKeys = secretKeysFromFolder(options.data)
+  const auto = automation({ secretKeys, serverUrl: () => announced, ...isolation, ...automationOptionsOf(options) })
   const web = pagesOf(options, auto)
-  const extensions = [auto, ...(web === undefined ? [] : [web])]
+  const extensions = [auto, archives({ secretKeys }), ...(web === undefined ? [] : [web])]
   const service = createService(
     { backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) },
     command,

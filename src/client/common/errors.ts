@@ -24,6 +24,7 @@ export interface ClientErrorOptions {
 
 /** The only error that the client throws on purpose, beside the reason of a signal and `TypeError` or `RangeError` for invalid options. */
 export class ClientError extends StowageError {
+  /** The name of the class. */
   override readonly name = 'ClientError'
   /** The HTTP status of the answer. Without an answer, the status of the code: 400 for `invalid_id` and `invalid_value`, else 502 or 504. */
   override readonly statusCode: number

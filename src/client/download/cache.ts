@@ -3,6 +3,7 @@ import type { ObjectText } from '../common/types.ts'
 
 /** A root below which the cache was given everything that the server held. */
 export interface CachedRoot {
+  /** The id of the root. */
   readonly id: string
   /** The server's name for that set of objects (`Stowage-Closure`), where it was told. */
   readonly closure?: string

@@ -23,8 +23,9 @@ export interface GraphProgress {
   readonly totalBytes: number | undefined
   /** Bytes of it that a journal had kept from an earlier download, and that were not asked for again. */
   readonly keptBytes: number
-  /** How often a broken download was taken up where it had stopped, and how often it had to start anew. */
+  /** Times that a broken download went on where it had stopped. */
   readonly resumes: number
+  /** Times that the download began again from the start. */
   readonly restarts: number
 }
 

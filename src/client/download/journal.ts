@@ -2,6 +2,7 @@
 export interface PartialDownload {
   /** The strong tag of the file that it is the beginning of (RFC 9110 section 8.8.3). */
   readonly etag: string
+  /** The number of bytes that are there. */
   readonly bytes: number
   /** The first `count` of the bytes, in their order. */
   read(count: number): AsyncIterable<Uint8Array>

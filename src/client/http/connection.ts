@@ -20,9 +20,13 @@ export interface Call {
 
 /** Where the service is: its address with the prefix, the token of its bearer scheme, and a `fetch` of one's own. */
 export interface ConnectionOptions {
+  /** The address of the service, with its prefix. */
   readonly url: string | URL
+  /** The token that every request carries, a function that returns it, or `undefined` for none. */
   readonly token: Token
+  /** Replaces the `fetch` of the platform. */
   readonly fetch?: Fetch
+  /** Milliseconds without any progress after which a request fails with `timed_out`. 60,000 by default. */
   readonly stallTimeoutMs?: number
 }
 

@@ -1,65 +1,60 @@
 import type { CallOptions } from '../common/types.ts'
 import { checkPathId, parseJson, type Remote } from '../http/remote.ts'
-import type {
-  NewRemoteVersion,
-  RemoteDeletableFilter,
-  RemoteModel,
-  RemoteModelChange,
-  RemotePage,
-  RemoteRun,
-  RemoteRunFilter,
-  RemoteVersion,
-} from './types.ts'
+import type { DeletableFilter, Page, RunFilter } from './types.ts'
+import type { Model, ModelChange, NewModelVersion, Run, Version } from './wire-types.ts'
 
 /** Models of a project. Calls reject with `ClientError`, as all of the client do. */
 export interface RemoteModels {
   /** The oldest first. */
-  list(request?: RemoteDeletableFilter & CallOptions): Promise<RemotePage<RemoteModel>>
+  list(request?: DeletableFilter & CallOptions): Promise<Page<Model>>
   /** One model. Throws `not_found`. */
-  get(modelId: string, options?: CallOptions): Promise<RemoteModel>
+  get(modelId: string, options?: CallOptions): Promise<Model>
   /** Is tried once: whoever got no answer looks whether it is there. */
-  create(wanted: { readonly name: string }, options?: CallOptions): Promise<RemoteModel>
+  create(wanted: { readonly name: string }, options?: CallOptions): Promise<Model>
   /** Changes the name or the retention rule. Throws `not_found`, and `conflict` for a deleted model. */
-  change(modelId: string, change: RemoteModelChange, options?: CallOptions): Promise<RemoteModel>
+  change(modelId: string, change: ModelChange, options?: CallOptions): Promise<Model>
   /** Deletes a model. It can be restored until the server's grace ends, 14 days by default. Throws `not_found`. */
-  delete(modelId: string, options?: CallOptions): Promise<RemoteModel>
+  delete(modelId: string, options?: CallOptions): Promise<Model>
   /** Undoes `delete`. Throws `not_found` once the grace has ended. */
-  restore(modelId: string, options?: CallOptions): Promise<RemoteModel>
+  restore(modelId: string, options?: CallOptions): Promise<Model>
 }
 
 /** Versions of models. */
 export interface RemoteVersions {
   /** The newest first. */
-  list(modelId: string, request?: RemoteDeletableFilter & CallOptions): Promise<RemotePage<RemoteVersion>>
+  list(modelId: string, request?: DeletableFilter & CallOptions): Promise<Page<Version>>
   /** One version of a model. Throws `not_found`. */
-  get(modelId: string, versionId: string, options?: CallOptions): Promise<RemoteVersion>
+  get(modelId: string, versionId: string, options?: CallOptions): Promise<Version>
   /** Everything below the root must be held (`objects_missing`). Is tried once: whoever got no answer looks whether it is there. */
-  create(modelId: string, wanted: NewRemoteVersion, options?: CallOptions): Promise<RemoteVersion>
+  create(modelId: string, wanted: NewModelVersion, options?: CallOptions): Promise<Version>
   /** Keeps a version from retention rules, or no longer. Throws `not_found`. */
   change(
     modelId: string,
     versionId: string,
     change: { readonly kept?: boolean },
     options?: CallOptions,
-  ): Promise<RemoteVersion>
+  ): Promise<Version>
   /** Deletes a version. It can be restored until the server's grace ends, 14 days by default. Throws `not_found`. */
-  delete(modelId: string, versionId: string, options?: CallOptions): Promise<RemoteVersion>
+  delete(modelId: string, versionId: string, options?: CallOptions): Promise<Version>
   /** Undoes `delete`. Throws `not_found` once the grace has ended. */
-  restore(modelId: string, versionId: string, options?: CallOptions): Promise<RemoteVersion>
+  restore(modelId: string, versionId: string, options?: CallOptions): Promise<Version>
 }
 
 /** Runs of automations. */
 export interface RemoteRuns {
   /** The newest first. */
-  list(filter?: RemoteRunFilter & CallOptions): Promise<RemotePage<RemoteRun>>
+  list(filter?: RunFilter & CallOptions): Promise<Page<Run>>
   /** One run. Throws `not_found`. */
-  get(runId: string, options?: CallOptions): Promise<RemoteRun>
+  get(runId: string, options?: CallOptions): Promise<Run>
 }
 
 /** Models, versions and runs of a project, on a server that has them. */
 export interface ProjectResources {
+  /** Models of the project. */
   readonly models: RemoteModels
+  /** Versions of the models. */
   readonly versions: RemoteVersions
+  /** Runs of the project. */
   readonly runs: RemoteRuns
 }
 
@@ -70,7 +65,7 @@ export function projectResources({ connection, retry, projectId }: Remote): Proj
   const below = (path: readonly string[]): readonly string[] => ['api', 'v1', 'projects', projectId, ...path]
   const read = async <T>(
     path: readonly string[],
-    request: RemoteRunFilter & RemoteDeletableFilter & CallOptions = {},
+    request: RunFilter & DeletableFilter & CallOptions = {},
   ): Promise<T> => {
     for (const step of path) checkPathId(step)
     const { signal, ...asked } = request

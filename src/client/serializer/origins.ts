@@ -1,5 +1,6 @@
 /** What an object was when it was received: as long as its text is the same, so is its id. */
 export interface Origin {
+  /** The id of the object. */
   readonly id: string
   /** The hash of its text without `id`, `totalChildrenCount` and `__closure`, as the serializer spells it. */
   readonly fingerprint: string
@@ -21,6 +22,7 @@ export interface InlineOrigin {
 
 /** An object that held a piece of a long array. */
 export interface ChunkOrigin extends Origin {
+  /** The number of items in the chunk. */
   readonly items: number
   /** Its members, with an empty array in the place of the items. */
   readonly template: Readonly<Record<string, unknown>>

@@ -13,13 +13,15 @@ export interface UploadProgress {
   readonly objects: number
   /** Of these, those that the server held already. */
   readonly held: number
-  /** Of these, those that were sent and acknowledged, and in how many requests. */
+  /** Of these, the objects that were sent and acknowledged. */
   readonly sent: number
+  /** Requests that the server acknowledged. */
   readonly requests: number
   /** Of those that were sent, those of which only what makes them of an older one was. */
   readonly deltas: number
-  /** Bytes of JSON that were acknowledged, deltas counted as what they are, and what they were on the wire. */
+  /** Bytes of JSON that were acknowledged; a delta counts with its own size. */
   readonly jsonBytes: number
+  /** Bytes of request bodies on the wire. */
   readonly wireBytes: number
   /** Requests that had to be sent again. */
   readonly retries: number

@@ -6,6 +6,8 @@ import { HEADERS, parameters, pathParameters, required, TAG } from './parts.ts'
 
 /** The two endpoints that are asked with GET. */
 
+const TOO_MUCH_MEMORY = { 413: 'this request needs more than the 62914560 bytes of memory that one request may use' }
+
 const getSingleObject: Operation = {
   operationId: 'getSingleObject',
   summary: 'One object, without its children',
@@ -23,7 +25,7 @@ const getSingleObject: Operation = {
       description: 'The client has this version.',
       headers: headersOf(['Cache-Control'], required('ETag', SHARED_HEADERS.ETag)),
     },
-    ...faults(['not_found', 'not_acceptable', 'precondition_failed']),
+    ...faults(['not_found', 'not_acceptable', 'precondition_failed', 'memory_limit_exceeded'], TOO_MUCH_MEMORY),
   },
 }
 
@@ -104,14 +106,18 @@ const getObjectWithChildren: Operation = {
         ...required('ETag', SHARED_HEADERS.ETag),
       },
     },
-    ...faults([
-      'not_found',
-      'not_acceptable',
-      'objects_missing',
-      'precondition_failed',
-      'range_not_satisfiable',
-      'not_supported',
-    ]),
+    ...faults(
+      [
+        'not_found',
+        'not_acceptable',
+        'objects_missing',
+        'precondition_failed',
+        'range_not_satisfiable',
+        'memory_limit_exceeded',
+        'not_supported',
+      ],
+      TOO_MUCH_MEMORY,
+    ),
   },
 }
 

@@ -4,14 +4,19 @@ import { freshPrefix } from './case.ts'
 
 /** What one backend does, on this machine, in one process. Bytes are counted in MB of 1,048,576. */
 export interface StorageBenchmarkResult {
+  /** Records that `insertMany` stores in a second. */
   readonly insertedRecordsPerSecond: number
+  /** Records that `getMany` returns in a second. */
   readonly readRecordsPerSecond: number
+  /** Records that `range` lists in a second. */
   readonly rangedRecordsPerSecond: number
   /** Commits of one record each, 32 callers at once. */
   readonly commitsPerSecond: number
   /** Of a commit alone, with nobody else about. */
   readonly commitMedianMs: number
+  /** Megabytes of blobs that `put` stores in a second. */
   readonly writtenMbPerSecond: number
+  /** Megabytes of blobs that `read` returns in a second. */
   readonly readMbPerSecond: number
   /** Resident memory of the process at its highest, looked at between calls. */
   readonly residentMbPeak: number

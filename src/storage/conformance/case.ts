@@ -8,6 +8,7 @@ type ErrorName = StorageErrorName | 'RangeError'
 
 /** One rule of a seam's contract. `run` rejects with what broke it; any test runner can run it, one case after the other. */
 export interface ConformanceCase {
+  /** The rule that the case checks. */
   readonly name: string
   /** Rejects with what broke the rule. */
   readonly run: () => Promise<void>

@@ -1,4 +1,5 @@
-import type { Environment, HashKey } from '../../environment.ts'
+import type { Environment } from '../../environment.ts'
+import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
@@ -7,12 +8,16 @@ import { Uint32List } from '../bytes/growable.ts'
 import { LocationIndex } from './location-index.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import type { Pack, PackCatalog, ProjectView } from '../records/pack-catalog.ts'
-import { type PackTables, type Rows, targetId } from '../pack/pack-format.ts'
+import type { PackTables, Rows } from '../pack/pack-format.ts'
 import type { ObjectLocation } from '../records/records.ts'
+import { onlyIfDamaged } from '../records/pack-catalog.ts'
+import { UnresolvedIds } from './unresolved-ids.ts'
+import type { WalkMemory } from './walk-memory.ts'
 
-const SLICE_MS = 10
-/** References and objects that are looked at between two looks at the clock. */
-const SLICE_CHECK_STEPS = 4_096
+/** References and objects that are looked at between two looks at the clock. The first touch of fresh memory costs far more than a look. */
+const SLICE_CHECK_STEPS = 512
+/** A project of more packs is not indexed as a whole. */
+const PACKS_INDEXED_MAX = 64
 const PACKS_LOADED_AT_ONCE = 8
 
 /** What the walk knows of one pack. Targets are numbered as in its tables: ordinals, then external ids. */
@@ -21,29 +26,17 @@ interface WalkedPack {
   readonly visited: Bitmap
   /** Ordinals that were reached and not yet looked into. */
   readonly open: Uint32List
+  /** What that list holds, as it was counted last. */
+  openBytes: number
   /** Targets that were met as a reference, and as a claim: each is followed up once for each. */
   referred: Bitmap | undefined
   claimed: Bitmap | undefined
 }
 
-/** Ids that are in no pack loaded so far, each with whether anything refers to it; others are only claimed. */
-class UnresolvedIds {
-  readonly ids: IdSet
-  readonly #isReferred = new Uint32List()
-
-  constructor(key: HashKey) {
-    this.ids = new IdSet(undefined, undefined, key)
-  }
-
-  add(id: Uint8Array, isReference: boolean): void {
-    const index = this.ids.add(id)
-    if (index === this.#isReferred.length) this.#isReferred.push(isReference ? 1 : 0)
-    else if (isReference) this.#isReferred.set(index, 1)
-  }
-
-  isReferred(index: number): boolean {
-    return this.#isReferred.at(index) === 1
-  }
+export interface WalkParts {
+  readonly records: RecordStore
+  readonly catalog: PackCatalog
+  readonly environment: Environment
 }
 
 /**
@@ -51,44 +44,37 @@ class UnresolvedIds {
  * records; that brings the table of its pack, and its neighbours are found there. Ends with every graph: cycles, missing children, any depth.
  */
 export class ClosureWalk {
-  readonly #records: RecordStore
-  readonly #catalog: PackCatalog
+  readonly #parts: WalkParts
   readonly #project: ProjectView
   readonly #signal: AbortSignal
+  readonly #memory: WalkMemory
   readonly #walked: WalkedPack[] = []
   readonly #walkedBySequence = new Map<number, WalkedPack>()
-  readonly #index: LocationIndex
-  /** The walked packs in the order in which the index numbers them. */
-  readonly #indexed: WalkedPack[] = []
+  readonly #index: LocationIndex<WalkedPack>
   readonly #missing: IdSet
-  readonly #absentClaims: IdSet
+  #absentClaims: IdSet
   readonly #queue: WalkedPack[] = []
   #unresolved: UnresolvedIds
-  readonly #environment: Environment
-  #sliceEndsAtMs: number
+  readonly #yielder: Yielder
+  /** What is held for the packs that were walked: bitmaps, and lists of open objects. */
+  #packsBytes = 0
   /** Since the last look at the clock. */
   #steps = 0
   /** Ids that the next round asks the records for. */
   #asked = LOOKUP_KEYS
 
-  constructor(
-    records: RecordStore,
-    catalog: PackCatalog,
-    project: ProjectView,
-    signal: AbortSignal,
-    environment: Environment,
-  ) {
-    const { hashKey } = environment
-    this.#environment = environment
-    this.#index = new LocationIndex(hashKey)
+  constructor(parts: WalkParts, project: ProjectView, context: { signal: AbortSignal; memory: WalkMemory }) {
+    const { hashKey } = parts.environment
+    this.#parts = parts
+    this.#project = project
+    this.#signal = context.signal
+    this.#memory = context.memory
+    this.#yielder = new Yielder(parts.environment)
+    this.#index = new LocationIndex(hashKey, context.memory)
+    context.memory.dropIndex = () => this.#index.drop()
     this.#missing = new IdSet(undefined, undefined, hashKey)
     this.#absentClaims = new IdSet(undefined, undefined, hashKey)
     this.#unresolved = new UnresolvedIds(hashKey)
-    this.#sliceEndsAtMs = environment.monotonicMs() + SLICE_MS
-    this.#records = records
-    this.#catalog = catalog
-    this.#project = project
-    this.#signal = signal
   }
 
   async from(location: ObjectLocation): Promise<Closure> {
@@ -121,11 +107,8 @@ export class ClosureWalk {
 
   /** Looks into every open object of the pack, and into those of the pack that they lead to. */
   async #expand(walked: WalkedPack): Promise<void> {
-    const tables = await this.#catalog.tables(walked.pack)
-    if (tables.externals.ends.length > SLICE_CHECK_STEPS)
-      this.#unresolved.ids.reserve(this.#unresolved.ids.size + tables.externals.ends.length)
-    walked.referred ??= Bitmap.empty(tables.objects + tables.externals.ends.length)
-    walked.claimed ??= Bitmap.empty(tables.objects + tables.externals.ends.length)
+    const tables = await this.#parts.catalog.tables(walked.pack)
+    await this.#makeRoom(walked, tables)
     while (walked.open.length > 0) {
       const ordinal = walked.open.pop()
       for (const rows of [tables.references, tables.claims]) {
@@ -136,8 +119,27 @@ export class ClosureWalk {
         }
       }
     }
+    this.#packsBytes += walked.open.memoryBytes - walked.openBytes
+    walked.openBytes = walked.open.memoryBytes
     this.#steps++
     if (this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
+  }
+
+  /** Leases what looking into the pack takes at most, where that is much, before it is held. */
+  async #makeRoom(walked: WalkedPack, tables: PackTables): Promise<void> {
+    const { ends, bytes } = tables.externals
+    if (walked.referred === undefined) {
+      const targets = tables.objects + ends.length
+      this.#packsBytes += 2 * Math.ceil(targets / 8)
+      await this.#hold()
+      walked.referred = Bitmap.empty(targets)
+      walked.claimed = Bitmap.empty(targets)
+    }
+    if (ends.length <= SLICE_CHECK_STEPS) return
+    const unresolved = this.#unresolved
+    const size = unresolved.ids.size + ends.length
+    await this.#hold(IdSet.tablesBytes(size) + unresolved.ids.idBytes + bytes.length + 4 * size)
+    unresolved.reserve(size, unresolved.ids.idBytes + bytes.length)
   }
 
   #followAll(walked: WalkedPack, tables: PackTables, rows: Rows, start: number, end: number): void {
@@ -153,13 +155,15 @@ export class ClosureWalk {
       if (walked.visited.add(target)) walked.open.push(target)
       return
     }
-    const id = targetId(tables, target)
-    if (!this.#findLoaded(id)) this.#unresolved.add(id, isReference)
+    const isInternal = target < tables.objects
+    const { bytes, ends } = isInternal ? tables.ids : tables.externals
+    const row = isInternal ? target : target - tables.objects
+    const start = row === 0 ? 0 : ends[row - 1]
+    if (!this.#index.find(bytes, start, ends[row], this.#found))
+      this.#unresolved.add(bytes, start, ends[row], isReference)
   }
 
-  #findLoaded(id: Uint8Array): boolean {
-    return this.#index.find(id, (pack, ordinal) => this.#reach(this.#indexed[pack], ordinal))
-  }
+  readonly #found = (walked: WalkedPack, ordinal: number): void => this.#reach(walked, ordinal)
 
   /**
    * Asks the records for some of the unresolved ids, spread over all of them, loads the packs that they lie in, and looks for the others there.
@@ -169,21 +173,76 @@ export class ClosureWalk {
   async #resolve(): Promise<void> {
     const unresolved = this.#unresolved
     const { ids } = unresolved
-    this.#unresolved = new UnresolvedIds(this.#environment.hashKey)
+    this.#unresolved = new UnresolvedIds(this.#parts.environment.hashKey)
+    if (ids.size > LOOKUP_KEYS && (await this.#indexesAll(ids.size)) && (await this.#settle(unresolved))) return
     const asked = Bitmap.empty(ids.size)
-    if (ids.size > LOOKUP_KEYS) this.#absentClaims.reserve(this.#absentClaims.size + ids.size)
+    if (ids.size > LOOKUP_KEYS) await this.#reserveAbsent(unresolved)
     const packsBefore = this.#walked.length
     while (asked.count < ids.size && this.#walked.length === packsBefore) {
       await this.#askSome(unresolved, asked)
       this.#asked *= 2
     }
     this.#asked = LOOKUP_KEYS
+    const { bytes, ends } = ids.table()
     for (let i = 0; i < ids.size && asked.count < ids.size; i++) {
       if (asked.has(i)) continue
-      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
-      const id = ids.bytesAt(i)
-      if (!this.#findLoaded(id)) this.#unresolved.add(id, unresolved.isReferred(i))
+      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
+      if (!this.#index.find(bytes, i === 0 ? 0 : ends[i - 1], ends[i], this.#found))
+        this.#unresolved.addFrom(unresolved, i)
     }
+  }
+
+  /**
+   * Loads the packs of the project that were not met yet, if they hold fewer objects than there are ids to look up. Whether the index then has every
+   * object of the project: what is not found in it is held nowhere.
+   */
+  async #indexesAll(ids: number): Promise<boolean> {
+    const packs = this.#project.sequence - 1
+    if (packs > PACKS_INDEXED_MAX) return false
+    const fresh: number[] = []
+    let objects = 0
+    for (let sequence = 1; sequence <= packs && objects <= ids; sequence++) {
+      if (this.#walkedBySequence.has(sequence)) continue
+      const pack = await this.#parts.catalog.pack(this.#project, sequence).catch(onlyIfDamaged)
+      if (pack === undefined) return false
+      objects += pack.record.objects
+      fresh.push(sequence)
+    }
+    if (objects > ids) return false
+    await this.#loadFresh(fresh)
+    return this.#index.packs === packs
+  }
+
+  /** Takes what the index does not have for absent; `false` if the index had to be dropped meanwhile. */
+  async #settle(unresolved: UnresolvedIds): Promise<boolean> {
+    const { ids } = unresolved
+    const { packs } = this.#index
+    const { bytes, ends } = ids.table()
+    const isAbsent = Bitmap.empty(ids.size)
+    for (let i = 0; i < ids.size; i++) {
+      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
+      if (!this.#index.find(bytes, i === 0 ? 0 : ends[i - 1], ends[i], this.#found)) isAbsent.add(i)
+    }
+    if (this.#index.packs < packs) return false
+    if (isAbsent.count === ids.size && unresolved.referred === 0 && this.#absentClaims.size === 0) {
+      // The usual case of very many: the set itself becomes that of the absent claims.
+      this.#absentClaims = ids
+      return true
+    }
+    await this.#reserveAbsent(unresolved)
+    for (let i = 0; i < ids.size; i++) {
+      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
+      if (isAbsent.has(i)) (unresolved.isReferred(i) ? this.#missing : this.#absentClaims).addFrom(ids, i)
+    }
+    return true
+  }
+
+  async #reserveAbsent(unresolved: UnresolvedIds): Promise<void> {
+    const { ids } = unresolved
+    const count = this.#absentClaims.size + ids.size
+    const idBytes = this.#absentClaims.idBytes + ids.idBytes
+    await this.#hold(unresolved.memoryBytes + IdSet.tablesBytes(count) + idBytes)
+    this.#absentClaims.reserve(count, idBytes)
   }
 
   /** Looks up some of the ids that were not asked for yet, spread over all of them. */
@@ -192,7 +251,7 @@ export class ClosureWalk {
     const stride = Math.max(1, Math.ceil((size - asked.count) / this.#asked))
     let chosen: number[] = []
     for (let i = 0, open = 0; i < size; i++) {
-      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
+      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe(unresolved.memoryBytes)
       if (asked.has(i) || open++ % stride !== 0) continue
       asked.add(i)
       if (chosen.push(i) < LOOKUP_KEYS) continue
@@ -205,19 +264,21 @@ export class ClosureWalk {
   /** Looks up these ids, `LOOKUP_KEYS` at most. */
   async #ask(unresolved: UnresolvedIds, chosen: readonly number[]): Promise<void> {
     const ids = chosen.map((index) => unresolved.ids.bytesAt(index))
-    const locations = await locate(this.#records, this.#project, ids, this.#signal)
+    const locations = await locate(this.#parts.records, this.#project, ids, this.#signal)
     await this.#loadAll(locations)
     for (const [i, location] of locations.entries()) {
       if (location !== undefined) this.#reach(await this.#load(location.sequence), location.ordinal)
-      else if (unresolved.isReferred(chosen[i])) this.#missing.add(ids[i])
-      else this.#absentClaims.add(ids[i])
+      else (unresolved.isReferred(chosen[i]) ? this.#missing : this.#absentClaims).addFrom(unresolved.ids, chosen[i])
     }
-    await this.#breathe()
+    await this.#breathe(unresolved.memoryBytes)
   }
 
   async #loadAll(locations: readonly (ObjectLocation | undefined)[]): Promise<void> {
     const sequences = [...new Set(locations.flatMap((location) => (location === undefined ? [] : [location.sequence])))]
-    const fresh = sequences.filter((sequence) => !this.#walkedBySequence.has(sequence))
+    await this.#loadFresh(sequences.filter((sequence) => !this.#walkedBySequence.has(sequence)))
+  }
+
+  async #loadFresh(fresh: readonly number[]): Promise<void> {
     for (let i = 0; i < fresh.length; i += PACKS_LOADED_AT_ONCE) {
       await Promise.all(fresh.slice(i, i + PACKS_LOADED_AT_ONCE).map((sequence) => this.#load(sequence)))
       await this.#breathe()
@@ -227,24 +288,36 @@ export class ClosureWalk {
   async #load(sequence: number): Promise<WalkedPack> {
     const known = this.#walkedBySequence.get(sequence)
     if (known !== undefined) return known
-    const pack = await this.#catalog.pack(this.#project, sequence)
-    const tables = await this.#catalog.tables(pack)
+    const pack = await this.#parts.catalog.pack(this.#project, sequence)
+    const tables = await this.#parts.catalog.tables(pack)
     const raced = this.#walkedBySequence.get(sequence)
     if (raced !== undefined) return raced
-    const visited = Bitmap.empty(tables.objects)
-    const walked: WalkedPack = { pack, visited, open: new Uint32List(), referred: undefined, claimed: undefined }
+    this.#packsBytes += Math.ceil(tables.objects / 8)
+    const walked: WalkedPack = {
+      pack,
+      visited: Bitmap.empty(tables.objects),
+      open: new Uint32List(),
+      openBytes: 0,
+      referred: undefined,
+      claimed: undefined,
+    }
     this.#walked.push(walked)
     this.#walkedBySequence.set(sequence, walked)
     const { owned } = pack.record
-    if (owned !== undefined && this.#index.add(tables.ids, owned)) this.#indexed.push(walked)
+    if (owned !== undefined) await this.#index.add(walked, tables.ids, owned, this.#yielder)
     return walked
   }
 
-  async #breathe(): Promise<void> {
+  /** Leases what the walk holds, and so many bytes beside it. */
+  #hold(besideBytes = 0): Promise<void> | undefined {
+    const ids = this.#unresolved.memoryBytes + this.#missing.memoryBytes + this.#absentClaims.memoryBytes
+    return this.#memory.setTables(ids + this.#packsBytes + besideBytes)
+  }
+
+  async #breathe(besideBytes = 0): Promise<void> {
     this.#steps = 0
     this.#signal.throwIfAborted()
-    if (this.#environment.monotonicMs() < this.#sliceEndsAtMs) return
-    await this.#environment.nextTurn()
-    this.#sliceEndsAtMs = this.#environment.monotonicMs() + SLICE_MS
+    await this.#hold(besideBytes)
+    await this.#yielder.due()
   }
 }

@@ -1,7 +1,10 @@
+import type { Yielder } from '../../async/yielder.ts'
 import type { ByteTable } from '../pack/pack-format.ts'
 
 const HEX_ID_BYTES = 32
 const NOT_HEX = 0xff
+/** Bytes that are packed or copied between two looks at the clock. */
+const STRETCH_BYTES = 65_536
 
 /** The value of each lower-case hex digit. */
 const NIBBLES: Uint8Array = new Uint8Array(256).fill(NOT_HEX)
@@ -14,50 +17,70 @@ export class PackedIds {
   /** Absent where all ids are packed to 16 bytes. */
   readonly #ends: Uint32Array | undefined
 
-  constructor(ids: ByteTable) {
-    this.count = ids.ends.length
-    const packed = packedHex(ids)
-    this.#bytes = packed ?? Uint8Array.from(ids.bytes)
-    this.#ends = packed === undefined ? Uint32Array.from(ids.ends) : undefined
+  private constructor(count: number, bytes: Uint8Array, ends: Uint32Array | undefined) {
+    this.count = count
+    this.#bytes = bytes
+    this.#ends = ends
+  }
+
+  static async of(ids: ByteTable, yielder: Yielder): Promise<PackedIds> {
+    const packed = await packedHex(ids, yielder)
+    return packed === undefined
+      ? new PackedIds(ids.ends.length, await copied(ids.bytes, yielder), Uint32Array.from(ids.ends))
+      : new PackedIds(ids.ends.length, packed, undefined)
+  }
+
+  /** The most that a copy of these can hold. */
+  static memoryBytesMax({ ends, bytes }: ByteTable): number {
+    return bytes.length + ends.byteLength
   }
 
   get memoryBytes(): number {
     return this.#bytes.byteLength + (this.#ends?.byteLength ?? 0)
   }
 
-  equals(index: number, id: Uint8Array): boolean {
-    return this.#ends === undefined
-      ? this.#equalsHex(index, id)
-      : this.#equalsBytes(index === 0 ? 0 : this.#ends[index - 1], this.#ends[index], id)
-  }
-
-  #equalsHex(index: number, id: Uint8Array): boolean {
-    if (id.length !== HEX_ID_BYTES) return false
-    const start = index * (HEX_ID_BYTES / 2)
-    for (let i = 0; i < HEX_ID_BYTES; i += 2) {
-      const high = NIBBLES[id[i]]
-      const low = NIBBLES[id[i + 1]]
-      if (high === NOT_HEX || low === NOT_HEX || this.#bytes[start + (i >> 1)] !== ((high << 4) | low)) return false
-    }
+  /** Whether id `index` is these bytes of `source`. */
+  equals(index: number, source: Uint8Array, start: number, end: number): boolean {
+    if (this.#ends === undefined) return this.#equalsHex(index, source, start, end)
+    const from = index === 0 ? 0 : this.#ends[index - 1]
+    if (this.#ends[index] - from !== end - start) return false
+    for (let i = from, j = start; j < end; i++, j++) if (this.#bytes[i] !== source[j]) return false
     return true
   }
 
-  #equalsBytes(start: number, end: number, id: Uint8Array): boolean {
-    if (end - start !== id.length) return false
-    for (let i = 0; i < id.length; i++) if (this.#bytes[start + i] !== id[i]) return false
+  #equalsHex(index: number, source: Uint8Array, start: number, end: number): boolean {
+    if (end - start !== HEX_ID_BYTES) return false
+    let at = index * (HEX_ID_BYTES / 2)
+    for (let i = start; i < end; i += 2) {
+      const high = NIBBLES[source[i]]
+      const low = NIBBLES[source[i + 1]]
+      if (high === NOT_HEX || low === NOT_HEX || this.#bytes[at++] !== ((high << 4) | low)) return false
+    }
     return true
   }
 }
 
-function packedHex({ ends, bytes }: ByteTable): Uint8Array | undefined {
+async function packedHex({ ends, bytes }: ByteTable, yielder: Yielder): Promise<Uint8Array | undefined> {
   if (bytes.length !== ends.length * HEX_ID_BYTES) return undefined
   for (let i = 0; i < ends.length; i++) if (ends[i] !== (i + 1) * HEX_ID_BYTES) return undefined
   const packed = new Uint8Array(bytes.length >> 1)
-  for (let i = 0; i < bytes.length; i += 2) {
-    const high = NIBBLES[bytes[i]]
-    const low = NIBBLES[bytes[i + 1]]
-    if (high === NOT_HEX || low === NOT_HEX) return undefined
-    packed[i >> 1] = (high << 4) | low
+  for (let start = 0; start < bytes.length; start += STRETCH_BYTES) {
+    for (let i = start; i < Math.min(bytes.length, start + STRETCH_BYTES); i += 2) {
+      const high = NIBBLES[bytes[i]]
+      const low = NIBBLES[bytes[i + 1]]
+      if (high === NOT_HEX || low === NOT_HEX) return undefined
+      packed[i >> 1] = (high << 4) | low
+    }
+    await yielder.due()
   }
   return packed
+}
+
+async function copied(bytes: Uint8Array, yielder: Yielder): Promise<Uint8Array> {
+  const copy = new Uint8Array(bytes.length)
+  for (let start = 0; start < bytes.length; start += STRETCH_BYTES) {
+    copy.set(bytes.subarray(start, start + STRETCH_BYTES), start)
+    await yielder.due()
+  }
+  return copy
 }

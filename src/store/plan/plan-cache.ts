@@ -5,13 +5,15 @@ import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
 import { AbsentIds } from '../closure/absent-ids.ts'
 import type { ByteSource } from '../pack/segment.ts'
+import { linkedAbort } from '../../async/abort.ts'
+import type { MemoryBudget } from '../../memory/memory-budget.ts'
 import { Semaphore } from '../../async/semaphore.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { ByteCache } from '../../memory/byte-cache.ts'
-import { closureDigest, countObjects } from '../closure/closure.ts'
+import { type Closure, closureBytes, closureDigest, countObjects, packsBytes } from '../closure/closure.ts'
 import { planBlobName, planKey } from '../records/keys.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
-import type { PackCatalog, ProjectView } from '../records/pack-catalog.ts'
+import { onlyIfDamaged, type PackCatalog, type ProjectView } from '../records/pack-catalog.ts'
 import { decodePlanTables, type PlanTables } from './plan-format.ts'
 import { PlanMaker, type PlanRequest } from './plan-maker.ts'
 import { LoadedPlan, type LoadedPlanOptions } from './planned-selection.ts'
@@ -27,6 +29,10 @@ const KEPT_IN_MEMORY_OBJECTS_MAX = 1_000
 const PLANS_WAITING_MAX = 64
 /** More absent ids than this are remembered as fingerprints, and not looked up again. */
 const LOOKED_UP_IDS_MAX = 1_000
+/** A row has about 100 bytes, and two blocks of some 15 objects each at least. */
+const ROW_BYTES_PER_BITMAP_BYTE = 24
+/** The length of an id in a stored plan, and at most so much of a table of fingerprints. */
+const ID_BYTES_IN_PLAN = 16
 /** Ids that are compared between two looks at the clock. */
 const STRETCH_IDS = 512
 
@@ -43,6 +49,7 @@ export interface PlanCacheParts {
   readonly deflate: DeflatePool
   readonly newId: () => string
   readonly environment: Environment
+  readonly budget: MemoryBudget
   /** Bytes of plans held in memory, and of plan blobs in storage. */
   readonly cacheBytes: number
   readonly storedBytesMax: number
@@ -84,7 +91,8 @@ export class PlanCache {
   }
 
   /**
-   * Makes a plan, once for all who ask for the same one at the same time. `undefined` when so many wait already that it is better to do without.
+   * Makes a plan, once for all who ask for the same one at the same time. `undefined` when so many wait already, or so little memory is free, that it is
+   * better to do without. Rejects with `overloaded` when its memory is needed for others.
    */
   make(order: PlanRequest, rootId: string, variant: string, signal: AbortSignal): Promise<LoadedPlan | undefined> {
     const { projectId, generation } = order.project
@@ -93,9 +101,23 @@ export class PlanCache {
     const running = this.#making.get(name)
     if (running !== undefined) return running
     if (this.#making.size >= PLANS_WAITING_MAX) return Promise.resolve(undefined)
-    const making = this.#oneAtATime.run(signal, () => this.#make(order, key, signal))
+    const { controller, unlink } = linkedAbort(signal)
+    const own = controller.signal
+    const { party } = order
+    const memory = this.#parts.budget.open({ signal: own, party, revoke: (reason) => controller.abort(reason) })
+    if (!memory.tryHold(makingBytes(order.closure))) {
+      unlink()
+      return Promise.resolve(undefined)
+    }
+    const making = this.#oneAtATime.run(own, () => this.#make(order, key, own))
     this.#making.set(name, making)
-    making.catch(() => undefined).finally(() => this.#making.delete(name))
+    making
+      .catch(() => undefined)
+      .finally(() => {
+        memory.release()
+        unlink()
+        this.#making.delete(name)
+      })
     return making
   }
 
@@ -268,10 +290,12 @@ async function loadedPlan(
   return plan
 }
 
-/** Where a pack is gone, the plan is made anew, and meets what is damaged if it is needed. */
-function onlyIfDamaged(error: unknown): undefined {
-  if (error instanceof StowageError && error.code === 'corrupt_data') return undefined
-  throw error
+/** What a plan holds while it waits and is made: the closure, its rows, and its ids once as they are stored and once as they are remembered. */
+function makingBytes(closure: Closure): number {
+  const { packs, missing, absentClaims } = closure
+  const count = missing.size + absentClaims.size
+  const rows = ROW_BYTES_PER_BITMAP_BYTE * packsBytes(packs)
+  return closureBytes(closure) + rows + missing.idBytes + absentClaims.idBytes + ID_BYTES_IN_PLAN * count
 }
 
 async function makeInMemory(

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
+import type { Party } from '../../memory/memory-lease.ts'
 import type { DeflatePool } from '../../compression/deflate-pool.ts'
 import type { Closure, PackSelection } from '../closure/closure.ts'
 import { closureDigest } from '../closure/closure.ts'
@@ -24,6 +25,8 @@ export interface PlanRequest {
   readonly closure: Closure
   /** What is to be sent: all of the closure, or what is left of it after subtracting others. */
   readonly packs: readonly PackSelection[]
+  /** Who asked for it first. */
+  readonly party: Party
 }
 
 export interface PlanMakerOptions {

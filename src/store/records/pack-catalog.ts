@@ -72,6 +72,12 @@ export class PackCatalog {
   }
 }
 
+/** For who can do without a pack that is gone, or damaged: whoever needs it meets that. */
+export function onlyIfDamaged(error: unknown): undefined {
+  if (error instanceof StowageError && error.code === 'corrupt_data') return undefined
+  throw error
+}
+
 export function packOf(projectId: string, sequence: number, record: PackRecord): Pack {
   const source =
     record.inline === undefined ? { blob: packBlobName(projectId, record.packId) } : { bytes: record.inline }

@@ -30,15 +30,17 @@ const AUTOMATION_TRIGGER: NamedShape<AutomationTrigger> = named(
   ),
 )
 
+const TRIGGER_WORDS = 'Whether new versions start it, or only people.'
+
 export const NEW_AUTOMATION: NamedShape<NewAutomation> = named(
   'NewAutomation',
   object(
     {
       name: NAME,
-      functionId: FUNCTION_ID,
-      modelId: RESOURCE_ID,
+      functionId: described(FUNCTION_ID, 'The function that runs.'),
+      modelId: described(RESOURCE_ID, 'The model on whose versions it runs.'),
       inputs: INPUTS,
-      trigger: AUTOMATION_TRIGGER,
+      trigger: described(AUTOMATION_TRIGGER, TRIGGER_WORDS),
       enabled: optional(ENABLED),
       projects: optional(PROJECTS),
     },
@@ -52,7 +54,7 @@ export const AUTOMATION_CHANGE: NamedShape<AutomationChange> = named(
     {
       name: optional(NAME),
       inputs: optional(INPUTS),
-      trigger: optional(AUTOMATION_TRIGGER),
+      trigger: optional(described(AUTOMATION_TRIGGER, TRIGGER_WORDS)),
       enabled: optional(ENABLED),
       projects: optional(PROJECTS),
     },
@@ -60,20 +62,20 @@ export const AUTOMATION_CHANGE: NamedShape<AutomationChange> = named(
   ),
 )
 
-const AUTOMATION: NamedShape<Automation> = named(
+export const AUTOMATION: NamedShape<Automation> = named(
   'Automation',
   object(
     {
-      id: RESOURCE_ID,
+      id: described(RESOURCE_ID, 'Names the automation.'),
       name: NAME,
-      functionId: FUNCTION_ID,
-      modelId: RESOURCE_ID,
+      functionId: described(FUNCTION_ID, 'The function that runs.'),
+      modelId: described(RESOURCE_ID, 'The model on whose versions it runs.'),
       inputs: INPUTS,
-      trigger: AUTOMATION_TRIGGER,
+      trigger: described(AUTOMATION_TRIGGER, TRIGGER_WORDS),
       enabled: ENABLED,
       projects: PROJECTS,
-      createdAt: TIME,
-      updatedAt: TIME,
+      createdAt: described(TIME, 'The time of creation.'),
+      updatedAt: described(TIME, 'The time of the last change.'),
     },
     'A function that runs on the versions of a model, with inputs.',
   ),

@@ -14,7 +14,7 @@ import {
   text,
   wrong,
 } from '../../../openapi/description/shape.ts'
-import type { Page } from '../page.ts'
+import type { Page } from '../../../client/resources/types.ts'
 import {
   checkMemberId,
   checkMessage,

@@ -3,6 +3,7 @@ import { JSON_SCHEMA_DIALECT, type InputsSchema } from '../../../automation/auth
 import type { JsonObject } from '../../../automation/author/json.ts'
 import {
   boolean,
+  described,
   list,
   named,
   type NamedShape,
@@ -82,15 +83,15 @@ const FUNCTION: NamedShape<FunctionInfo> = named(
   'Function',
   object(
     {
-      id: FUNCTION_ID,
-      name: text(),
-      description: text(),
+      id: described(FUNCTION_ID, 'Names the function.'),
+      name: text({ description: 'The name for people.' }),
+      description: text({ description: 'The description for people; empty if there is none.' }),
       release: text({ description: 'The state of its code, such as `1.4.0` or a commit.' }),
       version: text({
         pattern: '^[0-9a-f]{32}$',
         description: 'Changes with the release and with the inputs: hex digits of a digest of both.',
       }),
-      inputs: INPUTS_SCHEMA,
+      inputs: described(INPUTS_SCHEMA, 'The inputs as JSON Schema.'),
     },
     'A registered function. The operator of the server registers functions, never a client over HTTP, because a function is code.',
   ),

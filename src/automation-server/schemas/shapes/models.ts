@@ -1,5 +1,6 @@
 import {
   boolean,
+  described,
   integer,
   named,
   type NamedShape,
@@ -11,13 +12,11 @@ import {
 import type {
   Model,
   ModelChange,
-  NewModel,
   NewModelVersion,
-  NewRunVersion,
   RetentionRule,
   Version,
-  VersionChange,
-} from '../wire-types.ts'
+} from '../../../client/resources/wire-types.ts'
+import type { NewModel, NewRunVersion, VersionChange } from '../wire-types.ts'
 import { COUNT, messageText, nameText, OBJECT_ID, pageOf, PROJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 
 /** Models and versions. */
@@ -26,7 +25,10 @@ const RETENTION_COUNT_MAX = 100_000
 const RETENTION_DAYS_MAX = 36_500
 
 const NAME = nameText('One line.')
-const NEW_VERSION_MEMBERS = { rootObjectId: OBJECT_ID, message: messageText('For people; it may have several lines.') }
+const NEW_VERSION_MEMBERS = {
+  rootObjectId: described(OBJECT_ID, 'The root of the graph that the version consists of.'),
+  message: messageText('For people; it may have several lines.'),
+}
 
 const KEPT = boolean('Whether no retention rule deletes it.')
 
@@ -61,10 +63,10 @@ export const MODEL: NamedShape<Model> = named(
   'Model',
   object(
     {
-      id: RESOURCE_ID,
+      id: described(RESOURCE_ID, 'Names the model.'),
       name: NAME,
-      createdAt: TIME,
-      versionCount: COUNT,
+      createdAt: described(TIME, 'The time of creation.'),
+      versionCount: described(COUNT, 'The number of versions.'),
       latestVersionId: nullable(RESOURCE_ID, '`null` before the first version.'),
       retention: nullable(RETENTION_RULE, '`null` if all versions are kept.'),
       deletedAt: DELETED_AT,
@@ -96,15 +98,15 @@ export const VERSION: NamedShape<Version> = named(
   'Version',
   object(
     {
-      id: RESOURCE_ID,
-      modelId: RESOURCE_ID,
+      id: described(RESOURCE_ID, 'Names the version.'),
+      modelId: described(RESOURCE_ID, 'The model that the version belongs to.'),
       ...NEW_VERSION_MEMBERS,
       source: nullable(NAME, 'What created it, such as the name of an application; `null` if unknown.'),
       runId: nullable(
         RESOURCE_ID,
         'The run that created it; `null` for versions that people and applications created.',
       ),
-      createdAt: TIME,
+      createdAt: described(TIME, 'The time of creation.'),
       kept: KEPT,
       deletedAt: DELETED_AT,
     },

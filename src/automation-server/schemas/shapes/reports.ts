@@ -4,8 +4,8 @@ import type {
   LogLevel,
   LogLine,
   RunReport,
-  RunStatus,
 } from '../../../automation/author/wire-types.ts'
+import type { RunStatus } from '../../../client/resources/wire-types.ts'
 import {
   boolean,
   described,
@@ -63,12 +63,12 @@ const APPLICATION_ID: Shape<string> = {
   read: (value, at) => text().read(value, at).slice(0, APPLICATION_ID_CHARACTERS_MAX),
 }
 
-const ANNOTATION: NamedShape<Annotation> = named(
+export const ANNOTATION: NamedShape<Annotation> = named(
   'Annotation',
   object(
     {
       category: nameText('Groups annotations that belong together, such as the name of a rule.'),
-      level: ANNOTATION_LEVEL,
+      level: described(ANNOTATION_LEVEL, 'The severity.'),
       objectAppIds: record(
         OBJECT_ID,
         nullable(APPLICATION_ID, 'The id of the object in its application; `null` if it has none.'),
@@ -84,13 +84,13 @@ const ANNOTATION: NamedShape<Annotation> = named(
   ),
 )
 
-const LOG_LINE: NamedShape<LogLine> = named(
+export const LOG_LINE: NamedShape<LogLine> = named(
   'LogLine',
   object(
     {
       atMs: number(0, TIME_MS_MAX, 'Milliseconds since 1970, by the clock of the run.'),
-      level: LOG_LEVEL,
-      message: text(),
+      level: described(LOG_LEVEL, 'The severity.'),
+      message: text({ description: 'The text of the line.' }),
     },
     "One line of a run's log.",
   ),
@@ -107,7 +107,7 @@ export const RUN_REPORT: NamedShape<RunReport> = named(
         Number.MAX_SAFE_INTEGER,
         '1, 2, 3 ... within a run. A report that was already accepted changes nothing, so a report can be sent again.',
       ),
-      status: optional(oneOf(['initializing', 'running', 'succeeded', 'failed', 'exception'])),
+      status: optional(oneOf(['initializing', 'running', 'succeeded', 'failed', 'exception'], 'The new status.')),
       message: optional(messageText('With a status.')),
       result: optional(
         jsonObject(
@@ -130,7 +130,10 @@ const REPORT_TAKEN: NamedShape<ReportTaken> = named('ReportTaken', object({}, 'T
 const LEASE: NamedShape<Lease> = named(
   'Lease',
   object(
-    { status: RUN_STATUS, canceled: boolean('Whether the run must stop, because nothing more from it is accepted.') },
+    {
+      status: described(RUN_STATUS, 'The current status.'),
+      canceled: boolean('Whether the run must stop, because nothing more from it is accepted.'),
+    },
     'The state of the run.',
   ),
 )

@@ -13,17 +13,13 @@ import {
 } from '../../../openapi/description/shape.ts'
 import type {
   AnnotationCounts,
-  RunCauseCount,
   CreatedVersion,
   Run,
   RunArtifact,
   RunCause,
-  RunDetails,
-  RunOutputs,
   RunProgress,
-  RunStatusChange,
-  StartedRun,
-} from '../wire-types.ts'
+} from '../../../client/resources/wire-types.ts'
+import type { RunCauseCount, RunDetails, RunOutputs, RunStatusChange, StartedRun } from '../wire-types.ts'
 import { COUNT, FUNCTION_ID, jsonObject, pageOf, PROJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 import { FINAL_RESULT_BYTES_MAX, FRACTION, RUN_STATUS } from './reports.ts'
 
@@ -32,19 +28,38 @@ import { FINAL_RESULT_BYTES_MAX, FRACTION, RUN_STATUS } from './reports.ts'
 const CREATED_VERSION: NamedShape<CreatedVersion> = named(
   'CreatedVersion',
   object(
-    { projectId: optional(PROJECT_ID), modelId: RESOURCE_ID, versionId: RESOURCE_ID },
+    {
+      projectId: optional(described(PROJECT_ID, 'The project of the version, if it is not the project of the run.')),
+      modelId: described(RESOURCE_ID, 'The model of the version.'),
+      versionId: described(RESOURCE_ID, 'The version.'),
+    },
     'A version that the run created. `projectId` is present if it is not the project of the run.',
   ),
 )
 
 const ARTIFACT: NamedShape<RunArtifact> = named(
   'Artifact',
-  object({ id: RESOURCE_ID, name: text(), sizeBytes: COUNT }, 'A file that the run stored.'),
+  object(
+    {
+      id: described(RESOURCE_ID, 'Names the artifact.'),
+      name: text({ description: 'The name of the file.' }),
+      sizeBytes: described(COUNT, 'The size of the file.'),
+    },
+    'A file that the run stored.',
+  ),
 )
 
 const ANNOTATION_COUNTS: NamedShape<AnnotationCounts> = named(
   'AnnotationCounts',
-  object({ SUCCESS: COUNT, INFO: COUNT, WARNING: COUNT, ERROR: COUNT }, 'The number of annotations of each level.'),
+  object(
+    {
+      SUCCESS: described(COUNT, 'Annotations that confirm something.'),
+      INFO: described(COUNT, 'Annotations that inform.'),
+      WARNING: described(COUNT, 'Annotations that warn.'),
+      ERROR: described(COUNT, 'Annotations that report errors.'),
+    },
+    'The number of annotations of each level.',
+  ),
 )
 
 const RUN_PROGRESS: NamedShape<RunProgress | null> = named(
@@ -86,24 +101,24 @@ const RUN_CAUSE_COUNT: NamedShape<RunCauseCount> = named(
 )
 
 const RUN_MEMBERS = {
-  id: RESOURCE_ID,
-  automationId: RESOURCE_ID,
-  functionId: FUNCTION_ID,
+  id: described(RESOURCE_ID, 'Names the run.'),
+  automationId: described(RESOURCE_ID, 'The automation that the run belongs to.'),
+  functionId: described(FUNCTION_ID, 'The function that runs.'),
   functionVersion: nullable(
     text(),
     'The version of the function that runs; `null` while no server with the function has claimed the run.',
   ),
-  modelId: RESOURCE_ID,
-  versionId: RESOURCE_ID,
-  status: RUN_STATUS,
+  modelId: described(RESOURCE_ID, 'The model that the function runs on.'),
+  versionId: described(RESOURCE_ID, 'The version that the function runs on.'),
+  status: described(RUN_STATUS, 'The current status.'),
   message: nullable(text(), 'The message of the function, or of the server, about the status.'),
-  progress: RUN_PROGRESS,
-  createdVersions: list(CREATED_VERSION),
-  artifacts: list(ARTIFACT),
-  annotations: ANNOTATION_COUNTS,
-  triggeredBy: RUN_CAUSE,
+  progress: described(RUN_PROGRESS, 'The progress that the function reported last; `null` if it reported none.'),
+  createdVersions: list(CREATED_VERSION, { description: 'The versions that the run created.' }),
+  artifacts: list(ARTIFACT, { description: 'The files that the run stored.' }),
+  annotations: described(ANNOTATION_COUNTS, 'The number of annotations of each level.'),
+  triggeredBy: described(RUN_CAUSE, 'The cause of the run.'),
   logsTruncated: boolean('Whether log lines were left out because the run had reached the limit for them.'),
-  createdAt: TIME,
+  createdAt: described(TIME, 'The time of creation.'),
   startedAt: nullable(TIME, '`null` until a server claims the run.'),
   endedAt: nullable(TIME, '`null` until the run ends.'),
 }
@@ -121,7 +136,7 @@ const STARTED_RUN: NamedShape<StartedRun> = named(
   ),
 )
 
-const RUN_DETAILS: NamedShape<RunDetails> = named(
+export const RUN_DETAILS: NamedShape<RunDetails> = named(
   'RunDetails',
   object(
     {
@@ -130,7 +145,7 @@ const RUN_DETAILS: NamedShape<RunDetails> = named(
         described(jsonObject(FINAL_RESULT_BYTES_MAX, ''), 'Any JSON object.'),
         'The result that the function passed with its mark; `null` if there is none.',
       ),
-      cause: RUN_CAUSE_COUNT,
+      cause: described(RUN_CAUSE_COUNT, 'The first cause of the chain of runs that this run belongs to.'),
     },
     'A run that was requested by its id.',
   ),
@@ -138,7 +153,10 @@ const RUN_DETAILS: NamedShape<RunDetails> = named(
 
 const STATUS_EVENT: NamedShape<RunStatusChange> = named(
   'StatusEvent',
-  object({ status: RUN_STATUS, message: nullable(text(), 'About the status.') }, 'The event `status`.'),
+  object(
+    { status: described(RUN_STATUS, 'The new status.'), message: nullable(text(), 'The message about the status.') },
+    'The event `status`.',
+  ),
 )
 
 const OUTPUTS_EVENT: NamedShape<RunOutputs> = named(

@@ -9,6 +9,7 @@ export type FieldOptions = Readonly<Record<string, unknown>> & { readonly kind: 
  * may hold; either has `undefined` where it may be missing.
  */
 export interface Input<Value, Given> {
+  /** The options that the input was declared with. */
   readonly field: FieldOptions
   /** Types only; there is no such member. */
   readonly types?: { readonly value: Value; readonly given: Given }
@@ -16,7 +17,9 @@ export interface Input<Value, Given> {
 
 /** What a person sees of every kind of input, and whether it must be given: by default it must, unless there is a `default`. */
 export interface CommonOptions<R extends boolean> {
+  /** The label, for people; the name of the input by default. */
   readonly title?: string
+  /** Text about the input, for people. */
   readonly description?: string
   /** `false` makes the value `undefined` when it is not given. Cannot stand beside `default`. */
   readonly required?: R
@@ -25,17 +28,20 @@ export interface CommonOptions<R extends boolean> {
 /** What `text` can be told. */
 export interface TextOptions<R extends boolean = boolean, D extends string | undefined = string | undefined>
   extends CommonOptions<R>, TextPatternRules {
+  /** The value if none is given. */
   readonly default?: D
 }
 
 /** Lengths count Unicode code points. A pattern has no flags but `u`, and runs in linear time, so lookaround and references back to groups are refused. */
 export interface TextPatternRules extends Omit<TextRules, 'pattern'> {
+  /** An ECMAScript pattern with the flag `u`, found anywhere in the text unless it is anchored. Without lookaround and back references. */
   readonly pattern?: RegExp | string
 }
 
 /** What `number` and `integer` can be told. */
 export interface NumberOptions<R extends boolean = boolean, D extends number | undefined = number | undefined>
   extends CommonOptions<R>, NumberRules {
+  /** The value if none is given. */
   readonly default?: D
 }
 
@@ -44,6 +50,7 @@ export interface BooleanOptions<
   R extends boolean = boolean,
   D extends boolean | undefined = boolean | undefined,
 > extends CommonOptions<R> {
+  /** The value if none is given. */
   readonly default?: D
 }
 
@@ -61,6 +68,7 @@ export interface SelectOptions<
   R extends boolean = boolean,
   D extends V | undefined = V | undefined,
 > extends CommonOptions<R> {
+  /** The value if none is given. */
   readonly default?: D
 }
 

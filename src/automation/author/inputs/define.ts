@@ -28,6 +28,7 @@ export type GivenValuesOf<F extends InputFields> = {
 export interface InputsClass<Values extends object = object, Given = never> {
   /** Checks the values as `parse` does. Throws `InputsError`. */
   new (given: Given): Values
+  /** The description of the inputs. */
   readonly description: InputsDescription
   /** Parsed JSON as an instance, with defaults filled in and secrets wrapped. Throws `InputsError` with one issue for each field, which never holds a value. */
   parse<Class extends abstract new (given: never) => object>(this: Class, json: unknown): InstanceType<Class>
@@ -37,7 +38,9 @@ export interface InputsClass<Values extends object = object, Given = never> {
 
 /** What people see of the inputs as a whole. */
 export interface InputsOptions {
+  /** The title of the form, for people. */
   readonly title?: string
+  /** Text about the form, for people. */
   readonly description?: string
 }
 

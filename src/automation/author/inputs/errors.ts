@@ -4,11 +4,13 @@ import { type ErrorBody, StowageError } from '../../../errors.ts'
 export interface InputsIssue {
   /** Of inputs the name of the field, of a schema a JSON Pointer (RFC 6901) such as `/properties/tolerance/minimum`; empty for the whole. */
   readonly path: string
+  /** Continues the name of the input. It never holds a value. */
   readonly message: string
 }
 
 /** The body of an answer that refuses inputs: each issue with its field. */
 export interface InputsErrorBody extends ErrorBody {
+  /** The faults of the inputs. */
   readonly issues: readonly InputsIssue[]
 }
 
@@ -17,6 +19,7 @@ const QUOTED_LENGTH_MAX = 60
 
 /** Inputs that a function cannot take (`invalid_inputs`), or a schema that no form can be made from (`invalid_inputs_schema`). */
 export class InputsError extends StowageError {
+  /** The faults of the inputs. */
   readonly issues: readonly InputsIssue[]
 
   constructor(code: 'invalid_inputs' | 'invalid_inputs_schema', issues: readonly InputsIssue[]) {
@@ -29,6 +32,7 @@ export class InputsError extends StowageError {
     this.issues = issues
   }
 
+  /** The body of the answer: the message, the status, the code and the issues. */
   override toJSON(): InputsErrorBody {
     return { ...super.toJSON(), issues: this.issues }
   }

@@ -11,6 +11,7 @@ import { inputsParser, isJSONObject, secretTexts } from './validate.ts'
  * after `toStandardJsonSchema` of `@valibot/to-json-schema`.
  */
 export interface StandardInputs<Values extends object = object> {
+  /** The members that Standard Schema and Standard JSON Schema define. */
   readonly '~standard': {
     readonly version: 1
     readonly vendor: string
@@ -48,6 +49,7 @@ export type InferInputs<Source> = Source extends abstract new (given: never) => 
 
 /** Declared inputs, whatever they were declared with. */
 export interface ResolvedInputs<Values> {
+  /** The description of the inputs. */
   readonly description: InputsDescription
   /** Parsed JSON as what the function gets. Rejects with `InputsError`, which never holds a value. */
   parse(json: unknown): Promise<Values>

@@ -6,31 +6,53 @@ export const JSON_SCHEMA_DIALECT = 'https://json-schema.org/draft/2020-12/schema
 
 /** JSON Schema 2020-12 of inputs: one flat object, everything inline, standard keywords only. */
 export interface InputsSchema {
+  /** The dialect of JSON Schema. */
   readonly $schema: typeof JSON_SCHEMA_DIALECT
+  /** Inputs are one JSON object. */
   readonly type: 'object'
+  /** The title of the form, for people. */
   readonly title?: string
+  /** Text about the form, for people. */
   readonly description?: string
+  /** The schema of each input, by its name, in the order of the form. */
   readonly properties: Readonly<Record<string, InputSchema>>
+  /** The names of the inputs that must be given. */
   readonly required: readonly string[]
+  /** Other inputs are refused. */
   readonly additionalProperties: false
 }
 
 /** JSON Schema 2020-12 of one field. */
 export interface InputSchema {
+  /** The JSON type of the value. */
   readonly type: 'string' | 'number' | 'integer' | 'boolean'
+  /** The label, for people. */
   readonly title?: string
+  /** Text about the input, for people. */
   readonly description?: string
+  /** The value if none is given. */
   readonly default?: InputValue
+  /** The fewest characters. */
   readonly minLength?: number
+  /** The most characters. */
   readonly maxLength?: number
+  /** An ECMAScript pattern with the flag `u`, found anywhere in the text unless it is anchored. */
   readonly pattern?: string
+  /** The value must be above this. */
   readonly exclusiveMinimum?: number
+  /** The smallest value. */
   readonly minimum?: number
+  /** The value must be below this. */
   readonly exclusiveMaximum?: number
+  /** The largest value. */
   readonly maximum?: number
+  /** The choices, if they have no labels. */
   readonly enum?: readonly (string | number)[]
+  /** The choices with their labels. */
   readonly oneOf?: readonly { readonly const: string | number; readonly title: string }[]
+  /** Marks a secret. */
   readonly format?: 'password'
+  /** Marks a secret: it is never read back. */
   readonly writeOnly?: true
 }
 

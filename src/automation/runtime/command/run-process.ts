@@ -24,6 +24,7 @@ export interface ProcessRun {
 export interface ProcessTimes {
   /** See `RunOptions`. */
   readonly leaseIntervalMs?: number
+  /** How long the last report may take to reach the server, in milliseconds. */
   readonly deliveryTimeoutMs?: number
 }
 

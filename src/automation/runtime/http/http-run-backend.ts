@@ -10,6 +10,7 @@ import { SecretRedactor } from '../run/secret-redactor.ts'
 
 /** What `httpRunBackend` can be told. */
 export interface HttpRunBackendOptions {
+  /** Replaces the `fetch` of the platform. */
   readonly fetch?: Fetch
   /** How long the server may say nothing. 60,000 by default. */
   readonly stallTimeoutMs?: number

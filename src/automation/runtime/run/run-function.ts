@@ -18,7 +18,9 @@ import { cut, describeThrown, messageText, shown, shownWithout, TEXT_LIMITS } fr
 
 /** What a run is about, and where it reports. */
 export interface RunOptions {
+  /** Where the run reports. */
   readonly backend: RunBackend
+  /** What the run is about. */
   readonly runData: AutomationRunData
   /** As the run file has them. */
   readonly inputs: JsonObject | null
@@ -26,6 +28,7 @@ export interface RunOptions {
   readonly signal?: AbortSignal
   /** Kept out of everything that the run says, beside the secrets among the inputs: such as the run's token. */
   readonly secrets?: readonly string[]
+  /** The wall clock; that of the system by default. */
   readonly clock?: Clock
   /** 10,000 by default. */
   readonly leaseIntervalMs?: number
@@ -33,6 +36,7 @@ export interface RunOptions {
   readonly flushIntervalMs?: number
   /** How long it is tried to deliver the final report. 300,000 by default. */
   readonly deliveryTimeoutMs?: number
+  /** How failed calls to the backend are repeated. */
   readonly retry?: RunRetryOptions
   /** Gets every line of the log, without secrets. */
   readonly onLine?: (level: LogLevel, line: string) => void
@@ -40,8 +44,11 @@ export interface RunOptions {
 
 /** How a run ended. */
 export interface RunOutcome {
+  /** The final status. */
   readonly status: FinalRunStatus | 'canceled'
+  /** The message of the final status. */
   readonly message: string
+  /** The result that the function passed with its mark, if any. */
   readonly result?: JsonObject
   /** Whether the other side has taken the final report. Of a canceled run there is none. */
   readonly isDelivered: boolean

@@ -24,6 +24,7 @@ export interface IsolationOptions {
 
 /** What holds for functions that are commands. */
 export interface IsolationStatus {
+  /** How functions that are commands are isolated. */
   readonly kind: 'bubblewrap' | 'process'
   /** Why it is not bubblewrap. */
   readonly reason?: string

@@ -1,0 +1,44 @@
+import { readFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { StowageError } from '../errors.ts'
+import { quoted } from '../object/id.ts'
+
+export const BACKUP_FILE = 'backup.json'
+export const ACCESS_FOLDER = 'access'
+export const PROJECTS_FOLDER = 'projects'
+export const BACKUP_VERSION = 1
+
+/** What a backup holds. The file that says so is replaced as a whole, at the end of each backup. */
+export interface BackupContent {
+  readonly format: 'stowage-backup'
+  readonly version: number
+  /** Everything that was acknowledged before is in it. ISO 8601. */
+  readonly takenAt: string
+  /** Whether the keys and tokens of the data folder are in it. */
+  readonly hasAccess: boolean
+  readonly projects: readonly BackedUpProject[]
+}
+
+/** The archives of one project, from a full one on, as paths within the backup. */
+export interface BackedUpProject {
+  readonly project: string
+  readonly files: readonly string[]
+}
+
+/** What the folder holds; `undefined` where no backup was finished. Throws `not_supported` for a later version. */
+export async function readBackup(folder: string): Promise<BackupContent | undefined> {
+  const text = await readFile(join(folder, BACKUP_FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
+  if (text === undefined) return undefined
+  const content = JSON.parse(text) as BackupContent
+  if (content.format !== 'stowage-backup')
+    throw new StowageError('corrupt_data', `${quoted(folder)} holds a ${BACKUP_FILE} of something else`)
+  if (content.version > BACKUP_VERSION)
+    throw new StowageError(
+      'not_supported',
+      `the backup ${quoted(folder)} has version ${content.version}; this release reads versions up to ${BACKUP_VERSION}`,
+    )
+  return content
+}

@@ -1,0 +1,134 @@
+import { type FileHandle, open, readFile, rename, rm, stat } from 'node:fs/promises'
+import { dirname } from 'node:path'
+import { syncFolder } from '../data-folder/durable-files.ts'
+import { StowageError } from '../errors.ts'
+import { quoted } from '../object/id.ts'
+import type { Manifest, ManifestPart } from './format.ts'
+import { ArchiveReader } from './read-archive.ts'
+import { type ProjectAddress, remoteProject } from './remote.ts'
+import { type Checkpoint, type ExportOptions, type ExportState, writeArchive } from './write-archive.ts'
+
+/** How far an export is. */
+export interface ExportProgress {
+  /** Bytes of the file so far. */
+  readonly bytes: number
+  /** Objects in the file so far. */
+  readonly objects: number
+}
+
+/** How a project is exported into a file. */
+export interface ExportFileOptions extends ExportOptions {
+  /** Aborts the export, which can go on later. */
+  readonly signal?: AbortSignal
+  /** Called as the file grows. */
+  readonly onProgress?: (progress: ExportProgress) => void
+}
+
+/** What an export wrote. */
+export interface ExportResult {
+  /** The manifest of the file. */
+  readonly manifest: Manifest
+  /** Where the objects of the project ended. */
+  readonly cursor: string | null
+  /** When the runs were listed, by the clock of the server. */
+  readonly runsListedAt: string
+}
+
+/** The first line of a journal: what is being exported. Another one of the same file begins anew. */
+interface JournalOpening {
+  readonly url: string
+  readonly project: string
+  readonly since: string | null
+  readonly sealed: boolean
+}
+
+/**
+ * Exports a project into a file, which appears when it is whole. Until then it grows as `<path>.partial`, beside a journal; the same export of later goes
+ * on where that one broke off. Throws `conflict` where the file exists.
+ */
+export async function exportToFile(
+  address: ProjectAddress,
+  path: string,
+  options: ExportFileOptions = {},
+): Promise<ExportResult> {
+  const project = remoteProject(address, options.signal)
+  if (await exists(path)) throw new StowageError('conflict', `the file ${quoted(path)} exists; choose another name`)
+  const [partial, journalPath] = [`${path}.partial`, `${path}.partial.journal`]
+  const opening: JournalOpening = {
+    url: project.remote.connection.url,
+    project: project.remote.projectId,
+    since: options.since?.cursor ?? null,
+    sealed: options.hasSealedSecrets === true,
+  }
+  const state = await readJournal(journalPath, opening, (await sizeOf(partial)) ?? 0)
+  const file = await open(partial, state === undefined ? 'w' : 'r+', 0o600)
+  const journal = await open(journalPath, state === undefined ? 'w' : 'a', 0o600)
+  try {
+    await file.truncate(state?.bytes ?? 0)
+    if (state === undefined) await journal.appendFile(`${JSON.stringify(opening)}\n`)
+    await append(file, journal, writeArchive(project, options, state), { state, onProgress: options.onProgress })
+    await file.sync()
+  } finally {
+    await file.close()
+    await journal.close()
+  }
+  await rename(partial, path)
+  await syncFolder(dirname(path))
+  await rm(journalPath, { force: true })
+  const archive = await ArchiveReader.open(path)
+  try {
+    const { cursor, runsListedAt } = await archive.source()
+    return { manifest: await archive.manifest(), cursor, runsListedAt }
+  } finally {
+    await archive.close()
+  }
+}
+
+async function append(
+  file: FileHandle,
+  journal: FileHandle,
+  pieces: ReturnType<typeof writeArchive>,
+  { state, onProgress }: { readonly state: ExportState | undefined } & Pick<ExportFileOptions, 'onProgress'>,
+): Promise<void> {
+  let position = state?.bytes ?? 0
+  let objects = (state?.parts ?? []).reduce((sum, part) => sum + (part.objects ?? 0), 0)
+  for await (const { bytes, checkpoint } of pieces) {
+    for (let at = 0; at < bytes.length;) {
+      const { bytesWritten } = await file.write(bytes, at, bytes.length - at, position)
+      at += bytesWritten
+      position += bytesWritten
+    }
+    if (checkpoint === undefined) continue
+    // What the journal names must not be lost in a crash that the journal survives.
+    await file.datasync()
+    await journal.appendFile(`${JSON.stringify(checkpoint)}\n`)
+    objects += checkpoint.part?.objects ?? 0
+    onProgress?.({ bytes: position, objects })
+  }
+}
+
+/** What the export before left; `undefined` where it left nothing that this one can go on from. */
+async function readJournal(path: string, opening: JournalOpening, sizeBytes: number): Promise<ExportState | undefined> {
+  const lines = (await readFile(path, 'utf8').catch(() => '')).split('\n').slice(0, -1)
+  if (lines[0] !== JSON.stringify(opening)) return undefined
+  const parts: ManifestPart[] = []
+  let last: (Omit<ExportState, 'parts'> & { readonly count: number }) | undefined
+  for (const line of lines.slice(1)) {
+    const { part, bytes, cursor, runsListedAt } = JSON.parse(line) as Checkpoint
+    if (bytes > sizeBytes) break
+    if (part !== undefined) parts.push(part)
+    if (cursor !== undefined) last = { bytes, cursor, runsListedAt, count: parts.length }
+  }
+  return last && { ...last, parts: parts.slice(0, last.count) }
+}
+
+async function exists(path: string): Promise<boolean> {
+  return (await sizeOf(path)) !== undefined
+}
+
+async function sizeOf(path: string): Promise<number | undefined> {
+  return stat(path).then(
+    ({ size }) => size,
+    () => undefined,
+  )
+}

@@ -1,0 +1,172 @@
+import { createHash } from 'node:crypto'
+import { Readable } from 'node:stream'
+import { decodeLines } from '../client/download/lines.ts'
+import type { ObjectText } from '../client/common/types.ts'
+import { upload } from '../client/upload/upload-batches.ts'
+import { StowageError } from '../errors.ts'
+import { quoted } from '../object/id.ts'
+import { ARTIFACTS_FOLDER, type Manifest, OBJECTS_FOLDER, RECORDS_FOLDER } from './format.ts'
+import { type ArchiveEntry, ArchiveReader } from './read-archive.ts'
+import { type ProjectAddress, remoteProject } from './remote.ts'
+import type { RemoteProject } from './remote-project.ts'
+import { RecordSender, type RecordTotals } from './record-sender.ts'
+import type { MovedArtifact } from './source-records.ts'
+
+/** How far an import is. */
+export interface ImportProgress {
+  /** Objects that were read. */
+  readonly objects: number
+  /** Of these, the objects that the target lacked. */
+  readonly sent: number
+}
+
+/** How archives are imported. */
+export interface ImportOptions {
+  /** Aborts the import, which can be repeated. */
+  readonly signal?: AbortSignal
+  /** Called after each request. */
+  readonly onProgress?: (progress: ImportProgress) => void
+}
+
+/** What an import did. */
+export interface ImportResult extends ImportProgress {
+  /** Objects that the target holds with another text; that one stays. */
+  readonly differing: number
+  /** Models, versions, automations and runs. */
+  readonly records: RecordTotals
+}
+
+/** What only tells about runs is taken from every archive of a chain; all else from the newest, which lists everything. */
+const KINDS_OF_RUNS: ReadonlySet<string> = new Set(['annotations', 'logs', 'artifact', 'run'])
+const BATCH_BYTES = 8_388_608
+
+/**
+ * Imports a full archive, and the incremental ones that follow it. Each is verified before anything is sent; objects come first, then records, so that
+ * nothing is visible before what it needs. Begun again, it sends only what the target lacks. Throws `corrupt_data`, `not_supported`, and `invalid_request` for archives that do
+ * not follow each other.
+ */
+export async function importFiles(
+  address: ProjectAddress,
+  paths: readonly string[],
+  options: ImportOptions = {},
+): Promise<ImportResult> {
+  const project = remoteProject(address, options.signal)
+  const archives: ArchiveReader[] = []
+  try {
+    await verifyChain(paths, archives, options.signal)
+    return await new Importer(project, archives, options).run()
+  } finally {
+    for (const archive of archives) await archive.close()
+  }
+}
+
+/** Reads archives that follow each other, and compares them with their checksums. Throws as `importFiles` does. */
+export async function verifyFiles(paths: readonly string[], signal?: AbortSignal): Promise<readonly Manifest[]> {
+  const archives: ArchiveReader[] = []
+  try {
+    return await verifyChain(paths, archives, signal)
+  } finally {
+    for (const archive of archives) await archive.close()
+  }
+}
+
+/** Opens the archives into `archives`, which the caller closes. */
+async function verifyChain(
+  paths: readonly string[],
+  archives: ArchiveReader[],
+  signal: AbortSignal | undefined,
+): Promise<readonly Manifest[]> {
+  const manifests: Manifest[] = []
+  for (const path of paths) {
+    const archive = await ArchiveReader.open(path)
+    archives.push(archive)
+    const manifest = await archive.verify(signal)
+    const before = manifests.at(-1)
+    if (before !== undefined && (await archive.source()).base !== before.sha256)
+      throw new StowageError('invalid_request', `${quoted(path)} does not continue the archive before it`)
+    manifests.push(manifest)
+  }
+  return manifests
+}
+
+class Importer {
+  readonly #project: RemoteProject
+  readonly #archives: readonly ArchiveReader[]
+  readonly #options: ImportOptions
+  readonly #tally = { objects: 0, sent: 0, differing: 0 }
+
+  constructor(project: RemoteProject, archives: readonly ArchiveReader[], options: ImportOptions) {
+    this.#project = project
+    this.#archives = archives
+    this.#options = options
+  }
+
+  async run(): Promise<ImportResult> {
+    for (const archive of this.#archives)
+      for (const entry of archive.entries) if (isIn(entry, OBJECTS_FOLDER)) await this.#objects(archive, entry)
+    const sender = new RecordSender(this.#project)
+    for (const [at, archive] of this.#archives.entries())
+      await this.#records(archive, sender, at === this.#archives.length - 1)
+    return { ...this.#tally, records: await sender.end() }
+  }
+
+  /** One request after the other, so that the target keeps the order. */
+  async #objects(archive: ArchiveReader, entry: ArchiveEntry): Promise<void> {
+    const { remote, signal } = this.#project
+    const result = await upload(remote, objectsOf(archive, entry), {
+      concurrency: 1,
+      batchBytes: BATCH_BYTES,
+      ...(signal === undefined ? {} : { signal }),
+    })
+    this.#tally.objects += result.objects
+    this.#tally.sent += result.sent
+    this.#tally.differing += result.differing
+    this.#options.onProgress?.(this.#tally)
+  }
+
+  async #records(archive: ArchiveReader, sender: RecordSender, isNewest: boolean): Promise<void> {
+    const announced = new Map<string, MovedArtifact>()
+    for (const entry of archive.entries) {
+      if (isIn(entry, RECORDS_FOLDER)) {
+        const lines = (await archive.inflated(entry)).toString('utf8').split('\n').slice(0, -1)
+        for (const line of lines) {
+          const { kind, value } = JSON.parse(line) as { kind: string; value: Record<string, unknown> }
+          if (kind === 'artifact') announced.set(String(value.id), value as unknown as MovedArtifact)
+          else if (isNewest || KINDS_OF_RUNS.has(kind)) await sender.send({ kind, value })
+        }
+      }
+      if (isIn(entry, ARTIFACTS_FOLDER)) await this.#artifact(archive, entry, announced)
+    }
+  }
+
+  async #artifact(archive: ArchiveReader, entry: ArchiveEntry, announced: Map<string, MovedArtifact>): Promise<void> {
+    const id = entry.name.split('/').at(-1) ?? ''
+    const artifact = announced.get(id)
+    if (artifact === undefined)
+      throw new StowageError(
+        'corrupt_data',
+        `${quoted(archive.path)} has a file ${quoted(entry.name)} without its record`,
+      )
+    announced.delete(id)
+    const hash = createHash('sha256')
+    for await (const chunk of archive.chunks(entry)) hash.update(chunk)
+    await this.#project.putArtifact(
+      { id, runId: artifact.runId, name: artifact.name, sha256: hash.digest('hex') },
+      () => Readable.toWeb(Readable.from(archive.chunks(entry))) as ReadableStream<Uint8Array>,
+    )
+  }
+}
+
+async function* objectsOf(archive: ArchiveReader, entry: ArchiveEntry): AsyncGenerator<readonly ObjectText[]> {
+  const lines = await archive.inflated(entry)
+  yield* decodeLines(
+    (async function* () {
+      yield lines
+    })(),
+    entry.name,
+  )
+}
+
+function isIn({ name }: ArchiveEntry, folder: string): boolean {
+  return name.startsWith(folder)
+}

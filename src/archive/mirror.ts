@@ -1,0 +1,225 @@
+import { createHash } from 'node:crypto'
+import { decodeLines } from '../client/download/lines.ts'
+import { ClientError } from '../client/common/errors.ts'
+import type { ObjectText } from '../client/common/types.ts'
+import { createClient } from '../client/client.ts'
+import type { Project } from '../client/project.ts'
+import { StowageError } from '../errors.ts'
+import { quoted } from '../object/id.ts'
+import { type ProjectAddress, remoteProject } from './remote.ts'
+import { RecordSender, type RecordTotals } from './record-sender.ts'
+import type { RemoteProject } from './remote-project.ts'
+import { type MovedArtifact, sourceItems } from './source-records.ts'
+import { temporaryCopy } from './temporary-copy.ts'
+
+/** How far a mirror is. */
+export interface MirrorProgress {
+  /** Objects that the target was asked about. */
+  readonly objects: number
+  /** Of these, the objects that the target lacked. */
+  readonly sent: number
+}
+
+/** What a mirror copies. */
+export interface MirrorOptions {
+  /** The roots to copy, from a server that cannot list what it holds. */
+  readonly roots?: readonly string[]
+  /** Aborts the mirror, which can be repeated. */
+  readonly signal?: AbortSignal
+  /** Called as objects are copied. */
+  readonly onProgress?: (progress: MirrorProgress) => void
+}
+
+/** What a mirror did. */
+export interface MirrorResult extends MirrorProgress {
+  /** Objects that the target holds with another text; that one stays. */
+  readonly differing: number
+  /** Models, versions, automations and runs; absent where one of the servers has none. */
+  readonly records?: RecordTotals
+}
+
+const SOURCE_HEX_DIGITS = 32
+
+/**
+ * Copies to the target what it lacks of the source. Between two servers of ours that is everything, and models, versions, automations and runs keep their
+ * ids; from any other server of the contract it is `roots` with everything below them. Begun again it goes on where it was. It deletes nothing. Throws `ClientError`, and `invalid_request` where roots are needed.
+ */
+export async function mirrorProject(
+  from: ProjectAddress,
+  to: ProjectAddress,
+  options: MirrorOptions = {},
+): Promise<MirrorResult> {
+  const mirror = new Mirror(from, to, options)
+  const { roots = [] } = options
+  if (roots.length > 0) return mirror.roots(roots)
+  if (await mirror.source.hasPages()) return mirror.everything()
+  throw new StowageError(
+    'invalid_request',
+    'the source does not list what it holds; name the roots to copy (--root), or ask a server that has archives',
+  )
+}
+
+class Mirror {
+  readonly source: RemoteProject
+  readonly #target: RemoteProject
+  readonly #from: Project
+  readonly #to: Project
+  readonly #options: MirrorOptions
+  readonly #tally = { objects: 0, sent: 0, differing: 0 }
+
+  constructor(from: ProjectAddress, to: ProjectAddress, options: MirrorOptions) {
+    this.#options = options
+    this.source = remoteProject(from, options.signal)
+    this.#target = remoteProject(to, options.signal)
+    this.#from = createClient(from).project(from.projectId)
+    this.#to = createClient(to).project(to.projectId)
+  }
+
+  async everything(): Promise<MirrorResult> {
+    const takesRecords = await this.#target.takesRecords()
+    const begin = takesRecords ? await this.#cursor() : null
+    if (!takesRecords || !(await this.source.hasRecords())) {
+      await this.#objects(begin, takesRecords)
+      return this.#tally
+    }
+    try {
+      return await this.#withRecords(begin)
+    } catch (error) {
+      if (begin === null || !isStale(error)) throw error
+      // The source was removed and filled anew, or the target lost what it had: then everything is looked at again.
+      return await this.#withRecords(null)
+    }
+  }
+
+  /** Each root after everything below it. */
+  async roots(roots: readonly string[]): Promise<MirrorResult> {
+    for (const root of roots) {
+      const text = await this.#root(root)
+      if (text === undefined) throw new ClientError('not_found', `the source has no object ${quoted(root)}`)
+      if ((await this.#isWhole(root)) === true) continue
+      const claimed = claimedIds(text)
+      if (claimed.length > 0) await this.#claimed(claimed)
+      // Without claims, or where the source lacks some of what is claimed, the graph tells.
+      if (claimed.length === 0 || !(await this.#isWholeBelow(claimed))) await this.#graph(root)
+      await this.#send([text])
+      if ((await this.#isWhole(root)) !== false) continue
+      await this.#graph(root)
+      if ((await this.#isWhole(root)) === false)
+        throw new ClientError('objects_missing', `the source has not everything below ${quoted(root)}`)
+    }
+    return this.#tally
+  }
+
+  get #call(): { readonly signal?: AbortSignal } {
+    const { signal } = this.#options
+    return signal === undefined ? {} : { signal }
+  }
+
+  /** Records that the source had before its objects were read: none names an object that is not among them. */
+  async #withRecords(begin: string | null): Promise<MirrorResult> {
+    const copy = await temporaryCopy(sourceItems(this.source), this.#options.signal)
+    try {
+      await this.#objects(begin, true)
+      const sender = new RecordSender(this.#target)
+      for await (const item of copy.items()) {
+        if ('artifact' in item) await this.#artifact(item.artifact)
+        else await sender.send(item.record)
+      }
+      return { ...this.#tally, records: await sender.end() }
+    } finally {
+      await copy.remove()
+    }
+  }
+
+  async #objects(begin: string | null, keepsMark: boolean): Promise<void> {
+    for await (const { lines, next } of this.source.objectPages(begin)) {
+      for await (const batch of decodeLines(oneChunk(lines), 'a page of objects')) await this.#send(batch)
+      if (keepsMark)
+        await this.#target.putRecords([{ kind: 'mark', value: { source: this.#sourceId(), cursor: next } }])
+    }
+  }
+
+  async #cursor(): Promise<string | null> {
+    const { cursor } = await this.#target.get('import', 'marks', this.#sourceId())
+    return typeof cursor === 'string' ? cursor : null
+  }
+
+  #sourceId(): string {
+    const { connection, projectId } = this.source.remote
+    return createHash('sha256')
+      .update(JSON.stringify([connection.url, projectId]))
+      .digest('hex')
+      .slice(0, SOURCE_HEX_DIGITS)
+  }
+
+  async #send(objects: readonly ObjectText[]): Promise<void> {
+    const result = await this.#to.upload(objects, { concurrency: 1, ...this.#call })
+    this.#tally.objects += result.objects
+    this.#tally.sent += result.sent
+    this.#tally.differing += result.differing
+    this.#options.onProgress?.(this.#tally)
+  }
+
+  async #artifact({ id, runId, name }: MovedArtifact): Promise<void> {
+    const hash = createHash('sha256')
+    for await (const chunk of this.source.artifact(id)) hash.update(chunk)
+    await this.#target.putArtifact({ id, runId, name, sha256: hash.digest('hex') }, () =>
+      ReadableStream.from(this.source.artifact(id)),
+    )
+  }
+
+  async #root(root: string): Promise<ObjectText | undefined> {
+    try {
+      return await this.#from.getText(root, this.#call)
+    } catch (error) {
+      // Of other servers' errors the status alone is known.
+      if (error instanceof ClientError && error.isAnswered && error.statusCode === 404) return undefined
+      throw error
+    }
+  }
+
+  /** What the target lacks of these, by lists. */
+  async #claimed(ids: readonly string[]): Promise<void> {
+    const { missing } = await this.#to.has(ids, this.#call)
+    for await (const batch of this.#from.listTexts(missing, this.#call)) await this.#send(batch)
+  }
+
+  async #isWholeBelow(ids: readonly string[]): Promise<boolean> {
+    return (await this.#to.has(ids, this.#call)).missing.length === 0
+  }
+
+  /** Everything below the root, without the root itself. */
+  async #graph(root: string): Promise<void> {
+    for await (const batch of this.#from.graphTexts(root, this.#call)) {
+      const below = batch.filter(({ id }) => id !== root)
+      if (below.length > 0) await this.#send(below)
+    }
+  }
+
+  /** Whether the target has the root with everything below it; `undefined` where it does not have the root, or does not say. */
+  async #isWhole(root: string): Promise<boolean | undefined> {
+    try {
+      const info = await this.#to.graphInfo(root, this.#call)
+      return info?.closure === undefined ? undefined : info.missing === 0
+    } catch (error) {
+      // A server of the contract alone may know no HEAD, or answer it like GET without our headers.
+      if (error instanceof ClientError && (error.statusCode === 405 || error.code === 'invalid_answer'))
+        return undefined
+      throw error
+    }
+  }
+}
+
+/** Ids in `__closure`, which names everything below an object. */
+function claimedIds({ json }: ObjectText): readonly string[] {
+  const { __closure: closure } = JSON.parse(json) as { readonly __closure?: unknown }
+  return typeof closure === 'object' && closure !== null ? Object.keys(closure) : []
+}
+
+function isStale(error: unknown): boolean {
+  return error instanceof ClientError && (error.code === 'conflict' || error.code === 'objects_missing')
+}
+
+async function* oneChunk(bytes: Uint8Array): AsyncGenerator<Uint8Array> {
+  yield bytes
+}

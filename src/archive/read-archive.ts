@@ -1,0 +1,176 @@
+import { createHash } from 'node:crypto'
+import { type FileHandle, open } from 'node:fs/promises'
+import { promisify } from 'node:util'
+import { gunzip } from 'node:zlib'
+import { StowageError } from '../errors.ts'
+import { quoted } from '../object/id.ts'
+import {
+  FORMAT,
+  FORMAT_VERSION,
+  MANIFEST,
+  type Manifest,
+  type ManifestPart,
+  OPENING,
+  type Opening,
+  SOURCE,
+  type Source,
+} from './format.ts'
+import { BLOCK_BYTES, decodeHeader, paddingOf } from './tar.ts'
+import { manifestOf, sourceText } from './write-archive.ts'
+
+/** One entry of the file. */
+export interface ArchiveEntry {
+  readonly name: string
+  readonly start: number
+  readonly sizeBytes: number
+}
+
+const READ_BYTES = 1_048_576
+/** Nothing that an export writes into one part has more. An inflated page of objects ends with the object that fills it. */
+const PART_BYTES_MAX = 320 * 1_048_576
+const TEXT_BYTES_MAX = 256 * 1_048_576
+
+const inflated = promisify(gunzip) as (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>
+
+/** A file that an export wrote. Throws `corrupt_data` for what is not whole, `not_supported` for one of a later version. */
+export class ArchiveReader {
+  readonly path: string
+  /** In the order of the file. */
+  readonly entries: readonly ArchiveEntry[]
+  readonly #file: FileHandle
+
+  private constructor(path: string, file: FileHandle, entries: readonly ArchiveEntry[]) {
+    this.path = path
+    this.#file = file
+    this.entries = entries
+  }
+
+  /** Reads the headers alone. */
+  static async open(path: string): Promise<ArchiveReader> {
+    const file = await open(path, 'r')
+    try {
+      const reader = new ArchiveReader(path, file, await readHeaders(path, file))
+      await reader.#checkOpening()
+      return reader
+    } catch (error) {
+      await file.close()
+      throw error
+    }
+  }
+
+  close(): Promise<void> {
+    return this.#file.close()
+  }
+
+  manifest(): Promise<Manifest> {
+    return this.#json<Manifest>(MANIFEST)
+  }
+
+  async source(): Promise<Source> {
+    const { sha256, ...source } = await this.#json<Source & { readonly sha256: string }>(SOURCE)
+    if (sourceText(source) === sourceText(source, sha256)) return source
+    throw damaged(this.path, `${SOURCE} does not match its SHA-256`)
+  }
+
+  /** Reads everything and compares it with the manifest. */
+  async verify(signal?: AbortSignal): Promise<Manifest> {
+    const manifest = await this.manifest()
+    await this.source()
+    const parts = this.entries.filter(({ name }) => ![OPENING, MANIFEST, SOURCE].includes(name))
+    if (
+      manifest.parts.length !== parts.length ||
+      JSON.stringify(manifestOf(manifest.parts)) !== JSON.stringify(manifest)
+    )
+      throw damaged(this.path, 'its manifest is not that of its parts')
+    for (const [at, entry] of parts.entries()) await this.#verifyPart(entry, manifest.parts[at], signal)
+    return manifest
+  }
+
+  /** The bytes of an entry, in pieces. */
+  async *chunks({ start, sizeBytes }: ArchiveEntry): AsyncGenerator<Uint8Array> {
+    for (let at = 0; at < sizeBytes;) {
+      const wanted = Math.min(READ_BYTES, sizeBytes - at)
+      const bytes = await readExactly(this.#file, start + at, wanted)
+      if (bytes === undefined) throw damaged(this.path, 'it is cut short')
+      yield bytes
+      at += wanted
+    }
+  }
+
+  /** The content of an entry that is a gzip file. */
+  async inflated(entry: ArchiveEntry): Promise<Buffer> {
+    try {
+      return await inflated(await this.#whole(entry, PART_BYTES_MAX), { maxOutputLength: PART_BYTES_MAX })
+    } catch (cause) {
+      throw damaged(this.path, `${entry.name} cannot be decompressed`, cause)
+    }
+  }
+
+  async #verifyPart(entry: ArchiveEntry, part: ManifestPart, signal: AbortSignal | undefined): Promise<void> {
+    const hash = createHash('sha256')
+    for await (const chunk of this.chunks(entry)) {
+      signal?.throwIfAborted()
+      hash.update(chunk)
+    }
+    if (entry.name === part.name && entry.sizeBytes === part.bytes && hash.digest('hex') === part.sha256) return
+    throw damaged(this.path, `${entry.name} does not match its SHA-256 in the manifest`)
+  }
+
+  async #checkOpening(): Promise<void> {
+    const { format, version } = await this.#json<Opening>(OPENING)
+    if (this.entries[0].name !== OPENING || format !== FORMAT)
+      throw damaged(this.path, `it does not begin with ${OPENING}`)
+    if (version > FORMAT_VERSION)
+      throw new StowageError(
+        'not_supported',
+        `the archive ${quoted(this.path)} has version ${version}; this release reads versions up to ${FORMAT_VERSION}`,
+      )
+    if (this.entries.at(-1)?.name !== SOURCE)
+      throw damaged(this.path, 'it does not end with its source: the export was cut off')
+  }
+
+  async #json<T>(name: string): Promise<T> {
+    const entry = this.entries.find((one) => one.name === name)
+    if (entry === undefined) throw damaged(this.path, `it has no ${name}`)
+    try {
+      return JSON.parse((await this.#whole(entry, TEXT_BYTES_MAX)).toString('utf8')) as T
+    } catch (cause) {
+      throw damaged(this.path, `${name} is not JSON`, cause)
+    }
+  }
+
+  async #whole(entry: ArchiveEntry, bytesMax: number): Promise<Buffer> {
+    if (entry.sizeBytes > bytesMax) throw damaged(this.path, `${entry.name} has ${entry.sizeBytes} bytes`)
+    const chunks: Uint8Array[] = []
+    for await (const chunk of this.chunks(entry)) chunks.push(chunk)
+    return Buffer.concat(chunks)
+  }
+}
+
+async function readHeaders(path: string, file: FileHandle): Promise<readonly ArchiveEntry[]> {
+  const entries: ArchiveEntry[] = []
+  for (let at = 0; ;) {
+    const block = await readExactly(file, at, BLOCK_BYTES)
+    const header = block === undefined ? undefined : decodeHeader(block)
+    if (header === 'end') return entries
+    if (header === undefined)
+      throw damaged(path, at === 0 ? 'it is no tar file' : `it is cut short, or damaged at byte ${at}`)
+    const { name, sizeBytes } = header
+    entries.push({ name, start: at + BLOCK_BYTES, sizeBytes })
+    at += BLOCK_BYTES + sizeBytes + paddingOf(sizeBytes)
+  }
+}
+
+async function readExactly(file: FileHandle, start: number, count: number): Promise<Buffer | undefined> {
+  const bytes = Buffer.allocUnsafe(count)
+  for (let at = 0; at < count;) {
+    const { bytesRead } = await file.read(bytes, at, count - at, start + at)
+    if (bytesRead === 0) return undefined
+    at += bytesRead
+  }
+  return bytes
+}
+
+function damaged(path: string, how: string, cause?: unknown): StowageError {
+  return new StowageError('corrupt_data', `${quoted(path)} is no whole archive: ${how}`, { cause })
+}

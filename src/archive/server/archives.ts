@@ -1,0 +1,234 @@
+import { availableParallelism } from 'node:os'
+import { type SecretKey, type SecretKeySource, SecretBox } from '../../automation-server/domain/secrets.ts'
+import { type AutomationLimits, resolveAutomationLimits } from '../../automation-server/domain/options.ts'
+import { checkNoRun } from '../../automation-server/domain/run-access.ts'
+import type { AutomationRecord } from '../../automation-server/domain/automations.ts'
+import { projectKey } from '../../automation-server/records/keys.ts'
+import { AutomationStore } from '../../automation-server/records/store.ts'
+import { checkName } from '../../automation-server/schemas/checks.ts'
+import { checkParams, jsonAnswer, readJson, readQuery } from '../../automation-server/http/json.ts'
+import { DeflatePool } from '../../compression/deflate-pool.ts'
+import { StowageError } from '../../errors.ts'
+import type { Answer, Exchange } from '../../http/exchange.ts'
+import { negotiateCoding } from '../../http/negotiate.ts'
+import type { Resource } from '../../http/router.ts'
+import { unauthenticated } from '../../http/core.ts'
+import { releasing, wholeAnswer } from '../../http/selection-answer.ts'
+import type { ObjectCursor } from '../../object/graph-store.ts'
+import { quoted } from '../../object/id.ts'
+import type { ServiceContext, ServiceExtension } from '../../service/extension.ts'
+import { importArtifact } from './artifact-import.ts'
+import { type ImportOutcome, RecordImport } from './record-import.ts'
+import { IMPORTED_RECORDS } from './record-shapes.ts'
+
+/** What `archives` can be told. Everything has a default. */
+export interface ArchivesOptions {
+  /** The keys that seal secrets, as automation has them. Sealed secrets that none of them opens are left out of an import. */
+  readonly secretKeys?: readonly SecretKey[] | SecretKeySource
+  /** The limits of automation, as the extension `automation` got them. */
+  readonly limits?: Partial<AutomationLimits>
+  /** Bytes of lines in one page of an export, about: the export holds that much at a time. 4 MB by default. */
+  readonly pageBytes?: number
+}
+
+const EXPORT = '/api/v1/projects/:projectId/export'
+const IMPORT = '/api/v1/projects/:projectId/import'
+const PAGE_BYTES = 4 * 1_048_576
+const BODY_BYTES_MAX = 16 * 1_048_576
+const CURSOR = /^([0-9a-f]{1,8})\.([0-9a-f]{1,12})\.([0-9a-f]{1,8})$/
+const SHA256 = /^[0-9a-f]{64}$/
+const COMPRESSION_LEVEL = 1
+
+/**
+ * What export, import, mirror and backup need of a server: everything that a project holds in the order in which it came, and records that keep their ids.
+ * Pass it among the `extensions` of a service over a storage backend.
+ */
+export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExtension<H> {
+  const { secretKeys = [] } = options
+  const secrets = async (): Promise<SecretBox> =>
+    new SecretBox('read' in secretKeys ? await secretKeys.read() : secretKeys)
+  const limits = resolveAutomationLimits(options.limits)
+  const compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism() })
+  if (!(options.pageBytes === undefined || options.pageBytes >= 1))
+    throw new RangeError(`pageBytes is ${options.pageBytes}; it must be 1 or more`)
+  let attached: AutomationStore | undefined
+  return {
+    attach: (context) => {
+      const { backend } = context
+      if (backend === undefined)
+        throw new TypeError("archives need a storage backend; a service over a host's own object store has none")
+      const store = new AutomationStore(backend, context)
+      const records = new RecordImport({ store, graphs: context.graphs, limits, secrets })
+      attached = store
+      return [
+        objectResource(context, compressor, options.pageBytes ?? PAGE_BYTES),
+        sealedResource(context, store),
+        recordResource(context, records),
+        markResource(context, records),
+        artifactResource(context, store, limits.artifactBytesMax),
+        projectResource(context),
+      ]
+    },
+    removeProject: async (projectId) => attached?.removeProject(projectId),
+    close: async () => compressor.close(),
+  }
+}
+
+/** Everything that the project holds, page by page, in the order in which it came. */
+function objectResource<H>(
+  { guard, graphs }: ServiceContext<H>,
+  compressor: DeflatePool,
+  pageBytes: number,
+): Resource<H> {
+  return {
+    path: `${EXPORT}/objects`,
+    check: checkParams,
+    operations: {
+      GET: async (exchange) => {
+        const { params, query, signal, headers, memory } = exchange
+        await guard(exchange, 'read')
+        const after = cursorOf(query)
+        const coding = negotiateCoding(headers)
+        const page = await graphs.pager?.page(params.projectId, {
+          signal,
+          textBytesMax: pageBytes,
+          ...(after === undefined ? {} : { after }),
+        })
+        if (page === undefined)
+          throw new StowageError('not_found', `the project ${quoted(params.projectId)} holds no objects`)
+        exchange.trace.selected(page.selection)
+        return releasing(page.selection, memory, () => {
+          const answer = wholeAnswer(page.selection, { encoding: { format: 'text', coding }, compressor }, signal)
+          const places = { 'Stowage-Next': cursorText(page.next), 'Stowage-End': cursorText(page.end) }
+          return { ...answer, headers: { ...answer.headers, ...places } }
+        })
+      },
+    },
+  }
+}
+
+/** Sealed secrets of automations: of use only to a server that has the key which sealed them. */
+function sealedResource<H>({ guard }: ServiceContext<H>, store: AutomationStore): Resource<H> {
+  return {
+    path: `${EXPORT}/automations`,
+    check: checkParams,
+    operations: {
+      GET: async (exchange) => {
+        checkNoRun(await guard(exchange, 'write'))
+        const request = readQuery(exchange)
+        const scope = await store.scope(exchange.params.projectId)
+        if (scope === undefined) return jsonAnswer(200, { items: [], cursor: null })
+        const { items, cursor } = await store.page<AutomationRecord>(projectKey(scope, 'automation'), request)
+        return jsonAnswer(200, { items: items.map(({ value }) => value), cursor })
+      },
+    },
+  }
+}
+
+function recordResource<H>({ guard, authorize }: ServiceContext<H>, records: RecordImport): Resource<H> {
+  return {
+    path: `${IMPORT}/records`,
+    check: checkParams,
+    operations: {
+      POST: async (exchange) => {
+        const principal = await guard(exchange, 'write')
+        checkNoRun(principal)
+        const { params, signal } = exchange
+        const given = await readJson(exchange, BODY_BYTES_MAX, IMPORTED_RECORDS)
+        const outcomes: Record<ImportOutcome, number> = { created: 0, updated: 0, unchanged: 0 }
+        for (const record of given) {
+          signal.throwIfAborted()
+          for (const project of record.kind === 'automation' ? record.value.projects : [])
+            if (!(await authorize(principal, project, 'write')))
+              throw new StowageError('forbidden', `there is no right to write in the project ${quoted(project)}`)
+          outcomes[await records.take(params.projectId, record, signal)]++
+        }
+        return jsonAnswer(200, outcomes)
+      },
+    },
+  }
+}
+
+/** How far a mirror has come, as it said itself. */
+function markResource<H>({ guard }: ServiceContext<H>, records: RecordImport): Resource<H> {
+  return {
+    path: `${IMPORT}/marks/:sourceId`,
+    check: checkParams,
+    operations: {
+      GET: async (exchange) => {
+        checkNoRun(await guard(exchange, 'write'))
+        const { projectId, sourceId } = exchange.params
+        return jsonAnswer(200, { cursor: await records.cursorOf(projectId, sourceId) })
+      },
+    },
+  }
+}
+
+function artifactResource<H>({ guard }: ServiceContext<H>, store: AutomationStore, bytesMax: number): Resource<H> {
+  return {
+    path: `${IMPORT}/artifacts/:artifactId`,
+    check: checkParams,
+    operations: {
+      POST: async (exchange) => {
+        checkNoRun(await guard(exchange, 'write'))
+        const { params, query, body, signal } = exchange
+        const [runId, name, sha256] = ['runId', 'name', 'sha256'].map((key) => query.get(key) ?? '')
+        checkParams({ projectId: params.projectId, runId })
+        checkName(name, "the artifact's name")
+        if (!SHA256.test(sha256))
+          throw new StowageError('invalid_request', 'sha256 must be 64 hex digits in lower case')
+        const artifact = { id: params.artifactId, runId, name, sha256, content: body.bytes() }
+        return jsonAnswer(200, {
+          outcome: await importArtifact({ store, bytesMax }, params.projectId, artifact, signal),
+        })
+      },
+    },
+  }
+}
+
+/** Ids of the projects in which the caller may read, one JSON string a line. */
+function projectResource<H>(context: ServiceContext<H>): Resource<H> {
+  return {
+    path: '/api/v1/projects',
+    operations: {
+      GET: async (exchange): Promise<Answer> => {
+        const { headers, method, path, host } = exchange
+        const principal = await context.authenticate({ headers, method, path, host })
+        if (principal === undefined) throw unauthenticated({}, { headers, method, path, host })
+        return {
+          status: 200,
+          headers: { 'Content-Type': 'application/x-ndjson; charset=utf-8', 'Cache-Control': 'private, no-store' },
+          body: projectLines(context, principal),
+        }
+      },
+    },
+  }
+}
+
+async function* projectLines<H>(
+  { projects, authorize }: ServiceContext<H>,
+  principal: Parameters<ServiceContext<H>['authorize']>[0],
+): AsyncGenerator<Uint8Array> {
+  for await (const ids of projects()) {
+    let lines = ''
+    for (const id of ids) if (await authorize(principal, id, 'read')) lines += `${JSON.stringify(id)}\n`
+    if (lines !== '') yield Buffer.from(lines)
+  }
+}
+
+function cursorOf(query: Exchange<unknown>['query']): ObjectCursor | undefined {
+  const text = query.get('after')
+  if (text === null) return undefined
+  const [, ...parts] = CURSOR.exec(text) ?? []
+  if (parts.length === 0)
+    throw new StowageError(
+      'invalid_request',
+      `"after" is ${quoted(text)}; it must be what a page answered as Stowage-Next`,
+    )
+  const [generation, sequence, ordinal] = parts.map((part) => Number.parseInt(part, 16))
+  return { generation, sequence, ordinal }
+}
+
+function cursorText({ generation, sequence, ordinal }: ObjectCursor): string {
+  return [generation, sequence, ordinal].map((part) => part.toString(16)).join('.')
+}

@@ -1,0 +1,130 @@
+import type { Annotation, LogLine } from '../../automation/author/run-data.ts'
+import { AUTOMATION } from '../../automation-server/schemas/shapes/automations.ts'
+import { RESOURCE_ID } from '../../automation-server/schemas/shapes/common.ts'
+import { MODEL, VERSION } from '../../automation-server/schemas/shapes/models.ts'
+import { ANNOTATION, LOG_LINE } from '../../automation-server/schemas/shapes/reports.ts'
+import { RUN_DETAILS } from '../../automation-server/schemas/shapes/runs.ts'
+import type { Automation, Model, RunDetails, Version } from '../../automation-server/schemas/types.ts'
+import {
+  integer,
+  isObject,
+  list,
+  object,
+  optional,
+  record,
+  type Shape,
+  text,
+  wrong,
+  found,
+} from '../../openapi/description/shape.ts'
+
+/** Annotations of a run, in the order in which they were reported. */
+export interface AnnotationPart {
+  readonly runId: string
+  /** 0 for the first part of a run. */
+  readonly part: number
+  readonly items: readonly Annotation[]
+}
+
+/** Log lines of a run. */
+export interface LogPart {
+  readonly runId: string
+  /** The number of the first line, from 0 on. */
+  readonly firstLine: number
+  readonly lines: readonly LogLine[]
+}
+
+/** An automation with its secrets, which only a server with the same key opens. */
+export interface SealedAutomation extends Automation {
+  readonly sealed?: Readonly<Record<string, string>>
+}
+
+/** How far a mirror of some source has come here. */
+export interface MirrorMark {
+  /** Names the source: hex digits. */
+  readonly source: string
+  /** Where the objects of the source go on. */
+  readonly cursor: string
+}
+
+/** A record of a project as it is imported. */
+export type ImportedRecord =
+  | { readonly kind: 'model'; readonly value: Model }
+  | { readonly kind: 'version'; readonly value: Version }
+  | { readonly kind: 'automation'; readonly value: SealedAutomation }
+  | { readonly kind: 'annotations'; readonly value: AnnotationPart }
+  | { readonly kind: 'logs'; readonly value: LogPart }
+  | { readonly kind: 'run'; readonly value: RunDetails }
+  | { readonly kind: 'mark'; readonly value: MirrorMark }
+
+const RECORDS_MAX = 1_000
+const ITEMS_MAX = 1_000
+const NUMBER_MAX = 0xffff_ffff
+const CURSOR_CHARACTERS_MAX = 64
+
+const ANNOTATION_PART: Shape<AnnotationPart> = object(
+  { runId: RESOURCE_ID, part: integer(0, NUMBER_MAX), items: list(ANNOTATION, { itemsMax: ITEMS_MAX }) },
+  'Annotations of a run.',
+)
+
+const LOG_PART: Shape<LogPart> = object(
+  { runId: RESOURCE_ID, firstLine: integer(0, NUMBER_MAX), lines: list(LOG_LINE, { itemsMax: ITEMS_MAX }) },
+  'Log lines of a run.',
+)
+
+const SEALED = optional(record(text(), text(), 'Sealed secrets by the names of their inputs.'))
+
+const SEALED_AUTOMATION: Shape<SealedAutomation> = {
+  schema: AUTOMATION.schema,
+  read: (value, at) => {
+    if (!isObject(value)) return AUTOMATION.read(value, at)
+    const { sealed, ...automation } = value
+    const read = SEALED.read(sealed, `${at}.sealed`)
+    return { ...AUTOMATION.read(automation, at), ...(read === undefined ? {} : { sealed: read }) }
+  },
+}
+
+const MARK: Shape<MirrorMark> = object(
+  { source: RESOURCE_ID, cursor: text({ maxLength: CURSOR_CHARACTERS_MAX }, checkCursor) },
+  'How far a mirror has come.',
+)
+
+/** The counts of what a run led to stay with the server that started it. */
+const RUN: Shape<RunDetails> = {
+  schema: RUN_DETAILS.schema,
+  read: (value, at) =>
+    RUN_DETAILS.read(
+      isObject(value) ? { ...value, cause: { id: value.id, runs: 0, notStarted: 0, runsMax: 0 } } : value,
+      at,
+    ),
+}
+
+const VALUES: { readonly [K in ImportedRecord['kind']]: Shape<Extract<ImportedRecord, { kind: K }>['value']> } = {
+  model: MODEL,
+  version: VERSION,
+  automation: SEALED_AUTOMATION,
+  annotations: ANNOTATION_PART,
+  logs: LOG_PART,
+  run: RUN,
+  mark: MARK,
+}
+
+const RECORD: Shape<ImportedRecord> = {
+  schema: { type: 'object' },
+  read: (value, at) => {
+    if (!isObject(value)) throw wrong(at, 'an object', found(value))
+    const { kind } = value
+    if (typeof kind !== 'string' || !Object.hasOwn(VALUES, kind))
+      throw wrong(`${at}.kind`, `one of ${Object.keys(VALUES).join(', ')}`, found(kind))
+    const read = VALUES[kind as ImportedRecord['kind']].read(value.value, `${at}.value`)
+    return { kind, value: read } as ImportedRecord
+  },
+}
+
+/** Records to import, in the order in which they are taken. */
+export const IMPORTED_RECORDS: Shape<readonly ImportedRecord[]> = list(RECORD, { itemsMax: RECORDS_MAX })
+
+function checkCursor(cursor: string, at: string): void {
+  if (cursor.length > CURSOR_CHARACTERS_MAX)
+    throw wrong(at, `a text of at most ${CURSOR_CHARACTERS_MAX} characters`, `one of ${cursor.length}`)
+}

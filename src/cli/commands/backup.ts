@@ -1,0 +1,133 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { Command, Option } from 'commander'
+import type { BackupContent } from '../../archive/index.ts'
+import { issueToken, revokeToken } from '../../access/token-store.ts'
+import { ALL_PROJECTS } from '../../access/access.ts'
+import type { ClientOptions } from '../../client/index.ts'
+import { hasCode } from '../../data-folder/data-folder-error.ts'
+import { advised, checkedUrl, retryOf, tokenOf, withFolder } from '../client/connect.ts'
+import { lineProgress, NO_PROGRESS, openProgress } from '../client/progress.ts'
+import { EXIT_HELP, StoppedError } from '../common/exit.ts'
+import { durationSecondsOrNone, folderName, jsonOption } from '../common/options.ts'
+import { printJson, printNote } from '../common/output.ts'
+import { signalToStop } from '../common/signals.ts'
+import { formatBytes, formatCount } from '../common/format.ts'
+
+const EXAMPLES = `
+Examples:
+  stowage backup /backup/stowage --data /var/lib/stowage --url http://127.0.0.1:8642    beside the server that has the folder
+  stowage backup /backup/stowage --data /var/lib/stowage                                from a folder that no server has open
+  stowage backup /backup/stowage --url https://models.example --token-file token.txt    from elsewhere, without keys and tokens
+
+The first backup reads everything, later ones what is new. With --data, the keys and tokens of the folder are part of the backup, and so are secrets: keep it
+where only administrators can read it. The server goes on; everything that was acknowledged before the backup began is in it. Run again, a backup that was
+stopped goes on. "stowage restore" makes a data folder of it.
+${EXIT_HELP}`
+
+const RETRY_SECONDS = 300
+/** A backup that takes longer is begun again, and goes on. */
+const TOKEN_SECONDS = 86_400
+
+interface BackupOptions {
+  readonly data?: string
+  readonly url?: string
+  readonly token?: string
+  readonly tokenFile?: string
+  readonly full?: boolean
+  readonly retryFor: number
+  readonly quiet?: boolean
+  readonly json?: boolean
+}
+
+export function backupCommand(): Command {
+  return new Command('backup')
+    .summary('back up a server that goes on')
+    .description('Back up a server, which goes on meanwhile, into a folder.')
+    .argument('<folder>', 'the folder of the backup, which is made if there is none', folderName)
+    .addOption(
+      new Option('--data <folder>', "the server's data folder, on this machine")
+        .env('STOWAGE_DATA')
+        .argParser(folderName),
+    )
+    .addOption(new Option('--url <url>', 'the address of the server').env('STOWAGE_URL'))
+    .addOption(new Option('--token <token>', 'a token for every project; with --data one is made').env('STOWAGE_TOKEN'))
+    .addOption(new Option('--token-file <file>', 'a file that holds the token'))
+    .addOption(new Option('--full', 'read everything anew, in place of the backup that is there'))
+    .addOption(
+      new Option(
+        '--retry-for <duration>',
+        'how long to wait for a server that is away: 90s, 15m, 12h; 0 for not at all',
+      )
+        .argParser(durationSecondsOrNone)
+        .default(RETRY_SECONDS, '5m'),
+    )
+    .addOption(new Option('--quiet', 'no progress on stderr'))
+    .addOption(jsonOption('print what the backup holds'))
+    .addHelpText('after', EXAMPLES)
+    .action(backup)
+}
+
+async function backup(folder: string, options: BackupOptions, command: Command): Promise<void> {
+  const { data, url } = options
+  if (data === undefined && url === undefined)
+    return command.error('--data or --url is missing: name the data folder, the address of the server, or both')
+  if (data !== undefined && !existsSync(data)) return command.error(`there is no folder ${JSON.stringify(data)}`)
+  const { backupServer } = await import('../../archive/index.ts')
+  const stop = new AbortController()
+  void signalToStop().then((signal) => stop.abort(new StoppedError(signal)))
+  let progress = options.quiet === true ? NO_PROGRESS : lineProgress()
+  const run = async (server: ClientOptions): Promise<void> => {
+    if (options.quiet !== true) progress = await openProgress()
+    const content = await backupServer(server, folder, {
+      signal: stop.signal,
+      isFull: options.full === true,
+      ...(data === undefined ? {} : { accessFolder: join(data, 'access') }),
+      onProgress: ({ project, objects, bytes }) =>
+        progress.update({
+          done: bytes,
+          total: undefined,
+          text: `${project}: ${formatCount(objects, 'new object')}, ${formatBytes(bytes)}`,
+        }),
+    })
+    progress.stop()
+    tell(content, folder, options)
+  }
+  try {
+    if (url === undefined) await withFolder(data as string, run)
+    else {
+      const retry = retryOf(options, url, (wait) => progress.wait(wait))
+      await withToken(options, (token) => run({ url: checkedUrl(url), token, retry }))
+    }
+  } catch (error) {
+    stop.signal.throwIfAborted()
+    if (url === undefined && hasCode(error, 'FOLDER_HELD'))
+      throw new Error('a server has the data folder open; name its address with --url', { cause: error })
+    throw advised(error, options)
+  } finally {
+    progress.stop()
+  }
+}
+
+/** Whoever may read the data folder may make a token for it; this one is taken back in the end. */
+async function withToken(options: BackupOptions, use: (token: ClientOptions['token']) => Promise<void>): Promise<void> {
+  const given = tokenOf(options)
+  const { data } = options
+  if (given !== undefined || data === undefined) return use(given)
+  const { token, record } = await issueToken(data, {
+    projects: new Map([[ALL_PROJECTS, 'write']]),
+    subject: 'stowage backup',
+    ttlSeconds: TOKEN_SECONDS,
+  })
+  try {
+    await use(token)
+  } finally {
+    await revokeToken(data, record.jti)
+  }
+}
+
+function tell(content: BackupContent, folder: string, { json }: BackupOptions): void {
+  if (json === true) return printJson(content)
+  const keys = content.hasAccess ? ', with keys and tokens' : ', without keys and tokens'
+  printNote(`${formatCount(content.projects.length, 'project')} backed up to ${folder}${keys}`)
+}

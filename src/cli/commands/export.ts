@@ -1,0 +1,75 @@
+import { existsSync } from 'node:fs'
+import { Command, Option } from 'commander'
+import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
+import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
+import { jsonOption } from '../common/options.ts'
+import { printJson, printNote } from '../common/output.ts'
+import { formatBytes, formatCount } from '../common/format.ts'
+
+const EXAMPLES = `
+Examples:
+  stowage export demo -o demo.tar --url http://127.0.0.1:8642 --token-file token.txt
+  stowage export demo -o tuesday.tar --since monday.tar     only what is new since monday.tar
+  stowage export demo -o demo.tar --data /var/lib/stowage   from a folder that no server has open
+
+The file holds everything that the project has: objects, models, versions, automations, ended runs with their annotations, logs and files. It appears when
+it is whole; an export that was stopped goes on when it is run again. Deleted models and versions, and secrets, are left out.
+${CONNECT_HELP}
+${TRANSFER_EXIT_HELP}`
+
+interface ExportOptions extends ConnectOptions {
+  readonly output: string
+  readonly since?: string
+  readonly sealedSecrets?: boolean
+}
+
+export function exportCommand(): Command {
+  return addConnectOptions(
+    new Command('export')
+      .summary('save a project as one file')
+      .description('Save a project with everything that it has as one file, which "stowage import" takes.'),
+  )
+    .argument('[project]', 'the project; --project by default')
+    .requiredOption('-o, --output <file>', 'the file to make')
+    .addOption(
+      new Option('--since <archive>', 'only what came after this archive, a file or the cursor that an export told'),
+    )
+    .addOption(
+      new Option(
+        '--sealed-secrets',
+        'with the secrets of automations, sealed: only a server with the same key opens them; needs the right to write',
+      ),
+    )
+    .addOption(jsonOption('print {"file", "objects", "sha256", "cursor"}'))
+    .addHelpText('after', EXAMPLES)
+    .action(exportProject)
+}
+
+async function exportProject(project: string | undefined, options: ExportOptions, command: Command): Promise<void> {
+  const { baseOfCursor, baseOfFile, exportToFile } = await import('../../archive/index.ts')
+  const { output, since, sealedSecrets = false } = options
+  await withProject(named(options, project), command, async ({ remote, signal, openProgress }) => {
+    const base = since === undefined ? undefined : existsSync(since) ? await baseOfFile(since) : baseOfCursor(since)
+    const progress = await openProgress()
+    const { manifest, cursor } = await exportToFile(remote, output, {
+      signal,
+      hasSealedSecrets: sealedSecrets,
+      ...(base === undefined ? {} : { since: base }),
+      onProgress: ({ bytes, objects }) =>
+        progress.update({
+          done: bytes,
+          total: undefined,
+          text: `${formatCount(objects, 'object')}, ${formatBytes(bytes)}`,
+        }),
+    })
+    progress.stop()
+    const { objects, sha256 } = manifest
+    if (options.json === true) printJson({ file: output, objects, sha256, cursor })
+    else printNote(`exported ${formatCount(objects, 'object')} to ${output} (SHA-256 of the manifest: ${sha256})`)
+  })
+}
+
+/** The project that the argument names goes before the option. */
+export function named<O extends ConnectOptions>(options: O, project: string | undefined): O {
+  return project === undefined ? options : { ...options, project }
+}

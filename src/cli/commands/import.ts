@@ -1,0 +1,65 @@
+import { Command, Option } from 'commander'
+import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
+import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
+import { jsonOption } from '../common/options.ts'
+import { printJson, printNote } from '../common/output.ts'
+import { formatCount } from '../common/format.ts'
+
+const EXAMPLES = `
+Examples:
+  stowage import demo.tar --url http://127.0.0.1:8642 --project demo --token-file token.txt
+  stowage import monday.tar tuesday.tar --project demo      a full archive and the incremental ones after it
+  stowage import demo.tar --check                           compare the file with its checksums, and send nothing
+
+Files are verified before anything is sent. Objects come first, then models, versions, automations and runs under their own ids. An import that was stopped
+goes on when it is run again: it sends what the project lacks. It adds and updates, and deletes nothing. Imported versions start no automation.
+${CONNECT_HELP}
+${TRANSFER_EXIT_HELP}`
+
+interface ImportOptions extends ConnectOptions {
+  readonly check?: boolean
+}
+
+export function importCommand(): Command {
+  return addConnectOptions(
+    new Command('import')
+      .summary('put an exported project into a server')
+      .description('Put an exported project into a server, or into a data folder.'),
+  )
+    .argument('<file...>', 'the archive, and the incremental ones after it')
+    .addOption(new Option('--check', 'only compare the files with their checksums'))
+    .addOption(jsonOption('print what was imported'))
+    .addHelpText('after', EXAMPLES)
+    .action(importProject)
+}
+
+async function importProject(files: readonly string[], options: ImportOptions, command: Command): Promise<void> {
+  const { importFiles, verifyFiles } = await import('../../archive/index.ts')
+  if (options.check === true) {
+    const manifests = await verifyFiles(files)
+    if (options.json === true)
+      for (const [at, { objects, sha256 }] of manifests.entries()) printJson({ file: files[at], objects, sha256 })
+    else printNote(`${formatCount(files.length, 'archive')} whole`)
+    return
+  }
+  await withProject(options, command, async ({ remote, signal, openProgress }) => {
+    const progress = await openProgress()
+    const result = await importFiles(remote, files, {
+      signal,
+      onProgress: ({ objects, sent }) =>
+        progress.update({ done: objects, total: undefined, text: `${formatCount(objects, 'object')}, ${sent} new` }),
+    })
+    progress.stop()
+    const { objects, sent, differing, records } = result
+    if (options.json === true) printJson(result)
+    else
+      printNote(
+        `imported ${formatCount(objects, 'object')}, ${sent} of them new; of models, versions, automations and runs ${records.created} new, ${records.updated} changed`,
+      )
+    if (differing === 0) return
+    printNote(
+      `${formatCount(differing, 'object')} differ from what the project has under the same id; those of the project stay`,
+    )
+    throw new FindingsError(EXIT.failure)
+  })
+}

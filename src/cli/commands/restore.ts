@@ -1,0 +1,105 @@
+import { existsSync } from 'node:fs'
+import { readdir, rm } from 'node:fs/promises'
+import { join } from 'node:path'
+import { Command, Option } from 'commander'
+import { openAccess } from '../../access/open.ts'
+import { makeFolder, OWNER_ONLY, writeFileDurably } from '../../data-folder/durable-files.ts'
+import { StowageError } from '../../errors.ts'
+import { quoted } from '../../object/id.ts'
+import { lineProgress, NO_PROGRESS, openProgress } from '../client/progress.ts'
+import { EXIT_HELP, StoppedError } from '../common/exit.ts'
+import { formatCount } from '../common/format.ts'
+import { dataOption, jsonOption } from '../common/options.ts'
+import { printJson, printNote } from '../common/output.ts'
+import { signalToStop } from '../common/signals.ts'
+import { RESTORING_FILE, type StorageKind, storageOf, storageOption } from '../common/storage.ts'
+
+const EXAMPLES = `
+Examples:
+  stowage restore /backup/stowage --data /var/lib/stowage
+  stowage restore /backup/stowage --data ./copy --storage level
+
+The data folder must not exist, or be empty. A restore that was stopped goes on when it is run again; until it is done, no server opens the folder. Tokens
+that were revoked after the backup are valid again.
+${EXIT_HELP}`
+
+interface RestoreOptions {
+  readonly data: string
+  readonly storage?: StorageKind
+  readonly quiet?: boolean
+  readonly json?: boolean
+}
+
+export function restoreCommand(): Command {
+  return new Command('restore')
+    .summary('make a data folder of a backup')
+    .description('Make a data folder of a backup that "stowage backup" made.')
+    .argument('<folder>', 'the folder of the backup')
+    .addOption(dataOption())
+    .addOption(storageOption())
+    .addOption(new Option('--quiet', 'no progress on stderr'))
+    .addOption(jsonOption('print {"data", "projects", "takenAt"}'))
+    .addHelpText('after', EXAMPLES)
+    .action(restore)
+}
+
+async function restore(folder: string, options: RestoreOptions): Promise<void> {
+  const { openBackup, restoreAccess } = await import('../../archive/index.ts')
+  const { data } = options
+  const { hasAccess, projects, takenAt } = await openBackup(folder)
+  const stop = new AbortController()
+  void signalToStop().then((signal) => stop.abort(new StoppedError(signal)))
+  await begin(data, takenAt)
+  if (hasAccess) await restoreAccess(folder, data)
+  await restoreInto(folder, options, stop.signal)
+  await rm(join(data, RESTORING_FILE))
+  if (options.json === true) printJson({ data, projects: projects.length, takenAt })
+  else
+    printNote(
+      `restored ${formatCount(projects.length, 'project')} as of ${takenAt} into ${data}${hasAccess ? '' : ', without keys and tokens'}`,
+    )
+}
+
+/** Marks the folder. Throws `conflict` for one that holds something else than the beginning of the same restore. */
+async function begin(data: string, takenAt: string): Promise<void> {
+  const isBegun = existsSync(join(data, RESTORING_FILE))
+  if (!isBegun && existsSync(data) && (await readdir(data)).length > 0)
+    throw new StowageError('conflict', `the folder ${quoted(data)} is not empty; name a new one with --data`)
+  await makeFolder(data, OWNER_ONLY)
+  await writeFileDurably(data, RESTORING_FILE, `${JSON.stringify({ takenAt })}\n`, { replace: true })
+}
+
+async function restoreInto(
+  folder: string,
+  { data, storage, quiet }: RestoreOptions,
+  signal: AbortSignal,
+): Promise<void> {
+  const { archives, restoreProjects } = await import('../../archive/index.ts')
+  const { automation } = await import('../../automation-server/index.ts')
+  const { secretKeysFromFolder } = await import('../../automation-server/secret-keys.ts')
+  const { createObjectService } = await import('../../service/service.ts')
+  const secretKeys = secretKeysFromFolder(data)
+  const { backend } = await storageOf(data, storage, { mayBeRestoring: true })
+  const service = createObjectService({
+    backend,
+    access: openAccess(),
+    extensions: [automation({ secretKeys }), archives({ secretKeys })],
+  })
+  const progress = quiet === true ? NO_PROGRESS : process.stderr.isTTY ? await openProgress() : lineProgress()
+  try {
+    await service.ready()
+    const fetch = (url: string, init: RequestInit): Promise<Response> => service.fetch(new Request(url, init))
+    await restoreProjects(
+      folder,
+      { url: 'http://folder.invalid', token: undefined, fetch },
+      {
+        signal,
+        onProgress: ({ project, objects }) =>
+          progress.update({ done: objects, total: undefined, text: `${project}: ${formatCount(objects, 'object')}` }),
+      },
+    )
+  } finally {
+    progress.stop()
+    await service.close()
+  }
+}

@@ -1,0 +1,174 @@
+/* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */
+
+/**
+ * Which versions of a model are kept: those that one of the members keeps. The latest version,
+ * versions with `kept`, and versions whose root is pinned are always kept. The server deletes the
+ * others once a day.
+ */
+export interface RetentionRule {
+  /** Keeps that many of the newest versions. */
+  readonly keepLastCount?: number
+  /** Keeps the last version of each day (UTC) for that many days. */
+  readonly keepDailyDays?: number
+  /** Keeps every version for that many days. */
+  readonly keepAllDays?: number
+}
+
+/** A named line of versions. */
+export interface Model {
+  /** Names the model. */
+  readonly id: string
+  /** One line. */
+  readonly name: string
+  /** The time of creation. */
+  readonly createdAt: string
+  /** The number of versions. */
+  readonly versionCount: number
+  /** `null` before the first version. */
+  readonly latestVersionId: string | null
+  /** `null` if all versions are kept. */
+  readonly retention: RetentionRule | null
+  /** When it was deleted; `null` unless it is. It can be restored within the grace period of the server. */
+  readonly deletedAt: string | null
+}
+
+/** Members that are left out stay as they are. */
+export interface ModelChange {
+  /** One line. */
+  readonly name?: string
+  /** `null` keeps all versions. */
+  readonly retention?: RetentionRule | null
+}
+
+/** A version to create. Everything below its root must have been uploaded before. */
+export interface NewModelVersion {
+  /** The root of the graph that the version consists of. */
+  readonly rootObjectId: string
+  /** For people; it may have several lines. */
+  readonly message: string
+  /** What creates it, such as the name of an application. */
+  readonly source?: string | null
+}
+
+/** A state of a model: the graph below one object. */
+export interface Version {
+  /** Names the version. */
+  readonly id: string
+  /** The model that the version belongs to. */
+  readonly modelId: string
+  /** The root of the graph that the version consists of. */
+  readonly rootObjectId: string
+  /** For people; it may have several lines. */
+  readonly message: string
+  /** What created it, such as the name of an application; `null` if unknown. */
+  readonly source: string | null
+  /** The run that created it; `null` for versions that people and applications created. */
+  readonly runId: string | null
+  /** The time of creation. */
+  readonly createdAt: string
+  /** Whether no retention rule deletes it. */
+  readonly kept: boolean
+  /** When it was deleted; `null` unless it is. It can be restored within the grace period of the server. */
+  readonly deletedAt: string | null
+}
+
+/**
+ * Statuses rank `pending` 0, `initializing` 1, `running` 2, `succeeded` and `failed` 3, `canceled` 4,
+ * `exception` and `timeout` 5. Only a higher rank may follow, and from rank 3 on a run has ended.
+ * `failed` is a finding of the function; `exception` is an unexpected error.
+ */
+export type RunStatus =
+  | 'pending'
+  | 'initializing'
+  | 'running'
+  | 'succeeded'
+  | 'failed'
+  | 'canceled'
+  | 'exception'
+  | 'timeout'
+
+/** A version that the run created. `projectId` is present if it is not the project of the run. */
+export interface CreatedVersion {
+  /** The project of the version, if it is not the project of the run. */
+  readonly projectId?: string
+  /** The model of the version. */
+  readonly modelId: string
+  /** The version. */
+  readonly versionId: string
+}
+
+/** A file that the run stored. */
+export interface RunArtifact {
+  /** Names the artifact. */
+  readonly id: string
+  /** The name of the file. */
+  readonly name: string
+  /** The size of the file. */
+  readonly sizeBytes: number
+}
+
+/** The number of annotations of each level. */
+export interface AnnotationCounts {
+  /** Annotations that confirm something. */
+  readonly SUCCESS: number
+  /** Annotations that inform. */
+  readonly INFO: number
+  /** Annotations that warn. */
+  readonly WARNING: number
+  /** Annotations that report errors. */
+  readonly ERROR: number
+}
+
+/** The progress of a run. `null` if the function reported none. */
+export interface RunProgress {
+  /** The share that is done, from 0 to 1. */
+  readonly fraction: number
+  /** The current step. */
+  readonly message: string | null
+}
+
+/** The cause of a run. */
+export interface RunCause {
+  /** `external`: a person runs the function on a machine of their own, and it reports here. */
+  readonly kind: 'version' | 'manual' | 'rerun' | 'external'
+  /** With `rerun`: the run that was repeated. */
+  readonly runId: string | null
+}
+
+/** One run of an automation, as lists show it. */
+export interface Run {
+  /** Names the run. */
+  readonly id: string
+  /** The automation that the run belongs to. */
+  readonly automationId: string
+  /** The function that runs. */
+  readonly functionId: string
+  /** The version of the function that runs; `null` while no server with the function has claimed the run. */
+  readonly functionVersion: string | null
+  /** The model that the function runs on. */
+  readonly modelId: string
+  /** The version that the function runs on. */
+  readonly versionId: string
+  /** The current status. */
+  readonly status: RunStatus
+  /** The message of the function, or of the server, about the status. */
+  readonly message: string | null
+  /** The progress that the function reported last; `null` if it reported none. */
+  readonly progress: RunProgress | null
+  /** The versions that the run created. */
+  readonly createdVersions: readonly CreatedVersion[]
+  /** The files that the run stored. */
+  readonly artifacts: readonly RunArtifact[]
+  /** The number of annotations of each level. */
+  readonly annotations: AnnotationCounts
+  /** The cause of the run. */
+  readonly triggeredBy: RunCause
+  /** Whether log lines were left out because the run had reached the limit for them. */
+  readonly logsTruncated: boolean
+  /** The time of creation. */
+  readonly createdAt: string
+  /** `null` until a server claims the run. */
+  readonly startedAt: string | null
+  /** `null` until the run ends. */
+  readonly endedAt: string | null
+}

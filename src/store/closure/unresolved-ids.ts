@@ -1,0 +1,44 @@
+import type { HashKey } from '../../environment.ts'
+import { IdSet } from '../../object/id-set.ts'
+import { Uint32List } from '../bytes/growable.ts'
+
+/** Ids that are in no pack loaded so far, each with whether anything refers to it; others are only claimed. */
+export class UnresolvedIds {
+  readonly ids: IdSet
+  readonly #isReferred = new Uint32List()
+  /** How many are referred to. */
+  referred = 0
+
+  constructor(key: HashKey) {
+    this.ids = new IdSet(undefined, undefined, key)
+  }
+
+  get memoryBytes(): number {
+    return this.ids.memoryBytes + this.#isReferred.memoryBytes
+  }
+
+  reserve(count: number, idBytes: number): void {
+    this.ids.reserve(count, idBytes)
+    this.#isReferred.reserve(count)
+  }
+
+  add(source: Uint8Array, start: number, end: number, isReference: boolean): void {
+    this.#note(this.ids.add(source, start, end), isReference)
+  }
+
+  addFrom(other: UnresolvedIds, index: number): void {
+    this.#note(this.ids.addFrom(other.ids, index), other.isReferred(index))
+  }
+
+  isReferred(index: number): boolean {
+    return this.#isReferred.at(index) === 1
+  }
+
+  #note(index: number, isReference: boolean): void {
+    const isNew = index === this.#isReferred.length
+    if (isNew) this.#isReferred.push(isReference ? 1 : 0)
+    if (!isReference || (!isNew && this.isReferred(index))) return
+    this.#isReferred.set(index, 1)
+    this.referred++
+  }
+}

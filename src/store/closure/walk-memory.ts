@@ -1,0 +1,58 @@
+import type { MemoryBudget, MemoryLease, Party } from '../../memory/memory-budget.ts'
+import type { MemoryPart } from '../../memory/memory-lease.ts'
+import type { IndexMemory } from './location-index.ts'
+
+/** Of the whole budget an index takes at most this share: with less a walk is slower, and ends all the same. */
+const INDEX_SHARE = 2 / 3
+
+interface WalkTerms {
+  readonly signal: AbortSignal
+  readonly party: Party
+  /** Ends the walk. */
+  readonly revoke: (reason: Error) => void
+}
+
+/**
+ * What a walk holds. Its tables wait for memory as everything does. Its index takes what is free, and gives everything back when others need it: what it
+ * would have found is then looked up instead.
+ */
+export class WalkMemory implements IndexMemory {
+  /** Called when the index must let go of everything. */
+  dropIndex: () => void = () => undefined
+  readonly #tablesLease: MemoryLease
+  readonly #tables: MemoryPart
+  readonly #index: MemoryLease
+  readonly #indexBytesMax: number
+
+  constructor(budget: MemoryBudget, { signal, party, revoke }: WalkTerms) {
+    this.#tablesLease = budget.open({ signal, party, revoke })
+    this.#tables = this.#tablesLease.part()
+    this.#index = budget.open({ signal, party, revoke: () => this.#releaseIndex() })
+    this.#indexBytesMax = Math.floor(budget.limitBytes * INDEX_SHARE)
+  }
+
+  /** The tables hold so many bytes from now on. They never wait for what the walk's own index holds. */
+  setTables(bytes: number): Promise<void> | undefined {
+    const waiting = this.#tables.set(bytes)
+    if (waiting !== undefined) this.#releaseIndex()
+    return waiting
+  }
+
+  tryHold(bytes: number): boolean {
+    return this.#index.heldBytes + bytes <= this.#indexBytesMax && this.#index.tryHold(bytes)
+  }
+
+  free(bytes: number): void {
+    this.#index.free(bytes)
+  }
+
+  release(): void {
+    this.#index.release()
+    this.#tablesLease.release()
+  }
+
+  #releaseIndex(): void {
+    this.dropIndex()
+    this.#index.release()
+  }
+}

@@ -1,0 +1,115 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { fileURLToPath } from 'node:url'
+import type { Work } from './work.ts'
+
+const SERVER = fileURLToPath(new URL('./archive-server.ts', import.meta.url))
+const WORKER = fileURLToPath(new URL('./archive-worker.ts', import.meta.url))
+
+/** A server process that is started again, on the same folder and port, whenever it is killed. */
+export class KillableServer {
+  readonly #folder: string
+  readonly #pageBytes: number
+  #child: ChildProcess | undefined
+  #port = 0
+  #restarting: Promise<void> = Promise.resolve()
+
+  constructor(folder: string, pageBytes: number) {
+    this.#folder = folder
+    this.#pageBytes = pageBytes
+  }
+
+  get url(): string {
+    return `http://127.0.0.1:${this.#port}`
+  }
+
+  async start(): Promise<void> {
+    const child = forked(SERVER, [this.#folder, String(this.#port), String(this.#pageBytes)])
+    this.#child = child
+    const errors = errorsOf(child)
+    const [port] = await Promise.race([
+      once(child, 'message') as Promise<[number]>,
+      once(child, 'exit').then(() => Promise.reject(new Error(errors()))),
+    ])
+    this.#port = port
+  }
+
+  /** Kills it and starts it again; several at a time take turns. */
+  restart(): Promise<void> {
+    this.#restarting = this.#restarting.then(async () => {
+      await this.kill()
+      await this.start()
+    })
+    return this.#restarting
+  }
+
+  async kill(): Promise<void> {
+    const child = this.#child
+    if (child === undefined || child.exitCode !== null || child.signalCode !== null) return
+    child.kill('SIGKILL')
+    await once(child, 'exit')
+  }
+}
+
+/** Numbers from 0 up to, not including, `below`: the same ones for the same seed (the generator of Numerical Recipes). */
+export function seeded(seed: number): (below: number) => number {
+  let state = seed >>> 0
+  return (below) => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0
+    return Math.floor((state / 2 ** 32) * below)
+  }
+}
+
+export interface KillRounds {
+  /** How often something is killed. */
+  readonly rounds: number
+  readonly random: (below: number) => number
+  /** Which may be killed beside the worker. */
+  readonly servers: readonly KillableServer[]
+  /** The work of this number: its target is its own. */
+  readonly work: (number: number) => Work
+  /** Throws when what the worker made is not right. */
+  readonly verify: (work: Work) => Promise<void>
+}
+
+/** About as many steps as one piece of work has, so that kills come at every one of them. */
+const STEPS = 9
+
+/** Kills the worker or a server at random steps, until there were so many kills and the last piece of work ended, and verifies each piece that ended. */
+export async function killRounds({ rounds, random, servers, work, verify }: KillRounds): Promise<void> {
+  let kills = 0
+  for (let number = 0; kills < rounds;) {
+    const piece = work(number)
+    let isDone = false
+    while (!isDone) {
+      const worker = forked(WORKER, [JSON.stringify(piece)])
+      const errors = errorsOf(worker)
+      let stepsLeft = kills < rounds ? random(STEPS) : Infinity
+      const restarts: Promise<void>[] = []
+      worker.on('message', () => {
+        if (stepsLeft-- > 0 || kills >= rounds) return
+        kills++
+        stepsLeft = random(STEPS)
+        const victim = random(servers.length + 1)
+        if (victim === servers.length) worker.kill('SIGKILL')
+        else restarts.push(servers[victim].restart())
+      })
+      const [code, signal] = (await once(worker, 'exit')) as [number | null, NodeJS.Signals | null]
+      await Promise.all(restarts)
+      if (code !== 0 && signal !== 'SIGKILL') throw new Error(`${piece.kind} ended with ${code}: ${errors()}`)
+      isDone = code === 0
+    }
+    await verify(piece)
+    number++
+  }
+}
+
+function forked(file: string, args: readonly string[]): ChildProcess {
+  return fork(file, args, { stdio: ['ignore', 'ignore', 'pipe', 'ipc'] })
+}
+
+function errorsOf(child: ChildProcess): () => string {
+  let errors = ''
+  child.stderr?.setEncoding('utf8').on('data', (text: string) => (errors += text))
+  return () => errors
+}

@@ -1,0 +1,60 @@
+import assert from 'node:assert/strict'
+import { execFile } from 'node:child_process'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { readFile } from 'node:fs/promises'
+import { dirname, join } from 'node:path'
+import { test } from 'node:test'
+import { promisify } from 'node:util'
+import { COMMAND, newDataFolder, startServer, stowage } from '../cli/command.ts'
+import { blocksOf } from '../docs/blocks.ts'
+import { buildModel, jsonArray } from '../support/model.ts'
+
+const run = promisify(execFile)
+const PAGE_URL = 'http://127.0.0.1:8642'
+const model = buildModel({ objects: 200, seed: 3 })
+
+test('the commands of the page on archives move a project, and say what they did', async (t) => {
+  const data = newDataFolder(t)
+  const folder = dirname(data)
+  const server = await startServer(t, ['--data', data, '--json'])
+  const { url } = JSON.parse(server.line) as { url: string }
+  const issued = await stowage(['token', '--data', data, '--project', '*', '--access', 'write'])
+  mkdirSync(join(folder, 'bin'))
+  const command = [process.execPath, ...COMMAND].map((word) => `'${word}'`).join(' ')
+  writeFileSync(join(folder, 'bin', 'stowage'), `#!/bin/sh\nexec ${command} "$@"\n`)
+  chmodSync(join(folder, 'bin', 'stowage'), 0o755)
+  writeFileSync(join(folder, 'token.txt'), issued.stdout)
+  writeFileSync(join(folder, 'model.json'), jsonArray(model.objects))
+  const env = {
+    ...process.env,
+    PATH: `${join(folder, 'bin')}:${process.env.PATH}`,
+    STOWAGE_URL: url,
+    STOWAGE_TOKEN: issued.stdout.trim(),
+  }
+  const bash = (text: string): ReturnType<typeof run> => run('bash', ['-ec', text], { cwd: folder, env })
+  await bash('stowage upload model.json --project demo --model House --message first --quiet')
+
+  const shown = blocksOf('docs/archive-format.md').find(({ language }) => language === 'sh')
+  const { stderr } = await bash((shown?.text ?? '').replaceAll(PAGE_URL, url))
+  assert.match(String(stderr), /exported 200 objects to demo\.tar[^]*imported 200 objects, 200 of them new/)
+  assert.match(String((await bash('stowage import --check demo.tar')).stderr), /1 archive whole/)
+  await bash('stowage export copy -o copy.tar --quiet')
+  const manifests = await Promise.all(
+    ['demo.tar', 'copy.tar'].map((file) => bash(`tar --extract --to-stdout --file ${file} manifest.json`)),
+  )
+  assert.equal(String(manifests[1].stdout), String(manifests[0].stdout))
+  await assert.rejects(bash('stowage export copy -o copy.tar'), /exists; choose another name/)
+
+  await bash(`stowage mirror --from ${url} --to ${url} --project demo --to-project mirrored \
+    --from-token-file token.txt --to-token-file token.txt --quiet`)
+  assert.match(String((await bash('stowage version list House --project mirrored')).stdout), /first/)
+
+  await server.stop()
+  await bash(`stowage export demo -o offline.tar --data ${data} --quiet`)
+  await bash('tar --extract --file demo.tar manifest.json && mv manifest.json first.json')
+  await bash('tar --extract --file offline.tar manifest.json')
+  assert.equal(
+    await readFile(join(folder, 'manifest.json'), 'utf8'),
+    await readFile(join(folder, 'first.json'), 'utf8'),
+  )
+})

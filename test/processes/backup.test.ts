@@ -1,0 +1,76 @@
+import assert from 'node:assert/strict'
+import { existsSync, readdirSync, rmSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { test, type TestContext } from 'node:test'
+import { createClient, type Project } from '../../src/client/index.ts'
+import { linesOf } from '../archive/support.ts'
+import { newDataFolder, startServer, stowage } from '../cli/command.ts'
+import { buildModel } from '../support/model.ts'
+
+const states = [0, 1, 2].map((revision) => buildModel({ objects: 300, revision, changed: revision === 0 ? 0 : 12 }))
+
+async function upload(project: Project, state: number): Promise<void> {
+  await project.upload(states[state].objects.map(({ id, json }) => ({ id, json })))
+}
+
+async function started(
+  t: TestContext,
+  data: string,
+): Promise<{ readonly url: string; readonly stop: () => Promise<unknown> }> {
+  const { line, stop } = await startServer(t, ['--data', data, '--json'])
+  return { url: (JSON.parse(line) as { url: string }).url, stop: () => stop('SIGKILL') }
+}
+
+async function ok(args: readonly string[]): Promise<string> {
+  const { code, stdout, stderr } = await stowage(args)
+  assert.equal(code, 0, stderr)
+  return stdout
+}
+
+test('a server that goes on is backed up, then what is new, and restored by one command when its folder is gone', async (t) => {
+  const data = newDataFolder(t)
+  const backup = join(dirname(data), 'backup')
+  const server = await started(t, data)
+  const token = (await ok(['token', '--data', data, '--project', '*', '--access', 'write'])).trim()
+  const client = createClient({ url: server.url, token })
+  const [house, shed] = [client.project('house'), client.project('shed')]
+  await upload(house, 0)
+  await upload(shed, 1)
+  const { id: modelId } = await house.models.create({ name: 'House' })
+  await house.versions.create(modelId, { rootObjectId: states[0].rootId, message: 'first' })
+
+  const asked = ['backup', backup, '--data', data, '--url', server.url, '--quiet', '--json']
+  // Uploads go on meanwhile; what was acknowledged before the backup is in it.
+  const [first] = await Promise.all([ok(asked), upload(house, 1)])
+  assert.deepEqual(
+    (JSON.parse(first) as { projects: { project: string }[] }).projects.map(({ project }) => project).sort(),
+    ['house', 'shed'],
+  )
+  await upload(house, 2)
+  await house.versions.create(modelId, { rootObjectId: states[2].rootId, message: 'second' })
+  const versions = (await house.versions.list(modelId)).items
+  const lines = await linesOf(house, states[2].rootId)
+  await ok(asked)
+  const archivesOf = (): readonly string[] =>
+    readdirSync(join(backup, 'projects'), { recursive: true })
+      .map(String)
+      .filter((name) => name.endsWith('.tar'))
+  assert.equal(archivesOf().length, 3)
+  await ok(asked)
+  assert.equal(archivesOf().length, 3, 'a backup of what has not changed adds nothing')
+
+  await server.stop()
+  rmSync(data, { recursive: true })
+  const restored = join(dirname(data), 'restored')
+  await ok(['restore', backup, '--data', restored, '--storage', 'level', '--quiet'])
+  assert.equal(existsSync(join(restored, 'restoring.json')), false)
+  assert.match(await ok(['check', '--data', restored]), /no damage/)
+  const again = await stowage(['restore', backup, '--data', restored])
+  assert.match(again.stderr, /is not empty/)
+
+  const other = await started(t, restored)
+  const copy = createClient({ url: other.url, token })
+  assert.deepEqual((await copy.project('house').versions.list(modelId)).items, versions)
+  assert.deepEqual(await linesOf(copy.project('house'), states[2].rootId), lines)
+  assert.equal((await linesOf(copy.project('shed'), states[1].rootId)).length, states[1].objects.length)
+})
