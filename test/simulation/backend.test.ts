@@ -14,7 +14,7 @@ import type { StorageBackend } from '../../src/storage/backend.ts'
 
 const random = new Random(5)
 const scheduler = new Scheduler(random.fork('schedule'), { stepsMax: Infinity })
-const storage = new SimulatedStorage(scheduler, { epochMs: Date.now() })
+const storage = new SimulatedStorage(scheduler, { nowMs: () => Date.now() })
 let opened = 0
 let isOver = false
 
