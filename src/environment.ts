@@ -83,3 +83,8 @@ export function hashKeyOf(bytes: Uint8Array): HashKey {
 export function randomId(environment: Environment): string {
   return Buffer.from(environment.randomBytes(16)).toString('hex')
 }
+
+/** A time of a clock in ISO 8601, in UTC with milliseconds. */
+export function timeText(timeMs: number): string {
+  return new Date(timeMs).toISOString()
+}

@@ -1,9 +1,19 @@
 /// <reference types="node" preserve="true" />
 
 /**
- * The service, who may use it, and the seams for storage of one's own.
+ * The service, its access control, and the seams for your own storage.
  *
  * @module stowage
+ *
+ * @example
+ * import { createServer } from 'node:http'
+ * import { answerClientErrors, createObjectService, openAccess } from 'stowage'
+ * import { memoryBackend } from 'stowage/memory'
+ *
+ * const service = createObjectService({ backend: memoryBackend(), access: openAccess() })
+ * const server = createServer(service.node)
+ * answerClientErrors(server)
+ * server.listen(8080)
  */
 
 export {
@@ -20,6 +30,7 @@ export type {
   ServiceQuota,
   ServiceStorage,
 } from './service/options.ts'
+export type { GraphRoot } from './object/roots.ts'
 export type { ServiceExtension } from './service/extension.ts'
 export type { Mountable } from './http/service-router.ts'
 export type { Logger } from './logger.ts'

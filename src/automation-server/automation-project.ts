@@ -15,6 +15,8 @@ import type {
   Annotation,
   Page,
   PageRequest,
+  PruneRequest,
+  PruneResult,
   AnnotationFilter,
   Run,
   RunDetails,
@@ -37,6 +39,8 @@ export interface ProjectModels {
   delete(modelId: string): Promise<Model>
   /** Rejects with `not_found`, also after the grace. */
   restore(modelId: string): Promise<Model>
+  /** Deletes the versions that the retention rule does not keep, 1,000 at most. Rejects with `not_found`, and with `conflict` where there is no rule. */
+  prune(modelId: string, request?: PruneRequest): Promise<PruneResult>
 }
 
 /** The versions of the models of a project. */
@@ -108,7 +112,7 @@ export function automationProject(
   projectId: string,
 ): AutomationProject {
   checkProjectId(projectId)
-  const { models, versions, deletion, automations, runs } = domain
+  const { models, versions, deletion, retention, automations, runs } = domain
   const opened = async <T>(work: () => Promise<T>): Promise<T> => {
     await ready()
     return work()
@@ -121,6 +125,7 @@ export function automationProject(
       change: (modelId, change) => opened(() => models.change(projectId, modelId, change)),
       delete: (modelId) => opened(() => deletion.deleteModel(projectId, modelId)),
       restore: (modelId) => opened(() => deletion.restoreModel(projectId, modelId)),
+      prune: (modelId, request) => opened(() => retention.prune(projectId, modelId, request)),
     },
     versions: {
       create: (modelId, version, options) =>

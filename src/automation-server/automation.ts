@@ -1,4 +1,5 @@
 import { StowageError } from '../errors.ts'
+import type { GraphRoot } from '../object/roots.ts'
 import type { ServiceContext, ServiceExtension } from '../service/extension.ts'
 import { type AutomationProject, automationProject } from './automation-project.ts'
 import { BackgroundLoop } from '../async/background-loop.ts'
@@ -25,6 +26,7 @@ import {
 } from './domain/options.ts'
 import { RunQueue } from './runner/queue.ts'
 import { withRunTokens } from './domain/run-access.ts'
+import { applyRetention } from './upkeep/apply-retention.ts'
 import { endLostRuns } from './upkeep/end-lost-runs.ts'
 import { purgeDeleted } from './upkeep/purge-deleted.ts'
 import { SecretResealer } from './upkeep/reseal-secrets.ts'
@@ -177,6 +179,11 @@ class Automation<H> implements AutomationExtension<H> {
     this.#sweeps.soon()
   }
 
+  /** The versions of all models, also deleted ones: they can be restored. */
+  async *roots(projectId: string): AsyncGenerator<readonly GraphRoot[]> {
+    yield* this.#parts.domain.versions.roots(projectId)
+  }
+
   async *projects(): AsyncGenerator<readonly string[]> {
     yield* this.#parts.domain.store.projects()
   }
@@ -229,13 +236,15 @@ class Automation<H> implements AutomationExtension<H> {
   }
 
   /** Removed projects are swept each time, since a mark tells of them; the rest means reading much. */
-  async #sweepStorage({ store, options: { epochs } }: Domain, signal: AbortSignal): Promise<void> {
+  async #sweepStorage(domain: Domain, signal: AbortSignal): Promise<void> {
+    const { store, options } = domain
     const nowMs = store.clock.now()
     const isDue = nowMs - this.#storageSweptAtMs >= STORAGE_SWEEP_INTERVAL_MS
     if (isDue) await expireRuns(store, nowMs - this.#times.keptMs, signal)
+    if (isDue) await applyRetention(domain, signal)
     if (isDue) await expireCauses(store, nowMs - this.#times.keptMs - TIMER_MS_MAX, signal)
     await sweepGarbage(store, signal)
-    await purgeDeleted({ store, epochs, graceMs: this.#times.deletionGraceMs }, signal)
+    await purgeDeleted({ store, epochs: options.epochs, graceMs: this.#times.deletionGraceMs }, signal)
     if (isDue) await sweepOrphans(store, signal)
     if (isDue) this.#storageSweptAtMs = nowMs
   }

@@ -4,6 +4,7 @@ import { checkCommand } from './commands/check.ts'
 import { completionCommand } from './commands/completion.ts'
 import { hasCommand } from './commands/has.ts'
 import { downloadCommand } from './commands/download.ts'
+import { duCommand } from './commands/du.ts'
 import { backupCommand } from './commands/backup.ts'
 import { exportCommand } from './commands/export.ts'
 import { importCommand } from './commands/import.ts'
@@ -14,6 +15,7 @@ import { getCommand } from './commands/get.ts'
 import { keyCommand } from './commands/key.ts'
 import { lsCommand } from './commands/ls.ts'
 import { modelCommand } from './commands/model.ts'
+import { pinCommand } from './commands/pin.ts'
 import { projectCommand } from './commands/project.ts'
 import { reindexCommand } from './commands/reindex.ts'
 import { serveCommand } from './commands/serve.ts'
@@ -56,6 +58,8 @@ export async function createProgram(output: Pick<OutputConfiguration, 'writeOut'
     .addCommand(lsCommand())
     .addCommand(modelCommand())
     .addCommand(versionCommand())
+    .addCommand(pinCommand())
+    .addCommand(duCommand())
     .addCommand(exportCommand())
     .addCommand(importCommand())
     .addCommand(mirrorCommand())

@@ -93,8 +93,8 @@ export async function rotateKey(
   previousValidUntil: string,
   clock: Clock = Date,
 ): Promise<readonly FolderKey[]> {
-  const keys = await readKeys(ring)
   await refuseForeignFolder(ring)
+  const keys = await readKeys(ring)
   if (keys.length >= KEYS_MAX)
     throw new StowageError(
       'conflict',
@@ -112,11 +112,11 @@ export async function rotateKey(
 
 /** A server that runs as the folder's owner could not read a key of another user, and would let nobody in. */
 async function refuseForeignFolder(ring: KeyRing): Promise<void> {
-  const { uid } = await stat(pathOf(ring, (await numbersOf(ring))[0]))
-  if (process.getuid === undefined || process.getuid() === uid) return
+  const found = await stat(accessFolder(ring)).catch(absent(undefined))
+  if (process.getuid === undefined || found === undefined || process.getuid() === found.uid) return
   throw new StowageError(
     'invalid_request',
-    `the keys in ${accessFolder(ring)} belong to the user with the id ${uid}; run the command as that user, such as by "sudo -u"`,
+    `the keys in ${accessFolder(ring)} belong to the user with the id ${found.uid}; run the command as that user, such as by "sudo -u"`,
   )
 }
 

@@ -11,7 +11,9 @@ const EQUAL_SHARE = 2
 /** The buffer that was handed on last may still be on its way to the client, and so may the one before it. */
 const ON_THEIR_WAY = 2
 /** More than the systems on both sides take in for a client that has stopped reading. A client that took so much without a pause reads on. */
-const FAST_AFTER_BYTES = 12 * 1_048_576
+const FAST_AFTER_BYTES = 16 * 1_048_576
+/** Those that read on share at most this part of the bytes once more. */
+const FAST_SHARE = 2
 /** A client that asks for the next buffer later than this has made a pause. */
 const PAUSE_MS = 100
 
@@ -56,7 +58,7 @@ export class AnswerMemory {
     this.#environment = environment
     this.#onChange = onChange
     this.#all = new Pool(limitBytes)
-    this.#fast = new Pool(limitBytes)
+    this.#fast = new Pool(Math.floor(limitBytes / FAST_SHARE))
   }
 
   get heldBytes(): number {

@@ -1,3 +1,4 @@
+import type { PinStore, UsageCounter } from './roots.ts'
 import type { MemoryLease } from '../memory/memory-lease.ts'
 import type { ObjectBatch } from './batch.ts'
 import type { IdSet } from './id-set.ts'
@@ -134,6 +135,8 @@ export interface StoreEpoch {
 export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector, ClosureSelector, ProjectCatalog {
   /** Absent over a host's own `ObjectStore`. */
   readonly epochs?: StoreEpochs
+  readonly pins?: PinStore
+  readonly usages?: UsageCounter
   ready(): Promise<void>
   close(): Promise<void>
   /** Everything of a project, page by page; absent where the store cannot list what it holds. */

@@ -30,6 +30,11 @@ export interface PagesOptions<H = unknown> {
   readonly sessionMs?: number
   /** Where browsers find the service, such as `https://models.example`: needed only behind a proxy that changes `Host`. */
   readonly origin?: string
+  /**
+   * Where people sign in on a server with accounts of its own: a path such as `/login`, or an address. People who are not signed in are sent there, with
+   * the page that they asked for in the parameter `next`. Without it they are asked for a token.
+   */
+  readonly signInUrl?: string
 }
 
 /** Who is signed in by a link. */
@@ -74,7 +79,11 @@ class Pages<H> implements PagesExtension<H> {
 
   constructor(options: PagesOptions<H>) {
     this.#options = options
-    const { origin, sessionMs = SESSION_MS } = options
+    const { origin, signInUrl, sessionMs = SESSION_MS } = options
+    if (signInUrl !== undefined && !/^(?:https?:\/\/[^/]|\/(?!\/))\S*$/.test(signInUrl))
+      throw new TypeError(
+        `signInUrl is ${JSON.stringify(signInUrl)}; it must be a path such as "/login", or an address that begins with https://`,
+      )
     if (origin !== undefined && (!URL.canParse(origin) || new URL(origin).origin !== origin))
       throw new TypeError(`origin is ${JSON.stringify(origin)}; it must be one, such as "https://models.example"`)
     if (!Number.isSafeInteger(sessionMs) || sessionMs < 1_000 || sessionMs > SESSION_MS_MAX)
@@ -88,8 +97,8 @@ class Pages<H> implements PagesExtension<H> {
     const codes = new SignInCodes(context.clock)
     const sessions = this.#sessions(context.clock)
     this.#attached = { context, codes, sessions }
-    const { automation, origin } = this.#options
-    const server = new PageServer<H>({ context, automation, sessions, assets: this.#assets, origin })
+    const { automation, origin, signInUrl } = this.#options
+    const server = new PageServer<H>({ context, automation, sessions, assets: this.#assets, origin, signInUrl })
     return [
       ...signInResources({ server, sessions, codes }),
       this.#assetResource(),

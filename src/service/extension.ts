@@ -4,6 +4,7 @@ import type { Guard } from '../http/core.ts'
 import type { Resource } from '../http/router.ts'
 import type { Limits } from '../limits.ts'
 import type { ClosureSelector, GraphStore, StoreEpochs } from '../object/graph-store.ts'
+import type { GraphRoot, PinStore, ProjectUsage } from '../object/roots.ts'
 import type { Logger } from '../logger.ts'
 import type { ApiArea } from '../openapi/description/compose.ts'
 import type { StorageBackend } from '../storage/backend.ts'
@@ -15,6 +16,10 @@ export interface ServiceContext<H> {
   readonly graphs: ClosureSelector & Pick<GraphStore, 'pager'>
   /** The store's own time, for periods of grace. `undefined` over a host's own `ObjectStore`. */
   readonly epochs: StoreEpochs | undefined
+  /** Objects that are kept with everything below them. `undefined` over a host's own `ObjectStore`. */
+  readonly pins: PinStore | undefined
+  /** What a project holds, by its roots. Throws `not_supported` over a host's own `ObjectStore`. */
+  readonly usage: (projectId: string, signal: AbortSignal) => Promise<ProjectUsage>
   /** Ids of the projects that hold something, in batches. Opens the service. */
   readonly projects: () => AsyncIterable<readonly string[]>
   /** Opens the service, as its first request does; what an extension does in process waits for it. Not to be awaited in `open`. */
@@ -46,6 +51,8 @@ export interface ServiceExtension<H = unknown> {
   open?(): Promise<void>
   /** A project was removed: nothing of it may be readable once this resolves. */
   removeProject?(projectId: string): Promise<void>
+  /** Objects of a project that it needs, in batches: neither they nor what is below them may be collected. */
+  roots?(projectId: string): AsyncIterable<readonly GraphRoot[]>
   /** Ids of the projects that it holds something of, in batches. */
   projects?(): AsyncIterable<readonly string[]>
   /** The service is about to close: what runs by itself has `graceMs` to end. Requests are still answered, so that it can. */

@@ -23,6 +23,7 @@ import type { GraphStore } from '../object/graph-store.ts'
 import type { Logger } from '../logger.ts'
 import { type ProjectObjects, projectObjects } from './project-objects.ts'
 import { type ServiceStatus, ServiceLifecycle } from './status.ts'
+import { type RootSources, usageOf } from './roots.ts'
 import { claimStorage, graphStoreOf } from './storage.ts'
 import type { ErrorContext, ObjectServiceOptions, ServiceStorage } from './options.ts'
 
@@ -237,6 +238,10 @@ class Service<H> implements ObjectService<H> {
     return this.close()
   }
 
+  get #rootSources(): RootSources {
+    return { store: this.#store, extensions: this.#extensions, ready: () => this.ready() }
+  }
+
   #contextOf(
     options: ObjectServiceOptions<H>,
     storage: ServiceStorage,
@@ -247,6 +252,8 @@ class Service<H> implements ObjectService<H> {
       backend: 'backend' in storage ? storage.backend : undefined,
       graphs: this.#store,
       epochs: this.#store.epochs,
+      pins: this.#store.pins,
+      usage: (projectId, signal) => usageOf(this.#rootSources, projectId, signal),
       guard: createGuard(access),
       authenticate: (request) => access.authenticate(request),
       authorize: (principal, projectId, right) => access.authorize(principal, projectId, right),

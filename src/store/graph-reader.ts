@@ -239,6 +239,12 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return { outcomes, closures }
   }
 
+  /** The closure of a root, from its plan if it has one; `undefined` when the root is not held. */
+  async closureOf(projectId: string, rootId: string, signal: AbortSignal): Promise<Closure | undefined> {
+    const root = await this.#findRoot(projectId, rootId, { signal })
+    return root === undefined ? undefined : this.#closureOf(root, signal)
+  }
+
   async #closureOf(root: FoundRoot, signal: AbortSignal): Promise<Closure> {
     const plan = await this.#parts.plans.find(root.project, root.rootId, '', signal)
     return plan?.tables.closure ?? (await this.#walk(root, signal))

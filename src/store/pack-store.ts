@@ -21,6 +21,8 @@ import { Ingest } from './ingest/ingest.ts'
 import { PackObjectPager } from './object-pager.ts'
 import { type QuotaOf, Quotas } from './ingest/quotas.ts'
 import { PackCatalog } from './records/pack-catalog.ts'
+import { PinRecords } from './records/pins.ts'
+import { UsageCache } from './usage/usage-cache.ts'
 import { PlanPrefetch } from './plan/plan-prefetch.ts'
 import { PlanCache } from './plan/plan-cache.ts'
 import { listProjects } from './records/projects.ts'
@@ -74,6 +76,8 @@ export class PackStore implements GraphStore {
   readonly #memory: ServiceMemory
   readonly #prefetch: PlanPrefetch
   readonly epochs: EpochCounter
+  readonly pins: PinRecords
+  readonly usages: UsageCache
   readonly #janitor: BackgroundLoop
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
@@ -95,11 +99,7 @@ export class PackStore implements GraphStore {
     const segments = new SegmentReader(blobs, memory.answers, environment)
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
     this.epochs = new EpochCounter(records, environment)
-    this.#janitor = new BackgroundLoop(
-      () => this.epochs.advanceWhenDue().catch(onBackgroundError),
-      EPOCH_LOOK_INTERVAL_MS,
-      environment,
-    )
+    this.#janitor = janitorOf(this.epochs, environment, onBackgroundError)
     this.#options = options
     this.#backend = backend
     this.#committer = new Committer(records, blobs)
@@ -131,6 +131,9 @@ export class PackStore implements GraphStore {
       budget: memory.requests,
       onPlanFailed: onBackgroundError,
     })
+    this.pins = new PinRecords({ records, clock: this.#clock, newId })
+    const closureOf = this.#reader.closureOf.bind(this.#reader)
+    this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = new Ingest({
       records,
@@ -204,6 +207,7 @@ export class PackStore implements GraphStore {
     await this.#janitor.stop()
     await this.#opening?.catch(() => undefined)
     await this.#background
+    await this.usages.settled()
     await this.#plans.settled()
     this.#deflate.close()
     this.#catalog.clear()
@@ -250,6 +254,11 @@ export class PackStore implements GraphStore {
   #reportUnlessClosing(error: unknown): void {
     if (!this.#closing.signal.aborted) this.#options.onBackgroundError?.(error)
   }
+}
+
+/** Advances the store's own time. */
+function janitorOf(epochs: EpochCounter, environment: Environment, onError: (error: unknown) => void): BackgroundLoop {
+  return new BackgroundLoop(() => epochs.advanceWhenDue().catch(onError), EPOCH_LOOK_INTERVAL_MS, environment)
 }
 
 export function createPackStore(options: PackStoreOptions): PackStore {

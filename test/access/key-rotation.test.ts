@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { readdirSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
+import { chownSync, readdirSync, readFileSync, statSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { type Access, type Principal } from '../../src/access/access.ts'
@@ -104,6 +104,22 @@ test('of many rotations at a time, those that lose say so and change nothing', a
   for (const name of readdirSync(join(ring.dataFolder, 'access')))
     assert.equal(statSync(join(ring.dataFolder, 'access', name)).mode & 0o077, 0, name)
 })
+
+test(
+  'the keys of another user are left alone: their server could not read the new one',
+  { skip: process.getuid?.() !== 0 && 'only root can give a folder away' },
+  async (context) => {
+    const folder = dataFolder(context)
+    const ring = tokenKeyRing(folder)
+    const before = await readKeys(ring)
+    chownSync(join(folder, 'access'), 4_711, 4_711)
+    await assert.rejects(rotateKey(ring, isoIn(HOUR_MS)), {
+      code: 'invalid_request',
+      message: /belong to the user with the id 4711; run the command as that user/,
+    })
+    assert.deepEqual(await heldKeys(ring), before)
+  },
+)
 
 test('a ring holds a bounded number of keys', async (context) => {
   const ring = tokenKeyRing(dataFolder(context))

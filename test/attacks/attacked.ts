@@ -14,7 +14,11 @@ export interface AttackedServer {
   /** The most that the process had in memory since `forgetPeak`, as the system counts it. */
   peakBytes(): Promise<number>
   forgetPeak(): Promise<void>
+  /** What it has in memory now, counted the same way. */
+  residentBytes(): Promise<number>
   load(): Promise<Load>
+  /** The same after what nobody holds any more was collected. */
+  collected(): Promise<Load>
   /** Fails if the process has ended, or said anything. */
   assertAlive(): void
 }
@@ -31,7 +35,7 @@ export async function attackedServer(t: TestContext, { heapMb, ...rest }: Attack
   const file = fileURLToPath(new URL('server.ts', import.meta.url))
   const child = spawn(
     process.execPath,
-    [`--max-old-space-size=${heapMb}`, ...process.execArgv, file, JSON.stringify(settings)],
+    [`--max-old-space-size=${heapMb}`, '--expose-gc', ...process.execArgv, file, JSON.stringify(settings)],
     { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] },
   )
   let said = ''
@@ -39,24 +43,29 @@ export async function attackedServer(t: TestContext, { heapMb, ...rest }: Attack
   t.after(() => child.kill('SIGKILL'))
   const { port } = (await messageFrom(child, () => said)) as { readonly port: number }
   const proc = `/proc/${child.pid}`
+  const asked = async (what: 'load' | 'collect'): Promise<Load> => {
+    const answered = messageFrom(child, () => said)
+    child.send(what)
+    return (await answered) as Load
+  }
   return {
     port,
     url: `http://127.0.0.1:${port}`,
-    peakBytes: async () => {
-      const [, kilobytes] = /VmHWM:\s+(\d+) kB/.exec(await readFile(`${proc}/status`, 'utf8')) ?? []
-      return Number(kilobytes) * 1_024
-    },
+    peakBytes: () => statusBytes(proc, 'VmHWM'),
+    residentBytes: () => statusBytes(proc, 'VmRSS'),
     forgetPeak: () => writeFile(`${proc}/clear_refs`, '5'),
-    load: async () => {
-      const answered = messageFrom(child, () => said)
-      child.send('load')
-      return (await answered) as Load
-    },
+    load: () => asked('load'),
+    collected: () => asked('collect'),
     assertAlive: () => {
       assert.equal(child.exitCode ?? child.signalCode, null, said)
       assert.equal(said, '')
     },
   }
+}
+
+async function statusBytes(proc: string, name: 'VmHWM' | 'VmRSS'): Promise<number> {
+  const [, kilobytes] = new RegExp(`${name}:\\s+(\\d+) kB`).exec(await readFile(`${proc}/status`, 'utf8')) ?? []
+  return Number(kilobytes) * 1_024
 }
 
 async function messageFrom(child: ChildProcess, said: () => string): Promise<unknown> {

@@ -10,6 +10,7 @@ import type { AttackedSettings, Load } from './settings.ts'
 /* A process of its own, started by `attacked.ts`: a plain service with automation. Whoever writes a name into `Authorization: Bearer NAME` is that name. */
 
 const LOOP_RESOLUTION_MS = 5
+const GC_ROUNDS = 3
 
 const { path, memoryBytesMax, memoryWaitMs } = JSON.parse(process.argv[2]) as AttackedSettings
 const service = createObjectService({
@@ -47,6 +48,10 @@ function load(): Load {
   }
 }
 
-process.on('message', () => process.send?.(load()))
+process.on('message', (message) => {
+  // What nobody holds any more is not what this process holds.
+  if (message === 'collect') for (let round = 0; round < GC_ROUNDS; round++) globalThis.gc?.()
+  process.send?.(load())
+})
 process.once('disconnect', () => process.exit())
 process.send?.({ port: (server.address() as AddressInfo).port })

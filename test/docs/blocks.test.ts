@@ -44,6 +44,7 @@ const FATES: Readonly<Record<string, Readonly<Record<string, Fate>>>> = {
     sh: { because: 'are the addresses of the two servers, and the call of the script that the test runs' },
     bash: { by: 'test/processes/migrate.test.ts' },
   },
+  'docs/simulation.md': { text: { because: 'is the command line that a failed run prints' } },
   'docs/streams.md': { js: { by: 'test/streams/recipes.test.ts' } },
   'docs/troubleshooting.md': { json: { because: OUTPUT } },
   'docs/upgrade.md': { sh: { because: NEEDS_ROOT } },

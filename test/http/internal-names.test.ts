@@ -43,9 +43,16 @@ async function failing(t: TestContext): Promise<Failing> {
   return { service, errors, fail: (error) => (failure = error) }
 }
 
+/** An id of a request that is made at random may look like anything. */
+const HEADERS = { 'X-Request-Id': 'chosen' }
+
 function upload(service: ObjectService, ids: readonly string[]): Promise<Response> {
   const objects = ids.map((id) => ({ id, text: Array.from({ length: 40 }, () => Math.random()) }))
-  const init = { method: 'POST', headers: { 'Content-Type': 'application/json' }, body: JSON.stringify(objects) }
+  const init = {
+    method: 'POST',
+    headers: { ...HEADERS, 'Content-Type': 'application/json' },
+    body: JSON.stringify(objects),
+  }
   return service.fetch(new Request('http://in.process/objects/demo', init))
 }
 
@@ -59,7 +66,7 @@ for (const [error, code] of [
     const { service, errors, fail } = await failing(t)
     fail(error)
     const requests = [
-      service.fetch(new Request(`http://in.process/objects/demo/${IDS[7]}/single`)),
+      service.fetch(new Request(`http://in.process/objects/demo/${IDS[7]}/single`, { headers: HEADERS })),
       upload(
         service,
         IDS.map((id) => `new-${id}`),

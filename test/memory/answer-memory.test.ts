@@ -53,10 +53,10 @@ test('a client that reads on has large buffers among 500 that have stopped, unti
   const memory = new AnswerMemory(LIMIT_BYTES, undefined, { monotonicMs: () => nowMs })
   const stopped = Array.from({ length: 500 }, () => memory.open())
   const reading = memory.open()
-  take(reading, 11 * MB)
+  take(reading, 15 * MB)
   assert.equal(reading.roomBytes, PIECE_BYTES)
   take(reading, 2 * MB)
-  assert.ok(reading.roomBytes >= MB, `${reading.roomBytes} bytes`)
+  assert.ok(reading.roomBytes >= MB / 2, `${reading.roomBytes} bytes`)
   assert.equal(stopped[0].roomBytes, PIECE_BYTES)
   nowMs += 101
   take(reading, 1)

@@ -21,6 +21,8 @@ import {
   INPUTS,
   MODEL,
   MODEL_ID,
+  PIN,
+  PIN_ID,
   REPORTS,
   RUN_ID,
   RUN_VERSION,
@@ -198,6 +200,7 @@ export async function makeExamples(
     [AUTOMATION_ID, made.id],
     [RUN_VERSION_ID, run.createdVersions[0].versionId],
     [ARTIFACT_ID, run.artifacts[0].id],
+    [PIN_ID, await pinned(service)],
   ] as const
   return { runId: run.id, ids: new Map(ids) }
 }
@@ -229,4 +232,17 @@ function failing({ records, blobs, close }: StorageBackend, faults: Faults): Sto
       close: () => records.close(),
     },
   }
+}
+
+/** Pins the root of the examples. */
+async function pinned(service: ObjectService): Promise<string> {
+  const { rootObjectId, name, reason } = PIN
+  const answer = await service.fetch(
+    new Request(`http://in.process/api/v1/projects/${PROJECT_ID}/pins`, {
+      method: 'POST',
+      headers: { 'Content-Type': 'application/json' },
+      body: JSON.stringify({ rootObjectId, name, reason }),
+    }),
+  )
+  return ((await answer.json()) as { readonly id: string }).id
 }

@@ -3,6 +3,7 @@ import { test } from 'node:test'
 import { AUTOMATION_AREA } from '../../src/automation-server/schemas/openapi/area.ts'
 import {
   AUTOMATION_ID,
+  CHANGED_ROOT_ID,
   FUNCTION_ID,
   MODEL_ID,
   REPORTS,
@@ -158,7 +159,16 @@ const OTHERWISE: Readonly<Record<string, Provocation>> = {
   'followRun 204': withHeader('last-event-id', '999.999'),
   'headFollowRun 204': withHeader('last-event-id', '999.999'),
   'createVersion 409': withBody({ rootObjectId: UNKNOWN_ID, message: '' }),
+  'createPin 409': withBody({ rootObjectId: UNKNOWN_ID }),
   'changeModel 409': deletedModel,
+  'pruneModel 409': withBody({}),
+  'pruneModel 507': async (sent, server) => {
+    const { models, versions } = server.extension.project(PROJECT_ID)
+    const { id } = await models.create({ name: 'pruned' })
+    for (const message of ['', 'second']) await versions.create(id, { rootObjectId: CHANGED_ROOT_ID, message })
+    const body = JSON.stringify({ retention: { keepLastCount: 1 } })
+    return full({ ...sent, path: sent.path.replace(MODEL_ID, id), body }, server)
+  },
   'deleteVersion 409': deletedModel,
   'restoreVersion 409': deletedModel,
   'restoreModel 507': fullWhileDeleted('model'),
@@ -230,7 +240,7 @@ test('every error that the document names can be had, and is as documented', asy
       if (Number(status) < 300 && !['204', '206'].includes(status)) continue
       if (
         found.method === 'options' ||
-        (found.operation.operationId === 'deleteAutomation' && status === '204') ||
+        (['deleteAutomation', 'deletePin'].includes(found.operation.operationId) && status === '204') ||
         ELSEWHERE.has(status)
       )
         continue

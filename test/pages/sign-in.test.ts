@@ -253,6 +253,20 @@ test('with a new session key, people whose cookie an older one sealed stay signe
   assert.equal((await new Visitor(service).get('/web', { cookie: newer })).status, 200, 'the first key seals')
 })
 
+test('with an address of the host to sign in, people who are not signed in are sent there', async (t) => {
+  const { service } = paged(t, { pages: { signInUrl: '/login' } })
+  const visitor = new Visitor(service)
+  const { status, headers } = await visitor.get('/web/projects/p?tab=1')
+  assert.deepEqual([status, headers.get('location')], [303, '/login?next=%2Fweb%2Fprojects%2Fp%3Ftab%3D1'])
+  const programs = await service.fetch(new Request('http://in.process/api/v1/projects/p/models'))
+  assert.equal(programs.status, 401, 'programs are told as before')
+  const { cookie } = await signedIn(service)
+  assert.equal((await new Visitor(service).get('/web', { cookie })).status, 200)
+  const auto = automation()
+  for (const signInUrl of ['', 'login', '//evil.example', 'javascript:alert(1)', '/lo gin'])
+    assert.throws(() => pages({ automation: auto, signInUrl }), { name: 'TypeError', message: /signInUrl is/ })
+})
+
 test("a host's own way to know people needs no sign-in", async (t) => {
   const access: Access<unknown> = {
     ...openAccess(),

@@ -98,11 +98,6 @@ const IN_WRITING: readonly Mutant[] = [
     ],
   },
   {
-    name: 'the blob is removed after a commit whose answer was lost',
-    path: INGEST,
-    replace: [['if (error instanceof StowageError && REFUSED.has(error.code)) await', 'await']],
-  },
-  {
     name: 'a body that ends in the middle is accepted',
     path: 'src/decode/decode-upload.ts',
     replace: [['    splitter.end()\n', '']],
@@ -186,11 +181,6 @@ const IN_READING: readonly Mutant[] = [
     ],
   },
   {
-    name: 'absent ids count as checked while an upload writes its ids',
-    path: PLANS,
-    replace: [['if (wasQuiet) plan.checkedSequence', 'plan.checkedSequence']],
-  },
-  {
     name: 'plans are found without their generation',
     path: PLANS,
     replace: [
@@ -203,16 +193,6 @@ const IN_READING: readonly Mutant[] = [
         'const key = planKey(projectId, generation && 1, rootId, variant)',
       ],
     ],
-  },
-  {
-    name: 'a walk is shared while an upload writes its ids',
-    path: READER,
-    replace: [['    if (pending !== undefined) return walk(signal)\n', '']],
-  },
-  {
-    name: 'the record of a pack is remembered before it is applied',
-    path: CATALOG,
-    replace: [['    if (pack.record.owned === undefined) this.#packs.delete(cacheKey)\n', '']],
   },
   {
     name: 'claims are not followed',
@@ -252,17 +232,7 @@ const IN_READING: readonly Mutant[] = [
     replace: [['        wanted.delete(newer.ordinal)\n', '']],
   },
   {
-    name: 'the object that a delta was made for is mistaken',
-    path: 'src/store/delta/delta-walk.ts',
-    replace: [
-      [
-        "texts.get(baseId.toString('latin1')) as Uint8Array, text)",
-        "(texts.get(baseId.toString('latin1')) as Uint8Array).fill(0x61, 20, 21), text)",
-      ],
-    ],
-  },
-  {
-    name: 'what is held is answered from the list of another project view',
+    name: 'what is absent is answered as held',
     path: READER,
     replace: [
       ['held[first + i] = location === undefined ? 0 : 1', 'held[first + i] = location === undefined && i > 0 ? 0 : 1'],
@@ -289,16 +259,6 @@ const MENDS_TAKEN_OUT: readonly Mutant[] = [
       [
         '    if (await isWhole(blobs, known)) return true\n    await blobs.remove([name])\n',
         '    return known.name === name || isWhole(blobs, known)\n',
-      ],
-    ],
-  },
-  {
-    name: 'ids that were written behind a sweep are left',
-    path: COMMITTER,
-    replace: [
-      [
-        '    await this.#records.insertMany([garbageEntry(pack.projectId, pack.generation)])\n    throw projectRemoved()',
-        '    void garbageEntry\n    return applied',
       ],
     ],
   },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
+import { inspect } from 'node:util'
 import { crc32 } from 'node:zlib'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { decodeRecord, encodeRecord } from '../../src/automation-server/records/codec.ts'
@@ -81,7 +82,7 @@ test('a service says which format it reads, and touches nothing, where a newer r
     assert.equal(((await response.json()) as { readonly code: string }).code, 'corrupt_data')
   }
   assert.ok(errors.length >= 2)
-  for (const { message } of errors) assert.match(message, /has version 2; this release reads version 1/)
+  for (const error of errors) assert.match(inspect(error), /has version 2; this release reads version 1/)
   const held = await backend.records.getMany(put.map(({ key }) => key))
   assert.deepEqual(
     held.map((value) => value && Buffer.from(value).toString('hex')),

@@ -271,6 +271,20 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/store/upkeep',
     ],
   },
+  'src/store/usage': {
+    owns: 'What projects, models and versions hold, shared and alone.',
+    mayImport: [
+      'src',
+      'src/async',
+      'src/memory',
+      'src/object',
+      'src/storage',
+      'src/store/bytes',
+      'src/store/closure',
+      'src/store/pack',
+      'src/store/records',
+    ],
+  },
   'src/store': {
     owns: 'The pack store: puts ingest, reading and upkeep together.',
     mayImport: [
@@ -288,6 +302,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/store/plan',
       'src/store/records',
       'src/store/upkeep',
+      'src/store/usage',
     ],
   },
   'src/automation-server/records': {
@@ -600,6 +615,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/automation/author',
       'src/automation/author/inputs',
       'src/http',
+      'src/object',
       'src/pages/forms',
     ],
   },

@@ -36,6 +36,11 @@ const FILES: readonly TypesFile[] = [
       'RunProgress',
       'RunCause',
       'Run',
+      'NewPin',
+      'Pin',
+      'ModelUsage',
+      'RootUsage',
+      'ProjectUsage',
     ],
     imports: {},
     addresses: {

@@ -19,6 +19,7 @@ import { checkPage } from '../schemas/checks.ts'
 import type { FunctionRegistry } from './functions.ts'
 import { Logs } from './logs.ts'
 import { Models } from './models.ts'
+import { Retention } from './retention.ts'
 import { Reports } from './reports.ts'
 import { Annotations } from './annotations.ts'
 import { RunChanges } from './run-changes.ts'
@@ -31,7 +32,7 @@ import { Triggers } from './triggers.ts'
 import { Versions } from './versions.ts'
 import { WaitingRuns } from './waiting-runs.ts'
 
-export interface DomainOptions extends Pick<ServiceContext<never>, 'graphs' | 'clock' | 'newId' | 'logger'> {
+export interface DomainOptions extends Pick<ServiceContext<never>, 'graphs' | 'pins' | 'clock' | 'newId' | 'logger'> {
   readonly backend: NonNullable<ServiceContext<never>['backend']>
   readonly epochs: StoreEpochs
   readonly functions: FunctionRegistry
@@ -50,6 +51,7 @@ export class Domain {
   readonly models: Models
   readonly versions: Versions
   readonly deletion: Deletion
+  readonly retention: Retention
   readonly automations: Automations
   readonly changes: RunChanges
   readonly runs: Runs
@@ -69,6 +71,7 @@ export class Domain {
     this.models = new Models(parts)
     this.versions = new Versions({ ...parts, models: this.models })
     this.deletion = new Deletion({ ...parts, models: this.models, versions: this.versions })
+    this.retention = new Retention({ ...parts, models: this.models, deletion: this.deletion })
     this.automations = new Automations({ ...parts, models: this.models })
     this.changes = new RunChanges(parts)
     const waiting = new WaitingRuns({ ...parts, changes: this.changes })

@@ -1,9 +1,11 @@
 import { createHash } from 'node:crypto'
 import { StowageError } from '../../errors.ts'
 import { checkObjectId, quoted } from '../../object/id.ts'
+import type { GraphRoot } from '../../object/roots.ts'
 import type { Selection } from '../../object/selection.ts'
 import type { Change } from '../../storage/backend.ts'
-import { globalKey, generationText, projectKey } from '../records/keys.ts'
+import { decodeRecord } from '../records/codec.ts'
+import { boundsOf, globalKey, generationText, projectKey } from '../records/keys.ts'
 import { expectAbsent, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
 import type { DeletableFilter, NewModelVersion, Page, Version, VersionChange } from '../schemas/types.ts'
 import { checkIdempotencyKey, checkMessage, checkName, checkPage, checkResourceId, notHeld } from '../schemas/checks.ts'
@@ -142,6 +144,19 @@ export class Versions {
     })
     const shown = items.filter(({ value }) => deleted || value.deletedAt === null)
     return { items: shown.map(({ value }) => versionView(value)), cursor }
+  }
+
+  /** Versions of all models, deleted ones too, as what must not be collected. */
+  async *roots(projectId: string): AsyncGenerator<readonly GraphRoot[]> {
+    const { store } = this.#parts
+    const scope = await store.scope(projectId)
+    if (scope === undefined) return
+    for await (const entries of store.records.range(boundsOf(projectKey(scope, 'version')))) {
+      yield entries.map(({ key, value }) => {
+        const { id, modelId, rootObjectId } = decodeRecord<VersionRecord>(key, value)
+        return { kind: 'version', id, groupId: modelId, rootObjectId }
+      })
+    }
   }
 
   async #checkComplete(projectId: string, rootObjectId: string, signal: AbortSignal): Promise<void> {

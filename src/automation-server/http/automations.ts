@@ -60,12 +60,16 @@ export function automationResourcesOf<H>({
         },
       },
     },
-    startResource({ domain, context: { guard, authorize }, limits }),
+    startResource({ domain, context: { guard }, limits }),
   ]
 }
 
 /** Starting one by hand. */
-function startResource<H>({ domain: { runs }, context: { guard }, limits }: HttpDeps<H>): Resource<H> {
+function startResource<H>({
+  domain: { runs },
+  context: { guard },
+  limits,
+}: Pick<HttpDeps<H>, 'domain' | 'limits'> & { readonly context: Pick<HttpDeps<H>['context'], 'guard'> }): Resource<H> {
   return {
     path: `${AUTOMATIONS}/:automationId/runs`,
     check: checkParams,

@@ -4,6 +4,6 @@ import type { AutomationLimits } from '../domain/options.ts'
 
 export interface HttpDeps<H> {
   readonly domain: Domain
-  readonly context: Pick<ServiceContext<H>, 'guard' | 'authorize'>
+  readonly context: Pick<ServiceContext<H>, 'guard' | 'authorize' | 'pins' | 'usage'>
   readonly limits: AutomationLimits
 }

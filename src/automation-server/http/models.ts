@@ -3,11 +3,11 @@ import type { Principal } from '../../access/access.ts'
 import type { Exchange } from '../../http/exchange.ts'
 import type { Resource } from '../../http/router.ts'
 import { checkNoRun, RunPrincipal } from '../domain/run-access.ts'
-import { MODEL_CHANGE, NEW_MODEL, NEW_VERSION, VERSION_CHANGE } from '../schemas/shapes/models.ts'
+import { MODEL_CHANGE, NEW_MODEL, NEW_VERSION, PRUNE_REQUEST, VERSION_CHANGE } from '../schemas/shapes/models.ts'
 import { checkIdempotencyKey } from '../schemas/checks.ts'
 import type { DeletableFilter } from '../schemas/types.ts'
 import type { HttpDeps } from './deps.ts'
-import { checkParams, jsonAnswer, readFlag, readJson, readQuery } from './json.ts'
+import { checkParams, jsonAnswer, readFlag, readJson, readOptionalJson, readQuery } from './json.ts'
 
 const MODELS = '/api/v1/projects/:projectId/models'
 
@@ -53,6 +53,18 @@ export function modelResources<H>(deps: HttpDeps<H>): readonly Resource<H>[] {
           checkNoRun(await guard(exchange, 'write'))
           const { projectId, modelId } = exchange.params
           return jsonAnswer(200, await domain.deletion.deleteModel(projectId, modelId))
+        },
+      },
+    },
+    {
+      path: `${MODELS}/:modelId/prune`,
+      check: checkParams,
+      operations: {
+        POST: async (exchange) => {
+          checkNoRun(await guard(exchange, 'write'))
+          const { projectId, modelId } = exchange.params
+          const wanted = await readOptionalJson(exchange, limits.bodyBytesMax, PRUNE_REQUEST)
+          return jsonAnswer(200, await domain.retention.prune(projectId, modelId, wanted, exchange.signal))
         },
       },
     },

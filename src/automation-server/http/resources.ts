@@ -4,6 +4,7 @@ import { automationResourcesOf } from './automations.ts'
 import type { HttpDeps } from './deps.ts'
 import { eventResources } from './events.ts'
 import { functionResources } from './functions.ts'
+import { keepingResources } from './keeping.ts'
 import { modelResources } from './models.ts'
 import { ownRunResources } from './own-run.ts'
 import { runResources } from './runs.ts'
@@ -18,5 +19,6 @@ export function automationResources<H>(deps: HttpDeps<H>): readonly Resource<H>[
     ...eventResources(deps),
     ...ownRunResources(deps),
     ...artifactResources(deps),
+    ...keepingResources(deps),
   ]
 }

@@ -8,8 +8,13 @@ export type {
   CreatedVersion,
   Model,
   ModelChange,
+  ModelUsage,
   NewModelVersion,
+  NewPin,
+  Pin,
+  ProjectUsage,
   RetentionRule,
+  RootUsage,
   Run,
   RunArtifact,
   RunCause,
@@ -25,6 +30,8 @@ export type {
   NewAutomation,
   NewModel,
   RunDetails,
+  PruneRequest,
+  PruneResult,
   VersionChange,
 } from './wire-types.ts'
 

@@ -1,6 +1,14 @@
 import type { InputsSchema } from '../../automation/author/inputs/schema.ts'
 import type { JsonObject } from '../../automation/author/json.ts'
-import type { RunStatus, CreatedVersion, RunArtifact, Run } from '../../client/resources/wire-types.ts'
+import type {
+  RunStatus,
+  RetentionRule,
+  Version,
+  CreatedVersion,
+  RunArtifact,
+  Run,
+  Pin,
+} from '../../client/resources/wire-types.ts'
 
 /* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */
 
@@ -14,6 +22,22 @@ export interface NewModel {
 export interface VersionChange {
   /** Whether no retention rule deletes it. */
   readonly kept?: boolean
+}
+
+/** Which versions to delete: those that the rule does not keep; that of the model by default. */
+export interface PruneRequest {
+  /** `true` tells what would be deleted, and deletes nothing. */
+  readonly dryRun?: boolean
+  readonly retention?: RetentionRule
+}
+
+/** Versions that were deleted, or would be. */
+export interface PruneResult {
+  /** Whether nothing was deleted. */
+  readonly dryRun: boolean
+  readonly versions: readonly Version[]
+  /** Whether more are to be deleted than one call does. */
+  readonly hasMore: boolean
 }
 
 /** A version that a run creates. `projectId` is the project of the run by default. */
@@ -203,4 +227,9 @@ export interface RunStatusChange {
 export interface RunOutputs {
   readonly createdVersions: readonly CreatedVersion[]
   readonly artifacts: readonly RunArtifact[]
+}
+
+/** All pins of a project, the oldest first. */
+export interface PinList {
+  readonly items: readonly Pin[]
 }

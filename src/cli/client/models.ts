@@ -1,4 +1,11 @@
-import type { Model, ModelChange, Version, VersionChange } from '../../automation-server/index.ts'
+import type {
+  Model,
+  ModelChange,
+  PruneRequest,
+  PruneResult,
+  Version,
+  VersionChange,
+} from '../../automation-server/index.ts'
 import { ClientError } from '../../client/common/errors.ts'
 import type { Connection } from '../../client/http/connection.ts'
 import { parseJson } from '../../client/http/remote.ts'
@@ -109,6 +116,12 @@ export class RemoteModels {
 
   restore({ id }: Pick<Model, 'id'>): Promise<Model> {
     return this.#repeatable({ method: 'POST', path: ['models', id, 'restore'] })
+  }
+
+  prune({ id }: Pick<Model, 'id'>, request: PruneRequest): Promise<PruneResult> {
+    const { retry, signal } = this.#parts
+    const asked: Asked = { method: 'POST', path: ['models', id, 'prune'], json: request }
+    return retry.run(signal, async () => (await this.#json(asked)) as unknown as PruneResult)
   }
 
   changeVersion({ id }: Pick<Model, 'id'>, versionId: string, change: VersionChange): Promise<Version> {

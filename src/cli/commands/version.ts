@@ -1,9 +1,10 @@
 import { Command, Option } from 'commander'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
-import { jsonOption } from '../common/options.ts'
+import { jsonOption, positiveInteger } from '../common/options.ts'
 import { printJson, printLine, printNote } from '../common/output.ts'
-import { printable } from '../common/format.ts'
+import type { PruneRequest } from '../../automation-server/index.ts'
+import { formatCount, printable } from '../common/format.ts'
 
 const EXAMPLES = `
 Examples:
@@ -11,6 +12,7 @@ Examples:
   stowage version create 'Town hall' $ROOT --message 'Stairs moved'
   stowage version delete 'Town hall' $VERSION               can be undone within the grace of the server, 14 days by default
   stowage version restore 'Town hall' $VERSION
+  stowage version prune 'Town hall' --keep-last 20 --dry-run
   stowage download $(stowage version list 'Town hall' --json | head -1 | jq -r .rootObjectId) -o latest.txt
 
 A version says that a model looked like the graph below one object. A new version starts the automations that wait for one.
@@ -20,6 +22,13 @@ ${TRANSFER_EXIT_HELP}`
 
 interface ListOptions extends ConnectOptions {
   readonly deleted?: boolean
+}
+
+interface PruneOptions extends ConnectOptions {
+  readonly dryRun?: boolean
+  readonly keepLast?: number
+  readonly keepDaily?: number
+  readonly keepAll?: number
 }
 
 interface CreateOptions extends ConnectOptions {
@@ -34,6 +43,7 @@ export function versionCommand(): Command {
     .addCommand(createCommand())
     .addCommand(deleteCommand())
     .addCommand(restoreCommand())
+    .addCommand(pruneCommand())
     .addHelpText('after', EXAMPLES)
 }
 
@@ -117,4 +127,47 @@ function restoreCommand(): Command {
         printNote(`restored version ${version.id}`)
       }),
     )
+}
+
+function pruneCommand(): Command {
+  return addConnectOptions(
+    new Command('prune')
+      .summary('delete the versions that a retention rule does not keep')
+      .description(
+        'Delete the versions that the retention rule of the model, or the one of the options, does not keep. They can be restored like any deleted version. The latest version, pinned ones and those that are marked as kept always stay.',
+      ),
+  )
+    .argument('<model>', 'the name of the model, or its id')
+    .addOption(new Option('--dry-run', 'only show what would be deleted'))
+    .addOption(new Option('--keep-last <n>', 'keep that many of the newest').argParser(positiveInteger))
+    .addOption(new Option('--keep-daily <days>', "keep each day's last for that many days").argParser(positiveInteger))
+    .addOption(new Option('--keep-all <days>', 'keep all for that many days').argParser(positiveInteger))
+    .addOption(jsonOption('print one JSON object a line'))
+    .addHelpText('after', CONNECT_HELP)
+    .action((nameOrId: string, options: PruneOptions, command: Command) =>
+      withProject(options, command, async ({ models }) => {
+        const model = await models.get(nameOrId)
+        const request = { dryRun: options.dryRun === true, ...ruleOf(options) }
+        let count = 0
+        for (let hasMore = true; hasMore;) {
+          const pruned = await models.prune(model, request)
+          for (const version of pruned.versions) {
+            const { id, createdAt, message } = version
+            if (options.json === true) printJson(version)
+            else printLine(`${id}  ${createdAt}  ${printable(message)}`.trimEnd())
+          }
+          count += pruned.versions.length
+          hasMore = pruned.hasMore && !request.dryRun
+          if (pruned.hasMore && request.dryRun) printNote('and more')
+        }
+        printNote(`${formatCount(count, 'version')} ${request.dryRun ? 'would be deleted' : 'deleted'}`)
+      }),
+    )
+}
+
+/** The rule of the options, if they hold one. */
+function ruleOf({ keepLast, keepDaily, keepAll }: PruneOptions): Pick<PruneRequest, 'retention'> {
+  const members = { keepLastCount: keepLast, keepDailyDays: keepDaily, keepAllDays: keepAll }
+  const retention = Object.fromEntries(Object.entries(members).filter(([, value]) => value !== undefined))
+  return Object.keys(retention).length === 0 ? {} : { retention }
 }

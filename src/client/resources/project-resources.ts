@@ -1,7 +1,7 @@
 import type { CallOptions } from '../common/types.ts'
 import { checkPathId, parseJson, type Remote } from '../http/remote.ts'
 import type { DeletableFilter, Page, RunFilter } from './types.ts'
-import type { Model, ModelChange, NewModelVersion, Run, Version } from './wire-types.ts'
+import type { Model, ModelChange, NewModelVersion, NewPin, Pin, ProjectUsage, Run, Version } from './wire-types.ts'
 
 /** Models of a project. Calls reject with `ClientError`, as all of the client do. */
 export interface RemoteModels {
@@ -48,8 +48,22 @@ export interface RemoteRuns {
   get(runId: string, options?: CallOptions): Promise<Run>
 }
 
-/** Models, versions and runs of a project, on a server that has them. */
+/** Pins of a project: each keeps an object and everything below it. */
+export interface RemotePins {
+  /** All of them, the oldest first. */
+  list(options?: CallOptions): Promise<readonly Pin[]>
+  /** Is tried once: whoever got no answer looks whether it is there. Throws `objects_missing` if the object is not held. */
+  add(wanted: NewPin, options?: CallOptions): Promise<Pin>
+  /** Throws `not_found`. */
+  remove(pinId: string, options?: CallOptions): Promise<void>
+}
+
+/** Models, versions, runs and pins of a project, on a server that has them. */
 export interface ProjectResources {
+  /** Pins of the project. */
+  readonly pins: RemotePins
+  /** What the project, its models and its versions hold. */
+  usage(options?: CallOptions): Promise<ProjectUsage>
   /** Models of the project. */
   readonly models: RemoteModels
   /** Versions of the models. */
@@ -60,8 +74,48 @@ export interface ProjectResources {
 
 const ANSWER_BYTES_MAX = 16 * 1_048_576
 
-/** Models, versions and runs, on servers that have them. */
-export function projectResources({ connection, retry, projectId }: Remote): ProjectResources {
+/** Models, versions, runs and pins, on servers that have them. */
+export function projectResources(remote: Remote): ProjectResources {
+  const requests = requestsOf(remote)
+  const { read, made, done } = requests
+  return {
+    pins: pinsOf(requests),
+    usage: (options) => read(['usage'], options),
+    models: {
+      list: (request) => read(['models'], request),
+      get: (modelId, options) => read(['models', modelId], options),
+      create: (wanted, options) => made(['models'], wanted, options),
+      change: (modelId, change, options) => done('PATCH', ['models', modelId], change, options),
+      delete: (modelId, options) => done('DELETE', ['models', modelId], undefined, options),
+      restore: (modelId, options) => done('POST', ['models', modelId, 'restore'], undefined, options),
+    },
+    versions: {
+      list: (modelId, request) => read(['models', modelId, 'versions'], request),
+      get: (modelId, versionId, options) => read(['models', modelId, 'versions', versionId], options),
+      create: (modelId, wanted, options) => made(['models', modelId, 'versions'], wanted, options),
+      change: (modelId, versionId, change, options) =>
+        done('PATCH', ['models', modelId, 'versions', versionId], change, options),
+      delete: (modelId, versionId, options) =>
+        done('DELETE', ['models', modelId, 'versions', versionId], undefined, options),
+      restore: (modelId, versionId, options) =>
+        done('POST', ['models', modelId, 'versions', versionId, 'restore'], undefined, options),
+    },
+    runs: { list: (filter) => read(['runs'], filter), get: (runId, options) => read(['runs', runId], options) },
+  }
+}
+
+function pinsOf({ read, made, gone }: Requests): RemotePins {
+  return {
+    list: async (options) => (await read<{ readonly items: readonly Pin[] }>(['pins'], options)).items,
+    add: (wanted, options) => made(['pins'], wanted, options),
+    remove: (pinId, options) => gone(['pins', pinId], options),
+  }
+}
+
+type Requests = ReturnType<typeof requestsOf>
+
+/** Requests below the project. */
+function requestsOf({ connection, retry, projectId }: Remote) {
   const below = (path: readonly string[]): readonly string[] => ['api', 'v1', 'projects', projectId, ...path]
   const read = async <T>(
     path: readonly string[],
@@ -100,26 +154,11 @@ export function projectResources({ connection, retry, projectId }: Remote): Proj
       return parseJson(await answer.text(ANSWER_BYTES_MAX), answer.what) as T
     })
   }
-  return {
-    models: {
-      list: (request) => read(['models'], request),
-      get: (modelId, options) => read(['models', modelId], options),
-      create: (wanted, options) => made(['models'], wanted, options),
-      change: (modelId, change, options) => done('PATCH', ['models', modelId], change, options),
-      delete: (modelId, options) => done('DELETE', ['models', modelId], undefined, options),
-      restore: (modelId, options) => done('POST', ['models', modelId, 'restore'], undefined, options),
-    },
-    versions: {
-      list: (modelId, request) => read(['models', modelId, 'versions'], request),
-      get: (modelId, versionId, options) => read(['models', modelId, 'versions', versionId], options),
-      create: (modelId, wanted, options) => made(['models', modelId, 'versions'], wanted, options),
-      change: (modelId, versionId, change, options) =>
-        done('PATCH', ['models', modelId, 'versions', versionId], change, options),
-      delete: (modelId, versionId, options) =>
-        done('DELETE', ['models', modelId, 'versions', versionId], undefined, options),
-      restore: (modelId, versionId, options) =>
-        done('POST', ['models', modelId, 'versions', versionId, 'restore'], undefined, options),
-    },
-    runs: { list: (filter) => read(['runs'], filter), get: (runId, options) => read(['runs', runId], options) },
+  const gone = async (path: readonly string[], { signal }: CallOptions = {}): Promise<void> => {
+    for (const step of path) checkPathId(step)
+    await retry.run(signal, async () =>
+      (await connection.request({ method: 'DELETE', path: below(path), signal })).cancel(),
+    )
   }
+  return { read, made, done, gone }
 }

@@ -172,3 +172,91 @@ export interface Run {
   /** `null` until the run ends. */
   readonly endedAt: string | null
 }
+
+/** A pin to create. */
+export interface NewPin {
+  /** The object that is kept, with everything below it. */
+  readonly rootObjectId: string
+  /** `null` for none. */
+  readonly name?: string | null
+  /** `null` for none. */
+  readonly reason?: string | null
+  /** From then on the pin keeps nothing; `null` for a pin without an end. */
+  readonly endsAt?: string | null
+}
+
+/** Keeps an object and everything below it. */
+export interface Pin {
+  /** Names the pin. */
+  readonly id: string
+  /** The object that is kept, with everything below it. */
+  readonly rootObjectId: string
+  /** `null` for none. */
+  readonly name: string | null
+  /** `null` for none. */
+  readonly reason: string | null
+  /** The time of creation. */
+  readonly createdAt: string
+  /** From then on the pin keeps nothing; `null` for a pin without an end. */
+  readonly endsAt: string | null
+}
+
+/**
+ * What the versions of a model hold together; `own` is what no other model and no pin holds. Deleted
+ * versions count until they are removed.
+ */
+export interface ModelUsage {
+  /** The model. */
+  readonly modelId: string
+  /** The number of versions. */
+  readonly versions: number
+  /** Objects that can be reached from here. */
+  readonly objects: number
+  /** Their bytes of JSON. */
+  readonly jsonBytes: number
+  /** Objects that can be reached from here alone. */
+  readonly ownObjects: number
+  /** Their bytes of JSON. */
+  readonly ownJsonBytes: number
+}
+
+/** What one version or pin holds; `own` is what no other version and no pin holds. */
+export interface RootUsage {
+  /** `version` or `pin`. */
+  readonly kind: string
+  /** Names the version or the pin. */
+  readonly id: string
+  /** The model of a version; `null` for a pin. */
+  readonly modelId: string | null
+  /** The root of the graph that it consists of. */
+  readonly rootObjectId: string
+  /** Objects that can be reached from here. */
+  readonly objects: number
+  /** Their bytes of JSON. */
+  readonly jsonBytes: number
+  /** Objects that can be reached from here alone. */
+  readonly ownObjects: number
+  /** Their bytes of JSON. */
+  readonly ownJsonBytes: number
+}
+
+/**
+ * What a project holds. `storedBytes` are those of its packs, compressed; unreferenced objects are
+ * those that no version and no pin leads to.
+ */
+export interface ProjectUsage {
+  /** All objects of the project. */
+  readonly objects: number
+  /** Their bytes of JSON. */
+  readonly jsonBytes: number
+  /** Bytes of its packs in storage, compressed. */
+  readonly storedBytes: number
+  /** Objects that no version and no pin leads to. */
+  readonly unreferencedObjects: number
+  /** Their bytes of JSON. */
+  readonly unreferencedJsonBytes: number
+  /** The usage of each model. */
+  readonly models: readonly ModelUsage[]
+  /** The usage of each version and pin. */
+  readonly roots: readonly RootUsage[]
+}

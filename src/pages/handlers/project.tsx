@@ -3,12 +3,14 @@ import { undefinedIfNotFound, runRows } from '../views/run-rows.ts'
 import type { PageServer } from '../server/page-server.tsx'
 import { ModelPage } from '../views/model.tsx'
 import { ProjectPage } from '../views/project.tsx'
+import { UsagePage } from '../views/usage.tsx'
 import { pageAnswer, seeOther } from '../server/visit.ts'
 
 const MODELS_SHOWN = 50
 const AUTOMATIONS_SHOWN = 50
 const RUNS_SHOWN = 10
 const VERSIONS_SHOWN = 50
+const MODELS_COUNTED_SHOWN = 1_000
 
 /** A project, and the versions of one of its models. */
 export function projectResources<H>(server: PageServer<H>): readonly Resource<H>[] {
@@ -52,8 +54,25 @@ export function projectResources<H>(server: PageServer<H>): readonly Resource<H>
         return pageAnswer(<ModelPage {...page} />)
       },
     }),
+    usageResource(server),
     ...deletionResources(server),
   ]
+}
+
+/** What a project holds. */
+function usageResource<H>(server: PageServer<H>): Resource<H> {
+  return server.project('/usage', {
+    GET: async ({ frame, projectId, project, context, exchange: { signal } }) => {
+      const usage = await context.usage(projectId, signal)
+      const shown = usage.groups.slice(0, MODELS_COUNTED_SHOWN)
+      const models = await Promise.all(
+        shown.map(async ({ groupId }) => undefinedIfNotFound(project.models.get(groupId))),
+      )
+      const byId = new Map(models.flatMap((model) => (model === undefined ? [] : [[model.id, model] as const])))
+      const page = { frame, projectId, usage: { ...usage, groups: shown }, models: byId }
+      return pageAnswer(<UsagePage {...page} />)
+    },
+  })
 }
 
 /** Models and versions are deleted, and restored. */

@@ -23,6 +23,8 @@ export interface PageServerOptions<H> {
   readonly assets: Assets
   /** Where browsers find the service, such as `https://models.example`. */
   readonly origin: string | undefined
+  /** Where people sign in, on servers with accounts of their own. */
+  readonly signInUrl: string | undefined
 }
 
 type Handler<V> = (visit: V) => Promise<Answer>
@@ -182,7 +184,13 @@ export class PageServer<H> {
       const frame = this.#frame(urls, known === undefined ? undefined : personOf(known))
       return pageAnswer(<ErrorPage frame={frame} error={error} requestId={requestId} />, error.statusCode, others)
     }
+    const { signInUrl } = this.#options
     const cleared = hasSession(headers) ? endSession(urls, headers) : undefined
+    if (signInUrl !== undefined)
+      return seeOther(
+        withNext(signInUrl, wantedPage(exchange, urls)),
+        cleared === undefined ? {} : { 'Set-Cookie': cleared },
+      )
     const page = (
       <SignInPage
         frame={this.#frame(urls, undefined)}
@@ -214,6 +222,11 @@ function pageAbove({ path }: Pick<Exchange<unknown>, 'path'>, urls: Urls): strin
 }
 
 /** Where signing in leads: to the page that took it. */
+/** The address of the host's own sign-in, which is told where to go on. */
+function withNext(signInUrl: string, next: string): string {
+  return `${signInUrl}${signInUrl.includes('?') ? '&' : '?'}next=${encodeURIComponent(next)}`
+}
+
 function wantedPage({ method, path, query }: Pick<Exchange<unknown>, 'method' | 'path' | 'query'>, urls: Urls): string {
   const wanted = `${path}${query.size === 0 ? '' : `?${query.toString()}`}`
   return method !== 'POST' && urls.isPage(wanted) ? wanted : urls.home

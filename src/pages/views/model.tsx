@@ -29,6 +29,7 @@ export function ModelPage(props: ModelProps): Html {
         {formatCount(model.versionCount, 'version')}, created <Time at={model.createdAt} />.{' '}
         <a href={urls.runs(projectId, { modelId: model.id })}>Runs on this model</a>
       </p>
+      {model.retention === null ? null : <p>{retentionWords(model.retention)}</p>}
       {model.deletedAt === null ? null : (
         <p>
           This model was deleted <Time at={model.deletedAt} />. Its automations start no more.
@@ -62,6 +63,16 @@ export function ModelPage(props: ModelProps): Html {
       <ModelActions {...props} />
     </Page>
   )
+}
+
+/** What a rule keeps, as a sentence. */
+function retentionWords({ keepLastCount, keepDailyDays, keepAllDays }: NonNullable<Model['retention']>): string {
+  const kept = [
+    ...(keepLastCount === undefined ? [] : [`the last ${formatCount(keepLastCount, 'version')}`]),
+    ...(keepDailyDays === undefined ? [] : [`the last version of each day for ${formatCount(keepDailyDays, 'day')}`]),
+    ...(keepAllDays === undefined ? [] : [`all versions for ${formatCount(keepAllDays, 'day')}`]),
+  ]
+  return `Retention: keeps ${kept.join(', ')}, and those that are pinned or marked as kept. Others are deleted once a day.`
 }
 
 function deletedQuery(isShown: boolean): { readonly deleted?: string } {

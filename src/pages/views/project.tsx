@@ -29,6 +29,9 @@ export function ProjectPage(props: ProjectProps): Html {
       <h1>
         <bdi>{projectId}</bdi>
       </h1>
+      <p class="lead">
+        <a href={urls.usage(projectId)}>Storage: what its models hold</a>
+      </p>
       <section aria-labelledby="models">
         <h2 id="models">Models</h2>
         <Models {...props} />

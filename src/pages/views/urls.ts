@@ -62,6 +62,10 @@ export class Urls {
     return `${this.project(projectId)}/models/${encodeURIComponent(modelId)}${search(query)}`
   }
 
+  usage(projectId: string): string {
+    return `${this.project(projectId)}/usage`
+  }
+
   modelAction(projectId: string, modelId: string, action: ModelAction): string {
     return `${this.model(projectId, modelId)}/${action}`
   }

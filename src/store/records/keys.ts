@@ -16,6 +16,7 @@ const KIND = {
   garbage: 'g',
   epoch: 'e',
   totals: 't',
+  pin: 'r',
 } as const
 const GENERATION_DIGITS = 8
 const SEQUENCE_DIGITS = 12
@@ -44,6 +45,10 @@ export function packKey(projectId: string, generation: number, sequence: number)
 /** Marks a pack that is committed but not yet applied, so that recovery finds it without reading every pack. */
 export function pendingKey(projectId: string, generation: number, sequence: number): Uint8Array {
   return encoder.encode(`${prefix('pending', projectId, generation)}${hex(sequence, SEQUENCE_DIGITS)}\0`)
+}
+
+export function pinKey(projectId: string, generation: number, pinId: string): Uint8Array {
+  return encoder.encode(`${prefix('pin', projectId, generation)}${pinId}\0`)
 }
 
 export function totalsKey(projectId: string, generation: number): Uint8Array {

@@ -1,5 +1,6 @@
 import { crc32 } from 'node:zlib'
 import type { ProjectTotals } from '../../object/graph-store.ts'
+import type { Pin } from '../../object/roots.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
 
@@ -74,6 +75,26 @@ export function encodeTotals(key: Uint8Array, { objects, jsonBytes, storedBytes 
 export function decodeTotals(key: Uint8Array, value: Uint8Array): ProjectTotals {
   const reader = open(key, value, 'the totals of a project')
   return { objects: reader.u48(), jsonBytes: reader.u48(), storedBytes: reader.u48() }
+}
+
+/** Members are texts; an empty one stands for `null`. */
+export function encodePin(key: Uint8Array, { id, rootObjectId, name, reason, createdAt, endsAt }: Pin): Uint8Array {
+  const writer = new ByteWriter(256).u8(VERSION)
+  for (const text of [id, rootObjectId, name ?? '', reason ?? '', createdAt, endsAt ?? '']) writer.text(text)
+  return seal(key, writer)
+}
+
+export function decodePin(key: Uint8Array, value: Uint8Array): Pin {
+  const reader = open(key, value, 'a pin')
+  const [id, rootObjectId, name, reason, createdAt, endsAt] = Array.from({ length: 6 }, () => reader.text())
+  return {
+    id,
+    rootObjectId,
+    name: name === '' ? null : name,
+    reason: reason === '' ? null : reason,
+    createdAt,
+    endsAt: endsAt === '' ? null : endsAt,
+  }
 }
 
 /** A project. `sequence` is the number that its next pack gets. */

@@ -14,6 +14,7 @@ import {
   decodeMark,
   decodeObjectRecord,
   decodePackRecord,
+  decodePin,
   decodeTotals,
 } from '../records/records.ts'
 import { isTombstone, readTombstone } from './tombstone.ts'
@@ -70,11 +71,12 @@ async function* checkHeads({ records, state, signal }: CheckParts): AsyncGenerat
   }
 }
 
-/** The store's epoch, and what each project holds. */
+/** The store's epoch, what each project holds, and its pins. */
 async function* checkCounts({ records, signal }: CheckParts): AsyncGenerator<Finding> {
   for (const [kind, decode, subject] of [
     ['epoch', decodeEpoch, 'epoch record'],
     ['totals', decodeTotals, 'totals of the project'],
+    ['pin', decodePin, 'pin'],
   ] as const) {
     for await (const entries of records.range(keyBounds(kind), { signal })) {
       for (const { key, value } of entries) {

@@ -76,7 +76,7 @@ async function sweepGeneration(
 ): Promise<boolean> {
   const { records, blobs, nowMs } = parts
   await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
-  const bounds = (kind: 'object' | 'pending' | 'plan' | 'pack' | 'totals'): ReturnType<typeof keyBounds> =>
+  const bounds = (kind: 'object' | 'pending' | 'plan' | 'pack' | 'totals' | 'pin'): ReturnType<typeof keyBounds> =>
     keyBounds(kind, projectId, generation)
   const pending = await sweepRecords(records, bounds('pending'), signal)
   const blobsOf = (nameOf: (entry: Entry) => string) => (entries: readonly Entry[]) =>
@@ -95,6 +95,7 @@ async function sweepGeneration(
   )
   await sweepRecords(records, bounds('object'), signal)
   await sweepRecords(records, bounds('totals'), signal)
+  await sweepRecords(records, bounds('pin'), signal)
   return pending === 0
 }
 

@@ -1,7 +1,7 @@
 import type { InputsSchema } from '../../../automation/author/inputs/schema.ts'
 import type { JsonObject, LogLine, Annotation, RunReport } from '../../../automation/author/run-data.ts'
 import { type ExampleObject, ROOT_ID, WALL_ID } from '../../../openapi/objects/examples.ts'
-import type { Automation, FunctionInfo, Model, Page, RunArtifact, RunDetails, Version } from '../types.ts'
+import type { Automation, FunctionInfo, Model, Page, Pin, RunArtifact, RunDetails, Version } from '../types.ts'
 
 /** One model, one automation of it and one run of that, which all examples of the area are about. */
 
@@ -12,6 +12,7 @@ export const RUN_ID = '019fc2aa6e835b7d9fb1d3e5f7092b4d'
 export const RUN_VERSION_ID = '019fc2aa6e8466f8a1b2c3d4e5f60123'
 export const ARTIFACT_ID = '019fc2aa6e8577890abcdef012345678'
 export const FUNCTION_ID = 'wall-check'
+export const PIN_ID = '019fc2aa6e8588890abcdef012345678'
 export const CHANGED_ROOT_ID = 'e4da3b7fbbce2345d7772b0674a318d5'
 
 export const EXAMPLE_TIME = '2026-11-21T09:00:00.000Z'
@@ -99,6 +100,15 @@ export const RUN_VERSION: Version = {
   createdAt: EXAMPLE_TIME,
   kept: false,
   deletedAt: null,
+}
+
+export const PIN: Pin = {
+  id: PIN_ID,
+  rootObjectId: ROOT_ID,
+  name: 'Permit drawings',
+  reason: 'Submitted to the authority.',
+  createdAt: EXAMPLE_TIME,
+  endsAt: null,
 }
 
 export const AUTOMATION: Automation = {

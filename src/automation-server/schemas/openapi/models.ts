@@ -127,6 +127,24 @@ const restoreModel = operationOf({
   messages: NO_MODEL,
 })
 
+const pruneModel = operationOf({
+  operationId: 'pruneModel',
+  tag: TAG,
+  right: 'write',
+  summary: 'Delete the versions that a retention rule does not keep',
+  description:
+    'With the rule of the model, or with one that is sent. At most 1,000 versions are deleted, the newest first; `hasMore` tells whether more are to be. They can be restored like any deleted version. The server does the same once a day for every model with a rule.',
+  body: jsonBody(
+    'PruneRequest',
+    'The rule.',
+    { rule: { value: { dryRun: true, retention: { keepLastCount: 1 } } } },
+    false,
+  ),
+  answers: { 200: jsonAnswer('PruneResult', 'What was deleted, or would be.', {}) },
+  faults: ['not_found', 'conflict', ...WRITE_FAULTS],
+  messages: { ...NO_MODEL, 409: 'the model has no retention rule; set one, or send one' },
+})
+
 const changeVersion = operationOf({
   operationId: 'changeVersion',
   tag: TAG,
@@ -174,6 +192,7 @@ export const MODEL_TAG: Tag = {
 export const MODEL_PATHS: Paths = {
   [`${PROJECT}/models`]: pathOf([], { get: listModels, post: createModel }),
   [`${PROJECT}/models/{modelId}`]: pathOf(['ModelId'], { get: getModel, patch: changeModel, delete: deleteModel }),
+  [`${PROJECT}/models/{modelId}/prune`]: pathOf(['ModelId'], { post: pruneModel }),
   [`${PROJECT}/models/{modelId}/restore`]: pathOf(['ModelId'], { post: restoreModel }),
   [`${PROJECT}/models/{modelId}/versions`]: pathOf(['ModelId'], { get: listVersions, post: createVersion }),
   [`${PROJECT}/models/{modelId}/versions/{versionId}`]: pathOf(['ModelId', 'VersionId'], {

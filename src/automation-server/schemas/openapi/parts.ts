@@ -14,7 +14,7 @@ import type {
   Response,
   Responses,
 } from '../../../openapi/description/types.ts'
-import { ARTIFACT_ID, AUTOMATION_ID, FUNCTION_ID, MODEL_ID, RUN_ID, VERSION_ID } from './examples.ts'
+import { ARTIFACT_ID, AUTOMATION_ID, FUNCTION_ID, MODEL_ID, PIN_ID, RUN_ID, VERSION_ID } from './examples.ts'
 import { RESOURCE_ID } from '../shapes/common.ts'
 
 /** What the paths of automation share: parameters, headers, answers. */
@@ -48,6 +48,7 @@ export const PARAMETERS: Readonly<Record<string, Parameter>> = {
   AutomationId: idParameter('automationId', 'automation', AUTOMATION_ID),
   RunId: idParameter('runId', 'run', RUN_ID),
   ArtifactId: idParameter('artifactId', 'artifact', ARTIFACT_ID),
+  PinId: idParameter('pinId', 'pin', PIN_ID),
   FunctionId: {
     name: 'functionId',
     in: 'path',

@@ -2,6 +2,7 @@ import type { NamedShape } from '../../../openapi/description/shape.ts'
 import { AUTOMATION_SHAPES } from './automations.ts'
 import { FUNCTION_ID, RESOURCE_ID, TIME } from './common.ts'
 import { FUNCTION_SHAPES } from './functions.ts'
+import { KEEPING_SHAPES } from './keeping.ts'
 import { MODEL_SHAPES } from './models.ts'
 import { REPORT_SHAPES } from './reports.ts'
 import { RUN_SHAPES } from './runs.ts'
@@ -16,4 +17,5 @@ export const AUTOMATION_API_SHAPES: readonly NamedShape<unknown>[] = [
   ...AUTOMATION_SHAPES,
   ...REPORT_SHAPES,
   ...RUN_SHAPES,
+  ...KEEPING_SHAPES,
 ]

@@ -2,6 +2,7 @@ import {
   boolean,
   described,
   integer,
+  list,
   named,
   type NamedShape,
   nullable,
@@ -16,7 +17,7 @@ import type {
   RetentionRule,
   Version,
 } from '../../../client/resources/wire-types.ts'
-import type { NewModel, NewRunVersion, VersionChange } from '../wire-types.ts'
+import type { NewModel, NewRunVersion, PruneRequest, PruneResult, VersionChange } from '../wire-types.ts'
 import { COUNT, messageText, nameText, OBJECT_ID, pageOf, PROJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 
 /** Models and versions. */
@@ -114,6 +115,29 @@ export const VERSION: NamedShape<Version> = named(
   ),
 )
 
+export const PRUNE_REQUEST: NamedShape<PruneRequest> = named(
+  'PruneRequest',
+  object(
+    {
+      dryRun: optional(boolean('`true` tells what would be deleted, and deletes nothing.')),
+      retention: optional(RETENTION_RULE),
+    },
+    'Which versions to delete: those that the rule does not keep; that of the model by default.',
+  ),
+)
+
+export const PRUNE_RESULT: NamedShape<PruneResult> = named(
+  'PruneResult',
+  object(
+    {
+      dryRun: boolean('Whether nothing was deleted.'),
+      versions: list(VERSION, { itemsMax: 1_000 }),
+      hasMore: boolean('Whether more are to be deleted than one call does.'),
+    },
+    'Versions that were deleted, or would be.',
+  ),
+)
+
 export const VERSION_CHANGE: NamedShape<VersionChange> = named(
   'VersionChange',
   object({ kept: optional(KEPT) }, 'Members that are left out stay as they are.'),
@@ -136,6 +160,8 @@ export const MODEL_SHAPES: readonly NamedShape<unknown>[] = [
   NEW_VERSION,
   VERSION,
   VERSION_CHANGE,
+  PRUNE_REQUEST,
+  PRUNE_RESULT,
   pageOf(VERSION),
   NEW_RUN_VERSION,
 ]

@@ -1,0 +1,90 @@
+import { Command, Option } from 'commander'
+import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
+import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
+import { durationSeconds, jsonOption } from '../common/options.ts'
+import { printJson, printLine, printNote } from '../common/output.ts'
+import { printable } from '../common/format.ts'
+
+const EXAMPLES = `
+Examples:
+  stowage pin add $ROOT --name Permit --reason 'Submitted to the authority' --url ... --project demo --token-file token.txt
+  stowage pin add $ROOT --for 90d                           keeps it for 90 days
+  stowage pin list
+  stowage pin remove $PIN
+
+A pin keeps an object and everything below it, also when no version refers to it, and no retention rule deletes a version of that root.
+${CONNECT_HELP}
+${TRANSFER_EXIT_HELP}`
+
+interface AddOptions extends ConnectOptions {
+  readonly name?: string
+  readonly reason?: string
+  readonly for?: number
+}
+
+export function pinCommand(): Command {
+  return new Command('pin')
+    .summary('keep objects that no version refers to')
+    .description('Add, list and remove pins: each keeps an object and everything below it.')
+    .addCommand(addCommand())
+    .addCommand(listCommand())
+    .addCommand(removeCommand())
+    .addHelpText('after', EXAMPLES)
+}
+
+function addCommand(): Command {
+  return addConnectOptions(
+    new Command('add').summary('pin an object').description('Pin an object. Prints the id of the pin.'),
+  )
+    .argument('<root>', 'the id of the object')
+    .addOption(new Option('--name <text>', 'a name, for people'))
+    .addOption(new Option('--reason <text>', 'why it is kept, for people'))
+    .addOption(
+      new Option('--for <duration>', 'how long: 12h, 90d (default: without an end)').argParser(durationSeconds),
+    )
+    .addOption(jsonOption('print the pin'))
+    .addHelpText('after', CONNECT_HELP)
+    .action((rootObjectId: string, options: AddOptions, command: Command) =>
+      withProject(options, command, async ({ project, signal }) => {
+        const { name = null, reason = null, for: seconds } = options
+        const endsAt = seconds === undefined ? null : new Date(Date.now() + seconds * 1_000).toISOString()
+        const pin = await project.pins.add({ rootObjectId, name, reason, endsAt }, { signal })
+        if (options.json === true) return printJson(pin)
+        printLine(pin.id)
+      }),
+    )
+}
+
+function listCommand(): Command {
+  return addConnectOptions(
+    new Command('list')
+      .summary('show the pins of a project')
+      .description('Show the pins of a project, the oldest first: id, end, root, name.'),
+  )
+    .addOption(jsonOption('print one JSON object a line'))
+    .addHelpText('after', CONNECT_HELP)
+    .action((options: ConnectOptions, command: Command) =>
+      withProject(options, command, async ({ project, signal }) => {
+        for (const pin of await project.pins.list({ signal })) {
+          const { id, endsAt, rootObjectId, name } = pin
+          if (options.json === true) printJson(pin)
+          else
+            printLine(
+              `${id}  ${(endsAt ?? 'no end').padEnd(24)}  ${printable(rootObjectId)}  ${printable(name ?? '')}`.trimEnd(),
+            )
+        }
+      }),
+    )
+}
+
+function removeCommand(): Command {
+  return addConnectOptions(new Command('remove').summary('remove a pin').description('Remove a pin.'))
+    .argument('<pin>', 'the id of the pin')
+    .addHelpText('after', CONNECT_HELP)
+    .action((pinId: string, options: ConnectOptions, command: Command) =>
+      withProject(options, command, async ({ project, signal }) => {
+        await project.pins.remove(pinId, { signal })
+        printNote('removed')
+      }),
+    )
+}

@@ -1,0 +1,84 @@
+/** An object that somebody still wants, with everything below it: it and that must not be collected. */
+export interface GraphRoot {
+  /** The root of the graph that is wanted. */
+  readonly rootObjectId: string
+  /** `version` for a version of a model, `pin` for a pin; extensions may have kinds of their own. */
+  readonly kind: string
+  /** Names the root among those of its kind. */
+  readonly id: string
+  /** What several roots belong to, such as the model of versions; `null` for a root of its own. */
+  readonly groupId: string | null
+}
+
+/** Keeps an object and everything below it. */
+export interface Pin {
+  /** 32 hex digits that sort by age. */
+  readonly id: string
+  readonly rootObjectId: string
+  readonly name: string | null
+  readonly reason: string | null
+  /** ISO 8601, in UTC. */
+  readonly createdAt: string
+  /** From then on it keeps nothing; `null` for a pin without an end. */
+  readonly endsAt: string | null
+}
+
+/** A pin to create. */
+export interface NewPin {
+  readonly rootObjectId: string
+  readonly name?: string | null
+  readonly reason?: string | null
+  /** ISO 8601, in UTC with milliseconds. */
+  readonly endsAt?: string | null
+}
+
+/** The pins of projects. A pin whose end has come is gone. */
+export interface PinStore {
+  /** Throws `objects_missing` if the object is not held, `invalid_request` for an end that has passed, `conflict` when the project has as many pins as it may. */
+  add(projectId: string, wanted: NewPin): Promise<Pin>
+  /** The oldest first; empty for a project that does not exist. */
+  list(projectId: string): Promise<readonly Pin[]>
+  /** Throws `not_found`. */
+  remove(projectId: string, pinId: string): Promise<void>
+}
+
+/** What something holds, and what of it nothing else holds. */
+export interface UsageShare {
+  readonly objects: number
+  readonly jsonBytes: number
+  /** Objects, and their bytes of JSON, that can be reached from here alone. */
+  readonly ownObjects: number
+  readonly ownJsonBytes: number
+}
+
+/** What one root holds. */
+export interface RootUsage extends UsageShare, GraphRoot {}
+
+/** What all roots of a group hold together, such as the versions of a model. */
+export interface GroupUsage extends UsageShare {
+  readonly groupId: string
+  readonly roots: number
+}
+
+/** What a project holds. */
+export interface ProjectUsage {
+  readonly objects: number
+  readonly jsonBytes: number
+  /** Bytes of its packs in storage, compressed, with their tables. Plans and files of runs are not counted. */
+  readonly storedBytes: number
+  /** Objects that no version and no pin leads to. */
+  readonly unreferencedObjects: number
+  readonly unreferencedJsonBytes: number
+  readonly groups: readonly GroupUsage[]
+  readonly roots: readonly RootUsage[]
+}
+
+/** Counts what projects hold. */
+export interface UsageCounter {
+  /** Throws `overloaded` when the counting takes longer than a request may wait; it goes on, so that asking again succeeds. */
+  usage(
+    projectId: string,
+    roots: readonly GraphRoot[],
+    options: { readonly signal: AbortSignal },
+  ): Promise<ProjectUsage>
+}

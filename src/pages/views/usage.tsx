@@ -1,0 +1,78 @@
+import type { Model } from '../../automation-server/schemas/types.ts'
+import type { ProjectUsage, RootUsage, UsageShare } from '../../object/roots.ts'
+import type { Html } from './html.ts'
+import { type Frame, Page } from './layout.tsx'
+import { Empty, formatBytes, formatCount } from './parts.tsx'
+
+interface UsageProps {
+  readonly frame: Frame
+  readonly projectId: string
+  readonly usage: ProjectUsage
+  readonly models: ReadonlyMap<string, Model>
+}
+
+/** What a project holds: all of it, by model, and by pin. */
+export function UsagePage({ frame, projectId, usage, models }: UsageProps): Html {
+  const { urls } = frame
+  const crumbs = [
+    { text: 'Projects', href: urls.home },
+    { text: projectId, href: urls.project(projectId) },
+  ]
+  const pins = usage.roots.filter(({ kind }) => kind === 'pin')
+  return (
+    <Page frame={frame} title="Storage" crumbs={crumbs}>
+      <h1>Storage</h1>
+      <p class="lead">
+        {formatCount(usage.objects, 'object')}, {formatBytes(usage.jsonBytes)} of JSON, {formatBytes(usage.storedBytes)}{' '}
+        on disk. {formatCount(usage.unreferencedObjects, 'object')} ({formatBytes(usage.unreferencedJsonBytes)}) that no
+        version and no pin leads to.
+      </p>
+      <section aria-labelledby="models">
+        <h2 id="models">Models</h2>
+        {usage.groups.length === 0 ? (
+          <Empty>There is no version yet.</Empty>
+        ) : (
+          <ul class="rows">
+            {usage.groups.map(({ groupId, roots, ...share }) => (
+              <li>
+                <a class="main" href={urls.model(projectId, groupId)}>
+                  <bdi>{models.get(groupId)?.name ?? groupId}</bdi>
+                </a>
+                <span class="quiet">{formatCount(roots, 'version')}</span>
+                <Share share={share} />
+              </li>
+            ))}
+          </ul>
+        )}
+      </section>
+      {pins.length === 0 ? null : <Pins pins={pins} />}
+    </Page>
+  )
+}
+
+function Pins({ pins }: { readonly pins: readonly RootUsage[] }): Html {
+  return (
+    <section aria-labelledby="pins">
+      <h2 id="pins">Pins</h2>
+      <ul class="rows">
+        {pins.map((pin) => (
+          <li>
+            <code class="main">
+              <bdi>{pin.rootObjectId}</bdi>
+            </code>
+            <Share share={pin} />
+          </li>
+        ))}
+      </ul>
+    </section>
+  )
+}
+
+function Share({ share: { objects, jsonBytes, ownObjects, ownJsonBytes } }: { readonly share: UsageShare }): Html {
+  return (
+    <span class="detail">
+      {formatCount(objects, 'object')}, {formatBytes(jsonBytes)}; of these {formatCount(ownObjects, 'object')},{' '}
+      {formatBytes(ownJsonBytes)}, nowhere else.
+    </span>
+  )
+}

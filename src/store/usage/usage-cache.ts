@@ -1,0 +1,120 @@
+import { createHash } from 'node:crypto'
+import type { Environment } from '../../environment.ts'
+import { StowageError } from '../../errors.ts'
+import type { MemoryBudget } from '../../memory/memory-budget.ts'
+import type { SignalOptions } from '../../object/graph-store.ts'
+import type { GraphRoot, ProjectUsage, UsageCounter } from '../../object/roots.ts'
+import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import { orAborted } from '../../async/abort.ts'
+import type { Closure } from '../closure/closure.ts'
+import type { ProjectView } from '../records/pack-catalog.ts'
+import { viewProject } from '../records/projects.ts'
+import { readTotals } from '../records/totals.ts'
+import { BYTES_PER_OBJECT, countUsage } from './count-usage.ts'
+
+/** Results that are kept, one for each project. */
+const PROJECTS_MAX = 100
+/** What counting and its result hold for each root. */
+const BYTES_PER_ROOT = 1_024
+/** How long a request waits for the counting. */
+const WAIT_MS = 20_000
+
+export interface UsageCacheParts {
+  readonly records: RecordStore
+  readonly blobs: BlobStore
+  readonly environment: Environment
+  readonly budget: MemoryBudget
+  readonly closureOf: (projectId: string, rootId: string, signal: AbortSignal) => Promise<Closure | undefined>
+  /** Aborts when the store closes. */
+  readonly closing: AbortSignal
+}
+
+const EMPTY: ProjectUsage = {
+  objects: 0,
+  jsonBytes: 0,
+  storedBytes: 0,
+  unreferencedObjects: 0,
+  unreferencedJsonBytes: 0,
+  groups: [],
+  roots: [],
+}
+
+interface Counting {
+  readonly key: string
+  readonly result: Promise<ProjectUsage>
+}
+
+/** Counts each project once for each state of it: the result holds until an upload, a version or a pin changes what it was made of. */
+export class UsageCache implements UsageCounter {
+  readonly #parts: UsageCacheParts
+  /** By project, in the order of their beginning. */
+  readonly #countings = new Map<string, Counting>()
+
+  constructor(parts: UsageCacheParts) {
+    this.#parts = parts
+  }
+
+  async usage(projectId: string, roots: readonly GraphRoot[], { signal }: SignalOptions): Promise<ProjectUsage> {
+    const project = await viewProject(this.#parts.records, projectId, signal)
+    if (project === undefined) return EMPTY
+    const key = keyOf(project, roots)
+    const known = this.#countings.get(projectId)
+    return this.#inTime(known?.key === key ? known.result : this.#begin(project, roots, key), signal)
+  }
+
+  /** Resolves when nothing is being counted. */
+  async settled(): Promise<void> {
+    await Promise.allSettled([...this.#countings.values()].map(({ result }) => result))
+  }
+
+  #begin(project: ProjectView, roots: readonly GraphRoot[], key: string): Promise<ProjectUsage> {
+    const { projectId } = project
+    const result = this.#count(project, roots)
+    this.#countings.delete(projectId)
+    this.#countings.set(projectId, { key, result })
+    const [oldest] = this.#countings.keys()
+    if (this.#countings.size > PROJECTS_MAX) this.#countings.delete(oldest)
+    result.catch(() => {
+      if (this.#countings.get(projectId)?.result === result) this.#countings.delete(projectId)
+    })
+    return result
+  }
+
+  async #count(project: ProjectView, roots: readonly GraphRoot[]): Promise<ProjectUsage> {
+    const { records, blobs, budget, closing, closureOf, environment } = this.#parts
+    const { totals } = await readTotals({ records, blobs }, project)
+    const memory = budget.open({ signal: closing, party: { principal: '', projectId: project.projectId } })
+    try {
+      await memory.hold(totals.objects * BYTES_PER_OBJECT + roots.length * BYTES_PER_ROOT)
+      const counted = await countUsage(
+        { records, blobs, environment, closureOf: (rootId, signal) => closureOf(project.projectId, rootId, signal) },
+        project,
+        roots,
+        closing,
+      )
+      return { ...counted, storedBytes: totals.storedBytes }
+    } finally {
+      memory.release()
+    }
+  }
+
+  async #inTime(result: Promise<ProjectUsage>, signal: AbortSignal): Promise<ProjectUsage> {
+    const late = new StowageError('overloaded', 'what this project holds is still being counted; try again shortly', {
+      headers: { 'Retry-After': '5' },
+    })
+    const waiting = new AbortController()
+    const timer = this.#parts.environment.setTimer(WAIT_MS, () => waiting.abort(late))
+    try {
+      return await orAborted(result, AbortSignal.any([signal, waiting.signal]))
+    } finally {
+      timer.cancel()
+    }
+  }
+}
+
+function keyOf({ generation, sequence }: ProjectView, roots: readonly GraphRoot[]): string {
+  const hash = createHash('sha256')
+  for (const { kind, id, groupId, rootObjectId } of roots)
+    hash.update(JSON.stringify([kind, id, groupId, rootObjectId]))
+  return `${generation} ${sequence} ${hash.digest('hex')}`
+}
