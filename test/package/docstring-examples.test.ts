@@ -3,9 +3,19 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { REPOSITORY } from '../../bench/repository.ts'
-import { examplesOf, exportedNames } from './docstring-examples.ts'
+import { type DocstringExample, examplesOf, exportedNames } from './docstring-examples.ts'
 
 /* The examples of docstrings are found; `.ci/consumer` compiles and runs them. */
+
+/** The examples of the sources. */
+function allExamples(): DocstringExample[] {
+  const sources = ['src', 'adapters'].flatMap((folder) =>
+    readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' })
+      .filter((name) => name.endsWith('.ts'))
+      .map((name) => join(REPOSITORY, folder, name)),
+  )
+  return sources.flatMap((path) => examplesOf(readFileSync(path, 'utf8')))
+}
 
 test('examples are found in docstrings of exports and of members, with and without fences', () => {
   const source = [
@@ -48,12 +58,7 @@ test('each example imports what it uses from the package, by the name of an entr
     readonly exports: Readonly<Record<string, unknown>>
   }
   const entries = new Set(Object.keys(manifest.exports).map((path) => `stowage${path.slice(1)}`))
-  const sources = ['src', 'adapters'].flatMap((folder) =>
-    readdirSync(join(REPOSITORY, folder), { recursive: true, encoding: 'utf8' })
-      .filter((name) => name.endsWith('.ts'))
-      .map((name) => join(REPOSITORY, folder, name)),
-  )
-  const examples = sources.flatMap((path) => examplesOf(readFileSync(path, 'utf8')))
+  const examples = allExamples()
   assert.ok(examples.length > 0)
   for (const { exportName, text } of examples) {
     const imported = [...text.matchAll(/ from '(stowage[^']*)'/g)].map(([, name]) => name)
