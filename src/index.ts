@@ -1,9 +1,19 @@
 /// <reference types="node" preserve="true" />
 
 /**
- * The service, who may use it, and the seams for storage of one's own.
+ * The service, its access control, and the seams for your own storage.
  *
  * @module stowage
+ *
+ * @example
+ * import { createServer } from 'node:http'
+ * import { answerClientErrors, createObjectService, openAccess } from 'stowage'
+ * import { memoryBackend } from 'stowage/memory'
+ *
+ * const service = createObjectService({ backend: memoryBackend(), access: openAccess() })
+ * const server = createServer(service.node)
+ * answerClientErrors(server)
+ * server.listen(8080)
  */
 
 export {
@@ -57,8 +67,7 @@ export type {
   UploadStream,
   UploadStreamOptions,
 } from './service/project-streams.ts'
-export type { UploadSummary } from './operations/upload-objects.ts'
-export type { AssignedId } from './inspect/assigned-ids.ts'
+export type { AssignedId, UploadSummary } from './object/upload-summary.ts'
 export type { ObjectRecord } from './object/line.ts'
 export type { ObjectStore, StoredObject } from './store/plain/object-store.ts'
 export {

@@ -34,6 +34,14 @@ interface FilesystemContent {
 /**
  * Blobs as plain files under `packs`, records in a LevelDB under `records`. One process holds the folder at a time. A write or sync that fails poisons the
  * storage until it is opened again; a full disk only refuses what does not fit.
+ *
+ * @example
+ * import { createObjectService, openAccess } from 'stowage'
+ * import { filesystemBackend } from 'stowage/filesystem'
+ *
+ * const service = createObjectService({ backend: filesystemBackend({ path: './data' }), access: openAccess() })
+ * await service.ready()
+ * await service.close()
  */
 export function filesystemBackend(options: FilesystemBackendOptions): StorageBackend {
   // A host that changes its working folder later means the same data.

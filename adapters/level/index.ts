@@ -34,6 +34,14 @@ interface LevelContent {
 /**
  * Records and blobs in one folder, in two LevelDBs: chunks of blobs come in the order of their keys and are compressed already, so a database of their own
  * never merges them with records or with each other. Resident memory grows with what is read, up to 256 MB: good to some GB.
+ *
+ * @example
+ * import { createObjectService, openAccess } from 'stowage'
+ * import { levelBackend } from 'stowage/level'
+ *
+ * const service = createObjectService({ backend: levelBackend({ path: './data' }), access: openAccess() })
+ * await service.ready()
+ * await service.close()
  */
 export function levelBackend(options: LevelBackendOptions): StorageBackend {
   // A host that changes its working folder later means the same data.

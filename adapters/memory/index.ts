@@ -17,7 +17,17 @@ import { OrderedMap } from './ordered-map.ts'
 const SLICE_ENTRIES = 2_000
 const RANGE_BATCH_ENTRIES = 1_000
 
-/** Everything in the memory of this process: for tests, and for data that may be lost. Nothing outlives `close`. */
+/**
+ * Everything in the memory of this process: for tests, and for data that may be lost. Nothing outlives `close`.
+ *
+ * @example
+ * import { createObjectService, openAccess } from 'stowage'
+ * import { memoryBackend } from 'stowage/memory'
+ *
+ * const service = createObjectService({ backend: memoryBackend(), access: openAccess() })
+ * await service.ready()
+ * await service.close()
+ */
 export function memoryBackend(): StorageBackend {
   return guardedBackend({
     isPersistent: false,

@@ -10,18 +10,23 @@ export const BACKUP_VERSION = 1
 
 /** What a backup holds. The file that says so is replaced as a whole, at the end of each backup. */
 export interface BackupContent {
+  /** The name of the format. */
   readonly format: 'stowage-backup'
+  /** The version of the format. */
   readonly version: number
   /** Everything that was acknowledged before is in it. ISO 8601. */
   readonly takenAt: string
   /** Whether the keys and tokens of the data folder are in it. */
   readonly hasAccess: boolean
+  /** The projects in the backup. */
   readonly projects: readonly BackedUpProject[]
 }
 
 /** The archives of one project, from a full one on, as paths within the backup. */
 export interface BackedUpProject {
+  /** The project. */
   readonly project: string
+  /** Its archives, the full one first. */
   readonly files: readonly string[]
 }
 

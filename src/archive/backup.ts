@@ -23,11 +23,13 @@ import { ArchiveReader } from './read-archive.ts'
 
 /** How a server is backed up. */
 export interface BackupOptions {
+  /** Aborts the backup, which can be repeated. */
   readonly signal?: AbortSignal
   /** The folder `access` of the server's data folder: its keys and tokens become part of the backup, and so do sealed secrets. */
   readonly accessFolder?: string
   /** Full archives, in place of those that are there. Otherwise only what is new since the last backup is read. */
   readonly isFull?: boolean
+  /** Called as the archives grow. */
   readonly onProgress?: (progress: ExportProgress & { readonly project: string }) => void
 }
 

@@ -1,5 +1,34 @@
 /// <reference types="node" preserve="true" />
 
+/**
+ * Projects as archive files, copies between servers, and backups of a running server.
+ *
+ * @module stowage/archive
+ *
+ * @example
+ * import { createReadStream, createWriteStream } from 'node:fs'
+ * import { pipeline } from 'node:stream/promises'
+ * import { createObjectService, openAccess } from 'stowage'
+ * import { archives, exportProject, importProject } from 'stowage/archive'
+ * import { automation } from 'stowage/automation/server'
+ * import { memoryBackend } from 'stowage/memory'
+ *
+ * const service = createObjectService({
+ *   backend: memoryBackend(),
+ *   access: openAccess(),
+ *   extensions: [automation(), archives()],
+ * })
+ * const from = {
+ *   url: 'http://in.process',
+ *   token: undefined,
+ *   projectId: 'demo',
+ *   fetch: (url: string, init: RequestInit) => service.fetch(new Request(url, init)),
+ * }
+ * await pipeline(exportProject(from), createWriteStream('demo.tar'))
+ * await importProject({ ...from, projectId: 'copy' }, createReadStream('demo.tar'))
+ * await service.close()
+ */
+
 export { baseOfCursor, baseOfFile } from './base.ts'
 export { archives, type ArchivesOptions } from './server/archives.ts'
 export { exportProject, importProject } from './streams.ts'

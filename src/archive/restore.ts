@@ -8,7 +8,9 @@ import { importFiles, type ImportProgress } from './import-file.ts'
 
 /** How a backup is restored. */
 export interface RestoreOptions {
+  /** Aborts the restore, which can be repeated. */
   readonly signal?: AbortSignal
+  /** Called after each request. */
   readonly onProgress?: (progress: ImportProgress & { readonly project: string }) => void
 }
 

@@ -1,5 +1,27 @@
 /// <reference types="node" preserve="true" />
 
+/**
+ * Models, versions, automations and runs on a service.
+ *
+ * @module stowage/automation/server
+ *
+ * @example
+ * import { createObjectService, openAccess } from 'stowage'
+ * import { defineFunction, defineInputs, number } from 'stowage/automation'
+ * import { automation } from 'stowage/automation/server'
+ * import { memoryBackend } from 'stowage/memory'
+ *
+ * class Inputs extends defineInputs({ heightMax: number() }) {}
+ * const checker = defineFunction((context) => context.markRunSuccess('done'), Inputs)
+ *
+ * const automations = automation({ functions: [{ id: 'height-checker', release: '1.0.0', function: checker }] })
+ * const service = createObjectService({ backend: memoryBackend(), access: openAccess(), extensions: [automations] })
+ * await service.ready()
+ * const { id } = await automations.project('demo').models.create({ name: 'House' })
+ * console.log(id)
+ * await service.close()
+ */
+
 export { automation, type AutomationExtension, type AutomationOptions } from './automation.ts'
 export type {
   AutomationProject,

@@ -1,5 +1,27 @@
 /// <reference types="node" preserve="true" />
 
+/**
+ * Functions that run on the versions of a model.
+ *
+ * @module stowage/automation
+ *
+ * @example
+ * import { type AutomationContext, defineFunction, defineInputs, number, RunFailed } from 'stowage/automation'
+ *
+ * class Inputs extends defineInputs({ heightMax: number({ title: 'Maximum height', gt: 0 }) }) {}
+ *
+ * async function checkHeights(context: AutomationContext, inputs: Inputs): Promise<void> {
+ *   for await (const batch of context.objects()) {
+ *     const tall = batch.filter(({ height }) => typeof height === 'number' && height > inputs.heightMax)
+ *     if (tall.length > 0) context.attachErrorToObjects('Height', tall, `higher than ${inputs.heightMax}`)
+ *   }
+ *   if (context.status !== 'running') throw new RunFailed('the run has ended')
+ *   context.markRunSuccess('all heights are checked')
+ * }
+ *
+ * export const heightChecker = defineFunction(checkHeights, Inputs, { name: 'Height checker' })
+ */
+
 export type {
   Annotation,
   AnnotationLevel,

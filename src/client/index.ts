@@ -1,3 +1,23 @@
+/**
+ * The client, for Node and browsers: uploads, downloads, and plain values as object graphs.
+ *
+ * @module stowage/client
+ *
+ * @example
+ * import { ClientError, createClient } from 'stowage/client'
+ *
+ * const client = createClient({ url: 'https://models.example', token: async () => 'the token', retry: false })
+ * const project = client.project('demo')
+ * try {
+ *   const { root } = await project.send({ name: 'House', '@walls': [{ height: 3 }] })
+ *   const house = await project.receive<{ name: string }>(root)
+ *   console.log(house.name)
+ * } catch (error) {
+ *   if (!(error instanceof ClientError)) throw error
+ *   console.error(error.code, error.statusCode, error.isRetryable)
+ * }
+ */
+
 export { type Client, type ClientOptions, createClient } from './client.ts'
 export type { ConnectionOptions, Token } from './http/connection.ts'
 export type { BasedText, CallOptions, DagObject, Fetch, Ids, ObjectText } from './common/types.ts'

@@ -20,7 +20,17 @@ export interface LevelCache extends ObjectCache, AsyncDisposable {
   close(): Promise<void>
 }
 
-/** A cache in a LevelDB of its own, which opens itself. Nothing is synced: what a crash takes, or a failing disk changes, is downloaded again. */
+/**
+ * A cache in a LevelDB of its own, which opens itself. Nothing is synced: what a crash takes, or a failing disk changes, is downloaded again.
+ *
+ * @example
+ * import { createClient } from 'stowage/client'
+ * import { levelCache } from 'stowage/client/level'
+ *
+ * await using cache = levelCache({ path: './cache' })
+ * const client = createClient({ url: 'https://models.example', token: undefined, cache })
+ * console.log(client.url)
+ */
 export function levelCache({ path }: LevelCacheOptions): LevelCache {
   return new Cache(path)
 }

@@ -9,6 +9,17 @@ export type ExpressHandler<H> = (req: IncomingMessage & H, res: ServerResponse, 
 /**
  * Mounts a service in Express: `app.use('/models', expressMount(service))`, or without a path. Access is told of Express's own request.
  * Paths that are not Stowage's go on to the next handler.
+ *
+ * @example
+ * import express, { type Request } from 'express'
+ * import { createObjectService, openAccess } from 'stowage'
+ * import { expressMount } from 'stowage/express'
+ * import { memoryBackend } from 'stowage/memory'
+ *
+ * const service = createObjectService<Request>({ backend: memoryBackend(), access: openAccess() })
+ * const host = express()
+ * host.use('/models', expressMount(service))
+ * host.listen(8080)
  */
 export function expressMount<H>(service: Mountable<H>): ExpressHandler<H> {
   return (req, res, next) => void service.serve({ req, res, next, host: req })

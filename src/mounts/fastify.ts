@@ -18,6 +18,17 @@ const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/
  * Mounts a service in Fastify 5, as a plugin: `fastify.register(fastifyMount, { service, prefix: '/models' })`. Access is told of Fastify's
  * request. The hooks of the host that were added before run as for any other route, those of bodies and payloads apart: bodies reach Stowage
  * unread, and answers go past `onSend`.
+ *
+ * @example
+ * import createFastify, { type FastifyRequest } from 'fastify'
+ * import { createObjectService, openAccess } from 'stowage'
+ * import { fastifyMount } from 'stowage/fastify'
+ * import { memoryBackend } from 'stowage/memory'
+ *
+ * const service = createObjectService<FastifyRequest>({ backend: memoryBackend(), access: openAccess() })
+ * const host = createFastify()
+ * await host.register(fastifyMount, { service, prefix: '/models' })
+ * await host.listen({ port: 8080 })
  */
 export async function fastifyMount(fastify: FastifyInstance, { service }: FastifyMountOptions): Promise<void> {
   const escaped = escapeMalformed(fastify)

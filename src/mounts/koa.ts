@@ -27,6 +27,17 @@ export interface KoaMountOptions {
 /**
  * Mounts a service in Koa: `app.use(koaMount(service, { prefix: '/models' }))`. Access is told of Koa's context. Middleware before it can wait
  * for the answer as for any other. Paths that are not Stowage's go on to the next middleware.
+ *
+ * @example
+ * import Koa, { type Context } from 'koa'
+ * import { createObjectService, openAccess } from 'stowage'
+ * import { koaMount } from 'stowage/koa'
+ * import { memoryBackend } from 'stowage/memory'
+ *
+ * const service = createObjectService<Context>({ backend: memoryBackend(), access: openAccess() })
+ * const host = new Koa()
+ * host.use(koaMount(service, { prefix: '/models' }))
+ * host.listen(8080)
  */
 export function koaMount<H>(service: Mountable<H>, options: KoaMountOptions = {}): KoaMiddleware<H> {
   const prefix = (options.prefix ?? '').replace(/^\/+|\/+$/g, '')

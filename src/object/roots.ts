@@ -1,6 +1,6 @@
 /** An object that somebody still wants, with everything below it: it and that must not be collected. */
 export interface GraphRoot {
-  /** The object itself. */
+  /** The root of the graph that is wanted. */
   readonly rootObjectId: string
   /** `version` for a version of a model, `pin` for a pin; extensions may have kinds of their own. */
   readonly kind: string

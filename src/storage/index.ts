@@ -1,5 +1,5 @@
 /**
- * The storage seam, for backends of one's own: the interfaces, their limits and errors, and the guard that turns a driver into a backend.
+ * The storage seam, for your own backends: the interfaces, their limits and errors, and the guard that makes a backend of a driver.
  * `stowage/conformance` proves a backend; docs/backends.md shows how to write one.
  *
  * @module stowage/storage

@@ -114,7 +114,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const { outcomes, closures } = await this.#subtractable(root.project, options.have ?? [], options)
     const have = options.have === undefined ? undefined : outcomes
     const deltas =
-      options.deltas === true && closures.length > 0 ? await this.#deltas(root, closures, outcomes, signal) : undefined
+      options.deltas === true && closures.length > 0 ? await this.#deltas(root, closures, outcomes, options) : undefined
     if (deltas !== undefined) return deltas
     const variant = variantOf(closures)
     const plan = await this.#parts.plans.find(root.project, rootId, variant, signal)
@@ -172,7 +172,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     root: FoundRoot,
     subtracted: readonly Closure[],
     have: readonly HaveOutcome[],
-    signal: AbortSignal,
+    { signal, memory }: ClosureOptions,
   ): Promise<Selection | undefined> {
     const closure = await this.#closureOf(root, signal)
     const packs = withoutClosures(
@@ -185,6 +185,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
       this.#parts,
       { project: root.project, packs, newer: closure.root, older: subtracted[0].root },
       facts,
+      memory,
     )
   }
 

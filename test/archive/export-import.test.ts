@@ -154,3 +154,24 @@ test('secrets are left out, and the automation is then disabled; sealed ones go 
   assert.equal((await copy.runs.get(runId)).status, 'succeeded')
   assert.doesNotMatch((await readFile(sealed)).toString('latin1'), /open sesame/)
 })
+
+test('an export whose reader stops holds a page or two, and asks for no more', async (t) => {
+  const source = site(t)
+  await furnish(source)
+  let pages = 0
+  const { fetch } = source.address
+  const archive = exportProject({
+    ...source.address,
+    fetch: (url, init) => {
+      if (url.includes('/export/objects')) pages++
+      return fetch?.(url, init) ?? Promise.reject(new Error('no fetch'))
+    },
+  })
+  const reader = archive[Symbol.asyncIterator]()
+  while (pages === 0) await reader.next()
+  // Whatever would still be asked for without a reader has been by the time that another export is whole.
+  const whole = await exportToFile(source.address, join(temporaryFolder(t), 'other.tar'))
+  const all = whole.manifest.parts.filter(({ name }) => name.startsWith('objects/')).length
+  assert.ok(pages <= 3 && all > 5, `${pages} of ${all} pages`)
+  archive.destroy()
+})

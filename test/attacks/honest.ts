@@ -34,6 +34,8 @@ export class HonestClients {
   readonly #agent = new Agent({ keepAlive: true, localAddress: '127.0.0.1' })
   readonly tookMs: number[] = []
   retries = 0
+  /** Others may have been here before: what these send is their own. */
+  readonly #name = randomBytes(8).toString('hex')
   #isOver = false
   #working: Promise<void>[] = []
 
@@ -56,7 +58,7 @@ export class HonestClients {
   async #work(client: number): Promise<void> {
     for (let round = 0; !this.#isOver; round++) {
       const objects = Array.from({ length: OBJECTS }, (_, n) => ({
-        id: `c${client}r${round}n${n}`,
+        id: `${this.#name}c${client}r${round}n${n}`,
         text: randomBytes(300).toString('hex'),
       }))
       const ids = JSON.stringify({ objects: objects.map(({ id }) => id) })

@@ -9,7 +9,10 @@ import { warmed } from './warm.ts'
 /* Every operation that takes a body, from the description that the server gives of itself, so that none is forgotten. */
 
 const HEAP_MB = 256
-/** The memory budget of 96 MB, and what the engine has not yet collected. */
+/**
+ * The 60 MB that requests may lease of the 96 MB, and what the engine has not collected yet: it lets up to 64 MB of buffers come together before it looks.
+ * Measured: 52 to 75 MB.
+ */
 const GROWTH_BYTES_MAX = 128 * MB
 const CLIENTS_OF_EACH = 4
 const BODY_BYTES = 8 * MB

@@ -1,12 +1,11 @@
 import { once } from 'node:events'
 import { createServer } from 'node:http'
-import type { AddressInfo } from 'node:net'
 import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { archives } from '../../src/archive/index.ts'
 import { automation } from '../../src/automation-server/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 
-/** A server that tests may kill at any moment: `<folder> <port> <page bytes>`. Tells its port once it listens. */
+/** A server that tests may kill at any moment: `<folder> <port> <page bytes>`. Says when it listens. */
 const [path, port, pageBytes] = process.argv.slice(2)
 const service = createObjectService({
   backend: filesystemBackend({ path }),
@@ -17,6 +16,6 @@ await service.ready()
 const server = createServer((req, res) => service.node(req, res))
 server.listen(Number(port), '127.0.0.1')
 await once(server, 'listening')
-process.send?.((server.address() as AddressInfo).port)
+process.send?.('listening')
 // Ends with whoever started it.
 process.on('disconnect', () => process.exit())

@@ -6,6 +6,10 @@ import type { Work } from './work.ts'
 const SERVER = fileURLToPath(new URL('./archive-server.ts', import.meta.url))
 const WORKER = fileURLToPath(new URL('./archive-worker.ts', import.meta.url))
 
+/** Below those that Linux, macOS and Windows give to outgoing connections. */
+const PORTS = { first: 15_000, count: 15_000 }
+const START_ATTEMPTS_MAX = 10
+
 /** A server process that is started again, on the same folder and port, whenever it is killed. */
 export class KillableServer {
   readonly #folder: string
@@ -23,15 +27,17 @@ export class KillableServer {
     return `http://127.0.0.1:${this.#port}`
   }
 
+  /** Its port is none that the system gives to connections: it must be free again after each kill. */
   async start(): Promise<void> {
-    const child = forked(SERVER, [this.#folder, String(this.#port), String(this.#pageBytes)])
-    this.#child = child
-    const errors = errorsOf(child)
-    const [port] = await Promise.race([
-      once(child, 'message') as Promise<[number]>,
-      once(child, 'exit').then(() => Promise.reject(new Error(errors()))),
-    ])
-    this.#port = port
+    const isFirst = this.#port === 0
+    for (let attempt = 1; ; attempt++) {
+      if (isFirst) this.#port = PORTS.first + Math.floor(Math.random() * PORTS.count)
+      try {
+        return await this.#listen()
+      } catch (error) {
+        if (!isFirst || attempt === START_ATTEMPTS_MAX) throw error
+      }
+    }
   }
 
   /** Kills it and starts it again; several at a time take turns. */
@@ -41,6 +47,13 @@ export class KillableServer {
       await this.start()
     })
     return this.#restarting
+  }
+
+  async #listen(): Promise<void> {
+    const child = forked(SERVER, [this.#folder, String(this.#port), String(this.#pageBytes)])
+    this.#child = child
+    const errors = errorsOf(child)
+    await Promise.race([once(child, 'message'), once(child, 'exit').then(() => Promise.reject(new Error(errors())))])
   }
 
   async kill(): Promise<void> {

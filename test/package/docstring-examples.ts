@@ -32,11 +32,15 @@ export function exportedNames(report: string): ReadonlySet<string> {
   return new Set([...report.matchAll(EXPORT)].map(([, name]) => name))
 }
 
-/** The examples of the files of declarations in a folder, by the name of their export. */
-export function declaredExamples(folder: string): Map<string, DocstringExample[]> {
-  const found = new Map<string, DocstringExample[]>()
+/** The examples of all files of declarations in a folder, each by a name that says where it stands. */
+export function declaredExamples(folder: string): Map<string, string> {
   const files = readdirSync(folder, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.d.ts'))
-  for (const example of files.flatMap((name) => examplesOf(readFileSync(join(folder, name), 'utf8'))))
-    found.set(example.exportName, [...(found.get(example.exportName) ?? []), example])
-  return found
+  return new Map(
+    files.flatMap((name) =>
+      examplesOf(readFileSync(join(folder, name), 'utf8')).map(({ exportName, text }, at): [string, string] => [
+        `${name.slice(0, -'.d.ts'.length).replaceAll(/\W/g, '-')}-${exportName || 'module'}-${at + 1}`,
+        text,
+      ]),
+    ),
+  )
 }

@@ -48,8 +48,7 @@ function pieces(): Map<string, string> {
   for (const page of ['README.md', ...pages.map((name) => join('docs', name))])
     for (const [at, [, text]] of [...readFileSync(join(root, page), 'utf8').matchAll(SNIPPET)].entries())
       found.set(`${page.replace(/\W/g, '-')}-${at + 1}`, text)
-  for (const [name, examples] of declaredExamples(join(root, 'dist')))
-    for (const [at, { text }] of examples.entries()) found.set(`example-of-${name}-${at + 1}`, text)
+  for (const [name, text] of declaredExamples(join(root, 'dist'))) found.set(name, text)
   return found
 }
 
@@ -77,9 +76,9 @@ function copyExamples(): string[] {
 }
 
 /** What the compiler says, by piece. */
-async function problems(names: readonly string[], examples: readonly string[]): Promise<Map<string, string>> {
-  const files = [...names, 'wall-checker', 'surroundings', 'run-piece'].map((name) => `${name}.ts`)
-  const settings = { compilerOptions: SETTINGS, files: [...files, ...examples] }
+async function problems(names: readonly string[], around: readonly string[]): Promise<Map<string, string>> {
+  const files = [...names, 'wall-checker'].map((name) => `${name}.ts`)
+  const settings = { compilerOptions: SETTINGS, files: [...files, ...around] }
   writeFileSync(join(folder, 'tsconfig.json'), JSON.stringify(settings))
   const said = await run(process.execPath, [tsc, '-p', folder, '--pretty', 'false'], { cwd: folder }).then(
     () => '',
@@ -94,7 +93,7 @@ async function problems(names: readonly string[], examples: readonly string[]): 
 }
 
 /** Why a piece failed; nothing if it ran to its end, and what it opened answers. */
-async function failureOf(name: string, text: string): Promise<string | undefined> {
+async function failureOf(name: string, text: string, isFragment: boolean): Promise<string | undefined> {
   const cwd = join(folder, 'running', name)
   mkdirSync(cwd, { recursive: true })
   writeFileSync(join(cwd, 'package.json'), '{"type":"module"}')
@@ -104,7 +103,7 @@ async function failureOf(name: string, text: string): Promise<string | undefined
   // A function's file is a command, which needs to be told what to do.
   const args = text.includes('= executeFunction(')
     ? [file, 'generate-schema', 'schema.json']
-    : [join(folder, 'out/run-piece.js'), file, ...hosts]
+    : [join(folder, 'out/run-piece.js'), file, ...(isFragment ? ['around', ...hosts] : [])]
   try {
     await run(process.execPath, args, { cwd, timeout: TIMEOUT_MS })
     return undefined
@@ -122,13 +121,15 @@ const found = pieces()
 write(found)
 const examples = copyExamples()
 const failures: string[] = []
-for (const [name, said] of await problems([...found.keys()], examples))
+// A whole program needs nothing around it.
+const fragments = new Set((await problems([...found.keys()], [])).keys())
+for (const [name, said] of await problems([...found.keys()], ['surroundings.ts', 'run-piece.ts', ...examples]))
   failures.push(`${name} does not compile:\n${said}`)
 const waiting = [...found].filter(([name]) => existsSync(join(folder, 'out', `${name}.js`)))
 await Promise.all(
   Array.from({ length: PIECES_AT_ONCE }, async () => {
     for (let next = waiting.shift(); next !== undefined; next = waiting.shift()) {
-      const failure = await failureOf(...next)
+      const failure = await failureOf(...next, fragments.has(next[0]))
       if (failure !== undefined) failures.push(`${next[0]}: ${failure}`)
     }
   }),
@@ -138,5 +139,5 @@ if (failures.length > 0) {
   process.exitCode = 1
 } else
   process.stdout.write(
-    `${found.size} pieces of README, docs and docstrings compile and run; ${examples.length} examples compile\n`,
+    `${found.size} pieces of README, docs and docstrings compile and run, ${fragments.size} of them among values of a host; ${examples.length} examples compile\n`,
   )

@@ -21,7 +21,7 @@ interface Own extends Ran {
 }
 
 async function newAutomation(server: AutomationServer, inputs: object): Promise<string> {
-  const wanted = { name: 'Mine', functionId: 'command', modelId: await server.modelId(), inputs, trigger: 'manual' }
+  const wanted = { name: 'Mine', functionId: 'there', modelId: await server.modelId(), inputs, trigger: 'manual' }
   return (await server.ask<{ readonly id: string }>('POST', 'automations', wanted)).id
 }
 

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { applyDelta, parseDelta } from '../../src/delta/delta.ts'
+import { MemoryBudget, type MemoryLease } from '../../src/memory/memory-budget.ts'
 import type { Selection } from '../../src/object/selection.ts'
 import { type Made, never, openStore, type Opened, put, readLines, textOf } from './support.ts'
 import { Oracle, type Random, randomGraph, referTo, seeded } from './graphs.ts'
@@ -19,11 +20,22 @@ interface Received {
 }
 
 /** Downloads what is new below a root as deltas, and undoes them. Every base must be an object that the client has. */
-async function received({ store }: Opened, oracle: Oracle, root: string, have: string): Promise<Received> {
+async function received(
+  { store }: Opened,
+  oracle: Oracle,
+  root: string,
+  have: string,
+  memory?: MemoryLease,
+): Promise<Received> {
   const older = await store.closure('demo', have, { signal: never })
   const digest = older?.closureDigest
   older?.release()
-  const selection = await store.closure('demo', root, { signal: never, have: [{ id: have, digest }], deltas: true })
+  const selection = await store.closure('demo', root, {
+    signal: never,
+    have: [{ id: have, digest }],
+    deltas: true,
+    memory,
+  })
   assert.ok(selection !== undefined)
   const had = oracle.closure(have).ids
   const came = await readLines(selection)
@@ -107,6 +119,23 @@ test('what changed between versions comes as deltas, and with them is exactly wh
     assert.ok(got.came < got.whole * 0.6, `${got.came} characters instead of ${got.whole}`)
     await made.opened.store.close()
   }
+})
+
+test('pairs that wait to be compared are leased, and without memory for them objects come whole', async () => {
+  const random = seeded(500)
+  const first = randomGraph(random, { objects: 500, paddingBytes: 2_000 })
+  const second = nextVersion(first, 1, random)
+  const made = await opened(first, second)
+  const ask = (memory: MemoryLease): Promise<Received> =>
+    received(made.opened, made.oracle, second[0].id, first[0].id, memory)
+  const plenty = new MemoryBudget(10_000_000).open({ signal: never })
+  const got = await ask(plenty)
+  assert.ok(got.deltas > 1, `${got.deltas} deltas`)
+  assert.ok(plenty.heldBytes > 200_000, `${plenty.heldBytes} bytes are leased`)
+  const little = await ask(new MemoryBudget(200_000).open({ signal: never }))
+  assert.deepEqual(little.lines, got.lines)
+  assert.ok(little.deltas <= 1, `${little.deltas} deltas`)
+  await made.opened.store.close()
 })
 
 test('a closure of thousands costs no more than what is new in it', async () => {

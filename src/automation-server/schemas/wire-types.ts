@@ -233,6 +233,5 @@ export interface RunOutputs {
 
 /** All pins of a project, the oldest first. */
 export interface PinList {
-  /** The pins. */
   readonly items: readonly Pin[]
 }

@@ -1,5 +1,21 @@
 /// <reference types="node" preserve="true" />
 
+/**
+ * The parts that run a function: descriptions and checks of inputs, run backends, reporting. For hosts and executors.
+ *
+ * @module stowage/automation/runtime
+ *
+ * @example
+ * import { defineInputs, text } from 'stowage/automation'
+ * import { fromFormValues, inputsParser } from 'stowage/automation/runtime'
+ *
+ * class Inputs extends defineInputs({ category: text({ title: 'Category' }) }) {}
+ *
+ * const { json } = fromFormValues(Inputs.description, [['category', 'Walls']])
+ * const { category } = inputsParser(Inputs.description)(json)
+ * console.log(category)
+ */
+
 export {
   type FinalRunStatus,
   type LogLevel,

@@ -54,7 +54,7 @@ async function importProject(files: readonly string[], options: ImportOptions, c
     if (options.json === true) printJson(result)
     else
       printNote(
-        `imported ${formatCount(objects, 'object')}, ${sent} of them new; of models, versions, automations and runs ${records.created} new, ${records.updated} changed`,
+        `imported ${formatCount(objects, 'object')}, ${sent.toLocaleString('en-US')} of them new; of models, versions, automations and runs ${records.created} new, ${records.updated} changed`,
       )
     if (differing === 0) return
     printNote(

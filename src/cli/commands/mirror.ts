@@ -89,7 +89,8 @@ async function mirror(options: MirrorOptions): Promise<void> {
     })
     progress.stop()
     if (options.json === true) printJson(result)
-    else printNote(`mirrored ${formatCount(result.objects, 'object')}, ${result.sent} of them new`)
+    else
+      printNote(`mirrored ${formatCount(result.objects, 'object')}, ${result.sent.toLocaleString('en-US')} of them new`)
     if (result.differing > 0) throw new FindingsError(EXIT.failure)
   } catch (error) {
     stop.signal.throwIfAborted()

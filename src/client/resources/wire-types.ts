@@ -187,7 +187,7 @@ export interface NewPin {
 
 /** Keeps an object and everything below it. */
 export interface Pin {
-  /** The id of the pin. */
+  /** Names the pin. */
   readonly id: string
   /** The object that is kept, with everything below it. */
   readonly rootObjectId: string
@@ -195,7 +195,7 @@ export interface Pin {
   readonly name: string | null
   /** `null` for none. */
   readonly reason: string | null
-  /** When it was created. */
+  /** The time of creation. */
   readonly createdAt: string
   /** From then on the pin keeps nothing; `null` for a pin without an end. */
   readonly endsAt: string | null
@@ -206,17 +206,17 @@ export interface Pin {
  * versions count until they are removed.
  */
 export interface ModelUsage {
-  /** The id of the model. */
+  /** The model. */
   readonly modelId: string
-  /** Its versions. */
+  /** The number of versions. */
   readonly versions: number
-  /** Objects at and below the root or roots. */
+  /** Objects that can be reached from here. */
   readonly objects: number
   /** Their bytes of JSON. */
   readonly jsonBytes: number
-  /** Objects that nothing else holds. */
+  /** Objects that can be reached from here alone. */
   readonly ownObjects: number
-  /** Their bytes of JSON: what a deletion can free. */
+  /** Their bytes of JSON. */
   readonly ownJsonBytes: number
 }
 
@@ -224,19 +224,19 @@ export interface ModelUsage {
 export interface RootUsage {
   /** `version` or `pin`. */
   readonly kind: string
-  /** The id of the version or pin. */
+  /** Names the version or the pin. */
   readonly id: string
   /** The model of a version; `null` for a pin. */
   readonly modelId: string | null
-  /** Its root object. */
+  /** The root of the graph that it consists of. */
   readonly rootObjectId: string
-  /** Objects at and below the root or roots. */
+  /** Objects that can be reached from here. */
   readonly objects: number
   /** Their bytes of JSON. */
   readonly jsonBytes: number
-  /** Objects that nothing else holds. */
+  /** Objects that can be reached from here alone. */
   readonly ownObjects: number
-  /** Their bytes of JSON: what a deletion can free. */
+  /** Their bytes of JSON. */
   readonly ownJsonBytes: number
 }
 
@@ -249,14 +249,14 @@ export interface ProjectUsage {
   readonly objects: number
   /** Their bytes of JSON. */
   readonly jsonBytes: number
-  /** Bytes of its packs in storage, compressed, with their tables. */
+  /** Bytes of its packs in storage, compressed. */
   readonly storedBytes: number
   /** Objects that no version and no pin leads to. */
   readonly unreferencedObjects: number
   /** Their bytes of JSON. */
   readonly unreferencedJsonBytes: number
-  /** The models that have versions. */
+  /** The usage of each model. */
   readonly models: readonly ModelUsage[]
-  /** All versions and pins. */
+  /** The usage of each version and pin. */
   readonly roots: readonly RootUsage[]
 }

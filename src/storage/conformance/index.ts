@@ -27,6 +27,13 @@ export type { ConformanceCase, ConformanceOptions, Opener } from './case.ts'
  * and which calls led to it; one that hangs fails after `timeoutMs`.
  *
  *     for (const { name, run } of recordStoreConformance(() => myBackend().records)) test(name, run)
+ *
+ * @example
+ * import { test } from 'node:test'
+ * import { recordStoreConformance } from 'stowage/conformance'
+ * import { memoryBackend } from 'stowage/memory'
+ *
+ * for (const { name, run } of recordStoreConformance(() => memoryBackend().records)) test(name, run)
  */
 export function recordStoreConformance(
   open: Opener<RecordStore>,

@@ -1,4 +1,5 @@
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
+import type { MemoryLease } from '../../memory/memory-lease.ts'
 import type { IdSet } from '../../object/id-set.ts'
 import type { Fragment, HaveOutcome, Selection, SelectionReadOptions } from '../../object/selection.ts'
 import { countObjects, packsBytes } from '../closure/closure.ts'
@@ -20,8 +21,10 @@ export class DeltaSelection implements Selection {
   readonly #difference: VersionDifference
   readonly #missing: IdSet
   readonly #buffers: AnswerBuffers
+  readonly #memory: MemoryLease | undefined
 
-  constructor(parts: DeltaParts, difference: VersionDifference, facts: SelectionFacts) {
+  constructor(parts: DeltaParts, difference: VersionDifference, facts: SelectionFacts, memory?: MemoryLease) {
+    this.#memory = memory
     this.objects = countObjects(difference.packs)
     this.missing = facts.missing.size
     // The walk takes away from a copy what it has met.
@@ -59,7 +62,7 @@ export class DeltaSelection implements Selection {
   }
 
   #walk(): DeltaWalk {
-    return new DeltaWalk(this.#parts, this.#difference, this.#buffers)
+    return new DeltaWalk(this.#parts, this.#difference, { buffers: this.#buffers, memory: this.#memory })
   }
 
   #segmentsLeft(walk: DeltaWalk): SegmentBatches {

@@ -1,5 +1,6 @@
 import type { Environment } from '../../environment.ts'
 import type { AnswerBuffers } from '../../memory/answer-memory.ts'
+import type { MemoryLease } from '../../memory/memory-lease.ts'
 import { DeltaEncoder } from '../../delta/encode.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import type { Closure, PackSelection } from '../closure/closure.ts'
@@ -15,6 +16,9 @@ import { idOf, lineBytesOf, type PlacedObject, placeObject, readTexts } from './
 const PAIRS_AT_ONCE = 64
 /** Pairs that wait; objects for which there is no room any more are sent whole. */
 const PAIRS_MAX = 65_536
+/** What a pair that waits takes, and for how many memory is leased at a time. */
+const PAIR_BYTES = 400
+const PAIRS_PER_HOLD = 512
 /** Texts that are held at a time, where there is room; one pair may be larger. */
 const TEXT_BYTES_MAX = 4_194_304
 const SLICE_BYTES = 65_536
@@ -37,6 +41,13 @@ export interface VersionDifference {
   readonly older: Closure['root']
 }
 
+/** Where what a walk holds is counted. */
+export interface DeltaHolding {
+  readonly buffers: AnswerBuffers
+  /** Absent for calls in process without a lease. */
+  readonly memory?: MemoryLease | undefined
+}
+
 /** An object of the newer version by its id, and the one of the older that it may have come from. */
 type IdPair = readonly [newer: Uint8Array, older: Uint8Array]
 
@@ -53,12 +64,16 @@ export class DeltaWalk {
   /** What is to be sent, less what was sent as one of a pair. */
   readonly #left: ReadonlyMap<number, PackSelection>
   readonly #waiting: IdPair[] = []
+  readonly #memory: MemoryLease | undefined
+  /** Pairs for which memory is leased. */
+  #pairsHeld = 0
   #sliceEndsAtMs = 0
 
-  constructor(parts: DeltaParts, difference: VersionDifference, buffers: AnswerBuffers) {
+  constructor(parts: DeltaParts, difference: VersionDifference, holding: DeltaHolding) {
     this.#parts = parts
     this.#difference = difference
-    this.#buffers = buffers
+    this.#buffers = holding.buffers
+    this.#memory = holding.memory
     this.#left = new Map(
       difference.packs.map((pack) => [
         pack.sequence,
@@ -145,6 +160,15 @@ export class DeltaWalk {
     return joined
   }
 
+  /** Whether another pair may wait. An object without room is sent whole. */
+  #hasRoom(): boolean {
+    if (this.#waiting.length < this.#pairsHeld) return true
+    if (this.#waiting.length >= PAIRS_MAX) return false
+    if (this.#memory?.tryHold(PAIRS_PER_HOLD * PAIR_BYTES) === false) return false
+    this.#pairsHeld += PAIRS_PER_HOLD
+    return true
+  }
+
   async #breathe(signal: AbortSignal): Promise<void> {
     signal.throwIfAborted()
     if (this.#parts.environment.monotonicMs() < this.#sliceEndsAtMs) return
@@ -161,7 +185,7 @@ export class DeltaWalk {
       new ChildIds(older.tables, older.ordinal),
       new ChildIds(newer.tables, newer.ordinal),
     )) {
-      if (this.#waiting.length === PAIRS_MAX) return
+      if (!this.#hasRoom()) return
       if (changed === undefined) await this.#breathe(signal)
       else this.#waiting.push([Uint8Array.from(changed[0]), Uint8Array.from(changed[1])])
     }

@@ -1,4 +1,13 @@
-import { described, list, named, type NamedShape, nullable, object, optional, text } from '../../../openapi/description/shape.ts'
+import {
+  described,
+  list,
+  named,
+  type NamedShape,
+  nullable,
+  object,
+  optional,
+  text,
+} from '../../../openapi/description/shape.ts'
 import type { ModelUsage, NewPin, Pin, ProjectUsage, RootUsage } from '../../../client/resources/wire-types.ts'
 import type { PinList } from '../wire-types.ts'
 import { COUNT, messageText, nameText, OBJECT_ID, RESOURCE_ID, TIME } from './common.ts'
@@ -26,11 +35,11 @@ export const PIN: NamedShape<Pin> = named(
   'Pin',
   object(
     {
-      id: described(RESOURCE_ID, 'The id of the pin.'),
+      id: described(RESOURCE_ID, 'Names the pin.'),
       ...PIN_MEMBERS,
       name: nullable(NAME, '`null` for none.'),
       reason: nullable(REASON, '`null` for none.'),
-      createdAt: described(TIME, 'When it was created.'),
+      createdAt: described(TIME, 'The time of creation.'),
       endsAt: nullable(TIME, 'From then on the pin keeps nothing; `null` for a pin without an end.'),
     },
     'Keeps an object and everything below it.',
@@ -39,24 +48,20 @@ export const PIN: NamedShape<Pin> = named(
 
 export const PIN_LIST: NamedShape<PinList> = named(
   'PinList',
-  object({ items: list(PIN, { itemsMax: 1_000, description: 'The pins.' }) }, 'All pins of a project, the oldest first.'),
+  object({ items: list(PIN, { itemsMax: 1_000 }) }, 'All pins of a project, the oldest first.'),
 )
 
 const SHARE = {
-  objects: described(COUNT, 'Objects at and below the root or roots.'),
+  objects: described(COUNT, 'Objects that can be reached from here.'),
   jsonBytes: described(COUNT, 'Their bytes of JSON.'),
-  ownObjects: described(COUNT, 'Objects that nothing else holds.'),
-  ownJsonBytes: described(COUNT, 'Their bytes of JSON: what a deletion can free.'),
+  ownObjects: described(COUNT, 'Objects that can be reached from here alone.'),
+  ownJsonBytes: described(COUNT, 'Their bytes of JSON.'),
 }
 
 const MODEL_USAGE: NamedShape<ModelUsage> = named(
   'ModelUsage',
   object(
-    {
-      modelId: described(RESOURCE_ID, 'The id of the model.'),
-      versions: described(COUNT, 'Its versions.'),
-      ...SHARE,
-    },
+    { modelId: described(RESOURCE_ID, 'The model.'), versions: described(COUNT, 'The number of versions.'), ...SHARE },
     'What the versions of a model hold together; `own` is what no other model and no pin holds. Deleted versions count until they are removed.',
   ),
 )
@@ -66,9 +71,9 @@ const ROOT_USAGE: NamedShape<RootUsage> = named(
   object(
     {
       kind: text({ description: '`version` or `pin`.' }),
-      id: described(RESOURCE_ID, 'The id of the version or pin.'),
+      id: described(RESOURCE_ID, 'Names the version or the pin.'),
       modelId: nullable(RESOURCE_ID, 'The model of a version; `null` for a pin.'),
-      rootObjectId: described(OBJECT_ID, 'Its root object.'),
+      rootObjectId: described(OBJECT_ID, 'The root of the graph that it consists of.'),
       ...SHARE,
     },
     'What one version or pin holds; `own` is what no other version and no pin holds.',
@@ -81,11 +86,11 @@ export const PROJECT_USAGE: NamedShape<ProjectUsage> = named(
     {
       objects: described(COUNT, 'All objects of the project.'),
       jsonBytes: described(COUNT, 'Their bytes of JSON.'),
-      storedBytes: described(COUNT, 'Bytes of its packs in storage, compressed, with their tables.'),
+      storedBytes: described(COUNT, 'Bytes of its packs in storage, compressed.'),
       unreferencedObjects: described(COUNT, 'Objects that no version and no pin leads to.'),
       unreferencedJsonBytes: described(COUNT, 'Their bytes of JSON.'),
-      models: list(MODEL_USAGE, { description: 'The models that have versions.' }),
-      roots: list(ROOT_USAGE, { description: 'All versions and pins.' }),
+      models: list(MODEL_USAGE, { description: 'The usage of each model.' }),
+      roots: list(ROOT_USAGE, { description: 'The usage of each version and pin.' }),
     },
     'What a project holds. `storedBytes` are those of its packs, compressed; unreferenced objects are those that no version and no pin leads to.',
   ),
