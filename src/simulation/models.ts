@@ -27,7 +27,7 @@ export function planModel(random: Random, projectId: string, name: string): Plan
   const hasMany = random.chance(0.02)
   const leafCount = hasMany ? MANY_LEAVES : random.between(1, 10)
   const groupCount = random.between(1, 3)
-  const hasLargeTexts = random.chance(0.12)
+  const hasLargeTexts = random.chance(0.15)
   const leafVersions = Array.from({ length: leafCount }, () => 0)
   const versions: PlannedVersion[] = []
   for (let number = 0; number < random.between(1, 4); number++) {

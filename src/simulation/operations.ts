@@ -62,17 +62,17 @@ export function planOperations(
   const models = Array.from({ length: random.between(1, 3) }, (_, at) =>
     planModel(random.fork(`model ${at}`), random.pick(projects), `m${at}`),
   )
-  const uploads = random
-    .shuffled(models)
-    .flatMap((model) => model.versions.flatMap((version, at) => uploadsOf(random, model, version, at)))
-  const reads = Array.from({ length: random.between(4, 14) }, () => readOf(random, random.pick(models)))
-  const rest: Unplaced[] = []
-  if (random.chance(0.2))
-    for (let left = random.between(1, 2); left > 0; left--)
-      rest.push({ kind: 'remove', projectId: random.pick(projects) })
+  const placed = random.shuffled(models).flatMap((model, at) => storyOf(random, model, at * random.below(6)))
+  const last = Math.max(...placed.map(({ place }) => place))
+  const anywhere = (): number => random.below(last + 2)
+  for (let left = random.between(0, 5); left > 0; left--)
+    placed.push({ place: anywhere(), operation: readOf(random, random.pick(models)) })
   if (random.chance(0.4))
-    for (let left = random.between(1, 3); left > 0; left--) rest.push({ kind: 'restart', projectId: projects[0] })
-  const unplaced = interleaved(random, uploads, [...reads, ...rest])
+    for (let left = random.between(1, 3); left > 0; left--)
+      placed.push({ place: anywhere(), operation: { kind: 'restart', projectId: projects[0] } })
+  if (random.chance(0.3))
+    for (let left = random.between(1, 2); left > 0; left--) placed.push(...removalOf(random, models, anywhere()))
+  const unplaced = placed.sort((one, other) => one.place - other.place).map(({ operation }) => operation)
   const everyMs = random.pick([2, 10, 30, 100, 400])
   let atMs = 0
   const operations = unplaced.map((operation, index): Operation => {
@@ -82,11 +82,36 @@ export function planOperations(
   return { models, operations }
 }
 
-/** Uploads stay about in their order; the rest comes anywhere among them, later rather than sooner. */
-function interleaved(random: Random, uploads: readonly Unplaced[], others: readonly Unplaced[]): Unplaced[] {
-  const placed = uploads.map((operation, at) => ({ operation, place: at + random.below(3) }))
-  for (const operation of others) placed.push({ operation, place: random.below(uploads.length + 2) + 1 })
-  return placed.sort((a, b) => a.place - b.place).map(({ operation }) => operation)
+interface Placed {
+  readonly place: number
+  readonly operation: Unplaced
+}
+
+/** The versions of a model come one after the other, about; somebody reads each while it comes, and some read it again later. */
+function storyOf(random: Random, model: PlannedModel, start: number): Placed[] {
+  const placed: Placed[] = []
+  let place = start
+  for (const [at, version] of model.versions.entries()) {
+    for (const operation of uploadsOf(random, model, version, at)) placed.push({ place: place++, operation })
+    for (let left = random.between(0, 4); left > 0; left--)
+      placed.push({ place: place + random.between(-3, 4), operation: downloadOf(random, model, at) })
+    place += random.below(3)
+  }
+  return placed
+}
+
+/** A project is removed; often some of it comes again, and is read. */
+function removalOf(random: Random, models: readonly PlannedModel[], place: number): Placed[] {
+  const model = random.pick(models)
+  const at = random.below(model.versions.length)
+  const removal: Placed = { place, operation: { kind: 'remove', projectId: model.projectId } }
+  const again = random.chance(0.3) ? [] : uploadsOf(random, model, model.versions[at], at)
+  const read = (): Placed => ({ place: place + random.between(-1, 4), operation: downloadOf(random, model, at) })
+  return [
+    removal,
+    ...again.map((operation) => ({ place: place + random.below(3), operation })),
+    ...Array.from({ length: random.between(0, 3) }, read),
+  ]
 }
 
 function uploadsOf(random: Random, model: PlannedModel, version: PlannedVersion, at: number): Unplaced[] {
@@ -124,19 +149,26 @@ function uploadsOf(random: Random, model: PlannedModel, version: PlannedVersion,
   return random.shuffled(uploads.filter((one) => one.kind === 'upload' && one.objects.length > 0))
 }
 
-function readOf(random: Random, { projectId, versions }: PlannedModel): Unplaced {
+function readOf(random: Random, model: PlannedModel): Unplaced {
+  const { projectId, versions } = model
   const at = random.below(versions.length)
-  const version = versions[at]
-  const some = version.objects.map(({ id }) => id).filter(() => random.chance(0.5))
-  const draw = random.below(10)
-  if (draw < 6) {
-    const haveRootId = at > 0 && random.chance(0.6) ? versions[random.below(at)].rootId : undefined
-    const form =
-      haveRootId === undefined
-        ? random.pick(['records', 'gzip', 'identity'] as const)
-        : random.pick(['records', 'gzip', 'deltas', 'deltas'] as const)
-    return { kind: 'download', projectId, rootId: version.rootId, form, haveRootId }
-  }
-  const kind = draw < 7 ? 'single' : draw < 8 ? 'list' : 'has'
-  return { kind, projectId, ids: kind === 'single' ? [version.rootId] : some }
+  const ids = versions[at].objects.map(({ id }) => id)
+  const draw = random.below(6)
+  if (draw < 2) return downloadOf(random, model, at)
+  if (draw < 3) return { kind: 'single', projectId, ids: [versions[at].rootId] }
+  return { kind: draw < 4 ? 'list' : 'has', projectId, ids: ids.filter(() => random.chance(0.5)) }
+}
+
+function downloadOf(random: Random, { projectId, versions }: PlannedModel, at: number): Unplaced {
+  const { rootId } = versions[at]
+  if (at === 0 || random.chance(0.4))
+    return {
+      kind: 'download',
+      projectId,
+      rootId,
+      form: random.pick(['records', 'gzip', 'identity']),
+      haveRootId: undefined,
+    }
+  const form = random.pick(['records', 'gzip', 'identity', 'deltas', 'deltas'] as const)
+  return { kind: 'download', projectId, rootId, form, haveRootId: versions[random.below(at)].rootId }
 }

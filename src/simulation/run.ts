@@ -45,6 +45,8 @@ const AFTERWARDS_MS = 3 * 60 * 60_000
 const GRACE_MS_MAX = 2_000
 /** What goes on beside requests has ended by then. */
 const UPKEEP_MS = 60_000
+/** What tells that projects were removed. */
+const TRACES_BYTES_MAX = 2_000
 const CRASHED = new Error('the server crashed')
 /** An upload that is answered so has left nothing. */
 const NOTHING_KEPT: ReadonlySet<string> = new Set(['project_removed', 'base_mismatch'])
@@ -107,6 +109,7 @@ class World {
       await this.#phase([this.#endLives()])
       await this.#phase([this.#sleep(AFTERWARDS_MS)])
       await this.#phase([this.#verify()])
+      if (!this.faults.fired.has('flip')) await this.#phase([this.#removeAll()])
     } catch (error) {
       this.#broken(error)
     }
@@ -233,8 +236,21 @@ class World {
           if (!(isDamaged && isNoticedDamage(error))) throw new Violation(`in the end: ${wordsOf(error)}`)
         })
     }
-    await life.service.close()
+    await this.#servers[0].stop(GRACE_MS_MAX)
     if (!isDamaged) await this.#check()
+  }
+
+  /** What is removed frees its space. */
+  async #removeAll(): Promise<void> {
+    const [server] = this.#servers
+    for (const projectId of this.#oracles.keys()) await server.life().service.project(projectId).remove()
+    await this.#sleep(UPKEEP_MS)
+    await server.stop(GRACE_MS_MAX)
+    await this.#sleep(AFTERWARDS_MS)
+    await server.life().service.ready()
+    await this.#sleep(UPKEEP_MS)
+    const left = this.#storage.sizeBytes
+    if (left > TRACES_BYTES_MAX) throw new Violation(`all projects are removed, and ${left} bytes are left`)
   }
 
   /** What `stowage check` finds. */

@@ -38,6 +38,7 @@ export class SimulatedServer {
   readonly #parts: ServerParts
   #starts = 0
   #life: (ServerLife & { readonly end: () => void }) | undefined
+  readonly #living = new Set<ServerLife>()
   #upAgain: Promise<void> = Promise.resolve()
 
   constructor(parts: ServerParts) {
@@ -47,7 +48,10 @@ export class SimulatedServer {
 
   /** The life that goes on; a new one where there is none. */
   life(): ServerLife {
-    this.#life ??= this.#start()
+    if (this.#life === undefined) {
+      this.#life = this.#start()
+      this.#living.add(this.#life)
+    }
     return this.#life
   }
 
@@ -56,11 +60,11 @@ export class SimulatedServer {
     return this.#upAgain
   }
 
-  /** Kills the process, at once. */
+  /** Kills every process of the machine, at once; also one that is being stopped. */
   crash(): void {
-    const life = this.#life
     this.#life = undefined
-    life?.kill()
+    for (const life of this.#living) life.kill()
+    this.#living.clear()
     const downMs = this.#parts.random.below(DOWN_MS_MAX)
     this.#upAgain = new Promise((resolve) => this.#parts.scheduler.schedule(downMs, 'up again', resolve))
   }
@@ -73,6 +77,7 @@ export class SimulatedServer {
     const killer = this.#parts.scheduler.schedule(graceMs + LAST_STEPS_MS, 'kill', life.kill)
     await Promise.race([life.service.close({ graceMs }), life.over])
     killer.cancel()
+    this.#living.delete(life)
     life.end()
   }
 

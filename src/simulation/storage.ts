@@ -12,15 +12,25 @@ interface StoredBlob {
 
 /** What survives every process: records and blobs. Each method is one step that nothing interrupts. */
 export class SimulatedStorage {
-  readonly #scheduler: Scheduler
-  readonly #epochMs: number
+  readonly #nowMs: () => number
   readonly #records = new OrderedMap<string>()
   readonly #blobs = new Map<string, StoredBlob>()
 
-  /** `epochMs`: when virtual time began, in milliseconds since 1970. */
-  constructor(scheduler: Scheduler, { epochMs = EPOCH_MS }: { readonly epochMs?: number } = {}) {
-    this.#scheduler = scheduler
-    this.#epochMs = epochMs
+  /** `nowMs`: the time of day, in milliseconds since 1970; that of the scheduler by default. */
+  constructor(
+    scheduler: Scheduler,
+    { nowMs = () => EPOCH_MS + Math.floor(scheduler.nowMs) }: { readonly nowMs?: () => number } = {},
+  ) {
+    this.#nowMs = nowMs
+  }
+
+  /** Bytes of all records and blobs. */
+  get sizeBytes(): number {
+    let bytes = 0
+    for (const { key, value } of this.slice({ gte: new Uint8Array(), lt: Uint8Array.of(0xff) }, Infinity))
+      bytes += key.length + value.length
+    for (const blob of this.#blobs.values()) bytes += blob.bytes.length
+    return bytes
   }
 
   /** The value of a key, `undefined` where there is none. */
@@ -62,7 +72,7 @@ export class SimulatedStorage {
   putBlob(name: string, chunks: readonly Uint8Array[]): { readonly sizeBytes: number } {
     this.checkFree(name)
     const whole = Buffer.concat(chunks)
-    this.#blobs.set(name, { bytes: whole, modifiedAtMs: this.#epochMs + Math.floor(this.#scheduler.nowMs) })
+    this.#blobs.set(name, { bytes: whole, modifiedAtMs: this.#nowMs() })
     return { sizeBytes: whole.length }
   }
 

@@ -14,14 +14,9 @@ import type { StorageBackend } from '../../src/storage/backend.ts'
 
 const random = new Random(5)
 const scheduler = new Scheduler(random.fork('schedule'), { stepsMax: Infinity })
-let storage = newStorage()
+const storage = new SimulatedStorage(scheduler, { nowMs: () => Date.now() })
 let opened = 0
 let isOver = false
-
-/** Each case has a storage whose clock begins with it: a blob was changed about when the suite changed it. */
-function newStorage(): SimulatedStorage {
-  return new SimulatedStorage(scheduler, { epochMs: Date.now() - scheduler.nowMs })
-}
 
 /** A connection of a process of its own, as the service sees it. */
 function connect(): StorageBackend {
@@ -46,18 +41,10 @@ async function passTime(): Promise<void> {
   }
 }
 
-function inNewStorage(name: string, run: () => Promise<void>): void {
-  test(name, async () => {
-    storage = newStorage()
-    await run()
-  })
-}
-
 void passTime()
 after(() => (isOver = true))
 
-for (const { name, run } of recordStoreConformance(() => connect().records)) inNewStorage(name, run)
+for (const { name, run } of recordStoreConformance(() => connect().records)) test(name, run)
 /** It keeps what is put in memory. */
 const BOUNDED_MEMORY = /streams through bounded memory/
-for (const { name, run } of blobStoreConformance(() => connect().blobs))
-  if (!BOUNDED_MEMORY.test(name)) inNewStorage(name, run)
+for (const { name, run } of blobStoreConformance(() => connect().blobs)) if (!BOUNDED_MEMORY.test(name)) test(name, run)

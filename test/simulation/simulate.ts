@@ -3,7 +3,8 @@ import { replayOf, shrink, simulate, type Simulation } from '../../src/simulatio
 
 /**
  * `npm run simulate -- --seeds 1000 [--from N]` makes the runs of so many seeds, and `--seed N [--servers N] [--operations 1,2] [--faults 0]` one run,
- * or what is left of it. The first run that breaks something is shrunk and told with the line that replays it, and the command exits with 1.
+ * or what is left of it. The first run that breaks something is shrunk, unless `--as-found` is given, and told with the line that replays it, and the
+ * command exits with 1.
  */
 const { values } = parseArgs({
   options: {
@@ -13,6 +14,7 @@ const { values } = parseArgs({
     servers: { type: 'string' },
     operations: { type: 'string' },
     faults: { type: 'string' },
+    'as-found': { type: 'boolean', default: false },
   },
 })
 
@@ -29,19 +31,25 @@ async function simulateOne(seed: number): Promise<Simulation> {
   })
 }
 
+process.on('unhandledRejection', (reason) => {
+  process.stderr.write(`seed ${seed}: a rejection that nobody handles: ${String(reason)}\n`)
+  process.exit(1)
+})
+
 const first = Number(values.seed ?? values.from)
 const count = values.seed === undefined ? Number(values.seeds ?? 1_000) : 1
 const beganAtMs = performance.now()
 const fired = new Map<string, number>()
 let [steps, calls] = [0, 0]
-for (let seed = first; seed < first + count; seed++) {
+let seed = first
+for (; seed < first + count; seed++) {
   const simulation = await simulateOne(seed)
   steps += simulation.steps
   calls += simulation.calls
   for (const kind of simulation.fired) fired.set(kind, (fired.get(kind) ?? 0) + 1)
   if (simulation.violation === undefined) continue
   process.stderr.write(`seed ${seed}: ${simulation.violation}\n${replayOf(simulation)}\n`)
-  if (values.seed === undefined) {
+  if (values.seed === undefined && !values['as-found']) {
     const smaller = await shrink(simulation)
     process.stderr.write(`smaller: ${smaller.violation}\n${replayOf(smaller)}\n`)
   }

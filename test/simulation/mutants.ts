@@ -1,0 +1,268 @@
+/** A fault that is planted in the core: in one file, a text that is there once is replaced by another. */
+export interface Mutant {
+  readonly name: string
+  readonly path: string
+  readonly replace: readonly (readonly [from: string, to: string])[]
+}
+
+const COMMITTER = 'src/store/ingest/committer.ts'
+const INGEST = 'src/store/ingest/ingest.ts'
+const STORE = 'src/store/pack-store.ts'
+const READER = 'src/store/graph-reader.ts'
+const PLANS = 'src/store/plan/plan-cache.ts'
+const RECOVERY = 'src/store/upkeep/recovery.ts'
+const REMOVAL = 'src/store/upkeep/removal.ts'
+const PROJECTS = 'src/store/records/projects.ts'
+const CATALOG = 'src/store/records/pack-catalog.ts'
+
+/** Faults in writing: what is acknowledged may be lost, or be there in part. */
+const IN_WRITING: readonly Mutant[] = [
+  {
+    name: 'ids are not awaited before the answer',
+    path: COMMITTER,
+    replace: [
+      [
+        'const held = await this.#records.insertMany(entries)',
+        'void this.#records.insertMany(entries).catch(() => undefined)\n      const held: (Uint8Array | undefined)[] = entries.map(() => undefined)',
+      ],
+    ],
+  },
+  {
+    name: 'the answer is sent before the pack is applied',
+    path: INGEST,
+    replace: [
+      [
+        'const applied = await committer.apply(pack, tables).catch((error: unknown) => {\n      this.#parts.onUnapplied(pack)\n      throw error\n    })',
+        'const applied = { record: pack.record, differing: 0, differingIds: [] as string[] }\n    void committer.apply(pack, tables).catch(() => this.#parts.onUnapplied(pack))',
+      ],
+    ],
+  },
+  {
+    name: 'packs that a crash left pending are not applied',
+    path: STORE,
+    replace: [['await applyPending(parts, (error) => this.#reportUnlessClosing(error))', 'void applyPending']],
+  },
+  {
+    name: 'a commit leaves no pending mark',
+    path: COMMITTER,
+    replace: [['        pendingEntry(projectId, generation, sequence),\n', '']],
+  },
+  {
+    name: 'a commit expects nothing',
+    path: COMMITTER,
+    replace: [
+      [
+        'expect: [{ key, value: bytes }, { key: recordKey, value: undefined }, expectation],',
+        'expect: bytes === expectation.value ? [] : [],',
+      ],
+    ],
+  },
+  {
+    name: 'a commit that lost its expectation counts as made',
+    path: COMMITTER,
+    replace: [
+      [
+        'if (result.ok) return { projectId, generation, sequence, record }',
+        'if (result) return { projectId, generation, sequence, record }',
+      ],
+    ],
+  },
+  {
+    name: 'the sequence does not advance',
+    path: COMMITTER,
+    replace: [['sequence: sequence + 1, removed: false', 'sequence, removed: false']],
+  },
+  {
+    name: 'the last text wins',
+    path: COMMITTER,
+    replace: [
+      [
+        'const held = await this.#records.insertMany(entries)',
+        'const held: (Uint8Array | undefined)[] = []\n      for (const entry of entries) {\n        await this.#records.commit({ put: [entry] })\n        held.push(undefined)\n      }',
+      ],
+    ],
+  },
+  {
+    name: 'a pack owns what another pack holds',
+    path: COMMITTER,
+    replace: [['        owned.delete(first + i)\n', '']],
+  },
+  {
+    name: 'the last id of each chunk is not written',
+    path: COMMITTER,
+    replace: [
+      [
+        'objectEntries(pack, tables, first, Math.min(tables.objects, first + LOOKUP_KEYS))',
+        'objectEntries(pack, tables, first, Math.min(tables.objects, first + LOOKUP_KEYS - 1))',
+      ],
+    ],
+  },
+  {
+    name: 'a body that ends in the middle is accepted',
+    path: 'src/decode/decode-upload.ts',
+    replace: [['    splitter.end()\n', '']],
+  },
+  {
+    name: 'a delta is applied to a base with another text',
+    path: 'src/operations/resolve-deltas.ts',
+    replace: [
+      [
+        'applyDelta(delta, base, objectBytesMax, crc32)',
+        'applyDelta(delta, base.fill(0x61, 20, 21), objectBytesMax, () => delta.crc32)',
+      ],
+    ],
+  },
+]
+
+/** Faults in removing and in what a sweep takes. */
+const IN_REMOVING: readonly Mutant[] = [
+  {
+    name: 'a removal that lost its expectation counts as made',
+    path: REMOVAL,
+    replace: [['    if (!result.ok) continue\n', '']],
+  },
+  {
+    name: 'a removed project is filled again in the same generation',
+    path: PROJECTS,
+    replace: [['return head.removed ? head.generation + 1 : head.generation', 'return head.generation']],
+  },
+  {
+    name: 'an upload goes into the generation that was removed meanwhile',
+    path: COMMITTER,
+    replace: [['      if (writingGeneration(head) !== generation) throw projectRemoved()\n', '']],
+  },
+  {
+    name: 'a sweep takes the objects of every generation',
+    path: REMOVAL,
+    replace: [
+      [
+        "await sweepRecords(records, bounds('object'), signal)",
+        "await sweepRecords(records, keyBounds('object', projectId), signal)",
+      ],
+    ],
+  },
+  {
+    name: 'blobs that no record names are not kept for an hour',
+    path: RECOVERY,
+    replace: [['modifiedAtMs < nowMs - ORPHAN_GRACE_MS', 'modifiedAtMs < nowMs + ORPHAN_GRACE_MS']],
+  },
+  {
+    name: 'the sweep of blobs does not look at packs',
+    path: RECOVERY,
+    replace: [
+      [
+        'candidates.delete(packBlobName(keyParts(key)[0], decodePackRecord(key, value).packId))',
+        'decodePackRecord(key, value)',
+      ],
+    ],
+  },
+  {
+    name: 'packs are remembered without their generation',
+    path: CATALOG,
+    replace: [
+      [
+        'const cacheKey = `${generation}\\0${sequence}\\0${projectId}`',
+        'const cacheKey = `${sequence}\\0${projectId}`',
+      ],
+    ],
+  },
+]
+
+/** Faults in reading: an answer is not what is held. */
+const IN_READING: readonly Mutant[] = [
+  {
+    name: 'a plan of an incomplete closure is kept for ever',
+    path: PLANS,
+    replace: [
+      [
+        'if (missing.size + absentClaims.size === 0 || plan.checkedSequence === project.sequence) return true',
+        'return true',
+      ],
+    ],
+  },
+  {
+    name: 'plans are found without their generation',
+    path: PLANS,
+    replace: [
+      [
+        'const key = planKey(project.projectId, project.generation, rootId, variant)',
+        'const key = planKey(project.projectId, 1, rootId, variant)',
+      ],
+      [
+        'const key = planKey(projectId, generation, rootId, variant)',
+        'const key = planKey(projectId, generation && 1, rootId, variant)',
+      ],
+    ],
+  },
+  {
+    name: 'claims are not followed',
+    path: 'src/store/closure/closure-walk.ts',
+    replace: [['for (const rows of [tables.references, tables.claims])', 'for (const rows of [tables.references])']],
+  },
+  {
+    name: 'a bitmap is off by one',
+    path: 'src/store/bytes/bitmap.ts',
+    replace: [
+      [
+        'if (size & 7) bytes[bytes.length - 1] = (1 << (size & 7)) - 1',
+        'if (size & 7) bytes[bytes.length - 1] = (1 << ((size & 7) - 1)) - 1',
+      ],
+    ],
+  },
+  {
+    name: 'what a client has is subtracted whatever its digest says',
+    path: READER,
+    replace: [
+      ["return closureDigest(closure.packs) === digest ? 'subtracted' : 'digest-mismatch'", "return 'subtracted'"],
+    ],
+  },
+  {
+    name: 'what a client has is subtracted though parts of it came later',
+    path: 'src/store/closure/closure.ts',
+    replace: [
+      [
+        'return missing.size === 0 && (last === undefined || last.sequence <= root.sequence)',
+        'return missing.size === 0 || last === root',
+      ],
+    ],
+  },
+  {
+    name: 'what was sent as a delta is sent once more',
+    path: 'src/store/delta/delta-walk.ts',
+    replace: [['        wanted.delete(newer.ordinal)\n', '']],
+  },
+  {
+    name: 'what is absent is answered as held',
+    path: READER,
+    replace: [
+      ['held[first + i] = location === undefined ? 0 : 1', 'held[first + i] = location === undefined && i > 0 ? 0 : 1'],
+    ],
+  },
+  {
+    name: 'records are not compared with their checksum',
+    path: 'src/store/records/records.ts',
+    replace: [['if (stored !== crc32(body, crc32(key))) throw', 'if (stored === -1) throw']],
+  },
+  {
+    name: 'inflated blocks are not compared with their checksum',
+    path: 'src/store/pack/segment-reader.ts',
+    replace: [['if (crc32(raw) !== rawCrc32)', 'if (raw.length === 0 && rawCrc32 > 0)']],
+  },
+]
+
+/** Mends of durability that the history of the core has, each taken out again. */
+const MENDS_TAKEN_OUT: readonly Mutant[] = [
+  {
+    name: 'a tombstone that a crash cut short stays',
+    path: 'src/store/upkeep/tombstone.ts',
+    replace: [
+      [
+        '    if (await isWhole(blobs, known)) return true\n    await blobs.remove([name])\n',
+        '    return known.name === name || isWhole(blobs, known)\n',
+      ],
+    ],
+  },
+]
+
+/** Every mutant is found by some seed below 1,000: the oracle would notice if the core had that fault. */
+export const MUTANTS: readonly Mutant[] = [...IN_WRITING, ...IN_REMOVING, ...IN_READING, ...MENDS_TAKEN_OUT]

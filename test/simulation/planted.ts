@@ -1,0 +1,55 @@
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { build } from 'esbuild'
+import type { Mutant } from './mutants.ts'
+
+const REPOSITORY: string = process.cwd()
+
+/** What a planted fault led to. */
+export interface Search {
+  /** What the first seed that found it says, `undefined` where none did. */
+  readonly found: string | undefined
+  readonly output: string
+}
+
+/** Makes runs of so many seeds over a copy of the core that has this fault, until one finds it. */
+export async function searchFor(mutant: Mutant, seeds: number, folder: string): Promise<Search> {
+  const outfile = join(folder, `${mutant.name.replaceAll(' ', '-')}.mjs`)
+  await compileWith(mutant, outfile)
+  const child = spawn(process.execPath, [outfile, '--seeds', String(seeds), '--as-found'], {
+    stdio: ['ignore', 'pipe', 'pipe'],
+    cwd: REPOSITORY,
+  })
+  let output = ''
+  for (const stream of [child.stdout, child.stderr]) stream.on('data', (chunk: Buffer) => (output += chunk.toString()))
+  await new Promise((resolve) => child.on('close', resolve))
+  return { found: /^seed \d+: .*/m.exec(output)?.[0], output }
+}
+
+/** The command `simulate` in one file, with the fault in its core. Throws where the text that is to be replaced is not there exactly once. */
+async function compileWith({ name, path, replace }: Mutant, outfile: string): Promise<void> {
+  await build({
+    entryPoints: [join(REPOSITORY, 'test/simulation/simulate.ts')],
+    outfile,
+    bundle: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    logLevel: 'warning',
+    plugins: [
+      {
+        name: 'plant',
+        setup: ({ onLoad }) =>
+          onLoad({ filter: new RegExp(`/${path.replaceAll('.', '\\.')}$`) }, () => {
+            let contents = readFileSync(join(REPOSITORY, path), 'utf8')
+            for (const [from, to] of replace) {
+              if (contents.split(from).length !== 2) throw new Error(`${name}: ${path} must hold once: ${from}`)
+              contents = contents.replace(from, () => to)
+            }
+            return { contents, loader: 'ts' }
+          }),
+      },
+    ],
+  })
+}
