@@ -67,8 +67,7 @@ export type {
   UploadStream,
   UploadStreamOptions,
 } from './service/project-streams.ts'
-export type { UploadSummary } from './operations/upload-objects.ts'
-export type { AssignedId } from './inspect/assigned-ids.ts'
+export type { AssignedId, UploadSummary } from './object/upload-summary.ts'
 export type { ObjectRecord } from './object/line.ts'
 export type { ObjectStore, StoredObject } from './store/plain/object-store.ts'
 export {

@@ -1,12 +1,4 @@
-/** An object that came without an id, and the one it was given. */
-export interface AssignedId {
-  /** The part of the form, from 0; 0 for other bodies. */
-  readonly part: number
-  /** The place of the object in its part. */
-  readonly index: number
-  /** The id that the service made. */
-  readonly id: string
-}
+import type { AssignedId } from '../object/upload-summary.ts'
 
 /** What one of them costs as an object with a string, and as the text that tells it. */
 const LISTED_BYTES = 320

@@ -2,32 +2,14 @@ import type { Environment } from '../environment.ts'
 import type { RequestTrace } from '../events/request-trace.ts'
 import { decodeUpload, isDeltaUpload } from '../decode/decode-upload.ts'
 import type { UploadSource } from '../decode/wire.ts'
-import { type AssignedId, AssignedIds } from '../inspect/assigned-ids.ts'
+import { AssignedIds } from '../inspect/assigned-ids.ts'
 import { inspectBatches } from '../inspect/inspect.ts'
 import type { Limits } from '../limits.ts'
 import type { MemoryLease } from '../memory/memory-lease.ts'
 import type { Element } from '../object/element.ts'
 import type { ObjectSelector, ObjectWriter } from '../object/graph-store.ts'
+import type { UploadSummary } from '../object/upload-summary.ts'
 import { resolveDeltas } from './resolve-deltas.ts'
-
-/** What became of an upload. */
-export interface UploadSummary {
-  /** Received objects, each id once. */
-  readonly objects: number
-  /** How many of these were not held before. */
-  readonly created: number
-  /** How many of the others arrived with a text that differs from the held one. The held one stays. */
-  readonly differing: number
-  /**
-   * Objects whose text is not kept byte for byte: line ends and tabs between tokens are removed, and raw U+0085, U+2028 and U+2029 in strings become
-   * escapes, because an object travels as one line. The JSON value stays the same.
-   */
-  readonly rewritten: number
-  /** Objects that came without an id: where the first of them stood in the request, and the id each was given. */
-  readonly assigned: readonly AssignedId[]
-  /** How many came without an id. Where it is more than `assigned` has, the others are left out of it (`limits.assignedIdsMax`). */
-  readonly assignedCount: number
-}
 
 /** What an upload holds however little has come: its request, and the stages that wait for it. */
 const BEGUN_BYTES = 65_536

@@ -25,7 +25,8 @@ import {
   type ProjectStreams,
   projectStreams,
 } from './project-streams.ts'
-import { type UploadSummary, uploadObjects } from '../operations/upload-objects.ts'
+import type { UploadSummary } from '../object/upload-summary.ts'
+import { uploadObjects } from '../operations/upload-objects.ts'
 
 /** One project in process: everything that HTTP does, without HTTP and without access control. Throws `StowageError` as HTTP would answer it. */
 export interface ProjectObjects extends ProjectStreams {

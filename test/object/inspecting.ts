@@ -2,7 +2,8 @@ import { StowageError } from '../../src/errors.ts'
 import { DEFAULT_LIMITS } from '../../src/limits.ts'
 import type { ObjectBatch } from '../../src/object/batch.ts'
 import type { Element } from '../../src/object/element.ts'
-import { type AssignedId, AssignedIds } from '../../src/inspect/assigned-ids.ts'
+import { AssignedIds } from '../../src/inspect/assigned-ids.ts'
+import type { AssignedId } from '../../src/object/upload-summary.ts'
 import { inspectBatches } from '../../src/inspect/inspect.ts'
 
 export const never: AbortSignal = new AbortController().signal

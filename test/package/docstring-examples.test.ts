@@ -66,3 +66,21 @@ test('each example imports what it uses from the package, by the name of an entr
     for (const name of imported) assert.ok(entries.has(name), `the example of ${exportName} imports ${name}`)
   }
 })
+
+test('each entry point has an example, about itself or about one of its exports', () => {
+  const { exports } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
+    readonly exports: Readonly<Record<string, string | { readonly types: string }>>
+  }
+  const named = new Set(allExamples().map(({ exportName }) => exportName))
+  const without = Object.entries(exports).filter(([path, target]) => {
+    if (typeof target === 'string') return false
+    const source = target.types.replace('./dist/', '').replace(/\.d\.ts$/, '.ts')
+    if (examplesOf(readFileSync(join(REPOSITORY, source), 'utf8')).length > 0) return false
+    const report = `docs/api/stowage${path.slice(1).replaceAll('/', '-')}.api.md`
+    return ![...exportedNames(readFileSync(join(REPOSITORY, report), 'utf8'))].some((name) => named.has(name))
+  })
+  assert.deepEqual(
+    without.map(([path]) => path),
+    [],
+  )
+})

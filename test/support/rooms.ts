@@ -96,7 +96,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'src/openapi/objects': {
     owns: 'The OpenAPI area of the object endpoints.',
-    mayImport: ['src', 'src/delta', 'src/openapi/description'],
+    mayImport: ['src', 'src/delta', 'src/object', 'src/openapi/description'],
   },
   'src/store/plain': {
     owns: "The wrapper of a host's own `ObjectStore`.",
@@ -425,9 +425,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/access',
       'src/events',
       'src/http',
-      'src/inspect',
       'src/object',
-      'src/operations',
       'src/service',
       'src/storage',
       'src/store/plain',

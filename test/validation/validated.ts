@@ -10,8 +10,9 @@ import { allowedAttempts, type Attempt, brokenAttempts, type Effort } from './at
 
 /** Valid requests may ask for what is not there, or must not be done any more; none of these says that the request is wrong. */
 const STATUSES_OF_STATE: ReadonlySet<number> = new Set([403, 404, 406, 409, 412, 416])
-/** What depends on more than the description says: the inputs of the one function, and the base of a delta. */
+/** What depends on more than the description says: the inputs of the one function, the base of a delta, and the time. */
 const CODES_OF_STATE: ReadonlySet<string> = new Set(['invalid_inputs', 'invalid_delta'])
+const OF_THE_TIME = /it must be in the future$/
 /** Operations that take away what others need, so they come last: the version before its model. */
 const LAST = /^delete|^cancel|^remove/
 
@@ -64,7 +65,9 @@ export class Validated {
     const isGood =
       status < 400 ||
       STATUSES_OF_STATE.has(status) ||
-      (status === 400 && body !== '' && CODES_OF_STATE.has((JSON.parse(body) as { readonly code: string }).code))
+      (status === 400 &&
+        body !== '' &&
+        dependsOnMore(JSON.parse(body) as { readonly code: string; readonly message: string }))
     return { status, wrong: isGood ? this.#undescribed(attempt, answered) : `answers ${status} ${body}` }
   }
 
@@ -101,6 +104,10 @@ export class Validated {
     const bytes = Buffer.from(await response.arrayBuffer())
     return { status: response.status, headers: describing(response.headers), body: bytes.toString('latin1') }
   }
+}
+
+function dependsOnMore({ code, message }: { readonly code: string; readonly message: string }): boolean {
+  return CODES_OF_STATE.has(code) || OF_THE_TIME.test(message)
 }
 
 function depthOf(path: string): number {

@@ -1,5 +1,6 @@
 import { schemaRef } from '../description/shared.ts'
 import type { Schema } from '../description/types.ts'
+import { ASSIGNED_ID, UPLOAD_SUMMARY } from './shapes.ts'
 
 export const NO_CONTROL_CHARACTERS = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$'
 
@@ -116,48 +117,8 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     description:
       'An object as edits to the text of another one that is held, its base: after the base and the checksum come steps of three, `skip`, `copy`, `insert`: move by `skip` bytes in the base from the end of the last copy (0 at first, and it may be negative), append the `copy` bytes from there, then append the text `insert`. At most 1,048,576 characters.',
   },
-  UploadSummary: {
-    type: 'object',
-    required: ['objects', 'created', 'differing', 'rewritten', 'assigned', 'assignedCount'],
-    additionalProperties: false,
-    properties: {
-      objects: { type: 'integer', minimum: 0, description: 'Received objects, each id once.' },
-      created: { type: 'integer', minimum: 0, description: 'How many of these were not held before.' },
-      differing: {
-        type: 'integer',
-        minimum: 0,
-        description: 'How many of the others arrived with a text that differs from the held one. The held one stays.',
-      },
-      rewritten: {
-        type: 'integer',
-        minimum: 0,
-        description:
-          'Objects whose text is not kept byte for byte, because an object travels as one line: line ends and tabs between tokens are removed, and raw U+0085, U+2028 and U+2029 in strings become escapes. The JSON value stays the same.',
-      },
-      assigned: {
-        type: 'array',
-        items: schemaRef('AssignedId'),
-        description:
-          'The objects that arrived without an id: the first 10,000 of them, unless a server has another limit.',
-      },
-      assignedCount: {
-        type: 'integer',
-        minimum: 0,
-        description:
-          'How many arrived without an id. If `assigned` has fewer, the others are omitted; smaller uploads list all.',
-      },
-    },
-  },
-  AssignedId: {
-    type: 'object',
-    required: ['part', 'index', 'id'],
-    additionalProperties: false,
-    properties: {
-      part: { type: 'integer', minimum: 0, description: 'The index of the part of the body, from 0; 0 without parts.' },
-      index: { type: 'integer', minimum: 0, description: 'Which element of its array, from 0.' },
-      id: schemaRef('ObjectId'),
-    },
-  },
+  UploadSummary: UPLOAD_SUMMARY.definition,
+  AssignedId: ASSIGNED_ID.definition,
   ObjectStreamRequest: {
     type: 'object',
     required: ['objectIds'],
