@@ -29,20 +29,24 @@ const FINAL_STATUSES: ReadonlySet<unknown> = new Set(['succeeded', 'failed', 'ca
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Models, each followed by its versions, the newest first; automations; runs that have ended, the newest first, each after its annotations, its log and
- * its files.
+ * Pins; models, each followed by its versions, the newest first; automations of these models; runs that have ended, the newest first, each after its
+ * annotations, its log and its files. Pins come first, so that no retention rule of the target deletes a version whose root is pinned.
  */
 export async function* sourceItems(project: RemoteProject, options: SourceOptions = {}): AsyncGenerator<SourceItem> {
+  for (const value of (await project.get('pins')).items as readonly Json[]) yield { record: { kind: 'pin', value } }
+  const modelIds = new Set<unknown>()
   for await (const models of project.list('models')) {
     for (const model of models) {
+      modelIds.add(model.id)
       yield { record: { kind: 'model', value: model } }
       for await (const versions of project.list('models', String(model.id), 'versions'))
         for (const value of versions) yield { record: { kind: 'version', value } }
     }
   }
   const automations = options.hasSealedSecrets === true ? ['export', 'automations'] : ['automations']
+  // A target refuses automations of models that it lacks, such as deleted ones.
   for await (const page of project.list(...automations))
-    for (const value of page) yield { record: { kind: 'automation', value } }
+    for (const value of page) if (modelIds.has(value.modelId)) yield { record: { kind: 'automation', value } }
   const knownUntilMs = Date.parse(options.runsKnownUntil ?? '') - CLOCK_MARGIN_MS
   for await (const runs of project.list('runs'))
     for (const run of runs) if (FINAL_STATUSES.has(run.status)) yield* runItems(project, run, knownUntilMs)

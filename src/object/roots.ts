@@ -36,6 +36,8 @@ export interface NewPin {
 export interface PinStore {
   /** Throws `objects_missing` if the object is not held, `invalid_request` for an end that has passed, `conflict` when the project has as many pins as it may. */
   add(projectId: string, wanted: NewPin): Promise<Pin>
+  /** Keeps a pin of another server under its own id. `false` if there is one of that id, or if its end has come. Throws `objects_missing` and `conflict` as `add` does. */
+  take(projectId: string, pin: Pin): Promise<boolean>
   /** The oldest first; empty for a project that does not exist. */
   list(projectId: string): Promise<readonly Pin[]>
   /** Throws `not_found`. */

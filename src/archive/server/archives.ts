@@ -58,7 +58,7 @@ export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExt
       if (backend === undefined)
         throw new TypeError("archives need a storage backend; a service over a host's own object store has none")
       const store = new AutomationStore(backend, context)
-      const records = new RecordImport({ store, graphs: context.graphs, limits, secrets })
+      const records = new RecordImport({ store, graphs: context.graphs, pins: context.pins, limits, secrets })
       attached = store
       return [
         objectResource(context, compressor, options.pageBytes ?? PAGE_BYTES),

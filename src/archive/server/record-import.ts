@@ -24,11 +24,13 @@ import type { LogLine } from '../../automation/author/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 import type { ClosureSelector } from '../../object/graph-store.ts'
+import type { Pin, PinStore } from '../../object/roots.ts'
 import type { AnnotationPart, ImportedRecord, LogPart, MirrorMark, SealedAutomation } from './record-shapes.ts'
 
 export interface RecordImportParts {
   readonly store: AutomationStore
   readonly graphs: ClosureSelector
+  readonly pins: PinStore | undefined
   readonly limits: AutomationLimits
   /** With the keys of the moment. */
   readonly secrets: () => Promise<SecretBox>
@@ -57,6 +59,7 @@ export class RecordImport {
   /** Throws `objects_missing`, `not_found` for a model that is not there, `conflict` for an id that is taken, `invalid_request`. */
   async take(projectId: string, { kind, value }: ImportedRecord, signal: AbortSignal): Promise<ImportOutcome> {
     if ('id' in value) this.#checkTime(value.id)
+    if (kind === 'pin') return this.#pin(projectId, value)
     if (kind === 'version') return this.#version(projectId, value, signal)
     return this.#parts.store.retried(async () => {
       const scope = await this.#parts.store.writingScope(projectId)
@@ -67,6 +70,12 @@ export class RecordImport {
       if (kind === 'mark') return this.#mark(scope, value)
       return this.#run(scope, value)
     })
+  }
+
+  async #pin(projectId: string, pin: Pin): Promise<ImportOutcome> {
+    const { pins } = this.#parts
+    if (pins === undefined) throw new StowageError('not_supported', 'pins need a storage backend')
+    return (await pins.take(projectId, pin)) ? 'created' : 'unchanged'
   }
 
   async #model(scope: ProjectScope, model: Model): Promise<ImportOutcome | undefined> {

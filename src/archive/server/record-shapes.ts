@@ -1,10 +1,11 @@
 import type { Annotation, LogLine } from '../../automation/author/run-data.ts'
 import { AUTOMATION } from '../../automation-server/schemas/shapes/automations.ts'
 import { RESOURCE_ID } from '../../automation-server/schemas/shapes/common.ts'
+import { PIN } from '../../automation-server/schemas/shapes/keeping.ts'
 import { MODEL, VERSION } from '../../automation-server/schemas/shapes/models.ts'
 import { ANNOTATION, LOG_LINE } from '../../automation-server/schemas/shapes/reports.ts'
 import { RUN_DETAILS } from '../../automation-server/schemas/shapes/runs.ts'
-import type { Automation, Model, RunDetails, Version } from '../../automation-server/schemas/types.ts'
+import type { Automation, Model, Pin, RunDetails, Version } from '../../automation-server/schemas/types.ts'
 import {
   integer,
   isObject,
@@ -49,6 +50,7 @@ export interface MirrorMark {
 
 /** A record of a project as it is imported. */
 export type ImportedRecord =
+  | { readonly kind: 'pin'; readonly value: Pin }
   | { readonly kind: 'model'; readonly value: Model }
   | { readonly kind: 'version'; readonly value: Version }
   | { readonly kind: 'automation'; readonly value: SealedAutomation }
@@ -100,6 +102,7 @@ const RUN: Shape<RunDetails> = {
 }
 
 const VALUES: { readonly [K in ImportedRecord['kind']]: Shape<Extract<ImportedRecord, { kind: K }>['value']> } = {
+  pin: PIN,
   model: MODEL,
   version: VERSION,
   automation: SEALED_AUTOMATION,
