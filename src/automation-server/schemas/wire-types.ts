@@ -28,7 +28,7 @@ export interface VersionChange {
 export interface PruneRequest {
   /** `true` tells what would be deleted, and deletes nothing. */
   readonly dryRun?: boolean
-  /** The rule; that of the model by default. */
+  /** The rule to apply; that of the model by default. */
   readonly retention?: RetentionRule
 }
 
@@ -36,7 +36,7 @@ export interface PruneRequest {
 export interface PruneResult {
   /** Whether nothing was deleted. */
   readonly dryRun: boolean
-  /** The versions that the rule does not keep. */
+  /** The versions, the newest first. */
   readonly versions: readonly Version[]
   /** Whether more are to be deleted than one call does. */
   readonly hasMore: boolean

@@ -120,7 +120,7 @@ export const PRUNE_REQUEST: NamedShape<PruneRequest> = named(
   object(
     {
       dryRun: optional(boolean('`true` tells what would be deleted, and deletes nothing.')),
-      retention: optional(described(RETENTION_RULE, 'The rule; that of the model by default.')),
+      retention: optional(described(RETENTION_RULE, 'The rule to apply; that of the model by default.')),
     },
     'Which versions to delete: those that the rule does not keep; that of the model by default.',
   ),
@@ -131,7 +131,7 @@ export const PRUNE_RESULT: NamedShape<PruneResult> = named(
   object(
     {
       dryRun: boolean('Whether nothing was deleted.'),
-      versions: list(VERSION, { itemsMax: 1_000, description: 'The versions that the rule does not keep.' }),
+      versions: list(VERSION, { itemsMax: 1_000, description: 'The versions, the newest first.' }),
       hasMore: boolean('Whether more are to be deleted than one call does.'),
     },
     'Versions that were deleted, or would be.',
