@@ -46,10 +46,16 @@ test('a project tells what it, its models and its versions hold, shared and alon
     [8, 3_600, 1, 400],
   )
   assert.ok(usage.storedBytes > 0)
-  assert.deepEqual(usage.models, [
-    { modelId: a.id, versions: 2, objects: 5, jsonBytes: 1_900, ownObjects: 4, ownJsonBytes: 1_800 },
-    { modelId: b.id, versions: 1, objects: 3, jsonBytes: 1_400, ownObjects: 2, ownJsonBytes: 1_300 },
-  ])
+  // Made within a millisecond, their ids may sort either way.
+  const ofModel = new Map(usage.models.map((model) => [model.modelId, model]))
+  assert.deepEqual(
+    [ofModel.get(a.id), ofModel.get(b.id), ofModel.size],
+    [
+      { modelId: a.id, versions: 2, objects: 5, jsonBytes: 1_900, ownObjects: 4, ownJsonBytes: 1_800 },
+      { modelId: b.id, versions: 1, objects: 3, jsonBytes: 1_400, ownObjects: 2, ownJsonBytes: 1_300 },
+      2,
+    ],
+  )
   const byId = new Map(
     usage.roots.map(({ id, objects, jsonBytes, ownObjects, ownJsonBytes }) => [
       id,
