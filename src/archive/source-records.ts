@@ -8,7 +8,7 @@ export interface MovedArtifact {
   readonly sizeBytes: number
 }
 
-/** What a project holds beside its objects, in the order in which a target takes it. */
+/** The records of a project besides its objects, in the order in which a target accepts them. */
 export type SourceItem = { readonly record: MovedRecord } | { readonly artifact: MovedArtifact }
 
 export interface SourceOptions {
@@ -22,15 +22,16 @@ export interface SourceOptions {
 const CLOCK_MARGIN_MS = 600_000
 /** Bytes of JSON of one record of annotations or of a log, about. */
 const PART_BYTES = 262_144
-/** What a target takes in one record. */
+/** The capacity of one record on a target. */
 const ITEMS_MAX = 1_000
 const FINAL_STATUSES: ReadonlySet<unknown> = new Set(['succeeded', 'failed', 'canceled', 'exception', 'timeout'])
 
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Pins; models, each followed by its versions, the newest first; automations of these models; runs that have ended, the newest first, each after its
- * annotations, its log and its files. Pins come first, so that no retention rule of the target deletes a version whose root is pinned.
+ * Pins; models, each followed by its versions, the newest first; automations of these models; runs that have ended, the
+ * newest first, each after its annotations, its log and its files. Pins come first, so that no retention rule of the
+ * target deletes a version whose root is pinned.
  */
 export async function* sourceItems(project: RemoteProject, options: SourceOptions = {}): AsyncGenerator<SourceItem> {
   for (const value of (await project.get('pins')).items as readonly Json[]) yield { record: { kind: 'pin', value } }

@@ -43,7 +43,8 @@ const CLOCK_DIFFERENCE_MS_MAX = 86_400_000
 const MISSING_IDS_SHOWN = 3
 
 /**
- * Takes records of another server under their own ids. Each record is one commit, and taking it again changes nothing. Imported versions start no automation.
+ * Takes records of another server under their own ids. Each record is one commit, and taking it again changes nothing.
+ * Imported versions start no automation.
  */
 export class RecordImport {
   readonly #parts: RecordImportParts
@@ -56,7 +57,10 @@ export class RecordImport {
     this.#logs = new Logs(parts.store, parts.limits.logBytesMax)
   }
 
-  /** Throws `objects_missing`, `not_found` for a model that is not there, `conflict` for an id that is taken, `invalid_request`. */
+  /**
+   * Throws `objects_missing`, `not_found` for a model that is not there, `conflict` for an id that is taken,
+   * `invalid_request`.
+   */
   async take(projectId: string, { kind, value }: ImportedRecord, signal: AbortSignal): Promise<ImportOutcome> {
     if ('id' in value) this.#checkTime(value.id)
     if (kind === 'pin') return this.#pin(projectId, value)
@@ -103,7 +107,7 @@ export class RecordImport {
       const scope = await store.scope(projectId)
       const model = scope && (await store.get<ModelRecord>(scope, 'model', version.modelId))
       if (scope === undefined || model === undefined) throw notHeld('model', version.modelId)
-      // What was deleted here stays deleted.
+      // Items that were deleted here stay deleted.
       if (model.value.deletion !== null) return 'unchanged'
       const stored = await store.get<VersionRecord>(scope, 'version', version.modelId, version.id)
       return stored === undefined ? this.#newVersion(scope, model, version) : this.#knownVersion(scope, stored, version)
@@ -212,7 +216,7 @@ export class RecordImport {
     return 'created'
   }
 
-  /** Where a mirror goes on; `null` for a source that nothing has come from. */
+  /** The place from which a mirror continues; `null` for a source without any imports. */
   async cursorOf(projectId: string, source: string): Promise<string | null> {
     const { store } = this.#parts
     const scope = await store.scope(projectId)

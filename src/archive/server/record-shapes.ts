@@ -44,7 +44,7 @@ export interface SealedAutomation extends Automation {
 export interface MirrorMark {
   /** Names the source: hex digits. */
   readonly source: string
-  /** Where the objects of the source go on. */
+  /** The place from which the objects of the source continue. */
   readonly cursor: string
 }
 
@@ -91,7 +91,7 @@ const MARK: Shape<MirrorMark> = object(
   'How far a mirror has come.',
 )
 
-/** The counts of what a run led to stay with the server that started it. */
+/** The counts of a run's consequences stay with the server that started it. */
 const RUN: Shape<RunDetails> = {
   schema: RUN_DETAILS.schema,
   read: (value, at) =>
