@@ -2,13 +2,13 @@ import type { Automation, Model, Page, Version } from '../src/automation-server/
 import type { DemoRequest } from './demo-requests.ts'
 import type { Target } from './upload.ts'
 
-/** What there is to try of automation: the demo building as a model with a version, and an automation for each function. */
+/** The automations of the demo: the demo building as a model with a version, and an automation for each function. */
 export interface DemoAutomations {
   readonly modelId: string
   readonly firstVersionId: string
   /** Ids of automations, by the functions that they run. */
   readonly automationIds: ReadonlyMap<string, string>
-  /** What was not there before. */
+  /** The number of new items. */
   readonly created: number
 }
 
@@ -29,7 +29,7 @@ const AUTOMATIONS: readonly DemoAutomation[] = [
 
 export const FUNCTION_NAMES: readonly string[] = AUTOMATIONS.map(({ functionId }) => functionId)
 
-/** JSON of the automation API, below the project. Throws for an answer that is no success. */
+/** JSON of the automation API, below the project. Throws for a response that is not a success. */
 export async function askAutomation<T>(
   target: Target,
   path: string,
@@ -46,7 +46,10 @@ export async function askAutomation<T>(
   return JSON.parse(text) as T
 }
 
-/** Makes what is not there yet. The version comes last, so that the first start shows runs of the automations that wait for one. */
+/**
+ * Creates missing parts. The version comes last, so that the first start shows runs of the automations that wait for
+ * one.
+ */
 export async function setUpAutomations(target: Target, rootObjectId: string): Promise<DemoAutomations> {
   let created = 0
   const foundOr = async <T>(

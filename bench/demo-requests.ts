@@ -3,7 +3,7 @@ export interface DemoRequest {
   readonly explanation: string
   /** A line for a shell in which `STOWAGE` and `TOKEN` are set. */
   readonly command: string
-  /** What the line prints matches this. */
+  /** The output of the line matches this. */
   readonly prints: RegExp
 }
 

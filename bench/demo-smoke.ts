@@ -138,7 +138,7 @@ async function assertRenamed(
   console.log(`The renamer made a version whose ${names.length} levels have new names.`)
 }
 
-/** Lets the renamer wait for versions, as the others do, and lets it make one: that starts the others, and not itself. */
+/** Makes the renamer wait for versions, as the others do, and create one: that starts the others, and not itself. */
 async function assertNoLoop(target: Target, demo: DemoAutomations): Promise<void> {
   const path = `automations/${demo.automationIds.get('level-renamer')}`
   await askAutomation(target, path, 'PATCH', { trigger: 'version' })

@@ -20,7 +20,7 @@ import { type Target, uploadModel } from './upload.ts'
 const PROJECT = 'demo'
 const MODEL_OBJECTS = 3_000
 const LINE_TIMEOUT_MS = 60_000
-/** Whoever ends npm ends its shell, which does not pass the signal on. */
+/** A signal that ends npm ends its shell, which does not pass it on. */
 const PARENT_CHECK_MS = 500
 const run = promisify(execFile)
 
@@ -69,7 +69,7 @@ async function demo(
   console.log('Building ...')
   build()
   const functions = buildFunctions(FUNCTION_NAMES).flatMap((file) => ['--function', file])
-  // What they would have in their own node_modules.
+  // The packages that they would have in their own node_modules.
   functions.push('--function-files', join(REPOSITORY, 'dist'))
   const token = await issueToken(folder, PROJECT)
   const server = await startServer(folder, [...options, ...functions], token)
@@ -86,7 +86,7 @@ async function demo(
   }
 }
 
-/** Uploads the model, or finds that it is there. */
+/** Uploads the model, or finds that it is already there. */
 async function fill(target: Target, model: readonly ModelObject[]): Promise<DemoModel> {
   const report = await uploadModel(target, [model], { skipHeld: true })
   const megabytes = (report.jsonBytes / 1_048_576).toFixed(1)

@@ -13,8 +13,8 @@ export interface Download {
 }
 
 /**
- * Downloads with curl, which throws the body away: the client of least cost, the same for every server. All of `times` downloads go over one
- * connection, so that only the first one pays for it.
+ * Downloads with curl, which throws the body away: the client of least cost, the same for every server. All of `times`
+ * downloads go over one connection, so that only the first one pays for it.
  */
 export async function download(
   url: string,

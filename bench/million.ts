@@ -66,7 +66,7 @@ async function withServer<T>(use: (server: RunningServer, target: Target) => Pro
   }
 }
 
-/** A root that nobody has asked for, over the same levels, so that its first download comes before any plan. */
+/** A root that has not been requested, over the same levels, so that its first download comes before any plan. */
 async function uploadAnotherRoot(target: Target, rootId: string): Promise<string> {
   const response = await fetch(`${graphUrl(target, rootId)}/single`, {
     headers: { Authorization: `Bearer ${target.token}` },

@@ -144,7 +144,7 @@ async function timePairs(plainPort: number, port: number, prefix: string, worklo
   return pairs
 }
 
-/** The interval in which the median of what these are samples of lies, by the order of the samples alone. */
+/** The confidence interval of the median of these samples, by their order alone. */
 function medianInterval(values: readonly number[]): readonly [number, number] {
   const sorted = [...values].sort((a, b) => a - b)
   const reach = (DEVIATIONS * Math.sqrt(sorted.length)) / 2

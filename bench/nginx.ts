@@ -14,7 +14,7 @@ export interface FileServer {
 
 const START_TIMEOUT_MS = 5_000
 
-/** nginx with Debian's settings for static files, in a folder of its own; `undefined` where it is not installed. */
+/** nginx with Debian's settings for static files, in a folder of its own; `undefined` if it is not installed. */
 export async function startNginx(parent: string): Promise<FileServer | undefined> {
   const program = ['nginx', '/usr/sbin/nginx'].find((name) => spawnSync(name, ['-v']).status === 0)
   if (program === undefined) return undefined

@@ -1,7 +1,10 @@
 import { existsSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 
-/** The folder of the repository. Compiled files stand one folder deeper than their sources, so it is found by the file that only it has. */
+/**
+ * The folder of the repository. Compiled files lie one folder deeper than their sources, so a file that exists only
+ * here identifies it.
+ */
 export const REPOSITORY: string = upTo('package-lock.json', import.meta.dirname)
 
 function upTo(name: string, folder: string): string {

@@ -9,7 +9,7 @@ import { REPOSITORY } from './repository.ts'
 const COMMAND = join(REPOSITORY, 'dist', 'src', 'cli', 'stowage.cjs')
 const COMPILER = join(REPOSITORY, 'node_modules', 'typescript', 'bin', 'tsc')
 const START_TIMEOUT_MS = 120_000
-/** What `/proc/<pid>/stat` counts in, on every Linux that Node runs on. */
+/** The unit of `/proc/<pid>/stat`, on every Linux that Node runs on. */
 const CLOCK_TICKS_PER_SECOND = 100
 const run = promisify(execFile)
 
@@ -23,20 +23,20 @@ interface ServerLine {
 }
 
 export interface RunningServer extends ServerLine {
-  /** Resolves with the exit code once the server has ended, by itself or not. */
+  /** Resolves with the exit code once the server has ended, for whatever reason. */
   readonly ended: Promise<number | null>
   /** Ends the server as Ctrl-C does and waits for it. */
   stop(): Promise<void>
 }
 
-/** Compiles the package and copies what its pages need, as `npm run build` does. */
+/** Compiles the package and copies the assets of its pages, as `npm run build` does. */
 export function build(): void {
   compile('tsconfig.build.json')
   const [from, to] = ['src', 'dist/src'].map((folder) => join(REPOSITORY, folder, 'pages', 'assets'))
   cpSync(from, to, { recursive: true, filter: (path) => !path.endsWith('.json') })
 }
 
-/** Compiles the example functions against the package that was built, and tells their files. */
+/** Compiles the example functions against the built package, and returns their files. */
 export function buildFunctions(names: readonly string[]): readonly string[] {
   compile(join('bench', 'tsconfig.functions.json'))
   return names.map((name) => join(REPOSITORY, 'dist', 'bench', 'functions', `${name}.js`))
@@ -78,7 +78,7 @@ export async function startServer(
   }
 }
 
-/** Makes Ctrl-C an exit like any other, so that what was started ends too. */
+/** Makes Ctrl-C an exit like any other, so that child processes end too. */
 export function exitOnSignals(): void {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(signal, () => process.exit(130))
 }

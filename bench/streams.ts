@@ -81,7 +81,7 @@ async function compare({ name, iterable, stream }: Pair): Promise<void> {
   const ratios: number[] = []
   const iterableMs: number[] = []
   for (let at = 0; at < PAIRS + WARM_UP_PAIRS; at++) {
-    // Which one comes first must not matter.
+    // The order must not matter.
     const [first, second] = at % 2 === 0 ? [iterable, stream] : [stream, iterable]
     const times = [await cpuMsOf(first), await cpuMsOf(second)]
     const [iterableTime, streamTime] = at % 2 === 0 ? times : times.toReversed()
@@ -96,7 +96,7 @@ async function compare({ name, iterable, stream }: Pair): Promise<void> {
   if (ratio > RATIO_MAX) process.exitCode = 1
 }
 
-/** Processor time says more than the clock where others use the machine. */
+/** Processor time is more reliable than the clock if others use the machine. */
 async function cpuMsOf(run: () => Promise<void>): Promise<number> {
   const before = process.cpuUsage()
   await run()

@@ -3,7 +3,7 @@ import { gzip } from 'node:zlib'
 import type { ModelObject } from './model/building.ts'
 
 export interface Target {
-  /** Where the service answers, with its prefix and without a slash at the end. */
+  /** The address of the service, with its prefix and without a slash at the end. */
   readonly url: string
   readonly token: string
   readonly projectId: string
@@ -30,7 +30,10 @@ export interface UploadReport {
 const COMPRESSION_LEVEL = 6
 const compress = promisify(gzip)
 
-/** Sends a model as real clients do: batches of about 1 MB of JSON, each one gzipped file part of a multipart request, four at a time. */
+/**
+ * Sends a model as real clients do: batches of about 1 MB of JSON, each one gzipped file part of a multipart request,
+ * four at a time.
+ */
 export async function uploadModel(
   target: Target,
   model: Iterable<readonly ModelObject[]>,

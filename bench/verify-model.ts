@@ -22,7 +22,7 @@ import { laterVersion, sentModel, untilPlanned, verifyHave } from './verify/vers
 
 const PROJECT = 'verified'
 const CHANGED_ONE_IN = 20
-/** Of the version that comes as deltas. */
+/** For the version that arrives as deltas. */
 const FEW_CHANGED_ONE_IN = 100
 
 const { values: chosen, positionals } = parseArgs({
@@ -96,7 +96,7 @@ async function start(data: string): Promise<RunningServer> {
   return startServer(data, ['--port', '0', '--storage', chosen.storage])
 }
 
-/** What is in memory does not outlive its process, so there it goes on. */
+/** Memory storage does not outlive its process, so the process goes on. */
 async function crash(server: RunningServer, data: string): Promise<RunningServer> {
   if (chosen.storage === 'memory') return server
   process.kill(server.pid, 'SIGKILL')

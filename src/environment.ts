@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { availableParallelism } from 'node:os'
 
-/** Where the time of day comes from. `Date` is one; tests pass their own. */
+/** The source of the time of day. `Date` is one; tests pass their own. */
 export interface Clock {
   /** Milliseconds since 1970-01-01T00:00:00Z. */
   now(): number
@@ -32,7 +32,10 @@ export interface Environment extends Clock {
   readonly parallelism: number
   /** False where compression runs on the calling thread. The result is the same. */
   readonly usesThreadPool: boolean
-  /** Under which tables hash what clients send, drawn at random: who could predict it could make every look-up walk a whole table. */
+  /**
+   * Under which tables hash what clients send, drawn at random: who could predict it could make every look-up walk a
+   * whole table.
+   */
   readonly hashKey: HashKey
 }
 

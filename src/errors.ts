@@ -53,8 +53,8 @@ export const ERROR_STATUS = {
 } as const
 
 /**
- * The codes that only the client uses, with the HTTP status that a host answers when it passes the error on. A code of `ERROR_STATUS` in a `ClientError`
- * comes from a server.
+ * The codes that only the client uses, with the HTTP status that a host answers when it passes the error on. A code of
+ * `ERROR_STATUS` in a `ClientError` comes from a server.
  */
 export const CLIENT_ERROR_STATUS = {
   /** A value cannot be turned into objects. */
@@ -63,7 +63,7 @@ export const CLIENT_ERROR_STATUS = {
   network_failed: 502,
   /** An answer with an error status has no code that is known. */
   http_error: 502,
-  /** An answer is not what the interface promises. */
+  /** A response violates the interface. */
   invalid_answer: 502,
   /** The received bytes are not the bytes that were sent. */
   integrity_failed: 502,
@@ -71,10 +71,10 @@ export const CLIENT_ERROR_STATUS = {
   timed_out: 504,
 } as const
 
-/** What went wrong, for programs: a code that a service answers. A code never changes its meaning. */
+/** The machine-readable cause of an error: a code that a service answers. A code never changes its meaning. */
 export type ServiceErrorCode = keyof typeof ERROR_STATUS
 
-/** What went wrong, for programs: a code of a service, or one that only the client uses. */
+/** The machine-readable cause of an error: a code of a service, or one that only the client uses. */
 export type StowageErrorCode = ServiceErrorCode | keyof typeof CLIENT_ERROR_STATUS
 
 /** The status of each code, whoever uses it. */
@@ -96,26 +96,27 @@ export interface ErrorBody {
   readonly message: string
   /** The HTTP status. */
   readonly statusCode: number
-  /** What went wrong, for programs. */
+  /** The machine-readable cause of the error. */
   readonly code: StowageErrorCode
 }
 
-/** What an error has beyond its code and message. */
+/** Optional parts of an error besides its code and message. */
 export interface StowageErrorOptions {
-  /** What a lower layer threw; kept for logs, never sent to a client. */
+  /** The error of a lower layer. It is kept for logs and never sent to a client. */
   readonly cause?: unknown
   /** Headers of the answer beyond the usual ones, such as `WWW-Authenticate` or `Retry-After`. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
 /**
- * The base class of all errors that Stowage throws on purpose, in a service and in the client (`ClientError`). `message` states the rule that was broken
- * and where. The message of an error of the service is safe to send to a client.
+ * The base class of all errors that Stowage throws on purpose, in a service and in the client (`ClientError`).
+ * `message` states the rule that was broken and where. The message of an error of the service is safe to send to a
+ * client.
  */
 export class StowageError extends Error {
   /** The name of the class. */
   override readonly name: string = 'StowageError'
-  /** What went wrong, for programs. */
+  /** The machine-readable cause of the error. */
   readonly code: StowageErrorCode
   /** The HTTP status: that of the answer, or that with which a host should answer. */
   readonly statusCode: number
@@ -152,7 +153,10 @@ export function isStowageError(error: unknown): error is StowageError {
   )
 }
 
-/** Whether a service may answer with the error. `ClientError` is about another server: its message may name what no stranger should know. */
+/**
+ * Whether a service may answer with the error. `ClientError` is about another server: its message may name what no
+ * stranger should know.
+ */
 export function isServiceError(error: unknown): error is StowageError {
   return isStowageError(error) && error.name !== 'ClientError' && Object.hasOwn(ERROR_STATUS, error.code)
 }

@@ -16,13 +16,8 @@
  * server.listen(8080)
  */
 
-export {
-  continueOnExpect,
-  createObjectService,
-  type Endpoint,
-  type Endpoints,
-  type ObjectService,
-} from './service/service.ts'
+export { continueOnExpect, createObjectService } from './service/service.ts'
+export type { Endpoint, Endpoints, ObjectService } from './service/object-service.ts'
 export type {
   CommonServiceOptions,
   ErrorContext,

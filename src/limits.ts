@@ -21,11 +21,11 @@ export interface Limits {
   readonly partHeaderBytesMax: number
   /** Bytes of the body that lists ids (diff, getobjects, object-stream). */
   readonly idListBytesMax: number
-  /** Objects without an id of which the answer to one upload tells the ids that they were given. All are counted. */
+  /** How many ids of objects that arrived without one the response to an upload lists. All are counted. */
   readonly assignedIdsMax: number
 }
 
-/** The limits of a service that was told none. */
+/** The default limits of a service. */
 export const DEFAULT_LIMITS: Limits = {
   objectBytesMax: 10 * MB,
   requestBytesMax: 50 * MB,
@@ -38,7 +38,7 @@ export const DEFAULT_LIMITS: Limits = {
   assignedIdsMax: 10_000,
 }
 
-/** What the formats can hold, whatever a host asks for. */
+/** The most that the formats can hold, regardless of what a host asks for. */
 const CEILINGS: Partial<Record<keyof Limits, number>> = {
   objectBytesMax: 256 * MB,
   objectsMax: 500_000,
@@ -46,7 +46,10 @@ const CEILINGS: Partial<Record<keyof Limits, number>> = {
   assignedIdsMax: 500_000,
 }
 
-/** The defaults with a host's choices on top. Throws `RangeError` for a value that is not a positive integer or exceeds what the formats hold. */
+/**
+ * The defaults with a host's choices on top. Throws `RangeError` for a value that is not a positive integer, or that
+ * exceeds the capacity of the formats.
+ */
 export function resolveLimits(chosen: Partial<Limits> = {}): Limits {
   const limits = { ...DEFAULT_LIMITS }
   for (const [name, value] of Object.entries(chosen) as [keyof Limits, number | undefined][]) {

@@ -5,8 +5,8 @@ import { fileURLToPath } from 'node:url'
 import { build, type BuildOptions, type Plugin, version } from 'esbuild'
 
 /**
- * Compiles what tests run, once: a loader that transforms sources costs a second in every process. The compiled files mirror the repository's tree
- * in a folder that is kept, and only sources that have changed are compiled again.
+ * Compiles what tests run, once: a loader that transforms sources costs a second in every process. The compiled files
+ * mirror the repository's tree in a folder that is kept, and only sources that have changed are compiled again.
  */
 const REPOSITORY: string = join(import.meta.dirname, '..')
 const COMPILED: string = join(REPOSITORY, '.compiled')
@@ -16,7 +16,10 @@ const FOLDERS: readonly string[] = ['adapters', 'bench', 'src', 'test']
 /** Type tests have their own compiler; the command's CommonJS file is compiled by the package's build. */
 const SKIPPED = /^test\/types\/|\.cts$/
 
-/** The address of a module for another process or thread. Both endings have the same length, so that source maps stay right. */
+/**
+ * The address of a module for another process or thread. Both endings have the same length, so that source maps stay
+ * right.
+ */
 const MODULE_ADDRESS = /(\bnew URL\('[^':]+\.)ts(?=', import\.meta\.url\))/g
 
 const OPTIONS: BuildOptions = {

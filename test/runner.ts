@@ -12,7 +12,10 @@ import { pathToFileURL } from 'node:url'
  */
 const TEST_ROOT: string = import.meta.dirname
 
-/** Folders whose tests take minutes or need more than npm: they run only when a name begins with theirs, as in `npm test -- clients/`. */
+/**
+ * Folders whose tests take minutes or need more than npm: they run only when a name begins with theirs, as in `npm test
+ * -- clients/`.
+ */
 const SLOW_FOLDERS: readonly string[] = [
   'attacks/',
   'browser/',
@@ -27,13 +30,19 @@ const SLOW_FOLDERS: readonly string[] = [
   'soak/',
 ]
 
-/** Matrices and faults: each of these files takes as long as ten others. They run when a name fits, as "thorough" does for all. */
+/**
+ * Matrices and faults: each of these files takes as long as ten others. They run when a name fits, as "thorough" does
+ * for all.
+ */
 const THOROUGH = '.thorough.'
 
 /** Tests that measure time or memory run after all others, one file at a time. */
 const ALONE = '.alone.test.js'
 
-/** Files share processes: starting one for each takes a fifth of the processor time. Some of them wait, so more processes run than there are cores. */
+/**
+ * Files share processes: starting one for each takes a fifth of the processor time. Some of them wait, so more
+ * processes run than there are cores.
+ */
 const CONCURRENCY: number = 2 * Math.max(2, availableParallelism())
 const GROUPS_MAX: number = 2 * CONCURRENCY
 const FILES_PER_GROUP_MIN = 6
@@ -47,8 +56,8 @@ const PROCESS_TIMEOUT_MS = 900_000
 const SLOW_PROCESS_TIMEOUT_MS = 3_600_000
 
 /**
- * The files in which a test failed when tests ran last. With `STOWAGE_TEST_SECOND_TRY=1` only those run, alone: the pipeline tells a test that
- * fails at random from one that always does, and reports both.
+ * The files in which a test failed when tests ran last. With `STOWAGE_TEST_SECOND_TRY=1` only those run, alone: the
+ * pipeline tells a test that fails at random from one that always does, and reports both.
  */
 const FAILED_FILE: string = join(TEST_ROOT, '..', 'failed.json')
 const UNKNOWN_FILE = 'unknown'
@@ -78,7 +87,10 @@ function isChosen(path: string, names: readonly string[]): boolean {
   return names.some((name) => path.includes(name))
 }
 
-/** Files that run in one process. The longest are placed first, each in the group that has least to do; long groups start before short ones. */
+/**
+ * Files that run in one process. The longest are placed first, each in the group that has least to do; long groups
+ * start before short ones.
+ */
 function groupFiles(files: readonly string[]): readonly (readonly string[])[] {
   const durations = readDurations()
   const durationOf = (path: string): number => durations[path] ?? DURATION_MS_DEFAULT

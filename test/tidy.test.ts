@@ -12,7 +12,9 @@ import {
   type SourceFile,
 } from './support/sources.ts'
 
-/** The style of the house as a test. The lists of exceptions may only become shorter; each entry says why it is there. */
+/**
+ * The style of the house as a test. The lists of exceptions may only become shorter; each entry says why it is there.
+ */
 
 /** Of formatted code. A test file is a list of cases, which is read case by case. */
 const FILE_LINES_MAX = 350

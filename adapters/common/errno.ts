@@ -5,7 +5,7 @@ const ERRNO_OF_TEXT: Readonly<Record<string, string>> = {
   'read-only file system': 'EROFS',
 }
 
-/** LevelDB tells the system's reason in words only; callers want the `code` that everything else has. */
+/** LevelDB puts the system's reason only into its message; callers want the `code` that all other errors have. */
 export function withErrno(error: unknown): unknown {
   if (!(error instanceof Error)) return error
   const said = `${error.message} ${error.cause instanceof Error ? error.cause.message : ''}`.toLowerCase()

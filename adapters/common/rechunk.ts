@@ -1,6 +1,7 @@
 /**
- * The bytes of `content` in buffers of `bytes` each, the last one shorter and never empty. It is one buffer that is filled again: whoever asks for
- * the next has finished with this one. So memory is bounded whatever the chunks are, and tiny chunks cost no call each.
+ * The bytes of `content` in buffers of `bytes` each, the last one shorter and never empty. It is one buffer that is
+ * filled again: the consumer must be done with it before it asks for the next. So memory is bounded whatever the chunks
+ * are, and tiny chunks cost no call each.
  */
 export async function* rechunk(
   content: AsyncIterable<Uint8Array>,

@@ -1,13 +1,19 @@
 import { statfs } from 'node:fs/promises'
 import { StoragePoisonedError } from '../../src/storage/storage-errors.ts'
 
-/** How long a look at the free space is good for. */
+/** How long a reading of the free space stays valid. */
 const SPACE_LOOK_MS = 100
 
-/** Free space that is left for what LevelDB writes behind one's back, so that a full disk stops uploads before it stops the database. */
+/**
+ * Free space that is reserved for LevelDB's background writes, so that a full disk stops uploads before it stops the
+ * database.
+ */
 export const DISK_RESERVE_BYTES: number = 16 * 1_048_576
 
-/** Whether a storage may still be written: not after a failure that leaves the disk in an unknown state, and not into the last free space. */
+/**
+ * Whether a storage may still be written: not after a failure that leaves the disk in an unknown state, and not into
+ * the last free space.
+ */
 export class WriteGuard {
   readonly #path: string
   readonly #reserveBytes: number

@@ -15,7 +15,7 @@ import type { FolderSyncs } from './folder-syncs.ts'
 import type { WriteGuard } from '../common/write-guard.ts'
 import { rechunk } from '../common/rechunk.ts'
 
-/** What one put holds in memory and writes with one call. */
+/** The bytes that one put holds in memory and writes with one call. */
 const WRITE_BYTES = 524_288
 const HANDLES_MAX = 64
 
@@ -26,9 +26,9 @@ const statFile = promisify(fstat)
 export const BLOB_SUFFIX = '.blob'
 
 export interface FilesPart {
-  /** Where blobs lie, by their names. */
+  /** The folder of blobs, by their names. */
   readonly root: string
-  /** Where they are written; on the same file system. */
+  /** The folder in which they are written; on the same file system. */
   readonly incoming: string
   readonly guard: WriteGuard
   readonly syncs: Semaphore
@@ -86,7 +86,7 @@ export class FileBlobs implements BlobDriver {
   }
 }
 
-/** Removes what puts that a crash cut short have left. */
+/** Removes the leftovers of puts that a crash cut short. */
 export async function removeIncoming(folder: string): Promise<void> {
   for await (const entry of await opendir(folder)) await rm(join(folder, entry.name), { force: true })
 }
@@ -135,7 +135,7 @@ async function writeAll(file: FileHandle, bytes: Uint8Array): Promise<void> {
   for (let from = 0; from < bytes.length;) from += (await file.write(bytes, from)).bytesWritten
 }
 
-/** A link, unlike a rename, never replaces what bears the name already. */
+/** Unlike a rename, a link never replaces an existing name. */
 async function publish(part: FilesPart, name: string, temporary: string): Promise<void> {
   const path = fileOf(part, name)
   part.guard.check()
@@ -153,7 +153,10 @@ async function publish(part: FilesPart, name: string, temporary: string): Promis
   }
 }
 
-/** After a failed sync nobody knows what is on the disk. A full disk is no such case: what was being written is thrown away. */
+/**
+ * After a failed sync the state of the disk is unknown. A full disk is different: the bytes that were being written are
+ * discarded.
+ */
 async function poisoning<T>(guard: WriteGuard, syncing: Promise<T>): Promise<T> {
   try {
     return await syncing
@@ -164,7 +167,7 @@ async function poisoning<T>(guard: WriteGuard, syncing: Promise<T>): Promise<T> 
 }
 
 async function readExactly(name: string, descriptor: number, start: number, end: number): Promise<Uint8Array> {
-  // Where nothing is read, the end of the file shows only by its size.
+  // If nothing is read, the end of the file shows only by its size.
   if (start === end) checkInside(name, end, (await statFile(descriptor)).size)
   const bytes = Buffer.allocUnsafeSlow(end - start)
   for (let filled = 0; filled < bytes.length;) {

@@ -12,7 +12,10 @@ interface Entry {
   dropped: boolean
 }
 
-/** Open files of blobs, for reading: opening costs more than reading from a warm page cache. At most `max` stay open while nobody reads. */
+/**
+ * Open files of blobs, for reading: opening costs more than reading from a warm page cache. At most `max` stay open
+ * without a reader.
+ */
 export class FileHandles {
   readonly #entries = new Map<string, Entry>()
   readonly #max: number

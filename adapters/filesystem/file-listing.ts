@@ -6,7 +6,10 @@ import type { BlobInfo } from '../../src/storage/backend.ts'
 /** Files that are looked at together. */
 const BATCH_FILES = 256
 
-/** The files below `root` whose name starts with `prefix` and ends with `suffix` (which the names that are told lack), in batches that are never empty. */
+/**
+ * The files below `root` whose name starts with `prefix` and ends with `suffix`, without the suffix, in batches that
+ * are never empty.
+ */
 export async function* listFiles(
   root: string,
   prefix: string,
@@ -25,7 +28,7 @@ export async function* listFiles(
   if (batch.length > 0) yield batch
 }
 
-/** Goes down only where the prefix allows it. `folder` is empty or ends with a slash. */
+/** Descends only where the prefix allows it. `folder` is empty or ends with a slash. */
 async function* namesIn(
   root: string,
   folder: string,

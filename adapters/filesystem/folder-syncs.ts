@@ -6,7 +6,7 @@ import type { Semaphore } from '../../src/async/semaphore.ts'
 /** Folders that are remembered as durable; beyond that they are looked at again. */
 const KNOWN_FOLDERS_MAX = 10_000
 
-/** Makes folders and the names in them durable, each folder synced once for all who wait for it. */
+/** Makes folders and the names in them durable, with one sync of each folder for all that wait for it. */
 export class FolderSyncs {
   readonly #semaphore: Semaphore
   readonly #sync: (path: string) => Promise<void>
@@ -27,11 +27,11 @@ export class FolderSyncs {
     return syncing
   }
 
-  /** Makes the folder `path` below `root`, which is there, and all between them, and their names durable. */
+  /** Makes the folder `path` below the existing `root` durable, with all folders between them and their names. */
   async make(path: string, root: string): Promise<void> {
     if (this.#known.has(path)) return
     await mkdir(path, { recursive: true })
-    // Whoever made them may not have synced them yet, so this looks at no result of mkdir.
+    // Another process may have made them without syncing them yet, so this ignores the result of mkdir.
     for (let made = path; made.length > root.length; made = dirname(made)) await this.sync(dirname(made))
     if (this.#known.size >= KNOWN_FOLDERS_MAX) this.#known.clear()
     this.#known.add(path)

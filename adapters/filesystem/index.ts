@@ -14,15 +14,24 @@ import { LevelRecords } from '../level/level-records.ts'
 import type { RecordsPart } from '../level/level-records.ts'
 import { LevelWriter, SYNCS_MAX } from '../level/level-writer.ts'
 
-/** Where packs lie as plain files, with their records in LevelDB beside them. */
+/** The folder of packs as plain files, with their records in LevelDB beside them. */
 export interface FilesystemBackendOptions {
   /** The folder that holds everything. It is made when there is none. */
   readonly path: string
-  /** Free space below which writes are refused with `ENOSPC`, so that the database of the records never runs full. 16 MB. */
+  /**
+   * Free space below which writes are refused with `ENOSPC`, so that the database of the records never runs full. 16
+   * MB.
+   */
   readonly diskReserveBytes?: number
-  /** UNSAFE: acknowledged data is lost when the machine stops. Only for tests of durability, as the control that must fail. */
+  /**
+   * UNSAFE: acknowledged data is lost when the machine stops. Only for tests of durability, as the control that must
+   * fail.
+   */
   readonly unsafeNoSync?: boolean
-  /** Opens a folder whose database is damaged too, with what can be saved of it, and hears what was done. Afterwards the store must be made anew from its packs. */
+  /**
+   * Opens a folder whose database is damaged too, with everything that can be saved, and receives the steps. Afterwards
+   * the store must be rebuilt from its packs.
+   */
   readonly salvage?: (what: string) => void
 }
 
@@ -32,8 +41,9 @@ interface FilesystemContent {
 }
 
 /**
- * Blobs as plain files under `packs`, records in a LevelDB under `records`. One process holds the folder at a time. A write or sync that fails poisons the
- * storage until it is opened again; a full disk only refuses what does not fit.
+ * Blobs as plain files under `packs`, records in a LevelDB under `records`. One process holds the folder at a time. A
+ * write or sync that fails poisons the storage until it is opened again; a full disk only refuses writes that do not
+ * fit.
  *
  * @example
  * import { createObjectService, openAccess } from 'stowage'

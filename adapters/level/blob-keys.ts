@@ -13,7 +13,7 @@ const ID_BYTES = 14
 const MARK_VERSION = 1
 const MARK_BYTES: number = 1 + ID_BYTES + 8 + 8 + 4
 
-/** What is known of a whole blob. */
+/** The facts of a whole blob. */
 export interface BlobMark {
   readonly id: Uint8Array
   readonly sizeBytes: number

@@ -13,14 +13,15 @@ export interface OpenDatabase {
   readonly lengths: RecordedLengths
 }
 
-/** What it has in Node, but its common type does not tell. */
+/** Methods that it has in Node, but its common type omits. */
 type NodeLevel = LevelDatabase & { compactRange(start: Uint8Array, end: Uint8Array): Promise<void> }
 
 /**
- * LevelDB maps its table files, so what it reads stays in resident memory as long as the file is open: 64 files (the smallest number that it takes, 10 more are
- * its own) of 2 MB each are 128 MB at most, however large the database grows. At 1,000,000 records the whole is 45 MB. Fewer or smaller files made random
- * reads of 3,000,000 records two to four times slower; a larger write buffer or cache made nothing faster. Ids hardly compress: without it, tables are 4 in
- * 100 larger, and can be verified.
+ * LevelDB maps its table files, so data that it reads stays in resident memory while the file is open: 64 files (the
+ * smallest number that it accepts, 10 more are its own) of 2 MB each are at most 128 MB, however large the database
+ * grows. At 1,000,000 records the whole is 45 MB. Fewer or smaller files made random reads of 3,000,000 records two to
+ * four times slower; a larger write buffer or cache made nothing faster. Ids hardly compress: without compression,
+ * tables are 4 in 100 larger, and can be verified.
  */
 const RECORDS_TUNING = {
   maxOpenFiles: 74,
@@ -30,7 +31,10 @@ const RECORDS_TUNING = {
   compression: false,
 }
 
-/** Blob chunks are compressed already and lie in the order of writing: files of one write buffer each, which never have to be merged. */
+/**
+ * Blob chunks are compressed already and lie in the order of writing: files of one write buffer each, which never have
+ * to be merged.
+ */
 const BLOBS_TUNING = { ...RECORDS_TUNING, cacheSize: 1_048_576 }
 
 /** Before the first and behind the last key that there is; none begins with it. */
@@ -38,7 +42,7 @@ const EVERY_KEY: readonly [Uint8Array, Uint8Array] = [Buffer.of(0), Buffer.of(0x
 
 export interface DatabaseOptions {
   readonly createIfMissing: boolean
-  /** Opens a damaged database too, with what can be saved of it, and tells what was done. */
+  /** Opens a damaged database too, with everything that can be saved of it, and reports the steps. */
   readonly salvage?: (what: string) => void
 }
 
@@ -66,7 +70,7 @@ async function openDatabase(
   await closeToOthers(path)
   const settings = { ...tuning, createIfMissing: !isThere, keyEncoding: 'buffer', valueEncoding: 'buffer' }
   const database = new Level<Uint8Array, Uint8Array>(path, settings) as NodeLevel
-  // In the same turn as the constructor, or it would open itself and nobody would hear why it failed.
+  // In the same turn as the constructor. Otherwise it would open itself, and the reason of a failure would be lost.
   await database.open()
   try {
     // An opening renames `CURRENT` and leaves it to chance when that becomes durable.

@@ -14,15 +14,21 @@ import { LevelRecords } from './level-records.ts'
 import type { RecordsPart } from './level-records.ts'
 import { LevelWriter, SYNCS_MAX } from './level-writer.ts'
 
-/** Where everything lies in one LevelDB. */
+/** The folder of both LevelDBs. */
 export interface LevelBackendOptions {
   /** The folder that holds everything. It is made when there is none. */
   readonly path: string
   /** Free space below which writes are refused with `ENOSPC`, so that the database itself never runs full. 16 MB. */
   readonly diskReserveBytes?: number
-  /** UNSAFE: acknowledged data is lost when the machine stops. Only for tests of durability, as the control that must fail. */
+  /**
+   * UNSAFE: acknowledged data is lost when the machine stops. Only for tests of durability, as the control that must
+   * fail.
+   */
   readonly unsafeNoSync?: boolean
-  /** Opens a folder whose database is damaged too, with what can be saved of it, and hears what was done. Afterwards the store must be made anew from its packs. */
+  /**
+   * Opens a folder whose database is damaged too, with everything that can be saved, and receives the steps. Afterwards
+   * the store must be rebuilt from its packs.
+   */
   readonly salvage?: (what: string) => void
 }
 
@@ -32,8 +38,9 @@ interface LevelContent {
 }
 
 /**
- * Records and blobs in one folder, in two LevelDBs: chunks of blobs come in the order of their keys and are compressed already, so a database of their own
- * never merges them with records or with each other. Resident memory grows with what is read, up to 256 MB: good to some GB.
+ * Records and blobs in one folder, in two LevelDBs: chunks of blobs arrive in the order of their keys and are
+ * compressed already, so their separate database never merges them with records or with each other. Resident memory
+ * grows with reads, up to 256 MB: suitable for a few GB.
  *
  * @example
  * import { createObjectService, openAccess } from 'stowage'

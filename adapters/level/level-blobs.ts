@@ -21,7 +21,7 @@ import type { BlobMark } from './blob-keys.ts'
 import type { LevelDatabase } from './database.ts'
 import type { LevelWriter } from './level-writer.ts'
 
-/** What one put holds in memory, and writes in one batch. */
+/** The chunks that one put holds in memory, and writes in one batch. */
 const PUT_CHUNKS = 4
 const PUT_BYTES: number = PUT_CHUNKS * CHUNK_BYTES
 /** Chunks that one read asks for at a time: more would hold twice the bytes of the answer. */
@@ -205,7 +205,7 @@ async function readChunks(
   return bytes
 }
 
-/** Copies what of `chunk`, which starts at `offset` of the answer (negative for the first), lies inside the answer. */
+/** Copies the part of `chunk` inside the answer; `chunk` starts at `offset` of the answer (negative for the first). */
 function copyChunk(answer: Uint8Array, offset: number, chunk: Uint8Array): void {
   const from = Math.max(-offset, 0)
   answer.set(chunk.subarray(from, Math.max(Math.min(chunk.length, answer.length - offset), from)), offset + from)

@@ -4,7 +4,9 @@ import { passErrno } from '../common/errno.ts'
 import type { LevelDatabase } from './database.ts'
 import type { LevelWriter, WriteView } from './level-writer.ts'
 
-/** One step of a long call: what a thread of the pool reads, or a batch writes, without a pause for others. */
+/**
+ * One step of a long call: the entries that a thread of the pool reads, or a batch writes, without a pause for others.
+ */
 const STEP_ENTRIES = 1_000
 const STEP_BYTES = 1_048_576
 const RANGE_BATCH_BYTES = 262_144

@@ -7,13 +7,19 @@ import type { Semaphore } from '../../src/async/semaphore.ts'
 /** Syncs at once of one backend: each holds a thread of the pool, which has four, and reads want some of them too. */
 export const SYNCS_MAX = 2
 
-/** A group takes jobs until it has so many keys or bytes: larger batches hold the main thread. One job may exceed them. */
+/**
+ * A group accepts jobs until it has this many keys or bytes: larger batches hold the main thread. One job may exceed
+ * them.
+ */
 const GROUP_KEYS_MAX = 1_000
 const GROUP_BYTES_MAX = 4 * 1_048_576
 
-/** What a job sees and changes: the database as the jobs before it leave it. */
+/** The view of a job: the database as the jobs before it leave it, and the job's changes. */
 export interface WriteView {
-  /** Only keys that the job named in `reads` and keys that were written in the same group. The bytes belong to the view: copy what is kept. */
+  /**
+   * Only keys that the job named in `reads` and keys that were written in the same group. The bytes belong to the view:
+   * copy them to keep them.
+   */
   get(key: Uint8Array): Uint8Array | undefined
   put(key: Uint8Array, value: Uint8Array): void
   remove(key: Uint8Array): void
@@ -23,7 +29,7 @@ export interface WriteJob<R> {
   readonly reads: readonly Uint8Array[]
   /** Bytes that it will write, about. */
   readonly bytes: number
-  /** Decides and writes; what it throws rejects this job alone, and must come before its first write. */
+  /** Decides and writes. An error rejects this job alone, and must come before its first write. */
   apply(view: WriteView): R
 }
 
@@ -35,8 +41,8 @@ interface QueuedJob {
 }
 
 /**
- * The one writer of a LevelDB: takes everything that is queued, reads the keys it needs at once, lets the jobs decide one after the other, and writes one
- * synced batch. So jobs are serializable, and those that come together share a sync.
+ * The one writer of a LevelDB: takes all queued jobs, reads the keys they need at once, lets them decide one after the
+ * other, and writes one synced batch. So jobs are serializable, and concurrent ones share a sync.
  */
 export class LevelWriter {
   readonly #database: LevelDatabase
@@ -58,7 +64,10 @@ export class LevelWriter {
     this.#sync = options.sync
   }
 
-  /** Resolves when what the job wrote is durable. An abort takes effect as long as the job waits; after that it ends as it ends. */
+  /**
+   * Resolves when the job's writes are durable. An abort takes effect while the job waits; after that the job runs to
+   * its end.
+   */
   run<R>(job: WriteJob<R>, signal?: AbortSignal): Promise<R> {
     return new Promise<R>((resolve, reject) => {
       const queued: QueuedJob = {
@@ -74,7 +83,7 @@ export class LevelWriter {
 
   async #drain(): Promise<void> {
     this.#running = true
-    // What else is asked for in this turn of the event loop belongs to the first group.
+    // Other jobs of this turn of the event loop belong to the first group.
     await Promise.resolve()
     while (this.#queue.length > 0) await this.#runGroup(this.#takeGroup())
     this.#running = false
@@ -124,14 +133,17 @@ export class LevelWriter {
         await this.#writeBatch(operations)
       } catch (raw) {
         const error = withErrno(raw)
-        // LevelDB may have written a part of the batch to its log, and what follows in the log would be lost behind it.
+        // LevelDB may have written a part of the batch to its log, and later records would be lost behind it.
         if (!isTooManyFiles(error)) this.#guard.poison(error)
         throw error
       }
     })
   }
 
-  /** A chained batch hands each entry over as it is; a list of operations is cloned and checked entry by entry, ten times slower. */
+  /**
+   * A chained batch hands each entry over as it is; a list of operations is cloned and checked entry by entry, ten
+   * times slower.
+   */
   async #writeBatch(operations: readonly Operation[]): Promise<void> {
     const batch = this.#database.batch()
     for (const operation of operations) {

@@ -11,11 +11,11 @@ const TYPE_AT = 6
 const [FULL, FIRST, MIDDLE, LAST] = [1, 2, 3, 4]
 
 export interface ScannedLog {
-  /** Whole records, put together, up to the first place that is damaged. */
+  /** Whole records, reassembled, up to the first damaged place. */
   readonly records: readonly Uint8Array[]
   /** Bytes up to the end of the last whole record. */
   readonly wholeBytes: number
-  /** Whether there is more than whole records. */
+  /** Whether there are bytes beyond whole records. */
   readonly isDamaged: boolean
   /** Whether a record begins behind the damage: then it is not just a write that was cut short. */
   readonly goesOn: boolean
@@ -42,7 +42,7 @@ export function scanLog(bytes: Buffer): ScannedLog {
   return { records, wholeBytes, isDamaged, goesOn: isDamaged && beginsBehind(bytes, at) }
 }
 
-/** Where the record at `at` ends; `undefined` where there is no whole one that matches its CRC. */
+/** The end of the record at `at`; `undefined` if there is no whole record that matches its CRC. */
 function recordEnd(bytes: Buffer, at: number): number | undefined {
   const blockEnd = Math.min(bytes.length, at - (at % BLOCK_BYTES) + BLOCK_BYTES)
   if (blockEnd - at < HEADER_BYTES) return undefined
@@ -52,13 +52,13 @@ function recordEnd(bytes: Buffer, at: number): number | undefined {
   return bytes.readUInt32LE(at) === maskedCrc32c(bytes.subarray(at + TYPE_AT, end)) ? end : undefined
 }
 
-/** What is too short for a header at the end of a block is not used. */
+/** Bytes at the end of a block that are too few for a header are unused. */
 function skipTrailer(at: number): number {
   const left = BLOCK_BYTES - (at % BLOCK_BYTES)
   return left < HEADER_BYTES ? at + left : at
 }
 
-/** Lengths may be damaged too, so this looks at every byte behind the damage; hardly any looks like a beginning. */
+/** Lengths may be damaged too, so this examines every byte after the damage; hardly any looks like a beginning. */
 function beginsBehind(bytes: Buffer, damagedAt: number): boolean {
   for (let at = damagedAt + 1; at + HEADER_BYTES <= bytes.length; at++) {
     const type = bytes[at + TYPE_AT]

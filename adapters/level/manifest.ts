@@ -6,9 +6,9 @@
 export interface LiveFiles {
   /** By number. */
   readonly tables: ReadonlyMap<number, { readonly bytes: number }>
-  /** Logs with this number and above hold what is in no table yet. */
+  /** Logs with this number and above hold records that are in no table yet. */
   readonly firstLog: number
-  /** Whether the manifest tells all that an opening needs: the first edits of one do. */
+  /** Whether the manifest has everything that an opening needs: its first edits do. */
   readonly isComplete: boolean
 }
 
@@ -25,7 +25,7 @@ const TAG = {
 
 const NEEDED: readonly number[] = [TAG.logNumber, TAG.nextFile, TAG.lastSequence]
 
-/** Throws `RangeError` for what is no edit. */
+/** Throws `RangeError` for anything but an edit. */
 export function liveFiles(edits: readonly Uint8Array[]): LiveFiles {
   const tables = new Map<number, { readonly bytes: number }>()
   let logNumber = 0

@@ -47,8 +47,8 @@ export class RecordedLengths {
   }
 
   /**
-   * To be called when a write is durable and before it is acknowledged, one call at a time. What keeps the note from being written is ignored: an older
-   * note says less, and nothing wrong.
+   * Call it when a write is durable and before it is acknowledged, one call at a time. A failure to write the note is
+   * ignored: an older note says less, and nothing wrong.
    */
   async advance(): Promise<void> {
     try {
@@ -62,7 +62,10 @@ export class RecordedLengths {
     }
   }
 
-  /** To be called when the database is closed: its manifest grows no more. A write that failed may have left a part of itself: it does not count. */
+  /**
+   * To be called when the database is closed: its manifest grows no more. A write that failed may have left a part of
+   * itself: it does not count.
+   */
   async finish(): Promise<void> {
     try {
       await this.#lookAround(wholeLengthOf)
@@ -91,14 +94,14 @@ export class RecordedLengths {
   }
 }
 
-/** What the note says. One that is missing or damaged itself says nothing. */
+/** The contents of the note. A missing or damaged note says nothing. */
 export async function readLengths(path: string): Promise<FileLengths> {
   const text = (await readIfExists(join(path, LENGTHS_FILE)))?.toString('latin1') ?? ''
   const [json, checksum] = text.split('\n')
   return checksum !== undefined && checksum === String(crc32(json)) ? (JSON.parse(json) as FileLengths) : {}
 }
 
-/** After a database was put together anew: its files may take names that the note knows. */
+/** After a database was rebuilt: its files may have names that the note knows. */
 export async function forgetLengths(path: string): Promise<void> {
   await rm(join(path, LENGTHS_FILE), { force: true })
 }
@@ -115,7 +118,7 @@ export async function logNames(path: string, firstLog: number): Promise<string[]
   return names.sort((a, b) => Number.parseInt(a, 10) - Number.parseInt(b, 10))
 }
 
-/** `undefined` when there is no such file; every other reason is thrown. */
+/** `undefined` if the file does not exist; every other error is thrown. */
 export function readIfExists(path: string): Promise<Buffer | undefined> {
   return undefinedIfAbsent(readFile(path))
 }

@@ -6,17 +6,18 @@ import { forgetLengths, readIfExists } from './recorded-lengths.ts'
 import { tableDamage } from './table-file.ts'
 import { type DamagedFile, damagedFiles } from './verify.ts'
 
-/** Where files go that are no good any more, below the data folder: nothing is deleted. */
+/** The folder for damaged files, below the data folder: nothing is deleted. */
 const DAMAGED_FOLDER = 'damaged'
 
-/** What it has in Node, but its common type does not tell. */
+/** Methods that it has in Node, but its common type omits. */
 const NodeLevel = Level as unknown as { repair(path: string): Promise<void> }
 
 const NOT_OPENED_BY = /^(?:LOCK|LOG(?:\.old)?|lengths)$/
 
 /**
- * Makes a database that can be opened of one that is damaged, of what is left of it: damaged tables are set aside, each with its 2 MB of records, and the
- * rest is put together anew. `tell` hears what was done; where nothing is damaged, nothing is. The answer says whether there is a database now.
+ * Makes a database that can be opened from the rest of a damaged one: damaged tables are set aside, each with its 2 MB
+ * of records, and the rest is put together anew. `tell` receives the steps; without damage there are none. Returns
+ * whether there is a database now.
  */
 export async function salvageDatabase(path: string, tell: (what: string) => void): Promise<boolean> {
   await makeFolder(path, OWNER_ONLY)
@@ -43,7 +44,7 @@ async function damagedTables(path: string): Promise<DamagedFile[]> {
 }
 
 async function fateOf(path: string, name: string): Promise<string> {
-  // Of a log, what can be read is of use.
+  // The readable part of a log is of use.
   if (name.endsWith('.log')) return (await readIfExists(join(path, name))) ? '; what can be read of it is kept' : ''
   const kept = join(DAMAGED_FOLDER, `${basename(path)}-${name}`)
   await makeFolder(join(dirname(path), DAMAGED_FOLDER), OWNER_ONLY)

@@ -15,7 +15,7 @@ interface Span {
   readonly bytes: number
 }
 
-/** What is wrong with a table in which any byte is not what was written, or whose size is not `bytes`. */
+/** The fault of a table in which any byte differs from the written one, or whose size is not `bytes`. */
 export function tableDamage(table: Buffer, bytes: number): string | undefined {
   try {
     verifyTable(table, bytes)
@@ -32,7 +32,7 @@ function verifyTable(table: Buffer, bytes: number): void {
   const { metaIndex, index } = readFooter(table.subarray(footerAt))
   const blocks = table.subarray(0, footerAt)
   checkBlock(blocks, index)
-  // Only the tables that a repair makes are compressed, and they are written anew at once: then nobody reads their index.
+  // Only the tables that a repair makes are compressed, and they are rewritten at once: then nobody reads their index.
   if (isCompressed(blocks, index)) return
   checkBlock(blocks, metaIndex)
   const spans = [...spansIn(contentOf(blocks, index)), ...spansIn(contentOf(blocks, metaIndex))]
@@ -57,7 +57,10 @@ function readSpan(reader: VarintReader): Span {
   return { offset: reader.varint(), bytes: reader.varint() }
 }
 
-/** Entries of a block: `shared: varint | rest of the key: varint length | value: varint length | key | value`; at the end the restarts and their count. */
+/**
+ * Entries of a block: `shared: varint | rest of the key: varint length | value: varint length | key | value`; at the
+ * end the restarts and their count.
+ */
 function* spansIn(block: Buffer): Generator<Span> {
   const restarts = block.length < 4 ? 0 : block.readUInt32LE(block.length - 4)
   const end = block.length - 4 - restarts * 4

@@ -32,7 +32,7 @@ export async function verifyDatabase(path: string): Promise<void> {
   }
 }
 
-/** The files that count and are damaged. When it is the manifest, nobody knows which of the others count. */
+/** The files that count and are damaged. If it is the manifest, it is unknown which of the others count. */
 export async function* damagedFiles(path: string): AsyncGenerator<DamagedFile> {
   const lengths = await readLengths(path)
   const manifest = await manifestName(path)
@@ -67,8 +67,8 @@ export async function* damagedFiles(path: string): AsyncGenerator<DamagedFile> {
 }
 
 /**
- * The log that the manifest names is made before it is named, and removed only when the manifest names a later one. So without it, the log was removed, or
- * the manifest has lost its end. Of later logs, only the note knows.
+ * The log that the manifest names is made before it is named, and removed only when the manifest names a later one. So
+ * without it, the log was removed, or the manifest has lost its end. Of later logs, only the note knows.
  */
 async function* missingLogs(path: string, { firstLog }: LiveFiles, lengths: FileLengths): AsyncGenerator<DamagedFile> {
   const held = new Set(await logNames(path, firstLog))
@@ -96,7 +96,7 @@ async function* damagedLogs(path: string, { firstLog }: LiveFiles, lengths: File
   yield* found.toReversed()
 }
 
-/** What was cut short at the end, behind what is known to have been whole, is no damage. */
+/** A cut at the end, behind the part that is known to have been whole, is not damage. */
 function whyDamaged({ goesOn, wholeBytes }: ScannedLog, notedBytes: number = 0): string | undefined {
   if (goesOn) return `the record at byte ${wholeBytes} does not match its CRC-32C, and is not the last one`
   if (wholeBytes >= notedBytes) return undefined

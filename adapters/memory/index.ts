@@ -35,7 +35,10 @@ export function memoryBackend(): StorageBackend {
   })
 }
 
-/** Keys and values are kept as strings of one byte a character: half the size of small typed arrays, and copied on the way in and out. */
+/**
+ * Keys and values are kept as strings of one byte a character: half the size of small typed arrays, and copied on the
+ * way in and out.
+ */
 class MemoryRecords implements RecordDriver {
   readonly #map = new OrderedMap<string>()
 

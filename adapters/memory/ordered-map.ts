@@ -1,4 +1,7 @@
-/** Entries of one page; a full page is cut in two. Small enough to splice, large enough that a million entries make few pages. */
+/**
+ * Entries of one page; a full page is cut in two. Small enough to splice, large enough that a million entries make few
+ * pages.
+ */
 const PAGE_ENTRIES_MAX = 256
 
 interface Page<V> {
@@ -77,7 +80,7 @@ export class OrderedMap<V> {
     return found
   }
 
-  /** The last page that starts at or before `key`, -1 where all start behind it. */
+  /** The last page that starts at or before `key`, -1 if all start after it. */
   #pageOf(key: string): number {
     let low = 0
     let high = this.#pages.length

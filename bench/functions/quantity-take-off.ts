@@ -135,7 +135,8 @@ async function storeTable(context: AutomationContext<Inputs>, rows: readonly Sum
 }
 
 /**
- * A text as a field of CSV (RFC 4180, section 2). A spreadsheet would run a text that begins like a formula; an apostrophe before it keeps it a text.
+ * A text as a field of CSV (RFC 4180, section 2). A spreadsheet would run a text that begins like a formula; an
+ * apostrophe before it keeps it a text.
  */
 function cell(value: string): string {
   const safe = /^\s*[=+\-@]|^[\t\r\n]/.test(value) ? `'${value}` : value

@@ -100,7 +100,7 @@ function check(element: DagObject, { parameter, minimumMinutes, unrated, markFin
   return markFine ? { level: 'success', message: `${parameter} is ${rating}`, metadata } : undefined
 }
 
-/** Elements of which the same is to be said share an annotation. */
+/** Elements with the same finding share an annotation. */
 function annotate(
   context: AutomationContext<Inputs>,
   findings: readonly (readonly [DagObject, Finding | undefined])[],
@@ -128,7 +128,7 @@ function isElement({ parameters, applicationId }: DagObject): boolean {
   return typeof parameters === 'object' && parameters !== null && typeof applicationId === 'string'
 }
 
-/** The value of a parameter as text; `undefined` where there is none, or an empty one. */
+/** The value of a parameter as text; `undefined` if there is none, or an empty one. */
 function parameterValue({ parameters }: DagObject, name: string): string | undefined {
   const { value } = (parameters as Readonly<Record<string, { readonly value?: unknown } | undefined>>)[name] ?? {}
   return (typeof value === 'string' && value.trim() !== '') || typeof value === 'number' ? String(value) : undefined

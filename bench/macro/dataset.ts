@@ -15,7 +15,10 @@ export interface Version {
   /** Bytes of all its objects as JSON, and as lines `<id> TAB <json> LF`. */
   readonly jsonBytes: number
   readonly textBytes: number
-  /** A folder with the uploads that bring it: gzipped arrays of about 1 MB, of the second version only what the first has not. */
+  /**
+   * A folder with the uploads of it: gzipped arrays of about 1 MB; for the second version only the objects that the
+   * first lacks.
+   */
   readonly uploads: string
   readonly uploadedJsonBytes: number
   readonly uploadedGzipBytes: number
@@ -32,7 +35,10 @@ export interface Dataset {
 const SECOND_CHANGED = 0.05
 const compress = promisify(gzip)
 
-/** A building of two versions, the second with 1 in 20 objects changed, written into `folder` as the requests that upload it. */
+/**
+ * A building of two versions, the second with 1 in 20 objects changed, written into `folder` as the requests that
+ * upload it.
+ */
 export async function prepareDataset(objects: number, folder: string): Promise<Dataset> {
   const known = new Set<string>()
   const base = { objects, closure: 'root-less' } as const

@@ -6,7 +6,10 @@ import type { Dataset } from './dataset.ts'
 const REQUESTS_AT_A_TIME = 4
 const RATIO_MIN = 0.12
 
-/** Durable uploads of gzipped batches of 1 MB, four at a time, each round into a project of its own, against `gunzip` of the same bytes on one core. */
+/**
+ * Durable uploads of gzipped batches of 1 MB, four at a time, each round into a project of its own, against `gunzip` of
+ * the same bytes on one core.
+ */
 export async function measureUploads(
   target: Target,
   { first, gzipFile }: Dataset,

@@ -9,33 +9,39 @@ export interface BuildingOptions {
   readonly objects: number
   readonly seed?: number
   /**
-   * Who carries `__closure`: everybody with descendants (200,000 objects at most, as the root's would pass the limit of one object),
-   * everybody but levels and the root, or nobody.
+   * The objects that carry `__closure`: all with descendants (at most 200,000 objects, as the root's would exceed the
+   * limit of one object), all but levels and the root, or none.
    */
   readonly closure?: boolean | 'root-less'
-  /** 0 is the first version. Another number is a later version of the same building, in which `changed` of all objects differ. */
+  /**
+   * 0 is the first version. Another number is a later version of the same building, in which `changed` of all objects
+   * differ.
+   */
   readonly revision?: number
   readonly changed?: number
-  /** Where they differ: evenly everywhere, so that most groups differ too, or in one part of the building, as when somebody works on it. Everywhere by default. */
+  /**
+   * The place of the differences: evenly everywhere, so that most groups differ too, or in one part of the building, as
+   * when a person works on it. Everywhere by default.
+   */
   readonly changes?: 'everywhere' | 'in one part'
 }
 
 const ELEMENTS_PER_GROUP = 40
 const GROUPS_PER_LEVEL_MAX = 25
 const BATCH_OBJECTS = 512
-/** What remains to be written at the end: a group, its level and the root. */
+/** The objects that remain to be written at the end: a group, its level and the root. */
 const CLOSING_OBJECTS = 3
 const CLOSURE_OBJECTS_MAX = 200_000
 /** How many objects of the model come with an element, and how many of them a changed one changes, on average. */
 const OBJECTS_PER_ELEMENT = 6
 const OBJECTS_PER_CHANGE = 2
-/** In the part that somebody works on, one element in so many differs. */
+/** In the changed part, one element in this many differs. */
 const CHANGES_ONE_ELEMENT_IN_PART = 2
 
 /**
- * A building as an object graph, in batches, made as they are asked for: levels, groups of elements, elements with parameters, meshes in chunks, and
- * definitions and faces that many share. Children come before parents and the root, a collection, comes last.
- * Versions of one building (same `seed` and `objects`) share all objects that did not change.
+ * A building as an object graph, in batches, made on demand: levels, groups of elements, elements with parameters,
+ * meshes in chunks, and shared definitions and faces. Children come before parents, and the root, a collection, comes
+ * last. Versions of one building (same `seed` and `objects`) share all unchanged objects.
  */
 export function* building(options: BuildingOptions): Generator<readonly ModelObject[], void, undefined> {
   const plan = resolve(options)
@@ -70,7 +76,7 @@ interface Plan {
   readonly objects: number
   readonly seed: number
   readonly revision: number
-  /** One element in so many differs from the first version. */
+  /** One element in this many differs from the first version. */
   readonly changesOneElementIn: number
   /** Elements outside of this part do not differ: the index of its first one, and of the first one behind it. */
   readonly changedPart: readonly [number, number]
@@ -113,7 +119,7 @@ function resolve({
   }
 }
 
-/** Elements and, where no further element is sure to fit, notes until only the group, its level and the root are left to write. */
+/** Elements and, if no further element certainly fits, notes until only the group, its level and the root remain. */
 function writeGroup(
   writer: ObjectWriter,
   plan: Plan,

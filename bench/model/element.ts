@@ -2,7 +2,7 @@ import { type ObjectWriter, reference, references, type Written } from './object
 import { createRandom, type Random } from './random.ts'
 import { boxes, type Placement, type Shape, turned } from './shape.ts'
 
-/** What one version does to one element. */
+/** The change of one element in one version. */
 export type ElementChange = 'none' | 'property' | 'geometry'
 
 export interface ElementOptions {
@@ -13,7 +13,7 @@ export interface ElementOptions {
   readonly revision: number
   readonly change: ElementChange
   readonly closure: boolean
-  /** The `applicationId` of the level that it stands on: levels can be renamed without touching what stands on them. */
+  /** The `applicationId` of its level: levels can be renamed without touching the elements on them. */
   readonly level: string
 }
 
@@ -89,7 +89,7 @@ const MATERIALS: readonly Material[] = [
 ]
 const OPAQUE = 0xff_00_00_00
 const FIRE_RATINGS: readonly string[] = ['EI 30', 'EI 60', 'EI 90', 'EI 120']
-/** One wall in so many has no fire rating: the parameter is empty, or there is none. */
+/** One wall in this many has no fire rating: the parameter is empty, or missing. */
 const UNRATED_ONE_IN = 8
 const FIRE_RATING_STREAM = 11
 const PHASES: readonly string[] = ['New Construction', 'Existing', 'Phase 2']
@@ -116,7 +116,7 @@ export function writeElement(writer: ObjectWriter, options: ElementOptions): Wri
   return writer.write(fields, [definition, ...meshes], options.closure)
 }
 
-/** A note that stands alone; models of an exact size are filled up with them. */
+/** A separate note; models of an exact size are filled up with them. */
 export function writeNote(writer: ObjectWriter, seed: number, index: number): Written {
   const random = createRandom(seed, index, 7)
   const fields = `"speckle_type":"Objects.Other.Note","applicationId":"${guid(random)}","value":"Note ${index}"`

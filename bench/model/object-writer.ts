@@ -11,11 +11,13 @@ export interface Written {
   readonly id: string
   /** Its descendants with their smallest depth, for those that have descendants and a closure. */
   readonly below: ReadonlyMap<string, number> | undefined
-  /** Objects below it, itself not among them. Shared ones are counted once only where there is a closure. */
+  /** Objects below it, without itself. Shared ones are counted once only if there is a closure. */
   readonly descendants: number
 }
 
-/** Gives objects their ids and closures and gathers them in batches, children before parents. Each id is written once. */
+/**
+ * Gives objects their ids and closures and gathers them in batches, children before parents. Each id is written once.
+ */
 export class ObjectWriter {
   #pending: ModelObject[] = []
   readonly #shared = new Map<string, Written>()

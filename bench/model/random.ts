@@ -1,4 +1,4 @@
-/** A small deterministic source of random numbers: the same seed gives the same model on every machine. */
+/** A small deterministic random number generator: the same seed gives the same model on every machine. */
 export interface Random {
   /** An integer from 0 up to, not including, `bound`. */
   below(bound: number): number
@@ -7,7 +7,10 @@ export interface Random {
   pick<T>(values: readonly T[]): T
 }
 
-/** Numbers from a mixed counter, seeded with all of `seeds`: streams of different seeds are independent, so that one element never moves another. */
+/**
+ * Numbers from a mixed counter, seeded with all of `seeds`: streams of different seeds are independent, so that one
+ * element never moves another.
+ */
 export function createRandom(...seeds: readonly number[]): Random {
   let state = seeds.reduce((mixed, seed) => mix(mixed ^ mix(seed)), 0x9e3779b9)
   const below = (bound: number): number => {

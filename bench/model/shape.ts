@@ -1,13 +1,16 @@
 import type { Random } from './random.ts'
 
-/** Where a mesh stands, in whole millimetres. */
+/** The place of a mesh, in whole millimetres. */
 export interface Placement {
   readonly x: number
   readonly y: number
   readonly z: number
 }
 
-/** A mesh as JSON number lists without brackets. Meshes of one topology have equal faces, which are made only when they are first met. */
+/**
+ * A mesh as JSON number lists without brackets. Meshes of one topology have equal faces, which are made only when they
+ * are first met.
+ */
 export interface Shape {
   readonly vertices: readonly string[]
   readonly topology: string

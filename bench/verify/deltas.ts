@@ -9,13 +9,16 @@ import { sentModel } from './versions.ts'
 
 const OBJECT_BYTES_MAX = 10_485_760
 
-/** What a newer version costs, as parts of what the whole older one does. */
+/** The cost of a newer version, as parts of the whole older one. */
 export interface DeltaShares {
   readonly up: number
   readonly down: number
 }
 
-/** Sends a newer version as deltas on the older one, and fetches it as deltas; throws where anything else comes back than was sent. `newer[i]` is what became of `older[i]`. */
+/**
+ * Sends a newer version as deltas on the older one, and fetches it as deltas; throws if the result differs from the
+ * upload. `newer[i]` is the later form of `older[i]`.
+ */
 export async function verifyDeltas(
   ask: Ask,
   { url, token, projectId }: Target,

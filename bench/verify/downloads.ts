@@ -20,7 +20,7 @@ export interface SentModel {
 }
 
 export interface Downloaded {
-  /** Texts by id, in the order in which they came. */
+  /** Texts by id, in the order of their arrival. */
   readonly texts: ReadonlyMap<string, string>
   readonly headers: Headers
 }
@@ -30,7 +30,10 @@ const CODINGS = ['gzip', 'identity'] as const
 const IDS_PER_LIST = 1_000
 const SINGLES_MAX = 100
 
-/** Downloads the model through every endpoint, in both formats and codings, and throws where anything is not what was sent. The answer counts requests. */
+/**
+ * Downloads the model through every endpoint, in both formats and codings, and throws if anything differs from the
+ * upload. Returns the number of requests.
+ */
 export async function verifyDownloads(ask: Ask, projectId: string, model: SentModel): Promise<number> {
   let requests = 0
   const counted: Ask = (path, request) => {
@@ -50,7 +53,7 @@ export async function verifyDownloads(ask: Ask, projectId: string, model: SentMo
   return requests
 }
 
-/** One download of a root of the model, with everything below it or, where the path says so, less. */
+/** One download of a root of the model, with everything below it or, if the path says so, less. */
 export async function downloadGraph(
   ask: Ask,
   path: string,
@@ -92,7 +95,7 @@ async function verifyGraph(
     await verifyResume(ask, path, { ...headers, 'If-Range': etag })
 }
 
-/** Cuts the download at some places and goes on from there, as a client does whose connection was lost. */
+/** Cuts the download at some places and continues from there, as a client does whose connection was lost. */
 async function verifyResume(ask: Ask, path: string, headers: Readonly<Record<string, string>>): Promise<void> {
   const whole = (await ask(path, { headers })).bytes
   for (const at of [1, 10, whole.length >> 1, whole.length - 9]) {

@@ -12,8 +12,9 @@ export function sentModel(objects: readonly ModelObject[]): SentModel {
 }
 
 /**
- * A later version of a model whose objects come children first and start with their id: one in `changedOneIn` gets another text and so another id,
- * as does whatever refers to it or counts it below itself. The ids are made as in the models: from the text without its id.
+ * A later version of a model whose objects come children first and start with their id: one in `changedOneIn` gets
+ * another text and so another id, as does whatever refers to it or counts it below itself. The ids are made as in the
+ * models: from the text without its id.
  */
 export function laterVersion(objects: readonly ModelObject[], changedOneIn: number, random: Random): ModelObject[] {
   const renamed = new Map<string, string>()
@@ -32,8 +33,9 @@ export function laterVersion(objects: readonly ModelObject[], changedOneIn: numb
 }
 
 /**
- * Downloads a version less what an older one holds, by the older root alone and with its digest; throws where anything else comes. By the root alone
- * everything comes when the root had been stored before some of what is below it, as uploads beside each other may do: a client may hold less then.
+ * Downloads a version without the objects of an older one, by the older root alone and with its digest; throws if
+ * anything else arrives. By the root alone everything arrives if the root had been stored before some objects below it,
+ * as concurrent uploads may do: a client may hold less then.
  */
 export async function verifyHave(ask: Ask, projectId: string, older: SentModel, newer: SentModel): Promise<void> {
   const expected = new Map([...newer.texts].filter(([id]) => id === newer.rootId || !older.texts.has(id)))
@@ -63,7 +65,7 @@ export async function verifyHave(ask: Ask, projectId: string, older: SentModel, 
   assertSame(unknown.texts, newer.texts, 'an unknown root as have')
 }
 
-/** Waits until the answer for a root comes from a plan. */
+/** Waits until the response for a root comes from a plan. */
 export async function untilPlanned(ask: Ask, path: string): Promise<void> {
   for (const deadline = performance.now() + PLAN_WAIT_MS; ;) {
     const { headers } = await ask(path, { headers: { Accept: 'text/plain', 'Accept-Encoding': 'gzip' } })

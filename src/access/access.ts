@@ -1,20 +1,27 @@
-/** What may be done in a project. `write` includes `read` where the usual `authorize` decides. */
+/** The rights in a project. With the default `authorize`, `write` includes `read`. */
 export type Right = 'read' | 'write'
 
 /** In a principal's `projects`: the right holds for every project. */
 export const ALL_PROJECTS = '*'
 
-/** Who makes a request. `jwtAccess` makes one of a token; hosts with accounts of their own make theirs by hand. */
+/**
+ * The account that makes a request. `jwtAccess` makes one from a token; hosts with their own accounts make it by hand.
+ */
 export interface Principal {
-  /** Names the account in events, `''` where there is none. Never a secret. */
+  /** The name of the account in events; `''` if there is none. Never a secret. */
   readonly subject: string
-  /** Which of the subject's tokens it was (`jti`), where there are tokens. */
+  /** The id of the subject's token (`jti`), if there are tokens. */
   readonly tokenId?: string
-  /** The right on each project by its id, `*` for every project. `write` includes `read`. Only `claimAuthorize` looks at it. */
+  /**
+   * The right on each project by its id, `*` for every project. `write` includes `read`. Only `claimAuthorize` uses it.
+   */
   readonly projects?: ReadonlyMap<string, Right> | Readonly<Record<string, Right>>
 }
 
-/** What there is to tell who makes a request. `host` is what the mount knows of the request, or what the host passed to `fetch`. */
+/**
+ * The facts that identify the account behind a request. `host` is the mount's view of the request, or the value that
+ * the host passed to `fetch`.
+ */
 export interface AccessRequest<H> {
   /** The headers of the request. */
   readonly headers: Headers
@@ -22,20 +29,24 @@ export interface AccessRequest<H> {
   readonly method: string
   /** The path as it arrived, with the prefix and without the query. */
   readonly path: string
-  /** What the host passed with the request. */
+  /** The value that the host passed with the request. */
   readonly host: H
 }
 
 /**
- * Who is it, and what may they do. Either half can be replaced: `{ authenticate: mine, authorize: claimAuthorize }`, or
- * `{ ...jwtAccess(options), authorize: mine }`. What either throws fails the request: a `StowageError` with its own status, all else with 500.
+ * Authentication and authorization. Either half can be replaced: `{ authenticate: mine, authorize: claimAuthorize }`,
+ * or `{ ...jwtAccess(options), authorize: mine }`. An error that either throws fails the request: a `StowageError` with
+ * its own status, any other with 500.
  */
 export interface Access<H> {
   /** `undefined` answers 401. */
   authenticate(request: AccessRequest<H>): Principal | undefined | Promise<Principal | undefined>
-  /** `false` answers 403. Asked before anything about the project is looked up, so that an answer tells nothing about what exists. */
+  /**
+   * `false` answers 403. Called before anything about the project is looked up, so that a response reveals nothing
+   * about existing data.
+   */
   authorize(principal: Principal, projectId: string, right: Right): boolean | Promise<boolean>
-  /** What refused requests are told. Without it, that they are not signed in, or that there is no such right. */
+  /** The texts for refused requests. By default they say that the request is not signed in, or lacks the right. */
   readonly refusals?: AccessRefusals<H>
 }
 
@@ -47,7 +58,7 @@ export interface AccessRefusals<H> {
   readonly forbidden?: (principal: Principal, projectId: string, right: Right) => string
 }
 
-/** The usual `authorize`: what the principal's `projects` grants, either for this project or for all (`*`). */
+/** The default `authorize`: the principal's `projects` grant rights, either for this project or for all (`*`). */
 export function claimAuthorize(principal: Principal, projectId: string, right: Right): boolean {
   const { projects } = principal
   if (projects === undefined) return false

@@ -15,7 +15,7 @@ export function bearerToken(headers: Headers): string | undefined {
   return token !== undefined && token.length <= TOKEN_BYTES_MAX ? token : undefined
 }
 
-/** What a service is told whose requests carry bearer tokens (RFC 6750, section 3). */
+/** The refusals of a service whose requests carry bearer tokens (RFC 6750, section 3). */
 export const BEARER_REFUSALS: AccessRefusals<unknown> = {
   unauthenticated: ({ headers }) =>
     headers.has('authorization')

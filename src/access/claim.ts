@@ -1,8 +1,8 @@
 import type { Right } from './access.ts'
 
 /**
- * What a token's claim `{"stowage":{"projects":{"<id>":"read"|"write"}}}` grants. Whoever signed a token with a malformed claim did not grant
- * anything by the malformed part: it counts as absent, so that its bearer is known and gets 403, never more than was meant.
+ * The rights that a token's claim `{"stowage":{"projects":{"<id>":"read"|"write"}}}` grants. A malformed part of the
+ * claim grants nothing: it counts as absent, so the bearer is known and gets 403, and never more than was meant.
  */
 export function projectsOfClaim(claim: unknown): ReadonlyMap<string, Right> {
   const granted = new Map<string, Right>()

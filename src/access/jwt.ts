@@ -10,21 +10,26 @@ const TOLERANCE_SECONDS_MAX = 300
 
 /** Which tokens `jwtAccess` takes (RFC 7519, RFC 8725). */
 export interface JwtAccessOptions {
-  /** What verifies signatures; several during a change of keys. */
+  /** The keys that verify signatures; several during a change of keys. */
   readonly keys: TokenKey | readonly TokenKey[]
-  /** What `iss` must be. */
+  /** The required value of `iss`. */
   readonly issuer: string
-  /** What `aud` must be or hold. */
+  /** The required value of `aud`, alone or in its list. */
   readonly audience: string
   /** The signature algorithms that are accepted, such as `['RS256']`. */
   readonly algorithms: readonly string[]
-  /** Asked for each request with the token's `jti`; when it is given, a token without `jti` is refused, since it could not be revoked. */
+  /**
+   * Asked for each request with the token's `jti`; when it is given, a token without `jti` is refused, since it could
+   * not be revoked.
+   */
   readonly isRevoked?: (jti: string) => boolean | Promise<boolean>
   /** How far the signer's clock may be off, in `exp`, `nbf` and `iat`. 0 by default, 300 at most. */
   readonly clockToleranceSeconds?: number
   /** The wall clock; that of the system by default. */
   readonly clock?: Clock
-  /** Told why a token was refused, for logs: the client only learns that it was. Never gets the token or a part of it. */
+  /**
+   * Told why a token was refused, for logs: the client only learns that it was. Never gets the token or a part of it.
+   */
   readonly onRefused?: (reason: string) => void
 }
 
@@ -52,7 +57,10 @@ export function jwtAccess(options: JwtAccessOptions): Access<unknown> {
 
 type Verifier = (token: string) => Promise<JWTPayload>
 
-/** Refuses by any error that is not a `StowageError`: whatever a token makes `jose` throw, `TypeError` for a key of the wrong kind included. */
+/**
+ * Refuses by any error that is not a `StowageError`: whatever a token makes `jose` throw, `TypeError` for a key of the
+ * wrong kind included.
+ */
 function createVerifier(options: JwtAccessOptions): Verifier {
   const { issuer, audience, isRevoked, clock = Date, clockToleranceSeconds: tolerance = 0 } = options
   checkText('issuer', issuer)
@@ -120,7 +128,9 @@ function isFaultOfClaims(error: unknown): boolean {
 
 class Refusal extends Error {}
 
-/** What `jose` leaves open: a token from the future, an expiry that never comes (`1e400`), and names that are not text. */
+/**
+ * Checks that `jose` omits: a token from the future, an expiry that never comes (`1e400`), and names that are not text.
+ */
 function checkShapes(payload: JWTPayload, latestSeconds: number): void {
   if (!Number.isFinite(payload.exp)) throw new Refusal('its exp is not a finite number')
   if (payload.iat !== undefined && !(payload.iat <= latestSeconds)) throw new Refusal('its iat is in the future')

@@ -5,7 +5,10 @@ import { remoteKeys } from './remote-keys.ts'
 /** A shared secret of 32 bytes or more, a public key, or the address of a key set (RFC 7517, section 5). */
 export type TokenKey = Uint8Array | CryptoKey | URL
 
-/** The signature algorithms (RFC 7518, section 3.1, RFC 8037 and RFC 9864) that can be allowed. `none` is not among them. */
+/**
+ * The signature algorithms (RFC 7518, section 3.1, RFC 8037 and RFC 9864) that can be allowed. `none` is not among
+ * them.
+ */
 const HASHES: ReadonlyMap<string, string> = new Map([
   ['HS256', 'SHA-256'],
   ['HS384', 'SHA-384'],
@@ -45,8 +48,8 @@ export function checkAlgorithms(algorithms: readonly string[]): string[] {
 }
 
 /**
- * What finds the key for a token, one for each source, those first that need no network. Throws `TypeError` for a key that could never
- * verify a token or that is too weak.
+ * Finders of the key for a token, one for each source, those first that need no network. Throws `TypeError` for a key
+ * that could never verify a token or that is too weak.
  */
 export function keyFinders(
   keys: TokenKey | readonly TokenKey[],
@@ -69,7 +72,10 @@ function keyFinder(key: CryptoKey): JWTVerifyGetKey {
   return () => Promise.resolve(key)
 }
 
-/** The secret as a key object is made once for each algorithm: making it anew for each token would double the time of a request's check. */
+/**
+ * The secret becomes a key object once for each algorithm: doing so for each token would double the time of a request's
+ * check.
+ */
 function secretFinder(secret: Uint8Array<ArrayBuffer>): JWTVerifyGetKey {
   const made = new Map<string, Promise<CryptoKey>>()
   return ({ alg }) => {

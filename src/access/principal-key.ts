@@ -1,6 +1,6 @@
 import type { Principal } from './access.ts'
 
-/** What bounds for each principal count by: the account, or the token where no account is named. */
+/** The unit of limits per principal: the account, or the token if it names no account. */
 export function principalKey({ subject, tokenId }: Principal): string {
   return subject !== '' ? `subject ${subject}` : `token ${tokenId ?? ''}`
 }

@@ -4,16 +4,19 @@ import { StowageError } from '../errors.ts'
 const RESPONSE_BYTES_MAX = 65_536
 const RESPONSE_KEYS_MAX = 32
 const TIMEOUT_MS = 5_000
-/** At least this long between two fetches that worked, so that tokens with made-up key ids cannot be turned into load on the key server. */
+/**
+ * At least this long between two fetches that worked, so that tokens with made-up key ids cannot be turned into load on
+ * the key server.
+ */
 const COOLDOWN_MS = 30_000
 /** The same after a fetch that failed. */
 const FAILURE_COOLDOWN_MS = 2_000
 const CACHE_MS = 600_000
 
 /**
- * Finds keys in a key set (RFC 7517, section 5) behind a URL: fetched when first needed, kept for ten minutes, fetched again for an unknown key
- * id. What the key server can make of it is bounded: 64 KB, 32 keys, 5 s, no redirects, one fetch at a time. Throws `access_unavailable`
- * while the set cannot be had.
+ * Finds keys in a key set (RFC 7517, section 5) behind a URL: fetched when first needed, kept for ten minutes, fetched
+ * again for an unknown key id. What the key server can make of it is bounded: 64 KB, 32 keys, 5 s, no redirects, one
+ * fetch at a time. Throws `access_unavailable` while the set cannot be had.
  */
 export function remoteKeys(url: URL): JWTVerifyGetKey {
   const find = createRemoteJWKSet(url, {

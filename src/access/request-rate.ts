@@ -3,15 +3,15 @@ import { StowageError } from '../errors.ts'
 import type { Access } from './access.ts'
 import { principalKey } from './principal-key.ts'
 
-/** How many requests each principal may make: of its subject, or of its token where it has no subject. */
+/** How many requests each principal may make. A principal is a subject, or a token without a subject. */
 export interface RequestRate {
   /** Requests a second, over time. May be less than 1. */
   readonly requestsPerSecond: number
-  /** Requests at once after a pause. By default what is allowed in ten seconds, 1 at least. */
+  /** Requests at once after a pause. By default the number allowed in ten seconds, at least 1. */
   readonly burst?: number
 }
 
-/** Whoever is not remembered has a whole burst, so that forgetting the least recent ones favours them. */
+/** A principal that is not remembered has a whole burst, so forgetting the least recent ones favours them. */
 const PRINCIPALS_MAX = 10_000
 const BURST_SECONDS = 10
 
@@ -61,7 +61,7 @@ class TokenBuckets {
   take(key: string): void {
     const nowMs = this.#clock.now()
     const last = this.#buckets.get(key) ?? { tokens: this.#burst, atMs: nowMs }
-    // A clock that was set back must not take away what was there.
+    // A clock that was set back must not remove existing tokens.
     const tokens = Math.min(this.#burst, last.tokens + Math.max(0, nowMs - last.atMs) * this.#perMs)
     const isRefused = tokens < 1
     this.#buckets.delete(key)

@@ -30,19 +30,19 @@ const ALGORITHM = 'HS256'
 const JTI = /^[0-9a-f]{32}$/
 const TTL_SECONDS_MAX = 10 * 365 * 86_400
 const SUBJECT_CHARACTERS_MAX = 256
-/** A server sees a revocation or a new key within a second: it looks again when what it knows is older than this. */
+/** A server notices a revocation or a new key within a second: it reads again when its knowledge is older than this. */
 const FRESH_MS = 500
 /** How long after its expiry a token is still listed. */
 const KEPT_AFTER_EXPIRY_MS = 30 * 86_400_000
 
 export interface TokenRequest {
   readonly projects: ReadonlyMap<string, Right>
-  /** Bounds for each principal count by it. Without one the token counts by itself, and is called after its id. */
+  /** The unit of limits per principal. Without a subject the token counts on its own, by its id. */
   readonly subject?: string
   readonly ttlSeconds: number
 }
 
-/** What is kept about a token that was issued. Times are ISO 8601, in UTC. */
+/** The record of an issued token. Times are ISO 8601, in UTC. */
 export interface TokenRecord {
   readonly jti: string
   readonly subject: string
@@ -128,8 +128,8 @@ export async function revokeToken(dataFolder: string, jti: string): Promise<void
 }
 
 /**
- * Accepts the tokens that `issueToken` made for this folder, until they expire or are revoked, or the key ends that signed them, by whichever process.
- * Throws `corrupt_data`.
+ * Accepts the tokens that `issueToken` made for this folder, until they expire or are revoked, or the key ends that
+ * signed them, by whichever process. Throws `corrupt_data`.
  */
 export async function accessFromFolder(
   dataFolder: string,
@@ -160,7 +160,7 @@ export async function accessFromFolder(
   }
 }
 
-/** What is wrong with the files that say who may use a folder, one message each. Nothing is made or changed. */
+/** The faults of the files that control the access to a folder, one message each. Nothing is created or changed. */
 export async function* damagedAccessFiles(dataFolder: string, keyRings: readonly KeyRing[]): AsyncGenerator<string> {
   for (const ring of keyRings) yield* damagedKeys(ring)
   for (const jti of await namesIn(tokensFolder(dataFolder))) {
@@ -198,7 +198,7 @@ async function forgetLongExpired(dataFolder: string, clock: Clock): Promise<void
   }
 }
 
-/** `undefined` where another process has removed it since it was listed. */
+/** `undefined` if another process has removed it since it was listed. */
 async function readRecord(dataFolder: string, jti: string): Promise<TokenRecord | undefined> {
   const path = tokenPath(dataFolder, jti)
   const text = await readIfExists(path)

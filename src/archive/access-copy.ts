@@ -2,7 +2,9 @@ import { readdir, readFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { createExclusively, ensurePrivateFolder, TEMPORARY_PREFIX } from '../data-folder/exclusive-file.ts'
 
-/** Makes `to` hold the same small text files as `from`, readable by their owner alone: keys and tokens of a data folder. */
+/**
+ * Makes `to` hold the same small text files as `from`, readable by their owner alone: keys and tokens of a data folder.
+ */
 export async function copyAccessFiles(from: string, to: string): Promise<void> {
   await ensurePrivateFolder(to)
   const wanted = new Set<string>()

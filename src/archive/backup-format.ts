@@ -8,7 +8,7 @@ export const ACCESS_FOLDER = 'access'
 export const PROJECTS_FOLDER = 'projects'
 export const BACKUP_VERSION = 1
 
-/** What a backup holds. The file that says so is replaced as a whole, at the end of each backup. */
+/** The contents of a backup. The file with them is replaced as a whole, at the end of each backup. */
 export interface BackupContent {
   /** The name of the format. */
   readonly format: 'stowage-backup'
@@ -30,7 +30,7 @@ export interface BackedUpProject {
   readonly files: readonly string[]
 }
 
-/** What the folder holds; `undefined` where no backup was finished. Throws `not_supported` for a later version. */
+/** The contents of the folder; `undefined` if no backup was finished. Throws `not_supported` for a later version. */
 export async function readBackup(folder: string): Promise<BackupContent | undefined> {
   const text = await readFile(join(folder, BACKUP_FILE), 'utf8').catch((error: NodeJS.ErrnoException) => {
     if (error.code === 'ENOENT') return undefined

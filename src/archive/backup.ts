@@ -25,9 +25,12 @@ import { ArchiveReader } from './read-archive.ts'
 export interface BackupOptions {
   /** Aborts the backup, which can be repeated. */
   readonly signal?: AbortSignal
-  /** The folder `access` of the server's data folder: its keys and tokens become part of the backup, and so do sealed secrets. */
+  /**
+   * The folder `access` of the server's data folder: its keys and tokens become part of the backup, and so do sealed
+   * secrets.
+   */
   readonly accessFolder?: string
-  /** Full archives, in place of those that are there. Otherwise only what is new since the last backup is read. */
+  /** Makes full archives, in place of the existing ones. Otherwise only data since the last backup is read. */
   readonly isFull?: boolean
   /** Called as the archives grow. */
   readonly onProgress?: (progress: ExportProgress & { readonly project: string }) => void
@@ -44,8 +47,9 @@ interface Link extends ExportBase {
 }
 
 /**
- * Backs up every project in which the token may read, and the keys and tokens of the server, into a folder of its own. The server goes on. Everything
- * that was acknowledged before is in the backup. Begun again after it broke off it goes on; later it adds what is new.
+ * Backs up every project that the token may read, and the keys and tokens of the server, into a folder. The server
+ * continues. Everything that was acknowledged before is in the backup. A backup that broke off continues when it is
+ * started again; later ones add new data.
  */
 export async function backupServer(
   server: ClientOptions,

@@ -5,7 +5,7 @@ import { ArchiveReader } from './read-archive.ts'
 
 const CURSOR = /^[0-9a-f]+\.[0-9a-f]+\.[0-9a-f]+$/
 
-/** What an incremental export after this archive builds on. Reads its headers and manifest. */
+/** The basis of an incremental export after this archive. Reads its headers and manifest. */
 export async function baseOfFile(path: string): Promise<ExportBase> {
   const archive = await ArchiveReader.open(path)
   try {

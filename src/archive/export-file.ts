@@ -24,17 +24,19 @@ export interface ExportFileOptions extends ExportOptions {
   readonly onProgress?: (progress: ExportProgress) => void
 }
 
-/** What an export wrote. */
+/** The outcome of an export. */
 export interface ExportResult {
   /** The manifest of the file. */
   readonly manifest: Manifest
-  /** Where the objects of the project ended. */
+  /** The end of the project's objects. */
   readonly cursor: string | null
-  /** When the runs were listed, by the clock of the server. */
+  /** The time at which the runs were listed, by the clock of the server. */
   readonly runsListedAt: string
 }
 
-/** The first line of a journal: what is being exported. Another one of the same file begins anew. */
+/**
+ * The first line of a journal: the subject of the export. An export of another subject into the same file starts again.
+ */
 interface JournalOpening {
   readonly url: string
   readonly project: string
@@ -43,8 +45,8 @@ interface JournalOpening {
 }
 
 /**
- * Exports a project into a file, which appears when it is whole. Until then it grows as `<path>.partial`, beside a journal; the same export of later goes
- * on where that one broke off. Throws `conflict` where the file exists.
+ * Exports a project into a file, which appears when it is whole. Until then it grows as `<path>.partial`, beside a
+ * journal; a later export of the same subject continues from there. Throws `conflict` if the file exists.
  */
 export async function exportToFile(
   address: ProjectAddress,
@@ -99,7 +101,7 @@ async function append(
       position += bytesWritten
     }
     if (checkpoint === undefined) continue
-    // What the journal names must not be lost in a crash that the journal survives.
+    // Parts that the journal names must not be lost in a crash that the journal survives.
     await file.datasync()
     await journal.appendFile(`${JSON.stringify(checkpoint)}\n`)
     objects += checkpoint.part?.objects ?? 0
@@ -107,7 +109,7 @@ async function append(
   }
 }
 
-/** What the export before left; `undefined` where it left nothing that this one can go on from. */
+/** The leftovers of the export before; `undefined` if this one cannot continue from them. */
 async function readJournal(path: string, opening: JournalOpening, sizeBytes: number): Promise<ExportState | undefined> {
   const lines = (await readFile(path, 'utf8').catch(() => '')).split('\n').slice(0, -1)
   if (lines[0] !== JSON.stringify(opening)) return undefined

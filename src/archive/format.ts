@@ -11,7 +11,7 @@ export const OBJECTS_FOLDER = 'objects/'
 export const RECORDS_FOLDER = 'records/'
 export const ARTIFACTS_FOLDER = 'artifacts/'
 
-/** The first entry: what the file is, and what the parts are of. */
+/** The first entry: the kind of the file, and the subject of its parts. */
 export interface Opening {
   /** The name of the format. */
   readonly format: 'stowage-archive'
@@ -41,22 +41,22 @@ export interface Manifest extends Opening {
   readonly sha256: string
 }
 
-/** The last entry: where the content is from, and where the next incremental export goes on. */
+/** The last entry: the source of the content, and the start of the next incremental export. */
 export interface Source {
   readonly project: string
-  /** Where the objects of the project ended. */
+  /** The end of the project's objects. */
   readonly cursor: string | null
-  /** When the runs were listed, by the clock of the server. */
+  /** The time at which the runs were listed, by the clock of the server. */
   readonly runsListedAt: string
   /** The `sha256` of the manifest that this archive adds to; `null` for a full one. */
   readonly base: string | null
 }
 
-/** What the next export builds on. */
+/** The basis of the next export. */
 export interface ExportBase {
-  /** Where the objects of the base ended; `null` for all objects. */
+  /** The end of the base's objects; `null` for all objects. */
   readonly cursor: string | null
-  /** When the runs of the base were listed. */
+  /** The time at which the runs of the base were listed. */
   readonly runsListedAt?: string
   /** The `sha256` of the manifest of the base. */
   readonly sha256?: string

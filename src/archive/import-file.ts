@@ -28,7 +28,7 @@ export interface ImportOptions {
   readonly onProgress?: (progress: ImportProgress) => void
 }
 
-/** What an import did. */
+/** The outcome of an import. */
 export interface ImportResult extends ImportProgress {
   /** Objects that the target holds with another text; that one stays. */
   readonly differing: number
@@ -36,14 +36,15 @@ export interface ImportResult extends ImportProgress {
   readonly records: RecordTotals
 }
 
-/** What only tells about runs is taken from every archive of a chain; all else from the newest, which lists everything. */
+/** Records about runs are taken from every archive of a chain; all others from the newest, which lists everything. */
 const KINDS_OF_RUNS: ReadonlySet<string> = new Set(['annotations', 'logs', 'artifact', 'run'])
 const BATCH_BYTES = 8_388_608
 
 /**
- * Imports a full archive, and the incremental ones that follow it. Each is verified before anything is sent; objects come first, then records, so that
- * nothing is visible before what it needs. Begun again, it sends only what the target lacks. Throws `corrupt_data`, `not_supported`, and `invalid_request` for archives that do
- * not follow each other.
+ * Imports a full archive, and the incremental ones that follow it. Each is verified before anything is sent. Objects
+ * come first, then records, so that nothing is visible before the objects that it needs. An import that is started
+ * again sends only the parts that the target lacks. Throws `corrupt_data`, `not_supported`, and `invalid_request` for
+ * archives that do not follow each other.
  */
 export async function importFiles(
   address: ProjectAddress,

@@ -20,9 +20,9 @@ export interface MirrorProgress {
   readonly sent: number
 }
 
-/** What a mirror copies. */
+/** The subject of a mirror. */
 export interface MirrorOptions {
-  /** The roots to copy, from a server that cannot list what it holds. */
+  /** The roots to copy, from a server that cannot list its contents. */
   readonly roots?: readonly string[]
   /** Aborts the mirror, which can be repeated. */
   readonly signal?: AbortSignal
@@ -30,19 +30,21 @@ export interface MirrorOptions {
   readonly onProgress?: (progress: MirrorProgress) => void
 }
 
-/** What a mirror did. */
+/** The outcome of a mirror. */
 export interface MirrorResult extends MirrorProgress {
   /** Objects that the target holds with another text; that one stays. */
   readonly differing: number
-  /** Models, versions, automations and runs; absent where one of the servers has none. */
+  /** Models, versions, automations and runs; absent if one of the servers has none. */
   readonly records?: RecordTotals
 }
 
 const SOURCE_HEX_DIGITS = 32
 
 /**
- * Copies to the target what it lacks of the source. Between two servers of ours that is everything, and models, versions, automations and runs keep their
- * ids; from any other server of the contract it is `roots` with everything below them. Begun again it goes on where it was. It deletes nothing. Throws `ClientError`, and `invalid_request` where roots are needed.
+ * Copies to the target everything of the source that it lacks. Between two Stowage servers that is everything, and
+ * models, versions, automations and runs keep their ids; from any other server of the contract it is `roots` with
+ * everything below them. A mirror that is started again continues from its last state. It deletes nothing. Throws
+ * `ClientError`, and `invalid_request` if roots are needed.
  */
 export async function mirrorProject(
   from: ProjectAddress,
@@ -86,7 +88,7 @@ class Mirror {
       return await this.#withRecords(begin)
     } catch (error) {
       if (begin === null || !isStale(error)) throw error
-      // The source was removed and filled anew, or the target lost what it had: then everything is looked at again.
+      // The source was removed and filled anew, or the target lost its contents: then everything is examined again.
       return await this.#withRecords(null)
     }
   }
@@ -99,7 +101,7 @@ class Mirror {
       if ((await this.#isWhole(root)) === true) continue
       const claimed = claimedIds(text)
       if (claimed.length > 0) await this.#claimed(claimed)
-      // Without claims, or where the source lacks some of what is claimed, the graph tells.
+      // Without claims, or if the source lacks some of the claimed objects, the graph decides.
       if (claimed.length === 0 || !(await this.#isWholeBelow(claimed))) await this.#graph(root)
       await this.#send([text])
       if ((await this.#isWhole(root)) !== false) continue
@@ -178,7 +180,7 @@ class Mirror {
     }
   }
 
-  /** What the target lacks of these, by lists. */
+  /** The missing ones of these in the target, by lists. */
   async #claimed(ids: readonly string[]): Promise<void> {
     const { missing } = await this.#to.has(ids, this.#call)
     for await (const batch of this.#from.listTexts(missing, this.#call)) await this.#send(batch)
@@ -196,7 +198,10 @@ class Mirror {
     }
   }
 
-  /** Whether the target has the root with everything below it; `undefined` where it does not have the root, or does not say. */
+  /**
+   * Whether the target has the root with everything below it; `undefined` where it does not have the root, or does not
+   * say.
+   */
   async #isWhole(root: string): Promise<boolean | undefined> {
     try {
       const info = await this.#to.graphInfo(root, this.#call)

@@ -26,13 +26,18 @@ export interface ArchiveEntry {
 }
 
 const READ_BYTES = 1_048_576
-/** Nothing that an export writes into one part has more. An inflated page of objects ends with the object that fills it. */
+/**
+ * Nothing that an export writes into one part has more. An inflated page of objects ends with the object that fills it.
+ */
 const PART_BYTES_MAX = 320 * 1_048_576
 const TEXT_BYTES_MAX = 256 * 1_048_576
 
 const inflated = promisify(gunzip) as (bytes: Uint8Array, options: { maxOutputLength: number }) => Promise<Buffer>
 
-/** A file that an export wrote. Throws `corrupt_data` for what is not whole, `not_supported` for one of a later version. */
+/**
+ * The file of an export. Throws `corrupt_data` for an incomplete or damaged one, `not_supported` for one of a later
+ * version.
+ */
 export class ArchiveReader {
   readonly path: string
   /** In the order of the file. */

@@ -1,6 +1,6 @@
 import type { MovedRecord, RemoteProject } from './remote-project.ts'
 
-/** What became of records that were sent. */
+/** The outcome of sending records. */
 export interface RecordTotals {
   /** Records that were new. */
   readonly created: number
@@ -10,7 +10,7 @@ export interface RecordTotals {
   readonly unchanged: number
 }
 
-/** What one request takes: so many records, or so many characters of JSON. */
+/** The capacity of one request: a number of records, or a number of characters of JSON. */
 const RECORDS_MAX = 200
 const CHARACTERS_MAX = 1_048_576
 

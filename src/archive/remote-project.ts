@@ -9,7 +9,7 @@ export interface ObjectLines {
   /** Lines `<id> TAB <json> LF`. */
   readonly lines: Buffer
   readonly objects: number
-  /** Where the next part begins. */
+  /** The start of the next part. */
   readonly next: string
 }
 
@@ -27,7 +27,10 @@ const ANSWER_BYTES_MAX = 64 * 1_048_576
 const APPLIED_MS_MAX = 60_000
 const APPLIED_INTERVAL_MS = 100
 
-/** One project on a server of ours: what it can give out beyond the contract, and take. Calls reject with `ClientError`. */
+/**
+ * One project on a Stowage server, with its operations for export and import beyond the contract. Calls reject with
+ * `ClientError`.
+ */
 export class RemoteProject {
   readonly remote: Remote
   readonly signal: AbortSignal | undefined
@@ -37,7 +40,10 @@ export class RemoteProject {
     this.signal = signal
   }
 
-  /** Everything that the project held when the first page was asked for, and perhaps more, in the order in which it came. */
+  /**
+   * Everything that the project held when the first page was asked for, and perhaps more, in the order in which it
+   * came.
+   */
   async *objectPages(after: string | null): AsyncGenerator<ObjectLines> {
     let place = after
     let end: string | undefined
@@ -99,7 +105,7 @@ export class RemoteProject {
     return this.#has(['import', 'marks', '0'.repeat(32)])
   }
 
-  /** The bytes of an artifact. Not tried again: whoever reads it begins anew. */
+  /** The bytes of an artifact. Not retried: the reader starts again. */
   async *artifact(id: string): AsyncGenerator<Uint8Array> {
     yield* (await this.#request({ path: ['artifacts', id] })).chunks()
   }

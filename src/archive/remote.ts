@@ -4,7 +4,7 @@ import { checkPathId } from '../client/http/remote.ts'
 import { RetryPolicy } from '../client/http/retry.ts'
 import { RemoteProject } from './remote-project.ts'
 
-/** Where a project is: a server's address, or a service in this process with its `fetch`, and the token. */
+/** The place of a project: a server's address, or a service in this process with its `fetch`, and the token. */
 export interface ProjectAddress extends ClientOptions {
   /** The project on that server. */
   readonly projectId: string

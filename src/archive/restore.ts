@@ -14,7 +14,10 @@ export interface RestoreOptions {
   readonly onProgress?: (progress: ImportProgress & { readonly project: string }) => void
 }
 
-/** What the backup in the folder holds. Throws `not_found` where no backup was finished, `not_supported` for one of a later version. */
+/**
+ * The contents of the backup in the folder. Throws `not_found` if no backup was finished, `not_supported` for one of a
+ * later version.
+ */
 export async function openBackup(folder: string): Promise<BackupContent> {
   const content = await readBackup(folder)
   if (content !== undefined) return content
@@ -26,7 +29,7 @@ export async function restoreAccess(backup: string, dataFolder: string): Promise
   await copyAccessFiles(join(backup, ACCESS_FOLDER), join(dataFolder, 'access'))
 }
 
-/** Imports every project of a backup into a server. Begun again it goes on where it broke off. */
+/** Imports every project of a backup into a server. A restore that broke off continues when it is started again. */
 export async function restoreProjects(
   backup: string,
   server: ClientOptions,

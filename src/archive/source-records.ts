@@ -8,7 +8,7 @@ export interface MovedArtifact {
   readonly sizeBytes: number
 }
 
-/** What a project holds beside its objects, in the order in which a target takes it. */
+/** The records of a project besides its objects, in the order in which a target accepts them. */
 export type SourceItem = { readonly record: MovedRecord } | { readonly artifact: MovedArtifact }
 
 export interface SourceOptions {
@@ -22,27 +22,32 @@ export interface SourceOptions {
 const CLOCK_MARGIN_MS = 600_000
 /** Bytes of JSON of one record of annotations or of a log, about. */
 const PART_BYTES = 262_144
-/** What a target takes in one record. */
+/** The capacity of one record on a target. */
 const ITEMS_MAX = 1_000
 const FINAL_STATUSES: ReadonlySet<unknown> = new Set(['succeeded', 'failed', 'canceled', 'exception', 'timeout'])
 
 type Json = Readonly<Record<string, unknown>>
 
 /**
- * Models, each followed by its versions, the newest first; automations; runs that have ended, the newest first, each after its annotations, its log and
- * its files.
+ * Pins; models, each followed by its versions, the newest first; automations of these models; runs that have ended, the
+ * newest first, each after its annotations, its log and its files. Pins come first, so that no retention rule of the
+ * target deletes a version whose root is pinned.
  */
 export async function* sourceItems(project: RemoteProject, options: SourceOptions = {}): AsyncGenerator<SourceItem> {
+  for (const value of (await project.get('pins')).items as readonly Json[]) yield { record: { kind: 'pin', value } }
+  const modelIds = new Set<unknown>()
   for await (const models of project.list('models')) {
     for (const model of models) {
+      modelIds.add(model.id)
       yield { record: { kind: 'model', value: model } }
       for await (const versions of project.list('models', String(model.id), 'versions'))
         for (const value of versions) yield { record: { kind: 'version', value } }
     }
   }
   const automations = options.hasSealedSecrets === true ? ['export', 'automations'] : ['automations']
+  // A target refuses automations of models that it lacks, such as deleted ones.
   for await (const page of project.list(...automations))
-    for (const value of page) yield { record: { kind: 'automation', value } }
+    for (const value of page) if (modelIds.has(value.modelId)) yield { record: { kind: 'automation', value } }
   const knownUntilMs = Date.parse(options.runsKnownUntil ?? '') - CLOCK_MARGIN_MS
   for await (const runs of project.list('runs'))
     for (const run of runs) if (FINAL_STATUSES.has(run.status)) yield* runItems(project, run, knownUntilMs)

@@ -21,7 +21,10 @@ export function exportProject(
   return Readable.from(bytes(), { objectMode: false, ...(signal === undefined ? {} : { signal }) })
 }
 
-/** Imports the bytes of one archive. They are kept in a temporary file until all of them are verified; nothing is sent before. */
+/**
+ * Imports the bytes of one archive. They are kept in a temporary file until all of them are verified; nothing is sent
+ * before.
+ */
 export async function importProject(
   address: ProjectAddress,
   archive: AsyncIterable<Uint8Array>,

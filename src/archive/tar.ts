@@ -1,6 +1,7 @@
 /**
- * Headers of ustar (POSIX.1-1988), as far as an archive needs them: plain files with short ASCII names. Such a file needs no index, so an export appends
- * entry after entry, and what a killed one left is a prefix that is good up to its last whole entry. Every `tar` reads it.
+ * Headers of ustar (POSIX.1-1988), to the extent that an archive needs them: plain files with short ASCII names. Such a
+ * file needs no index, so an export appends entry after entry, and the leftover of a killed one is valid up to its last
+ * whole entry. Every `tar` reads it.
  */
 
 export const BLOCK_BYTES = 512
@@ -8,7 +9,7 @@ export const BLOCK_BYTES = 512
 export const END_BYTES: number = 2 * BLOCK_BYTES
 
 const NAME_BYTES_MAX = 100
-/** What 11 octal digits can say. */
+/** The largest value of 11 octal digits. */
 const SIZE_MAX = 0o77777777777
 const CHECKSUM = { start: 148, end: 156 }
 
@@ -39,7 +40,7 @@ export function encodeHeader({ name, sizeBytes }: TarHeader): Buffer {
   return block
 }
 
-/** `end` for an empty block; `undefined` for what is no header of ours. */
+/** `end` for an empty block; `undefined` for anything but one of our headers. */
 export function decodeHeader(block: Uint8Array): TarHeader | 'end' | undefined {
   if (block.every((byte) => byte === 0)) return 'end'
   const text = Buffer.from(block.buffer, block.byteOffset, block.byteLength).toString('latin1')

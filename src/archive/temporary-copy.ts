@@ -32,7 +32,7 @@ export async function temporaryCopy<T>(items: AsyncIterable<T>, signal?: AbortSi
   }
 }
 
-/** What readers of lines take for the end of one, and JSON does not escape. */
+/** Characters that readers of lines take for the end of one, and JSON does not escape. */
 const LINE_ENDS = /[\u2028\u2029]/g
 
 async function* lines(items: AsyncIterable<unknown>): AsyncGenerator<string> {

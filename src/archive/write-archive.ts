@@ -21,19 +21,24 @@ import { encodeHeader, END_BYTES, paddingOf } from './tar.ts'
 
 /** How a project is exported. */
 export interface ExportOptions {
-  /** Only what came after this is exported. Everything by default. */
+  /** Only data after this is exported. Everything by default. */
   readonly since?: ExportBase
-  /** With the secrets of automations, sealed with the key of the server. Needs the right to write; only a server with the same key opens them. */
+  /**
+   * With the secrets of automations, sealed with the key of the server. Needs the right to write; only a server with
+   * the same key opens them.
+   */
   readonly hasSealedSecrets?: boolean
 }
 
-/** An archive that is good up to here: an export that breaks off later goes on from this. */
+/** An archive that is valid up to here: an export that breaks off later continues from this. */
 export interface Checkpoint {
   /** Bytes of the archive. */
   readonly bytes: number
   /** The part that ends here; none after the opening. */
   readonly part?: ManifestPart
-  /** Where the objects go on; absent while records are written, which cannot go on in the middle. */
+  /**
+   * The place from which the objects continue; absent while records are written, which cannot continue in the middle.
+   */
   readonly cursor?: string | null
   readonly runsListedAt: string
 }
@@ -44,7 +49,7 @@ export interface ArchivePiece {
   readonly checkpoint?: Checkpoint
 }
 
-/** What an export that broke off has already. */
+/** The parts that an interrupted export already has. */
 export interface ExportState {
   readonly bytes: number
   readonly parts: readonly ManifestPart[]

@@ -35,7 +35,10 @@ export function onAbort(signal: AbortSignal, act: () => void): () => void {
   return () => AbortListeners.of(signal).delete(act)
 }
 
-/** Settles as `step` does, or rejects with the signal's reason if that comes first. For steps that may ignore the signal. */
+/**
+ * Settles as `step` does, or rejects with the signal's reason if that comes first. For steps that may ignore the
+ * signal.
+ */
 export async function orAborted<T>(step: Promise<T>, signal: AbortSignal): Promise<T> {
   let forget = (): void => undefined
   const aborted = new Promise<never>((_, reject) => (forget = onAbort(signal, () => reject(signal.reason as Error))))
@@ -60,7 +63,10 @@ export function linkedAbort(signal: AbortSignal | undefined): LinkedAbort {
   }
 }
 
-/** Yields what `content` yields, until the signal aborts: then it throws the reason, even while `content` keeps it waiting. */
+/**
+ * Yields the items of `content` until the signal aborts: then it throws the reason, even while `content` keeps it
+ * waiting.
+ */
 export async function* abortable<T>(
   content: AsyncIterable<T>,
   signal: AbortSignal | undefined,
@@ -82,11 +88,11 @@ export async function* abortable<T>(
   }
 }
 
-/** Ends an iterator that is not read to its end. Its failures are ignored: the reason for leaving is what counts. */
+/** Ends an iterator that is not read to its end. Its failures are ignored: the reason for leaving counts. */
 export async function closeIterator(iterator: AsyncIterator<unknown>): Promise<void> {
   try {
     await iterator.return?.()
   } catch {
-    // The caller is already being told why it is not read on.
+    // The caller already receives the reason for stopping.
   }
 }

@@ -17,7 +17,7 @@ export class BackgroundLoop {
     this.#environment = environment
   }
 
-  /** Works now, or once more when what goes on is done. */
+  /** Works now, or once more when the current work is done. */
   soon(): void {
     if (this.#isStopped) return
     this.#isWanted = true
@@ -33,7 +33,7 @@ export class BackgroundLoop {
     this.#timer = this.#environment.setTimer(this.#intervalMs, () => this.soon()).unref()
   }
 
-  /** Resolves when the work that goes on is done. */
+  /** Resolves when the current work is done. */
   async stop(): Promise<void> {
     this.#isStopped = true
     this.#timer?.cancel()

@@ -1,18 +1,21 @@
 import { StowageError } from '../errors.ts'
 
-/** Lets so many things of one run or principal be under way at a time. Further ones are refused: they may come again, and none waits with a connection. */
+/**
+ * Limits the concurrent operations of one run or principal. Further ones are refused: they may be retried, and none
+ * waits with a connection.
+ */
 export class ConcurrencyLimit {
   readonly #counts = new Map<string, number>()
   readonly #max: number
   readonly #what: string
 
-  /** `what`: of what there are too many, for the message, such as `reports of this run are being read`. */
+  /** `what`: the subject of the message, such as `reports of this run are being read`. */
   constructor(max: number, what: string) {
     this.#max = max
     this.#what = what
   }
 
-  /** Throws `overloaded`, and what `work` throws. */
+  /** Throws `overloaded`, and the errors of `work`. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const leave = this.enter(key)
     try {
@@ -22,7 +25,7 @@ export class ConcurrencyLimit {
     }
   }
 
-  /** For what ends later: the function that it returns is to be called then, once. Throws `overloaded`. */
+  /** For operations that end later: call the returned function then, once. Throws `overloaded`. */
   enter(key: string): () => void {
     const others = this.#counts.get(key) ?? 0
     if (others >= this.#max)

@@ -1,12 +1,13 @@
 import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 
-/** How long answers may keep one turn of the event loop busy. A turn costs a few tens of microseconds. */
+/** How long responses may keep one turn of the event loop busy. A turn costs a few tens of microseconds. */
 const SHARE_MS = 4
 
 /**
- * What all answers of a service may take of one turn of the event loop. Node accepts one connection in a turn: where each of 500 answers makes a
- * piece in every turn, a turn takes half a second, and the last of 20 new connections is seen after ten. With this, whoever finds the share
- * used up goes on in a later turn, first come, first served, so that turns stay short however many answers are under way.
+ * The share of one turn of the event loop that all responses of a service may take. Node accepts one connection in a
+ * turn: if each of 500 responses makes a piece in every turn, a turn takes half a second, and the last of 20 new
+ * connections is seen after ten. With this bound, a response that finds the share used up continues in a later turn,
+ * first come, first served, so turns stay short with any number of responses.
  */
 export class EventLoopShare {
   readonly #environment: Environment
@@ -34,7 +35,7 @@ export class EventLoopShare {
     })
   }
 
-  /** One after the other: a tick comes only when all that the one before could do at once is done. */
+  /** One after the other: a tick comes only when all immediate work of the one before is done. */
   async #serve(): Promise<void> {
     this.#isServing = true
     for (const go of this.#waiting) {

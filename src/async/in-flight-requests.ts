@@ -2,7 +2,7 @@ import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { linkedAbort } from './abort.ts'
 
-/** A host's own `authenticate` that never comes back must not keep the service from closing. */
+/** A host's own `authenticate` that never settles must not keep the service from closing. */
 const LETTING_GO_MS_MAX = 5_000
 
 /** One request, or one call in process, from its start until its last byte is out. */
@@ -31,7 +31,10 @@ export class InFlightRequests {
     return this.#controllers.size
   }
 
-  /** Also while closing: whoever answers 503 is under way until it is sent. What aborts `parent` aborts the request too. */
+  /**
+   * Also while closing: a request that receives 503 is in flight until that is sent. An abort of `parent` aborts the
+   * request too.
+   */
   begin(parent?: AbortSignal): InFlightRequest {
     const { controller, unlink } = linkedAbort(parent)
     this.#controllers.add(controller)
@@ -51,7 +54,7 @@ export class InFlightRequests {
     if (this.#closing) throw closingError()
   }
 
-  /** Refuses what comes from now on, waits `graceMs`, aborts the rest and gives them a moment to let go. */
+  /** Refuses new requests, waits `graceMs`, aborts the rest and gives them a moment to end. */
   async close(graceMs: number): Promise<void> {
     this.#closing = true
     if (this.#controllers.size === 0) return

@@ -2,7 +2,7 @@
 export class KeyedMutex {
   readonly #last = new Map<string, Promise<void>>()
 
-  /** Rejects as `work` does, and whoever comes next is not held up by it. */
+  /** Rejects as `work` does, without blocking the next caller. */
   async run<T>(key: string, work: () => Promise<T>): Promise<T> {
     const mine = (this.#last.get(key) ?? Promise.resolve()).then(work)
     const settled = mine.then(

@@ -1,6 +1,6 @@
 import { REAL_ENVIRONMENT } from '../environment.ts'
 
-/** A value that is read anew when what is known is older than `freshMs`. Everybody who asks meanwhile waits for the same reading. */
+/** A value that is read again when it is older than `freshMs`. Concurrent callers share one reading. */
 export class Refreshed<T> {
   readonly #read: () => Promise<T>
   readonly #freshMs: number
@@ -12,7 +12,7 @@ export class Refreshed<T> {
     this.#freshMs = freshMs
   }
 
-  /** Throws what the reading throws; the next call reads again then. */
+  /** Throws the error of the reading; the next call reads again then. */
   async get(): Promise<T> {
     if (this.#known === undefined || REAL_ENVIRONMENT.monotonicMs() - this.#readAtMs > this.#freshMs) {
       this.#readAtMs = REAL_ENVIRONMENT.monotonicMs()

@@ -6,7 +6,10 @@ interface Running<T> {
   waiting: number
 }
 
-/** One run for all who ask for the same thing at the same time; it is aborted when the last one who waits has left. */
+/**
+ * One run for all callers that ask for the same thing at the same time; it is aborted when the last waiting caller has
+ * left.
+ */
 export class SingleFlight<T> {
   readonly #running = new Map<string, Running<T>>()
 

@@ -2,7 +2,10 @@ import type { Environment } from '../environment.ts'
 
 const WORK_MS_MAX = 8
 
-/** Lets the event loop turn whenever one request has kept it for a while. One for each request, shared by all of its stages. */
+/**
+ * Lets the event loop turn whenever one request has kept it for a while. One for each request, shared by all of its
+ * stages.
+ */
 export class Yielder {
   readonly #environment: Environment
   #sinceMs: number

@@ -35,17 +35,26 @@ export interface ProjectModels {
   list(request?: DeletableFilter): Promise<Page<Model>>
   /** Rejects with `not_found`, and with `conflict` for a deleted one. */
   change(modelId: string, change: ModelChange): Promise<Model>
-  /** It leaves lists and its automations start no more; it can be restored within the grace (`deletionGraceMs`). Rejects with `not_found`. */
+  /**
+   * It leaves lists and its automations start no more; it can be restored within the grace (`deletionGraceMs`). Rejects
+   * with `not_found`.
+   */
   delete(modelId: string): Promise<Model>
   /** Rejects with `not_found`, also after the grace. */
   restore(modelId: string): Promise<Model>
-  /** Deletes the versions that the retention rule does not keep, 1,000 at most. Rejects with `not_found`, and with `conflict` where there is no rule. */
+  /**
+   * Deletes the versions that the retention rule does not keep, at most 1,000. Rejects with `not_found`, and with
+   * `conflict` without a rule.
+   */
   prune(modelId: string, request?: PruneRequest): Promise<PruneResult>
 }
 
 /** The versions of the models of a project. */
 export interface ProjectVersions {
-  /** Rejects with `objects_missing` when the root is not held or something below it is missing. Starts the automations that wait for it. */
+  /**
+   * Rejects with `objects_missing` when the root is not held or something below it is missing. Starts the automations
+   * that wait for it.
+   */
   create(modelId: string, version: NewModelVersion, options?: CallOptions): Promise<Version>
   /** Rejects with `not_found`. */
   get(modelId: string, versionId: string): Promise<Version>
@@ -53,7 +62,10 @@ export interface ProjectVersions {
   list(modelId: string, request?: DeletableFilter): Promise<Page<Version>>
   /** Rejects with `not_found`. */
   change(modelId: string, versionId: string, change: VersionChange): Promise<Version>
-  /** It leaves lists; it can be restored within the grace (`deletionGraceMs`). Rejects with `not_found`, and with `conflict` while its model is deleted. */
+  /**
+   * It leaves lists; it can be restored within the grace (`deletionGraceMs`). Rejects with `not_found`, and with
+   * `conflict` while its model is deleted.
+   */
   delete(modelId: string, versionId: string): Promise<Version>
   /** Rejects as `delete`, and with `not_found` after the grace. */
   restore(modelId: string, versionId: string): Promise<Version>
@@ -62,8 +74,8 @@ export interface ProjectVersions {
 /** The automations of a project. Secrets among their inputs are shown as `******`. */
 export interface ProjectAutomations {
   /**
-   * Rejects with `not_found` for a function or model that there is not, with `InputsError` for inputs that the function does not take, and with
-   * `not_supported` for secrets where there is no key for them.
+   * Rejects with `not_found` if the function or the model does not exist, with `InputsError` for inputs that the
+   * function does not accept, and with `not_supported` for secrets without a key.
    */
   create(automation: NewAutomation): Promise<Automation>
   /** Rejects with `not_found`. */
@@ -78,7 +90,9 @@ export interface ProjectAutomations {
 
 /** The runs of a project. */
 export interface ProjectRuns {
-  /** On the latest version by default. Rejects with `not_found`, and with `conflict` where the model has no version yet. */
+  /**
+   * On the latest version by default. Rejects with `not_found`, and with `conflict` if the model has no version yet.
+   */
   start(automationId: string, options?: StartOptions): Promise<Run>
   /** Rejects with `not_found`. */
   get(runId: string): Promise<RunDetails>
@@ -86,15 +100,21 @@ export interface ProjectRuns {
   list(filter?: RunFilter): Promise<Page<Run>>
   /** Of a canceled run nothing is taken any more. Rejects with `conflict` for one that has ended. */
   cancel(runId: string): Promise<Run>
-  /** The same function on the same version with the same inputs, as a new run. Rejects with `conflict` while the run has not ended. */
+  /**
+   * The same function on the same version with the same inputs, as a new run. Rejects with `conflict` while the run has
+   * not ended.
+   */
   rerun(runId: string, options?: Pick<StartOptions, 'startedBy'>): Promise<Run>
   /** Annotations, in the order in which they were reported. */
   annotations(runId: string, filter?: AnnotationFilter): Promise<Page<Annotation>>
-  /** Lines of the log, in the order in which they came. */
+  /** Log lines, in the order of their arrival. */
   logs(runId: string, request?: PageRequest): Promise<Page<LogLine>>
 }
 
-/** Automation of one project in process: everything that HTTP does, without HTTP and without access control. Throws `StowageError` as HTTP would answer it. */
+/**
+ * Automation of one project in process: everything that HTTP does, without HTTP and without access control. Throws
+ * `StowageError` as HTTP would answer it.
+ */
 export interface AutomationProject {
   /** Models of the project. */
   readonly models: ProjectModels

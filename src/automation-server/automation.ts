@@ -33,44 +33,53 @@ import { SecretResealer } from './upkeep/reseal-secrets.ts'
 import { expireCauses, expireRuns, sweepGarbage, sweepOrphans } from './upkeep/sweep-storage.ts'
 import type { FunctionInfo } from './schemas/types.ts'
 
-/** What `automation` can be told. Everything has a default. */
+/** Options of `automation`. All have defaults. */
 export interface AutomationOptions extends Partial<RunTimes>, IsolationOptions {
   /** The functions that automations may use. */
   readonly functions?: readonly FunctionRegistration[]
   /**
-   * What seals secrets among inputs: the first key seals, all of them open. Without one, automations with secrets are refused. A source is read when the
-   * storage is opened and every `sweepIntervalMs` from then on; what older keys sealed is sealed anew with the first one.
+   * The keys that seal secret inputs: the first key seals, all of them open. Without one, automations with secrets are
+   * refused. A source is read when the storage is opened and every `sweepIntervalMs` after that; secrets under older
+   * keys are sealed again with the first one.
    */
   readonly secretKeys?: readonly SecretKey[] | SecretKeySource
   /** Limits that replace those of `DEFAULT_AUTOMATION_LIMITS`. */
   readonly limits?: Partial<AutomationLimits>
   /** Runs at a time. 2 by default. */
   readonly concurrency?: number
-  /** How often a run is started anew whose runner was lost before it had reported anything. 1 by default: a run that is lost is a time-out. */
+  /**
+   * How often a run is started if its runner is lost before it reports anything. 1 by default: a lost run times out.
+   */
   readonly attemptsMax?: number
-  /** Where functions in other processes find the service, with its prefix: needed by those that are commands. No run is taken up before it resolves. */
+  /**
+   * The address of the service for functions in other processes, with its prefix. Commands need it. No run starts
+   * before it resolves.
+   */
   readonly serverUrl?: string | (() => string | Promise<string>)
 }
 
 /** Automation functions on a service: pass it among its `extensions`. */
 export interface AutomationExtension<H = unknown> extends ServiceExtension<H> {
-  /** Throws `TypeError` for a definition that cannot be or an id that is taken, and `InputsError` for inputs that no form can show. */
+  /**
+   * Throws `TypeError` for a definition that cannot be or an id that is taken, and `InputsError` for inputs that no
+   * form can show.
+   */
   register(registered: FunctionRegistration): FunctionInfo
   /** The functions that are registered, in the order of their ids. */
   functions(): readonly FunctionInfo[]
-  /** What HTTP does for one project, in process and without access control. Throws `invalid_id`. */
+  /** The operations of HTTP for one project, in process and without access control. Throws `invalid_id`. */
   project(projectId: string): AutomationProject
-  /** What keeps functions that are commands apart from the server. Found out once. */
+  /** How commands are kept apart from the server. Determined once. */
   isolation(): Promise<IsolationStatus>
-  /** Resolves when no run is pending here and none goes on. */
+  /** Resolves when no run is pending and none runs here. */
   idle(): Promise<void>
 }
 
 const CONCURRENCY = 2
-/** How often blobs and old runs are gone through, from the opening on. */
+/** How often blobs and old runs are swept, after the opening. */
 const STORAGE_SWEEP_INTERVAL_MS = 86_400_000
 const ATTEMPTS_MAX = 1
-/** Where a client in this process is told the service is: nothing is ever sent there. */
+/** The address of the service for clients in this process. Nothing is ever sent there. */
 const IN_PROCESS_ORIGIN = 'http://stowage.internal'
 
 /** Throws `TypeError` and `RangeError` for options that cannot be. */
@@ -165,7 +174,7 @@ class Automation<H> implements AutomationExtension<H> {
     return withRunTokens(inner, () => this.#parts.domain)
   }
 
-  /** What was lost while nobody looked is found now, and from then on every `sweepIntervalMs`. */
+  /** Finds runs that were lost while no server was running, and repeats this every `sweepIntervalMs`. */
   async open(): Promise<void> {
     await this.#runner.open()
     await this.#resealer.takeKeys()
@@ -235,7 +244,7 @@ class Automation<H> implements AutomationExtension<H> {
     return this.#attached
   }
 
-  /** Removed projects are swept each time, since a mark tells of them; the rest means reading much. */
+  /** Removed projects are swept each time, since a mark names them; the rest requires much reading. */
   async #sweepStorage(domain: Domain, signal: AbortSignal): Promise<void> {
     const { store, options } = domain
     const nowMs = store.clock.now()

@@ -12,9 +12,10 @@ export function secretKeyRing(dataFolder: string): KeyRing {
 }
 
 /**
- * The keys of a data folder that seal secrets among inputs: `access/secrets-key` and those that `stowage key rotate` added, beside the keys that sign
- * tokens. The first one is made on first use. Only the owner can read them. An old key is removed when it has ended and nothing is sealed with it any
- * more. Without these files the secrets are lost: they belong into a backup, and not into the same one as the data. Reading throws `corrupt_data`.
+ * The keys of a data folder that seal secrets among inputs: `access/secrets-key` and those that `stowage key rotate`
+ * added, beside the keys that sign tokens. The first one is made on first use. Only the owner can read them. An old key
+ * is removed when it has ended and nothing is sealed with it any more. Without these files the secrets are lost: they
+ * belong into a backup, and not into the same one as the data. Reading throws `corrupt_data`.
  */
 export function secretKeysFromFolder(dataFolder: string): SecretKeySource {
   const ring = secretKeyRing(dataFolder)

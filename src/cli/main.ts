@@ -13,13 +13,13 @@ async function run(argv: readonly string[]): Promise<number> {
   } catch (error) {
     if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.ok : EXIT.usage
     if (!(error instanceof FindingsError)) printNote(describeFailure(error))
-    // What a reader has not taken yet would hold the process for as long as that reader likes.
+    // Output that a reader has not taken yet would hold the process for as long as that reader likes.
     if (error instanceof StoppedError) process.exit(error.exitCode)
     return exitCodeOf(error)
   }
 }
 
-/** `stowage token list | head -1` is no failure to tell about; and a server outlives whoever read its log. */
+/** `stowage token list | head -1` is not a failure. A server outlives the reader of its log. */
 function endQuietlyWithReader(): void {
   process.stdout.on('error', () => process.exit(EXIT.failure))
   process.stderr.on('error', () => undefined)

@@ -5,13 +5,15 @@ import { checkPathId } from './http/remote.ts'
 import { RetryPolicy, type RetryOptions } from './http/retry.ts'
 import { Origins } from './serializer/origins.ts'
 
-/** Where the service is, who asks, and how patiently. */
+/** The address of the service, the credentials, and the time limits. */
 export interface ClientOptions extends ConnectionOptions {
-  /** How failures of the network and passing ones of the server are dealt with; `false` never tries again. */
+  /** How failures of the network and temporary ones of the server are retried; `false` turns retries off. */
   readonly retry?: RetryOptions | false
-  /** Keeps what is downloaded, so that it is not downloaded twice. */
+  /** Keeps downloaded objects, so that they are not downloaded twice. */
   readonly cache?: ObjectCache
-  /** What is known of values that were received. Clients that share it can send what another one received, under the same ids. */
+  /**
+   * Facts about received values. Clients that share it can send values that another one received, under the same ids.
+   */
   readonly origins?: Origins
 }
 

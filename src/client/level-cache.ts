@@ -6,22 +6,26 @@ import { type CachedRoot, type ObjectCache, withRoot } from './download/cache.ts
 import { ClientError, quoted } from './common/errors.ts'
 import type { ObjectText } from './common/types.ts'
 
-/** Where `levelCache` keeps what was downloaded. */
+/** The place of a `levelCache`. */
 export interface LevelCacheOptions {
   /** The folder of the cache. It is made when there is none, and belongs to one process at a time. */
   readonly path: string
 }
 
-/** A cache on the disk, without a bound of its own. Its calls reject with a `ClientError` (`storage_unavailable`) while the folder cannot be used. */
+/**
+ * A cache on the disk, without a bound of its own. Its calls reject with a `ClientError` (`storage_unavailable`) while
+ * the folder cannot be used.
+ */
 export interface LevelCache extends ObjectCache, AsyncDisposable {
   /** Forgets everything. */
   clear(): Promise<void>
-  /** Lets what is under way end and frees the folder for other processes. */
+  /** Waits for calls under way and frees the folder for other processes. */
   close(): Promise<void>
 }
 
 /**
- * A cache in a LevelDB of its own, which opens itself. Nothing is synced: what a crash takes, or a failing disk changes, is downloaded again.
+ * A cache in its own LevelDB, which opens on first use. Nothing is synced: data that a crash loses, or a failing disk
+ * changes, is downloaded again.
  *
  * @example
  * import { createClient } from 'stowage/client'
@@ -118,7 +122,7 @@ class Cache implements LevelCache {
 
 const PATH_CHARACTERS_MAX = 200
 
-/** What LevelDB says itself stands in the cause of what its binding throws. */
+/** LevelDB's own message is in the cause of the error that its binding throws. */
 function reasonOf(error: unknown): string {
   const inner: unknown = error instanceof Error && error.cause instanceof Error ? error.cause : error
   if ((inner as { readonly code?: unknown }).code === 'LEVEL_LOCKED')
@@ -131,7 +135,7 @@ function sealed(key: string, text: string): string {
   return crcOf(key, text) + text
 }
 
-/** `undefined` for what is not there, and for what is not what was put there. */
+/** `undefined` for a missing value, and for one that differs from the value that was put. */
 function unsealed(key: string, value: string | undefined): string | undefined {
   const text = value?.slice(CRC_DIGITS)
   return text !== undefined && value?.slice(0, CRC_DIGITS) === crcOf(key, text) ? text : undefined

@@ -15,13 +15,13 @@ import type { CallOptions, DagObject, Ids, ObjectText } from './common/types.ts'
 import { upload, type UploadOptions, type UploadResult } from './upload/upload-batches.ts'
 import type { UploadSource } from './upload/upload-source.ts'
 
-/** How a graph is downloaded. */
+/** Options for downloading a graph. */
 export interface GraphOptions extends TransferOptions {
   /** Leave the client's cache alone. */
   readonly cache?: false
 }
 
-/** How a list of ids is asked about. */
+/** Options for asking which ids are held. */
 export interface HasOptions extends CallOptions {
   /** Requests at a time, of a thousand ids each. 4 by default, 1,000 at most. */
   readonly concurrency?: number
@@ -35,26 +35,27 @@ export interface HasResult {
   readonly missing: readonly string[]
 }
 
-/** How a value is taken apart and uploaded. */
+/** Options for sending a value. */
 export interface SendOptions extends UploadOptions, Omit<SerializeOptions, 'origins'> {}
 
-/** What became of a value that was sent. */
+/** The outcome of sending a value. */
 export interface SendResult extends UploadResult {
   /** The id of the value. */
   readonly root: string
 }
 
-/** How a value is downloaded and put together. */
+/** Options for receiving a value. */
 export interface ReceiveOptions extends Omit<GraphOptions, 'have'>, Omit<DeserializeOptions, 'origins'> {}
 
 /**
- * The objects of one project. Every call rejects with `ClientError`, or with the reason of its signal; what a source, a callback, a cache, a journal or the
- * function that gives the token throws comes out as it is. Iterables ask the server when they are iterated, and free everything when that ends early.
+ * The objects of one project. Every call rejects with `ClientError`, or with the reason of its signal; errors of a
+ * source, a callback, a cache, a journal or the token function pass unchanged. Iterables ask the server when they are
+ * iterated, and free everything when that ends early.
  */
 export interface Project extends ProjectResources {
   /** The id of the project. */
   readonly id: string
-  /** Uploads what the server lacks, in batches, and resolves when all of it is durable. */
+  /** Uploads the objects that the server lacks, in batches, and resolves when all of them are durable. */
   upload(objects: UploadSource, options?: UploadOptions): Promise<UploadResult>
   /** Which of these ids the server holds. Needs the right to write. */
   has(ids: Ids, options?: HasOptions): Promise<HasResult>
@@ -62,22 +63,28 @@ export interface Project extends ProjectResources {
   get<T extends { readonly id: string } = DagObject>(id: string, options?: CallOptions): Promise<T | undefined>
   /** The same as its text, character for character. */
   getText(id: string, options?: CallOptions): Promise<ObjectText | undefined>
-  /** The objects of a list as far as they are held, in batches, each once, in the order in which they come. */
+  /** The objects of a list that are held, in batches, each once, in the order of their arrival. */
   list<T extends { readonly id: string } = DagObject>(ids: Ids, options?: ListOptions): AsyncIterable<readonly T[]>
   /** The same as texts, character for character. */
   listTexts(ids: Ids, options?: ListOptions): AsyncIterable<readonly ObjectText[]>
-  /** An object and everything below it, in batches, each once, the root first. A download that breaks is taken up where it broke. */
+  /**
+   * An object and everything below it, in batches, each once, the root first. A broken download is resumed where it
+   * broke.
+   */
   graph<T extends { readonly id: string } = DagObject>(
     root: string,
     options?: GraphOptions,
   ): AsyncIterable<readonly T[]>
   /** The same as texts, character for character. */
   graphTexts(root: string, options?: GraphOptions): AsyncIterable<readonly ObjectText[]>
-  /** How much a graph is and whether all of it is held, without the graph; `undefined` when its root is not held. */
+  /** The size of a graph and whether all of it is held, without the graph; `undefined` if its root is not held. */
   graphInfo(root: string, options?: CallOptions): Promise<GraphInfo | undefined>
-  /** Turns a value into objects (see `serialize`) and uploads what the server lacks. */
+  /** Turns a value into objects (see `serialize`) and uploads the ones that the server lacks. */
   send(value: object, options?: SendOptions): Promise<SendResult>
-  /** Downloads a graph and makes one value of it (see `deserialize`). When it is sent again, by the same client, unchanged parts keep their ids. */
+  /**
+   * Downloads a graph and makes one value of it (see `deserialize`). When it is sent again, by the same client,
+   * unchanged parts keep their ids.
+   */
   receive<T extends object = DagObject>(root: string, options?: ReceiveOptions): Promise<T>
 }
 
@@ -179,7 +186,7 @@ async function* graphTexts(
   }
 }
 
-/** With a cache, what was received and changed goes as what makes it of what it was. */
+/** With a cache, received objects that changed are sent as deltas on their earlier form. */
 async function send(
   { remote, cache, origins }: ProjectParts,
   value: object,
@@ -198,7 +205,7 @@ async function* parsedAll<T>(batches: AsyncIterable<readonly ObjectText[]>): Asy
   for await (const batch of batches) yield batch.map((object) => parsed(object) as T)
 }
 
-/** Throws `invalid_answer` for what is no object with this id. */
+/** Throws `invalid_answer` for anything but an object with this id. */
 function parsed({ id, json }: ObjectText): unknown {
   try {
     const value = JSON.parse(json) as { readonly id?: unknown } | null

@@ -3,14 +3,18 @@ const POLYNOMIAL = 0xedb88320
 const ONE = 0x80000000 | 0
 const LENGTH_DIGITS = 7
 
-/** `SHIFTS[256 * d + v]` is x^(8 * v * 256^d) modulo the polynomial: what `v * 256^d` bytes that follow do to a CRC-32. */
+/**
+ * `SHIFTS[256 * d + v]` is x^(8 * v * 256^d) modulo the polynomial: the effect of `v * 256^d` following bytes on a
+ * CRC-32.
+ */
 const SHIFTS: Int32Array = shiftTable()
 
 /**
  * The CRC-32 of A followed by B, from the CRC-32 of each and the bytes of B (0 to 2^53 - 1).
  *
- * As in zlib's `crc32_combine`, the CRC of A is multiplied by x^(8 * lengthB) modulo the polynomial and the CRC of B is added. Here the power is the
- * product of one table entry for each byte of `lengthB`: two multiplications for a block of 16 KB, about 0.1 microseconds.
+ * As in zlib's `crc32_combine`, the CRC of A is multiplied by x^(8 * lengthB) modulo the polynomial and the CRC of B is
+ * added. Here the power is the product of one table entry for each byte of `lengthB`: two multiplications for a block
+ * of 16 KB, about 0.1 microseconds.
  */
 export function crc32Combine(crcA: number, crcB: number, lengthB: number): number {
   let shifted = crcA | 0

@@ -8,7 +8,7 @@ export interface DeflatePoolOptions {
   readonly level: number
   /** Compressions at once; as many as cores are enough, since the thread pool is shared with files and the database. */
   readonly concurrency: number
-  /** Where it has no thread pool, inputs are compressed on the calling thread. */
+  /** Without a thread pool, inputs are compressed on the calling thread. */
   readonly environment?: Environment | undefined
 }
 
@@ -23,7 +23,10 @@ interface Lane {
   job: Job | undefined
 }
 
-/** Outputs share buffers of this size; an output that crosses the end of one costs a second trip to the thread pool and a copy. */
+/**
+ * Outputs share buffers of this size; an output that crosses the end of one costs a second trip to the thread pool and
+ * a copy.
+ */
 const OUTPUT_BUFFER_BYTES = 131_072
 /** A lane is read once for each write, when the write is through: it must never wait for a reader before. */
 const NEVER_FULL_BYTES = 2 ** 30
@@ -31,11 +34,12 @@ const NEVER_FULL_BYTES = 2 ** 30
 /**
  * Raw DEFLATE (RFC 1951) in the thread pool, many inputs at once, each for itself.
  *
- * Each lane is one zlib stream that lives as long as the pool and is flushed with `Z_FULL_FLUSH` after each input: the output ends on a byte
- * boundary, is not final, and refers to nothing before it. Measured with building models, in MB of input for each second of one core: blocks
- * of 16 KB 155 at level 1, 95 at level 4, 75 at level 6 (ratios 5.2, 5.8, 6.1); segments of 128 KB 200 at level 1, 145 at level 4, 78 at level 6
- * (6.0, 7.0, 7.4); inputs of 1 KB 35 at level 1, since a call costs about 25 microseconds. One-shot `zlib.deflateRaw`, which makes a state of
- * 268 KB for each call, does a fifth less on blocks. Resident memory stayed flat (within 6 MB) over 100,000 blocks.
+ * Each lane is one zlib stream that lives as long as the pool and is flushed with `Z_FULL_FLUSH` after each input: the
+ * output ends on a byte boundary, is not final, and refers to nothing before it. Measured with building models, in MB
+ * of input for each second of one core: blocks of 16 KB 155 at level 1, 95 at level 4, 75 at level 6 (ratios 5.2, 5.8,
+ * 6.1); segments of 128 KB 200 at level 1, 145 at level 4, 78 at level 6 (6.0, 7.0, 7.4); inputs of 1 KB 35 at level 1,
+ * since a call costs about 25 microseconds. One-shot `zlib.deflateRaw`, which makes a state of 268 KB for each call,
+ * does a fifth less on blocks. Resident memory stayed flat (within 6 MB) over 100,000 blocks.
  */
 export class DeflatePool {
   readonly level: number
@@ -56,8 +60,9 @@ export class DeflatePool {
   }
 
   /**
-   * `raw` as one fragment. `raw` must not change until it resolves; the fragment may be a view of a larger buffer, copy it to keep it long.
-   * At most `concurrency` inputs are compressed at once, the rest wait in the order in which they came. Rejects with `closing` after `close()`.
+   * `raw` as one fragment. `raw` must not change until it resolves. The fragment may be a view of a larger buffer: copy
+   * it to keep it long. At most `concurrency` inputs are compressed at once, the rest wait in order. Rejects with
+   * `closing` after `close()`.
    */
   deflate(raw: Uint8Array): Promise<Uint8Array> {
     if (this.#closed) return Promise.reject(closedError())
@@ -121,7 +126,7 @@ export class DeflatePool {
     })
   }
 
-  /** A lane whose stream failed, or is no longer wanted, is never used again; another one takes its place when it is needed. */
+  /** A lane whose stream failed, or is no longer wanted, is never used again; another one replaces it when needed. */
   #drop(lane: Lane, error: Error): void {
     const job = lane.job
     lane.job = undefined
@@ -141,7 +146,7 @@ export class DeflatePool {
   }
 }
 
-/** Everything that the stream holds. Up to Node 24 one `read()` gives all of it, from Node 26 on one buffer. */
+/** All buffered output of the stream. Up to Node 24 one `read()` returns all of it, from Node 26 on one buffer. */
 function readAll(stream: Lane['stream']): Uint8Array {
   const buffers: Uint8Array[] = []
   for (let buffer = stream.read() as Uint8Array | null; buffer !== null; buffer = stream.read() as Uint8Array | null)

@@ -3,7 +3,7 @@ import type { ZlibOptions } from 'node:zlib'
 import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 
-/** An empty final block: what turns fragments that are not final into one whole DEFLATE stream (RFC 1951, 3.2.6). */
+/** An empty final block, which completes fragments that are not final to a whole DEFLATE stream (RFC 1951, 3.2.6). */
 const FINAL_BLOCK = Uint8Array.of(0x03, 0x00)
 const CHUNK_BYTES_MIN = 64
 
@@ -13,9 +13,10 @@ interface Inflated {
 }
 
 /**
- * The raw bytes of one or more raw DEFLATE fragments, one after the other, in one trip to the thread pool.
- * Throws `corrupt_data` unless they are whole, well formed, not final, and inflate to exactly `rawBytes` bytes. Never makes more than that.
- * Measured on building models: blocks of 16 KB 290 MB/s of output, 385 with the sync variant; 128 KB 580 and 650.
+ * The raw bytes of one or more raw DEFLATE fragments, one after the other, in one trip to the thread pool. Throws
+ * `corrupt_data` unless they are whole, well formed, not final, and inflate to exactly `rawBytes` bytes. Never makes
+ * more than that. Measured on building models: blocks of 16 KB 290 MB/s of output, 385 with the sync variant; 128 KB
+ * 580 and 650.
  */
 export function inflateFragments(
   stored: Uint8Array,
@@ -35,7 +36,10 @@ export function inflateFragments(
   })
 }
 
-/** The same on the calling thread: for a few blocks, where the trip to the thread pool would cost more than the work. */
+/**
+ * The same on the calling thread: for a few blocks, for which the trip to the thread pool would cost more than the
+ * work.
+ */
 export function inflateFragmentsSync(stored: Uint8Array, rawBytes: number): Uint8Array {
   let result: Inflated
   try {

@@ -16,7 +16,7 @@ export type DataFolderErrorCode =
 export class DataFolderError extends Error {
   override readonly name = 'DataFolderError'
   readonly code: DataFolderErrorCode
-  /** The process that holds the folder, where it is known (`FOLDER_HELD`). */
+  /** The process that holds the folder, if it is known (`FOLDER_HELD`). */
   readonly holder: FolderHolder | undefined
 
   constructor(
@@ -52,7 +52,7 @@ const NO_LOCKS: Words = (folder) =>
 interface Reason {
   readonly code: DataFolderErrorCode
   readonly words: Words
-  /** The words of the system, where an engine tells no code. */
+  /** The message of the system, for engines without error codes. */
   readonly systemText: RegExp
 }
 
@@ -69,7 +69,10 @@ const REASONS: Readonly<Record<string, Reason>> = {
   ENOLCK: { code: 'FOLDER_UNUSABLE', words: NO_LOCKS, systemText: /no locks available/i },
 }
 
-/** What stood in the way of opening the folder, as what to do about it; the cause is kept. What is no error of system or database passes. */
+/**
+ * Turns an error that occurred while the folder was opened into an error that names the remedy, with the original as
+ * its cause. Errors that come from neither the system nor the database pass unchanged.
+ */
 export function openingError(folder: string, error: unknown): unknown {
   if (!(error instanceof Error) || error instanceof DataFolderError) return error
   const chain = causesOf(error)
@@ -84,7 +87,7 @@ export function openingError(folder: string, error: unknown): unknown {
   )
 }
 
-/** Whether the error, or one below it, has the code. */
+/** Whether the error, or one of its causes, has the code. */
 export function hasCode(error: unknown, code: string): boolean {
   return error instanceof Error && causesOf(error).some((at) => at.code === code)
 }

@@ -29,7 +29,10 @@ export interface FolderPlan<T> {
   readonly folders: readonly string[]
   /** `open` makes do with databases and folders of which something is missing. */
   readonly mayBeIncomplete?: boolean
-  /** Opens the databases, and so takes their locks; refuses those of which something is missing. Throws an error with the code `LEVEL_LOCKED` below it when another process has them. */
+  /**
+   * Opens the databases, and so takes their locks; refuses those of which something is missing. Throws an error with
+   * the code `LEVEL_LOCKED` below it when another process has them.
+   */
   open(options: { readonly createIfMissing: boolean }): Promise<T>
   close(opened: T): Promise<void>
 }
@@ -40,8 +43,9 @@ export interface OpenFolder<T> {
 }
 
 /**
- * Opens a data folder, or makes it when there is none. Throws `DataFolderError` when another process holds it, when it holds another kind of storage or a
- * newer format, when something that must be there is missing, and when the system does not let it be opened.
+ * Opens a data folder, or makes it when there is none. Throws `DataFolderError` when another process holds it, when it
+ * holds another kind of storage or a newer format, when something that must be there is missing, and when the system
+ * does not let it be opened.
  */
 export async function openDataFolder<T>(plan: FolderPlan<T>): Promise<OpenFolder<T>> {
   try {
@@ -73,8 +77,8 @@ async function openFolder<T>(plan: FolderPlan<T>): Promise<OpenFolder<T>> {
 }
 
 /**
- * Where the lock file is proof, a second process turns back here, before LevelDB has rotated its log of messages. Who would put a database together anew
- * turns back without proof too.
+ * If the lock file is proof, a second process stops here, before LevelDB rotates its log of messages. A process that
+ * would rebuild a database stops here even without proof.
  */
 async function refuseHeld<T>({ path, mayBeIncomplete }: FolderPlan<T>): Promise<void> {
   const holder = await folderHolder(path)

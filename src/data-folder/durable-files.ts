@@ -1,7 +1,10 @@
 import { chmod, link, mkdir, open, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join, resolve } from 'node:path'
 
-/** Makes names that were added to or removed from a folder survive a loss of power. Windows cannot sync folders, and does not need to. */
+/**
+ * Makes names that were added to or removed from a folder survive a loss of power. Windows cannot sync folders, and
+ * does not need to.
+ */
 export async function syncFolder(path: string): Promise<void> {
   if (process.platform === 'win32') return
   const handle = await open(path, 'r')
@@ -12,14 +15,14 @@ export async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** The mode of folders that hold data: nobody else may look into them. */
+/** The mode of folders that hold data: only their owner may read them. */
 export const OWNER_ONLY = 0o700
 
 const OTHERS = 0o077
-/** The folder belongs to somebody else, or its file system knows no modes: then it is theirs to say. */
+/** The folder belongs to another user, or its file system has no modes: then its mode stays. */
 const MODE_STAYS: ReadonlySet<string | undefined> = new Set(['EPERM', 'EROFS', 'ENOTSUP', 'ENOSYS'])
 
-/** Takes the rights of everybody but the owner from a folder that exists, where its mode is ours to change. */
+/** Removes the rights of everybody but the owner from an existing folder, if its mode is ours to change. */
 export async function closeToOthers(path: string): Promise<void> {
   if (process.platform === 'win32' || ((await stat(path)).mode & OTHERS) === 0) return
   await chmod(path, OWNER_ONLY).catch((error: NodeJS.ErrnoException) => {
@@ -27,7 +30,7 @@ export async function closeToOthers(path: string): Promise<void> {
   })
 }
 
-/** A folder with all its parents, durable when it resolves. The mode is that of what is made. */
+/** Creates a folder with all its parents; it is durable when the promise resolves. New folders get the mode. */
 export async function makeFolder(path: string, mode: number = 0o777): Promise<void> {
   const first = await mkdir(path, { recursive: true, mode })
   if (first === undefined) return
@@ -35,7 +38,10 @@ export async function makeFolder(path: string, mode: number = 0o777): Promise<vo
     await syncFolder(dirname(made))
 }
 
-/** Writes a small file whole or not at all; `replace` says whether a file of that name gives way or is an error (`EEXIST`). */
+/**
+ * Writes a small file whole or not at all. `replace` decides whether an existing file is replaced or is an error
+ * (`EEXIST`).
+ */
 export async function writeFileDurably(
   folder: string,
   name: string,

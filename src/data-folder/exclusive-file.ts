@@ -5,17 +5,17 @@ import { makeFolder, OWNER_ONLY, syncFolder } from './durable-files.ts'
 
 const OWNER_READS_AND_WRITES = 0o600
 
-/** Temporary files start with it, so that a list of a folder can leave out what a crash left behind. */
+/** The prefix of temporary files, so that a listing of a folder can omit what a crash left behind. */
 export const TEMPORARY_PREFIX = '.tmp-'
 
-/** Only the owner can look into what this makes, which is durable; folders that exist keep their mode. */
+/** Only the owner may read the new folders, which are durable; existing folders keep their mode. */
 export async function ensurePrivateFolder(path: string): Promise<void> {
   await makeFolder(path, OWNER_ONLY)
 }
 
 /**
- * A small file that appears whole or not at all, durable, readable by its owner alone. Of several processes that create one name at a time, one
- * gets `true`; the others get `false` and find that one's content.
+ * A small file that appears whole or not at all, durable, readable by its owner alone. Of several processes that create
+ * one name at a time, one gets `true`; the others get `false` and find that one's content.
  */
 export async function createExclusively(path: string, content: string): Promise<boolean> {
   const folder = dirname(path)

@@ -3,8 +3,9 @@ import { hostname } from 'node:os'
 import { join } from 'node:path'
 
 /**
- * The lock file of a data folder says which process holds it. What really keeps a second process out is the lock of the database inside; this
- * file names the one to blame, and lets a second process turn back before it has touched anything.
+ * The lock file of a data folder names the process that holds it. The lock of the database inside is the one that
+ * really keeps a second process out. This file names the holder, and lets a second process stop before it has touched
+ * anything.
  */
 export const LOCK_FILE = 'stowage.lock'
 
@@ -13,13 +14,14 @@ export interface FolderHolder {
   readonly host: string
   /** ISO 8601, when the process opened the folder. */
   readonly openedAt: string
-  /** Tells the process from a later one with the same pid; empty where the system has no such thing. */
+  /** Distinguishes the process from a later one with the same pid; empty if the system offers no such value. */
   readonly incarnation: string
 }
 
 /**
- * The process that holds the data folder at `path`, `undefined` when none does. Lock files of processes that are gone do not count. Where the system does
- * not tell when a process started (beyond Linux), a later process with the same pid is taken for the holder.
+ * The process that holds the data folder at `path`; `undefined` if none does. Lock files of processes that are gone do
+ * not count. If the system does not report the start time of a process (other than Linux), a later process with the
+ * same pid is taken for the holder.
  */
 export async function folderHolder(path: string): Promise<FolderHolder | undefined> {
   const holder = await readLockFile(path)
@@ -28,7 +30,7 @@ export async function folderHolder(path: string): Promise<FolderHolder | undefin
   return holder.incarnation === (await incarnation(holder.pid)) ? holder : undefined
 }
 
-/** What the lock file says, be it true or not any more. */
+/** The contents of the lock file, whether they are still true or not. */
 export async function readLockFile(path: string): Promise<FolderHolder | undefined> {
   try {
     const parsed: unknown = JSON.parse(await readFile(join(path, LOCK_FILE), 'utf8'))
@@ -38,7 +40,9 @@ export async function readLockFile(path: string): Promise<FolderHolder | undefin
   }
 }
 
-/** True where the lock file is proof by itself: this very process lives. Elsewhere only the lock of the database can tell. */
+/**
+ * True if the lock file alone is proof: this very process is alive. Otherwise only the lock of the database can tell.
+ */
 export async function isProvenHolder(holder: FolderHolder): Promise<boolean> {
   return holder.incarnation !== '' && holder.incarnation === (await incarnation(holder.pid))
 }
@@ -75,7 +79,9 @@ function isAlive(pid: number): boolean {
   }
 }
 
-/** Boot and start time of a process, as Linux tells them (proc(5): `starttime` is the 22nd field of stat, the 20th behind the name). */
+/**
+ * Boot and start time of a process on Linux (proc(5): `starttime` is the 22nd field of stat, the 20th after the name).
+ */
 async function incarnation(pid: number): Promise<string> {
   try {
     const [boot, stat] = await Promise.all([

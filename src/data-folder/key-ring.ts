@@ -23,7 +23,7 @@ const ID_HEX_DIGITS = 16
 /** Every key that is held may have to be tried. */
 const KEYS_MAX = 16
 
-/** Where the keys of one purpose lie. */
+/** The place of the keys of one purpose. */
 export interface KeyRing {
   readonly dataFolder: string
   /** Of the first file, such as `secrets-key`. */
@@ -60,7 +60,7 @@ export async function readKeys(ring: KeyRing): Promise<readonly FolderKey[]> {
   return heldKeys(ring)
 }
 
-/** All keys, the current one first; none where none was made yet. Throws `corrupt_data`. */
+/** All keys, the current one first; empty before the first is made. Throws `corrupt_data`. */
 export async function heldKeys(ring: KeyRing): Promise<readonly FolderKey[]> {
   const keys: FolderKey[] = []
   let olderValidUntil: string | undefined
@@ -85,8 +85,9 @@ export function isValidAt({ validUntil }: FolderKey, nowMs: number): boolean {
 }
 
 /**
- * Makes a new current key. All older ones end at `previousValidUntil`, or when they would have ended anyway. Resolves to all keys, the new one first.
- * Throws `conflict` when another process made one at the same time, or when too many keys are held, and `invalid_request` for the folder of another user.
+ * Makes a new current key. All older ones end at `previousValidUntil`, or when they would have ended anyway. Resolves
+ * to all keys, the new one first. Throws `conflict` when another process made one at the same time, or when too many
+ * keys are held, and `invalid_request` for the folder of another user.
  */
 export async function rotateKey(
   ring: KeyRing,
@@ -130,7 +131,7 @@ export async function removeEndedKeys(
     if (!isValidAt(key, clock.now()) && isFree(key)) await rm(pathOf(ring, key.number), { force: true })
 }
 
-/** What is wrong with the files of a ring, one message each. Nothing is made or changed. */
+/** The faults of the files of a ring, one message each. Nothing is created or changed. */
 export async function* damagedKeys(ring: KeyRing): AsyncGenerator<string> {
   for (const number of await numbersOf(ring)) {
     const text = await readIfExists(pathOf(ring, number))
@@ -194,7 +195,7 @@ function readIfExists(path: string): Promise<string | undefined> {
   return readFile(path, 'utf8').catch(absent(undefined))
 }
 
-/** What stands for a file that is not there. */
+/** The result for a missing file. */
 function absent<T>(instead: T): (error: unknown) => T {
   return (error) => {
     if ((error as NodeJS.ErrnoException).code === 'ENOENT') return instead

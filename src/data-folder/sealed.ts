@@ -7,7 +7,7 @@ export function seal(line: string): string {
   return `${line}\n${checksum(line)}\n`
 }
 
-/** The line; `undefined` for what `seal` did not make. */
+/** The line; `undefined` for a text that `seal` did not make. */
 export function unseal(text: string): string | undefined {
   const [, line, stored] = SEALED.exec(text) ?? []
   return line !== undefined && stored === checksum(line) ? line : undefined

@@ -1,11 +1,11 @@
 import type { MemoryLease, TooLargeCode } from '../memory/memory-lease.ts'
 import { GrowingBuffer } from './growing-buffer.ts'
 
-/** What a connection buffers of a body before anybody asks for it. */
+/** How much of a body a connection buffers before anything reads it. */
 const CONNECTION_BYTES = 65_536
 
 export interface CollectOptions {
-  /** Bytes as they were declared; 0 where nothing was. */
+  /** The declared number of bytes; 0 without a declaration. */
   readonly expectedBytes?: number | undefined
   readonly bytesMax: number
   readonly memory: Pick<MemoryLease, 'hold'> | undefined
@@ -13,8 +13,9 @@ export interface CollectOptions {
 }
 
 /**
- * All chunks in one buffer, which the caller may write into. Memory is leased before it is filled: a buffer whose size was declared costs none before
- * (the system hands out its pages as they are written to), and one that grows is there twice while it is copied. Who calls bounds what comes.
+ * All chunks in one buffer, which the caller may write into. Memory is leased before it is filled: a buffer of declared
+ * size costs none before (the system hands out pages as they are written), and a growing one exists twice while it is
+ * copied. The caller bounds the input.
  */
 export async function collectBytes(chunks: AsyncIterable<Uint8Array>, options: CollectOptions): Promise<Uint8Array> {
   const { memory, code, ...sizes } = options

@@ -3,7 +3,7 @@ import { quoted } from '../object/id.ts'
 import { startsGzip } from './gunzip.ts'
 import type { ContentType } from './header-value.ts'
 
-/** What the headers of a body or of a part promise about its bytes; with `open` the bytes decide. */
+/** The format that the headers of a body or of a part promise; with `open` the bytes decide. */
 export type PromisedFormat = 'json' | 'gzip' | 'open'
 
 const FORMAT_BY_TYPE: ReadonlyMap<string, PromisedFormat> = new Map([
@@ -26,8 +26,8 @@ export function isFileType({ mediaType }: ContentType): boolean {
 }
 
 /**
- * What the content type and the content encoding promise together. A gzip encoding around a gzip type is one compression, not two: clients
- * send both. `what` names the body or the part. Throws `unsupported_media_type`.
+ * The format that the content type and the content encoding promise together. A gzip encoding around a gzip type is one
+ * compression, not two: clients send both. `what` names the body or the part. Throws `unsupported_media_type`.
  */
 export function promisedFormat(headers: ContentHeaders, what: string): PromisedFormat {
   const { mediaType, parameters, text } = headers.contentType
@@ -58,7 +58,10 @@ export function isGzipEncoded(contentEncoding: string | undefined, what: string)
   )
 }
 
-/** Whether the content is gzip, from its first two bytes. Throws `invalid_request` where the headers promised something else. */
+/**
+ * Whether the content is gzip, from its first two bytes. Throws `invalid_request` if the headers promised another
+ * format.
+ */
 export function isGzip(opening: Uint8Array, promised: PromisedFormat, what: string): boolean {
   const gzip = startsGzip(opening)
   if (gzip && promised === 'json') {

@@ -17,13 +17,13 @@ const GZIP_MAGIC_BYTES = 2
 
 export interface DecodeOptions {
   readonly signal: AbortSignal
-  /** Where what is held is leased. Without it nothing is counted. */
+  /** The lease for held memory. Without it nothing is counted. */
   readonly memory?: MemoryLease
   /** That of the process by default. */
   readonly environment?: Environment | undefined
 }
 
-/** What all parts of one request share. */
+/** The state that all parts of one request share. */
 interface Request {
   readonly limits: Limits
   readonly yielder: Yielder
@@ -66,7 +66,7 @@ export async function* decodeUpload(
 
 type Reader = (body: AsyncIterable<Uint8Array>) => AsyncIterable<readonly Element[]>
 
-/** Chosen from the headers alone, so that what is refused is refused before anything is read. */
+/** Chosen from the headers alone, so that a refusal comes before anything is read. */
 function acceptedReader(source: UploadSource, request: Request): Reader {
   const { mediaType, parameters, text } = source.contentType
   if (mediaType === 'multipart/form-data' && !isGzipEncoded(source.contentEncoding, 'the body')) {
@@ -98,7 +98,7 @@ async function* readParts(
   }
 }
 
-/** Where a content comes from and what was said about it. */
+/** The source of a content, and its headers. */
 interface Origin {
   readonly part: number
   readonly what: string
@@ -134,7 +134,7 @@ async function* readContent(
     for await (const text of gzip ? gunzip(content.whole, inflate) : content.whole) {
       await part?.set(inflaterBytes + splitter.memoryBytesWith(text.length))
       for (let elements = splitter.push(text); ; elements = splitter.more()) {
-        // What was gathered and is complete now counts with the stages behind.
+        // Memory of complete elements now counts with the following stages.
         await part?.set(inflaterBytes + splitter.memoryBytesWith(0))
         if (elements.length > 0) yield elements
         await yielder.due()

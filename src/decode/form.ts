@@ -4,8 +4,8 @@ const AMPERSAND = 0x26
 const EQUALS = 0x3d
 
 /**
- * The value of one field of an application/x-www-form-urlencoded body, still encoded: a view of `body`. Other fields are ignored. Throws
- * `invalid_request` when it is missing or comes twice. `name` must be one that no client has to encode.
+ * The value of one field of an application/x-www-form-urlencoded body, still encoded: a view of `body`. Other fields
+ * are ignored. Throws `invalid_request` if it is missing or repeated. `name` must be one that no client has to encode.
  */
 export function formValue(body: Uint8Array, name: string): Uint8Array {
   const bytes = Buffer.from(body.buffer, body.byteOffset, body.byteLength)

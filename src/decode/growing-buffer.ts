@@ -1,13 +1,16 @@
 const FIRST_CAPACITY = 4_096
 const EMPTY = new Uint8Array(0)
 
-/** Gathers pieces into one growing buffer. What was taken is the caller's: the next pieces go into a buffer of their own. */
+/**
+ * Gathers pieces into one growing buffer. What was taken is the caller's: the next pieces go into a buffer of their
+ * own.
+ */
 export class GrowingBuffer {
   readonly #bytesMax: number
   #buffer: Uint8Array
   #length = 0
 
-  /** With `bytesMax` it does not grow ahead beyond so many bytes. */
+  /** With `bytesMax` it does not grow ahead beyond that. */
   constructor({
     expectedBytes = 0,
     bytesMax = Infinity,
@@ -25,7 +28,7 @@ export class GrowingBuffer {
     return this.#buffer.length
   }
 
-  /** What `add` would have to allocate for so many bytes more: 0 while there is room. */
+  /** The bytes that `add` would have to allocate for so many more bytes: 0 while there is room. */
   growthFor(bytes: number): number {
     return this.#length + bytes <= this.#buffer.length ? 0 : this.#capacityFor(this.#length + bytes)
   }
@@ -36,7 +39,7 @@ export class GrowingBuffer {
     this.#length += piece.length
   }
 
-  /** A view of what is held, valid until the next `add`. */
+  /** A view of the contents, valid until the next `add`. */
   held(): Uint8Array {
     return this.#buffer.subarray(0, this.#length)
   }

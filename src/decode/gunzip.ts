@@ -3,14 +3,20 @@ import { StowageError } from '../errors.ts'
 import { tooLarge } from '../limits.ts'
 import type { Yielder } from '../async/yielder.ts'
 
-/** One call inflates this much input without a pause; at DEFLATE's best ratio it becomes 4 MB, and the next slices are small ones. */
+/**
+ * One call inflates this much input without a pause; at DEFLATE's best ratio it becomes 4 MB, and the next slices are
+ * small ones.
+ */
 const INPUT_SLICE_BYTES = 4_096
 const BOMB_SLICE_BYTES = 512
 const BOMB_OUTPUT_BYTES = 524_288
 const OUTPUT_BYTES = 262_144
-/** The first output is small, so that who sends little costs little; each next one is four times as large. */
+/**
+ * The first output buffer is small, so that a client that sends little costs little; each next one is four times as
+ * large.
+ */
 const FIRST_OUTPUT_BYTES = 16_384
-/** What inflating one content holds, apart from its output: the window, the state, and pieces on their way. */
+/** The memory for inflating one content, apart from its output: the window, the state, and pieces on their way. */
 export const GUNZIP_BYTES = 131_072
 /** Writers of many small members, such as bgzip, put 64 KB in each: 10,000 are more than any upload needs. */
 const MEMBERS_MAX = 10_000
@@ -19,7 +25,7 @@ const GZIP_MAGIC = [0x1f, 0x8b] as const
 const MEMBER_START = Buffer.from([...GZIP_MAGIC, 0x08])
 
 export interface InflateCounter {
-  /** Bytes that came out so far, over all parts of one request. */
+  /** Bytes of output so far, over all parts of one request. */
   inflatedBytes: number
 }
 
@@ -27,7 +33,7 @@ export interface GunzipOptions {
   readonly tally: InflateCounter
   readonly code: 'inflated_too_large' | 'id_list_too_large'
   readonly bytesMax: number
-  /** What is being inflated, for messages. */
+  /** The name of the content, for messages. */
   readonly what: string
   readonly yielder: Yielder
 }
@@ -37,9 +43,9 @@ export function startsGzip(bytes: Uint8Array): boolean {
 }
 
 /**
- * The content of gzip (RFC 1952), concatenated members included, in buffers of 256 KB at most. Each is valid until the next one is asked
- * for. That all is well is known only at the end: checksums stand behind the content. Throws `invalid_gzip`, and `code` for the first byte
- * over `bytesMax`.
+ * The content of gzip (RFC 1952), concatenated members included, in buffers of at most 256 KB. Each is valid until the
+ * next one is requested. Only the end proves that all is well: checksums follow the content. Throws `invalid_gzip`, and
+ * `code` for the first byte over `bytesMax`.
  */
 export async function* gunzip(chunks: AsyncIterable<Uint8Array>, options: GunzipOptions): AsyncGenerator<Uint8Array> {
   const inflater = new Inflater(options)
@@ -73,8 +79,8 @@ export async function* gunzip(chunks: AsyncIterable<Uint8Array>, options: Gunzip
 }
 
 /**
- * Feeds `minizlib` and checks what it leaves to its caller: the running total, the number of members, bytes behind the last one, gzip
- * inside gzip.
+ * Feeds `minizlib` and performs the checks that it leaves to its caller: the running total, the number of members,
+ * bytes behind the last one, gzip inside gzip.
  */
 class Inflater {
   readonly #options: GunzipOptions
@@ -116,7 +122,10 @@ class Inflater {
     this.#gunzip.close()
   }
 
-  /** Counts what may be the start of a member: never less than there are, and in honest data by chance one more in every 16 MB. */
+  /**
+   * Counts possible starts of members: never fewer than there are, and in honest data about one too many in every 16
+   * MB.
+   */
   #countMembers(input: Buffer): void {
     const border = Buffer.concat([this.#carry, input.subarray(0, MEMBER_START.length - 1)])
     if (border.includes(MEMBER_START)) this.#members++

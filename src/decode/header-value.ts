@@ -24,11 +24,13 @@ export function parseHeaderValue(text: string | undefined): HeaderValue | undefi
   return at === text.length ? { value: text.slice(0, valueEnd).trim().toLowerCase(), parameters } : undefined
 }
 
-/** The content type of a body or of a part. It is parsed once, where the headers are read; all stages use this. */
+/**
+ * The content type of a body or of a part. It is parsed once, where the headers are read; all stages use the result.
+ */
 export interface ContentType {
-  /** As it came, for messages; empty where there is none. */
+  /** The original text, for messages; empty if there is none. */
   readonly text: string
-  /** The media type in lower case, empty where there is none, `undefined` where the header breaks the grammar. */
+  /** The media type in lower case; empty if there is none, `undefined` if the header violates the grammar. */
   readonly mediaType: string | undefined
   /** Names in lower case. */
   readonly parameters: ReadonlyMap<string, string>

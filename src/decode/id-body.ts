@@ -30,8 +30,8 @@ export interface IdBodyOptions {
 }
 
 /**
- * The whole body of a request that lists ids. Throws `unsupported_media_type`, `id_list_too_large` for more than `idListBytesMax` bytes on
- * the wire or inflated, `invalid_gzip`, `invalid_utf8` and `request_aborted`.
+ * The whole body of a request that lists ids. Throws `unsupported_media_type`, `id_list_too_large` for more than
+ * `idListBytesMax` bytes on the wire or inflated, `invalid_gzip`, `invalid_utf8` and `request_aborted`.
  */
 export async function readIdBody(source: UploadSource, limits: Limits, options: IdBodyOptions): Promise<IdBody> {
   const type = acceptedType(source.contentType, options.formAccepted)

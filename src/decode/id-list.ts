@@ -29,19 +29,19 @@ export interface ObjectStreamRequest {
   readonly mask?: AttributeMask
 }
 
-/** What the stages of reading a list share. */
+/** The state that the stages of reading a list share. */
 interface Reading {
   readonly yielder: Yielder
   readonly memory: MemoryLease | undefined
 }
 
 /**
- * The ids that a diff or a list request asks for, each once, in their first order. The body is `{"objects": "<a JSON array of ids, as a
- * string>"}`, the same with a plain array (other members are ignored), or the form `objects=[...]`; gzip in Content-Encoding is undone.
- *
- * The set may hold what can never be an object's id (empty, over 512 bytes, with control characters): such ids are simply not held. Throws
- * `unsupported_media_type`, `id_list_too_large`, `invalid_gzip`, `invalid_utf8`, `invalid_json`, `nesting_too_deep`, `request_aborted`,
- * `invalid_id` for a lone surrogate, and `invalid_request` where the list is missing or not one of strings.
+ * The ids of a diff or list request, each once, in their first order. The body is `{"objects": "<a JSON array of ids,
+ * as a string>"}`, the same with a plain array (other members are ignored), or the form `objects=[...]`; gzip in
+ * Content-Encoding is undone. The set may contain texts that can never be an object's id (empty, over 512 bytes, with
+ * control characters): such ids are simply not held. Throws `unsupported_media_type`, `id_list_too_large`,
+ * `invalid_gzip`, `invalid_utf8`, `invalid_json`, `nesting_too_deep`, `request_aborted`, `invalid_id` for a lone
+ * surrogate, and `invalid_request` if the list is missing or is not a list of strings.
  */
 export async function decodeIdList(source: UploadSource, limits: Limits, options: DecodeOptions): Promise<IdSet> {
   const yielder = new Yielder(options.environment ?? REAL_ENVIRONMENT)
@@ -66,8 +66,8 @@ export async function decodeIdList(source: UploadSource, limits: Limits, options
 }
 
 /**
- * The body of an object-stream request, read strictly: `{"objectIds": [...], "attributeMask"?: {"include": [...]} | {"exclude": [...]}}`
- * with at least one id and at most 1,000 names in the mask. Ids and errors as in `decodeIdList`.
+ * The body of an object-stream request, read strictly: `{"objectIds": [...], "attributeMask"?: {"include": [...]} |
+ * {"exclude": [...]}}` with at least one id and at most 1,000 names in the mask. Ids and errors as in `decodeIdList`.
  */
 export async function decodeObjectStreamRequest(
   source: UploadSource,
@@ -104,14 +104,17 @@ async function readIdText(text: Uint8Array, reading: Reading): Promise<IdSet> {
   return ids
 }
 
-/** The ids stay where the text is: they are moved together in it, so that a list of them costs no more than its text and the tables of a set. */
+/**
+ * The ids stay in the buffer of the text: they are moved together in it, so a list of them costs no more than its text
+ * and the tables of a set.
+ */
 async function readIds(
   text: Uint8Array,
   what: string,
   { yielder, memory }: Reading,
 ): Promise<{ readonly ids: IdSet; readonly end: number }> {
   const count = await countStrings(text, yielder)
-  // One byte for each says later whether it is held.
+  // One byte for each will hold whether it is held.
   await memory?.hold(IdSet.tablesBytes(count) + count, 'id_list_too_large')
   const ids = new IdSet(count, text)
   const end = await readStringArray(text, (bytes, start, stop) => void ids.add(bytes, start, stop), { what, yielder })

@@ -17,7 +17,7 @@ const SLICE_BYTES = 16_384
 const BOUNDARY = /^[0-9A-Za-z'()+_,\-./:=? ]{0,69}[0-9A-Za-z'()+_,\-./:=?]$/
 const BLANK = /^[ \t\r\n]*$/
 
-/** One file of a multipart body. `bytes` is to be read before the next part is asked for; what is left of it then is skipped. */
+/** One file of a multipart body. Read `bytes` before you ask for the next part; unread bytes are skipped then. */
 export interface FilePart extends PartHeaders {
   /** From 0, over all parts of the body. */
   readonly index: number
@@ -60,9 +60,9 @@ interface ArrivingPart {
 }
 
 /**
- * Pulls: a slice of the body goes into the parser only when everything before it has been read. It uses busboy's own parser, Dicer, since
- * busboy above it drops parts in silence and hides part headers. After each slice the event loop turns once, so that the events which the
- * parser defers have come.
+ * Pulls: a slice of the body goes into the parser only when everything before it has been read. It uses busboy's own
+ * parser, Dicer, since busboy itself silently drops parts and hides part headers. After each slice the event loop turns
+ * once, so that deferred events of the parser have arrived.
  */
 class MultipartReader {
   readonly #iterator: AsyncIterator<Uint8Array>
@@ -192,7 +192,7 @@ class MultipartReader {
     }
   }
 
-  /** The standard lets a reader ignore what follows the closing boundary; here it would be a part that is lost in silence. */
+  /** The standard lets a reader ignore bytes after the closing boundary; here that would silently lose a part. */
   #checkEpilogue(bytes: Buffer): void {
     if (!BLANK.test(bytes.toString('latin1'))) this.#fail(invalidMultipart('bytes follow its closing boundary'))
   }

@@ -9,7 +9,7 @@ const STRETCH_BYTES = 262_144
 const OBJECT_OPEN = 0x7b
 const OBJECT_CLOSE = 0x7d
 const SPACE = 0x20
-/** The scanner's numbers for values it is asked to tell; 0 asks for nothing. */
+/** The scanner's numbers for requested values; 0 requests nothing. */
 const FIRST_ASKED = 1
 
 /** A member's value: of a string the bytes between its quotes, of anything else the bytes from its first one on. */
@@ -21,7 +21,7 @@ export interface MemberValue {
 export interface MemberOptions {
   /** The members that are asked for; `a.b` is the member b of the object that is the member a. */
   readonly names: readonly string[]
-  /** Whether other members, of the object and of the objects asked for, are an error. */
+  /** Whether other members, of the object and of the requested objects, are an error. */
   readonly strict: boolean
   readonly nestingMax: number
   /** Names the object in messages. */
@@ -30,9 +30,9 @@ export interface MemberOptions {
 }
 
 /**
- * Validates a JSON text (RFC 8259) that is one object and finds the values of some of its members, building nothing of the others. Throws
- * `invalid_json`, `nesting_too_deep`, and `invalid_request` for a text that is no object, a member that comes twice, or in a strict reading
- * one that is not known.
+ * Validates a JSON text (RFC 8259) that is one object and finds the values of some of its members, without building the
+ * others. Throws `invalid_json`, `nesting_too_deep`, and `invalid_request` for a text that is not an object, a member
+ * that comes twice, or, in a strict reading, an unknown member.
  */
 export async function readMembers(text: Uint8Array, options: MemberOptions): Promise<ReadonlyMap<string, MemberValue>> {
   const start = skipSpace(text, 0)

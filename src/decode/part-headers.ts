@@ -3,14 +3,16 @@ import { quoted } from '../object/id.ts'
 import { isFileType } from './content-format.ts'
 import { type ContentType, parseContentType, parseHeaderValue } from './header-value.ts'
 
-/** Names that real clients give to files which they send without a file name. */
+/** Names that real clients use for files that they send without a file name. */
 const FILE_NAMES: ReadonlySet<string> = new Set(['file', 'object-batch'])
-/** How a part may be written; anything else would need decoding that nobody uses (RFC 7578, section 4.7). */
+/**
+ * The transfer encodings that a part may have; any other would need decoding that nobody uses (RFC 7578, section 4.7).
+ */
 const PLAIN_ENCODINGS: ReadonlySet<string> = new Set(['', '7bit', '8bit', 'binary'])
 /** Of each header line: the colon, the space and the line end. */
 const LINE_FRAME_BYTES = 4
 
-/** As the multipart parser gives them: names in lower case, values with one character for each byte. */
+/** As the multipart parser returns them: names in lower case, values with one character for each byte. */
 export type RawPartHeaders = Readonly<Record<string, readonly string[]>>
 
 export interface PartHeaders {
@@ -21,7 +23,8 @@ export interface PartHeaders {
 }
 
 /**
- * The headers of one file part. Throws `part_header_too_large`, and `invalid_multipart` for a part that is no file or cannot be understood.
+ * The headers of one file part. Throws `part_header_too_large`, and `invalid_multipart` for a part that is not a file
+ * or cannot be understood.
  */
 export function readPartHeaders(raw: RawPartHeaders, what: string, bytesMax: number): PartHeaders {
   if (headerBytes(raw) > bytesMax) throw partHeaderTooLarge(what, bytesMax)

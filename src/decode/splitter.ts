@@ -25,10 +25,10 @@ const WHITE_SPACE = byteTable(0x20, 0x09, 0x0a, 0x0d)
 
 /** Of an element that is too large, how much is searched for its id. */
 const ID_SEARCH_BYTES = 2_048
-/** An `"id"` that stands before any nested value; a quote inside a string is escaped, so it cannot look like one. */
+/** An `"id"` before any nested value; a quote inside a string is escaped, so it cannot look like one. */
 const VISIBLE_ID = /^\{[^{[]*?"id"\s*:\s*"([^"\\]+)"/
 
-/** Where the splitter is while it is between elements. */
+/** The state of the splitter between elements. */
 type Place = 'before-array' | 'after-open' | 'after-element' | 'after-comma' | 'after-array'
 
 const EXPECTED: Record<Place, string> = {
@@ -54,12 +54,10 @@ export interface ObjectCounter {
 }
 
 /**
- * Cuts a JSON text (RFC 8259) that is one array into its elements, over bytes and across chunk borders, without building values. It checks
- * the grammar of the array and that brackets and strings inside the elements close; what else is inside an element is for the inspection to
- * judge.
- *
- * All methods throw `invalid_json`, `invalid_object` (an element that is no object), `nesting_too_deep`, `object_too_large` and
- * `too_many_objects`.
+ * Cuts a JSON text (RFC 8259) that is one array into its elements, over bytes and across chunk borders, without
+ * building values. It checks the grammar of the array, and that brackets and strings inside the elements close; the
+ * inspection checks the rest of each element. All methods throw `invalid_json`, `invalid_object` (an element that is
+ * not an object), `nesting_too_deep`, `object_too_large` and `too_many_objects`.
  */
 export class ElementSplitter {
   readonly #part: number
@@ -70,7 +68,7 @@ export class ElementSplitter {
   readonly #takesArrays: boolean
   readonly #gathered: GrowingBuffer
   #chunk: Uint8Array = NO_CHUNK
-  /** Where in the chunk it is. */
+  /** The position in the chunk. */
   #at = 0
   #place: Place = 'before-array'
   #depth = 0
@@ -88,19 +86,20 @@ export class ElementSplitter {
     this.#closers = new Uint8Array(options.limits.nestingMax)
   }
 
-  /** Bytes that it may hold once it has been given a chunk of so many. */
+  /** The most bytes that it may hold after a chunk of this size. */
   memoryBytesWith(chunkBytes: number): number {
     return this.#gathered.capacityBytes + this.#gathered.growthFor(chunkBytes)
   }
 
-  /** Whether the last chunk has elements that were not asked for yet. */
+  /** Whether the last chunk has elements that were not taken yet. */
   get hasMore(): boolean {
     return this.#at < this.#chunk.length
   }
 
   /**
-   * The elements that end in this chunk; of very many the first, and then `more` has the next. Those that lie in it whole are views of it; of one that
-   * goes on the bytes are copied, so the chunk may be overwritten once the elements have been used.
+   * The elements that end in this chunk; if there are very many, the first ones, and then `more` has the next. Elements
+   * that lie entirely in the chunk are views of it. The bytes of an unfinished element are copied, so the chunk may be
+   * overwritten once the elements have been used.
    */
   push(chunk: Uint8Array): Element[] {
     this.#chunk = new Uint8Array(chunk.buffer, chunk.byteOffset, chunk.byteLength)
@@ -180,7 +179,10 @@ export class ElementSplitter {
     }
   }
 
-  /** Reads up to the end of the element, or of the bytes. Four table lookups at a time: most bytes are digits, letters and spaces. */
+  /**
+   * Reads up to the end of the element, or of the bytes. Four table lookups at a time: most bytes are digits, letters
+   * and spaces.
+   */
   #insideElement(bytes: Uint8Array, from: number): number {
     const closers = this.#closers
     const end = bytes.length
@@ -210,7 +212,10 @@ export class ElementSplitter {
     return at
   }
 
-  /** Reads up to the byte after the closing quote; remembers a string, and an escape in it, that goes on in the next chunk. */
+  /**
+   * Reads up to the byte after the closing quote. Remembers a string, and an escape in it, that continues in the next
+   * chunk.
+   */
   #insideString(bytes: Uint8Array, from: number): number {
     const end = bytes.length
     let at = this.#escaped ? from + 1 : from

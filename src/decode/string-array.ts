@@ -21,9 +21,9 @@ export interface StringArrayOptions {
 }
 
 /**
- * Reads a JSON array of strings from the UTF-8 in `bytes`, beginning with its bracket or white space before it, and returns the place
- * behind it. A string without escapes costs no JavaScript string. Throws `invalid_json`, `invalid_request` for an element that is no
- * string, and `invalid_id` for one with a lone surrogate.
+ * Reads a JSON array of strings from the UTF-8 in `bytes`, from its bracket or white space before it, and returns the
+ * place after it. A string without escapes costs no JavaScript string. Throws `invalid_json`, `invalid_request` for an
+ * element that is not a string, and `invalid_id` for one with a lone surrogate.
  */
 export async function readStringArray(
   bytes: Uint8Array,

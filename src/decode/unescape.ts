@@ -9,16 +9,17 @@ const PERCENT = 0x25
 const PLUS = 0x2b
 const SPACE = 0x20
 
-/** What the letter of a two-character escape stands for (RFC 8259, section 7); 0 for letters that are none. */
+/** The character for each letter of a two-character escape (RFC 8259, section 7); 0 for other letters. */
 const SIMPLE_ESCAPES = new Uint8Array(128)
 for (const [letter, meaning] of ['""', '\\\\', '//', 'b\b', 'f\f', 'n\n', 'r\r', 't\t']) {
   SIMPLE_ESCAPES[letter.charCodeAt(0)] = meaning.charCodeAt(0)
 }
 
 /**
- * Decodes a valid JSON string's text (between its quotes) or a form value in place, since neither ever grows, and returns the decoded
- * bytes: a view of `bytes`. A string of megabytes that holds a JSON array has an escape for each quote, and becomes no JavaScript string.
- * Throws `invalid_json` for a lone surrogate, `invalid_request` for a broken percent escape.
+ * Decodes a valid JSON string's text (between its quotes) or a form value in place, since neither ever grows, and
+ * returns the decoded bytes: a view of `bytes`. A string of megabytes that holds a JSON array has an escape for each
+ * quote, and becomes no JavaScript string. Throws `invalid_json` for a lone surrogate, `invalid_request` for a broken
+ * percent escape.
  */
 export async function unescapeInPlace(bytes: Uint8Array, kind: 'json' | 'form', yielder: Yielder): Promise<Uint8Array> {
   const cursor: Cursor = { bytes, from: 0, to: 0 }
@@ -112,7 +113,7 @@ function hex4(bytes: Uint8Array, at: number): number {
   )
 }
 
-/** NaN for what is no hex digit, the end of the bytes included. */
+/** NaN for anything but a hex digit, including the end of the bytes. */
 function hexDigit(byte: number | undefined): number {
   if (byte === undefined) return Number.NaN
   if (byte >= 0x30 && byte <= 0x39) return byte - 0x30

@@ -7,7 +7,10 @@ import type { Yielder } from '../async/yielder.ts'
 /** So that no stage works on more than this in one go, also when a host hands over the whole body as one buffer. */
 const CHUNK_BYTES_MAX = 262_144
 
-/** A request's body with what its headers say about it. The body's iterator is returned early when decoding fails or is aborted. */
+/**
+ * A request's body with the facts from its headers. The body's iterator is returned early when decoding fails or is
+ * aborted.
+ */
 export interface UploadSource {
   readonly contentType: ContentType
   readonly contentEncoding: string | undefined
@@ -24,9 +27,9 @@ export interface WireOptions {
 }
 
 /**
- * The body as it comes from the wire, in pieces of 256 KB at most. A declared length over the bound is refused before anything is read, and
- * the first byte over it otherwise. Throws `request_aborted` when the client goes away, or the signal's own reason where that is a
- * `StowageError`.
+ * The body as it comes from the wire, in pieces of at most 256 KB. A declared length over the bound is refused before
+ * anything is read; otherwise the first byte over it is. Throws `request_aborted` when the client disconnects, or the
+ * signal's own reason if that is a `StowageError`.
  */
 export async function* readWire(source: UploadSource, options: WireOptions): AsyncGenerator<Uint8Array> {
   const { bytesMax, signal, yielder } = options

@@ -3,16 +3,17 @@ import { crc32 } from './crc32.ts'
 /** The media type of a JSON array whose elements are objects, or deltas. */
 export const DELTA_MEDIA_TYPE = 'application/vnd.stowage.delta+json'
 
-/** The text of a delta has at most so many characters: a larger one is not worth its while, and parsing it would hold the event loop. */
+/**
+ * The text of a delta has at most this many characters: a larger one is not worthwhile, and parsing it would hold the
+ * event loop.
+ */
 export const DELTA_CHARACTERS_MAX = 1_048_576
 
 /**
- * An object as what has to be done to the text of another one, its base. As JSON it is one array,
- *
- *     [base, crc32, skip, copy, insert, skip, copy, insert, ...]
- *
- * of the base's id, the CRC-32 (RFC 1952) of the object's text in UTF-8, and steps of three: move by `skip` bytes in the base from where the last copy
- * ended (0 at first, and it may be negative), append the `copy` bytes from there, then append the text `insert`.
+ * An object as edits to the text of another one, its base. As JSON it is one array, [base, crc32, skip, copy, insert,
+ * skip, copy, insert, ...], with the base's id, the CRC-32 (RFC 1952) of the object's text in UTF-8, and steps of
+ * three: move by `skip` bytes in the base from the end of the last copy (0 at first, and it may be negative), append
+ * the `copy` bytes from there, then append the text `insert`.
  */
 export interface Delta {
   readonly baseId: string
@@ -21,7 +22,10 @@ export interface Delta {
   readonly steps: readonly (number | string)[]
 }
 
-/** `malformed`: this is no delta. `base`: it is one, for another text than this base has. `size`: it leads to more than it may. */
+/**
+ * `malformed`: this is not a delta. `base`: it is a delta on another text than this base. `size`: its result is too
+ * large.
+ */
 export type DeltaFaultKind = 'malformed' | 'base' | 'size'
 
 /** Why a delta cannot be applied. */
@@ -68,8 +72,8 @@ export function parseDelta(json: string): Delta {
 }
 
 /**
- * The text of the object, in UTF-8. Throws `DeltaFault`; also when the text would have more than `bytesMax` bytes, before it is made. `checksum` is for
- * those who have a faster CRC-32.
+ * The text of the object, in UTF-8. Throws `DeltaFault`, also if the text would have more than `bytesMax` bytes, before
+ * it is made. `checksum` is for callers with a faster CRC-32.
  */
 export function applyDelta(
   { crc32: expected, steps }: Delta,
@@ -93,7 +97,7 @@ export function applyDelta(
   return text
 }
 
-/** Bytes of the text that a delta makes of a base of so many bytes. Throws as `applyDelta`. */
+/** Bytes of the text that a delta makes of a base of this size. Throws like `applyDelta`. */
 export function deltaTextBytes({ steps }: Delta, baseBytes: number, bytesMax: number): number {
   return lengthOf(steps, baseBytes, bytesMax)
 }

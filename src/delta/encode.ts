@@ -1,40 +1,46 @@
 import { crc32 } from './crc32.ts'
 import { DELTA_CHARACTERS_MAX } from './delta.ts'
 
-/** The base is cut into blocks of so many bytes, each of which can be found again anywhere. A part of the text that stands in the base is surely found where it has 31 bytes. */
+/**
+ * The base is cut into blocks of this many bytes, each of which can be found anywhere. A part that the text shares with
+ * the base is certainly found if it has 31 bytes.
+ */
 const BLOCK_BYTES = 16
-/** Multiplier of the rolling hash, and what takes out the byte that leaves its window: the multiplier to the power of the block's bytes. */
+/**
+ * Multiplier of the rolling hash, and the factor that removes the byte that leaves its window: the multiplier to the
+ * power of the block's bytes.
+ */
 const FACTOR = 0x01000193
 const LEAVING: number = power(FACTOR, BLOCK_BYTES)
 /** A delta must save at least so much of the text, or the text is better sent whole. */
 const SHARE_MAX = 0.75
-/** What a step costs besides what it inserts, about. */
+/** The approximate cost of a step besides its insertion. */
 const STEP_CHARACTERS = 8
-/** A text whose beginning, so much of it, is not in the base, is given up. */
+/** A text whose beginning of this length is not in the base is given up. */
 const BEGINNING_BYTES = 65_536
 
 const decoder = new TextDecoder('utf-8', { ignoreBOM: true })
 
 /**
- * Finds the delta (see `Delta`) from one text to another, both in UTF-8, by the method of rsync: blocks of the base are found in the text by a rolling
- * hash, and each find is extended to both sides. The place where the last copy would have gone on is looked at first, since most changes replace
- * something by something as long.
+ * Finds the delta (see `Delta`) from one text to another, both in UTF-8, by the method of rsync: a rolling hash finds
+ * blocks of the base in the text, and each find is extended to both sides. The place where the last copy would continue
+ * is tried first, since most changes replace a value by one of the same length.
  */
 export class DeltaEncoder {
   readonly #baseId: string
   readonly #base: Uint8Array
   readonly #text: Uint8Array
-  /** Where in the base a block of this hash starts, plus 1. */
+  /** The start of a block of the base with this hash, plus 1. */
   readonly #blocks: Int32Array
   readonly #mask: number
   readonly #steps: (number | string)[] = [0, 0, '']
   #indexed = 0
-  /** The text up to here is in the steps; where the last copy ended in the base; where the next block is looked for. */
+  /** The text up to here is in the steps; the end of the last copy in the base; the place of the next search. */
   #written = 0
   #cursor = 0
   #at = 0
   #hash = 0
-  /** The text's byte behind the block that was hashed last, -1 where none was. */
+  /** The byte of the text after the last hashed block, -1 if there is none. */
   #hashedEnd = -1
   #inserted = 0
 
@@ -47,7 +53,7 @@ export class DeltaEncoder {
     this.#mask = slots - 1
   }
 
-  /** Works on about so many bytes. Returns whether all is done. */
+  /** Works on about this many bytes. Returns whether all is done. */
   advance(bytes: number): boolean {
     const base = this.#base
     const indexEnd = Math.min(base.length - BLOCK_BYTES, this.#indexed + bytes)
@@ -61,7 +67,10 @@ export class DeltaEncoder {
     return this.#at > last || !this.#isWorthwhile()
   }
 
-  /** The delta as JSON; `undefined` where the text is better sent whole. Only when all is done. `textCrc32` is for those who know it. */
+  /**
+   * The delta as JSON; `undefined` if the text is better sent whole. Only after all steps. `textCrc32` is for callers
+   * that know it.
+   */
   take(textCrc32?: number): string | undefined {
     this.#insertUpTo(this.#text.length)
     if (!this.#isWorthwhile()) return undefined
@@ -75,7 +84,7 @@ export class DeltaEncoder {
     return characters <= charactersMax && characters <= DELTA_CHARACTERS_MAX
   }
 
-  /** Looks for the block at the present place of the text, and goes on behind what it finds. */
+  /** Searches for the block at the current place of the text, and continues after the find. */
   #search(): void {
     const at = this.#at
     const expected = this.#cursor + at - this.#written
@@ -94,7 +103,7 @@ export class DeltaEncoder {
     return true
   }
 
-  /** Extends what is the same to both sides, but not into the middle of a character, which an insertion could not hold. */
+  /** Extends the match to both sides, but not into the middle of a character, which an insertion could not hold. */
   #copy(inBase: number, inText: number): void {
     const base = this.#base
     const text = this.#text
@@ -123,7 +132,7 @@ export class DeltaEncoder {
     this.#steps[this.#steps.length - 1] = decoder.decode(this.#text.subarray(this.#written, end))
   }
 
-  /** The hash of the text's block at `at`, rolled on where the block before was hashed. */
+  /** The hash of the text's block at `at`, rolled on from the block before if that was hashed. */
   #hashAt(at: number): number {
     const text = this.#text
     const end = at + BLOCK_BYTES
@@ -145,7 +154,7 @@ function rollingHash(bytes: Uint8Array, at: number): number {
   return hash
 }
 
-/** Brings the high bits down to where a slot is chosen by. */
+/** Mixes the high bits into the bits that choose a slot. */
 function spread(hash: number): number {
   return Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d) >>> 8
 }
@@ -160,7 +169,7 @@ function isContinuation(byte: number): boolean {
   return (byte & 0xc0) === 0x80
 }
 
-/** Without the first step where that does nothing. */
+/** Without the first step if that does nothing. */
 function trimmed(steps: readonly (number | string)[]): readonly (number | string)[] {
   return steps[1] === 0 && steps[2] === '' ? steps.slice(3) : steps
 }

@@ -5,8 +5,8 @@ const RUN_BYTES_MAX = 1_048_576
 const GATHERED_BYTES = RUN_BYTES_MAX / 4
 
 /**
- * Turns many small pieces into few large buffers, with one copy at most. Pieces that lie side by side in memory, as blocks that were read
- * together do, are joined without a copy.
+ * Turns many small pieces into few large buffers, with one copy at most. Pieces that lie side by side in memory, as
+ * blocks that were read together do, are joined without a copy.
  */
 export class BufferCoalescer {
   readonly #roomBytes: () => number
@@ -17,7 +17,7 @@ export class BufferCoalescer {
   #runStart = 0
   #runEnd = 0
 
-  /** `roomBytes` says how much may be held back at the moment. */
+  /** `roomBytes` returns how much may be held back at the moment. */
   constructor(roomBytes: () => number = () => Infinity) {
     this.#roomBytes = roomBytes
   }
@@ -35,7 +35,7 @@ export class BufferCoalescer {
     this.#runEnd = piece.byteOffset + piece.byteLength
   }
 
-  /** The buffers that are large enough to be sent. A large run is not held back for what may follow it. */
+  /** The buffers that are large enough to be sent. A large run is not held back for following bytes. */
   take(): readonly Uint8Array[] {
     if (this.#runEnd - this.#runStart >= RUN_BYTES_MIN) this.#endRun()
     if (this.#smallBytes + this.#runEnd - this.#runStart >= this.#roomBytes()) return this.takeAll()

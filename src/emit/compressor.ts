@@ -3,20 +3,20 @@ import type { DeflatePool } from '../compression/deflate-pool.ts'
 import type { Fragment } from '../object/selection.ts'
 import type { Pacer } from './pacer.ts'
 
-/** Lines as raw DEFLATE, with what the end of a gzip stream needs to know about them. */
+/** Lines as raw DEFLATE, with the facts that the end of a gzip stream needs. */
 export type DeflatedFragment = Extract<Fragment, { readonly deflated: Uint8Array }>
 
-/** What is compressed at once: large enough for a good ratio, small enough to keep all cores busy. */
+/** The bytes compressed at once: enough for a good ratio, few enough to keep all cores busy. */
 const SEGMENT_BYTES = 65_536
-/** With less room than this what was compressed is copied out of the pool's buffers. */
+/** With less room than this, compressed bytes are copied out of the pool's buffers. */
 const COPY_ROOM_BYTES_MAX = 524_288
 /** Stored bytes that may wait behind a segment that is being compressed. */
 const WAITING_BYTES_MAX = 1_048_576
 
 /**
- * The fragments in their order, with lines compressed on the way: cut into segments that do not depend on how the lines came, each compressed by
- * itself in the pool, twice as many under way as run at once. What is stored compressed passes untouched. When `pacer` says that a heartbeat is
- * due, nothing is held back.
+ * The fragments in their order, with lines compressed on the way. Lines are cut into segments that do not depend on how
+ * they arrived. Each segment is compressed separately in the pool, with twice as many under way as can run at once.
+ * Fragments that are stored compressed pass unchanged. When `pacer` says that a heartbeat is due, nothing is held back.
  */
 export async function* deflateFragments(
   batches: AsyncIterable<readonly Fragment[]>,
@@ -79,7 +79,9 @@ class FragmentLine {
     )
   }
 
-  /** Lines of a segment at most; compressing starts when a segment is complete, or something that is not lines follows. */
+  /**
+   * Lines of a segment at most; compressing starts when a segment is complete, or something that is not lines follows.
+   */
   add(fragment: Fragment): void {
     if ('deflated' in fragment) {
       this.#startSegment()
@@ -130,7 +132,8 @@ class FragmentLine {
     this.#lines = []
     this.#linesBytes = 0
     const compressing = deflated(this.#pool, raw, this.#roomBytes() < COPY_ROOM_BYTES_MAX)
-    // An error is thrown where the fragment is taken; until then, or when nobody takes it any more, it must not count as unhandled.
+    // The error is thrown where the fragment is taken. Until then, or if nothing takes it, the rejection must not count
+    // as unhandled.
     compressing.catch(() => undefined)
     this.#waiting.push(compressing)
     this.#compressing++
@@ -145,7 +148,7 @@ async function settled(
   return all
 }
 
-/** What the pool makes is a part of a larger buffer, which a reader that is slow would keep from being freed. */
+/** The pool returns a part of a larger buffer. A slow reader would keep that buffer from being freed. */
 async function deflated(pool: DeflatePool, raw: Uint8Array, isCopied: boolean): Promise<DeflatedFragment> {
   const compressing = pool.deflate(raw)
   const checksum = crc32(raw)

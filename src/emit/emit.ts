@@ -17,21 +17,24 @@ export interface EmitOptions {
   readonly coding: 'gzip' | 'identity'
   /** Which attributes of the objects are sent. Only for `text`. */
   readonly mask?: AttributeMask
-  /** Only for `text`. In gzip the line is inside the stream, and what was gathered is sent with it. */
+  /** Only for `text`. In gzip the line is inside the stream, and the bytes gathered so far are sent with it. */
   readonly heartbeat?: Heartbeat
-  /** The first byte that is sent, and the one after the last. Only where `emittedLength` is known. */
+  /** The first byte to send, and the one after the last. Only if `emittedLength` is known. */
   readonly start?: number
   readonly end?: number
 }
 
 export interface EmitContext extends SelectionReadOptions {
-  /** Compresses what is not stored compressed; without it each answer that needs one makes one and frees it. */
+  /**
+   * Compresses fragments that are not stored compressed. Without it, each response that needs one creates one and frees
+   * it.
+   */
   readonly compressor?: DeflatePool
   /** That of the process by default. */
   readonly environment?: Environment | undefined
 }
 
-/** Measured fastest, and on segments of 128 KB smaller than what `gzip -1` makes. */
+/** The fastest level by measurement, and on segments of 128 KB smaller than `gzip -1`. */
 const LEVEL = 1
 const HEARTBEAT_BYTES_MAX = 65_535
 
@@ -42,19 +45,21 @@ interface Part {
   readonly length: number
 }
 
-/** Bytes of the whole answer, where a plan fixes them. */
+/** The length of the whole response in bytes, if a plan determines it. */
 export function emittedLength(selection: Selection, options: Omit<EmitOptions, 'start' | 'end'>): number | undefined {
   const { plan, objects } = selection
   if (plan === undefined || options.mask !== undefined || options.heartbeat !== undefined) return undefined
   if (options.format === 'text') return options.coding === 'gzip' ? plan.storedBytes + GZIP_FRAME_BYTES : plan.rawBytes
-  // Each line loses its id, TAB and LF and gains a separator; the bracket at the end comes on top. With no object there is no separator: `[]`.
+  // Each line loses its id, TAB and LF and gains a separator; the closing bracket comes on top. Without objects there
+  // is no separator: `[]`.
   return options.coding === 'gzip' ? undefined : plan.rawBytes - plan.idBytes - objects + (objects === 0 ? 2 : 1)
 }
 
 /**
- * The objects of a selection as the body of an answer, in large buffers that belong to the caller. Bytes are made as they are pulled. An early
- * return or an abort closes what is read from and frees what compresses; the selection stays with whoever asked for it. Throws at once
- * `range_not_satisfiable` for a part that is not inside the known length, and `not_supported` for one where no length is known.
+ * The objects of a selection as the body of a response, in large buffers that belong to the caller. Bytes are produced
+ * as they are pulled. An early return or an abort closes the sources and frees the compressor; the caller keeps the
+ * selection. Throws at once: `range_not_satisfiable` for a range outside the known length, and `not_supported` for a
+ * range of a response of unknown length.
  */
 export function emit(selection: Selection, options: EmitOptions, context: EmitContext): AsyncIterable<Uint8Array> {
   if (options.format === 'json' && (options.mask !== undefined || options.heartbeat !== undefined)) {

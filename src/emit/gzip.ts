@@ -5,15 +5,18 @@ import { deflateFragments } from './compressor.ts'
 import { BufferCoalescer } from './buffer-coalescer.ts'
 import type { Pacer } from './pacer.ts'
 
-/** RFC 1952 section 2.3: magic, DEFLATE, no flags, no time, no extra flags, an unknown system. The same for every answer. */
+/**
+ * RFC 1952 section 2.3: magic, DEFLATE, no flags, no time, no extra flags, an unknown system. The same for every
+ * answer.
+ */
 const HEADER = Uint8Array.of(0x1f, 0x8b, 8, 0, 0, 0, 0, 0, 0, 0xff)
 /** The empty final block (RFC 1951 section 3.2.6), the CRC-32, and the length modulo 2^32. */
 const END_BYTES = 10
 
-/** What a gzip stream has around its fragments. */
+/** The size of the header and the trailer of a gzip stream. */
 export const GZIP_FRAME_BYTES: number = HEADER.length + END_BYTES
 
-/** How a gzip stream of `rawBytes` bytes with this CRC-32 ends, after fragments that end on a byte boundary. */
+/** The end of a gzip stream of `rawBytes` bytes with this CRC-32, after fragments that end on a byte boundary. */
 export function gzipEnd(crc32: number, rawBytes: number): Uint8Array {
   const end = new Uint8Array(END_BYTES)
   const view = new DataView(end.buffer)
@@ -24,15 +27,18 @@ export function gzipEnd(crc32: number, rawBytes: number): Uint8Array {
 }
 
 export interface GzipOptions extends SelectionReadOptions {
-  /** Compresses what is not stored compressed. */
+  /** Compresses fragments that are not stored compressed. */
   readonly compressor: DeflatePool
   /** When it says that a heartbeat is due, nothing is held back. */
   readonly pacer?: Pacer
-  /** How much may be held back at the moment. */
+  /** The number of bytes that may be held back at the moment. */
   readonly roomBytes?: () => number
 }
 
-/** One gzip stream (RFC 1952) spliced from fragments, in large buffers. The CRC-32 of the whole is combined from those of the fragments. */
+/**
+ * One gzip stream (RFC 1952) spliced from fragments, in large buffers. The CRC-32 of the whole is combined from those
+ * of the fragments.
+ */
 export async function* gzipFromFragments(
   fragments: AsyncIterable<readonly Fragment[]>,
   options: GzipOptions,
@@ -67,7 +73,9 @@ export function storedBlock(lines: Uint8Array): Uint8Array {
   return block
 }
 
-/** Bytes `start` up to, not including, `end` of the gzip stream of a plan's lines: stored bytes, nothing is computed. */
+/**
+ * Bytes `start` up to, not including, `end` of the gzip stream of a plan's lines: stored bytes, nothing is computed.
+ */
 export async function* plannedGzip(
   plan: PlannedSelection,
   start: number,

@@ -8,9 +8,10 @@ const CLOSE = Uint8Array.of(0x5d)
 const EMPTY_ARRAY = Uint8Array.of(OPEN, 0x5d)
 
 /**
- * The JSON array of the objects whose lines `<id> TAB <json> LF` come in `lines`, whole lines in each buffer. Every object is its JSON text
- * with one separator before it, `[` for the first and `,` for the others; `]` ends the array. With `first: false` the array is continued: its
- * first object has a comma. Throws `corrupt_data` for what is not such lines.
+ * The JSON array of the objects whose lines `<id> TAB <json> LF` come in `lines`, whole lines in each buffer. Every
+ * object is its JSON text after one separator: `[` before the first, `,` before the others. `]` ends the array. With
+ * `first: false` the array is continued, so its first object follows a comma. Throws `corrupt_data` for anything other
+ * than such lines.
  */
 export async function* jsonArray(
   lines: AsyncIterable<Uint8Array>,
@@ -26,8 +27,9 @@ export async function* jsonArray(
 }
 
 /**
- * The lines are closed up in place: moving costs less than a view of each text would, and another buffer costs another collection.
- * An id holds no TAB or LF and a JSON text no LF, so that each TAB becomes the separator and nothing is longer than before.
+ * The lines are closed up in place: moving costs less than a view of each text would, and another buffer costs another
+ * collection. An id holds no TAB or LF and a JSON text no LF, so that each TAB becomes the separator and nothing is
+ * longer than before.
  */
 function jsonElements(lines: Uint8Array, isFirst: boolean): Uint8Array {
   const bytes = Buffer.from(lines.buffer, lines.byteOffset, lines.byteLength)

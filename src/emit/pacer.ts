@@ -1,6 +1,6 @@
 import { REAL_ENVIRONMENT, type Environment } from '../environment.ts'
 
-/** What keeps a slow answer alive: a line that is sent when nothing else was for a while. */
+/** Keeps a slow response alive: a line that is sent when nothing else was sent for a while. */
 export interface Heartbeat {
   readonly intervalMs: number
   /** A whole line, its LF included, of 65,535 bytes at most. Clients that asked for heartbeats skip it. */
@@ -30,8 +30,8 @@ export class Pacer {
 }
 
 /**
- * The source's values, and `beat` between them whenever it is due and the next value is not there. An early return aborts `stop`, so that a
- * source that is at work ends, and closes it.
+ * The source's values, and `beat` between them whenever it is due and the next value is not there. An early return
+ * aborts `stop`, so that a source that is at work ends, and closes it.
  */
 export async function* withBeats<T>(
   source: AsyncIterable<T>,

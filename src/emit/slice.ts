@@ -1,8 +1,8 @@
 import { StowageError } from '../errors.ts'
 
 /**
- * Exactly `length` bytes (1 or more) of the source, after the first `skip`; then the source is closed. Throws `corrupt_data` when it ends
- * before, so that an answer whose length was promised is never cut short in silence.
+ * Exactly `length` bytes (1 or more) of the source, after the first `skip`; then the source is closed. Throws
+ * `corrupt_data` when it ends before, so that an answer whose length was promised is never cut short in silence.
  */
 export async function* sliceBytes(
   source: AsyncIterable<Uint8Array>,

@@ -3,10 +3,10 @@ import type { StowageError } from '../errors.ts'
 import type { Logger } from '../logger.ts'
 import { EVENT_CHANNELS, LIMIT_OF_CODE, type ServiceEvent } from './events.ts'
 
-/** Hears every event of a service. What it throws goes to the logger and harms nothing. */
+/** Receives every event of a service. Its errors go to the logger and affect nothing. */
 export type ServiceListener = (event: ServiceEvent) => void
 
-/** An event as who tells it makes it. */
+/** An event before the dispatcher completes it. */
 export type NewEvent<E = ServiceEvent> = E extends ServiceEvent ? Omit<E, 'service'> : never
 
 export interface EventDispatcherOptions {
@@ -37,7 +37,7 @@ export class EventDispatcher {
 
   /** The function that it returns takes the subscription back. */
   subscribe(listener: ServiceListener): () => void {
-    // One listener may be subscribed twice, and each subscription ends by itself.
+    // One listener may be subscribed twice, and each subscription ends on its own.
     const subscription: ServiceListener = (event) => listener(event)
     this.#listeners.add(subscription)
     return () => void this.#listeners.delete(subscription)
@@ -47,7 +47,7 @@ export class EventDispatcher {
     return this.#listeners.size > 0 || this.#channels[type].hasSubscribers
   }
 
-  /** `make` is not called when nobody listens. What a listener throws harms nobody else. */
+  /** `make` is not called without listeners. An error of one listener affects nothing else. */
   emit<T extends ServiceEvent['type']>(
     type: T,
     make: () => Omit<NewEvent<Extract<ServiceEvent, { readonly type: T }>>, 'type'>,
@@ -59,7 +59,7 @@ export class EventDispatcher {
     if (published.hasSubscribers) published.publish(event)
   }
 
-  /** An error with what it says about bounds and about the storage. */
+  /** An error, with the events about limits and storage that it implies. */
   emitError(error: StowageError, facts: { readonly requestId?: string; readonly projectId?: string }): void {
     const { code, statusCode: status, isRetryable } = error
     const limit = LIMIT_OF_CODE[code]

@@ -1,9 +1,12 @@
 import type { StowageErrorCode } from '../errors.ts'
 import type { Limits } from '../limits.ts'
 
-/** What all events have. Ids are as clients sent them, checked and at most 512 bytes long; texts of objects and tokens are in no event. */
+/**
+ * Members that all events have. Ids are as clients sent them, checked and at most 512 bytes long. No event contains
+ * texts of objects or tokens.
+ */
 export interface ServiceEventBase {
-  /** The service that tells it: its option `name`, or some hex digits. */
+  /** The service of the event: its option `name`, or some hex digits. */
   readonly service: string
   /** As in the answer's header `x-request-id`. Absent for calls in process and for work beside requests. */
   readonly requestId?: string
@@ -23,7 +26,7 @@ export interface UploadEvent extends ServiceEventBase {
   readonly created: number
   /** Objects that were there with another text. */
   readonly differing: number
-  /** Bytes of the body as it came. */
+  /** Bytes of the body as received. */
   readonly bytes: number
   /** The time from the request to the end of the upload. */
   readonly durationMs: number
@@ -41,7 +44,7 @@ export interface DownloadEvent extends ServiceEventBase {
   readonly missing: number
   /** Whether every byte was known before the first one. */
   readonly isPlanned: boolean
-  /** Whether the answer was read to its end. */
+  /** Whether the response was read to its end. */
   readonly isComplete: boolean
   /** Bytes of the body that were sent. In process: bytes of the objects' lines. */
   readonly bytes: number
@@ -73,7 +76,7 @@ export interface RequestEvent extends ServiceEventBase {
   readonly durationMs: number
 }
 
-/** A request failed, whether or not it could be answered. That a client went away is no failure. */
+/** A request failed, whether or not a response could be sent. A client that disconnects is not a failure. */
 export interface FailureEvent extends ServiceEventBase {
   /** The kind of the event. */
   readonly type: 'error'
@@ -85,7 +88,10 @@ export interface FailureEvent extends ServiceEventBase {
   readonly isRetryable: boolean
 }
 
-/** A request was refused at a bound: one of `limits`, `memory` for the memory of all requests together, or `quota` for a project's. */
+/**
+ * A request was refused at a bound: one of `limits`, `memory` for the memory of all requests together, or `quota` for a
+ * project's.
+ */
 export interface LimitEvent extends ServiceEventBase {
   /** The kind of the event. */
   readonly type: 'limit'
@@ -97,7 +103,7 @@ export interface LimitEvent extends ServiceEventBase {
   readonly code: StowageErrorCode
 }
 
-/** Objects came whose ids are held with another text. The held ones stay. */
+/** Objects arrived whose ids are held with another text. The held ones stay. */
 export interface DifferingEvent extends ServiceEventBase {
   /** The kind of the event. */
   readonly type: 'differing'
@@ -109,7 +115,7 @@ export interface DifferingEvent extends ServiceEventBase {
   readonly ids: readonly string[]
 }
 
-/** What was read from the storage does not match its checksum, or is not there. `stowage check` tells more. */
+/** Data read from the storage does not match its checksum, or is missing. `stowage check` reports more. */
 export interface FindingEvent extends ServiceEventBase {
   /** The kind of the event. */
   readonly type: 'finding'
@@ -117,7 +123,7 @@ export interface FindingEvent extends ServiceEventBase {
   readonly code: 'corrupt_data'
 }
 
-/** What happens in a service, told apart by `type`. Facts only: never tokens, never the text of objects. */
+/** An event of a service; `type` distinguishes the kinds. Facts only: never tokens, never the text of objects. */
 export type ServiceEvent =
   | UploadEvent
   | DownloadEvent
@@ -127,7 +133,10 @@ export type ServiceEvent =
   | DifferingEvent
   | FindingEvent
 
-/** The channels of `node:diagnostics_channel`, by the type of the event that is published on each. All services of the process publish on the same. */
+/**
+ * The channels of `node:diagnostics_channel`, by the type of the event that is published on each. All services of the
+ * process publish on the same.
+ */
 export const EVENT_CHANNELS: { readonly [T in ServiceEvent['type']]: `stowage:${T}` } = {
   upload: 'stowage:upload',
   download: 'stowage:download',
@@ -138,7 +147,7 @@ export const EVENT_CHANNELS: { readonly [T in ServiceEvent['type']]: `stowage:${
   finding: 'stowage:finding',
 }
 
-/** The option whose bound a code stands for. */
+/** The option whose limit a code refers to. */
 export const LIMIT_OF_CODE: { readonly [C in StowageErrorCode]?: LimitEvent['limit'] } = {
   object_too_large: 'objectBytesMax',
   request_too_large: 'requestBytesMax',

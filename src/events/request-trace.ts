@@ -4,7 +4,7 @@ import type { PutResult } from '../object/graph-store.ts'
 import type { Selection } from '../object/selection.ts'
 import type { EventDispatcher } from './event-dispatcher.ts'
 
-/** How many uploads and downloads are under way. */
+/** The number of uploads and downloads under way. */
 export interface InFlight {
   uploads: number
   downloads: number
@@ -19,7 +19,7 @@ export interface RequestTraceOptions {
   readonly request?: { readonly requestId: string; readonly method: string }
 }
 
-/** Keeps what is to be told of one request, or of one call in process, and tells it in the end. */
+/** Collects the facts of one request, or of one call in process, and reports them in the end. */
 export class RequestTrace {
   readonly #options: RequestTraceOptions
   readonly #environment: Environment

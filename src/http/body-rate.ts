@@ -4,8 +4,9 @@ import { StowageError } from '../errors.ts'
 const WINDOW_MS = 20_000
 
 /**
- * Watches that a body comes at some rate at least, so that nobody holds what his request holds for as long as he likes by sending a byte now and then.
- * Only the time counts in which the server waited for the client: while it is busy itself, the client is not slow.
+ * Enforces a minimum rate of a body, so that a client cannot hold the memory of its request forever by sending a byte
+ * now and then. Only the time counts in which the server waits for the client: while the server itself is busy, the
+ * client is not slow.
  */
 export class BodyRate {
   readonly #bytesPerSecondMin: number

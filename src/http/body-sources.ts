@@ -7,7 +7,7 @@ export function uploadSource(body: RequestBody): UploadSource {
   return sourceOf(body, body.bytes())
 }
 
-/** A list of ids, whose spelling does not matter: what the host's own parser made of it does too. */
+/** A list of ids, whose spelling does not matter: the result of the host's own parser also works. */
 export function idListSource(body: RequestBody): UploadSource {
   return sourceOf(body, body.values())
 }

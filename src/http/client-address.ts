@@ -1,14 +1,17 @@
 import type { IncomingMessage } from 'node:http'
 import { BlockList, isIP, isIPv4, isIPv6 } from 'node:net'
 
-/** Which proxies are believed when they say where a request came from. */
+/** The proxies that are trusted to say where a request came from. */
 export interface TrustProxy {
   /**
-   * The addresses and networks of the proxies (`'10.0.0.0/8'`, `'::1'`, or `'loopback'` for this machine), or how many proxies stand in front
-   * of the server. Count hops only where nobody can reach the server without passing them all.
+   * The addresses and networks of the proxies (`'10.0.0.0/8'`, `'::1'`, or `'loopback'` for this machine), or the
+   * number of proxies in front of the server. Use a number only if every connection to the server passes all of them.
    */
   readonly proxies: readonly string[] | number
-  /** The header that the proxies set. The other one is not read: a proxy passes it on as the client sent it. `x-forwarded-for` by default. */
+  /**
+   * The header that the proxies set. The other one is not read: a proxy passes it on as the client sent it.
+   * `x-forwarded-for` by default.
+   */
   readonly header?: 'x-forwarded-for' | 'forwarded'
 }
 
@@ -18,7 +21,7 @@ const HEADER_CHARACTERS_MAX = 4_096
 /** RFC 7239, section 4: a value is a token or a quoted string. */
 const FORWARDED_FOR = /(?:^|;)\s*for\s*=\s*(?:"([^"]*)"|([^";,\s]*))/i
 
-/** Finds the address that a request came from: the last one that is no trusted proxy. */
+/** Finds the address that a request came from: the last one that is not a trusted proxy. */
 export class ClientAddresses {
   readonly #header: 'x-forwarded-for' | 'forwarded'
   readonly #isTrusted: (address: string, hop: number) => boolean
@@ -34,7 +37,10 @@ export class ClientAddresses {
     return this.#isTrusted(plainAddress(address), 0)
   }
 
-  /** The client's address; `''` for a connection without one, such as a Unix socket. What is no address in the header ends the search. */
+  /**
+   * The client's address; `''` for a connection without one, such as a Unix socket. An invalid address in the header
+   * ends the search.
+   */
   of(req: Pick<IncomingMessage, 'headers' | 'socket'>): string {
     let address = plainAddress(req.socket.remoteAddress ?? '')
     const forwarded = this.#isTrusted(address, 0) ? forwardedAddresses(req.headers[this.#header], this.#header) : []
@@ -48,7 +54,7 @@ export class ClientAddresses {
   }
 }
 
-/** What is counted together: an IPv4 address, or the network of 64 bits that an IPv6 client has for itself. */
+/** The unit of counting: an IPv4 address, or the 64-bit network of an IPv6 client. */
 export function addressGroup(address: string): string {
   if (!isIPv6(address)) return address
   const [head, tail] = address.toLowerCase().split('::')

@@ -14,15 +14,16 @@ interface Underway {
 type ParserError = Error & { readonly code?: string }
 
 /**
- * Answers what Node refuses before any listener sees it, in the shape of all errors: bytes that are no HTTP (400), a request without `Host`
- * (400), headers that do not come (408), an expectation that is not known (417), and headers that are too large (431). By itself Node sends these
- * answers without a body, and drops an answer that is under way when bytes follow its request that are no HTTP; with this, the answer arrives whole,
- * and the bytes are refused after it. To be called once for a server, before it listens.
+ * Answers requests that Node refuses before any listener sees them, in the shape of all errors: invalid HTTP (400), a
+ * request without `Host` (400), headers that do not arrive (408), an unknown expectation (417), and headers that are
+ * too large (431). Node alone sends these responses without a body, and drops a response under way when invalid bytes
+ * follow its request. With this function the response arrives whole, and the bytes are refused after it. Call it once
+ * for a server, before it listens.
  */
 export function answerClientErrors(server: Server | TlsServer): void {
   const underway = new WeakMap<Duplex, Set<Underway>>()
   const refused = new WeakSet<Duplex>()
-  // Node answers a missing Host by itself otherwise. The requests are refused here, before any other listener.
+  // Otherwise Node itself answers a missing Host. The requests are refused here, before any other listener.
   ;(server as { requireHostHeader?: boolean }).requireHostHeader = false
   const emit = server.emit.bind(server) as (event: string | symbol, ...args: unknown[]) => boolean
   server.emit = (event: string | symbol, ...args: unknown[]): boolean => {
@@ -70,7 +71,7 @@ function refusalOf({ code = '' }: ParserError): StowageError {
   }
 }
 
-/** After the answers to the requests that came before, each of them whole. */
+/** After the complete responses to the earlier requests. */
 async function refuse(socket: Duplex, error: StowageError, underway: ReadonlySet<Underway>): Promise<void> {
   for (const { req, res } of underway) {
     // A body that broke off can only be answered by this, unless its answer is on its way already.
@@ -78,7 +79,7 @@ async function refuse(socket: Duplex, error: StowageError, underway: ReadonlySet
   }
   if (!socket.writable) return void socket.destroy()
   socket.end(textOf(error))
-  // What still comes is read and thrown away meanwhile, since closing at once would take the answer back.
+  // Bytes that still arrive are read and discarded meanwhile, since closing at once would take the response back.
   setTimeout(() => socket.destroy(), CLOSE_DELAY_MS).unref()
 }
 

@@ -24,8 +24,9 @@ export function isUnmodified(headers: Headers, etag: string): boolean {
 }
 
 /**
- * `Range` with `If-Range` (RFC 9110 sections 13.1.5 and 14.2). `undefined` stands for the whole: no range, several, another unit, bad syntax, or a
- * version that changed. Throws `range_not_satisfiable` for a range that begins behind the end.
+ * `Range` with `If-Range` (RFC 9110 sections 13.1.5 and 14.2). `undefined` stands for the whole: no range, several,
+ * another unit, bad syntax, or a version that changed. Throws `range_not_satisfiable` for a range that begins after the
+ * end.
  */
 export function requestedRange(headers: Headers, etag: string, length: number): ByteRange | undefined {
   const header = headers.get('range')
@@ -50,7 +51,7 @@ function unsatisfiable(length: number): StowageError {
   return new StowageError('range_not_satisfiable', `the range begins behind the last of ${length} bytes`, { headers })
 }
 
-/** Entity tags hold no quotes, and ours no commas, so that splitting at commas finds ours wherever it stands. */
+/** Entity tags contain no quotes, and ours no commas, so splitting at commas finds ours at any position. */
 function matches(list: string, etag: string, weakly: boolean): boolean {
   return list.split(',').some((entry) => {
     const tag = entry.trim()

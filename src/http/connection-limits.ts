@@ -12,13 +12,18 @@ import { sendAnswer } from './node-send.ts'
 export interface ConnectionLimitOptions {
   /** Connections at a time. 1,000 by default. */
   readonly connectionsMax?: number
-  /** Connections of one address that have sent no complete request: new ones, slow ones, and idle ones that are kept alive. 100 by default. */
+  /**
+   * Connections of one address that have sent no complete request: new ones, slow ones, and idle ones that are kept
+   * alive. 100 by default.
+   */
   readonly waitingPerAddressMax?: number
   /** Requests of one client address at a time. 250 by default. */
   readonly requestsPerAddressMax?: number
   /** None by default: every address is a client's. */
   readonly trustProxy?: TrustProxy
-  /** Told of every connection that is closed and every request that is refused at a bound. What it throws is not caught. */
+  /**
+   * Told of every connection that is closed and every request that is refused at a bound. What it throws is not caught.
+   */
   readonly onLimit?: (event: ConnectionLimitEvent) => void
 }
 
@@ -26,7 +31,7 @@ export interface ConnectionLimitOptions {
 export interface ConnectionLimitEvent {
   /** The limit that was reached. */
   readonly limit: 'connectionsMax' | 'waitingPerAddressMax' | 'requestsPerAddressMax'
-  /** Whose connection or request it was; `''` where there is no address. */
+  /** The client's address; `''` if there is none. */
   readonly address: string
 }
 
@@ -34,21 +39,19 @@ const CONNECTIONS_MAX = 1_000
 const WAITING_PER_ADDRESS_MAX = 100
 const REQUESTS_PER_ADDRESS_MAX = 250
 const RETRY_AFTER_SECONDS = '2'
-/** What is still read of a refused request, and how long its client may do nothing. */
+/** How much of a refused request is still read, and how long its client may stay idle. */
 const REFUSED_BYTES_MAX = 65_536
 const REFUSED_STALL_MS = 5_000
 
 /**
- * Keeps one address from taking a server away from the others. To be called once for a server, before it listens; it works below whatever
- * listeners and frameworks the server has.
- *
- * A connection waits while no complete request is in it. At `waitingPerAddressMax` the connection of that address that has waited longest is
- * closed, and the new one is taken: who opens many closes their own. At `connectionsMax` the longest waiting connection of the address with most
- * of them gives way; where none waits, the new one is closed. At `requestsPerAddressMax` a request is answered 503 `overloaded` with
- * `Retry-After`. Connections of trusted proxies may wait in any number, and their requests count for the address that they name. IPv6 addresses
- * are counted by network of 64 bits.
- *
- * Throws `RangeError` for a bound that is not a positive integer, and `TypeError` for proxies that are no addresses.
+ * Keeps one address from taking a server away from the others. Call it once for a server, before it listens. It works
+ * below all listeners and frameworks of the server. A connection waits while it contains no complete request. At
+ * `waitingPerAddressMax` the connection of that address that has waited longest is closed, and the new one is accepted:
+ * a client that opens many closes its own. At `connectionsMax` the longest waiting connection of the address with most
+ * of them gives way; if none waits, the new one is closed. At `requestsPerAddressMax` a request receives 503
+ * `overloaded` with `Retry-After`. Connections of trusted proxies may wait in any number, and their requests count for
+ * the address that they name. IPv6 addresses are counted by 64-bit network. Throws `RangeError` for a bound that is not
+ * a positive integer, and `TypeError` for proxies that are not addresses.
  */
 export function limitConnections(server: Server | TlsServer, options: ConnectionLimitOptions = {}): void {
   const limiter = new ConnectionLimiter(options)
@@ -95,7 +98,10 @@ class ConnectionLimiter {
     this.#table.begin(socket)
   }
 
-  /** Notes the request until its end; answers it where its address has too many. The same request may come here twice, as `checkContinue` first. */
+  /**
+   * Counts the request until its end; answers it if its address has too many. The same request may arrive here twice,
+   * as `checkContinue` first.
+   */
   refuses(req: IncomingMessage, res: ServerResponse): boolean {
     if (this.#known.has(res)) return false
     this.#known.add(res)

@@ -14,7 +14,10 @@ export interface TableLimits {
   readonly waitingPerAddressMax: number
 }
 
-/** The open connections of a server, and for each group of addresses those that wait for a request, the longest waiting first. */
+/**
+ * The open connections of a server, and for each group of addresses those that wait for a request, the longest waiting
+ * first.
+ */
 export class ConnectionTable {
   readonly #limits: TableLimits
   readonly #closed: (limit: keyof TableLimits, address: string) => void
@@ -26,7 +29,7 @@ export class ConnectionTable {
     this.#closed = closed
   }
 
-  /** Takes a new connection, at a bound in the place of another; closes it where no other can give way. */
+  /** Accepts a new connection, at a bound in the place of another; closes it if no other can give way. */
   add(socket: Socket, group: string | undefined): void {
     const key = keyOf(socket)
     if (this.#open.size >= this.#limits.connectionsMax && !this.#makeRoom()) {
@@ -45,7 +48,10 @@ export class ConnectionTable {
       this.#close(firstOf(waiting), 'waitingPerAddressMax')
   }
 
-  /** A complete request has come on this connection. The function that it returns is to be called at the end of its response. */
+  /**
+   * A complete request has come on this connection. The function that it returns is to be called at the end of its
+   * response.
+   */
   begin(socket: Socket): () => void {
     const connection = this.#open.get(socket) ?? this.#open.get(keyOf(socket))
     if (connection === undefined) return () => undefined

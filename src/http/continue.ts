@@ -5,9 +5,10 @@ import { endsLike } from './router.ts'
 import { splitTarget } from './target.ts'
 
 /**
- * Lets uploads that come with `Expect: 100-continue` (RFC 9110 section 10.1.1) be refused before they are sent. By itself Node answers `100 Continue`
- * before anybody has looked at the request; with this, it is sent when somebody begins to read the body, wherever below the server the service is mounted.
- * Other requests are continued at once, as without it. To be called once for a server.
+ * Lets uploads with `Expect: 100-continue` (RFC 9110 section 10.1.1) be refused before they are sent. Node alone
+ * answers `100 Continue` before any code has seen the request. With this function, it is sent when the body is first
+ * read, wherever below the server the service is mounted. Other requests are continued at once, as without it. Call it
+ * once for a server.
  */
 export function continueOnExpect(server: Server, service: { readonly endpoints: { readonly upload: Route } }): void {
   const { method, path } = service.endpoints.upload
@@ -18,7 +19,7 @@ export function continueOnExpect(server: Server, service: { readonly endpoints: 
   })
 }
 
-/** Whoever wants a body listens for it: this is how Node's streams begin to flow. */
+/** A consumer that wants a body listens for it: this is how Node's streams begin to flow. */
 function continueWhenRead(req: NodeRequest, res: ServerResponse): void {
   req[AWAITS_CONTINUE] = true
   const onListener = (event: string | symbol): void => {

@@ -35,7 +35,7 @@ const NOT_SIGNED_IN = { message: 'this request is not signed in', challenge: 'Se
 
 const REQUEST_ID = /^[\w.:+/=-]{1,128}$/
 
-/** What both kinds of hosts share: everything between an arrived request and its answer. */
+/** The part that both kinds of hosts share: everything between an arrived request and its response. */
 export class HttpCore<H> {
   readonly #options: CoreOptions
   readonly #traces = new WeakMap<object, RequestTrace>()
@@ -49,12 +49,12 @@ export class HttpCore<H> {
     return this.#options.inFlightRequests
   }
 
-  /** What came in `x-request-id` where that is harmless to repeat, else a new one. */
+  /** The value of `x-request-id` if it is harmless to repeat, otherwise a new one. */
   requestId(incoming: string | null | undefined): string {
     return typeof incoming === 'string' && REQUEST_ID.test(incoming) ? incoming : this.#options.newRequestId()
   }
 
-  /** Whether a host that can take errors shall get them. */
+  /** Whether the host takes errors itself. */
   get handsOver(): boolean {
     return this.#options.errors === 'next'
   }
@@ -86,7 +86,9 @@ export class HttpCore<H> {
     )
   }
 
-  /** Tells the host about an error, also when it came too late to be answered. That a client went away is no failure. */
+  /**
+   * Reports an error to the host, even if it came too late for a response. A client that disconnects is not a failure.
+   */
   report(thrown: unknown, arrival: Arrival<H>): StowageError {
     const error = toStowageError(thrown)
     const { signal, requestId, host } = arrival
@@ -154,7 +156,7 @@ export class HttpCore<H> {
   }
 }
 
-/** The answer, with what leaves counted and its end noted. */
+/** The response, with its bytes counted and its end recorded. */
 function traced(answer: Answer, method: string, trace: RequestTrace, memory: MemoryLease): Answer {
   if (answer.status < 400) trace.answered(answer.status)
   const body = trace.sending(answer.body, method === 'HEAD')
@@ -166,7 +168,10 @@ function traced(answer: Answer, method: string, trace: RequestTrace, memory: Mem
   return { ...answer, ...(body === undefined ? {} : { body }), release }
 }
 
-/** Lets a request through to its operation, and tells who makes it: 401 without a principal, 403 without the right. */
+/**
+ * Lets a request through to its operation, and identifies its principal: 401 without a principal, 403 without the
+ * right.
+ */
 export type Guard<H> = (exchange: Exchange<H>, right: Right) => Promise<Principal>
 
 export function createGuard<H>(access: Access<H>): Guard<H> {
@@ -183,7 +188,7 @@ export function createGuard<H>(access: Access<H>): Guard<H> {
   }
 }
 
-/** The words are those of the access: only it knows how a request says who makes it. */
+/** The texts are those of the access: only it knows how requests authenticate. */
 export function unauthenticated<H>(access: Pick<Access<H>, 'refusals'>, request: AccessRequest<H>): StowageError {
   const { message, challenge } = access.refusals?.unauthenticated?.(request) ?? NOT_SIGNED_IN
   return new StowageError('unauthenticated', message, { headers: { 'WWW-Authenticate': challenge } })

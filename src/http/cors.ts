@@ -1,6 +1,6 @@
-/** Who may ask from a browser page of another origin (https://fetch.spec.whatwg.org, section 3.3). */
+/** The browser origins that may send requests (https://fetch.spec.whatwg.org, section 3.3). */
 export interface CorsOptions {
-  /** `'*'`, a list of origins such as `https://viewer.example`, or a function that says whether an origin may. */
+  /** `'*'`, a list of origins such as `https://viewer.example`, or a function that decides whether an origin may. */
   readonly origins: '*' | readonly string[] | ((origin: string) => boolean)
   /** Whether browsers may send cookies and client certificates. Not with `'*'`. */
   readonly credentials?: boolean
@@ -29,7 +29,10 @@ const EXPOSED = [
   'Stowage-Have',
 ].join(', ')
 
-/** Throws `TypeError` for credentials with any origin, which browsers refuse, and for what no browser sends as an origin. */
+/**
+ * Throws `TypeError` for credentials with any origin, which browsers refuse, and for values that no browser sends as an
+ * origin.
+ */
 export function corsPolicy(options: CorsOptions): CorsPolicy {
   const { origins, credentials = false, maxAgeSeconds = 600 } = options
   if (origins === '*' && credentials)
@@ -40,7 +43,10 @@ export function corsPolicy(options: CorsOptions): CorsPolicy {
   return { allows, anyOrigin: origins === '*', credentials, maxAgeSeconds }
 }
 
-/** A browser sends scheme, host and port alone, in lower case, and no port where it is the usual one; anything else would be compared in vain. */
+/**
+ * A browser sends only scheme, host and port, in lower case, and omits the default port. Anything else would never
+ * match.
+ */
 function checkOrigin(origin: string): void {
   if (origin === 'null') return
   const url = URL.canParse(origin) ? new URL(origin) : undefined
@@ -55,7 +61,7 @@ export function allowedOrigin(policy: CorsPolicy, origin: string | null): string
   return origin !== null && policy.allows(origin) ? origin : undefined
 }
 
-/** The headers of any answer. `vary` is what the answer varies by already. */
+/** The headers of any response. `vary` lists the headers that the response already varies by. */
 export function corsHeaders(
   policy: CorsPolicy,
   origin: string | undefined,
@@ -72,7 +78,10 @@ export function corsHeaders(
   }
 }
 
-/** What a preflight request (https://fetch.spec.whatwg.org, section 3.3) gets beyond that; nothing for an origin that may not, and for plain OPTIONS. Any header may be sent: what a request means is decided by its token. */
+/**
+ * The additional headers of a preflight response (https://fetch.spec.whatwg.org, section 3.3); none for an origin that
+ * is not allowed, and for plain OPTIONS. Any header may be sent: the token decides what a request may do.
+ */
 export function preflightHeaders(policy: CorsPolicy, allow: string, headers: Headers): Record<string, string> {
   if (!headers.has('access-control-request-method') || allowedOrigin(policy, headers.get('origin')) === undefined)
     return {}

@@ -4,7 +4,7 @@ import type { Answer } from './exchange.ts'
 const RETRY_AFTER_S = 5
 const CAUSES_MAX = 8
 
-/** What a storage says when its disk is full, or when the process holds too many open files. */
+/** The errors of a storage whose disk is full, or of a process with too many open files. */
 const DISK_FULL: ReadonlySet<unknown> = new Set(['ENOSPC', 'EDQUOT'])
 const TOO_MANY_FILES: ReadonlySet<unknown> = new Set(['EMFILE', 'ENFILE'])
 
@@ -16,8 +16,8 @@ const PUBLIC_MESSAGES: Readonly<Record<string, string>> = {
 }
 
 /**
- * Whatever was thrown as the one kind of error that leaves the service, with a message that names nothing internal. What is unknown becomes `internal`,
- * with a message that tells nothing.
+ * Turns any thrown value into the one kind of error that leaves the service, with a message without internal names.
+ * Unknown errors become `internal`, with a message that reveals nothing.
  */
 export function toStowageError(thrown: unknown): StowageError {
   if (isServiceError(thrown) && thrown.code !== 'internal') return withPublicMessage(thrown)

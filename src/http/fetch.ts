@@ -30,7 +30,7 @@ export async function serveFetch<H>(
   const inFlightRequest = core.inFlightRequests.begin()
   const abort = (): void =>
     inFlightRequest.abort(new StowageError('request_aborted', 'the client went away before the answer was complete'))
-  // A host that cancels the answer's body as well may come first: an error of the body would look to it like a failure.
+  // A host that cancels the response's body as well may come first: it would take an error of the body for a failure.
   const onAbort = (): void => void setImmediate(abort)
   request.signal.addEventListener('abort', onAbort)
   const body = new WebBody(request, { signal: inFlightRequest.signal, ...options })

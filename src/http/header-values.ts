@@ -1,12 +1,13 @@
 import type { IncomingMessage } from 'node:http'
 import { StowageError } from '../errors.ts'
 
-/** Headers of which there can be one only (RFC 9110, section 5.3). Where several came their values are one list by now. */
+/** Headers that may occur only once (RFC 9110, section 5.3). Repeated values are one list by now. */
 const SINGLE: readonly string[] = ['host', 'content-length']
 
 /**
- * Every value that came of a header. Of some headers Node keeps the first value and drops the others in silence (`Authorization`, `Host`,
- * `Content-Type` and more), so that a proxy may have looked at another one than the server. A value that a middleware of the host set is taken as it is.
+ * All values of a header. For some headers Node keeps the first value and silently drops the others (`Authorization`,
+ * `Host`, `Content-Type` and more), so a proxy may have seen a different one than the server. A value that a middleware
+ * of the host set is taken unchanged.
  */
 export function valuesOf(req: IncomingMessage, name: string, value: string | readonly string[]): readonly string[] {
   if (typeof value !== 'string') return value

@@ -7,7 +7,7 @@ export const CLOSE_DELAY_MS = 500
 /** Framing around the largest body that is still read to its end. */
 const LINGER_SLACK_BYTES = 65_536
 
-/** How much of a body is read at most, whatever it turned out to be. */
+/** The most that is read of a body, whatever it turned out to be. */
 export function lingerBytesMax(requestBytesMax: number): number {
   return 2 * requestBytesMax + LINGER_SLACK_BYTES
 }

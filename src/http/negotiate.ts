@@ -12,7 +12,10 @@ export const MEDIA_TYPES: { readonly [F in Format]: string } = {
 const CODINGS: readonly Coding[] = ['gzip', 'identity']
 const FORMATS: { readonly [type: string]: Format } = { [MEDIA_TYPES.json]: 'json', [MEDIA_TYPES.text]: 'text' }
 
-/** The format that `Accept` (RFC 9110 section 12.5.1) likes best; JSON without the header and in a tie. Throws `not_acceptable`. */
+/**
+ * The format that `Accept` (RFC 9110 section 12.5.1) likes best; JSON without the header and in a tie. Throws
+ * `not_acceptable`.
+ */
 export function negotiateFormat(headers: Headers): Format {
   const accept = headers.get('accept')?.trim() ?? ''
   if (accept === '') return 'json'
@@ -25,7 +28,10 @@ export function negotiateFormat(headers: Headers): Format {
   return FORMATS[best]
 }
 
-/** The coding that `Accept-Encoding` (RFC 9110 section 12.5.3) likes best; gzip in a tie, identity without the header. Throws `not_acceptable`. */
+/**
+ * The coding that `Accept-Encoding` (RFC 9110 section 12.5.3) likes best; gzip in a tie, identity without the header.
+ * Throws `not_acceptable`.
+ */
 export function negotiateCoding(headers: Headers): Coding {
   const [best] = accepted(headers).encodings(CODINGS, { preferred: ['gzip'] })
   if (best === undefined)
@@ -36,12 +42,12 @@ export function negotiateCoding(headers: Headers): Coding {
   return best
 }
 
-/** Whether bytes may leave as they are, when compressing them would gain nothing. */
+/** Whether uncompressed bytes are acceptable, if compressing them would gain nothing. */
 export function acceptsIdentity(headers: Headers): boolean {
   return accepted(headers).encodings(CODINGS).includes('identity')
 }
 
-/** Its types lack what breaks ties, which the library has since 1.0. */
+/** Its types omit the option that breaks ties, which the library has since 1.0. */
 interface EncodingNegotiator {
   encodings(available: readonly Coding[], options?: { readonly preferred: readonly Coding[] }): readonly Coding[]
 }

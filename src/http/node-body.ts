@@ -9,7 +9,10 @@ import { waitFor } from './timeout.ts'
 /** Set on a request whose client waits for `100 Continue` until that is sent. */
 export const AWAITS_CONTINUE: unique symbol = Symbol('stowage.awaitsContinue')
 
-/** What hosts and their parsers add: the target before a mount shortened it, the body as they parsed it, and the text or bytes that they parsed. */
+/**
+ * Members that hosts and their parsers add: the target before a mount shortened it, the parsed body, and the text or
+ * bytes that they parsed.
+ */
 export type NodeRequest = IncomingMessage & {
   originalUrl?: string
   body?: unknown
@@ -22,11 +25,14 @@ export interface NodeBodyOptions {
   readonly stallTimeoutMs: number
   /** 0 by default: no such bound. */
   readonly bodyBytesPerSecondMin?: number
-  /** What a parser of the host left, if it did not leave it at the request. */
+  /** The value that a parser of the host left, if not on the request. */
   readonly left?: unknown
 }
 
-/** The body of a Node request: read by pulling, never destroyed by whoever stops reading, so that the answer can still be sent. */
+/**
+ * The body of a Node request. It is read by pulling, and stopping early never destroys it, so the response can still be
+ * sent.
+ */
 export class NodeBody {
   readonly #req: NodeRequest
   readonly #options: NodeBodyOptions
@@ -42,7 +48,7 @@ export class NodeBody {
     return this.#bytesRead
   }
 
-  /** Whether the client is still sending, or would like to. A client that waits for `100 Continue` has not begun. */
+  /** Whether the client is still sending, or about to. A client that waits for `100 Continue` has not begun. */
   get underWay(): boolean {
     const { headers, httpVersionMajor } = this.#req
     const announced =
@@ -77,15 +83,15 @@ export class NodeBody {
   }
 
   /**
-   * What arrives, in the pieces in which it arrives. Throws `request_aborted` when the client goes away or sends nothing for too long, and
-   * `body_consumed` when somebody else has read a part.
+   * The chunks as they arrive. Throws `request_aborted` when the client disconnects or sends nothing for too long, and
+   * `body_consumed` when other code has read a part.
    */
   async *chunks(): AsyncGenerator<Uint8Array, void, undefined> {
     if (this.#req.readableDidRead) throw bodyConsumed()
     yield* this.rest(this.#options.stallTimeoutMs, new BodyRate(this.#options.bodyBytesPerSecondMin ?? 0))
   }
 
-  /** What is left of it, for whoever does not mind that a part is gone. */
+  /** The rest of it, for callers that do not mind a missing part. */
   async *rest(timeoutMs: number, rate?: BodyRate): AsyncGenerator<Uint8Array, void, undefined> {
     const req = this.#req
     for (;;) {

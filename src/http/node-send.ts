@@ -21,7 +21,10 @@ export interface Sending {
   readonly requestBytesMax: number
 }
 
-/** Writes an answer and resolves when its last byte was handed to the system. Rejects when the client is gone or reads nothing for too long. */
+/**
+ * Writes an answer and resolves when its last byte was handed to the system. Rejects when the client is gone or reads
+ * nothing for too long.
+ */
 export async function sendAnswer(sending: Sending): Promise<void> {
   const { req, res, answer, body, onBeforeHeaders } = sending
   if (res.headersSent || res.destroyed) throw clientGone()
@@ -35,12 +38,12 @@ export async function sendAnswer(sending: Sending): Promise<void> {
   return sendWhileReceiving(sending, answer.body)
 }
 
-/** In HTTP/2 a stream ends by itself, and nothing may be said about the connection (RFC 9113 section 8.2.2). */
+/** An HTTP/2 stream ends on its own, and nothing may be said about the connection (RFC 9113 section 8.2.2). */
 export function closeConnection(req: IncomingMessage, res: ServerResponse): void {
   if (req.httpVersionMajor === 1) res.setHeader('Connection', 'close')
 }
 
-/** What the host's own middleware set stays, apart from what the answer sets itself; `Vary` is both. */
+/** Headers that the host's own middleware set stay, except those that the response sets itself; `Vary` is merged. */
 function setHeaders(res: ServerResponse, answer: Answer): void {
   res.statusCode = answer.status
   const varied = res.getHeader('Vary')
@@ -52,8 +55,8 @@ function setHeaders(res: ServerResponse, answer: Answer): void {
 }
 
 /**
- * One buffer is on its way while the next is made: waiting for each to leave would let the connection run dry in between. Only where so many read slowly that
- * there is no room for more than one, it is waited for.
+ * One buffer is on its way while the next is made: waiting for each to leave would let the connection run dry in
+ * between. Only if many slow readers leave no room for more than one, the sender waits.
  */
 async function streamBody(sending: Sending, chunks: AsyncIterable<Uint8Array>): Promise<void> {
   const {
@@ -65,7 +68,7 @@ async function streamBody(sending: Sending, chunks: AsyncIterable<Uint8Array>): 
   for await (const chunk of chunks) {
     await previous
     previous = written(sending, chunk)
-    // An error is thrown where it is awaited; until then it must not count as unhandled.
+    // The error is thrown where the promise is awaited; until then it must not count as unhandled.
     previous.catch(() => undefined)
     if (roomBytes() < AHEAD_ROOM_BYTES_MIN) await previous
   }
@@ -92,8 +95,9 @@ function written({ res, signal, stallTimeoutMs }: Sending, chunk: Uint8Array): P
 }
 
 /**
- * Who closes while the client sends resets the connection, and most clients then never read the answer. So all of it but its last byte is
- * sent, what still comes is read and thrown away within bounds, and only then does the answer end and the connection close.
+ * Closing while the client sends resets the connection, and most clients then never read the response. So all of it but
+ * its last byte is sent, further bytes are read and discarded within bounds, and only then does the response end and
+ * the connection close.
  */
 async function sendWhileReceiving(sending: Sending, bytes: Uint8Array): Promise<void> {
   const { res, body, requestBytesMax } = sending
@@ -102,7 +106,7 @@ async function sendWhileReceiving(sending: Sending, bytes: Uint8Array): Promise<
   await end(sending, bytes.subarray(-1))
 }
 
-/** Reads what still comes and throws it away, within bounds. */
+/** Reads further bytes and discards them, within bounds. */
 export async function takeRest(body: NodeBody, requestBytesMax: number): Promise<void> {
   const bytesReadMax = lingerBytesMax(requestBytesMax)
   const deadlineMs = performance.now() + LINGER_MS_MAX

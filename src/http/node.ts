@@ -29,15 +29,17 @@ export interface HostCall<H> {
   readonly res: ServerResponse
   /** Gets paths that are not Stowage's and, with `errors: 'next'`, errors. Without it Stowage answers them. */
   readonly next?: Next
-  /** The raw target, where `req.url` is another one. */
+  /** The raw target, if `req.url` differs. */
   readonly url?: string
-  /** What of the target's path stands above the service and its own prefix. Nothing by default. */
+  /** The part of the target's path above the service and its own prefix. Nothing by default. */
   readonly mountPoint?: MountPoint
-  /** What access and `onError` are told of the host's request. `req` by default. */
+  /** The value that access and `onError` receive as the host's request. `req` by default. */
   readonly host?: H
-  /** What a parser of the host left of the body, if one has read it. `req.rawBody` or `req.body` by default. */
+  /**
+   * The value that a parser of the host left of the body, if one has read it. `req.rawBody` or `req.body` by default.
+   */
   readonly body?: unknown
-  /** Called once, before the answer's first header is set. From then on nobody else may answer. */
+  /** Called once, before the first header of the response is set. From then on no other code may respond. */
   readonly onBeforeHeaders?: () => void
 }
 
@@ -47,7 +49,10 @@ export interface NodeCall<H> extends HostCall<H> {
   readonly params?: () => PathParams
 }
 
-/** Serves one request of a Node server. Never rejects: whatever happens is answered, given to `next`, or cuts the connection. */
+/**
+ * Serves one request of a Node server. Never rejects: whatever happens is answered, given to `next`, or cuts the
+ * connection.
+ */
 export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call: NodeCall<H>): Promise<void> {
   const { req, res, next, resource, params, onBeforeHeaders } = call
   const handOver = next !== undefined && core.handsOver
@@ -85,7 +90,7 @@ async function sendReleased(answer: Answer, send: () => Promise<void>): Promise<
   }
 }
 
-/** The host's answer must arrive too, so what the client still sends is taken before the host gets to know. */
+/** The host's response must arrive too, so the rest of the client's bytes is read before the host is told. */
 async function handedOver(
   error: unknown,
   rest: {
@@ -102,7 +107,10 @@ async function handedOver(
   return error
 }
 
-/** After the first byte of a body an error can only destroy the connection. That the client left is no failure of ours. */
+/**
+ * After the first byte of a body an error can only destroy the connection. A client that disconnects is not our
+ * failure.
+ */
 function cutOff<H>(core: HttpCore<H>, arrival: Arrival<H> | undefined, res: ServerResponse, thrown: unknown): void {
   if (arrival !== undefined) core.report(thrown, arrival)
   res.destroy()

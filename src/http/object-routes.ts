@@ -5,7 +5,7 @@ import type { Resource } from './router.ts'
 /** The six endpoints about objects, by the names under which `service.endpoints` has them. */
 export type EndpointName = 'diff' | 'upload' | 'single' | 'list' | 'graph' | 'stream'
 
-/** What an endpoint's path names, decoded. */
+/** The decoded values of an endpoint's path. */
 export interface Params {
   /** The project. */
   readonly projectId: string

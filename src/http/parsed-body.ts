@@ -1,18 +1,25 @@
 import { StowageError } from '../errors.ts'
 
-/** What a decoder puts where bytes were not UTF-8. In a text that a parser decoded, nobody can tell whether the client sent it. */
+/**
+ * The replacement character that decoders insert for invalid UTF-8. In a decoded text it is unknown whether the client
+ * sent it.
+ */
 const REPLACEMENT = '\uFFFD'
 
-/** What a parser of the host left of a body that it has read. */
+/** The value that a parser of the host left of a body that it has read. */
 export interface ParsedBody {
-  /** The exact bytes, from parsers that keep them (`express.raw()`, `express.text()`, `rawBody` of Koa's and others). */
+  /**
+   * The exact bytes, from parsers that keep them (`express.raw()`, `express.text()`, `rawBody` of Koa's and others).
+   */
   readonly bytes: Uint8Array | undefined
   /** The type that describes `values`. */
   readonly type: string | undefined
   readonly values: unknown
 }
 
-/** Parsers inflate and decode; what they leave has lost its `Content-Encoding`, and objects have lost their type as well. */
+/**
+ * Parsers inflate and decode; their results have lost the `Content-Encoding`, and objects have lost the type as well.
+ */
 export function parsedBody(left: unknown, type: string | undefined): ParsedBody {
   if (typeof left === 'string' && !left.includes(REPLACEMENT))
     return { bytes: Buffer.from(left), type, values: undefined }

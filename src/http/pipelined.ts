@@ -1,14 +1,17 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Socket } from 'node:net'
 
-/** The responses of a connection that wait for their turn. On the connection itself, so that it has one listener, however many wait. */
+/**
+ * The responses of a connection that wait for their turn. On the connection itself, so that it has one listener,
+ * however many wait.
+ */
 const QUEUED: unique symbol = Symbol('stowage.queued')
 
 type PipelinedSocket = Socket & { [QUEUED]?: Set<ServerResponse> }
 
 /**
- * Node tells only the response whose turn it is that its connection has closed. This closes those of pipelined requests (RFC 9112 section 9.3.2) that
- * still wait for theirs as well. The function that it returns is to be called when the response is over.
+ * When a connection closes, Node tells only the response whose turn it is. This also closes those of pipelined requests
+ * (RFC 9112 section 9.3.2) that still wait for theirs. Call the returned function when the response is over.
  */
 export function closeWhileQueued(req: IncomingMessage, res: ServerResponse): () => void {
   if (res.socket !== null) return () => undefined

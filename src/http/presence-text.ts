@@ -1,7 +1,9 @@
 import type { IdSet } from '../object/id-set.ts'
 
 const PIECE_BYTES = 65_536
-/** Bytes that are written between two looks at the room that is left: an escaped character, or a value with its brackets. */
+/**
+ * Bytes that are written between two checks of the remaining room: an escaped character, or a value with its brackets.
+ */
 const STEP_BYTES_MAX = 16
 const HEX_DIGITS = Buffer.from('0123456789abcdef')
 const TRUE = Buffer.from(':true')
@@ -39,7 +41,10 @@ export async function* presenceText(ids: IdSet, held: Uint8Array): AsyncGenerato
   yield piece.subarray(0, at)
 }
 
-/** Quotes, backslashes and control characters are all that JSON wants escaped (RFC 8259 section 7); the rest of UTF-8 stays as it is. */
+/**
+ * Quotes, backslashes and control characters are all that JSON wants escaped (RFC 8259 section 7); the rest of UTF-8
+ * stays as it is.
+ */
 function writeCharacter(target: Uint8Array, start: number, byte: number): number {
   let at = start
   if (byte < SPACE) {

@@ -4,12 +4,12 @@ import type { Operation, PathParams } from './exchange.ts'
 
 export type Method = 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'
 
-/** A path and what can be done with it. `HEAD` comes with `GET`, `OPTIONS` with all. */
+/** A path and its operations. `HEAD` comes with `GET`, `OPTIONS` with all. */
 export interface Resource<H> {
   /** Below the prefix, as Express, Koa's router, Fastify and Hono write it, such as `/objects/:projectId`. */
   readonly path: string
   readonly operations: { readonly [M in Method]?: Operation<H> }
-  /** Throws `invalid_id` for parameters that cannot be what they stand for. */
+  /** Throws `invalid_id` for invalid parameters. */
   readonly check?: (params: PathParams) => void
   /** Takes the path with a slash at its end as well. */
   readonly slashAtEnd?: boolean
@@ -17,7 +17,7 @@ export interface Resource<H> {
 
 export interface Match<H> {
   readonly resource: Resource<H>
-  /** The segments that stand for parameters, still percent-encoded. */
+  /** The segments of parameters, still percent-encoded. */
   readonly rawParams: readonly string[]
 }
 
@@ -28,7 +28,7 @@ interface Shape<H> {
 
 /** The resources below a prefix. The first one whose path fits is taken. */
 export class RouteTable<H> {
-  /** What stands before the paths: `''`, or as in `/models`. */
+  /** The prefix of all paths: `''`, or as in `/models`. */
   readonly prefix: string
   readonly #shapes: readonly Shape<H>[]
 
@@ -46,7 +46,7 @@ export class RouteTable<H> {
     return [...new Set(literal)]
   }
 
-  /** The resource of a raw path. Splits first and decodes nothing, so that no id, whatever it is, can be taken for a part of the path. */
+  /** The resource of a raw path. It splits first and decodes nothing, so no id can be taken for a part of the path. */
   match(path: string): Match<H> | undefined {
     if (!path.startsWith(`${this.prefix}/`)) return undefined
     const segments = segmentsOf(path.slice(this.prefix.length))
@@ -72,7 +72,10 @@ export function normalizePrefix(prefix = ''): string {
   return trimmed === '' ? '' : `/${trimmed}`
 }
 
-/** What of a path belongs to the host above a mount: its literal beginning, or so many segments, which the host's own router has matched. */
+/**
+ * The part of a path that belongs to the host above a mount: its literal beginning, or a number of segments, which the
+ * host's own router has matched.
+ */
 export type MountPoint = string | number
 
 /** The rest of a raw path below a mount point; `undefined` for a path that is not below it. */
@@ -84,7 +87,7 @@ export function pathBelow(path: string, mountPoint: MountPoint): string | undefi
   return end === -1 ? undefined : path.slice(end)
 }
 
-/** Whether the end of a raw path fits a resource's, whatever it is mounted under. */
+/** Whether the end of a raw path matches a resource's, under any mount. */
 export function endsLike(path: string, resourcePath: string): boolean {
   const shape = segmentsOf(resourcePath)
   return fits(shape, path.split('/').slice(-shape.length))

@@ -10,11 +10,14 @@ import { checkIfMatch, isUnmodified, requestedRange } from './conditional.ts'
 import type { Answer, Exchange } from './exchange.ts'
 import { type Coding, type Format, MEDIA_TYPES } from './negotiate.ts'
 
-/** How the objects of a selection leave. */
+/** The form in which the objects of a selection are sent. */
 export interface Encoding {
   readonly format: Format
   readonly coding: Coding
-  /** The name of the file, when the gzip bytes leave as a file of their own (`?archive=gzip`) and not as the coding of a text. */
+  /**
+   * The name of the file, when the gzip bytes leave as a file of their own (`?archive=gzip`) and not as the coding of a
+   * text.
+   */
   readonly archiveName?: string
   readonly mask?: AttributeMask
   readonly heartbeat?: Heartbeat
@@ -27,7 +30,10 @@ export interface AnswerOptions {
 
 const MISSING_IDS_IN_MESSAGE = 5
 
-/** Hands a selection over to the answer that `make` makes of it, or frees it when that throws. What it holds is leased first. */
+/**
+ * Hands a selection over to the answer that `make` makes of it, or frees it when that throws. What it holds is leased
+ * first.
+ */
 export async function releasing(
   selection: Selection,
   memory: MemoryLease,
@@ -43,7 +49,7 @@ export async function releasing(
   }
 }
 
-/** Throws `objects_missing` for `?strict` where something is missing. */
+/** Throws `objects_missing` for `?strict` if something is missing. */
 export async function checkComplete(
   exchange: { readonly query: URLSearchParams },
   selection: Selection,

@@ -6,15 +6,21 @@ import { decodeParams, type Match, pathBelow, type Resource, type RouteTable } f
 import type { PathParams } from './exchange.ts'
 import { splitTarget } from './target.ts'
 
-/** What the mounts of all hosts stand on. */
+/** The part of a service that the mounts of all hosts use. */
 export interface Mountable<H = unknown> {
-  /** Serves Node's `(req, res)`. A path that is not this service's goes to `next`, where there is one, else it gets 404. Can be passed around by itself. */
+  /**
+   * Serves Node's `(req, res)`. A path that does not belong to this service goes to `next`, or gets 404 without one. It
+   * can be passed around on its own.
+   */
   readonly node: (req: IncomingMessage, res: ServerResponse, next?: Next) => void
-  /** The same for hosts that Node's `(req, res)` does not tell everything: what the mounts stand on. Resolves when the answer is out, or `next` was called. Never rejects. */
+  /**
+   * The same for hosts whose `(req, res)` does not contain everything: the mounts use it. Resolves when the response is
+   * sent, or `next` was called. Never rejects.
+   */
   readonly serve: (call: HostCall<H>) => Promise<void>
-  /** Serves fetch-style hosts, and a host's own tests without a port. Can be passed around by itself. */
+  /** Serves fetch-style hosts, and a host's own tests without a port. It can be passed around on its own. */
   readonly fetch: (request: Request, host?: H) => Promise<Response>
-  /** What stands before the paths: `''`, or as in `/models`. A mount's own prefix comes before it. */
+  /** The prefix of all paths: `''`, or as in `/models`. A mount's own prefix comes before it. */
   readonly prefix: string
   /** The literal first parts of all paths, without the prefix, for hosts whose own router has to know them. */
   readonly pathPrefixes: readonly string[]

@@ -1,4 +1,4 @@
-/** A request's target as it came: no normalization, no decoding. */
+/** A request's target, unchanged: no normalization, no decoding. */
 export interface Target {
   readonly path: string
   readonly query: string
@@ -6,7 +6,9 @@ export interface Target {
 
 const AUTHORITY = /^[a-z][a-z0-9+.-]*:\/\/[^/?#]*/i
 
-/** Splits a raw target, in origin form or absolute form (RFC 9112 section 3.2), at its first `?`. A fragment is cut off. */
+/**
+ * Splits a raw target, in origin form or absolute form (RFC 9112 section 3.2), at its first `?`. A fragment is cut off.
+ */
 export function splitTarget(raw: string): Target {
   const relative = raw.startsWith('/') ? raw : raw.replace(AUTHORITY, '')
   const hash = relative.indexOf('#')

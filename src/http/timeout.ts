@@ -1,6 +1,6 @@
 /**
- * Calls `late` when so much time has passed and the event loop has then looked once more for what came meanwhile: a process that was held up itself
- * must not say that its clients were. Returns what takes it back.
+ * Calls `late` when the time has passed and the event loop has then looked once more for input: a process that was held
+ * up itself must not blame its clients. Returns a function that cancels it.
  */
 export function startTimeout(timeoutMs: number, late: () => void): () => void {
   let lastLook: NodeJS.Immediate | undefined
@@ -12,8 +12,9 @@ export function startTimeout(timeoutMs: number, late: () => void): () => void {
 }
 
 /**
- * Waits for one thing to happen, for an abort (where there is a signal), or until `timeoutMs` have passed without it. `subscribe` gets the function to call when it has
- * happened and returns what takes the subscription back. Rejects with the signal's reason, or with what `late` makes.
+ * Waits for an event, for an abort (if there is a signal), or for `timeoutMs` to pass without it. `subscribe` receives
+ * the function to call at the event and returns a function that unsubscribes. Rejects with the signal's reason, or with
+ * the result of `late`.
  */
 export function waitFor(
   subscribe: (happened: (error?: Error) => void) => () => void,

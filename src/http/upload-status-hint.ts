@@ -1,8 +1,8 @@
 import type { Logger } from '../logger.ts'
 
 /**
- * specklepy's `ServerTransport` takes everything but 201 for a failed upload. It sends no name of its own: it is the client of Python's `requests` that
- * wants lines in return for an upload.
+ * specklepy's `ServerTransport` takes everything but 201 for a failed upload. It sends no name of its own: it is the
+ * client of Python's `requests` that wants lines in return for an upload.
  */
 function insistsOnCreated(headers: Pick<Headers, 'get'>): boolean {
   const client = headers.get('user-agent') ?? ''

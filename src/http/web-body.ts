@@ -38,8 +38,9 @@ export class WebBody {
   }
 
   /**
-   * Who closes while the client sends resets the connection, and most clients then never read the answer. So before a refusal is given to the
-   * host, what still comes is read and thrown away within bounds. A client that waits for `100 Continue` has not begun.
+   * Closing while the client sends resets the connection, and most clients then never read the response. So before the
+   * host gets a refusal, further bytes are read and discarded within bounds. A client that waits for `100 Continue` has
+   * not begun.
    */
   async takeRest(): Promise<void> {
     const { signal, requestBytesMax } = this.#options
@@ -54,7 +55,7 @@ export class WebBody {
     } catch (error) {
       if (!(error instanceof StowageError)) throw error
     }
-    // On hosts that stand on Node's sockets this cuts the connection, so the answer goes first.
+    // On hosts based on Node's sockets this cuts the connection, so the response goes first.
     if (!this.#ended) setTimeout(() => void reader.cancel().catch(() => undefined), CLOSE_DELAY_MS).unref()
   }
 

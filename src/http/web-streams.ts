@@ -6,12 +6,15 @@ export interface PulledStreamOptions {
   readonly abort: (reason: Error) => void
   /** Called exactly once, when the stream is over in whatever way. */
   readonly free: () => void
-  /** Told of what the chunks threw. */
+  /** Receives the errors that the chunks throw. */
   readonly failed: (thrown: unknown) => void
   readonly stallTimeoutMs: number
 }
 
-/** A stream that is made only as fast as it is pulled. Cancelling it frees everything at once, and so does a reader that stops pulling. */
+/**
+ * A stream that is made only as fast as it is pulled. Cancelling it frees everything at once, and so does a reader that
+ * stops pulling.
+ */
 export function pulledStream(
   chunks: AsyncIterable<Uint8Array>,
   options: PulledStreamOptions,

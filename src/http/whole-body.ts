@@ -2,7 +2,10 @@ import { collectBytes } from '../decode/collect-bytes.ts'
 import { tooLarge } from '../limits.ts'
 import type { Exchange } from './exchange.ts'
 
-/** All of a body that is read whole, leased as it comes. Throws `request_too_large`, naming `what`, and what leasing throws. */
+/**
+ * All of a body that is read whole, leased as it arrives. Throws `request_too_large`, naming `what`, and the errors of
+ * the lease.
+ */
 export async function wholeBody(
   { body, memory }: Pick<Exchange<unknown>, 'body' | 'memory'>,
   { bytesMax, what }: { readonly bytesMax: number; readonly what: string },

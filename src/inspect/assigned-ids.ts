@@ -1,11 +1,14 @@
 import type { AssignedId } from '../object/upload-summary.ts'
 
-/** What one of them costs as an object with a string, and as the text that tells it. */
+/** The memory of one of them as an object with a string, and as text in the response. */
 const LISTED_BYTES = 320
 const FIRST_CAPACITY = 16
 const ID_BYTES = 16
 
-/** Ids of 32 hex digits that were given to objects, the first `max` of them, as bytes: half a million are no half a million objects and strings. */
+/**
+ * Ids of 32 hex digits that were given to objects, the first `max` of them, as bytes: half a million are no half a
+ * million objects and strings.
+ */
 export class AssignedIds {
   readonly #max: number
   #places = new Uint32Array(2 * FIRST_CAPACITY)
@@ -17,7 +20,7 @@ export class AssignedIds {
     this.#max = max
   }
 
-  /** How many were given, kept or not. */
+  /** How many were assigned, kept or not. */
   get count(): number {
     return this.#count
   }
@@ -42,7 +45,7 @@ export class AssignedIds {
     this.#kept++
   }
 
-  /** The kept ones, in the order in which they came. */
+  /** The kept ones, in the order of their arrival. */
   list(): AssignedId[] {
     return Array.from({ length: this.#kept }, (_, i) => ({
       part: this.#places[2 * i],

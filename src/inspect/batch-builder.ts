@@ -28,7 +28,7 @@ export class BatchBuilder {
     return this.#lines.length + this.#names.bytes.length
   }
 
-  /** Where the references of the object that is added next go, before it is added. */
+  /** The references of the next object, before it is added. */
   get references(): IdColumn {
     return this.#names
   }
@@ -56,7 +56,7 @@ export class BatchBuilder {
     this.#endLine(start, id.length, claims)
   }
 
-  /** The objects so far; the builder starts anew, with new buffers. */
+  /** The objects so far; the builder begins again with new buffers. */
   take(): ObjectBatch {
     const count = this.#count
     const batch: ObjectBatch = {

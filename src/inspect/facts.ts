@@ -8,7 +8,7 @@ const ID_KEY = Buffer.from('id')
 const REFERENCE_KEY = Buffer.from('referencedId')
 const CLOSURE_KEY = Buffer.from('__closure')
 
-/** What the scanner is asked to tell the value of. */
+/** The kinds of values that the scanner reports. */
 const ID = 1
 const REFERENCE = 2
 const CLOSURE = 3
@@ -16,7 +16,7 @@ const CLOSURE = 3
 const BACKSLASH = 0x5c
 const OPEN_OBJECT = 0x7b
 
-/** The value of a top-level `id` member. `start` and `end` are its text between the quotes, where it is a string. */
+/** The value of a top-level `id` member. `start` and `end` delimit its text between the quotes, if it is a string. */
 export interface IdMember {
   readonly at: number
   readonly isString: boolean
@@ -26,8 +26,8 @@ export interface IdMember {
 }
 
 /**
- * Gathers what a store must know of an object while it is scanned: its id (of several the last, as `JSON.parse` has it), the ids of
- * `referencedId` members at any depth, and the keys of a top-level `__closure` object.
+ * Gathers the facts of an object that a store needs while it is scanned: its id (the last of several, like
+ * `JSON.parse`), the ids of `referencedId` members at any depth, and the keys of a top-level `__closure` object.
  */
 export class ObjectFacts implements ScanListener {
   readonly #text: OneLineText
@@ -43,7 +43,9 @@ export class ObjectFacts implements ScanListener {
     this.#text = text
   }
 
-  /** References go to `references` as they are found; the other facts are those of this source until the next `start`. */
+  /**
+   * References go to `references` as they are found; the other facts are those of this source until the next `start`.
+   */
   start(source: Uint8Array, references: IdColumn): void {
     this.#source = source
     this.#references = references
@@ -104,7 +106,7 @@ export class ObjectFacts implements ScanListener {
     return (first === 0x72 || first === BACKSLASH) && decodesTo(this.#source, start, end, escaped, REFERENCE_KEY)
   }
 
-  /** What cannot be an id cannot name an object, so it is no reference. */
+  /** A text that cannot be an id cannot name an object, so it is not a reference. */
   #addId(names: IdColumn, start: number, end: number, escaped: boolean): void {
     if (!escaped) {
       if (isObjectId(this.#source, start, end)) names.add(this.#source, start, end)
@@ -115,7 +117,7 @@ export class ObjectFacts implements ScanListener {
   }
 }
 
-/** The UTF-8 of an escaped string that may be an id; `undefined` where it is too long for one or no valid Unicode. */
+/** The UTF-8 of an escaped string that may be an id; `undefined` if it is too long or invalid Unicode. */
 export function decodeId(source: Uint8Array, start: number, end: number): Uint8Array | undefined {
   return end - start > OBJECT_ID_BYTES_MAX * ESCAPED_BYTES_PER_BYTE_MAX ? undefined : decodeString(source, start, end)
 }

@@ -1,6 +1,6 @@
 import { ByteList } from '../object/byte-list.ts'
 
-/** Ids as UTF-8, one after the other, with where each ends: the form in which a batch holds them. */
+/** Ids as UTF-8, one after the other, with the end of each: the form in which a batch holds them. */
 export class IdColumn {
   readonly #bytes: ByteList
   #ends: Uint32Array

@@ -16,12 +16,12 @@ import { firstBrokenByte } from '../object/utf8.ts'
 
 /** A batch is handed on once it holds this much; one object can make it larger. */
 const BATCH_BYTES = 262_144
-/** Bytes between two looks at the clock: below 2 ms for the slowest text. */
+/** Bytes between two checks of the clock: below 2 ms for the slowest text. */
 const SLICE_BYTES = 131_072
 const WORK_MS_MAX = 5
 /** Copying a larger text takes a turn of its own. */
 const LARGE_BYTES = 1_048_576
-/** What the smallest object costs, in bytes that are scanned in the same time. */
+/** The cost of the smallest object, in bytes that are scanned in the same time. */
 const OBJECT_COST_BYTES = 128
 const ASSIGNED_HEX_DIGITS = 32
 
@@ -31,7 +31,7 @@ const CLOSE_OBJECT = 0x7d
 
 export interface InspectOptions {
   readonly signal: AbortSignal
-  /** Where ids that are given are noted. */
+  /** Collects the assigned ids. */
   readonly assigned?: AssignedIds
   /** Told of each object whose text is not kept byte for byte: see `OneLineText`. */
   readonly onRewritten?: () => void
@@ -40,11 +40,10 @@ export interface InspectOptions {
 }
 
 /**
- * Looks into each element: that it is one JSON object (RFC 8259), what its id is, what it refers to. Yields them as lines, in their order, some 256 KB
- * at a time; a batch is the consumer's to keep. Lets the event loop turn every 5 ms or so, also inside a large object.
- *
- * Throws `invalid_json`, `invalid_utf8`, `invalid_object`, `invalid_id` and `nesting_too_deep`, naming part, element and byte; the signal's reason once
- * it has aborted; and what `elements` throws.
+ * Inspects each element: that it is one JSON object (RFC 8259), its id, its references. Yields them as lines, in their
+ * order, about 256 KB at a time; the consumer may keep a batch. Yields to the event loop about every 5 ms, also inside
+ * a large object. Throws `invalid_json`, `invalid_utf8`, `invalid_object`, `invalid_id` and `nesting_too_deep`, naming
+ * part, element and byte; the signal's reason once it has aborted; and the errors of `elements`.
  */
 export async function* inspectBatches(
   elements: AsyncIterable<readonly Element[]>,
@@ -80,7 +79,7 @@ class Inspector {
     this.#scanner = new ObjectScanner(this.#facts, nestingMax)
   }
 
-  /** Adds the element's object to the batch; a promise only where the event loop must turn in between. */
+  /** Adds the element's object to the batch; returns a promise only if the event loop must run in between. */
   inspect(element: Element): Promise<void> | undefined {
     const source = withoutSpaceAround(element.bytes)
     this.#facts.start(source, this.batch.references)

@@ -1,7 +1,7 @@
 import { ObjectScanner, ScanFault, type ScanListener } from './json-scanner.ts'
 
 export interface JsonFault {
-  /** What the text broke. Of the text itself it shows one printable ASCII character at most. */
+  /** The broken rule. Of the text itself it shows at most one printable ASCII character. */
   readonly rule: string
   /** The byte, from 0. */
   readonly at: number
@@ -25,7 +25,7 @@ const TOLD_NOTHING: ScanListener = {
 const CLOSING: Uint8Array = Uint8Array.of(CLOSE)
 const ENDS_EARLY = 'the text ends before the object does'
 
-/** Where and how a text in UTF-8 fails to be one JSON object; `undefined` for one that is. */
+/** The place and the reason why a UTF-8 text is not one JSON object; `undefined` if it is. */
 export function jsonFault(text: Uint8Array): JsonFault | undefined {
   const fault = firstFault(text)
   if (fault === undefined) return undefined
@@ -44,7 +44,7 @@ function firstFault(text: Uint8Array): Pick<JsonFault, 'rule' | 'at'> | undefine
       at: start,
     }
   const isClosed = text[end - 1] === CLOSE
-  // The scanner needs a closing bracket at the end: with one added, what lacks it is found out there.
+  // The scanner needs a closing bracket at the end: one is added, and the scanner finds its absence there.
   const scanned = isClosed ? text.subarray(start, end) : Buffer.concat([text.subarray(start, end), CLOSING])
   const scanner = new ObjectScanner(TOLD_NOTHING, Number.MAX_SAFE_INTEGER)
   scanner.start(scanned)

@@ -2,9 +2,15 @@ import { escapeEnd, literalEnd, ScanFault } from './json-tokens.ts'
 
 export { ScanFault } from './json-tokens.ts'
 
-/** What the scanner tells while it goes over an object. Places are bytes of the scanned text; strings are told without their quotes. */
+/**
+ * Receives the scanner's findings in an object. Positions are bytes of the scanned text; strings come without their
+ * quotes.
+ */
 export interface ScanListener {
-  /** The key of a member of an object at `depth` (1: the whole). A number other than 0 asks to be told the member's value under that number. */
+  /**
+   * The key of a member of an object at `depth` (1: the whole). A return value other than 0 requests the member's value
+   * under that number.
+   */
   onKey(start: number, end: number, escaped: boolean, depth: number): number
   onString(asked: number, start: number, end: number, escaped: boolean): void
   /** A value that is not a string, by its first byte. */
@@ -58,7 +64,10 @@ const PLAIN = 0
 const NEVER_PLAIN = 1
 const SEPARATOR_LEAD = 2
 
-/** How a byte inside a string is met: all but quotes, backslashes, controls and the first bytes of U+0085, U+2028 and U+2029 is passed over. */
+/**
+ * The class of each byte inside a string: all but quotes, backslashes, controls and the first bytes of U+0085, U+2028
+ * and U+2029 are skipped.
+ */
 const STRING_BYTES: Uint8Array = new Uint8Array(256).fill(NEVER_PLAIN, 0, 0x20)
 STRING_BYTES[QUOTE] = STRING_BYTES[BACKSLASH] = NEVER_PLAIN
 STRING_BYTES[0xc2] = STRING_BYTES[0xe2] = SEPARATOR_LEAD
@@ -67,9 +76,10 @@ const OBJECT = 0
 const ARRAY = 1
 
 /**
- * Validates one JSON object (RFC 8259) over its bytes and tells a listener what it meets, building nothing. It takes no recursion, and it can stop
- * after any stretch and go on later. The text must be UTF-8 and must start with `{` and end with `}`: as no token but a string can go past that
- * last byte, only strings compare their place with the end.
+ * Validates one JSON object (RFC 8259) over its bytes and reports its findings to a listener, without building values.
+ * It needs no recursion, and it can stop at any point and continue later. The text must be UTF-8 and must start with
+ * `{` and end with `}`: only a string can extend past that last byte, so only strings compare their position with the
+ * end.
  */
 export class ObjectScanner {
   readonly #listener: ScanListener
@@ -102,7 +112,10 @@ export class ObjectScanner {
     return this.#at
   }
 
-  /** Goes on to `until` or a few bytes beyond. True once the whole text has been found to be one object; throws `ScanFault` where it is not. */
+  /**
+   * Continues up to `until` or a few bytes beyond. True once the whole text is known to be one object; throws
+   * `ScanFault` if it is not.
+   */
   scan(until: number): boolean {
     const bytes = this.#bytes
     const stop = Math.min(until, bytes.length)
@@ -148,7 +161,7 @@ export class ObjectScanner {
     return literalEnd(this.#bytes, at, literal)
   }
 
-  /** Mostly numbers stand in lists, so this goes on with those that follow at once. */
+  /** Numbers mostly come in lists, so this continues with the ones that follow at once. */
   #number(from: number): number {
     const bytes = this.#bytes
     let at = numberEnd(bytes, from)
@@ -200,7 +213,7 @@ export class ObjectScanner {
     return at + 1
   }
 
-  /** From inside a string to behind its closing quote, or to `stop` when that comes first. */
+  /** From inside a string to after its closing quote, or to `stop` if that comes first. */
   #string(from: number, stop: number): number {
     const bytes = this.#bytes
     let at = from
@@ -263,7 +276,10 @@ export class ObjectScanner {
   }
 }
 
-/** Behind the number that starts at `from`. It stands in this file since the engine inlines it only here: a third of the speed on lists of numbers. */
+/**
+ * The end of the number that starts at `from`. It is in this file because the engine inlines it only here: a third of
+ * the speed on lists of numbers.
+ */
 function numberEnd(bytes: Uint8Array, from: number): number {
   let at = from
   if (bytes[at] === MINUS) at++

@@ -4,7 +4,10 @@ const UTF8 = 'utf8'
 /** Bytes that one byte of a decoded string takes at most between its quotes: `\u0061` for `a`. */
 export const ESCAPED_BYTES_PER_BYTE_MAX = 6
 
-/** The UTF-8 of a valid JSON string with escapes, from between its quotes; `undefined` where an escape leaves a lone surrogate, which UTF-8 cannot hold. */
+/**
+ * The UTF-8 of a valid JSON string with escapes, from between its quotes; `undefined` if an escape makes a lone
+ * surrogate, which UTF-8 cannot hold.
+ */
 export function decodeString(bytes: Uint8Array, start: number, end: number): Uint8Array | undefined {
   const quotedText = Buffer.from(bytes.buffer, bytes.byteOffset + start - 1, end - start + 2).toString(UTF8)
   const text = JSON.parse(quotedText) as string

@@ -1,6 +1,6 @@
 import type { StowageErrorCode } from '../errors.ts'
 
-/** What a scanned text broke, and at which byte. */
+/** The broken rule of a scanned text, and the byte. */
 export class ScanFault extends Error {
   override readonly name = 'ScanFault'
   readonly code: StowageErrorCode

@@ -16,8 +16,9 @@ const CLOSE_OBJECT = 0x7d
 const ID = Buffer.from('id')
 
 /**
- * The lines with only the members that the mask wants. Members stay byte for byte and in their order; a key counts by what it says, not how it is
- * escaped. `lines` are one or many whole lines `<id> TAB <json> LF` as `inspectBatches` makes them; the result is a buffer of its own.
+ * The lines with only the members that the mask wants. Members keep their bytes and their order; a key counts by its
+ * value, not by its escapes. `lines` are one or many whole lines `<id> TAB <json> LF` as `inspectBatches` makes them;
+ * the result is a separate buffer.
  */
 export function applyMask(lines: Uint8Array, mask: AttributeMask): Uint8Array {
   return new LineMask(mask).apply(lines)
@@ -33,13 +34,13 @@ export async function* maskLines(
 }
 
 /**
- * Hears the scanner name the top-level keys of one line after the other. As only white space and one comma lie between a member and the next
- * key, each key also tells where the member before it ends.
+ * Receives the top-level keys of one line after the other. Only white space and one comma lie between a member and the
+ * next key, so each key also marks the end of the member before it.
  */
 class LineMask implements ScanListener {
   readonly #named: IdSet
   readonly #keepsNamed: boolean
-  /** The lines were inspected when they came, under whatever limit held then. */
+  /** The lines were inspected when they arrived, under the limits of that time. */
   readonly #scanner = new ObjectScanner(this, Number.MAX_SAFE_INTEGER)
   #text: Uint8Array = new Uint8Array(0)
   #masked = new ByteList(0)
@@ -89,7 +90,7 @@ class LineMask implements ScanListener {
     this.#masked.push(LF)
   }
 
-  /** The member that is open, if it is kept, ends before the white space and the comma that stand before `next`. */
+  /** The open member, if it is kept, ends before the white space and the comma before `next`. */
   #endMember(next: number): void {
     if (this.#keptFrom === -1) return
     let end = next

@@ -3,8 +3,9 @@ import { ByteList } from '../object/byte-list.ts'
 const KEPT_BYTES_MAX = 1_048_576
 
 /**
- * An object's text with what would break its line taken out: runs of white space with line ends or tabs go, raw U+0085, U+2028 and U+2029 become
- * escapes. Everything else stays byte for byte. A text without them, the usual case, is not copied.
+ * An object's text without anything that would break its line: runs of white space with line ends or tabs are removed,
+ * raw U+0085, U+2028 and U+2029 become escapes. Everything else stays byte for byte. A text without them, the usual
+ * case, is not copied.
  */
 export class OneLineText {
   #source: Uint8Array = new Uint8Array(0)
@@ -18,7 +19,7 @@ export class OneLineText {
     this.#rewritten.clear()
   }
 
-  /** Whether anything has been taken out or escaped since the last `start`. */
+  /** Whether anything has been removed or escaped since the last `start`. */
   get isRewritten(): boolean {
     return this.#takenTo > 0
   }

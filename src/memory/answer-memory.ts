@@ -1,6 +1,6 @@
 import { type Environment, REAL_ENVIRONMENT } from '../environment.ts'
 
-/** The smallest room that an answer gets, however many there are: about what one read brings at least. */
+/** The smallest room that a response gets, however many there are: about the smallest useful read. */
 const ROOM_BYTES_MIN = 40_960
 /** With less room than this an answer holds one buffer at a time: nothing is read or made ahead. */
 export const AHEAD_ROOM_BYTES_MIN: number = 2 * ROOM_BYTES_MIN
@@ -10,14 +10,17 @@ const ROOM_SHARE = 4
 const EQUAL_SHARE = 2
 /** The buffer that was handed on last may still be on its way to the client, and so may the one before it. */
 const ON_THEIR_WAY = 2
-/** More than the systems on both sides take in for a client that has stopped reading. A client that took so much without a pause reads on. */
+/**
+ * More than the systems on both sides take in for a client that has stopped reading. A client that took so much without
+ * a pause reads on.
+ */
 const FAST_AFTER_BYTES = 16 * 1_048_576
 /** Those that read on share at most this part of the bytes once more. */
 const FAST_SHARE = 2
 /** A client that asks for the next buffer later than this has made a pause. */
 const PAUSE_MS = 100
 
-/** What every answer may hold: it is leased by its request, before the answer begins. */
+/** The basic memory of every response: its request leases it before the response begins. */
 export const ANSWER_BYTES = 65_536
 
 /** Answers that share one number of bytes. */
@@ -35,10 +38,11 @@ class Pool {
 }
 
 /**
- * What all answers under way hold in buffers beyond `ANSWER_BYTES` each, together. An answer asks before each read how large it may be: a share of
- * what is left, and of what would be its part if all had the same. So few answers read in large pieces, and among many each holds one small buffer.
- * Nobody waits for memory: a reader that has stopped would keep those who read on waiting. A client that has read much without a pause shares the
- * same number of bytes once more with others like it, so that hundreds who have stopped do not slow it down.
+ * The buffers that all responses under way hold beyond `ANSWER_BYTES` each, together. A response asks before each read
+ * how large it may be: a share of the rest, and of its part if all had the same. So few responses read in large pieces,
+ * and among many each holds one small buffer. Nobody waits for memory: a reader that has stopped would block the
+ * others. A client that has read much without a pause shares the same number of bytes once more with others like it, so
+ * that hundreds of stopped readers do not slow it down.
  */
 export class AnswerMemory {
   readonly limitBytes: number
@@ -48,7 +52,7 @@ export class AnswerMemory {
   readonly #fast: Pool
   #answers = 0
 
-  /** `onChange` is told of each change, for who counts other memory as well. */
+  /** `onChange` receives each change, for callers that count other memory as well. */
   constructor(
     limitBytes: number,
     onChange: (bytes: number) => void = () => undefined,
@@ -132,7 +136,7 @@ export class AnswerBuffers {
     this.#add(-bytes)
   }
 
-  /** Something that was held goes to the client: it counts until the next few have followed it. */
+  /** Held bytes go to the client: they count until the next few have followed. */
   passOn(bytes: number): void {
     this.#passedOn.push(bytes)
     if (this.#passedOn.length > (this.aheadBytes === 0 ? 1 : ON_THEIR_WAY)) this.free(this.#passedOn.shift() as number)

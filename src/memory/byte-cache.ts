@@ -4,7 +4,8 @@ interface Slot<V> {
 }
 
 /**
- * Least-recently-used values under a bound of bytes. A value that is being loaded is shared by all who ask for it; one that fails to load is not kept.
+ * Least-recently-used values under a bound of bytes. Concurrent callers share a value that is being loaded; one that
+ * fails to load is not kept.
  */
 export class ByteCache<V> {
   readonly #capacityBytes: number

@@ -6,24 +6,24 @@ import { Shares } from './shares.ts'
 export type { MemoryLease, Party } from './memory-lease.ts'
 
 export interface LeaseOptions {
-  /** Whoever waits for memory leaves the line when it aborts. */
+  /** A request that waits for memory leaves the queue when this aborts. */
   readonly signal: AbortSignal
   /** How long to wait for memory, each time it grows, before `overloaded` (503). The budget's own by default. */
   readonly waitMs?: number
-  /** Whose request it is. May be told later, before anything is held. */
+  /** The party of the request. It may be set later, before anything is held. */
   readonly party?: Party
-  /** Called with `overloaded` when the memory is needed for others who hold less: the request must end. */
+  /** Called with `overloaded` if others that hold less need the memory: the request must end. */
   readonly revoke?: (reason: StowageError) => void
 }
 
 export interface MemoryBudgetOptions {
-  /** Leases grow in steps of so many bytes, so that small changes need not ask. 1 by default. */
+  /** Leases grow in steps of this many bytes, so that small changes need no request. 1 by default. */
   readonly stepBytes?: number
   /** How long to wait for memory before `overloaded` (503). 10,000 by default. */
   readonly waitMs?: number
-  /** How long others may keep those waiting who hold less than they do. 500 by default. */
+  /** How long parties that hold more may block those that wait and hold less. 500 by default. */
   readonly patienceMs?: number
-  /** Where the time comes from. That of the process by default. */
+  /** The source of time. That of the process by default. */
   readonly environment?: Environment
 }
 
@@ -39,14 +39,16 @@ const STEP_BYTES = 1
 const WAIT_MS = 10_000
 const PATIENCE_MS = 500
 const RETRY_AFTER_SECONDS = '2'
-/** The part of the budget that all may fill; the rest is for one who is inside and grows, so that he can end. */
+/** The part of the budget that all may fill; the rest lets one growing request finish. */
 const COMMON_SHARE = 0.75
 
 /**
- * One budget for the memory of everything in flight. Who finds it spent waits in line, and is refused after a while. Who holds less comes before who
- * holds more (see `Shares`), and of one party those who grow before those who come, oldest first. So that one party cannot keep the memory from
- * others, it gives back its youngest lease when somebody who holds less has waited for `patienceMs`. The last quarter is for one at a time, the oldest
- * of those who need it, until he ends; and when everybody waits to grow even so, the youngest is refused, so that the others can end.
+ * One budget for the memory of all requests in flight. If it is exhausted, requests queue, and are refused after a
+ * while. Parties that hold less come before those that hold more (see `Shares`); within one party growing requests come
+ * before new ones, oldest first. So that one party cannot keep the memory from others, it gives back its youngest lease
+ * when another that holds less has waited for `patienceMs`. The last quarter is for one request at a time, the oldest
+ * of those that need it, until it ends. If all wait to grow even so, the youngest is refused, so that the others can
+ * end.
  */
 export class MemoryBudget {
   readonly limitBytes: number
@@ -58,9 +60,9 @@ export class MemoryBudget {
   readonly #leases = new Set<MemoryLease>()
   readonly #waiting = new Set<Waiter>()
   #heldBytes = 0
-  /** The part of it that is no lease. */
+  /** The part of it that is not a lease. */
   #countedBytes = 0
-  /** Who may use the last quarter. */
+  /** The lease that may use the last quarter. */
   #finisher: MemoryLease | undefined
 
   constructor(limitBytes: number, options: MemoryBudgetOptions = {}) {
@@ -82,7 +84,9 @@ export class MemoryBudget {
     return new MemoryLease(this, { waitMs: this.waitMs, ...options })
   }
 
-  /** Counts what nobody can wait for or be refused, such as the buffers of answers that are under way. Negative to give it back. */
+  /**
+   * Counts memory that cannot wait or be refused, such as the buffers of responses under way. Negative to give it back.
+   */
   count(bytes: number): void {
     this.#heldBytes += bytes
     this.#countedBytes += bytes
@@ -110,7 +114,7 @@ export class MemoryBudget {
     return true
   }
 
-  /** Called by leases: what is over their needs goes back. */
+  /** Called by leases: returns what exceeds their needs. */
   giveBack(lease: MemoryLease, neededBytes: number): void {
     const kept = Math.ceil(neededBytes / this.#stepBytes) * this.#stepBytes
     if (kept >= lease.reservedBytes) return
@@ -144,7 +148,10 @@ export class MemoryBudget {
     return isFinisher ? this.limitBytes : this.limitBytes * COMMON_SHARE
   }
 
-  /** Of one party nobody overtakes who waits already, apart from who is inside and finds only newcomers waiting. */
+  /**
+   * Within one party nobody overtakes a waiting request, except one that already holds memory and finds only newcomers
+   * waiting.
+   */
   #isBehindOthers(lease: MemoryLease): boolean {
     if (lease === this.#finisher) return false
     for (const { lease: other } of this.#waiting) {
@@ -192,7 +199,10 @@ export class MemoryBudget {
     this.#refuseYoungestIfStuck()
   }
 
-  /** The first of each party is looked at, those who hold the least first: who cannot be served keeps his own party waiting, and nobody else. */
+  /**
+   * Looks at the first request of each party, those that hold the least first: a request that cannot be served blocks
+   * its own party, and nobody else.
+   */
   #nextToServe(): Waiter | undefined {
     if (this.#waiting.size === 0) return undefined
     const firsts = new Map<string, Waiter>()
@@ -214,7 +224,7 @@ export class MemoryBudget {
     if (victim !== undefined) growing.get(victim)?.refused(overloaded())
   }
 
-  /** Those inside who wait. */
+  /** The waiting leases that already hold memory. */
   #growing(): Map<MemoryLease, Waiter> {
     const growing = new Map<MemoryLease, Waiter>()
     for (const waiter of this.#waiting) if (waiter.lease.reservedBytes > 0) growing.set(waiter.lease, waiter)

@@ -6,10 +6,10 @@ export interface Party {
   readonly projectId: string
 }
 
-/** The code of the refusal when a request could never be granted what it needs. */
+/** The code of the refusal if a request could never be granted its needs. */
 export type TooLargeCode = 'memory_limit_exceeded' | 'id_list_too_large' | 'request_too_large'
 
-/** What a lease asks its budget for. */
+/** A lease's request to its budget. */
 export interface AskedFor {
   readonly neededBytes: number
   readonly signal: AbortSignal
@@ -31,7 +31,7 @@ interface Terms {
   readonly revoke?: (reason: StowageError) => void
 }
 
-/** A part of a lease that changes by itself. */
+/** A part of a lease that changes separately. */
 export class MemoryPart {
   readonly #lease: Pick<MemoryLease, 'hold' | 'free'>
   readonly #code: TooLargeCode | undefined
@@ -42,7 +42,7 @@ export class MemoryPart {
     this.#code = code
   }
 
-  /** The part holds so many bytes from now on: to be called before it does, or after it has let go. As `MemoryLease.hold`. */
+  /** Sets the size of the part: call it before the memory is held, or after it was freed. Like `MemoryLease.hold`. */
   set(bytes: number): Promise<void> | undefined {
     const moreBytes = bytes - this.#heldBytes
     this.#heldBytes = bytes
@@ -54,7 +54,10 @@ export class MemoryPart {
 
 const NOBODY: Party = { principal: '', projectId: '' }
 
-/** The memory that one request makes the server hold. It is asked for before it is held, and grows with what has arrived. */
+/**
+ * The memory that one request makes the server hold. It is asked for before it is held, and grows with the arrived
+ * bytes.
+ */
 export class MemoryLease {
   readonly #lender: Lender
   readonly #terms: Terms
@@ -63,7 +66,7 @@ export class MemoryLease {
   #growing: Promise<void> | undefined
   #isOver = false
   #isRevoked = false
-  /** What the budget counts for it: its needs, in steps. Changed by the budget alone. */
+  /** The bytes that the budget counts for it: its needs, in steps. Changed by the budget alone. */
   reservedBytes = 0
 
   constructor(lender: Lender, terms: Terms) {
@@ -80,7 +83,7 @@ export class MemoryLease {
     return this.#neededBytes
   }
 
-  /** Whether the request was told to end. */
+  /** Whether the request was asked to end. */
   get isRevoked(): boolean {
     return this.#isRevoked
   }
@@ -91,7 +94,8 @@ export class MemoryLease {
   }
 
   /**
-   * To be called before so many bytes more are held; `undefined` when they were granted at once. Rejects with `code` for more than the whole budget, with `overloaded` when the wait was too long or could never end, and with the signal's reason.
+   * Call it before so many more bytes are held; `undefined` if they were granted at once. Rejects with `code` for more
+   * than the whole budget, with `overloaded` if the wait was too long or could never end, and with the signal's reason.
    */
   hold(bytes: number, code: TooLargeCode = 'memory_limit_exceeded'): Promise<void> | undefined {
     this.#neededBytes += bytes
@@ -103,7 +107,10 @@ export class MemoryLease {
     })
   }
 
-  /** Holds so many bytes more if they are free at once, and says whether they were: for what a request can do without. */
+  /**
+   * Holds so many more bytes if they are free at once, and returns whether they were: for memory that a request can do
+   * without.
+   */
   tryHold(bytes: number): boolean {
     const neededBytes = this.#neededBytes + bytes
     if (this.#isOver || this.#growing !== undefined) return false
@@ -112,14 +119,14 @@ export class MemoryLease {
     return true
   }
 
-  /** So many bytes of what was held are gone. */
+  /** Gives back some of the held bytes. */
   free(bytes: number): void {
     if (this.#isOver) return
     this.#neededBytes -= bytes
     this.#lender.giveBack(this, this.#neededBytes)
   }
 
-  /** A part of what is held, for who knows how much it is by now rather than how much came to it. */
+  /** A part of the lease, for callers that know its current size rather than each change. */
   part(code?: TooLargeCode): MemoryPart {
     return new MemoryPart(this, code)
   }

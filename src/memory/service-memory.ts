@@ -4,7 +4,7 @@ import { MemoryBudget, type MemoryBudgetOptions } from './memory-budget.ts'
 
 /** The memory of one service, divided. */
 export interface ServiceMemory {
-  /** What requests make the server hold while they are under way; what answers hold counts as well. */
+  /** The memory that requests hold while they are under way; the memory of responses counts as well. */
   readonly requests: MemoryBudget
   /** The buffers of answers that are being sent: an eighth. */
   readonly answers: AnswerMemory

@@ -1,8 +1,9 @@
 import type { Party } from './memory-lease.ts'
 
 /**
- * What each party holds. A party is a project of a principal. Principals are compared first: who spreads his requests over many projects gains
- * nothing by it. The projects of one principal are compared with each other, since a host may ask for all of its users by one name.
+ * The memory that each party holds. A party is a project of a principal. Principals are compared first: nobody gains by
+ * spreading requests over many projects. The projects of one principal are compared with each other, since a host may
+ * use one name for all of its users.
  */
 export class Shares {
   readonly #byPrincipal = new Map<string, number>()
@@ -27,7 +28,7 @@ export class Shares {
     return this.#ofParty(a) - this.#ofParty(b)
   }
 
-  /** Whether `a` holds more than `b` would with so many bytes on top. */
+  /** Whether `a` holds more than `b` would with so many more bytes. */
   isLargerBy(a: Party, b: Party, bytes: number): boolean {
     if (a.principal !== b.principal) return this.#ofPrincipal(a) > this.#ofPrincipal(b) + bytes
     return a.projectId !== b.projectId && this.#ofParty(a) > this.#ofParty(b) + bytes

@@ -1,7 +1,7 @@
 import type { Counter, Gauge, Registry } from 'prom-client'
 import type { ServiceEvent } from '../events/events.ts'
 import type { MemoryInUse } from '../object/graph-store.ts'
-import type { ObjectService } from '../service/service.ts'
+import type { ObjectService } from '../service/object-service.ts'
 import type { ServiceStatus } from '../service/status.ts'
 import { loadPromClient } from './prom-client.ts'
 
@@ -11,7 +11,7 @@ export interface MetricsOptions {
   readonly registry: Registry
   /** The service to measure. */
   readonly service: Pick<ObjectService, 'subscribe' | 'status'>
-  /** What the names begin with. `stowage_` by default. */
+  /** The prefix of all names. `stowage_` by default. */
   readonly prefix?: string
 }
 
@@ -25,8 +25,9 @@ export interface Metrics {
 const DURATION_BUCKETS_S = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30, 60, 300]
 
 /**
- * Counts what a service tells, in the registry of the host. Labels are routes, methods, statuses and codes: never a project, an id or anything else that clients choose.
- * Throws an `Error` when the package `prom-client` is not installed, and prom-client's own when the registry has a metric of the same name already.
+ * Counts the events of a service in the registry of the host. Labels are routes, methods, statuses and codes: never a
+ * project, an id or anything else that clients choose. Throws an `Error` if the package `prom-client` is not installed,
+ * and prom-client's own error if the registry already has a metric of the same name.
  */
 export function createMetrics(options: MetricsOptions): Metrics {
   const { registry, service, prefix = 'stowage_' } = options

@@ -1,7 +1,10 @@
 import { createRequire } from 'node:module'
 import type * as PromClient from 'prom-client'
 
-/** The package, which is the host's: Stowage does not bring it. Throws an error that says how to get it. */
+/**
+ * The package, which the host installs: Stowage does not include it. Throws an error with instructions if it is
+ * missing.
+ */
 export function loadPromClient(): typeof PromClient {
   try {
     return createRequire(import.meta.url)('prom-client') as typeof PromClient

@@ -3,12 +3,12 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Mountable } from '../http/service-router.ts'
 
-/** What `app.use()` and `router.use()` of Express 5 and 4 take. */
+/** A handler for `app.use()` and `router.use()` of Express 5 and 4. */
 export type ExpressHandler<H> = (req: IncomingMessage & H, res: ServerResponse, next: (error?: unknown) => void) => void
 
 /**
- * Mounts a service in Express: `app.use('/models', expressMount(service))`, or without a path. Access is told of Express's own request.
- * Paths that are not Stowage's go on to the next handler.
+ * Mounts a service in Express: `app.use('/models', expressMount(service))`, or without a path. Access receives
+ * Express's own request. Paths that are not Stowage's go on to the next handler.
  *
  * @example
  * import express, { type Request } from 'express'

@@ -4,20 +4,20 @@ import type { IncomingMessage } from 'node:http'
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify'
 import type { Mountable } from '../http/service-router.ts'
 
-/** What the plugin is registered with, beside Fastify's own `prefix`. */
+/** Options of the plugin, besides Fastify's own `prefix`. */
 export interface FastifyMountOptions {
   /** The service to mount. */
   readonly service: Mountable<FastifyRequest>
 }
 
-/** What @fastify/compress asks of a route. It would read the body otherwise. */
+/** The route options that switch @fastify/compress off. It would read the body otherwise. */
 const UNCOMPRESSED = { compress: false, decompress: false } as const
 const MEDIA_TYPE = /^\s*[\w!#$%&'*+.^`|~-]+\/[\w!#$%&'*+.^`|~-]+\s*(?:;|$)/
 
 /**
- * Mounts a service in Fastify 5, as a plugin: `fastify.register(fastifyMount, { service, prefix: '/models' })`. Access is told of Fastify's
- * request. The hooks of the host that were added before run as for any other route, those of bodies and payloads apart: bodies reach Stowage
- * unread, and answers go past `onSend`.
+ * Mounts a service in Fastify 5, as a plugin: `fastify.register(fastifyMount, { service, prefix: '/models' })`. Access
+ * receives Fastify's request. Hooks that the host added before run as for any other route, except those of bodies and
+ * payloads: bodies reach Stowage unread, and responses bypass `onSend`.
  *
  * @example
  * import createFastify, { type FastifyRequest } from 'fastify'
@@ -69,7 +69,7 @@ function takeOver(reply: FastifyReply): void {
   reply.hijack()
 }
 
-/** Fastify refuses what is no media type before any handler runs. The service looks at the header itself. */
+/** Fastify refuses an invalid media type before any handler runs. The service checks the header itself. */
 function tolerateMediaType(request: FastifyRequest, _reply: FastifyReply, done: () => void): void {
   const type = request.raw.headers['content-type']
   if (type !== undefined && !MEDIA_TYPE.test(type)) request.headers = { 'content-type': 'application/octet-stream' }
@@ -77,8 +77,8 @@ function tolerateMediaType(request: FastifyRequest, _reply: FastifyReply, done: 
 }
 
 /**
- * Fastify's router answers paths that are not percent-encoded UTF-8 before any plugin sees them, in a shape of its own. So below the mount it
- * gets to see a path that it can decode. Returns the targets as they came.
+ * Fastify's router answers paths that are not percent-encoded UTF-8 before any plugin sees them, in its own shape. So
+ * below the mount it receives a path that it can decode. Returns the original targets.
  */
 function escapeMalformed(fastify: FastifyInstance): WeakMap<IncomingMessage, string> {
   const targets = new WeakMap<IncomingMessage, string>()

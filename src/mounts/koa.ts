@@ -3,30 +3,31 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Mountable } from '../http/service-router.ts'
 
-/** What the mount needs of the context of Koa 3 and 2. */
+/** The part of the context of Koa 3 and 2 that the mount uses. */
 export interface KoaContext {
   /** The request of Node. */
   readonly req: IncomingMessage
   /** The response of Node. */
   readonly res: ServerResponse
-  /** With what body parsers leave. */
+  /** With the members that body parsers leave. */
   readonly request: object
   /** Set to `false`, so that Koa does not answer too. */
   respond?: boolean | undefined
 }
 
-/** What `app.use()` takes. */
+/** A middleware for `app.use()`. */
 export type KoaMiddleware<H> = (ctx: KoaContext & H, next: () => Promise<unknown>) => Promise<void>
 
-/** What of a path belongs to the host. */
+/** The part of a path that belongs to the host. */
 export interface KoaMountOptions {
-  /** What stands before the paths, such as `/models`. */
+  /** The prefix of the paths, such as `/models`. */
   readonly prefix?: string
 }
 
 /**
- * Mounts a service in Koa: `app.use(koaMount(service, { prefix: '/models' }))`. Access is told of Koa's context. Middleware before it can wait
- * for the answer as for any other. Paths that are not Stowage's go on to the next middleware.
+ * Mounts a service in Koa: `app.use(koaMount(service, { prefix: '/models' }))`. Access receives Koa's context.
+ * Middleware before it can wait for the response as for any other. Paths that are not Stowage's go on to the next
+ * middleware.
  *
  * @example
  * import Koa, { type Context } from 'koa'

@@ -17,7 +17,7 @@ export class ByteList {
     return this.#bytes.length
   }
 
-  /** Makes place for this many bytes more, so that what follows moves nothing. */
+  /** Makes room for this many more bytes, so that adding them moves nothing. */
   reserve(bytes: number): void {
     const needed = this.#length + bytes
     if (needed <= this.#bytes.length) return
@@ -43,7 +43,7 @@ export class ByteList {
     this.#length = 0
   }
 
-  /** What is there now, without a copy; the list must not be changed while the view is used. */
+  /** The current contents, without a copy. The list must not be changed while the view is used. */
   view(): Uint8Array {
     return this.#bytes.subarray(0, this.#length)
   }

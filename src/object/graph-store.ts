@@ -15,7 +15,7 @@ export interface PutResult {
   readonly differingIds?: readonly string[]
 }
 
-/** How many ids of objects that differ are kept for who wants to know. */
+/** The number of ids of differing objects that are kept. */
 export const DIFFERING_IDS_MAX = 100
 
 /** A root that the client has, with the digest of the closure it saw (`Stowage-Closure`) if it kept it. */
@@ -30,7 +30,7 @@ export interface SignalOptions {
 }
 
 export interface PutOptions extends SignalOptions {
-  /** What the request holds is leased here: the store adds what it holds itself. Without it the store opens a lease of its own. */
+  /** The lease of the request; the store adds its own needs to it. Without it, the store opens a lease of its own. */
   readonly memory?: MemoryLease
   /** Bytes of the body on the wire, where its length is known before it is read. */
   readonly bodyBytes?: number | undefined
@@ -45,7 +45,7 @@ export interface ProjectTotals {
   readonly storedBytes: number
 }
 
-/** How much a project may hold; what is left out has no bound. */
+/** How much a project may hold; an omitted member is unlimited. */
 export interface ProjectQuota {
   /** The most objects. */
   readonly objectsMax?: number | undefined
@@ -55,14 +55,20 @@ export interface ProjectQuota {
   readonly storedBytesMax?: number | undefined
 }
 
-/** What the operations need of a store, one narrow interface each. `PackStore` has them all; a host's `ObjectStore` is wrapped to have the first four. */
+/**
+ * The interfaces that the operations need of a store, each one narrow. `PackStore` implements them all; a host's
+ * `ObjectStore` is wrapped to implement the first four.
+ */
 export interface ObjectWriter {
-  /** One request: all or nothing, durable when it resolves. If `batches` throws or `signal` aborts, nothing of it is visible. */
+  /**
+   * One request: all or nothing, durable when it resolves. If `batches` throws or `signal` aborts, nothing of it is
+   * visible.
+   */
   put(projectId: string, batches: AsyncIterable<ObjectBatch>, options: PutOptions): Promise<PutResult>
 }
 
 export interface ObjectPresence {
-  /** One byte for each id of the set, in its order: 1 where it is held. */
+  /** One byte for each id of the set, in its order: 1 if it is held. */
   has(projectId: string, ids: IdSet, options: SignalOptions): Promise<Uint8Array>
 }
 
@@ -72,13 +78,16 @@ export interface ObjectSelector {
 }
 
 export interface ClosureSelector {
-  /** A root with everything below it; `undefined` when the root itself is not held. Throws `not_supported` for `have` where there are no plans. */
+  /**
+   * A root with everything below it; `undefined` if the root itself is not held. Throws `not_supported` for `have` if
+   * the store has no plans.
+   */
   closure(projectId: string, rootId: string, options: ClosureOptions): Promise<Selection | undefined>
 }
 
 export interface ClosureOptions extends SignalOptions {
   readonly have?: readonly HaveRoot[]
-  /** Where what `have` makes the store hold is leased. */
+  /** The lease for the memory that `have` needs. */
   readonly memory?: MemoryLease
   /** Objects may be sent as deltas on objects of the first root that is subtracted: lines `<id> TAB [base, ...] LF`. */
   readonly deltas?: boolean
@@ -87,11 +96,13 @@ export interface ClosureOptions extends SignalOptions {
 export interface ProjectCatalog {
   /** Ids of the projects that hold something, in batches. */
   projects(): AsyncIterable<readonly string[]>
-  /** Unreadable at once; space comes back later. Resolves also for a project that does not exist. */
+  /** Unreadable at once; the space is freed later. Resolves also for a project that does not exist. */
   remove(projectId: string): Promise<void>
 }
 
-/** A place in the order in which a project keeps its objects. It holds for one generation: until the project is removed. */
+/**
+ * A place in the order in which a project keeps its objects. It holds for one generation: until the project is removed.
+ */
 export interface ObjectCursor {
   readonly generation: number
   readonly sequence: number
@@ -99,7 +110,7 @@ export interface ObjectCursor {
 }
 
 export interface ObjectPageOptions extends SignalOptions {
-  /** Where the page before ended. From the beginning by default. */
+  /** The end of the page before. From the beginning by default. */
   readonly after?: ObjectCursor
   /** The page ends with the line that reaches this many bytes. */
   readonly textBytesMax: number
@@ -110,16 +121,18 @@ export interface ObjectPage {
   /** To be released. It may be empty before the end, while an upload is being applied. */
   readonly selection: Selection
   readonly next: ObjectCursor
-  /** Where everything ends that was acknowledged before this page was asked for. */
+  /** The end of all objects that were acknowledged before this page was requested. */
   readonly end: ObjectCursor
 }
 
 export interface ObjectPager {
-  /** `undefined` where there is no such project. Throws `conflict` for a cursor of a generation that was removed. */
+  /** `undefined` if the project does not exist. Throws `conflict` for a cursor of a generation that was removed. */
   page(projectId: string, options: ObjectPageOptions): Promise<ObjectPage | undefined>
 }
 
-/** The store's own time, which no server's clock can make leap: what waits for a period of grace counts it in epochs. */
+/**
+ * The store's own time, which no server's clock can make leap: what waits for a period of grace counts it in epochs.
+ */
 export interface StoreEpochs {
   /** How long an epoch lasts at least. */
   readonly epochMs: number
@@ -139,13 +152,13 @@ export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector
   readonly usages?: UsageCounter
   ready(): Promise<void>
   close(): Promise<void>
-  /** Everything of a project, page by page; absent where the store cannot list what it holds. */
+  /** Everything of a project, page by page; absent if the store cannot list its contents. */
   readonly pager?: ObjectPager
-  /** What its budgets hold at the moment; absent where it has none. */
+  /** The memory that its budgets currently hold; absent if it has none. */
   memory?(): { readonly requests: MemoryInUse; readonly answers: MemoryInUse }
 }
 
-/** How much of a memory budget is taken, in bytes. */
+/** The part of a memory budget that is in use, in bytes. */
 export interface MemoryInUse {
   /** Bytes that are leased now. */
   readonly heldBytes: number

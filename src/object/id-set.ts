@@ -5,8 +5,9 @@ const LOAD_FACTOR = 0.6
 const CAPACITY_MIN = 16
 
 /**
- * A set of ids as UTF-8 bytes, numbered in the order in which they came: one arena of bytes and one open-addressing table (linear probing),
- * so that a million ids cost no JavaScript object each. `add` and `find` take a place inside any buffer and copy only what is new.
+ * A set of ids as UTF-8 bytes, numbered in the order of their arrival: one arena of bytes and one open-addressing table
+ * (linear probing), so that a million ids cost no JavaScript object each. `add` and `find` take a place inside any
+ * buffer and copy only new ids.
  */
 export class IdSet {
   #bytes: Uint8Array
@@ -17,8 +18,8 @@ export class IdSet {
   readonly #key: HashKey
 
   /**
-   * With `arena` the bytes of ids go there. It may be the buffer that they are read from, front to back: an id is copied to where it stands or to a
-   * place before, so what was not read yet stays as it is.
+   * With `arena`, the bytes of ids go there. It may be the buffer that they are read from, front to back: an id is
+   * copied to its own place or to one before it, so bytes that were not read yet stay unchanged.
    */
   constructor(capacity = 64, arena?: Uint8Array, key: HashKey = REAL_ENVIRONMENT.hashKey) {
     this.#key = key
@@ -28,7 +29,7 @@ export class IdSet {
     this.#bytes = arena ?? new Uint8Array(Math.max(CAPACITY_MIN, capacity) * 32)
   }
 
-  /** What the tables of a set of so many ids hold, beside the bytes of the ids. */
+  /** The bytes that the tables of a set with this capacity take, besides the bytes of the ids. */
   static tablesBytes(capacity: number): number {
     return 4 * (slotsFor(capacity) + 2 * Math.max(CAPACITY_MIN, capacity))
   }
@@ -100,7 +101,10 @@ export class IdSet {
     return [first, hashBytes(this.#bytes, start, end, key, true)]
   }
 
-  /** The bytes of all ids and where each of them ends, as views: for who looks at very many, since a view of each costs more than its bytes. */
+  /**
+   * The bytes of all ids and where each of them ends, as views: for who looks at very many, since a view of each costs
+   * more than its bytes.
+   */
   table(): { readonly bytes: Uint8Array; readonly ends: Uint32Array } {
     return { bytes: this.#bytes.subarray(0, this.idBytes), ends: this.#ends.subarray(0, this.#size) }
   }
@@ -176,7 +180,9 @@ function grown<T extends Uint8Array | Uint32Array>(array: T, atLeast: number): T
 }
 
 /**
- * HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 32-bit variant) under a random key: clients choose ids, and with a hash that they can predict they could make every look-up walk the whole table. `isSecond` gives 32 other bits.
+ * HalfSipHash-1-3 (Aumasson and Bernstein, "SipHash: a fast short-input PRF", 32-bit variant) under a random key:
+ * clients choose ids, and with a hash that they can predict they could make every look-up walk the whole table.
+ * `isSecond` gives 32 other bits.
  */
 export function hashBytes(source: Uint8Array, start: number, end: number, key: HashKey, isSecond = false): number {
   const { low, high } = key

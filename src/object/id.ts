@@ -7,13 +7,16 @@ export const PROJECT_ID_BYTES_MAX = 128
 const QUOTED_CHARACTERS_MAX = 64
 const DEL = 0x7f
 const LONE_SURROGATE = /\p{Surrogate}/u
-/** Controls, ends of lines, and what turns the direction of the text around it: a message could seem to say something else. */
+/**
+ * Controls, line ends, and characters that change the direction of the text around them, which could make a message
+ * seem to say something else.
+ */
 const UNPRINTABLE = /[\u007f-\u009f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]/g
 
 /**
- * Whether the bytes from `start` up to `end` can be an object's id: 1 to 512 bytes of UTF-8 without C0, DEL, C1, U+2028 and U+2029.
- * Everything else is an id, also `.`, `../x` and `C:\x`, since no id ever becomes a path. Two ids are the same when their bytes are:
- * there is no Unicode normalization.
+ * Whether the bytes from `start` up to `end` can be an object's id: 1 to 512 bytes of UTF-8 without C0, DEL, C1, U+2028
+ * and U+2029. Everything else is an id, also `.`, `../x` and `C:\x`, because no id ever becomes a path. Two ids are
+ * equal if their bytes are: there is no Unicode normalization.
  */
 export function isObjectId(bytes: Uint8Array, start: number = 0, end: number = bytes.length): boolean {
   if (end <= start || end - start > OBJECT_ID_BYTES_MAX) return false
@@ -25,7 +28,10 @@ export function isObjectId(bytes: Uint8Array, start: number = 0, end: number = b
   return true
 }
 
-/** The rule that the bytes break as an id of at most `bytesMax` bytes, as the end of a sentence about that id; `undefined` if they are one. */
+/**
+ * The rule that the bytes break as an id of at most `bytesMax` bytes, as the end of a sentence about that id;
+ * `undefined` if they are one.
+ */
 export function brokenRule(bytes: Uint8Array, bytesMax: number): string | undefined {
   if (bytes.length === 0) return `is empty; it must be 1 to ${bytesMax} bytes of UTF-8`
   if (bytes.length > bytesMax) return `is ${bytes.length} bytes long; it must be 1 to ${bytesMax} bytes of UTF-8`
@@ -44,7 +50,10 @@ export function checkObjectId(id: string, what: string = 'object id'): Uint8Arra
   return checkId(id, what, OBJECT_ID_BYTES_MAX)
 }
 
-/** The project's id as UTF-8: at most 128 bytes, otherwise by the rules of object ids. Throws `invalid_id` as `checkObjectId` does. */
+/**
+ * The project's id as UTF-8: at most 128 bytes, otherwise by the rules of object ids. Throws `invalid_id` as
+ * `checkObjectId` does.
+ */
 export function checkProjectId(id: string, what: string = 'project id'): Uint8Array {
   return checkId(id, what, PROJECT_ID_BYTES_MAX)
 }

@@ -7,15 +7,24 @@ const LF = 0x0a
 export interface ObjectRecord {
   /** 1 to 512 bytes of UTF-8, free of control characters; the same as the member `id` of the text. */
   readonly id: string
-  /** The object's JSON text (RFC 8259) as UTF-8, without line ends and tabs. To be kept and given back byte for byte. May be a view of a larger buffer. */
+  /**
+   * The object's JSON text (RFC 8259) as UTF-8, without line ends and tabs. To be kept and given back byte for byte.
+   * May be a view of a larger buffer.
+   */
   readonly json: Uint8Array
   /** Ids in members `referencedId` at any depth: the object's children, each once. They need not be held. */
   readonly references: readonly string[]
-  /** Further ids that the object's `__closure` names as descendants, each once: what a client says, not a fact. */
+  /**
+   * Further ids that the object's `__closure` names as descendants, each once. They are a claim of the client, not a
+   * fact.
+   */
   readonly claims: readonly string[]
 }
 
-/** The batch's objects one by one, for stores that are not built on a `StorageBackend`. `json` and the batch share memory. */
+/**
+ * The batch's objects one by one, for stores that are not built on a `StorageBackend`. `json` and the batch share
+ * memory.
+ */
 export function toObjectRecords(batch: ObjectBatch): ObjectRecord[] {
   const lines = asBuffer(batch.lines)
   const names = asBuffer(batch.names)

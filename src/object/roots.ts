@@ -6,7 +6,7 @@ export interface GraphRoot {
   readonly kind: string
   /** Names the root among those of its kind. */
   readonly id: string
-  /** What several roots belong to, such as the model of versions; `null` for a root of its own. */
+  /** The group of several roots, such as the model of versions; `null` for a separate root. */
   readonly groupId: string | null
 }
 
@@ -34,15 +34,23 @@ export interface NewPin {
 
 /** The pins of projects. A pin whose end has come is gone. */
 export interface PinStore {
-  /** Throws `objects_missing` if the object is not held, `invalid_request` for an end that has passed, `conflict` when the project has as many pins as it may. */
+  /**
+   * Throws `objects_missing` if the object is not held, `invalid_request` for an end that has passed, `conflict` when
+   * the project has as many pins as it may.
+   */
   add(projectId: string, wanted: NewPin): Promise<Pin>
+  /**
+   * Keeps a pin of another server under its own id. `false` if there is one of that id, or if its end has come. Throws
+   * `objects_missing` and `conflict` as `add` does.
+   */
+  take(projectId: string, pin: Pin): Promise<boolean>
   /** The oldest first; empty for a project that does not exist. */
   list(projectId: string): Promise<readonly Pin[]>
   /** Throws `not_found`. */
   remove(projectId: string, pinId: string): Promise<void>
 }
 
-/** What something holds, and what of it nothing else holds. */
+/** The objects below something, and those that nothing else holds. */
 export interface UsageShare {
   readonly objects: number
   readonly jsonBytes: number
@@ -51,16 +59,16 @@ export interface UsageShare {
   readonly ownJsonBytes: number
 }
 
-/** What one root holds. */
+/** The usage of one root. */
 export interface RootUsage extends UsageShare, GraphRoot {}
 
-/** What all roots of a group hold together, such as the versions of a model. */
+/** The usage of all roots of a group together, such as the versions of a model. */
 export interface GroupUsage extends UsageShare {
   readonly groupId: string
   readonly roots: number
 }
 
-/** What a project holds. */
+/** The usage of a project. */
 export interface ProjectUsage {
   readonly objects: number
   readonly jsonBytes: number
@@ -75,7 +83,10 @@ export interface ProjectUsage {
 
 /** Counts what projects hold. */
 export interface UsageCounter {
-  /** Throws `overloaded` when the counting takes longer than a request may wait; it goes on, so that asking again succeeds. */
+  /**
+   * Throws `overloaded` if the counting takes longer than a request may wait. The counting continues, so a later call
+   * succeeds.
+   */
   usage(
     projectId: string,
     roots: readonly GraphRoot[],

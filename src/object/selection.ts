@@ -1,6 +1,6 @@
 /**
- * What a store has chosen to send, before it is known in which format. A store makes selections, `emit` turns them into bytes;
- * neither imports the other.
+ * The objects that a store has chosen to send, before the format is known. A store makes selections, `emit` turns them
+ * into bytes; neither imports the other.
  */
 export interface Selection {
   /** Objects that will be sent. */
@@ -9,9 +9,9 @@ export interface Selection {
   readonly missing: number
   /** The ids behind `missing`, at most `limit` of them. Of a list only the first `MISSING_IDS_TOLD_MAX` are known. */
   missingIds(limit: number): Promise<readonly string[]>
-  /** Bytes of the texts of all its objects, where that is known. */
+  /** The bytes of the texts of all its objects, if known. */
   readonly textBytes?: number
-  /** Whether it needs the set of ids that it was chosen by for as long as it lives. */
+  /** Whether the selection needs the set of ids by which it was chosen for as long as it lives. */
   readonly keepsIds?: boolean
   /** Names the set of objects of a root's closure, for `?have=ID@digest`. Only for closures. */
   readonly closureDigest?: string
@@ -21,17 +21,20 @@ export interface Selection {
   readonly plan?: PlannedSelection
   /** Bytes that it holds for as long as it lives, beside the buffers of its answer. */
   readonly heldBytes?: number
-  /** How large the buffers of its answer should be at the moment. Absent: as large as is best. */
+  /** How large the buffers of its response should be at the moment. Absent: as large as is best. */
   readonly roomBytes?: number
-  /** Whole lines `<id> TAB <json> LF` in large buffers, root first. The buffers belong to the caller, who may write into them. */
+  /**
+   * Whole lines `<id> TAB <json> LF` in large buffers, root first. The buffers belong to the caller, who may write into
+   * them.
+   */
   lines(options: SelectionReadOptions): AsyncIterable<Uint8Array>
-  /** The same lines, compressed already where they are stored so. In batches, to be read one after the other. */
+  /** The same lines, compressed if they are stored so. In batches, to be read one after the other. */
   fragments(options: SelectionReadOptions): AsyncIterable<readonly Fragment[]>
-  /** Frees what the selection holds. Called exactly once, also when nothing was read. */
+  /** Frees the resources of the selection. Called exactly once, also if nothing was read. */
   release(): void
 }
 
-/** How many ids that are missing an answer tells at most. */
+/** The most missing ids that a response lists. */
 export const MISSING_IDS_TOLD_MAX = 100
 
 export interface SelectionReadOptions {
@@ -43,7 +46,10 @@ export interface HaveOutcome {
   readonly outcome: 'subtracted' | 'unknown' | 'incomplete' | 'digest-mismatch'
 }
 
-/** Lines, or lines as raw DEFLATE (RFC 1951) that ends on a byte boundary, is not final, and refers to nothing before it. */
+/**
+ * Lines, or lines as raw DEFLATE (RFC 1951) that ends on a byte boundary, is not final, and refers to nothing before
+ * it.
+ */
 export type Fragment =
   | { readonly deflated: Uint8Array; readonly rawBytes: number; readonly crc32: number }
   | { readonly lines: Uint8Array }
@@ -62,8 +68,8 @@ export interface PlannedSelection {
   /** The stored fragments as one byte string, from `start` up to, not including, `end`, in large buffers. */
   stored(start: number, end: number, options: SelectionReadOptions): AsyncIterable<Uint8Array>
   /**
-   * Lines from a place near `offset`. In `text` an object counts its line; in `json` its JSON text and the one separator before it.
-   * The lines begin at an object whose first byte is at `offset - skip`.
+   * Lines from a place near `offset`. In `text` an object counts its line; in `json` its JSON text and the one
+   * separator before it. The lines begin at an object whose first byte is at `offset - skip`.
    */
   linesFrom(
     unit: 'text' | 'json',

@@ -3,7 +3,10 @@ import { isUtf8 } from 'node:buffer'
 const STRIDE_BYTES = 4_096
 const CONTINUATION_BYTES_MAX = 3
 
-/** Where the first byte stands that keeps the text from being UTF-8 (the first of its broken sequence); -1 in a text that is UTF-8. */
+/**
+ * The position of the first byte that makes the text invalid UTF-8 (the first of its broken sequence); -1 if the text
+ * is valid UTF-8.
+ */
 export function firstBrokenByte(bytes: Uint8Array): number {
   for (let from = 0; from < bytes.length;) {
     const to = strideEnd(bytes, from)

@@ -10,7 +10,7 @@ const INTERFACE_VERSION = '1.0.0'
 const SHARED_AREA: ApiArea = { tags: [], paths: {}, components: SHARED_COMPONENTS }
 
 export interface DocumentOptions {
-  /** Where the paths begin: `/`, a path such as `/models`, or relative to the document. */
+  /** The base of the paths: `/`, a path such as `/models`, or relative to the document. */
   readonly server: string
   /** Areas beyond the objects. */
   readonly areas?: readonly ApiArea[]

@@ -7,7 +7,7 @@ import { IdSet } from '../object/id-set.ts'
 import { inspectBatches } from '../inspect/inspect.ts'
 import { linePartsOf, type ObjectRecord, toObjectRecords } from '../object/line.ts'
 
-/** The JSON text of one object, `undefined` when it is not held. Its bytes are leased where their number is known. */
+/** The JSON text of one object; `undefined` if it is not held. Its bytes are leased if their number is known. */
 export async function readObject(
   store: ObjectSelector,
   projectId: string,
@@ -30,7 +30,10 @@ export async function readObject(
   }
 }
 
-/** Lines as records. The references are found by looking into each object again, under no limit: one held when it came. */
+/**
+ * Lines as records. The references are found by inspecting each object again, without limits: they applied when it
+ * arrived.
+ */
 export async function* readRecords(
   lines: AsyncIterable<Uint8Array>,
   signal: AbortSignal,

@@ -12,7 +12,7 @@ import { type LineParts, linePartsOf } from '../object/line.ts'
 const ARRAY_OPEN = 0x5b
 /** Bases that are read together. */
 const BASES_AT_ONCE = 64
-/** What a delta costs as an array of numbers and strings, for each byte of its text. */
+/** The memory of a delta as an array of numbers and strings, per byte of its text. */
 const PARSED_BYTES_PER_BYTE = 6
 
 export interface ResolveOptions {
@@ -29,11 +29,11 @@ interface Waiting {
 }
 
 /**
- * Elements of which some are deltas (see `Delta`), as elements of which none is: what a delta makes of its base, which the project must hold. Elements
- * that are neither objects nor deltas stay, for the inspection to refuse. Of one batch the deltas come last.
- *
- * Throws `invalid_delta`; `base_mismatch` where a base is not held or has another text than the delta is for; `object_too_large`; and
- * `inflated_too_large` where the bases that are read, or the objects that are made, have more bytes than one upload may inflate to.
+ * Elements of which some are deltas (see `Delta`), with each delta replaced by the object that it makes of its base,
+ * which the project must hold. Elements that are neither objects nor deltas stay, for the inspection to refuse. Within
+ * one batch the deltas come last. Throws `invalid_delta`; `base_mismatch` if a base is not held or has another text
+ * than the delta is for; `object_too_large`; and `inflated_too_large` if the bases that are read, or the resulting
+ * objects, have more bytes than one upload may inflate to.
  */
 export async function* resolveDeltas(
   batches: AsyncIterable<readonly Element[]>,
@@ -59,7 +59,7 @@ export async function* resolveDeltas(
 class DeltaResolver {
   readonly #options: ResolveOptions
   readonly #parsed: MemoryPart | undefined
-  /** A base, and what is made of it. */
+  /** A base, and the object that is made of it. */
   readonly #texts: MemoryPart | undefined
   #baseBytes = 0
   #madeBytes = 0
@@ -70,7 +70,7 @@ class DeltaResolver {
     this.#texts = options.memory?.part()
   }
 
-  /** Leases what parsing them takes. */
+  /** Leases the memory for parsing them. */
   holdDeltas(deltas: readonly Element[]): Promise<void> | undefined {
     let bytes = 0
     for (const element of deltas) bytes += element.bytes.length

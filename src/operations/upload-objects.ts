@@ -11,15 +11,15 @@ import type { ObjectSelector, ObjectWriter } from '../object/graph-store.ts'
 import type { UploadSummary } from '../object/upload-summary.ts'
 import { resolveDeltas } from './resolve-deltas.ts'
 
-/** What an upload holds however little has come: its request, and the stages that wait for it. */
+/** The memory of an upload however little has arrived: its request, and the stages that wait for it. */
 const BEGUN_BYTES = 65_536
-/** What each byte that came costs at first, on its way through the stages. */
+/** The initial memory per arrived byte, on its way through the stages. */
 const COST_PER_BYTE = 8
-/** The batch at hand and the blocks in flight: more than this the stages hold only of large objects. */
+/** The current batch and the blocks in flight: the stages hold more than this only for large objects. */
 const UNDER_WAY_BYTES_MAX: number = 2 * 1_048_576
 /** Objects up to this size travel many in a batch. */
 const SMALL_OBJECT_BYTES_MAX = 262_144
-/** A large object is there as it came, as a line, and as a block. */
+/** A large object exists as it arrived, as a line, and as a block. */
 const COPIES_OF_LARGE_OBJECTS = 3
 
 /** The way in: decode, undo deltas, inspect, store. All or nothing; durable when it resolves. */
@@ -61,7 +61,10 @@ export async function uploadObjects(
   return { objects, created: inserted, differing, rewritten, assigned: assigned.list(), assignedCount: assigned.count }
 }
 
-/** Leases what the stages behind hold of a batch: little of what has just begun, and more only for large objects. */
+/**
+ * Leases the memory that the following stages hold of a batch: little for an upload that has just begun, and more only
+ * for large objects.
+ */
 async function* leased(
   batches: AsyncIterable<readonly Element[]>,
   { memory, assigned }: { readonly memory: MemoryLease; readonly assigned: AssignedIds },

@@ -16,45 +16,50 @@ import { Sessions } from './server/session.ts'
 import { SignInCodes } from './server/sign-in-codes.ts'
 import { WEB } from './views/urls.ts'
 
-/** What `pages` can be told. */
+/** Options of `pages`. */
 export interface PagesOptions<H = unknown> {
   /** Whose projects, automations and runs are shown. It belongs to the same service. */
   readonly automation: AutomationExtension<H>
   /**
-   * Keys of 32 bytes that seal the cookies of people who are signed in: the first one seals, all of them open. By default one that is new with every
-   * start, so that a restart signs everybody out; several processes behind one address need the same ones. A function is called when the storage is
-   * opened, and again when a cookie is read and the keys are older than half a second.
+   * Keys of 32 bytes that seal the cookies of people who are signed in: the first one seals, all of them open. By
+   * default one that is new with every start, so that a restart signs everybody out; several processes behind one
+   * address need the same ones. A function is called when the storage is opened, and again when a cookie is read and
+   * the keys are older than half a second.
    */
   readonly sessionKeys?: readonly Uint8Array[] | (() => Promise<readonly Uint8Array[]>)
-  /** How long somebody stays signed in, in milliseconds, unless the token ends before. 12 hours by default. */
+  /** How long a person stays signed in, in milliseconds, unless the token expires before. 12 hours by default. */
   readonly sessionMs?: number
-  /** Where browsers find the service, such as `https://models.example`: needed only behind a proxy that changes `Host`. */
+  /**
+   * The address of the service in browsers, such as `https://models.example`: needed only behind a proxy that changes
+   * `Host`.
+   */
   readonly origin?: string
   /**
-   * Where people sign in on a server with accounts of its own: a path such as `/login`, or an address. People who are not signed in are sent there, with
-   * the page that they asked for in the parameter `next`. Without it they are asked for a token.
+   * The sign-in of a server with its own accounts: a path such as `/login`, or an address. People who are not signed in
+   * are sent there, with the requested page in the parameter `next`. Without it they are asked for a token.
    */
   readonly signInUrl?: string
 }
 
-/** Who is signed in by a link. */
+/** The person who signs in by a link. */
 export interface SignInLinkOptions {
-  /** The token that whoever opens the link is signed in with. */
+  /** The token of the person who opens the link. */
   readonly token: string
 }
 
 /** Pages for people on a service: pass it among its `extensions`, beside the automation that it shows. */
 export interface PagesExtension<H = unknown> extends ServiceExtension<H> {
   /**
-   * The path of a page that signs in once, within five minutes, with the service's prefix: such as `/web/sign-in?code=...`. What a host mounts the
-   * service under comes before it. Whoever has it can sign in, so it is as secret as the token.
+   * The path of a page that signs in once, within five minutes, with the service's prefix: such as
+   * `/web/sign-in?code=...`. The host's mount point comes before it. Anybody with the path can sign in, so it is as
+   * secret as the token.
    */
   signInLink(options: SignInLinkOptions): string
 }
 
 const SESSION_MS = 12 * 3_600_000
 const SESSION_MS_MAX = 400 * 86_400_000
-/** Where browsers cannot send an `Authorization` header, though it is the API that answers: they may say with the cookie who they are. */
+/** Paths of the API to which browsers cannot send an `Authorization` header: the cookie may authenticate there. */
 const COOKIE_PATHS: readonly string[] = [
   '/api/v1/projects/:projectId/runs/:runId/events',
   '/api/v1/projects/:projectId/artifacts/:artifactId',
@@ -114,7 +119,7 @@ class Pages<H> implements PagesExtension<H> {
     await this.#attached?.sessions.open()
   }
 
-  /** The cookie says who asks, on the few paths of the API that browsers go to by themselves. */
+  /** The cookie authenticates on the few paths of the API that browsers open on their own. */
   access(inner: Access<H>): Access<H> {
     const authenticate = async (request: AccessRequest<H>): Promise<Principal | undefined> => {
       const { headers, method, path } = request
@@ -162,7 +167,7 @@ class Pages<H> implements PagesExtension<H> {
   }
 }
 
-/** Every other path below the pages' own: what is not there is told by a page, too. */
+/** Every other path below the pages' own: a missing page is a page, too. */
 function nothing<H>(server: PageServer<H>): readonly Resource<H>[] {
   const absent = (): Promise<never> =>
     Promise.reject(new StowageError('route_not_found', 'there is no page at this address'))

@@ -6,8 +6,9 @@ export function sessionKeyRing(dataFolder: string): KeyRing {
 }
 
 /**
- * The keys of a data folder that seal the cookies of people who are signed in: `access/session-key` and those that `stowage key rotate` added, as long as
- * they are valid. The first one is made on first use. Only the owner can read them. With them, people stay signed in over a restart. Throws `corrupt_data`.
+ * The keys of a data folder that seal the cookies of people who are signed in: `access/session-key` and those that
+ * `stowage key rotate` added, as long as they are valid. The first one is made on first use. Only the owner can read
+ * them. With them, people stay signed in over a restart. Throws `corrupt_data`.
  */
 export async function sessionKeysFromFolder(dataFolder: string): Promise<readonly Uint8Array[]> {
   return (await readKeys(sessionKeyRing(dataFolder))).filter((key) => isValidAt(key, Date.now())).map(({ key }) => key)

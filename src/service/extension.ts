@@ -9,7 +9,7 @@ import type { Logger } from '../logger.ts'
 import type { ApiArea } from '../openapi/description/compose.ts'
 import type { StorageBackend } from '../storage/backend.ts'
 
-/** What a service lends to what extends it. Nothing in it may be used for storage before `open` was called. */
+/** The parts of a service that an extension may use. None may be used for storage before `open` was called. */
 export interface ServiceContext<H> {
   /** `undefined` over a host's own `ObjectStore`. Keys of records begin with the kind `x` and blob names with `x/`: all others are the object store's. */
   readonly backend: StorageBackend | undefined
@@ -18,30 +18,39 @@ export interface ServiceContext<H> {
   readonly epochs: StoreEpochs | undefined
   /** Objects that are kept with everything below them. `undefined` over a host's own `ObjectStore`. */
   readonly pins: PinStore | undefined
-  /** What a project holds, by its roots. Throws `not_supported` over a host's own `ObjectStore`. */
+  /** The usage of a project, by its roots. Throws `not_supported` over a host's own `ObjectStore`. */
   readonly usage: (projectId: string, signal: AbortSignal) => Promise<ProjectUsage>
   /** Ids of the projects that hold something, in batches. Opens the service. */
   readonly projects: () => AsyncIterable<readonly string[]>
-  /** Opens the service, as its first request does; what an extension does in process waits for it. Not to be awaited in `open`. */
+  /**
+   * Opens the service, as its first request does; operations of an extension in process wait for it. Do not await it in
+   * `open`.
+   */
   readonly ready: () => Promise<void>
-  /** Lets a request through to its operation: 401 without a principal, 403 without the right in the project that its path names. */
+  /**
+   * Lets a request through to its operation: 401 without a principal, 403 without the right in the project that its
+   * path names.
+   */
   readonly guard: Guard<H>
-  /** Who makes a request, for paths that name no project. */
+  /** Authenticates a request, for paths that name no project. */
   readonly authenticate: Access<H>['authenticate']
   readonly authorize: (principal: Principal, projectId: string, right: 'read' | 'write') => boolean | Promise<boolean>
-  /** The whole service, in process: what a client within the server passes as its `fetch`. */
+  /** The whole service, in process: a client within the server passes it as its `fetch`. */
   readonly fetch: (request: Request, host?: H) => Promise<Response>
   readonly prefix: string
   readonly limits: Limits
   readonly clock: Clock
-  /** 32 hex digits of randomness, or what the host's own `newId` makes. */
+  /** 32 random hex digits, or the result of the host's own `newId`. */
   readonly newId: () => string
   readonly logger: Logger | undefined
 }
 
-/** Adds paths to a service, under its prefix, its access and its error shape, on its storage. One extension belongs to one service. */
+/**
+ * Adds paths to a service, under its prefix, its access and its error shape, on its storage. One extension belongs to
+ * one service.
+ */
 export interface ServiceExtension<H = unknown> {
-  /** What the extension adds to the description of the service. */
+  /** The extension's additions to the description of the service. */
   readonly area?: ApiArea
   /** Called once, while the service is created. Must not open anything. */
   attach(context: ServiceContext<H>): readonly Resource<H>[]
@@ -51,10 +60,15 @@ export interface ServiceExtension<H = unknown> {
   open?(): Promise<void>
   /** A project was removed: nothing of it may be readable once this resolves. */
   removeProject?(projectId: string): Promise<void>
-  /** Objects of a project that it needs, in batches: neither they nor what is below them may be collected. */
+  /**
+   * Objects of a project that the extension needs, in batches: neither they nor the objects below them may be
+   * collected.
+   */
   roots?(projectId: string): AsyncIterable<readonly GraphRoot[]>
   /** Ids of the projects that it holds something of, in batches. */
   projects?(): AsyncIterable<readonly string[]>
-  /** The service is about to close: what runs by itself has `graceMs` to end. Requests are still answered, so that it can. */
+  /**
+   * The service is about to close: background work has `graceMs` to end. Requests are still answered, so that it can.
+   */
   close?(options: { readonly graceMs: number }): Promise<void>
 }

@@ -15,32 +15,40 @@ import type { ObjectStore } from '../store/plain/object-store.ts'
 export interface ErrorContext<H> {
   /** As in the answer's header `x-request-id`. */
   readonly requestId: string
-  /** What the host passed with the request. */
+  /** The value that the host passed with the request. */
   readonly host: H
 }
 
-/** The quota of every project, or a function that answers that of one; `undefined` for none. It is asked at the beginning of each upload. */
+/**
+ * The quota of every project, or a function that answers that of one; `undefined` for none. It is asked at the
+ * beginning of each upload.
+ */
 export type ServiceQuota =
   | ProjectQuota
   | ((projectId: string) => ProjectQuota | undefined | Promise<ProjectQuota | undefined>)
 
-/** Where the objects are: a storage backend, over which Stowage keeps them packed, or an object store of the host's own. */
+/**
+ * The storage of the objects: a backend, over which Stowage keeps them in packs, or an object store of the host's own.
+ */
 export type ServiceStorage = { readonly backend: StorageBackend } | { readonly store: ObjectStore }
 
-/** `H` is what access and `onError` are told of the host's request: the `IncomingMessage` under `node`, the second argument of `fetch`. */
+/**
+ * `H` is the type of the host's request that access and `onError` receive: the `IncomingMessage` under `node`, the
+ * second argument of `fetch`.
+ */
 export interface CommonServiceOptions<H> {
-  /** Required: nobody serves openly by accident. `openAccess()` is the way to opt out. */
+  /** Required, so that nobody serves without authentication by accident. `openAccess()` opts out. */
   readonly access: Access<H>
-  /** What stands before the paths, such as `/models`. */
+  /** The prefix of the paths, such as `/models`. */
   readonly prefix?: string
   /** Limits that replace those of `DEFAULT_LIMITS`. */
   readonly limits?: Partial<Limits>
   /**
-   * How much each project may hold: for all the same, or by project. An upload beyond it is refused with 507 `quota_exceeded`, and before it is read if its
-   * length alone is too much. No bound by default. Only over a backend.
+   * How much each project may hold: for all the same, or by project. An upload beyond it is refused with 507
+   * `quota_exceeded`, and before it is read if its length alone is too much. No bound by default. Only over a backend.
    */
   readonly quota?: ServiceQuota
-  /** How many requests each principal may make; more are answered 429 with `Retry-After`. Any number by default. */
+  /** How many requests each principal may make; more receive 429 with `Retry-After`. Unlimited by default. */
   readonly requestRate?: RequestRate
   /** The status of a successful upload. 200 by default; 201 for clients that insist on it. */
   readonly uploadStatus?: 200 | 201
@@ -48,35 +56,48 @@ export interface CommonServiceOptions<H> {
   readonly cors?: CorsOptions
   /** `next` hands errors that come before the headers to the host: to `next(error)` under `node`, as a rejection under `fetch`. */
   readonly errors?: 'answer' | 'next'
-  /** Is told of failures inside the server (status 500 and above), with their cause, and of what else its levels are for. */
+  /**
+   * Receives failures inside the server (status 500 and above), with their cause, and the messages of its other levels.
+   */
   readonly logger?: Logger
-  /** Is told of every failure, whether or not it was answered. The cause is in `error.cause`. */
+  /** Receives every failure, whether or not a response was sent. The cause is in `error.cause`. */
   readonly onError?: (error: StowageError, context: ErrorContext<H>) => void
-  /** Is told of uploads, downloads, requests, errors and more; see `ServiceEvent`. What it throws goes to the logger and harms nothing. */
+  /**
+   * Receives uploads, downloads, requests, errors and more; see `ServiceEvent`. Its errors go to the logger and affect
+   * nothing.
+   */
   readonly onEvent?: (event: ServiceEvent) => void
   /** The level at which the logger gets a line for each request over HTTP. None by default. */
   readonly requestLog?: 'debug' | 'info'
-  /** Stands in events as `service`, so that several services in one process can be told apart. Some hex digits by default. */
+  /**
+   * The value of `service` in events, which distinguishes several services in one process. Some hex digits by default.
+   */
   readonly name?: string
   /** How long a connection may make no progress, in either direction, before it is cut. 60,000 by default. */
   readonly stallTimeoutMs?: number
-  /** Bytes a second that the body of a request must bring, over any 20 s that the server waits for it. 500 by default; 0 for no such bound. */
+  /**
+   * Bytes a second that the body of a request must bring, over any 20 s that the server waits for it. 500 by default; 0
+   * for no such bound.
+   */
   readonly bodyBytesPerSecondMin?: number
-  /** Memory for tables, plans, and what requests make the server hold: uploads, lists of ids, bodies, the buffers of answers. 96 MB by default. */
+  /**
+   * Memory for tables, plans, and requests: uploads, lists of ids, bodies, the buffers of responses. 96 MB by default.
+   */
   readonly memoryBytesMax?: number
-  /** How long a request waits for memory before it is refused with 503. 10,000 by default. */
+  /** How long a request queues for memory before it is refused with 503. 10,000 by default. */
   readonly memoryWaitMs?: number
-  /** What serves more paths on the same storage and access, such as automation functions. */
+  /** Extensions that serve more paths on the same storage and access, such as automation functions. */
   readonly extensions?: readonly ServiceExtension<H>[]
   /** The time of day. That of the environment by default. */
   readonly clock?: Clock
   /**
-   * Where time, timers and randomness come from, and where compression runs. The process by default; `stowage/simulation` has one that a seed decides.
+   * The source of time, timers and randomness, and the place of compression. The process by default;
+   * `stowage/simulation` has one that a seed decides.
    */
   readonly environment?: Environment
   /** Makes the ids of requests and packs: 32 hex digits of randomness. */
   readonly newId?: () => string
 }
 
-/** Where the objects are, and everything else that a service can be told. */
+/** The storage of the objects, and all options of a service. */
 export type ObjectServiceOptions<H> = ServiceStorage & CommonServiceOptions<H>

@@ -28,7 +28,10 @@ import {
 import type { UploadSummary } from '../object/upload-summary.ts'
 import { uploadObjects } from '../operations/upload-objects.ts'
 
-/** One project in process: everything that HTTP does, without HTTP and without access control. Throws `StowageError` as HTTP would answer it. */
+/**
+ * One project in process: everything that HTTP does, without HTTP and without access control. Throws `StowageError` as
+ * HTTP would answer it.
+ */
 export interface ProjectObjects extends ProjectStreams {
   /** A JSON array of objects, plain or gzipped. All or nothing, durable when it resolves. */
   upload(
@@ -41,11 +44,12 @@ export interface ProjectObjects extends ProjectStreams {
   /** One object without its children, `undefined` when it is not held. */
   get(id: string, options?: CallOptions): Promise<ObjectRecord | undefined>
   /**
-   * The root and everything below it, in batches, the root first. `have` names roots as `<id>` or `<id>@<closure digest>` whose objects are left out.
-   * Throws `not_found` when the root is not held. Returning early frees everything.
+   * The root and everything below it, in batches, the root first. `have` names roots as `<id>` or `<id>@<closure
+   * digest>` whose objects are left out. Throws `not_found` when the root is not held. Returning early frees
+   * everything.
    */
   graph(root: string, options?: GraphCallOptions): AsyncIterable<readonly ObjectRecord[]>
-  /** Unreadable at once; space comes back later. Resolves also for a project that does not exist. */
+  /** Unreadable at once; the space is freed later. Resolves also for a project that does not exist. */
   remove(): Promise<void>
 }
 
@@ -61,9 +65,9 @@ export interface ProjectDeps {
   readonly startTrace: (projectId: string) => RequestTrace
 }
 
-/** What an id costs in a set of ids, with its place in the answer. */
+/** The memory of an id in a set of ids, with its place in the response. */
 const BYTES_PER_ID = 64
-/** Of a list that comes bit by bit, so many ids are held memory for at once. */
+/** The number of ids of a streamed list for which memory is leased at once. */
 const IDS_PER_HOLD = 1_000
 
 /** Throws `invalid_id`. */
@@ -195,7 +199,7 @@ function bytesOf({ compressor, environment }: ProjectDeps, encoding: ByteEncodin
   return (selection, trace, signal) => trace.counting(emit(selection, encoding, { signal, compressor, environment }))
 }
 
-/** What is read of a selection. The call counts as under way until the iteration ends. */
+/** The iteration over a selection. The call counts as under way until the iteration ends. */
 async function* withSelection<T>(
   deps: ProjectDeps,
   projectId: string,

@@ -10,13 +10,13 @@ import { UploadWritable } from '../streams/upload-stream.ts'
 /** Ids of objects, at once or as they come. */
 export type ObjectIds = Iterable<string> | AsyncIterable<string>
 
-/** How a graph is read. */
+/** Options for reading a graph. */
 export interface GraphCallOptions extends CallOptions {
   /** Roots as `<id>` or `<id>@<closure digest>` whose objects are left out. */
   readonly have?: readonly string[]
 }
 
-/** In what shape bytes of objects come. */
+/** The format of objects as bytes. */
 export interface ByteEncoding {
   /** `text`: lines `<id> TAB <json> LF`. `json`: one array. */
   readonly format: 'text' | 'json'
@@ -24,24 +24,30 @@ export interface ByteEncoding {
   readonly coding: 'gzip' | 'identity'
 }
 
-/** How objects are streamed out. */
+/** Options for streaming objects out. */
 export interface ObjectStreamOptions extends Partial<ByteEncoding> {
   /** `ObjectRecord`s instead of bytes; `format` and `coding` then mean nothing. */
   readonly objectMode?: boolean
-  /** Bytes that are made ahead of the reader; in object mode, objects. One piece of the core's, of about 256 KB, may go over it. */
+  /**
+   * Bytes that are made ahead of the reader; in object mode, objects. One piece of the core's, of about 256 KB, may go
+   * over it.
+   */
   readonly highWaterMark?: number
   /** Destroys the stream with an `AbortError`. */
   readonly signal?: AbortSignal
 }
 
-/** How a graph is streamed out. */
+/** Options for streaming a graph out. */
 export interface GraphStreamOptions extends ObjectStreamOptions, Pick<GraphCallOptions, 'have'> {}
 
-/** How objects are streamed in. */
+/** Options for streaming objects in. */
 export interface UploadStreamOptions {
   /** Takes objects instead of bytes: JSON texts, `ObjectRecord`s, or values to make JSON of. */
   readonly objectMode?: boolean
-  /** What the bytes are, as the endpoint takes it: `application/json` (the default), `application/gzip`, `multipart/form-data; boundary=...`. */
+  /**
+   * The type of the bytes, as the endpoint takes it: `application/json` (the default), `application/gzip`,
+   * `multipart/form-data; boundary=...`.
+   */
   readonly contentType?: string
   /** `gzip` for a body of JSON that is compressed. */
   readonly contentEncoding?: string
@@ -51,23 +57,28 @@ export interface UploadStreamOptions {
   readonly signal?: AbortSignal
 }
 
-/** An upload under way. `finish` is emitted when everything is durable. A stream that is destroyed before leaves nothing behind. */
+/**
+ * An upload under way. `finish` is emitted when everything is durable. A stream that is destroyed before leaves nothing
+ * behind.
+ */
 export interface UploadStream extends Writable {
-  /** What became of the upload, from `finish` on. */
+  /** The summary of the upload, from `finish` on. */
   readonly summary: UploadSummary | undefined
 }
 
-/** Objects of a project as Node streams. What fails destroys the stream, with a `StowageError` as HTTP would answer it. */
+/**
+ * Objects of a project as Node streams. What fails destroys the stream, with a `StowageError` as HTTP would answer it.
+ */
 export interface ProjectStreams {
-  /** Takes what one upload may hold. All or nothing. */
+  /** Accepts the contents of one upload. All or nothing. */
   createUploadStream(options?: UploadStreamOptions): UploadStream
   /** The root and everything below it, the root first. Emits `not_found` when the root is not held. */
   createGraphStream(root: string, options?: GraphStreamOptions): Readable
-  /** The objects of a list as far as they are held, each once. */
+  /** The objects of a list that are held, each once. */
   createObjectsStream(ids: ObjectIds, options?: ObjectStreamOptions): Readable
 }
 
-/** What streams are made of. */
+/** The parts that streams are made of. */
 export interface StreamSources {
   readonly upload: (source: UploadSource, options: CallOptions) => Promise<UploadSummary>
   readonly graph: (root: string, options: GraphCallOptions) => AsyncIterable<readonly ObjectRecord[]>

@@ -3,14 +3,14 @@ import type { GraphStore } from '../object/graph-store.ts'
 import type { GraphRoot, ProjectUsage } from '../object/roots.ts'
 import type { ServiceExtension } from './extension.ts'
 
-/** What the roots of a service come from. */
+/** The sources of the roots of a service. */
 export interface RootSources {
   readonly store: GraphStore
   readonly extensions: readonly Pick<ServiceExtension, 'roots'>[]
   readonly ready: () => Promise<void>
 }
 
-/** Everything of a project that must not be collected, in batches: pins, and what the extensions need. */
+/** Everything of a project that must not be collected, in batches: pins, and the needs of the extensions. */
 export async function* rootsOf(
   { store, extensions }: RootSources,
   projectId: string,
@@ -20,7 +20,7 @@ export async function* rootsOf(
   for (const extension of extensions) yield* extension.roots?.(projectId) ?? []
 }
 
-/** What a project holds, by its roots. Throws `not_supported` over a host's own `ObjectStore`. */
+/** The usage of a project, by its roots. Throws `not_supported` over a host's own `ObjectStore`. */
 export async function usageOf(sources: RootSources, projectId: string, signal: AbortSignal): Promise<ProjectUsage> {
   const { usages } = sources.store
   if (usages === undefined) throw new StowageError('not_supported', 'usage needs a storage backend')

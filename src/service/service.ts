@@ -1,4 +1,3 @@
-import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { Access } from '../access/access.ts'
 import { limitedAccess } from '../access/request-rate.ts'
 import { DeflatePool } from '../compression/deflate-pool.ts'
@@ -10,8 +9,7 @@ import type { ServiceContext, ServiceExtension } from './extension.ts'
 import { createGuard, HttpCore } from '../http/core.ts'
 import { corsPolicy } from '../http/cors.ts'
 import { InFlightRequests } from '../async/in-flight-requests.ts'
-import { type Mountable, Router } from '../http/service-router.ts'
-import type { HostCall, Next } from '../http/node.ts'
+import { Router } from '../http/service-router.ts'
 import { type EndpointName, OBJECT_ROUTES, objectResources, type Params, type Route } from '../http/object-routes.ts'
 import { DESCRIPTION_PATH, descriptionOperation } from '../http/endpoints/description.ts'
 import { createOperations } from '../http/endpoints/index.ts'
@@ -21,6 +19,7 @@ import { type Limits, resolveLimits } from '../limits.ts'
 import { divideMemory, type ServiceMemory } from '../memory/service-memory.ts'
 import type { GraphStore } from '../object/graph-store.ts'
 import type { Logger } from '../logger.ts'
+import type { Endpoint, Endpoints, ObjectService } from './object-service.ts'
 import { type ProjectObjects, projectObjects } from './project-objects.ts'
 import { type ServiceStatus, ServiceLifecycle } from './status.ts'
 import { type RootSources, usageOf } from './roots.ts'
@@ -28,43 +27,6 @@ import { claimStorage, graphStoreOf } from './storage.ts'
 import type { ErrorContext, ObjectServiceOptions, ServiceStorage } from './options.ts'
 
 export { continueOnExpect } from '../http/continue.ts'
-
-/** One endpoint for a host's own router. Its parameters come decoded; they are checked here all the same. */
-export interface Endpoint<H = unknown> {
-  /** The method that the endpoint takes. */
-  readonly method: 'GET' | 'POST'
-  /** Such as `/objects/:projectId/:objectId`, without the prefix. */
-  readonly path: string
-  /** Serves Node's `(req, res)`. With `next`, errors go to the host where the service was told `errors: 'next'`. */
-  node(req: IncomingMessage, res: ServerResponse, params: Params, next?: Next): void
-  /** The same for hosts that Node's `(req, res)` does not tell everything. Resolves when the answer is out, or `next` was called. Never rejects. */
-  serve(call: HostCall<H>, params: Params): Promise<void>
-  /** Serves a fetch-style request. Rejects only where the service was told `errors: 'next'`, and then with a `StowageError`. */
-  fetch(request: Request, params: Params, host?: H): Promise<Response>
-}
-
-/** Every endpoint by its name. */
-export type Endpoints<H> = { readonly [E in EndpointName]: Endpoint<H> }
-
-/** A service, made by `createObjectService`. What it is mounted by can be passed around by itself: `node`, `serve`, `fetch`. */
-export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposable {
-  /** Opens the storage. Rejects with the cause; requests wait for it, and fail while it fails. */
-  ready(): Promise<void>
-  /** The endpoints, each to be mounted by itself. */
-  readonly endpoints: Endpoints<H>
-  /** Throws `invalid_id`. */
-  project(projectId: string): ProjectObjects
-  /** Ids of the projects that hold something, in batches. */
-  projects(): AsyncIterable<readonly string[]>
-  /** Stands in its events as `service`. */
-  readonly name: string
-  /** Tells the listener every event of this service from now on, until the function that it returns is called. What the listener throws harms nothing. */
-  subscribe(listener: ServiceListener): () => void
-  /** How it is at the moment. Opens and asks nothing. */
-  status(): ServiceStatus
-  /** Answers 503 to new requests, waits `graceMs` (10,000) for those under way, aborts the rest, and closes the storage it was given. */
-  close(options?: { readonly graceMs?: number }): Promise<void>
-}
 
 const GRACE_MS = 10_000
 /** 24 days: a timer of Node that is set to more fires at once. What is added to the grace has a minute. */
@@ -335,7 +297,7 @@ function endpoint<H>(router: Router<H>, route: Route, resource: Resource<H>): En
 /** The server is well, and cannot take this request now. */
 const REFUSALS: ReadonlySet<string> = new Set(['overloaded', 'closing', 'quota_exceeded'])
 
-/** What a host's own listener throws must not fail the request, nor hide the error it was told of. */
+/** An error of a host's own listener must not fail the request, nor hide the error that it was given. */
 function tell<H>(options: ObjectServiceOptions<H>, error: StowageError, context: ErrorContext<H>): void {
   const { logger, onError } = options
   const { requestId } = context

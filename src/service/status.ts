@@ -2,12 +2,15 @@ import type { InFlight } from '../events/request-trace.ts'
 import type { MemoryInUse } from '../object/graph-store.ts'
 import { isStorageError } from '../storage/storage-errors.ts'
 
-/** Where a service is between its creation and its end. `failed`: the storage could not be opened. */
+/** The state of a service between its creation and its end. `failed`: the storage could not be opened. */
 export type ServiceState = 'new' | 'opening' | 'ready' | 'failed' | 'closing' | 'closed'
 
-/** How a service is at the moment. Asking costs nothing. */
+/** The current state of a service. Reading it costs nothing. */
 export interface ServiceStatus {
-  /** Only `ready` answers requests. `failed`: the storage could not be opened, or a write or sync failed and it takes no more; both last until it is opened anew. */
+  /**
+   * Only `ready` answers requests. `failed`: the storage could not be opened, or a write or sync failed and it accepts
+   * no more; both last until it is opened anew.
+   */
   readonly state: ServiceState
   /** Requests that are under way. */
   readonly requestsInFlight: number
@@ -40,7 +43,7 @@ export class ServiceLifecycle {
     )
   }
 
-  /** A storage that has lost a write says so with every error from then on. */
+  /** A storage that has lost a write reports it with every later error. */
   erred(error: unknown): void {
     let cause = error
     for (let depth = 0; depth < CAUSES_MAX && cause instanceof Error; depth++, cause = cause.cause) {

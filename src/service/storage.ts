@@ -8,7 +8,10 @@ import { asGuarded } from '../storage/guard.ts'
 import { createPackStore, type QuotaOf } from '../store/pack-store.ts'
 import { plainGraphStore } from '../store/plain/plain-store.ts'
 
-/** The mark that a service leaves on its backend. On the backend itself, so that no module keeps state; `for`, so that two copies of the package see it. */
+/**
+ * The mark that a service leaves on its backend. On the backend itself, so that no module keeps state; `for`, so that
+ * two copies of the package see it.
+ */
 const TAKEN: unique symbol = Symbol.for('stowage.backend.taken')
 
 export interface StoreOptions {
@@ -22,8 +25,8 @@ export interface StoreOptions {
 }
 
 /**
- * What the host gave, with a guard around a backend that has none: the one place where errors of a foreign backend are classified. Throws `TypeError` for
- * a backend that another service has: two would not see each other's locks.
+ * The host's storage, with a guard around a backend that has none: the one place where errors of a foreign backend are
+ * classified. Throws `TypeError` for a backend of another service: two services would not see each other's locks.
  */
 export function claimStorage(storage: ServiceStorage): ServiceStorage {
   if (!('backend' in storage)) return storage
@@ -31,7 +34,7 @@ export function claimStorage(storage: ServiceStorage): ServiceStorage {
   return { backend: asGuarded(storage.backend) }
 }
 
-/** The store over what `claimStorage` answered. */
+/** The store over the result of `claimStorage`. */
 export function graphStoreOf(storage: ServiceStorage, options: StoreOptions): GraphStore {
   const { limits, newId, clock, environment, memory, quota, onBackgroundError } = options
   const quotaOf = quota === undefined ? undefined : quotaFunction(quota)

@@ -19,13 +19,13 @@ import type { Random } from './random.ts'
 import type { Scheduler } from './scheduler.ts'
 import type { SimulatedStorage } from './storage.ts'
 
-/** What a connection stands on. */
+/** The environment of a connection. */
 export interface SimulatedBackendParts {
-  /** What survives the process. */
+  /** The data that survives the process. */
   readonly storage: SimulatedStorage
   /** Decides when each call resolves. */
   readonly scheduler: Scheduler
-  /** Who calls. */
+  /** The caller. */
   readonly process: SimulatedProcess
   /** Of this connection alone. */
   readonly random: Random
@@ -44,7 +44,7 @@ const LIST_BATCH_BLOBS = 4
 
 /** One call that is under way. */
 interface Call {
-  /** What it does that was not done yet, each by itself. */
+  /** Its remaining effects, each one separate. */
   readonly steps: (() => void)[]
   readonly isWrite: boolean
 }
@@ -56,8 +56,9 @@ interface OpenPut {
 }
 
 /**
- * One process's connection to a simulated storage: both seams. The scheduler decides when each call takes effect and when it is answered, faults decide
- * whether it is. What was answered stays, as the seam promises; of what was not, a crash keeps any part.
+ * One process's connection to a simulated storage: both seams. The scheduler decides when each call takes effect and
+ * when it is answered, and faults decide whether it is. Answered calls stay, as the seam promises; of unanswered ones a
+ * crash keeps any part.
  */
 export class SimulatedBackend implements StorageBackend {
   /** Small records, with conditional commits. */
@@ -77,13 +78,16 @@ export class SimulatedBackend implements StorageBackend {
     return Promise.resolve()
   }
 
-  /** To be called when the process has died: any part of what it was writing takes effect, and blobs that it was putting may be torn. */
+  /**
+   * Call it when the process has died: any part of its unfinished writes takes effect, and blobs that it was putting
+   * may be torn.
+   */
   sever(): void {
     this.#calls.sever()
   }
 }
 
-/** What one process has asked of the storage and was not answered. */
+/** The unanswered calls of one process to the storage. */
 class Calls {
   readonly #parts: SimulatedBackendParts
   readonly #calls = new Set<Call>()
@@ -188,7 +192,7 @@ class Calls {
   }
 }
 
-/** What a step throws is the answer of its call, not the scheduler's business. */
+/** An error of a step is the answer of its call, and does not concern the scheduler. */
 function attempt(step: () => void): void {
   try {
     step()
@@ -301,7 +305,7 @@ class SimulatedBlobs implements BlobStore {
     return Promise.resolve()
   }
 
-  /** A call of one step, which answers what the step returns or throws. */
+  /** A call of one step; its answer is the step's result or error. */
   #answerOf<T>(label: string, options: CallOptions & { readonly isWrite?: boolean }, step: () => T): Promise<T> {
     let answer = (): T => {
       throw new Error('the step was not made')

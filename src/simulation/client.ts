@@ -10,14 +10,14 @@ import { type ProjectOracle, type Span, Violation } from './oracle.ts'
 import type { SimulatedProcess } from './process.ts'
 import { closureBytes, type ServerLife } from './server.ts'
 
-/** What a client has of a root since some download. */
+/** The objects of a root that a client has from an earlier download. */
 interface Downloaded {
   readonly span: Span
   readonly texts: ReadonlyMap<string, string>
   readonly closureDigest: string | undefined
 }
 
-/** Where an operation of a client goes. */
+/** The target of an operation of a client. */
 export interface Destination {
   readonly life: ServerLife
   readonly project: ProjectObjects
@@ -28,7 +28,10 @@ export interface Destination {
 const BODY_CHUNK_BYTES = 16_384
 const NOTHING: ReadonlyMap<string, string> = new Map()
 
-/** Does what clients do, and tells the oracle what came of it. Remembers what it downloaded, for `have` and for deltas. */
+/**
+ * Performs the operations of clients, and reports their outcomes to the oracle. Remembers its downloads, for `have` and
+ * for deltas.
+ */
 export class SimulatedClient {
   readonly #process: SimulatedProcess
   readonly #downloaded = new Map<string, Downloaded>()
@@ -112,7 +115,7 @@ export class SimulatedClient {
     }
   }
 
-  /** What the server says that it lacks. */
+  /** The objects that the server reports as missing. */
   async #lacking(objects: readonly PlannedObject[], to: Destination): Promise<readonly PlannedObject[]> {
     const span = to.oracle.begin()
     const ids = objects.map(({ id }) => id)
@@ -207,7 +210,7 @@ function withoutDeltas(lines: ReadonlyMap<string, string>, base: ReadonlyMap<str
   return texts
 }
 
-/** The object as a delta on the one that had its place, where that is shorter. */
+/** The object as a delta on its predecessor, if that is shorter. */
 function deltaOf({ id, json }: PlannedObject, older: ReadonlyMap<string, string>): string {
   const place = id.slice(0, id.lastIndexOf('-'))
   const baseId = [...older.keys()].find((other) => other !== id && other.slice(0, other.lastIndexOf('-')) === place)

@@ -45,7 +45,7 @@ export function planFaults(random: Random, kinds: readonly FaultKind[], calls: n
   return faults.sort((a, b) => a.atCall - b.atCall)
 }
 
-/** Says of each call what goes wrong with it. */
+/** Decides which fault each call meets. */
 export class FaultInjector {
   readonly #faults: readonly Fault[]
   readonly #fired = new Set<FaultKind>()
@@ -62,7 +62,7 @@ export class FaultInjector {
     return this.#calls
   }
 
-  /** What has gone wrong so far. */
+  /** The faults so far. */
   get fired(): ReadonlySet<FaultKind> {
     return this.#fired
   }

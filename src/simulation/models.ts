@@ -53,7 +53,7 @@ function planVersion(random: Random, shape: VersionShape): PlannedVersion {
   })
   const groups = Array.from({ length: groupCount }, (_, group) => {
     const children = leaves.filter((__, leaf) => leaf % groupCount === group).map(({ id }) => id)
-    // Its id follows from what is below it, as ids of content do.
+    // Its id follows from its descendants, like the ids of content hashes.
     const mark = leafVersions
       .filter((__, leaf) => leaf % groupCount === group)
       .join('')

@@ -9,18 +9,21 @@ interface Planned {
   readonly projectId: string
 }
 
-/** Objects for an upload; `isBroken` cuts the body in the middle, `asks` leaves out what the server says that it holds. */
+/**
+ * Objects for an upload; `isBroken` cuts the body in the middle, `asks` omits the objects that the server says it
+ * holds.
+ */
 export interface PlannedUpload extends Planned {
   readonly kind: 'upload'
   readonly objects: readonly PlannedObject[]
   readonly isBroken: boolean
   readonly isZipped: boolean
   readonly asks: boolean
-  /** An older version, as the base of deltas, where the client has it. */
+  /** An older version, as the base of deltas, if the client has it. */
   readonly olderRootId?: string | undefined
 }
 
-/** A graph, whole or without what the client has of an older version. */
+/** A graph, whole or without the objects that the client has of an older version. */
 export interface PlannedDownload extends Planned {
   readonly kind: 'download'
   readonly rootId: string
@@ -42,7 +45,7 @@ export interface PlannedRestart extends Planned {
   readonly kind: 'restart'
 }
 
-/** What a client, or an operator, does. */
+/** An action of a client, or of an operator. */
 export type Operation = PlannedUpload | PlannedDownload | PlannedLookUp | PlannedRemoval | PlannedRestart
 export type OperationKind = Operation['kind']
 
@@ -53,7 +56,7 @@ type Unplaced = Operation extends infer O
     : never
   : never
 
-/** What clients do in one run. */
+/** The actions of clients in one run. */
 export function planOperations(
   random: Random,
   servers: number,
@@ -87,7 +90,10 @@ interface Placed {
   readonly operation: Unplaced
 }
 
-/** The versions of a model come one after the other, about; somebody reads each while it comes, and some read it again later. */
+/**
+ * The versions of a model come one after the other, about; somebody reads each while it comes, and some read it again
+ * later.
+ */
 function storyOf(random: Random, model: PlannedModel, start: number): Placed[] {
   const placed: Placed[] = []
   let place = start

@@ -3,13 +3,13 @@ import { childrenOf } from './models.ts'
 /** Between two moments, counted over everything that begins or ends. */
 export interface Span {
   readonly start: number
-  /** `Infinity` while it goes on. */
+  /** `Infinity` while it is under way. */
   end: number
 }
 
 /**
- * What is known of an upload. `acknowledged`: the client was told that it is there. `unknown`: the client was told of a failure, or nothing, so it is there
- * as a whole or not at all. `refused`: it cannot be there.
+ * The knowledge about an upload. `acknowledged`: the client received its success. `unknown`: the client received a
+ * failure, or nothing, so it is present as a whole or not at all. `refused`: it cannot be present.
  */
 export interface Upload extends Span {
   readonly texts: ReadonlyMap<string, string>
@@ -24,14 +24,15 @@ interface Sighting extends Span {
   readonly text: string | undefined
 }
 
-/** What must hold did not. */
+/** A guarantee was violated. */
 export class Violation extends Error {
   override readonly name = 'Violation'
 }
 
 /**
- * What a project may answer, from what clients did and were told alone: what was acknowledged is there and whole, an upload is there as a whole or not at
- * all, the first text of an id wins, and a download is the closure of its root at some moment between its start and its end.
+ * The possible answers of a project, from the actions of clients and their answers alone: acknowledged objects are
+ * present and whole, an upload is present as a whole or not at all, the first text of an id wins, and a download is the
+ * closure of its root at some moment between its start and its end.
  */
 export class ProjectOracle {
   readonly #clock: { moment: number }
@@ -80,7 +81,7 @@ export class ProjectOracle {
     )
   }
 
-  /** The object was seen. Throws `Violation` where it cannot be there, or not with this text. */
+  /** The object was seen. Throws `Violation` if it cannot be present, or not with this text. */
   saw(id: string, text: string | undefined, span: Span): void {
     const sources = this.#uploads.filter((upload) => upload.texts.has(id) && this.#mayBeThere(upload, span))
     if (sources.length === 0) throw new Violation(`${id} is there, and no upload that is left brought it`)
@@ -90,7 +91,7 @@ export class ProjectOracle {
     if (seen.length < 64) seen.push({ ...span, text })
   }
 
-  /** The object was said to be absent. Throws `Violation` where it must be there. */
+  /** The object was reported absent. Throws `Violation` if it must be present. */
   sawNot(id: string, span: Span): void {
     if (this.isThere(id, span)) throw new Violation(`${id} is absent, though it was acknowledged or seen before`)
   }
@@ -101,8 +102,8 @@ export class ProjectOracle {
   }
 
   /**
-   * Throws `Violation` unless these objects are the closure of the root, without what `had` holds already. Where `had` may be of a project that was
-   * removed meanwhile (`undefined`), only each object by itself is looked at.
+   * Throws `Violation` unless these objects are the closure of the root, without what `had` holds already. Where `had`
+   * may be of a project that was removed meanwhile (`undefined`), only each object by itself is looked at.
    */
   sawClosure(
     rootId: string,
@@ -124,7 +125,10 @@ export class ProjectOracle {
     }
   }
 
-  /** Throws `Violation` where a part of an upload is there. To be asked when nothing goes on any more; `held` says what is there. */
+  /**
+   * Throws `Violation` if only a part of an upload is present. Call it when nothing is under way any more; `held`
+   * returns the present objects.
+   */
   checkWhole(held: ReadonlySet<string>): void {
     for (const upload of this.#uploads) {
       const own = [...upload.texts.keys()].filter(

@@ -2,14 +2,14 @@ import { hashKeyOf, type Environment, type HashKey, type Timer } from '../enviro
 import type { Random } from './random.ts'
 import type { Scheduler } from './scheduler.ts'
 
-/** When virtual time begins: 2030-01-01T00:00:00Z. */
+/** The start of virtual time: 2030-01-01T00:00:00Z. */
 export const EPOCH_MS: number = Date.UTC(2030, 0, 1)
 /** The clocks of two machines differ by at most twice this. */
 const CLOCK_SKEW_MS_MAX = 120_000
 
 /**
- * A process of a simulated machine, as the environment of the service that runs in it. Once it is killed nothing that waits in it goes on: its timers do
- * not fire, its turns do not come, and its calls to the storage are not answered.
+ * A process of a simulated machine, as the environment of the service that runs in it. Once it is killed nothing in it
+ * continues: its timers do not fire, its turns do not come, and its calls to the storage are not answered.
  */
 export class SimulatedProcess implements Environment {
   /** The name of the process. */

@@ -1,4 +1,7 @@
-/** A seeded generator of pseudo-random numbers (sfc32, Chris Doty-Humphrey's "small fast counting" generator): the same seed, the same numbers. */
+/**
+ * A seeded generator of pseudo-random numbers (sfc32, Chris Doty-Humphrey's "small fast counting" generator): the same
+ * seed, the same numbers.
+ */
 export class Random {
   readonly #seed: number
   #a: number

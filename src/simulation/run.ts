@@ -13,7 +13,7 @@ import { Scheduler } from './scheduler.ts'
 import { type ServerLife, SimulatedServer } from './server.ts'
 import { SimulatedStorage } from './storage.ts'
 
-/** What one run consists of. */
+/** The parameters of one run. */
 export interface Plan {
   readonly seed: number
   readonly servers: number
@@ -22,15 +22,15 @@ export interface Plan {
   readonly faults: readonly Fault[]
 }
 
-/** What came of a run. */
+/** The outcome of a run. */
 export interface RunResult {
-  /** What did not hold, `undefined` where all did. */
+  /** The violated guarantee; `undefined` if all held. */
   readonly violation: string | undefined
   /** Steps that the scheduler took. */
   readonly steps: number
   /** Calls to the storage. */
   readonly calls: number
-  /** What went wrong on purpose. */
+  /** The planned faults. */
   readonly fired: readonly FaultKind[]
   /** Equal for two runs that went the same way. */
   readonly digest: string
@@ -41,16 +41,16 @@ const PATIENCE_MS = 60_000
 const LAST_ANSWER_MS = 90_000
 /** By then blobs that nothing names are swept. */
 const AFTERWARDS_MS = 3 * 60 * 60_000
-/** How long a server that is stopped may go on with what is under way. */
+/** How long a stopping server may finish its work. */
 const GRACE_MS_MAX = 2_000
-/** What goes on beside requests has ended by then. */
+/** Background work has ended by then. */
 const UPKEEP_MS = 60_000
 /** What tells that projects were removed. */
 const TRACES_BYTES_MAX = 2_000
 const CRASHED = new Error('the server crashed')
 /** An upload that is answered so has left nothing. */
 const NOTHING_KEPT: ReadonlySet<string> = new Set(['project_removed', 'base_mismatch'])
-/** Faults that an operation may be told of as a storage that cannot be used. */
+/** Faults after which an operation may report an unusable storage. */
 const DISTURBANCES: readonly FaultKind[] = [
   'error',
   'lostAnswer',
@@ -253,7 +253,7 @@ class World {
     if (left > TRACES_BYTES_MAX) throw new Violation(`all projects are removed, and ${left} bytes are left`)
   }
 
-  /** What `stowage check` finds. */
+  /** The findings of `stowage check`. */
   async #check(): Promise<void> {
     const process = new SimulatedProcess('check', this.scheduler, this.#random.fork('check'))
     const { scheduler, faults } = this
@@ -302,7 +302,7 @@ function unlessCrashed<T>(life: ServerLife, work: Promise<T>): Promise<T> {
   return Promise.race([work, crashed])
 }
 
-/** A client or the service noticed that bytes are not what they were. */
+/** A client or the service noticed changed bytes. */
 function isNoticedDamage(error: unknown): boolean {
   return codeOf(error) === 'corrupt_data' || (error instanceof Error && /^Z_|^ERR_ZLIB/.test(codeOf(error) ?? ''))
 }

@@ -15,13 +15,17 @@ interface Step {
   isCancelled: boolean
 }
 
-/** How often a look at the clock finds that time has passed, and how much at most: work takes time, so that long work yields. */
+/**
+ * How often a look at the clock finds that time has passed, and how much at most: work takes time, so that long work
+ * yields.
+ */
 const CLOCK_ADVANCES = 0.02
 const CLOCK_ADVANCE_MS_MAX = 12
 
 /**
- * Virtual time, and everything that waits for it. It alone decides what happens next: of what is due, a random step; where nothing is due, time passes to
- * the next step at once. Between two steps everything that a step set free runs to where it waits again.
+ * Virtual time, and everything that waits for it. It alone decides the next event: a random one of the due steps; if
+ * none is due, time jumps to the next step. Between two steps everything that a step released runs until it waits
+ * again.
  */
 export class Scheduler {
   readonly #random: Random
@@ -58,14 +62,17 @@ export class Scheduler {
     return this.#nowMs
   }
 
-  /** `label` says what it is, for the digest. */
+  /** `label` names the step, for the digest. */
   schedule(delayMs: number, label: string, act: () => void): Scheduled {
     const step: Step = { atMs: this.#nowMs + Math.max(0, delayMs), label, act, isCancelled: false }
     this.#steps.push(step)
     return { cancel: () => (step.isCancelled = true) }
   }
 
-  /** Makes steps until `isDone`. False where nothing was left to happen before that. Throws when it takes too many steps. */
+  /**
+   * Makes steps until `isDone`. False where nothing was left to happen before that. Throws when it takes too many
+   * steps.
+   */
   async runUntil(isDone: () => boolean): Promise<boolean> {
     for (;;) {
       // One turn of the real event loop: by then all microtasks and ticks have run.

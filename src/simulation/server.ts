@@ -2,7 +2,8 @@ import { openAccess } from '../access/open.ts'
 import { emit } from '../emit/emit.ts'
 import type { Environment } from '../environment.ts'
 import type { ClosureSelector } from '../object/graph-store.ts'
-import { createObjectService, type ObjectService } from '../service/service.ts'
+import type { ObjectService } from '../service/object-service.ts'
+import { createObjectService } from '../service/service.ts'
 import { SimulatedBackend, type SimulatedBackendParts } from './backend.ts'
 import { SimulatedProcess } from './process.ts'
 import type { Random } from './random.ts'
@@ -17,7 +18,7 @@ export type ServerParts = Pick<SimulatedBackendParts, 'storage' | 'scheduler' | 
   readonly name: string
   /** Called when a fault kills every process. */
   readonly onPowerLoss: () => void
-  /** Told what a service reports beside its requests. */
+  /** Receives the background reports of a service. */
   readonly onError: (error: unknown) => void
 }
 
@@ -46,7 +47,7 @@ export class SimulatedServer {
     this.name = parts.name
   }
 
-  /** The life that goes on; a new one where there is none. */
+  /** The current life, or a new one if there is none. */
   life(): ServerLife {
     if (this.#life === undefined) {
       this.#life = this.#start()
@@ -55,7 +56,7 @@ export class SimulatedServer {
     return this.#life
   }
 
-  /** Resolves when the machine is there again after the last crash. */
+  /** Resolves when the machine is up again after the last crash. */
   up(): Promise<void> {
     return this.#upAgain
   }

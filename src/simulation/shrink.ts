@@ -4,8 +4,8 @@ import { type Simulation, simulate, type SimulationOptions } from './simulate.ts
 const ATTEMPTS_MAX = 400
 
 /**
- * A smaller run that breaks something too: without operations that are not needed for it, then without faults, then with fewer servers. The same run where
- * nothing can be left out.
+ * A smaller run that breaks something too: without operations that are not needed for it, then without faults, then
+ * with fewer servers. The same run where nothing can be left out.
  */
 export async function shrink(
   failed: Simulation,

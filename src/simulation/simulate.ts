@@ -17,7 +17,7 @@ export interface SimulationOptions {
   readonly faults?: readonly number[]
 }
 
-/** What came of one run, and what it consisted of. */
+/** The outcome of one run, and its parameters. */
 export interface Simulation extends RunResult {
   /** The seed of the run. */
   readonly seed: number
@@ -32,7 +32,9 @@ export interface Simulation extends RunResult {
 /** About how many calls to the storage an operation makes. */
 const CALLS_PER_OPERATION = 12
 
-/** Makes the run of a seed, to its end or to the first violation. The same options make the same run, on every machine. */
+/**
+ * Makes the run of a seed, to its end or to the first violation. The same options make the same run, on every machine.
+ */
 export async function simulate(options: SimulationOptions): Promise<Simulation> {
   const { plan, operations, faults } = planOf(options)
   return { ...(await run(plan)), seed: options.seed, servers: plan.servers, operations, faults }
@@ -44,7 +46,7 @@ interface Chosen {
   readonly faults: readonly number[]
 }
 
-/** What a seed plans, as far as it is left in. */
+/** The parts of a seed's plan that are left in. */
 export function planOf({ seed, faultKinds = FAULT_KINDS, ...chosen }: SimulationOptions): Chosen {
   const random = new Random(seed)
   const drawn = random.fork('servers').pick([1, 1, 2, 3])

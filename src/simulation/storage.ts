@@ -10,7 +10,7 @@ interface StoredBlob {
   readonly modifiedAtMs: number
 }
 
-/** What survives every process: records and blobs. Each method is one step that nothing interrupts. */
+/** The data that survives every process: records and blobs. Each method is one uninterrupted step. */
 export class SimulatedStorage {
   readonly #nowMs: () => number
   readonly #records = new OrderedMap<string>()
@@ -33,7 +33,7 @@ export class SimulatedStorage {
     return bytes
   }
 
-  /** The value of a key, `undefined` where there is none. */
+  /** The value of a key; `undefined` if there is none. */
   get(key: Uint8Array): Uint8Array | undefined {
     return optionalBytes(this.#records.get(text(key)))
   }
@@ -45,7 +45,7 @@ export class SimulatedStorage {
       .map(([key, value]) => ({ key: bytes(key), value: bytes(value) }))
   }
 
-  /** Puts if absent; returns what was there. */
+  /** Puts if absent; returns the existing value. */
   insert({ key, value }: Entry): Uint8Array | undefined {
     const held = this.get(key)
     if (held === undefined) this.#records.set(text(key), text(value))
@@ -100,13 +100,13 @@ export class SimulatedStorage {
       .map((name) => this.#infoOf(name))
   }
 
-  /** A crash cut a `put` short: a part of its bytes is there, and listed. */
+  /** A crash cut a `put` short: a part of its bytes exists, and is listed. */
   tear(name: string, chunks: readonly Uint8Array[], random: Random): void {
     const whole = Buffer.concat(chunks)
     if (!this.#blobs.has(name)) this.putBlob(name, [whole.subarray(0, random.below(whole.length + 1))])
   }
 
-  /** Flips one bit of one record or blob. False where there is none. */
+  /** Flips one bit of one record or blob. False if there is none. */
   flip(random: Random): boolean {
     const blobs = [...this.#blobs.keys()].sort()
     const records = this.slice({ gte: new Uint8Array(), lt: Uint8Array.of(0xff) }, Infinity)

@@ -1,10 +1,10 @@
-/** Aborting rejects the call with the signal's reason and frees what it held. */
+/** Aborting rejects the call with the signal's reason and frees its resources. */
 export interface CallOptions {
   /** Aborts the call, which then rejects with the reason of the signal. */
   readonly signal?: AbortSignal
 }
 
-/** What a caller may tell of the blob that it puts. */
+/** Facts that a caller may give about the blob that it puts. */
 export interface PutOptions extends CallOptions {
   /** About how many bytes the content will have. It may be wrong. */
   readonly sizeHintBytes?: number
@@ -18,7 +18,10 @@ export interface Entry {
   readonly value: Uint8Array
 }
 
-/** What a record store can take, and `CORE_RECORD_LIMITS` at least. A call beyond a limit rejects with a `RangeError` and changes nothing. */
+/**
+ * The capacity of a record store, at least `CORE_RECORD_LIMITS`. A call beyond a limit rejects with a `RangeError` and
+ * changes nothing.
+ */
 export interface RecordLimits {
   /** Keys hold from 1 to `keyBytesMax` bytes. */
   readonly keyBytesMax: number
@@ -30,7 +33,7 @@ export interface RecordLimits {
   readonly commitBytesMax: number
 }
 
-/** What the core needs of every record store. A store that offers no more finds a core that asks for more in its first test. */
+/** The capacity that the core needs of every record store. The conformance suite fails for a store with less. */
 export const CORE_RECORD_LIMITS: RecordLimits = {
   keyBytesMax: 1_000,
   valueBytesMax: 65_536,
@@ -38,7 +41,10 @@ export const CORE_RECORD_LIMITS: RecordLimits = {
   commitBytesMax: 1_048_576,
 }
 
-/** Keys from `gte` (which may be empty) up to, not including, `lt`, in bytewise order; bounds that leave nothing are an empty range. */
+/**
+ * Keys from `gte` (which may be empty) up to, not including, `lt`, in bytewise order; bounds that leave nothing are an
+ * empty range.
+ */
 export interface RangeBounds {
   /** The first key, which is included if it exists. */
   readonly gte: Uint8Array
@@ -58,13 +64,13 @@ export interface Expectation {
   readonly value: Uint8Array | undefined
 }
 
-/** A key stands once at most in `put` and `remove` together, and once at most in `expect`. */
+/** A key occurs at most once in `put` and `remove` together, and at most once in `expect`. */
 export interface Change {
   /** Entries to write, over those that exist. */
   readonly put?: readonly Entry[]
   /** Keys to remove. */
   readonly remove?: readonly Uint8Array[]
-  /** What must hold for the change to happen. */
+  /** The conditions of the change. */
   readonly expect?: readonly Expectation[]
 }
 
@@ -72,30 +78,41 @@ export interface Change {
 export type CommitResult = { readonly ok: true } | { readonly ok: false; readonly conflicts: readonly number[] }
 
 /**
- * A place for small ordered records. Methods throw whatever the engine throws; the core wraps it once and keeps the cause.
- * Buffers that are passed in belong to the store until the call resolves, buffers that come out belong to the caller.
+ * A place for small ordered records. Methods throw whatever the engine throws; the core wraps it once and keeps the
+ * cause. Buffers that are passed in belong to the store until the call resolves, buffers that come out belong to the
+ * caller.
  */
 export interface RecordStore {
   /** The sizes that the store accepts. */
   readonly limits: RecordLimits
-  /** False for a store that forgets everything when it is closed. Absent: true. Opening a persistent store again finds the same data. */
+  /**
+   * False for a store that forgets everything when it is closed. Absent: true. Opening a persistent store again finds
+   * the same data.
+   */
   readonly isPersistent?: boolean
   /** In the order of `keys`, duplicates allowed. Sees every write that has resolved, from any process. */
   getMany(keys: readonly Uint8Array[], options?: CallOptions): Promise<readonly (Uint8Array | undefined)[]>
-  /** In bytewise order, no snapshot: an entry that is there throughout is seen exactly once. Returning early frees everything. */
+  /**
+   * In bytewise order, without a snapshot: an entry that exists throughout is seen exactly once. Returning early frees
+   * everything.
+   */
   range(bounds: RangeBounds, options?: CallOptions): AsyncIterable<readonly Entry[]>
   /**
-   * Put if absent: any number of entries, each for itself, repeatable, durable when it resolves.
-   * In the order of `entries`: `undefined` where it was put, else the value that was there. Of two entries with one key the first is put.
+   * Put if absent: any number of entries, each independent, repeatable, durable when the promise resolves. In the order
+   * of `entries`: `undefined` if the entry was put, otherwise the existing value. Of two entries with one key the first
+   * is put.
    */
   insertMany(entries: readonly Entry[], options?: CallOptions): Promise<readonly (Uint8Array | undefined)[]>
-  /** All or nothing, durable when it resolves, serializable against other commits and inserts. A lost expectation is a result, not an error. */
+  /**
+   * All or nothing, durable when it resolves, serializable against other commits and inserts. A lost expectation is a
+   * result, not an error.
+   */
   commit(change: Change, options?: CallOptions): Promise<CommitResult>
-  /** Lets what is under way end; later calls reject with `StorageClosedError`. Closing again is fine. */
+  /** Waits for calls under way; later calls reject with `StorageClosedError`. Closing again is fine. */
   close(): Promise<void>
 }
 
-/** What a listing says of one blob: its name, its bytes, and when it was written, in milliseconds since 1970. */
+/** A blob in a listing: its name, its bytes, and when it was written, in milliseconds since 1970. */
 export interface BlobInfo {
   /** The name of the blob. */
   readonly name: string
@@ -115,24 +132,26 @@ export interface BlobStore {
   /** False for a store that keeps blobs in this process and forgets them when it is closed. Absent: true. */
   readonly isPersistent?: boolean
   /**
-   * Durable when it resolves. A throw in `content` or an abort leaves nothing. A name that exists is an error (`BlobExistsError`).
-   * Chunks may have any size, and belong to the store until it asks for the next one. `content` is read to its end or returned early, never left open.
-   * An abort ends the call while the content hangs, too.
+   * Durable when it resolves. A throw in `content` or an abort leaves nothing. A name that exists is an error
+   * (`BlobExistsError`). Chunks may have any size, and belong to the store until it asks for the next one. `content` is
+   * read to its end or returned early, never left open. An abort ends the call while the content hangs, too.
    */
   put(name: string, content: AsyncIterable<Uint8Array>, options?: PutOptions): Promise<{ readonly sizeBytes: number }>
   /**
-   * Exactly `end - start` bytes (`BLOB_READ_BYTES_MAX` at most) in one buffer that belongs to the caller, or an error: `BlobNotFoundError` when there
-   * is no such blob, `BlobRangeError` when it ends before `end`, `RangeError` for a range that no blob can have.
+   * Exactly `end - start` bytes (at most `BLOB_READ_BYTES_MAX`) in one buffer that belongs to the caller, or an error:
+   * `BlobNotFoundError` if the blob does not exist, `BlobRangeError` if it ends before `end`, `RangeError` for a range
+   * that no blob can have.
    */
   read(name: string, start: number, end: number, options?: CallOptions): Promise<Uint8Array>
   /** Absent names are fine. Durable when it resolves. */
   remove(names: readonly string[]): Promise<void>
   /**
-   * Blobs whose name starts with `prefix`, in no promised order; a blob that is there throughout is seen exactly once. The prefix is empty or the
-   * beginning of a blob name: it may end inside a segment or with `/`. `a/b` finds `a/b`, `a/bc` and `a/b/c`. Other prefixes reject with a `RangeError`.
+   * Blobs whose name starts with `prefix`, in no promised order; a blob that exists throughout is seen exactly once.
+   * The prefix is empty or the beginning of a blob name: it may end inside a segment or with `/`. `a/b` finds `a/b`,
+   * `a/bc` and `a/b/c`. Other prefixes reject with a `RangeError`.
    */
   list(prefix: string, options?: CallOptions): AsyncIterable<readonly BlobInfo[]>
-  /** Lets what is under way end; later calls reject with `StorageClosedError`. Closing again is fine. */
+  /** Waits for calls under way; later calls reject with `StorageClosedError`. Closing again is fine. */
   close(): Promise<void>
 }
 
@@ -142,7 +161,10 @@ export interface StorageBackend {
   readonly records: RecordStore
   /** Large immutable blobs. */
   readonly blobs: BlobStore
-  /** Opens what calls would open at first use, so that a host learns early why it cannot start. Calling it again is fine. */
+  /**
+   * Opens the storage, which calls otherwise do at first use, so that a host learns early if it cannot start. Calling
+   * it again is fine.
+   */
   ready?(): Promise<void>
   /** Closes both halves. Closing again is fine. */
   close(): Promise<void>

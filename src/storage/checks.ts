@@ -43,7 +43,7 @@ export function checkRange({ limit = 0 }: RangeBounds): void {
     throw new RangeError(`the limit of a range is ${limit}; it must be an integer of 0 or more`)
 }
 
-/** Whether the bounds leave nothing that could be found. */
+/** Whether the bounds exclude every key. */
 export function isEmptyRange({ gte, lt, limit }: RangeBounds): boolean {
   return limit === 0 || Buffer.compare(gte, lt) >= 0
 }

@@ -30,7 +30,7 @@ import { PutContent } from './put-content.ts'
 
 const READ_BYTES_PREFERRED = 1_048_576
 
-/** Marks what this copy of the package guards; another copy has classes of errors of its own. */
+/** Marks the backends that this copy of the package guards; another copy has its own classes of errors. */
 const GUARDED: unique symbol = Symbol('stowage.storage.guarded')
 
 /**
@@ -65,7 +65,10 @@ export function guardedBackend(driver: StorageDriver): StorageBackend {
   })
 }
 
-/** The backend itself where it is guarded; else a guard around it, so that its errors are classified and its arguments are checked. */
+/**
+ * The backend itself if it is guarded; otherwise a guard around it, which classifies its errors and checks its
+ * arguments.
+ */
 export function asGuarded(backend: StorageBackend): StorageBackend {
   if (GUARDED in backend) return backend
   const { records, blobs } = backend
@@ -200,7 +203,7 @@ class GuardedBlobs implements BlobStore {
       checkBlobName(name)
       return await this.#half.call(options.signal, (driver) => driver.put(name, watched, options))
     } catch (error) {
-      // What the content throws is not the storage's doing and passes as it is.
+      // Errors of the content are not the storage's doing and pass unchanged.
       throw watched.failure ? watched.failure.error : error
     } finally {
       await watched.release()

@@ -1,7 +1,10 @@
 import { closeIterator } from '../async/abort.ts'
 import { StorageClosedError, storageError } from './storage-errors.ts'
 
-/** One half of a guarded backend: opened at its first call, closed once, with every call in between counted and its errors classified. */
+/**
+ * One half of a guarded backend: opened at its first call, closed once, with every call in between counted and its
+ * errors classified.
+ */
 export class GuardedHalf<D> {
   readonly #open: () => Promise<D>
   readonly #release: () => Promise<void>
@@ -29,7 +32,10 @@ export class GuardedHalf<D> {
     await this.call(undefined, async () => undefined)
   }
 
-  /** An opening that fails rejects with the engine's own error, as `ready` does: it is for the operator. What `run` throws is classified. */
+  /**
+   * An opening that fails rejects with the engine's own error, as `ready` does: it is for the operator. What `run`
+   * throws is classified.
+   */
   async call<T>(signal: AbortSignal | undefined, run: (driver: D) => Promise<T>): Promise<T> {
     this.#underWay++
     let isOpen = false
@@ -45,7 +51,10 @@ export class GuardedHalf<D> {
     }
   }
 
-  /** The batches that `start` yields, without empty ones. Between two batches the storage may be closed: the driver's iterator is then ended first. */
+  /**
+   * The batches that `start` yields, without empty ones. Between two batches the storage may be closed: the driver's
+   * iterator is then ended first.
+   */
   async *each<T>(
     signal: AbortSignal | undefined,
     start: (driver: D) => AsyncIterable<readonly T[]>,

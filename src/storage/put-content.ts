@@ -1,6 +1,9 @@
 import { abortable, closeIterator } from '../async/abort.ts'
 
-/** The content of a `put` as a driver reads it: it ends with the signal's reason as soon as that aborts, remembers what it threw, and can be let go. */
+/**
+ * The content of a `put` as a driver reads it. It ends with the signal's reason as soon as that aborts, remembers its
+ * error, and can be released.
+ */
 export class PutContent implements AsyncIterable<Uint8Array> {
   readonly #content: AsyncIterable<Uint8Array>
   readonly #signal: AbortSignal | undefined
@@ -12,7 +15,7 @@ export class PutContent implements AsyncIterable<Uint8Array> {
     this.#signal = signal
   }
 
-  /** What the producer threw, or the reason of the abort. */
+  /** The error of the producer, or the reason of the abort. */
   get failure(): { readonly error: unknown } | undefined {
     return this.#failure
   }
@@ -26,7 +29,7 @@ export class PutContent implements AsyncIterable<Uint8Array> {
   /** Lets go of content that will not be read any further, as a loop that is left early does. */
   async release(): Promise<void> {
     if (!this.#reader) await closeIterator(this.#content[Symbol.asyncIterator]())
-    // Not awaited: where a driver gave up by itself while the producer hangs, this waits for the producer.
+    // Not awaited: if a driver gave up while the producer hangs, this would wait for the producer.
     else void closeIterator(this.#reader)
   }
 

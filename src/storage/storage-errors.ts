@@ -2,7 +2,10 @@ import { ERROR_STATUS, isServiceError, type ServiceErrorCode, StowageError } fro
 
 const RETRY_LATER: Readonly<Record<string, string>> = { 'Retry-After': '5' }
 
-/** Thrown by `BlobStore.read` for a name that does not exist. The core reads only blobs that its records name: hence the code `corrupt_data`. */
+/**
+ * Thrown by `BlobStore.read` for a name that does not exist. The core reads only blobs that its records name: hence the
+ * code `corrupt_data`.
+ */
 export class BlobNotFoundError extends StowageError {
   /** The name of the class. */
   override readonly name = 'BlobNotFoundError'
@@ -11,7 +14,10 @@ export class BlobNotFoundError extends StowageError {
   }
 }
 
-/** Thrown by `BlobStore.read` for a range that does not lie inside the blob. Its code is `corrupt_data`: the blob was cut short. */
+/**
+ * Thrown by `BlobStore.read` for a range that does not lie inside the blob. Its code is `corrupt_data`: the blob was
+ * cut short.
+ */
 export class BlobRangeError extends StowageError {
   /** The name of the class. */
   override readonly name = 'BlobRangeError'
@@ -40,8 +46,8 @@ export class StorageClosedError extends StowageError {
 }
 
 /**
- * Thrown by every write after one write or sync failed in a way that leaves the state of the disk unknown (`cause`). Reads go on; writing works again
- * once the storage was closed and opened anew.
+ * Thrown by every write after one write or sync failed in a way that leaves the state of the disk unknown (`cause`).
+ * Reads continue; writing works again once the storage was closed and opened anew.
  */
 export class StoragePoisonedError extends StowageError {
   /** The name of the class. */
@@ -55,7 +61,10 @@ export class StoragePoisonedError extends StowageError {
   }
 }
 
-/** The errors of the seam and their codes. They are recognized by name, since an error may come from another copy of the package. */
+/**
+ * The errors of the seam and their codes. They are recognized by name, since an error may come from another copy of the
+ * package.
+ */
 const CODES: Readonly<Record<StorageErrorName, ServiceErrorCode>> = {
   BlobNotFoundError: 'corrupt_data',
   BlobRangeError: 'corrupt_data',
@@ -72,7 +81,7 @@ export type StorageErrorName =
   | 'StorageClosedError'
   | 'StoragePoisonedError'
 
-/** Whether `error` is the error of the seam with that name, from whichever copy of the package. */
+/** Whether `error` is the seam's error of that name, from any copy of the package. */
 export function isStorageError(error: unknown, name: StorageErrorName): boolean {
   return error instanceof Error && error.name === name
 }
@@ -92,8 +101,9 @@ const FULL_ERRNOS: ReadonlySet<string> = new Set(['ENOSPC', 'EDQUOT', 'EFBIG'])
 const CAUSES_MAX = 8
 
 /**
- * The one place where errors of an engine are classified: `storage_full` for a full disk, `storage_unavailable` for anything else, with the cause kept.
- * Errors of the seam pass, and so does the reason of the caller's own abort. An engine that gives up with no abort of the caller has failed.
+ * The one place where errors of an engine are classified: `storage_full` for a full disk, `storage_unavailable` for
+ * anything else, with the cause kept. Errors of the seam pass, and so does the reason of the caller's own abort. An
+ * abort by the engine itself is a failure.
  */
 export function storageError(error: unknown, signal?: AbortSignal): unknown {
   if (isServiceError(error)) return error
@@ -120,7 +130,7 @@ function isAbort(error: unknown): boolean {
   return error instanceof Error && error.name === 'AbortError'
 }
 
-/** By the `code` of the error or of what caused it: databases wrap the system's errors. */
+/** By the `code` of the error or of its cause: databases wrap the system's errors. */
 function isFull(error: unknown): boolean {
   let at = error
   for (let depth = 0; depth < CAUSES_MAX && at instanceof Error; depth++, at = at.cause) {

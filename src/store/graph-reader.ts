@@ -40,9 +40,12 @@ import { SingleFlight } from '../async/single-flight.ts'
 
 /** Each holds the tables of the packs that it walks through. */
 const WALKS_AT_ONCE = 2
-/** Where more of a graph is new, deltas are not worth what they cost: plans are made for that. */
+/** If more of a graph is new, deltas are not worth their cost: plans exist for that. */
 const DELTAS_SHARE_MAX = 0.8
-/** How long an answer waits for its plan, beyond the time that finding its objects took: a plan makes the answer better, but must not hold it up. */
+/**
+ * How long a response waits for its plan, beyond the time of the walk: a plan makes the response better, but must not
+ * hold it up.
+ */
 const PLAN_WAIT_MS = { min: 50, max: 500 }
 
 export interface GraphReaderParts {
@@ -63,11 +66,11 @@ interface FoundRoot {
   readonly project: ProjectView
   readonly rootId: string
   readonly location: ObjectLocation
-  /** Who asked first. */
+  /** The first caller. */
   readonly party: Party
 }
 
-/** Answers questions about what is held, over the packs. */
+/** Answers questions about stored objects, over the packs. */
 export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelector {
   readonly #parts: GraphReaderParts
   readonly #walks = new SingleFlight<Closure>()
@@ -123,7 +126,10 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return this.#closureAnew(root, closures, variant, have, signal)
   }
 
-  /** Makes the plan of a root ahead of its first download, if everything below it is there; `false` if something is missing. */
+  /**
+   * Makes the plan of a root ahead of its first download, if everything below it is held; `false` if something is
+   * missing.
+   */
   async planAhead(projectId: string, rootId: string): Promise<boolean> {
     const signal = this.#parts.closing
     const root = await this.#findRoot(projectId, rootId, { signal })
@@ -156,7 +162,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
           )
     const making = plans.make({ project, closure, packs, party: root.party }, rootId, variant, closing)
     making.catch((error: unknown) => {
-      // Whoever needed its memory more has taken it: the answer goes out without a plan.
+      // A request that needed its memory more has taken it: the response goes out without a plan.
       if (!(error instanceof StowageError && error.code === 'overloaded')) onPlanFailed(error)
     })
     const waitMs = Math.min(PLAN_WAIT_MS.max, Math.max(PLAN_WAIT_MS.min, environment.monotonicMs() - beganAtMs))
@@ -167,7 +173,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return new GraphSelection(catalog, reader, project, { packs, root: closure.root }, facts)
   }
 
-  /** What is sent once to one client has no plan. `undefined` where little of the graph is held by the client. */
+  /** A response for one client only has no plan. `undefined` if the client holds little of the graph. */
   async #deltas(
     root: FoundRoot,
     subtracted: readonly Closure[],
@@ -190,8 +196,8 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
   }
 
   /**
-   * One walk for all who ask for the same root at the same time. A walk that began while some upload was writing its ids may have missed ids that were
-   * acknowledged since, so it is for who began it alone.
+   * One walk for all callers that ask for the same root at the same time. A walk that began while an upload was writing
+   * its ids may have missed ids that were acknowledged since, so only its first caller uses it.
    */
   async #walk({ project, rootId, location, party }: FoundRoot, signal: AbortSignal): Promise<Closure> {
     const { records, catalog, environment, budget } = this.#parts
@@ -215,7 +221,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return this.#walks.run(`${project.projectId}\0${project.generation}\0${project.sequence}\0${rootId}`, signal, walk)
   }
 
-  /** The closures of what the client has, as far as it is sure that the client has all of them. */
+  /** The closures of the client's roots, if the client certainly has all of them. */
   async #subtractable(
     project: ProjectView,
     have: readonly HaveRoot[],
@@ -234,7 +240,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
       outcomes.push({ id, outcome })
       if (closure === undefined || outcome !== 'subtracted') continue
       await memory?.hold(closure.packs.reduce((sum, { wanted }) => sum + wanted.bytes.length, 0))
-      // What is absent in an older version plays no part in what is sent.
+      // Absent objects of an older version do not affect the response.
       closures.push({ ...closure, absentClaims: NO_IDS })
     }
     return { outcomes, closures }
@@ -271,7 +277,10 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     return selection
   }
 
-  /** Where the objects of a list are, some at a time. Lists come from anywhere: what can never be an id is held nowhere, and no store is asked for it. */
+  /**
+   * The places of the objects of a list, some at a time. Lists come from clients: a text that can never be an id is
+   * held nowhere, and no store is asked for it.
+   */
   async *#located(
     project: ProjectView,
     ids: IdSet,
@@ -303,7 +312,7 @@ function haveOutcome(closure: Closure | undefined, digest: string | undefined): 
   return isCompleteSinceRoot(closure) ? 'subtracted' : 'incomplete'
 }
 
-/** Names what is subtracted, so that a plan is found again only for the same. */
+/** Names the subtracted closures, so that a plan is reused only for the same ones. */
 function variantOf(closures: readonly Closure[]): string {
   if (closures.length === 0) return ''
   const digests = closures.map(({ packs }) => closureDigest(packs)).sort()
@@ -325,7 +334,7 @@ function partyOf(projectId: string, memory: MemoryLease | undefined): Party {
   return memory?.party ?? { principal: '', projectId }
 }
 
-/** A walk for which there is no memory is tried again later. */
+/** A walk that gets no memory is retried later. */
 function onlyIfOverloaded(error: unknown): undefined {
   if (error instanceof StowageError && error.code === 'overloaded') return undefined
   throw error

@@ -21,7 +21,7 @@ interface PagerParts {
   readonly environment: Environment
 }
 
-/** What one page has so far. */
+/** The contents of the page so far. */
 interface Draft {
   readonly packs: PackSelection[]
   textBytes: number
@@ -36,8 +36,9 @@ interface PackToTake {
 }
 
 /**
- * Pages through everything that a project holds, pack by pack in the order of their numbers. Where a page ends depends on the lines alone, not on how
- * uploads divided them into packs: a project that was copied object by object in this order has the same pages.
+ * Pages through everything that a project holds, pack by pack in the order of their numbers. Where a page ends depends
+ * on the lines alone, not on how uploads divided them into packs: a project that was copied object by object in this
+ * order has the same pages.
  */
 export class PackObjectPager implements ObjectPager {
   readonly #parts: PagerParts

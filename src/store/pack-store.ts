@@ -44,7 +44,7 @@ const EPOCH_LOOK_INTERVAL_MS = 60_000
 export interface PackStoreOptions {
   /** Guarded: its errors are classified. */
   readonly backend: StorageBackend
-  /** Memory for tables, plans and what is in flight. 96 MB by default. */
+  /** Memory for tables, plans and requests in flight. 96 MB by default. */
   readonly memory?: ServiceMemory
   /** Plans in storage. Default: 1 GB. */
   readonly planBytesMax?: number
@@ -55,7 +55,7 @@ export interface PackStoreOptions {
   readonly environment?: Environment
   /** 32 hex digits, never the same twice. Default: 128 random bits. */
   readonly newId?: () => string
-  /** Told what failed beside any request: a plan that could not be made, a sweep that was cut off. */
+  /** Receives failures beside any request: a plan that could not be made, a sweep that was cut off. */
   readonly onBackgroundError?: (error: unknown) => void
 }
 
@@ -119,7 +119,7 @@ export class PackStore implements GraphStore {
     }
     this.#plans = new PlanCache({ ...planParts, cacheBytes: memory.plansBytes, storedBytesMax })
     const closing = this.#closing.signal
-    // Everything that goes on beside requests listens to it.
+    // All background work listens to it.
     setMaxListeners(0, closing)
     this.#reader = new GraphReader({
       records,
@@ -150,7 +150,10 @@ export class PackStore implements GraphStore {
     })
   }
 
-  /** Opens the backend and applies what a crash left committed. Rejects with the cause; may be called again, and then answers the same. */
+  /**
+   * Opens the backend and applies packs that a crash left committed. Rejects with the cause; may be called again, and
+   * then gives the same result.
+   */
   ready(): Promise<void> {
     this.#opening ??= this.#open()
     return this.#opening
@@ -188,7 +191,7 @@ export class PackStore implements GraphStore {
     this.#inBackground(() => sweepGarbage(this.#removalParts(), this.#closing.signal))
   }
 
-  /** Waits until nothing goes on beside requests: no plan is being made, no sweep is under way. */
+  /** Waits until no background work is running: no plan is being made, no sweep is under way. */
   async idle(): Promise<void> {
     for (let seen; seen !== this.#background;) {
       seen = this.#background
@@ -230,7 +233,7 @@ export class PackStore implements GraphStore {
     return { records: this.#backend.records, blobs: this.#backend.blobs, nowMs: () => this.#clock.now() }
   }
 
-  /** What the storage could not do a moment ago it is asked for again: now, and after the next upload that goes through. */
+  /** Retries the work that the storage could not do a moment ago: now, and after the next successful upload. */
   #applyLater(pack?: CommittedPack): void {
     if (pack !== undefined) this.#unapplied.add(pack)
     this.#inBackground(() => this.#unapplied.applyAll())

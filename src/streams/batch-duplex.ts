@@ -3,7 +3,7 @@ import { type Done, Handoff } from './handoff.ts'
 import { Puller } from './puller.ts'
 import { definedOptions } from './defined-options.ts'
 
-/** How a transform behaves. */
+/** Options of a transform. */
 export interface TransformOptions {
   /** Bytes, or objects on the side that has objects, that are held ahead of the reader. Node's defaults otherwise. */
   readonly readableHighWaterMark?: number | undefined
@@ -15,7 +15,7 @@ export interface TransformOptions {
 
 type Modes = { readonly readableObjectMode: boolean; readonly writableObjectMode: boolean }
 
-/** A transform made of a function from an iterable to an iterable. What the function throws destroys the stream. */
+/** A transform made from a function from an iterable to an iterable. An error of the function destroys the stream. */
 export class BatchDuplex<In, Out> extends Duplex {
   readonly #handoff = new Handoff<In>()
   readonly #puller: Puller<Out>

@@ -3,9 +3,12 @@ import type { Done } from './handoff.ts'
 import { type Make, Puller } from './puller.ts'
 import { definedOptions } from './defined-options.ts'
 
-/** How a readable stream behaves. */
+/** Options of a readable stream. */
 export interface SourceOptions {
-  /** Bytes that are made ahead of the reader; in object mode, objects. Node's defaults: 65,536 bytes and 16 objects. One batch may go over it. */
+  /**
+   * Bytes that are made ahead of the reader; in object mode, objects. Node's defaults: 65,536 bytes and 16 objects. One
+   * batch may go over it.
+   */
   readonly highWaterMark?: number | undefined
   /** Destroys the stream with an `AbortError`. */
   readonly signal?: AbortSignal | undefined

@@ -11,7 +11,10 @@ interface Chunk<T> {
   readonly done: Done
 }
 
-/** Hands chunks from a writer to one reader, one at a time. A chunk is done with when the reader asks for the next one, so that the reader sets the pace. */
+/**
+ * Hands chunks from a writer to one reader, one at a time. A chunk is done with when the reader asks for the next one,
+ * so that the reader sets the pace.
+ */
 export class Handoff<T> implements AsyncIterableIterator<T> {
   #offered: Chunk<T> | undefined
   #taken: Chunk<T> | undefined

@@ -2,7 +2,9 @@ import { tooLarge } from '../limits.ts'
 
 const LF = 0x0a
 
-/** Lines of a text, without their ends, in batches. Throws `object_too_large` for a line of more than `bytesMax` bytes. */
+/**
+ * Lines of a text, without their ends, in batches. Throws `object_too_large` for a line of more than `bytesMax` bytes.
+ */
 export async function* linesOf(chunks: AsyncIterable<Uint8Array>, bytesMax: number): AsyncGenerator<readonly Buffer[]> {
   let rest: Uint8Array[] = []
   let restBytes = 0

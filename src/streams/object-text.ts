@@ -1,6 +1,9 @@
 import { StowageError } from '../errors.ts'
 
-/** An object as an upload stream takes it in object mode: its JSON text, a record with that text, or a value to make JSON of. */
+/**
+ * An object as an upload stream takes it in object mode: its JSON text, a record with that text, or a value to make
+ * JSON of.
+ */
 export type ObjectChunk = string | Uint8Array | { readonly id: string; readonly json: string | Uint8Array } | object
 
 /** The JSON text of an object, as UTF-8. Throws `invalid_object` for a value that has none. */
@@ -30,7 +33,7 @@ function stringified(value: object): string {
   throw new StowageError('invalid_object', 'an object to upload must become a JSON object')
 }
 
-/** `undefined` where `toJSON` gives nothing that JSON has. */
+/** `undefined` if `toJSON` returns a value that JSON lacks. */
 function jsonOf(value: object): string | undefined {
   try {
     return JSON.stringify(value)

@@ -1,10 +1,13 @@
 import type { Readable } from 'node:stream'
 import { type Done, notifyWhenSettled } from './handoff.ts'
 
-/** Makes what a stream reads. It is told by the signal that the stream was destroyed. */
+/** Makes the source of a stream. The signal aborts when the stream is destroyed. */
 export type Make<T> = (signal: AbortSignal) => AsyncIterable<readonly T[]>
 
-/** Reads an iterable of batches for a stream: one batch for each call of `_read`, and none after the stream was destroyed. */
+/**
+ * Reads an iterable of batches for a stream: one batch for each call of `_read`, and none after the stream was
+ * destroyed.
+ */
 export class Puller<T> {
   readonly #stream: Readable
   readonly #make: Make<T>
@@ -21,11 +24,11 @@ export class Puller<T> {
     this.#pushNext().catch((error: Error) => this.#stream.destroy(error))
   }
 
-  /** For `_destroy`: ends the iterable and waits until it has freed what it holds. */
+  /** For `_destroy`: ends the iterable and waits until it has freed its resources. */
   close(reason: Error | null, done: Done): void {
     this.#controller.abort(reason ?? new Error('the stream was destroyed'))
     notifyWhenSettled(this.#iterator?.return?.() ?? Promise.resolve(), (thrown) => {
-      // The reason of the abort comes back, which is known, or what freeing threw.
+      // The error is the reason of the abort, which is known, or an error while freeing.
       done(reason ?? (thrown === this.#controller.signal.reason ? null : thrown))
     })
   }

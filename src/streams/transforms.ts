@@ -12,11 +12,11 @@ import { DEFAULT_LIMITS } from '../limits.ts'
 import { BatchDuplex, type TransformOptions } from './batch-duplex.ts'
 import { linesOf } from './lines.ts'
 
-/** How objects are read from a text. */
+/** Options for reading objects from a text. */
 export interface ParseObjectsOptions extends TransformOptions {
-  /** A JSON array, or one object a line. By default the first character says which. */
+  /** A JSON array, or one object a line. By default the first character decides. */
   readonly format?: 'json' | 'ndjson'
-  /** What comes out: values as `JSON.parse` makes them (the default), or texts character for character. */
+  /** The form of the output: values as `JSON.parse` makes them (the default), or texts character for character. */
   readonly output?: 'values' | 'texts'
   /** Bytes of one object. 10,485,760 by default. */
   readonly objectBytesMax?: number
@@ -26,13 +26,13 @@ export interface ParseObjectsOptions extends TransformOptions {
   readonly nestingMax?: number
 }
 
-/** How ids are read from the body of a request. */
+/** Options for reading ids from the body of a request. */
 export interface ParseIdsOptions extends TransformOptions {
   /** Bytes of the body. 33,554,432 by default. */
   readonly bytesMax?: number
 }
 
-/** How gzip is undone. */
+/** Options for inflating gzip. */
 export interface GunzipOptions extends TransformOptions {
   /** Bytes that may come out. 536,870,912 by default. */
   readonly bytesMax?: number
@@ -43,8 +43,9 @@ const ARRAY_OPEN = 0x5b
 const SPACE: ReadonlySet<number> = new Set([0x20, 0x09, 0x0a, 0x0d])
 
 /**
- * Bytes of a JSON array or of NDJSON in, objects out (object mode). Memory is bounded by the largest object. Emits `StowageError`: `invalid_json` with
- * the line or element, `invalid_object`, `invalid_utf8`, `nesting_too_deep`, `object_too_large`, `too_many_objects`.
+ * Bytes of a JSON array or of NDJSON in, objects out (object mode). Memory is bounded by the largest object. Emits
+ * `StowageError`: `invalid_json` with the line or element, `invalid_object`, `invalid_utf8`, `nesting_too_deep`,
+ * `object_too_large`, `too_many_objects`.
  */
 export function parseObjects(options: ParseObjectsOptions = {}): Duplex {
   const { format, output = 'values', objectBytesMax, objectsMax, nestingMax, ...modes } = options
@@ -61,8 +62,9 @@ export function parseObjects(options: ParseObjectsOptions = {}): Duplex {
 }
 
 /**
- * The body of a request that lists ids in (`{"objects": [...]}`, or with the list as a string, as `POST /api/getobjects` takes it), its ids out (object
- * mode), each once. Emits `StowageError`: `invalid_json`, `invalid_request`, `invalid_utf8`, `id_list_too_large`.
+ * The body of a request that lists ids in (`{"objects": [...]}`, or with the list as a string, as `POST
+ * /api/getobjects` takes it), its ids out (object mode), each once. Emits `StowageError`: `invalid_json`,
+ * `invalid_request`, `invalid_utf8`, `id_list_too_large`.
  */
 export function parseIds(options: ParseIdsOptions = {}): Duplex {
   const { bytesMax = DEFAULT_LIMITS.idListBytesMax, ...modes } = options
@@ -146,7 +148,7 @@ async function* ndjsonLines(
   }
 }
 
-/** Throws unless the text is one JSON object as far as its brackets tell. */
+/** Throws unless the text is one JSON object, judged by its brackets. */
 function oneObject(text: Uint8Array, limits: Parsing['limits'], where: string): Uint8Array {
   const splitter = new ElementSplitter({ part: 0, limits, tally: { objects: 0 } })
   splitter.push(Uint8Array.of(ARRAY_OPEN))
@@ -181,7 +183,7 @@ async function* inflated(source: AsyncIterable<Uint8Array>, bytesMax: number): A
     what: WHAT,
     yielder: new Yielder(REAL_ENVIRONMENT),
   } as const
-  // What comes out is overwritten by the next piece.
+  // The next piece overwrites the output.
   for await (const bytes of gunzip(source, options)) yield [Buffer.from(bytes)]
 }
 
@@ -195,7 +197,7 @@ function valueOf(bytes: Uint8Array, where: string): unknown {
   try {
     return JSON.parse(text) as unknown
   } catch (cause) {
-    // What the engine says is left out: it shows parts of the text.
+    // The engine's message is omitted: it shows parts of the text.
     const fault = jsonFault(bytes)
     const what = fault === undefined ? 'is not JSON' : `is not JSON: ${fault.rule} (byte ${fault.at})`
     throw new StowageError('invalid_json', `${where} of ${WHAT} ${what}`, { cause })
@@ -210,7 +212,7 @@ function withoutSpace(bytes: Uint8Array): Uint8Array {
   return bytes.subarray(start, end)
 }
 
-/** The first character that is no space, and everything from the start on. */
+/** The first character that is not white space, and everything from the start on. */
 async function firstCharacter(
   iterator: AsyncIterator<Uint8Array>,
 ): Promise<{ readonly first: number | undefined; readonly whole: AsyncIterable<Uint8Array> }> {
@@ -219,7 +221,7 @@ async function firstCharacter(
     seen.push(Uint8Array.from(step.value))
     const first = step.value.find((byte) => !SPACE.has(byte))
     if (first !== undefined) return { first, whole: rest(iterator, seen) }
-    // Space alone says nothing, and need not be kept.
+    // White space decides nothing, and need not be kept.
     seen.length = 0
   }
   return { first: undefined, whole: rest(iterator, []) }

@@ -3,9 +3,12 @@ import { type Done, Handoff, notifyWhenSettled } from './handoff.ts'
 import { textOf } from './object-text.ts'
 import { definedOptions } from './defined-options.ts'
 
-/** How an upload stream behaves. */
+/** Options of an upload stream. */
 export interface SinkOptions {
-  /** Bytes that are taken ahead of the store; in object mode, objects. Node's defaults: 16,384 or 65,536 bytes, by its version, and 16 objects. */
+  /**
+   * Bytes that are taken ahead of the store; in object mode, objects. Node's defaults: 16,384 or 65,536 bytes, by its
+   * version, and 16 objects.
+   */
   readonly highWaterMark?: number | undefined
   /** Destroys the stream with an `AbortError`. */
   readonly signal?: AbortSignal | undefined
@@ -20,7 +23,9 @@ const COMMA = Buffer.from(',')
 const CLOSE = Buffer.from(']')
 const EMPTY = Buffer.from('[]')
 
-/** An upload as a stream. `finish` means that everything is durable; a stream that is destroyed before leaves nothing. */
+/**
+ * An upload as a stream. `finish` means that everything is durable; a stream that is destroyed before leaves nothing.
+ */
 export class UploadWritable<S> extends Writable {
   readonly #handoff = new Handoff<Uint8Array>()
   readonly #controller = new AbortController()
@@ -36,7 +41,7 @@ export class UploadWritable<S> extends Writable {
     this.#upload = upload
   }
 
-  /** What became of the upload, from `finish` on. */
+  /** The summary of the upload, from `finish` on. */
   get summary(): S | undefined {
     return this.#summary
   }
@@ -83,7 +88,7 @@ export class UploadWritable<S> extends Writable {
     notifyWhenSettled(this.#settled ?? Promise.resolve(), () => done(reason))
   }
 
-  /** Throws `invalid_object` for what is no object. */
+  /** Throws `invalid_object` for anything but an object. */
   #add(object: unknown): void {
     const text = textOf(object)
     this.#pieces.push(this.#objects++ === 0 ? OPEN : COMMA, text)

@@ -2,8 +2,8 @@ import { Readable, Writable } from 'node:stream'
 import { ByteLengthQueuingStrategy, type ReadableStream, type WritableStream } from 'node:stream/web'
 
 /**
- * A web stream of bytes, as the body of a `Response`. It reads no further ahead than the Node stream does; cancelling it destroys the Node stream.
- * Throws `TypeError` for a stream in object mode.
+ * A web stream of bytes, as the body of a `Response`. It reads no further ahead than the Node stream does; cancelling
+ * it destroys the Node stream. Throws `TypeError` for a stream in object mode.
  */
 export function toWebReadable(stream: Readable): ReadableStream<Uint8Array> {
   if (stream.readableObjectMode) throw new TypeError('a stream in object mode has no bytes; make it without objectMode')
@@ -12,7 +12,10 @@ export function toWebReadable(stream: Readable): ReadableStream<Uint8Array> {
   return Readable.toWeb(stream, { strategy }) as ReadableStream<Uint8Array>
 }
 
-/** A web stream that writes to a Node stream, such as one for uploads. Its `close` resolves when the Node stream has finished; `abort` destroys that. */
+/**
+ * A web stream that writes to a Node stream, such as one for uploads. Its `close` resolves when the Node stream has
+ * finished; `abort` destroys that.
+ */
 export function toWebWritable(stream: Writable): WritableStream {
   return Writable.toWeb(stream)
 }

@@ -131,7 +131,7 @@ test('records that cannot be are refused, with words about them', async (t) => {
     assert.deepEqual([answered, message.test(json.message ?? '')], [status, true], json.message)
   }
   await refused({}, 400, /must be a list/)
-  await refused([{ kind: 'thing', value: {} }], 400, /\[0\]\.kind must be one of model, version/)
+  await refused([{ kind: 'thing', value: {} }], 400, /\[0\]\.kind must be one of pin, model, version/)
   await refused([{ kind: 'model', value: { ...MODEL, name: '' } }], 400, /name/)
   await refused([{ kind: 'model', value: { ...MODEL, extra: 1 } }], 400, /"extra"/)
   await refused([{ kind: 'version', value: VERSION }], 404, /no model/)

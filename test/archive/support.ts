@@ -1,7 +1,12 @@
 import type { TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import { archives, type ProjectAddress } from '../../src/archive/index.ts'
-import { automation, type AutomationExtension, type Version } from '../../src/automation-server/index.ts'
+import {
+  automation,
+  type AutomationExtension,
+  type RunExecutor,
+  type Version,
+} from '../../src/automation-server/index.ts'
 import { createClient, type Project } from '../../src/client/index.ts'
 import { createObjectService, type ObjectService, openAccess, type StorageBackend } from '../../src/index.ts'
 import { definition, reporting, SECRET_KEY } from '../automation-server/support.ts'
@@ -21,17 +26,22 @@ export interface Site {
   readonly project: Project
 }
 
-export function site(t: TestContext, backend: StorageBackend = memoryBackend()): Site {
-  const executor = reporting(
-    { status: 'running', logs: [{ atMs: 1, level: 'info', message: 'first\u2028line' }] },
-    {
-      annotations: [
-        { category: 'Walls', level: 'ERROR', objectAppIds: { a: null }, message: 'too thin', metadata: { width: 1 } },
-        { category: 'Doors', level: 'INFO', objectAppIds: { b: 'app-b' }, message: null, metadata: null },
-      ],
-    },
-    { status: 'succeeded', message: 'checked', result: { walls: 12 } },
-  )
+const REPORTING = reporting(
+  { status: 'running', logs: [{ atMs: 1, level: 'info', message: 'first\u2028line' }] },
+  {
+    annotations: [
+      { category: 'Walls', level: 'ERROR', objectAppIds: { a: null }, message: 'too thin', metadata: { width: 1 } },
+      { category: 'Doors', level: 'INFO', objectAppIds: { b: 'app-b' }, message: null, metadata: null },
+    ],
+  },
+  { status: 'succeeded', message: 'checked', result: { walls: 12 } },
+)
+
+export function site(
+  t: TestContext,
+  backend: StorageBackend = memoryBackend(),
+  executor: RunExecutor = REPORTING,
+): Site {
   const extension = automation({ secretKeys: [SECRET_KEY], functions: [definition(executor)] })
   const extensions = [extension, archives({ secretKeys: [SECRET_KEY], pageBytes: PAGE_BYTES })]
   const service = createObjectService({ backend, access: openAccess(), extensions })

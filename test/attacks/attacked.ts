@@ -28,7 +28,10 @@ export interface AttackedOptions extends Omit<AttackedSettings, 'path'> {
   readonly heapMb: number
 }
 
-/** A server in a process of its own with a small heap, over a data folder that is gone with the test. It is watched from outside (Linux). */
+/**
+ * A server in a process of its own with a small heap, over a data folder that is gone with the test. It is watched from
+ * outside (Linux).
+ */
 export async function attackedServer(t: TestContext, { heapMb, ...rest }: AttackedOptions): Promise<AttackedServer> {
   const path = temporaryFolder(t)
   const settings: AttackedSettings = { path, ...rest }

@@ -27,7 +27,10 @@ export interface Honest {
   readonly retries: number
 }
 
-/** 8 clients on 127.0.0.1 that upload, ask, and download until they are told to stop. Every request succeeds after at most three retries, or they fail. */
+/**
+ * 8 clients on 127.0.0.1 that upload, ask, and download until they are told to stop. Every request succeeds after at
+ * most three retries, or they fail.
+ */
 export class HonestClients {
   readonly #url: string
   readonly #token: string

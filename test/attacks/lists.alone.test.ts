@@ -9,9 +9,14 @@ import { listOf, warmed } from './warm.ts'
 /* Case 30: lists of ids are leased from the budget before they are held. */
 
 const HEAP_MB = 256
-/** What buffers hold when everything that nobody holds was collected: the 60 MB that requests may lease of the 96 MB, and what is being read. */
+/**
+ * What buffers hold when everything that nobody holds was collected: the 60 MB that requests may lease of the 96 MB,
+ * and what is being read.
+ */
 const BUFFERS_BYTES_MAX = 64 * MB
-/** The same with what the engine has not collected yet: it lets up to 64 MB of buffers come together before it looks. */
+/**
+ * The same with what the engine has not collected yet: it lets up to 64 MB of buffers come together before it looks.
+ */
 const GROWTH_BYTES_MAX = 128 * MB
 const CLIENTS = 60
 const LIST_BYTES = 32 * MB - 1_024

@@ -20,7 +20,10 @@ const RESIDENT_BYTES_MAX = 512 * MB
 const ROUNDS = Number(process.env.STOWAGE_ATTACK_ROUNDS ?? 10)
 const ONLY = new RegExp(process.env.STOWAGE_ATTACKS ?? '')
 const HONEST_CLIENTS = 8
-/** The promise is 2 s. A single round on a shared machine gets three times that, as all times in tests do; `soak` holds the promise. */
+/**
+ * The promise is 2 s. A single round on a shared machine gets three times that, as all times in tests do; `soak` holds
+ * the promise.
+ */
 const P99_MS_MAX = ROUNDS > 1 ? 2_000 : 6_000
 const WATCH_MS = 20
 const FUNCTION: string = fileURLToPath(new URL('../processes/functions/misbehaving.ts', import.meta.url))

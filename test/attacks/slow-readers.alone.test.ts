@@ -15,9 +15,15 @@ import { type AttackedServer, attackedServer, head, type RawClient, rawClient } 
 const READERS = Number(process.env.STOWAGE_SLOW_READERS ?? 100)
 const HEAP_MB = 256
 const BUFFERS_BYTES_MAX = 64 * MB
-/** With what the allocator keeps between buffers, which depends on how the connections took turns. Measured: 44 to 98 MB. */
+/**
+ * With what the allocator keeps between buffers, which depends on how the connections took turns. Measured: 44 to 98
+ * MB.
+ */
 const RESIDENT_BYTES_MAX = 160 * MB
-/** What each leases for its answer and its plan, and what all share beyond that: at most a quarter of the 96 MB, and the last pieces. */
+/**
+ * What each leases for its answer and its plan, and what all share beyond that: at most a quarter of the 96 MB, and the
+ * last pieces.
+ */
 const HELD_BYTES_MAX = READERS * 131_072 + 32 * MB
 const CHILDREN_IN_ONE_UPLOAD = 1_000
 const UPLOADS = 8

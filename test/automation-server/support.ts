@@ -81,7 +81,9 @@ export type FixtureOptions = AutomationOptions & {
   readonly service?: Partial<CommonServiceOptions<unknown>>
 }
 
-/** A service with automation over a backend in memory, open to everybody unless told otherwise; it ends with the test. */
+/**
+ * A service with automation over a backend in memory, open to everybody unless told otherwise; it ends with the test.
+ */
 export function automated(
   t: TestContext,
   { backend = memoryBackend(), service: serviceOptions = {}, ...options }: FixtureOptions = {},

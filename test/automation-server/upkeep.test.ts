@@ -234,7 +234,8 @@ test('runs are kept for their time, and then go with all that they left', async 
   await eventually(async () => (await ownBlobs(backend)).length === 0, 'the blobs are gone')
   for (const path of [`p/runs/${runId}`, `p/artifacts/${artifactId}`, `p/runs/${runId}/logs`])
     assert.equal((await late.ask('GET', path)).status, 404)
-  // The run, its inputs, its place among its automation's, a batch, lines, what it handed over, the artifact and its key.
+  // The run, its inputs, its place among its automation's, a batch, lines, what it handed over, the artifact and its
+  // key.
   await eventually(async () => (await ownRecords(backend)) === before - 8, 'the records are gone')
   assert.equal((await late.extension.project('p').models.list()).items.length, 1)
   assert.deepEqual(await all(checkAutomation(backend)), [])

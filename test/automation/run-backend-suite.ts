@@ -41,7 +41,10 @@ const RESULT: Annotation = {
 }
 const LINE: LogLine = { atMs: 1_700_000_000_000, level: 'info', message: 'a line' }
 
-/** What every `RunBackend` must do. `open` gives a run of its own to each test, in the status `pending` or `initializing`. */
+/**
+ * What every `RunBackend` must do. `open` gives a run of its own to each test, in the status `pending` or
+ * `initializing`.
+ */
 export function runBackendSuite(name: string, open: (t: TestContext) => Promise<RunUnderTest>): void {
   suite(`run backend: ${name}`, () => {
     reports(open)

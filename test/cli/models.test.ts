@@ -7,7 +7,10 @@ import { RetryPolicy } from '../../src/client/http/retry.ts'
 import type { Fetch } from '../../src/client/index.ts'
 import { openService } from '../http/served.ts'
 
-/** Models of a service in process. Of each kind of `POST`, the answer to the first one is lost after it was acted upon, if `isLossy`. */
+/**
+ * Models of a service in process. Of each kind of `POST`, the answer to the first one is lost after it was acted upon,
+ * if `isLossy`.
+ */
 async function modelsOf(
   t: TestContext,
   isLossy: boolean,

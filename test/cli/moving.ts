@@ -24,7 +24,10 @@ export interface MoveOptions {
   readonly batchBytes: number
   /** Connections break after so many bytes. */
   readonly breakEveryBytes: number
-  /** The most that a second version, in which 1 in 100 objects differs, may cost of the first one's bytes: whether all of them are in one part of the building or not. */
+  /**
+   * The most that a second version, in which 1 in 100 objects differs, may cost of the first one's bytes: whether all
+   * of them are in one part of the building or not.
+   */
   readonly shareMax: number
   /** Also moves the whole model at once over connections that break. */
   readonly isThorough: boolean
@@ -51,7 +54,10 @@ const BEFORE_KILL_MS = 250
 const KILL_AFTER_BYTES_PER_OBJECT = 150
 const CHANGED = 0.01
 
-/** Moves a model and its second version up and down. Fails when something is lost, or costs more than it may. Resolves with what each step took. */
+/**
+ * Moves a model and its second version up and down. Fails when something is lost, or costs more than it may. Resolves
+ * with what each step took.
+ */
 export async function moveModels(t: TestContext, options: MoveOptions): Promise<readonly Moved[]> {
   const { folder, objects, url, breakEveryBytes, isThorough, shareMax } = options
   const [firstFile, secondFile, downFile, changesFile] = ['first.txt', 'second.txt', 'down.txt', 'changes.txt'].map(

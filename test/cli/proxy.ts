@@ -8,9 +8,15 @@ export interface CountingProxy {
   readonly up: () => number
   readonly down: () => number
   readonly breaks: () => number
-  /** Connections of before end. With `breakEveryBytes`, each new one is destroyed once so many bytes went over it, to and fro. */
+  /**
+   * Connections of before end. With `breakEveryBytes`, each new one is destroyed once so many bytes went over it, to
+   * and fro.
+   */
   reset(breakEveryBytes?: number): void
-  /** Resolves when so many bytes went by since the last `reset`; nothing more does, on any connection, until the next one. */
+  /**
+   * Resolves when so many bytes went by since the last `reset`; nothing more does, on any connection, until the next
+   * one.
+   */
   holdAfter(bytes: number): Promise<void>
 }
 

@@ -15,7 +15,10 @@ import { breakingProxy, byId, collect, serviceAndClient } from './support.ts'
 
 const OBJECTS = 1_500
 
-/** Two versions of a model, in which one object in a hundred differs, spread over all of it, and all that refers to one. Roots with closures. */
+/**
+ * Two versions of a model, in which one object in a hundred differs, spread over all of it, and all that refers to one.
+ * Roots with closures.
+ */
 function versions(changed = 0.01): readonly [older: Model, newer: Model] {
   const options = { objects: OBJECTS, changed }
   return [buildModel(options), buildModel({ ...options, revision: 1 })]

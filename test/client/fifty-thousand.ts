@@ -9,8 +9,8 @@ const LOOK_MS = 250
 
 let buffersMb = 0
 /**
- * What is garbage does not count: V8 lets 64 MB of it outside the heap come together before it collects any. What one collection found dead is given
- * back by another thread; the second one waits for that.
+ * What is garbage does not count: V8 lets 64 MB of it outside the heap come together before it collects any. What one
+ * collection found dead is given back by another thread; the second one waits for that.
  */
 const timer = setInterval(() => {
   globalThis.gc?.()

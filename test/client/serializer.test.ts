@@ -397,7 +397,10 @@ test('origins are forgotten with another client, and ids that are hashes stay al
   assert.notEqual((await collect(serialize(mine, { origins })))[0].id, 'mine')
 })
 
-/** The same objects as somebody else would have made them: other ids, `id` last, other spellings of references and numbers. */
+/**
+ * The same objects as somebody else would have made them: other ids, `id` last, other spellings of references and
+ * numbers.
+ */
 function foreign(objects: readonly ObjectText[]): ObjectText[] {
   return objects.map(({ id, json }) => {
     const renamed = json

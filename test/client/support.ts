@@ -57,7 +57,10 @@ export interface BreakingProxy {
   readonly connections: () => number
 }
 
-/** Passes everything on, and breaks each connection once so many bytes came back over it. `onBreak` happens before the client can notice. */
+/**
+ * Passes everything on, and breaks each connection once so many bytes came back over it. `onBreak` happens before the
+ * client can notice.
+ */
 export async function breakingProxy(
   t: TestContext,
   port: number,

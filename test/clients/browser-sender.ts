@@ -5,7 +5,10 @@ import { jsonArray } from '../support/model.ts'
 
 const BATCH_BYTES = 200_000
 
-/** What the object sender of the existing service's web pages does: one part named `object-batch` a request, one request at a time, and 201 or it fails. */
+/**
+ * What the object sender of the existing service's web pages does: one part named `object-batch` a request, one request
+ * at a time, and 201 or it fails.
+ */
 export async function sendFromBrowser(
   { url, token, projectId }: Target,
   objects: readonly ModelObject[],

@@ -24,7 +24,8 @@ async function loadsWhole(
   const { received, given, end, complaints } = await load(context, loader, target, model.rootId)
   assert.deepEqual([end, complaints], ['done', ''])
   assertSameObjects(received, model.byId)
-  // The older one decodes each piece of an answer by itself: a character that two pieces share is lost in it, whatever sent them.
+  // The older one decodes each piece of an answer by itself: a character that two pieces share is lost in it, whatever
+  // sent them.
   const expected = new Map([...model.byId].map(([id, json]) => [id, JSON.stringify(JSON.parse(json))]))
   const damaged =
     loader === 'objectloader'
@@ -75,7 +76,8 @@ for (const loader of LOADERS) {
     assert.ok(missing.includes('1'), 'the answer says that one is missing')
     if (loader === 'objectloader') assert.equal(end, 'done')
     else {
-      // Its own defect, which no answer can avoid: it knows which one is missing, tells the console and goes on waiting.
+      // Its own defect, which no answer can avoid: it knows which one is missing, tells the console and goes on
+      // waiting.
       assert.equal(end, 'still waiting')
       assert.match(complaints, new RegExp(`not downloaded: ${lost.id}`))
     }

@@ -13,7 +13,10 @@ export interface Loaded {
   readonly received: ReadonlyMap<string, string>
   /** The objects that the loader gave out, as `JSON.stringify` has them, by id. */
   readonly given: ReadonlyMap<string, string>
-  /** Whether the loader came to its end, the message of what it threw, or that it was still waiting when the time was up. */
+  /**
+   * Whether the loader came to its end, the message of what it threw, or that it was still waiting when the time was
+   * up.
+   */
   readonly end: string
   /** What it told the console as errors. */
   readonly complaints: string
@@ -62,8 +65,8 @@ process.exit(0)
 const LIMIT_MS = 480_000
 
 /**
- * Loads a root with everything below it. The loaders sleep between batches: this is no measure of speed. One that is known to complain and then to wait for
- * ever is watched for `watchedMs` after that.
+ * Loads a root with everything below it. The loaders sleep between batches: this is no measure of speed. One that is
+ * known to complain and then to wait for ever is watched for `watchedMs` after that.
  */
 export async function load(
   context: TestContext,

@@ -4,7 +4,10 @@ import type { Target } from '../../bench/upload.ts'
 import { readLines, required, runClient } from './support.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
-/** The Python client, unchanged: the version of today, and the last one of the line before, which splits lines at more characters than LF. */
+/**
+ * The Python client, unchanged: the version of today, and the last one of the line before, which splits lines at more
+ * characters than LF.
+ */
 export const SPECKLEPY: Readonly<Record<'current' | 'older', string>> = { current: '2026.9.1', older: '2.23.0' }
 
 export type Specklepy = keyof typeof SPECKLEPY

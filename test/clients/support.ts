@@ -21,7 +21,9 @@ export interface TestServer extends AsyncDisposable {
 /** Wraps a service in a server; a plain one unless told otherwise. */
 export type OpenHost = (service: ObjectService) => Promise<Server>
 
-/** A server on a free port of this machine that keeps objects in memory and, unless told otherwise, lets everybody in. */
+/**
+ * A server on a free port of this machine that keeps objects in memory and, unless told otherwise, lets everybody in.
+ */
 export async function startServer(
   options: ServedOptions = {},
   open: OpenHost = (service) => Promise.resolve(createServer(service.node)),
@@ -41,7 +43,10 @@ export async function startServer(
   }
 }
 
-/** The command itself in a process of its own, over files and with a token: what somebody runs for clients that insist on 201. */
+/**
+ * The command itself in a process of its own, over files and with a token: what somebody runs for clients that insist
+ * on 201.
+ */
 export async function serveFor201(context: TestContext, projectId: string): Promise<Target> {
   const data = newDataFolder(context)
   const { stdout } = await stowage(['token', '--data', data, '--project', projectId, '--access', 'write'])
@@ -49,7 +54,10 @@ export async function serveFor201(context: TestContext, projectId: string): Prom
   return { url: (JSON.parse(line) as { url: string }).url, token: stdout.trim(), projectId }
 }
 
-/** The lines `<id> TAB <json>` of a text, by id. A loader may ask twice for an object, in two requests; both answers must be the same. */
+/**
+ * The lines `<id> TAB <json>` of a text, by id. A loader may ask twice for an object, in two requests; both answers
+ * must be the same.
+ */
 export function linesById(text: string): Map<string, string> {
   const byId = new Map<string, string>()
   for (const line of text.split('\n')) {
@@ -72,14 +80,19 @@ export function assertSameObjects(seen: ReadonlyMap<string, string>, expected: R
   assert.equal(seen.size, expected.size)
 }
 
-/** The environment variable that says where the pipeline has put something. Tests fail without it: nothing is skipped. */
+/**
+ * The environment variable that says where the pipeline has put something. Tests fail without it: nothing is skipped.
+ */
 export function required(variable: string, what: string): string {
   const value = process.env[variable]
   assert.ok(value, `${variable} must name ${what}; the section clients of the pipeline sets it`)
   return value
 }
 
-/** What a client of another kind prints. Rejects when it fails, with what it complained about, and when it takes too long. */
+/**
+ * What a client of another kind prints. Rejects when it fails, with what it complained about, and when it takes too
+ * long.
+ */
 export async function runClient(
   program: string,
   args: readonly string[],

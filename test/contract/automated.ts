@@ -61,7 +61,10 @@ type RunFunction = <S extends InputsSource>(
   inputs?: JsonObject,
 ) => Promise<Ran>
 
-/** A test on each way in which a function reaches the service: in process, and by requests with its token. Access is by JWT. */
+/**
+ * A test on each way in which a function reaches the service: in process, and by requests with its token. Access is by
+ * JWT.
+ */
 export function onBothBackends(name: string, check: (ran: RunFunction) => Promise<void>): void {
   void test(name, async (t) => {
     for (const [backend, registeredAs] of [

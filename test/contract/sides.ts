@@ -26,7 +26,9 @@ import { eventually } from '../support/patience.ts'
 const ISSUER = 'https://issuer.example'
 const AUDIENCE = 'stowage-tests'
 
-/** Who asks: by default whoever may write every project. The stranger may write a project that is none of the tests'. */
+/**
+ * Who asks: by default whoever may write every project. The stranger may write a project that is none of the tests'.
+ */
 export type Who = 'writer' | 'reader' | 'stranger' | 'nobody'
 
 /** One way to reach the service, with a project that no other test uses. */
@@ -45,8 +47,8 @@ type OpenSide = Omit<Side, 'project'>
 export type SidesOptions = Partial<Omit<CommonServiceOptions<unknown>, 'access'>>
 
 /**
- * Both cores, plain `http` and `fetch`, over memory and over files: what the contract says must be the same on all four. They open before the first
- * test of a file and close after the last.
+ * Both cores, plain `http` and `fetch`, over memory and over files: what the contract says must be the same on all
+ * four. They open before the first test of a file and close after the last.
  */
 export function onEverySide(options: SidesOptions = {}): SidesTest {
   const open: OpenSide[] = []

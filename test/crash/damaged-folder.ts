@@ -72,8 +72,8 @@ export function backendIn(storage: Storage, path: string): StorageBackend {
 }
 
 /**
- * Fills a folder that has one of each kind of file, with what is in tables of the database and what is in its log. The copy beside it is what a crash
- * would have left of it.
+ * Fills a folder that has one of each kind of file, with what is in tables of the database and what is in its log. The
+ * copy beside it is what a crash would have left of it.
  */
 export async function fillFolder(storage: Storage, path: string, crashedPath: string): Promise<void> {
   const ids = [...TEXTS.keys()]
@@ -255,7 +255,9 @@ async function post(service: ObjectService, projectId: string, ids: readonly str
     throw new Error(`the upload was answered with ${response.status}: ${await response.text()}`)
 }
 
-/** Files with something in them, but for those that LevelDB writes for people, and the note of how long its files are. */
+/**
+ * Files with something in them, but for those that LevelDB writes for people, and the note of how long its files are.
+ */
 export function filesOf(folder: string): readonly string[] {
   return readdirSync(folder, { recursive: true, withFileTypes: true })
     .filter((entry) => entry.isFile() && !/^LOG(\.old)?$|^LOCK$|^lengths$/.test(entry.name))

@@ -24,7 +24,10 @@ const { values: chosen } = parseArgs({
 })
 const rounds = Number(chosen.rounds)
 const seed = Number(chosen.seed)
-/** The control ends with the first round that loses something, mostly the second or third; this many are never all lucky. */
+/**
+ * The control ends with the first round that loses something, mostly the second or third; this many are never all
+ * lucky.
+ */
 const CONTROL_ROUNDS = 12
 const STORAGES: readonly Storage[] = ['filesystem', 'level']
 

@@ -28,7 +28,8 @@ const OLDER_COMPARED = 3
 const FINDINGS_MAX = 20
 
 /**
- * What must be in a storage: lives outside of the server that crashes, and believes in an upload only after its 200. Fresh folder, fresh oracle.
+ * What must be in a storage: lives outside of the server that crashes, and believes in an upload only after its 200.
+ * Fresh folder, fresh oracle.
  */
 export class Oracle {
   readonly #entries: Entry[] = []
@@ -54,7 +55,10 @@ export class Oracle {
     this.#entries.push({ projectId, rootId, ownIds, digests, state, isNew: true })
   }
 
-  /** Compares a server that came up again with what it must hold; the answer says what is wrong, and is empty if nothing is. */
+  /**
+   * Compares a server that came up again with what it must hold; the answer says what is wrong, and is empty if nothing
+   * is.
+   */
   async verify(client: Client, options: VerifyOptions): Promise<readonly string[]> {
     this.#findings = []
     for (const projectId of PROJECTS) {

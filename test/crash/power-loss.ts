@@ -54,7 +54,9 @@ export class PowerLoss {
     this.#graves = join(scratch, 'graves')
   }
 
-  /** Takes what is in the folder now for durable. The answer is the environment of the process that is to be watched. */
+  /**
+   * Takes what is in the folder now for durable. The answer is the environment of the process that is to be watched.
+   */
   arm(): NodeJS.ProcessEnv {
     rmSync(this.#graves, { recursive: true, force: true })
     mkdirSync(this.#graves)

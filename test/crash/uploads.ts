@@ -27,7 +27,10 @@ interface Size {
   readonly textBytes: readonly [number, number]
 }
 
-/** Packs inside their records, packs about as large as those may be, packs of their own, several megabytes, and closures whose plans are stored. */
+/**
+ * Packs inside their records, packs about as large as those may be, packs of their own, several megabytes, and closures
+ * whose plans are stored.
+ */
 const SIZES: readonly Size[] = [
   { weight: 8, objects: [1, 20], textBytes: [20, 500] },
   { weight: 3, objects: [30, 60], textBytes: [800, 1_400] },
@@ -41,7 +44,10 @@ const RIVAL_IDS = 20
 const TEXT_POOL: string = randomBytes(786_432).toString('base64')
 const compress = promisify(gzip)
 
-/** An upload whose ids carry `name`, which must be given once only; it shares some ids with others, and some of these have another text in each. */
+/**
+ * An upload whose ids carry `name`, which must be given once only; it shares some ids with others, and some of these
+ * have another text in each.
+ */
 export async function makeUpload(random: Random, name: string): Promise<Upload> {
   const size = pickSize(random)
   const texts = new Map<string, string>()
@@ -96,7 +102,8 @@ function someText(random: Random, bytes: number): string {
 async function makeBody(random: Random, texts: readonly string[], fate: Fate): Promise<Buffer> {
   const isBadJson = fate === 'invalid' && random.oneIn(2)
   const zipped = await compress(`[${texts.join(',')}${isBadJson ? ',{"id":' : ']'}`, { level: 1 })
-  // The length of the content at the very end of a gzip file: everything before it has been read when it turns out to be wrong.
+  // The length of the content at the very end of a gzip file: everything before it has been read when it turns out to
+  // be wrong.
   if (fate === 'invalid' && !isBadJson) zipped[zipped.length - 1] ^= 0x40
   return Buffer.concat([
     Buffer.from(

@@ -14,7 +14,10 @@ export interface Outcome {
   readonly readBytes: number
   /** Beyond the highest peak before. */
   readonly grownBytes: number
-  /** The most processor time that passed between two turns of the event loop: unlike wall time it does not count what other processes do. */
+  /**
+   * The most processor time that passed between two turns of the event loop: unlike wall time it does not count what
+   * other processes do.
+   */
   readonly heldMs: number
 }
 
@@ -96,9 +99,9 @@ function watchLoop(): () => number {
 }
 
 /**
- * Runs in a process of its own: decodes an innocent upload as the control, then hostile ones, and prints what each one ended in, how far it
- * pushed the peak of resident memory beyond the control's, and how long it held the event loop. The bodies are made while they are read, so
- * that they cost nothing.
+ * Runs in a process of its own: decodes an innocent upload as the control, then hostile ones, and prints what each one
+ * ended in, how far it pushed the peak of resident memory beyond the control's, and how long it held the event loop.
+ * The bodies are made while they are read, so that they cost nothing.
  */
 for (const [name, make] of Object.entries(cases)) {
   const peakBefore = process.resourceUsage().maxRSS

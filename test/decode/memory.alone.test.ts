@@ -11,7 +11,10 @@ import { BOMB_INFLATED_MB } from './support.ts'
 interface Bound {
   readonly code: StowageErrorCode
   readonly grownMb: number
-  /** Processor time: hundreds of times what is measured, and a fraction of what work that grows with the square of the body would take. */
+  /**
+   * Processor time: hundreds of times what is measured, and a fraction of what work that grows with the square of the
+   * body would take.
+   */
   readonly tookMs: number
 }
 
@@ -20,8 +23,8 @@ const READ_BYTES_MAX = 500_000
 
 const EARLY: Omit<Bound, 'code'> = { grownMb: 32, tookMs: 10_000 }
 /**
- * What is inflated is garbage as soon as it is scanned, and V8 lets 64 MB of external memory come together before it collects any: half of
- * what the bombs inflate to shows that none is kept.
+ * What is inflated is garbage as soon as it is scanned, and V8 lets 64 MB of external memory come together before it
+ * collects any: half of what the bombs inflate to shows that none is kept.
  */
 const GZIP: Omit<Bound, 'code'> = { grownMb: BOMB_INFLATED_MB / 2, tookMs: 60_000 }
 
@@ -39,7 +42,10 @@ const BOUNDS: Record<string, Bound> = {
   'bomb of one object': { code: 'object_too_large', ...GZIP },
 }
 
-/** Of the time of an upload that takes long. Whatever the machine is, one that let nobody else go on would hold the loop for all of it. */
+/**
+ * Of the time of an upload that takes long. Whatever the machine is, one that let nobody else go on would hold the loop
+ * for all of it.
+ */
 const HELD_SHARE_MAX = 1 / 4
 
 test('hostile uploads end early, in little memory, and leave the event loop to others', async () => {

@@ -7,7 +7,10 @@ import { parseContentType } from '../../src/decode/header-value.ts'
 
 const BOUNDARY = 'a-boundary'
 
-/** A body in pieces of `size` bytes, each in memory of its own that is overwritten once the next piece has been asked for. */
+/**
+ * A body in pieces of `size` bytes, each in memory of its own that is overwritten once the next piece has been asked
+ * for.
+ */
 export async function* inChunks(bytes: Uint8Array, size: number = 65_536): AsyncGenerator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += size) yield Uint8Array.from(bytes.subarray(at, at + size))
 }

@@ -11,7 +11,10 @@ interface Board {
   readonly panels: readonly { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }[]
 }
 
-/** Rules and panels that name a metric which a quiet server does not show yet: a counter with labels begins with its first event. */
+/**
+ * Rules and panels that name a metric which a quiet server does not show yet: a counter with labels begins with its
+ * first event.
+ */
 const SHOWN_LATER: ReadonlySet<string> = new Set([
   'stowage_errors_total',
   'stowage_limit_hits_total',

@@ -16,7 +16,10 @@ import {
   startUpstream,
 } from './support.ts'
 
-/** nginx with the documented site, over a certificate of the test's own. `change` is for sites that are not as documented. */
+/**
+ * nginx with the documented site, over a certificate of the test's own. `change` is for sites that are not as
+ * documented.
+ */
 async function startNginx(
   t: TestContext,
   args: readonly string[] = [],

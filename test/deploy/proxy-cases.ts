@@ -95,7 +95,10 @@ export async function signIn(
   return { status: answer.status, cookie: answer.headers['set-cookie']?.[0] ?? '' }
 }
 
-/** A part of an answer is a part through the proxy as well, and nothing compresses anew what has a length and an entity tag. */
+/**
+ * A part of an answer is a part through the proxy as well, and nothing compresses anew what has a length and an entity
+ * tag.
+ */
 async function answersParts(proxied: Proxied, root: string): Promise<void> {
   const url = `${proxied.url}/objects/demo/${root}`
   for (const coding of ['gzip', 'identity', undefined]) {

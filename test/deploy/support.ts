@@ -24,7 +24,10 @@ export function deployPath(name: string): string {
   return join(DEPLOY, name)
 }
 
-/** Such a file, with what belongs to the reader's machine replaced. Each text must be there, so that the file cannot drift from its test. */
+/**
+ * Such a file, with what belongs to the reader's machine replaced. Each text must be there, so that the file cannot
+ * drift from its test.
+ */
 export async function deployFile(name: string, replacements: Readonly<Record<string, string>> = {}): Promise<string> {
   let content = await readFile(deployPath(name), 'utf8')
   for (const [from, to] of Object.entries(replacements)) {
@@ -134,7 +137,10 @@ export interface Question {
   readonly body?: AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 }
 
-/** A request whose body is sent chunk by chunk, and its answer as it came. Like most clients, it reads the answer while it still sends. */
+/**
+ * A request whose body is sent chunk by chunk, and its answer as it came. Like most clients, it reads the answer while
+ * it still sends.
+ */
 export async function ask(
   { caPath, token }: Pick<Proxied, 'caPath' | 'token'>,
   url: string,

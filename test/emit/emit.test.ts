@@ -175,7 +175,8 @@ test('the same selection gives gzip of the same size, however its lines come', a
       await collected(emit(other.selection, options, { signal })),
     ]
     assert.ok(gunzipSync(first).equals(gunzipSync(second)))
-    // What zlib finds in the last segment, which is not a whole one, depends a little on where in its window the segment begins.
+    // What zlib finds in the last segment, which is not a whole one, depends a little on where in its window the
+    // segment begins.
     assert.ok(Math.abs(first.length - second.length) <= ZLIB_SLACK_BYTES, `${first.length} and ${second.length} bytes`)
   }
 })

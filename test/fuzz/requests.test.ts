@@ -1,7 +1,10 @@
 import { test } from 'node:test'
 import { FuzzedServer } from '../openapi/fuzz.ts'
 
-/** Minutes of what `test/openapi/fuzz.test.ts` does for seconds. A failure prints its seed and path: with both in the environment it is replayed. */
+/**
+ * Minutes of what `test/openapi/fuzz.test.ts` does for seconds. A failure prints its seed and path: with both in the
+ * environment it is replayed.
+ */
 const { STOWAGE_FUZZ_SEED, STOWAGE_FUZZ_PATH, STOWAGE_FUZZ_SECONDS = '10' } = process.env
 const timeMs = Number(STOWAGE_FUZZ_SECONDS) * 1_000
 const seed = STOWAGE_FUZZ_SEED === undefined ? Date.now() & 0x7fff_ffff : Number(STOWAGE_FUZZ_SEED)

@@ -23,7 +23,10 @@ const STALL_TIMEOUT_MS = 3_000
 const HEADERS_TIMEOUT_MS = 2_000
 /** Node looks for headers that are late every 30 s; what is never cut off takes longer. */
 const CLOSED_WITHIN_MS = 150_000
-/** A third more than 400 MB, since V8 lets 64 MB of garbage outside the heap come together, and each core has a thread that compresses. */
+/**
+ * A third more than 400 MB, since V8 lets 64 MB of garbage outside the heap come together, and each core has a thread
+ * that compresses.
+ */
 const LOAD_MEMORY_BYTES_MAX = 600 * MB
 /** When all is over and garbage was collected: caches, and no more than that. */
 const LOAD_HELD_BYTES_MAX = 128 * MB

@@ -61,7 +61,10 @@ async function eventuallyTaken(upload: () => Promise<string>): Promise<string> {
   return digest
 }
 
-/** 32 clients that upload and 32 that download, all at once for this long. Each answer is compared: with the first of the graph, or with what an upload of new objects gets. */
+/**
+ * 32 clients that upload and 32 that download, all at once for this long. Each answer is compared: with the first of
+ * the graph, or with what an upload of new objects gets.
+ */
 export async function loadFor(host: HostProcess, ms: number): Promise<Load> {
   const graph = Array.from({ length: GRAPH_OBJECTS }, (_, n) => ({
     id: `o${n}`,

@@ -4,8 +4,9 @@ import { processorMs } from '../support/processor.ts'
 const TICK_MS = 5
 
 /**
- * How late the event loop is, as far as that is the process's own doing: less the time for which its thread was ready to run and had no processor,
- * where the system tells that, and never more than the processor time that the process used meanwhile.
+ * How late the event loop is, as far as that is the process's own doing: less the time for which its thread was ready
+ * to run and had no processor, where the system tells that, and never more than the processor time that the process
+ * used meanwhile.
  */
 export class LoopWatch {
   #lateMs: number[] = []
@@ -30,7 +31,10 @@ export class LoopWatch {
   }
 }
 
-/** How long this thread has waited for a processor so far: the second number, in nanoseconds, of what Linux counts for it. */
+/**
+ * How long this thread has waited for a processor so far: the second number, in nanoseconds, of what Linux counts for
+ * it.
+ */
 function queuedMs(): number {
   try {
     return Number(readFileSync('/proc/self/schedstat', 'latin1').split(' ')[1]) / 1e6

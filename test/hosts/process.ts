@@ -15,7 +15,10 @@ export interface HostProcess {
   readonly url: string
   tell(command: Exclude<Told, 'holdings'>): Promise<void>
   holdings(): Promise<Holdings>
-  /** Closes the service, which waits for whatever is under way, and ends the process. Fails if it has said anything but this on its standard error. */
+  /**
+   * Closes the service, which waits for whatever is under way, and ends the process. Fails if it has said anything but
+   * this on its standard error.
+   */
   end(maySay?: RegExp): Promise<void>
 }
 

@@ -121,7 +121,8 @@ test('a server that was held up itself takes what came meanwhile', async (t) => 
   const socket = await sending(port, `${UPLOAD_HEAD}11\r\n[{"id":"a"},{"id"\r\n`)
   const answered = once(socket.setEncoding('latin1'), 'data')
   while (store.puts === 0) await new Promise((resolve) => setImmediate(resolve))
-  // As when the process has no processor for longer than a stall may last: the bytes are there, and so is the end of the time.
+  // As when the process has no processor for longer than a stall may last: the bytes are there, and so is the end of
+  // the time.
   socket.write('5\r\n:"b"}\r\n1\r\n]\r\n0\r\n\r\n')
   Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50)
   t.mock.timers.tick(60_000)

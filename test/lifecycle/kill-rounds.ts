@@ -64,7 +64,9 @@ export class KillableServer {
   }
 }
 
-/** Numbers from 0 up to, not including, `below`: the same ones for the same seed (the generator of Numerical Recipes). */
+/**
+ * Numbers from 0 up to, not including, `below`: the same ones for the same seed (the generator of Numerical Recipes).
+ */
 export function seeded(seed: number): (below: number) => number {
   let state = seed >>> 0
   return (below) => {
@@ -88,7 +90,10 @@ export interface KillRounds {
 /** About as many steps as one piece of work has, so that kills come at every one of them. */
 const STEPS = 9
 
-/** Kills the worker or a server at random steps, until there were so many kills and the last piece of work ended, and verifies each piece that ended. */
+/**
+ * Kills the worker or a server at random steps, until there were so many kills and the last piece of work ended, and
+ * verifies each piece that ended.
+ */
 export async function killRounds({ rounds, random, servers, work, verify }: KillRounds): Promise<void> {
   let kills = 0
   for (let number = 0; kills < rounds;) {

@@ -37,7 +37,10 @@ function isUnplanned({ path }: Sent, { status, headers }: Answered): boolean {
   return GRAPH.test(path) && status === 200 && headers.etag === undefined
 }
 
-/** What plain `http` without a prefix answers: the measure of all others. Reads are asked before, until each graph has its plan. */
+/**
+ * What plain `http` without a prefix answers: the measure of all others. Reads are asked before, until each graph has
+ * its plan.
+ */
 async function plainAnswers(
   t: TestContext,
   service: ObjectService,
@@ -55,7 +58,10 @@ function isTellable(host: Host, { path }: Sent): boolean {
   return host.style === 'node' || !/\/(?:\.|%2e){1,2}(?:[/?]|$)/i.test(path)
 }
 
-/** Tests that every mount, below each of these prefixes, answers as plain `http` does: the same status, headers and bytes. */
+/**
+ * Tests that every mount, below each of these prefixes, answers as plain `http` does: the same status, headers and
+ * bytes.
+ */
 export function mountsAgree(prefixes: readonly string[]): void {
   const onEveryMount = async (
     t: TestContext,

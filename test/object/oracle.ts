@@ -1,6 +1,9 @@
 import { createHash } from 'node:crypto'
 
-/** What an inspection must find in an element, worked out the slow way: with `JSON.parse`, regular expressions and recursion. */
+/**
+ * What an inspection must find in an element, worked out the slow way: with `JSON.parse`, regular expressions and
+ * recursion.
+ */
 export type Expected =
   | { readonly refused: 'invalid_json' | 'invalid_utf8' | 'invalid_object' | 'invalid_id' }
   | {

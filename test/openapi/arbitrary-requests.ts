@@ -246,7 +246,9 @@ function change(): fc.Arbitrary<Change> {
   )
 }
 
-/** What decides about the framing of a request is not left to chance: a request that is itself broken is another test. */
+/**
+ * What decides about the framing of a request is not left to chance: a request that is itself broken is another test.
+ */
 function headerTexts(name: string): fc.Arbitrary<string> {
   return name === 'transfer-encoding'
     ? fc.constant('chunked')

@@ -19,7 +19,10 @@ import { type Automated, automatedServer, exampleService } from './automated.ts'
 import { bodyText, Conformance, type Found } from './conformance.ts'
 import { exampleRequests } from './requests.ts'
 
-/** Every example of automation's part of the document is sent to a server, and every status that the document names is provoked. */
+/**
+ * Every example of automation's part of the document is sent to a server, and every status that the document names is
+ * provoked.
+ */
 
 const conformance = new Conformance(openApiDocument({ server: '/', areas: [AUTOMATION_AREA] }))
 const operations = conformance.operations().filter(({ template }) => template.startsWith('/api/v1/'))

@@ -13,7 +13,10 @@ import { Conformance } from './conformance.ts'
 import { FuzzedAutomation } from './fuzzed-automation.ts'
 
 export interface FuzzOptions {
-  /** How long each of the three properties is tried, or how often; the one that waits for connections to be given up a tenth of that. */
+  /**
+   * How long each of the three properties is tried, or how often; the one that waits for connections to be given up a
+   * tenth of that.
+   */
   readonly effort: { readonly timeMs: number } | { readonly requests: number }
   readonly seed: number
   /** The counterexample of a failed run, as fast-check prints it. */
@@ -26,7 +29,10 @@ const STALL_TIMEOUT_MS = 500
 const BROKEN_SHARE = 0.1
 /** What a request that follows the document may be answered with, as ids and versions are made up. */
 const GOOD_STATUSES: ReadonlySet<number> = new Set([200, 204, 206, 304, 404, 409, 412, 416])
-/** The same for automation: inputs that the function does not take, a run that has just ended, a project that is not the run's. */
+/**
+ * The same for automation: inputs that the function does not take, a run that has just ended, a project that is not the
+ * run's.
+ */
 const GOOD_STATUSES_OF_AUTOMATION: ReadonlySet<number> = new Set([...GOOD_STATUSES, 201, 400, 401, 403])
 /** The same for deltas, whose steps are made up and lead anywhere. */
 const STATUSES_OF_DELTAS: ReadonlySet<number> = new Set([...GOOD_STATUSES, 400, 413])
@@ -91,7 +97,8 @@ export class FuzzedServer {
   valid(): Promise<number> {
     return this.#holds(validRequests(this.conformance), 1, async (sent) => {
       const answered = await this.#answer(sent)
-      // Whether a delta can be undone depends on what is held, so one that was made up is refused, as the document says.
+      // Whether a delta can be undone depends on what is held, so one that was made up is refused, as the document
+      // says.
       const good = sent.path.startsWith('/api/v1/')
         ? GOOD_STATUSES_OF_AUTOMATION
         : isDeltaUpload(sent)

@@ -54,7 +54,10 @@ export class FuzzedAutomation {
     return fuzzed
   }
 
-  /** The request with the ids of this server; what only a run may ask, or is done to it, is about one that has not ended. */
+  /**
+   * The request with the ids of this server; what only a run may ask, or is done to it, is about one that has not
+   * ended.
+   */
   async real(sent: Sent): Promise<Sent> {
     const isOwn = OF_RUNS_THEMSELVES.test(sent.path)
     const held = OF_RUNS_UNDER_WAY.test(sent.path) ? await this.#heldRun() : undefined

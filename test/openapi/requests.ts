@@ -31,7 +31,9 @@ export function examplePath(
     )
 }
 
-/** Each example of the body, or the request without a body; then the same with one optional parameter after the other. */
+/**
+ * Each example of the body, or the request without a body; then the same with one optional parameter after the other.
+ */
 export function exampleRequests(conformance: Conformance, found: Found): ExampleRequest[] {
   const method = found.method.toUpperCase()
   const path = examplePath(conformance, found)

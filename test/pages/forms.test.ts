@@ -33,7 +33,9 @@ function idOf(tag: string): string {
   return /\bid="([^"]+)"/.exec(tag)?.[1] ?? ''
 }
 
-/** That something is said beside the control and at the top, that both are tied to it, and that nothing else is wrong. */
+/**
+ * That something is said beside the control and at the top, that both are tied to it, and that nothing else is wrong.
+ */
 function assertComplaint({ status, html }: Shown, name: string, message: string): void {
   assert.equal(status, 422, message)
   const tag = control(html, name)

@@ -72,7 +72,10 @@ export interface Shown {
   readonly html: string
 }
 
-/** What a browser does with pages: it keeps cookies, says where it comes from, sends forms, and follows no redirects here. */
+/**
+ * What a browser does with pages: it keeps cookies, says where it comes from, sends forms, and follows no redirects
+ * here.
+ */
 export class Visitor {
   readonly #service: Pick<ObjectService, 'fetch'>
   readonly #cookies = new Map<string, string>()

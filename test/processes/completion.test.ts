@@ -26,7 +26,10 @@ const TYPED: readonly (readonly [keys: string, args: readonly string[]])[] = [
   ['completion fi\t', ['completion', 'fish']],
 ]
 
-/** How each shell is started without the user's settings, and told of the script, the prompt and a command that writes its arguments down. */
+/**
+ * How each shell is started without the user's settings, and told of the script, the prompt and a command that writes
+ * its arguments down.
+ */
 const SHELLS: Record<'bash' | 'zsh', { readonly start: string; readonly setUp: (script: string) => string }> = {
   bash: {
     start: 'bash --norc --noprofile -i',

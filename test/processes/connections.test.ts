@@ -27,7 +27,10 @@ function statusOf(
   })
 }
 
-/** Connections from one address that send nothing, or the beginning of a request. They come back whenever they are closed. */
+/**
+ * Connections from one address that send nothing, or the beginning of a request. They come back whenever they are
+ * closed.
+ */
 function silentConnections(t: TestContext, port: number, localAddress: string): { readonly closed: () => number } {
   let [closed, isOver] = [0, false]
   const open = (n: number): void => {

@@ -20,7 +20,10 @@ const SENT = new Set([
 ])
 const ANSWERED = new Set(['content-encoding', 'content-type'])
 
-/** A server that offers nothing but the contract: another Stowage, less everything that the contract does not have. Tells what was asked. */
+/**
+ * A server that offers nothing but the contract: another Stowage, less everything that the contract does not have.
+ * Tells what was asked.
+ */
 export async function contractOnly(
   t: TestContext,
   target: string,

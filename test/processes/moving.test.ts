@@ -4,7 +4,9 @@ import { served } from '../http/served.ts'
 import { COMMAND, newDataFolder } from '../cli/command.ts'
 import { moveModels } from '../cli/moving.ts'
 
-/** The soak of the client with a small model, of which a changed object is a larger part: see test/soak/client.test.ts. */
+/**
+ * The soak of the client with a small model, of which a changed object is a larger part: see test/soak/client.test.ts.
+ */
 test('a model goes up and down through kills and breaking connections, and its second version costs little', async (t) => {
   const folder = newDataFolder(t)
   mkdirSync(folder)

@@ -41,7 +41,10 @@ function count({ statuses }: Ledger, status: number): void {
   statuses.set(status, (statuses.get(status) ?? 0) + 1)
 }
 
-/** Uploads one batch after the other until the server is gone. A batch counts as acknowledged only when its 200 has come whole. */
+/**
+ * Uploads one batch after the other until the server is gone. A batch counts as acknowledged only when its 200 has come
+ * whole.
+ */
 async function uploadOn(client: Client, ledger: Ledger, writer: number): Promise<void> {
   for (let n = 0; ; n++) {
     const name = `w${writer}-${n}`

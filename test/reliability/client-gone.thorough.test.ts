@@ -157,7 +157,9 @@ const LEAVE: readonly ((socket: Socket) => void)[] = [
   (socket) => void socket.end(() => socket.destroy()),
 ]
 
-/** Goes away once the server has begun: when its first bytes have come, when `hasBegun` says so, or else after a moment. */
+/**
+ * Goes away once the server has begun: when its first bytes have come, when `hasBegun` says so, or else after a moment.
+ */
 async function goAway(
   port: number,
   { sent, reads = false }: Stage,

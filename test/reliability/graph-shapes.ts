@@ -98,7 +98,10 @@ async function outcomeOf(shape: Shape, url: string): Promise<Outcome> {
   }
 }
 
-/** Runs in a process of its own: each shape over one server, the control first; prints what each was answered with and how far it pushed the peak of memory. */
+/**
+ * Runs in a process of its own: each shape over one server, the control first; prints what each was answered with and
+ * how far it pushed the peak of memory.
+ */
 const service = createObjectService({ backend: memoryBackend(), access: openAccess() })
 const server = createServer(service.node)
 server.listen(0, '127.0.0.1')

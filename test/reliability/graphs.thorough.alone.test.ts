@@ -10,11 +10,14 @@ import { processorMs } from '../support/processor.ts'
 import type { Outcome } from './graph-shapes.ts'
 
 /**
- * Processor time up to the first byte of a graph of 100,000 objects without a plan. Half a second is usual; work that grows with the square of the
- * objects would take minutes.
+ * Processor time up to the first byte of a graph of 100,000 objects without a plan. Half a second is usual; work that
+ * grows with the square of the objects would take minutes.
  */
 const FIRST_BYTE_MS = 10_000
-/** V8 lets 64 MB of external memory come together before it collects any, and the text of the answer is read in the same process. */
+/**
+ * V8 lets 64 MB of external memory come together before it collects any, and the text of the answer is read in the same
+ * process.
+ */
 const GROWN_BYTES_MAX = 192 * MB
 
 type Expected = Pick<Outcome, 'lines' | 'missing' | 'strictStatus'>

@@ -15,7 +15,10 @@ interface Summary {
 
 const STORAGES = ['memory', 'files'] as const
 
-/** Enough for all that upload at once: who waited too long for memory would be refused, and how long it takes is the disk's affair. */
+/**
+ * Enough for all that upload at once: who waited too long for memory would be refused, and how long it takes is the
+ * disk's affair.
+ */
 const MEMORY_BYTES_MAX = 1_024 * MB
 
 function openHost(t: TestContext, storage: (typeof STORAGES)[number]): Promise<Served> {

@@ -27,7 +27,10 @@ export async function searchFor(mutant: Mutant, seeds: number, folder: string): 
   return { found: /^seed \d+: .*/m.exec(output)?.[0], output }
 }
 
-/** The command `simulate` in one file, with the fault in its core. Throws where the text that is to be replaced is not there exactly once. */
+/**
+ * The command `simulate` in one file, with the fault in its core. Throws where the text that is to be replaced is not
+ * there exactly once.
+ */
 async function compileWith({ name, path, replace }: Mutant, outfile: string): Promise<void> {
   await build({
     entryPoints: [join(REPOSITORY, 'test/simulation/simulate.ts')],

@@ -4,7 +4,10 @@ import type { AddressInfo } from 'node:net'
 import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 
-/** Serves the folder that is named, tells its port, and answers each message with what memory it takes. Started by tests with an IPC channel. */
+/**
+ * Serves the folder that is named, tells its port, and answers each message with what memory it takes. Started by tests
+ * with an IPC channel.
+ */
 
 const service = createObjectService({ backend: filesystemBackend({ path: process.argv[2] }), access: openAccess() })
 const reading: ReadableStreamDefaultReader<Uint8Array>[] = []

@@ -17,7 +17,10 @@ export interface Folder {
   remove(): void
 }
 
-/** A data folder with the project `p`: a graph of 24 MB that gzip makes little smaller, below `large`, and a root of its own, `small`. */
+/**
+ * A data folder with the project `p`: a graph of 24 MB that gzip makes little smaller, below `large`, and a root of its
+ * own, `small`.
+ */
 export async function folderWithLargeGraph(): Promise<Folder> {
   const folder = mkdtempSync(join(tmpdir(), 'stowage-slow-'))
   const service = createObjectService({

@@ -14,7 +14,10 @@ import { assertSound, batchesOf, collected, download, findingsOf, type Made, nev
 const random = seeded(61)
 const GRAPH: readonly Made[] = randomGraph(random, { objects: 1_060, paddingBytes: 40, missingPercent: 2 })
 
-/** A storage with a record and a blob of every kind: packs in records and in blobs, plans, a pack to apply, a removed project, its tombstone. */
+/**
+ * A storage with a record and a blob of every kind: packs in records and in blobs, plans, a pack to apply, a removed
+ * project, its tombstone.
+ */
 async function everything(): Promise<Image> {
   const inner = memoryBackend()
   const blocked = gate()
@@ -117,7 +120,8 @@ test('every missing record and blob is found', async () => {
   for (const { key, value } of image.records) {
     const kind = String.fromCharCode(key[0])
     kinds.set(kind, (kinds.get(kind) ?? 0) + 1)
-    // A plan that is gone is made again, missing totals are counted again, and of a removed project there is nothing left to lose.
+    // A plan that is gone is made again, missing totals are counted again, and of a removed project there is nothing
+    // left to lose.
     if ('ptg'.includes(kind) || isSwept(key) || (kinds.get(kind) ?? 0) > 5) continue
     await putRecord(backend, key, undefined)
     assert.notDeepEqual(await damagesOf(backend, 1_000), [], `record ${Buffer.from(key).toString()}`)

@@ -45,7 +45,10 @@ export function faulty(backend: StorageBackend, fault: Fault): StorageBackend {
   }
 }
 
-/** Stands around a call of the storage: it does `work`, or waits before or after it. `detail` is the first key, or the name of the blob. */
+/**
+ * Stands around a call of the storage: it does `work`, or waits before or after it. `detail` is the first key, or the
+ * name of the blob.
+ */
 export type Around = <T>(call: string, detail: string, work: () => Promise<T>) => Promise<T>
 
 export function hooked(backend: StorageBackend, around: Around): StorageBackend {

@@ -120,7 +120,10 @@ export async function heldOf(store: PackStore, project: string, ids: readonly st
 const compressor: DeflatePool = new DeflatePool({ level: 1, concurrency: 2 })
 process.once('beforeExit', () => compressor.close())
 
-/** The lines of a selection, read in every way that there is: all must agree, hold as many objects as promised, and none twice. */
+/**
+ * The lines of a selection, read in every way that there is: all must agree, hold as many objects as promised, and none
+ * twice.
+ */
 export async function readLines(selection: Selection): Promise<string[]> {
   const lines = linesIn(Buffer.concat(await collected(selection.lines({ signal: never }))))
   const gzip = Buffer.concat(

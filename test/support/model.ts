@@ -31,7 +31,10 @@ export function reachable(model: Model, rootId: string = model.rootId): Set<stri
   return seen
 }
 
-/** The model as a value, as `send` and `testFunction` take it: what is an object of its own stands under a name with "@". */
+/**
+ * The model as a value, as `send` and `testFunction` take it: what is an object of its own stands under a name with
+ * "@".
+ */
 export function modelValue({ objects, rootId }: Model): Record<string, unknown> {
   const values = new Map<string, Record<string, unknown>>()
   const valueOf = (reference: unknown): object | undefined =>

@@ -1,12 +1,15 @@
 import { setImmediate as nextTurn, setTimeout as sleep } from 'node:timers/promises'
 
 /**
- * For how long tests wait for what is to happen. It is no claim about speed: only what never happens takes longer, however slow the machine is
- * and whatever else it does.
+ * For how long tests wait for what is to happen. It is no claim about speed: only what never happens takes longer,
+ * however slow the machine is and whatever else it does.
  */
 export const PATIENCE_MS = 60_000
 
-/** The grace of a service that is to close by itself: it ends only with what would never have ended, and long after the test has lost its patience. */
+/**
+ * The grace of a service that is to close by itself: it ends only with what would never have ended, and long after the
+ * test has lost its patience.
+ */
 export const ENDLESS_GRACE_MS: number = 3 * PATIENCE_MS
 
 /** Waits until something is so. */

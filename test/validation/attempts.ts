@@ -16,7 +16,10 @@ export interface Attempt {
 }
 
 export interface Effort {
-  /** Of the values for one place of one operation, and of those that break one rule there. Other operations try the others. */
+  /**
+   * Of the values for one place of one operation, and of those that break one rule there. Other operations try the
+   * others.
+   */
   readonly valuesMax: number
   /** Random values for each place, beside those at the bounds of its schema. */
   readonly randomValues: number
@@ -171,7 +174,10 @@ function isCarried({ in: place, schema }: Parameter, value: unknown): boolean {
   return place === 'query' || /^[!-~](?:[ -~]*[!-~])?$/.test(String(value))
 }
 
-/** A description cannot say that two of the bodies of an upload are sent without a coding: one is compressed, the other has parts. */
+/**
+ * A description cannot say that two of the bodies of an upload are sent without a coding: one is compressed, the other
+ * has parts.
+ */
 function hasOwnCoding(type: string | undefined): boolean {
   return type === 'application/gzip' || type === 'multipart/form-data'
 }
@@ -195,7 +201,10 @@ function isEncodable(type: string, value: unknown): boolean {
   )
 }
 
-/** A message may speak of `modelId` as of "the model id", of `functionId` as of a function, and of `Content-Encoding` as of "the content encoding". */
+/**
+ * A message may speak of `modelId` as of "the model id", of `functionId` as of a function, and of `Content-Encoding` as
+ * of "the content encoding".
+ */
 function wordsOf({ name, in: place }: Parameter): readonly string[] {
   const words = name.replace(/Id$/, ' id')
   return place === 'path' || words !== name

@@ -8,9 +8,14 @@ import { FuzzedAutomation } from '../openapi/fuzzed-automation.ts'
 import { PROJECT_ID, UNKNOWN_ID } from '../../src/openapi/objects/examples.ts'
 import { allowedAttempts, type Attempt, brokenAttempts, type Effort } from './attempts.ts'
 
-/** Valid requests may ask for what is not there, or must not be done any more; none of these says that the request is wrong. */
+/**
+ * Valid requests may ask for what is not there, or must not be done any more; none of these says that the request is
+ * wrong.
+ */
 const STATUSES_OF_STATE: ReadonlySet<number> = new Set([403, 404, 406, 409, 412, 416])
-/** What depends on more than the description says: the inputs of the one function, the base of a delta, and the time. */
+/**
+ * What depends on more than the description says: the inputs of the one function, the base of a delta, and the time.
+ */
 const CODES_OF_STATE: ReadonlySet<string> = new Set(['invalid_inputs', 'invalid_delta'])
 const OF_THE_TIME = /it must be in the future$/
 /** Operations that take away what others need, so they come last: the version before its model. */

@@ -38,7 +38,10 @@ function list(path: string, payload: object, headers: readonly string[]): Record
   }
 }
 
-/** One part for each array, as the SDK compresses while it sends: the length is not known, and a part says its encoding beside its type. */
+/**
+ * One part for each array, as the SDK compresses while it sends: the length is not known, and a part says its encoding
+ * beside its type.
+ */
 export function gzippedUpload(project: string, arrays: readonly string[]): Recorded {
   const parts = arrays.map(
     (json, n) =>

@@ -7,7 +7,10 @@ import { gunzipSync } from 'node:zlib'
 export interface Recorded {
   readonly method: 'GET' | 'POST'
   readonly path: string
-  /** Header lines in the client's order and spelling. `Host`, and `Content-Length` unless the body is chunked, are added, and nothing else. */
+  /**
+   * Header lines in the client's order and spelling. `Host`, and `Content-Length` unless the body is chunked, are
+   * added, and nothing else.
+   */
   readonly headers: readonly string[]
   /** Several pieces go out as one chunk each, if the headers say that it is chunked. */
   readonly body?: readonly (Uint8Array | string)[]

@@ -21,9 +21,12 @@ import { importArtifact } from './artifact-import.ts'
 import { type ImportOutcome, RecordImport } from './record-import.ts'
 import { IMPORTED_RECORDS } from './record-shapes.ts'
 
-/** What `archives` can be told. Everything has a default. */
+/** Options of `archives`. All have defaults. */
 export interface ArchivesOptions {
-  /** The keys that seal secrets, as automation has them. Sealed secrets that none of them opens are left out of an import. */
+  /**
+   * The keys that seal secrets, as automation has them. Sealed secrets that none of them opens are left out of an
+   * import.
+   */
   readonly secretKeys?: readonly SecretKey[] | SecretKeySource
   /** The limits of automation, as the extension `automation` got them. */
   readonly limits?: Partial<AutomationLimits>
@@ -40,8 +43,8 @@ const SHA256 = /^[0-9a-f]{64}$/
 const COMPRESSION_LEVEL = 1
 
 /**
- * What export, import, mirror and backup need of a server: everything that a project holds in the order in which it came, and records that keep their ids.
- * Pass it among the `extensions` of a service over a storage backend.
+ * The server's part of export, import, mirror and backup: lists everything of a project in the order of its arrival,
+ * and accepts records that keep their ids. Pass it among the `extensions` of a service over a storage backend.
  */
 export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExtension<H> {
   const { secretKeys = [] } = options
@@ -58,7 +61,7 @@ export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExt
       if (backend === undefined)
         throw new TypeError("archives need a storage backend; a service over a host's own object store has none")
       const store = new AutomationStore(backend, context)
-      const records = new RecordImport({ store, graphs: context.graphs, limits, secrets })
+      const records = new RecordImport({ store, graphs: context.graphs, pins: context.pins, limits, secrets })
       attached = store
       return [
         objectResource(context, compressor, options.pageBytes ?? PAGE_BYTES),

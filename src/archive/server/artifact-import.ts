@@ -11,7 +11,7 @@ export interface ImportedArtifact {
   readonly id: string
   readonly runId: string
   readonly name: string
-  /** Hex digits: what the content must have. */
+  /** Hex digits: the digest that the content must have. */
   readonly sha256: string
   readonly content: AsyncIterable<Uint8Array>
 }
@@ -41,7 +41,7 @@ export async function importArtifact(
   const isWhole = record.sha256 === sha256
   if (isWhole && (await store.commit(scope, { put: [store.entry(key, record)], expect: [expectAbsent(key)] })))
     return 'created'
-  // What cannot be removed now is swept later: no record names it.
+  // A blob that cannot be removed now is swept later: no record names it.
   await store.blobs.remove([blob]).catch(() => undefined)
   if (isWhole) return 'unchanged'
   throw new StowageError('invalid_request', `the content of the artifact ${quoted(id)} does not match its SHA-256`)

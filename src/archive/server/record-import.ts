@@ -24,11 +24,13 @@ import type { LogLine } from '../../automation/author/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 import type { ClosureSelector } from '../../object/graph-store.ts'
+import type { Pin, PinStore } from '../../object/roots.ts'
 import type { AnnotationPart, ImportedRecord, LogPart, MirrorMark, SealedAutomation } from './record-shapes.ts'
 
 export interface RecordImportParts {
   readonly store: AutomationStore
   readonly graphs: ClosureSelector
+  readonly pins: PinStore | undefined
   readonly limits: AutomationLimits
   /** With the keys of the moment. */
   readonly secrets: () => Promise<SecretBox>
@@ -41,7 +43,8 @@ const CLOCK_DIFFERENCE_MS_MAX = 86_400_000
 const MISSING_IDS_SHOWN = 3
 
 /**
- * Takes records of another server under their own ids. Each record is one commit, and taking it again changes nothing. Imported versions start no automation.
+ * Takes records of another server under their own ids. Each record is one commit, and taking it again changes nothing.
+ * Imported versions start no automation.
  */
 export class RecordImport {
   readonly #parts: RecordImportParts
@@ -54,9 +57,13 @@ export class RecordImport {
     this.#logs = new Logs(parts.store, parts.limits.logBytesMax)
   }
 
-  /** Throws `objects_missing`, `not_found` for a model that is not there, `conflict` for an id that is taken, `invalid_request`. */
+  /**
+   * Throws `objects_missing`, `not_found` for a model that is not there, `conflict` for an id that is taken,
+   * `invalid_request`.
+   */
   async take(projectId: string, { kind, value }: ImportedRecord, signal: AbortSignal): Promise<ImportOutcome> {
     if ('id' in value) this.#checkTime(value.id)
+    if (kind === 'pin') return this.#pin(projectId, value)
     if (kind === 'version') return this.#version(projectId, value, signal)
     return this.#parts.store.retried(async () => {
       const scope = await this.#parts.store.writingScope(projectId)
@@ -67,6 +74,12 @@ export class RecordImport {
       if (kind === 'mark') return this.#mark(scope, value)
       return this.#run(scope, value)
     })
+  }
+
+  async #pin(projectId: string, pin: Pin): Promise<ImportOutcome> {
+    const { pins } = this.#parts
+    if (pins === undefined) throw new StowageError('not_supported', 'pins need a storage backend')
+    return (await pins.take(projectId, pin)) ? 'created' : 'unchanged'
   }
 
   async #model(scope: ProjectScope, model: Model): Promise<ImportOutcome | undefined> {
@@ -94,7 +107,7 @@ export class RecordImport {
       const scope = await store.scope(projectId)
       const model = scope && (await store.get<ModelRecord>(scope, 'model', version.modelId))
       if (scope === undefined || model === undefined) throw notHeld('model', version.modelId)
-      // What was deleted here stays deleted.
+      // Items that were deleted here stay deleted.
       if (model.value.deletion !== null) return 'unchanged'
       const stored = await store.get<VersionRecord>(scope, 'version', version.modelId, version.id)
       return stored === undefined ? this.#newVersion(scope, model, version) : this.#knownVersion(scope, stored, version)
@@ -203,7 +216,7 @@ export class RecordImport {
     return 'created'
   }
 
-  /** Where a mirror goes on; `null` for a source that nothing has come from. */
+  /** The place from which a mirror continues; `null` for a source without any imports. */
   async cursorOf(projectId: string, source: string): Promise<string | null> {
     const { store } = this.#parts
     const scope = await store.scope(projectId)

@@ -1,10 +1,11 @@
 import type { Annotation, LogLine } from '../../automation/author/run-data.ts'
 import { AUTOMATION } from '../../automation-server/schemas/shapes/automations.ts'
 import { RESOURCE_ID } from '../../automation-server/schemas/shapes/common.ts'
+import { PIN } from '../../automation-server/schemas/shapes/keeping.ts'
 import { MODEL, VERSION } from '../../automation-server/schemas/shapes/models.ts'
 import { ANNOTATION, LOG_LINE } from '../../automation-server/schemas/shapes/reports.ts'
 import { RUN_DETAILS } from '../../automation-server/schemas/shapes/runs.ts'
-import type { Automation, Model, RunDetails, Version } from '../../automation-server/schemas/types.ts'
+import type { Automation, Model, Pin, RunDetails, Version } from '../../automation-server/schemas/types.ts'
 import {
   integer,
   isObject,
@@ -43,12 +44,13 @@ export interface SealedAutomation extends Automation {
 export interface MirrorMark {
   /** Names the source: hex digits. */
   readonly source: string
-  /** Where the objects of the source go on. */
+  /** The place from which the objects of the source continue. */
   readonly cursor: string
 }
 
 /** A record of a project as it is imported. */
 export type ImportedRecord =
+  | { readonly kind: 'pin'; readonly value: Pin }
   | { readonly kind: 'model'; readonly value: Model }
   | { readonly kind: 'version'; readonly value: Version }
   | { readonly kind: 'automation'; readonly value: SealedAutomation }
@@ -89,7 +91,7 @@ const MARK: Shape<MirrorMark> = object(
   'How far a mirror has come.',
 )
 
-/** The counts of what a run led to stay with the server that started it. */
+/** The counts of a run's consequences stay with the server that started it. */
 const RUN: Shape<RunDetails> = {
   schema: RUN_DETAILS.schema,
   read: (value, at) =>
@@ -100,6 +102,7 @@ const RUN: Shape<RunDetails> = {
 }
 
 const VALUES: { readonly [K in ImportedRecord['kind']]: Shape<Extract<ImportedRecord, { kind: K }>['value']> } = {
+  pin: PIN,
   model: MODEL,
   version: VERSION,
   automation: SEALED_AUTOMATION,

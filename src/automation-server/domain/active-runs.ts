@@ -25,14 +25,14 @@ export class ActiveRuns {
     this.#onDamage = onDamage
   }
 
-  /** The oldest first. Marks of what is gone with its project are removed on the way. */
+  /** The oldest first. Marks that were removed with their project are deleted on the way. */
   async *all(signal?: AbortSignal): AsyncGenerator<ActiveRun> {
     for await (const entries of this.#store.records.range(boundsOf(globalKey('active')), { signal })) {
       for (let at = 0; at < entries.length; at += READ_AT_ONCE) yield* this.#found(entries.slice(at, at + READ_AT_ONCE))
     }
   }
 
-  /** Many at once, since most that wait may be such that nobody here can run them. */
+  /** Many at once, since this server may be unable to run most of those that wait. */
   async *#found(entries: readonly Entry[]): AsyncGenerator<ActiveRun> {
     const { records } = this.#store
     const marks = entries.map(({ key }) => markOf(key))
@@ -74,7 +74,7 @@ export class ActiveRuns {
     }
   }
 
-  /** What is damaged keeps nothing else from being found. It is met again and again, and told once. */
+  /** A damaged record hides no other run. It is met again and again, and reported once. */
   #tell(error: unknown, id: string): void {
     if (error instanceof StowageError && error.isRetryable) throw error
     if (this.#told.has(id)) return
@@ -84,7 +84,7 @@ export class ActiveRuns {
   }
 }
 
-/** Generations never come back, so a mark of another one stands for nothing any more. */
+/** Generations never come back, so a mark of another one means nothing any more. */
 function markOf(key: Uint8Array): {
   readonly key: Uint8Array
   readonly runId: string

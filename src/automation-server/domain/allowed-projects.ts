@@ -8,12 +8,12 @@ export interface AllowedProjects {
   readonly everywhere: boolean
 }
 
-/** Names that an automation, and what is kept of the rights of whoever started a run, has at most. */
+/** The most projects that an automation names, and that are kept of the rights of the person who started a run. */
 const PROJECTS_MAX = 100
 
 /**
- * Those that the automation names, and those in which whoever started the run by hand may write, as far as the claims of the principal say so. Of more than a hundred of these
- * the rest is left out.
+ * The projects that the automation names, and those in which the person who started the run may write, according to the
+ * claims of the principal. Beyond a hundred of the latter, the rest is omitted.
  */
 export function allowedProjectsOf(named: readonly string[], starter?: Principal): AllowedProjects {
   const { projects = {} } = starter ?? {}

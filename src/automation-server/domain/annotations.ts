@@ -14,7 +14,7 @@ const INLINE_BYTES_MAX = 48_000
 const BATCH_DIGITS = 8
 /** Read for one page, so that a rare annotation among many takes several pages and not one long wait. */
 const SCANNED_BYTES_MAX = 16 * 1_048_576
-/** What reading one record costs at least, counted among those bytes. */
+/** The minimum cost of reading one record, in the same bytes. */
 const BATCH_COST_BYTES = 8_192
 
 type Counts = { readonly [L in AnnotationLevel]: number }
@@ -52,7 +52,10 @@ export class Annotations {
     this.#bounds = bounds
   }
 
-  /** Stores what is too large for a record. `discard` what is prepared and not committed. Throws `annotations_too_large`. */
+  /**
+   * Stores annotations that are too large for a record. Call `discard` if they are not committed. Throws
+   * `annotations_too_large`.
+   */
   async prepare(scope: ProjectScope, run: AnnotationState, items: readonly Annotation[]): Promise<PreparedAnnotations> {
     const json = Buffer.from(JSON.stringify(items), 'utf8')
     const objects = items.reduce((sum, { objectAppIds }) => sum + Object.keys(objectAppIds).length, 0)
@@ -65,11 +68,11 @@ export class Annotations {
   }
 
   async discard({ batch }: PreparedAnnotations): Promise<void> {
-    // What cannot be removed now is swept later: no record names it.
+    // A blob that cannot be removed now is swept later: no record names it.
     if (batch.blob !== null) await this.#store.blobs.remove([batch.blob.name]).catch(() => undefined)
   }
 
-  /** The record of a batch, and what the run then knows of its annotations. Throws `annotations_too_large`. */
+  /** The record of a batch, and the run's new summary of its annotations. Throws `annotations_too_large`. */
   added(
     scope: ProjectScope,
     run: AnnotationState,
@@ -172,7 +175,7 @@ function cursorText(batch: number, item: number): string {
   return `${batch.toString(16)}.${item.toString(16)}`
 }
 
-/** What `cursorText` makes. */
+/** The format of `cursorText`. */
 const CURSOR = /^([\da-f]{1,8})\.([\da-f]{1,8})$/
 
 function parseCursor(cursor = '0.0'): { batch: number; item: number } {

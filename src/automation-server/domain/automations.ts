@@ -25,7 +25,10 @@ export class Automations {
     this.#parts = parts
   }
 
-  /** Throws `not_found` for a function or model that there is not, `InputsError` for inputs that the function does not take. */
+  /**
+   * Throws `not_found` for a function or model that there is not, `InputsError` for inputs that the function does not
+   * take.
+   */
   async create(projectId: string, wanted: NewAutomation): Promise<Automation> {
     const { store, functions, secrets, models, limits } = this.#parts
     checkName(wanted.name, "the automation's name")
@@ -121,7 +124,7 @@ export class Automations {
     })
   }
 
-  /** What it names; nothing where it is gone. */
+  /** The projects that it names; none if it is gone. */
   async projectsOf(scope: ProjectScope, automationId: string): Promise<readonly string[]> {
     return (await this.#parts.store.get<AutomationRecord>(scope, 'automation', automationId))?.value.projects ?? []
   }
@@ -150,7 +153,7 @@ export class Automations {
     const owner = { projectId, automationId: record.id }
     const { parse, secretNames } = functions.get(record.functionId)
     const stored = Object.keys(record.sealed).length === 0 ? record.inputs : secrets.open(record, owner)
-    // What the function of today takes as a text is shown to everybody: a secret of before is never put there.
+    // Everybody can see an input that the current function takes as a text, so a former secret is never put there.
     const stays = (name: string): boolean => secretNames.includes(name) && Object.hasOwn(stored, name)
     const meant = Object.fromEntries(
       Object.entries(inputs).map(([name, value]) => [name, value === REDACTED && stays(name) ? stored[name] : value]),

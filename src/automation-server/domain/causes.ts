@@ -4,7 +4,7 @@ import { type AutomationStore, expectAbsent, expectSame } from '../records/store
 import type { RunCauseCount } from '../schemas/types.ts'
 import type { AutomationLimits } from './options.ts'
 
-/** Runs that one cause has led to by itself: a version that somebody made, or a run that somebody started. */
+/** The runs that one cause has led to: a version that a person made, or a run that a person started. */
 export interface CauseRecord {
   readonly runs: number
   /** Runs that would have been one too many. */
@@ -13,7 +13,7 @@ export interface CauseRecord {
 
 type CountedChange = Required<Pick<Change, 'put' | 'expect'>>
 
-/** Bounds what automations that start each other make of one version or one run, over all projects. */
+/** Limits the runs that automations which start each other make of one version or one run, over all projects. */
 export class Causes {
   readonly #store: AutomationStore
   readonly #limits: Pick<AutomationLimits, 'runsPerCauseMax'>
@@ -23,7 +23,7 @@ export class Causes {
     this.#limits = limits
   }
 
-  /** Whether one more run may come of it, and what counts this one, to be committed with it. */
+  /** Whether one more run may follow from it, and the record that counts this one, to be committed with it. */
   async next(causeId: string): Promise<{ readonly isFree: boolean; readonly change: CountedChange }> {
     const key = globalKey('cause', causeId)
     const stored = await this.#store.getByKey<CauseRecord>(key)

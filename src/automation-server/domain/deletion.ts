@@ -42,7 +42,10 @@ export class Deletion {
     })
   }
 
-  /** Does nothing to one that is not deleted. Throws `not_found`, also when the grace has ended and the upkeep has removed it. */
+  /**
+   * Does nothing to one that is not deleted. Throws `not_found`, also when the grace has ended and the upkeep has
+   * removed it.
+   */
   restoreModel(projectId: string, modelId: string): Promise<Model> {
     const { store, models } = this.#parts
     return this.#changed(projectId, ['model', modelId], async (scope) => {

@@ -39,7 +39,7 @@ export interface DomainOptions extends Pick<ServiceContext<never>, 'graphs' | 'p
   readonly secrets: SecretBox
   readonly limits: AutomationLimits
   readonly times: RunTimes
-  /** There may be a run to take up. */
+  /** Called when there may be a run to start. */
   readonly onPending: () => void
 }
 
@@ -94,7 +94,10 @@ export class Domain {
     this.runSecrets = new RunSecrets({ secrets: options.secrets, changes: this.changes, runs: this.runs })
   }
 
-  /** Creates a version and starts what waits for it. That the latter fails keeps nobody from the version: it is tried again by the sweep. */
+  /**
+   * Creates a version and starts the automations that wait for it. If that start fails, the version is created all the
+   * same: the sweep retries it.
+   */
   async createVersion(
     projectId: string,
     modelId: string,

@@ -1,6 +1,9 @@
 import { StowageError } from '../../errors.ts'
 
-/** Lets work on many things go on when one of them is damaged; the first error is thrown in the end. A storage that fails ends the work at once. */
+/**
+ * Lets work on many things go on when one of them is damaged; the first error is thrown in the end. A storage that
+ * fails ends the work at once.
+ */
 export class ErrorCollector {
   readonly #errors: unknown[] = []
 
@@ -13,7 +16,7 @@ export class ErrorCollector {
     }
   }
 
-  /** Throws what was put off. */
+  /** Throws the collected errors. */
   check(): void {
     if (this.#errors.length > 0) throw this.#errors[0]
   }

@@ -8,36 +8,44 @@ export interface RunStart {
   readonly projectId: string
   /** The run, as it was claimed. */
   readonly run: Run
-  /** What a function's file is started with: the token, the inputs with their secrets, what the run is about. */
+  /** The contents of a function's run file: the token, the inputs with their secrets, the data of the run. */
   readonly runFile: RunFile
-  /** Where a function in this process reports. */
+  /** The place that a function in this process reports to. */
   readonly backend: RunBackend
-  /** Adds what the function does not report itself, such as the output of its process, without secrets. Lines beyond the limit of a run are left out. */
+  /**
+   * Adds log lines that the function does not report itself, such as the output of its process, without secrets. Lines
+   * beyond the limit of a run are omitted.
+   */
   readonly addLogs: (lines: readonly LogLine[]) => Promise<void>
-  /** Texts that must not stand in logs and messages: the secrets among the inputs, and the token. */
+  /** Texts that must not appear in logs and messages: the secrets among the inputs, and the token. */
   readonly secretTexts: readonly string[]
-  /** When the run must have ended, as the service's clock has it. `cancel` is called then. */
+  /** When the run must have ended, by the service's clock. `cancel` is called then. */
   readonly deadlineMs: number
 }
 
-/** Why a run is to stop: somebody canceled it, it took too long, it or its project belongs to nobody here any more, it has its final status and goes on, or the service closes. */
+/**
+ * The reason why a run must stop: a person canceled it, it took too long, it or its project has left this server, it
+ * has its final status and is still running, or the service is closing.
+ */
 export type StopReason = 'canceled' | 'timeout' | 'lost' | 'ended' | 'closing'
 
-/** A run that goes on. */
+/** A run in progress. */
 export interface RunHandle {
   /**
-   * Asks the function to stop, and makes it stop after a while, or after `graceMs` where that is given. Calling it again is fine. Must not throw.
+   * Asks the function to stop, and forces it to after a while, or after `graceMs` if given. May be called again. Must
+   * not throw.
    */
   cancel(reason: StopReason, graceMs?: number): void
   /**
-   * Resolves once nothing of the run goes on any more, whatever it reported. A run that has reported no final status by then becomes an exception, with the
-   * text that this resolves to, if any, as its message; so it does when this rejects, with the message of the error. Neither may hold secrets.
+   * Resolves once all activity of the run has ended, whatever it reported. A run without a final status by then becomes
+   * an exception. Its message is the text that this resolves to, if any, or the message of the error with which it
+   * rejects. Neither may hold secrets.
    */
   readonly ended: Promise<string | void>
 }
 
-/** How a function is run. One belongs to each function. */
+/** Runs a function. Each function has one. */
 export interface RunExecutor {
-  /** Must not throw: what goes wrong rejects `ended`. */
+  /** Must not throw: failures reject `ended`. */
   start(start: RunStart): RunHandle
 }

@@ -8,7 +8,7 @@ import type { RunRecord } from './run-record.ts'
 /** UTF-16 units of JSON in one record: as JSON once more, they have three bytes each at most. */
 const PART_LENGTH = 20_000
 
-/** What a function hands over at its end, as records of pieces of its JSON. */
+/** The result that a function returns at its end, as records of pieces of its JSON. */
 export function finalResultEntries(
   store: AutomationStore,
   scope: ProjectScope,
@@ -22,7 +22,7 @@ export function finalResultEntries(
   )
 }
 
-/** `null` where the function handed over nothing. */
+/** `null` if the function returned nothing. */
 export async function readFinalResult(
   store: AutomationStore,
   scope: ProjectScope,

@@ -50,7 +50,10 @@ const DESCRIPTION_CHARACTERS_MAX = 4_000
 export class FunctionRegistry {
   readonly #functions = new Map<string, RegisteredFunction>()
 
-  /** Throws `TypeError` for a definition that cannot be or an id that is taken, and `InputsError` (`invalid_inputs_schema`) for inputs that no form can show. */
+  /**
+   * Throws `TypeError` for a definition that cannot be or an id that is taken, and `InputsError`
+   * (`invalid_inputs_schema`) for inputs that no form can show.
+   */
   register(definition: FunctionDefinition): FunctionInfo {
     const { id } = definition
     if (!ID.test(id))

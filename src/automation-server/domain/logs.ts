@@ -28,7 +28,7 @@ export class Logs {
     this.#bytesMax = bytesMax
   }
 
-  /** As many of the lines as there is room for, as records, and what the run then knows of its lines. */
+  /** As many of the lines as fit, as records, and the run's new summary of its lines. */
   added(
     scope: ProjectScope,
     run: LogState,

@@ -5,7 +5,7 @@ import { type AutomationStore, expectAbsent, expectSame, type ProjectScope, type
 import type { DeletableFilter, Model, ModelChange, NewModel, Page } from '../schemas/types.ts'
 import { checkName, checkPage, checkResourceId, notHeld } from '../schemas/checks.ts'
 
-/** When something was deleted, in the store's own time. */
+/** The time of a deletion, in the store's own time. */
 export interface DeletionMark {
   readonly epoch: number
 }

@@ -2,7 +2,7 @@ import { MB } from '../../limits.ts'
 
 export { TIMER_MS_MAX } from '../../automation/runtime/run/timer.ts'
 
-/** Bounds on what automation keeps and takes. Each is the largest value that is still accepted. */
+/** Limits of what automation stores and accepts. Each is the largest value that is still accepted. */
 export interface AutomationLimits {
   /** Bytes of a JSON body, apart from reports. */
   readonly bodyBytesMax: number
@@ -12,7 +12,7 @@ export interface AutomationLimits {
   readonly annotationObjectsMax: number
   /** Bytes of all annotations of one run. */
   readonly annotationBytesMax: number
-  /** Bytes of all log lines of one run; what comes after is left out, and the run says so. */
+  /** Bytes of all log lines of one run. Later lines are omitted, and the run says so. */
   readonly logBytesMax: number
   /** Bytes of one artifact. */
   readonly artifactBytesMax: number
@@ -22,19 +22,22 @@ export interface AutomationLimits {
   readonly createdVersionsMax: number
   /** Automations of one project. */
   readonly automationsMax: number
-  /** Runs of one automation that wait to be taken up. Beyond that none is started by hand, and for a new version's run the oldest one is canceled. */
+  /**
+   * Runs of one automation that may queue. Beyond that none can be started by hand, and the oldest one is canceled for
+   * a new version's run.
+   */
   readonly pendingRunsMax: number
   /** Automations that may start each other in a row. */
   readonly chainMax: number
-  /** Runs that one version or one run that somebody started leads to by itself, over all automations and projects. */
+  /** Runs that one version, or one run that a person started, leads to, over all automations and projects. */
   readonly runsPerCauseMax: number
   /** Streams of events at a time, of everybody. */
   readonly eventStreamsMax: number
-  /** Streams of events at a time of one principal: of its subject, or of its token where it has none. */
+  /** Concurrent event streams of one principal: of its subject, or of its token if it has none. */
   readonly eventStreamsPerPrincipalMax: number
 }
 
-/** The limits where a host chooses none. */
+/** The default limits. */
 export const DEFAULT_AUTOMATION_LIMITS: AutomationLimits = {
   bodyBytesMax: 262_144,
   reportBytesMax: 8 * MB,
@@ -52,7 +55,7 @@ export const DEFAULT_AUTOMATION_LIMITS: AutomationLimits = {
   eventStreamsPerPrincipalMax: 50,
 }
 
-/** What a run's record can hold, and what a chain of automations may be, whatever a host asks for. */
+/** The capacity of a run's record, and the longest chain of automations, regardless of what a host asks for. */
 const CEILINGS: Partial<Record<keyof AutomationLimits, number>> = {
   artifactsMax: 64,
   createdVersionsMax: 128,
@@ -62,7 +65,10 @@ const CEILINGS: Partial<Record<keyof AutomationLimits, number>> = {
   runsPerCauseMax: 10_000,
 }
 
-/** The defaults with a host's choices on top. Throws `RangeError` for a value that is not a positive integer, and for a limit that is not one. */
+/**
+ * The defaults with a host's choices on top. Throws `RangeError` for a value that is not a positive integer, and for a
+ * limit that is not one.
+ */
 export function resolveAutomationLimits(chosen: Partial<AutomationLimits> = {}): AutomationLimits {
   const limits: { -readonly [K in keyof AutomationLimits]: number } = { ...DEFAULT_AUTOMATION_LIMITS }
   for (const [name, value] of Object.entries(chosen) as [keyof AutomationLimits, number | undefined][]) {
@@ -82,9 +88,9 @@ export function positive(name: string, value: number, max: number = Number.MAX_S
 
 /** Times, in milliseconds; all but `pendingMsMax`, `keptMs` and `deletionGraceMs` are 24 days at most. */
 export interface RunTimes {
-  /** How long a run may be silent: whoever runs it renews its lease, or it becomes a time-out. */
+  /** How long a run may be silent. Its runner renews its lease, or the run times out. */
   readonly leaseMs: number
-  /** How long a run may wait to be taken up, from its making; then it becomes a time-out. */
+  /** How long a run may queue before it starts; then it times out. */
   readonly pendingMsMax: number
   /** How long a run may take from its start. */
   readonly runMsMax: number
@@ -92,11 +98,17 @@ export interface RunTimes {
   readonly sweepIntervalMs: number
   /** How long a run is kept after its end, with its annotations, logs and artifacts. */
   readonly keptMs: number
-  /** How long a deleted model or version can be restored. Counted in the store's epochs, so time in which no server runs does not count. */
+  /**
+   * How long a deleted model or version can be restored. Counted in the store's epochs, so time in which no server runs
+   * does not count.
+   */
   readonly deletionGraceMs: number
 }
 
-/** The times where a host chooses none: a lease of a minute, a day for a run to be taken up and an hour to end, a look for lost ones every ten seconds, runs kept for a year, deleted models and versions for 14 days. */
+/**
+ * The default times: a lease of a minute, a day for a run to start and an hour to end, a look for lost ones every ten
+ * seconds, runs kept for a year, deleted models and versions for 14 days.
+ */
 export const DEFAULT_RUN_TIMES: RunTimes = {
   leaseMs: 60_000,
   pendingMsMax: 86_400_000,

@@ -5,7 +5,7 @@ import type { FunctionRegistry } from './functions.ts'
 import type { RunSignals } from './run-signals.ts'
 import type { SecretBox } from './secrets.ts'
 
-/** What all of the domain works with. */
+/** The parts that the whole domain works with. */
 export interface DomainParts {
   readonly store: AutomationStore
   readonly graphs: ServiceContext<never>['graphs']

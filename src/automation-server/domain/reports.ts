@@ -17,11 +17,11 @@ interface Parts extends Pick<DomainParts, 'store' | 'times'> {
 
 export interface LeaseAnswer {
   readonly status: RunStatus
-  /** Whether the run is to stop, since nothing of it is taken any more. */
+  /** Whether the run must stop, because nothing more from it is accepted. */
   readonly canceled: boolean
 }
 
-/** What runs tell. */
+/** Accepts the reports of runs. */
 export class Reports {
   readonly #parts: Parts
 
@@ -30,8 +30,9 @@ export class Reports {
   }
 
   /**
-   * Takes one report (see `readReport`), whole or not at all. A sequence that was taken, and the final report again, change nothing. Throws `conflict` for a status that may
-   * not follow, for everything that comes after the final one and from an attempt that was given up, `invalid_request`, `annotations_too_large`.
+   * Accepts one report (see `readReport`), whole or not at all. A sequence number that was accepted before, and a
+   * repeated final report, change nothing. Throws `conflict` for a status that may not follow, for any report after the
+   * final one and from an attempt that was given up, `invalid_request`, `annotations_too_large`.
    */
   async take(projectId: string, runId: string, report: RunReport, attempt: number): Promise<void> {
     const { changes } = this.#parts
@@ -48,7 +49,7 @@ export class Reports {
         return this.#change(scope, run, report, annotations)
       })
     } catch (error) {
-      // After a storage error nobody knows whether the commit went through: the sweep tells.
+      // After a storage error it is unknown whether the commit happened: the sweep finds out.
       if (error instanceof StowageError && !error.isRetryable) isUsed = false
       throw error
     } finally {
@@ -57,8 +58,9 @@ export class Reports {
   }
 
   /**
-   * Read the status of the run, for the run itself. It renews nothing: the lease is held by the server that sees to the run, so that a function whose server has
-   * died does not go on by itself. An external run renews its own lease by this.
+   * Read the status of the run, for the run itself. It renews nothing: the lease is held by the server that sees to the
+   * run, so that a function whose server has died does not go on by itself. An external run renews its own lease by
+   * this.
    */
   async lease(projectId: string, runId: string, attempt: number): Promise<LeaseAnswer> {
     const { status, triggeredBy } = (await this.#parts.changes.found(projectId, runId)).stored.value
@@ -67,7 +69,7 @@ export class Reports {
     return { status: now, canceled: isFinal(now) }
   }
 
-  /** Whoever runs it is alive. Throws `conflict` for an attempt that was given up. */
+  /** The runner is alive. Throws `conflict` for an attempt that was given up. */
   async renewLease(projectId: string, runId: string, attempt: number): Promise<RunStatus> {
     const { store, times, changes } = this.#parts
     const { status } = await changes.change(projectId, runId, (run) => {
@@ -77,13 +79,16 @@ export class Reports {
     return status
   }
 
-  /** Lines that somebody else than the run writes: whoever runs it, and sees what its process prints. They may come when the run has ended. */
+  /**
+   * Log lines from outside the run: its runner, which sees the output of its process. They may arrive after the run has
+   * ended.
+   */
   async addLogs(projectId: string, runId: string, lines: readonly LogLine[]): Promise<void> {
     const { changes, logs } = this.#parts
     await changes.change(projectId, runId, (run, scope) => logs.added(scope, run, lines))
   }
 
-  /** What the server itself says of an attempt in the end; a run that has ended, or was taken up anew, stays as it is. */
+  /** The server's own report of how an attempt ended. A run that has ended, or was started anew, stays as it is. */
   async end(
     projectId: string,
     { id, attempt }: Pick<RunRecord, 'id' | 'attempt'>,
@@ -136,7 +141,7 @@ export class Reports {
   }
 }
 
-/** Whether a report changes nothing any more. Throws `conflict` where it would say something else than what is. */
+/** Whether a report changes nothing any more. Throws `conflict` if it contradicts the current state. */
 function isTaken(run: RunRecord, { sequence, status, message }: RunReport): boolean {
   if (status !== undefined && isFinal(run.status) && status === run.status && (message ?? null) === run.message)
     return true

@@ -20,7 +20,9 @@ type Parts = Pick<DomainParts, 'store'> & {
   readonly pins: PinStore | undefined
 }
 
-/** Deletes the versions that the retention rule of a model does not keep. They can be restored like any deleted version. */
+/**
+ * Deletes the versions that the retention rule of a model does not keep. They can be restored like any deleted version.
+ */
 export class Retention {
   readonly #parts: Parts
 
@@ -28,7 +30,7 @@ export class Retention {
     this.#parts = parts
   }
 
-  /** Throws `not_found`, and `conflict` for a deleted model and for one without a rule where none is given. */
+  /** Throws `not_found`, and `conflict` for a deleted model and for one without a rule if none is given. */
   async prune(
     projectId: string,
     modelId: string,

@@ -7,7 +7,10 @@ import type { RunClaims } from './run-tokens.ts'
 import { allowsProject, type AllowedProjects } from './allowed-projects.ts'
 import { isFinal } from './run-record.ts'
 
-/** Paths on which a run that has ended is still listened to: it may not have heard that its last report arrived, or that it was canceled. */
+/**
+ * Paths that still accept a run that has ended: it may not know yet that its last report arrived, or that it was
+ * canceled.
+ */
 const LAST_WORDS: readonly string[] = [
   '/api/v1/projects/:projectId/runs/:runId/report',
   '/api/v1/projects/:projectId/runs/:runId/lease',
@@ -37,7 +40,10 @@ export class RunPrincipal implements Principal {
   }
 }
 
-/** The host's access, which knows the tokens of runs as well: each may write in its project, and in those that its run was given, until its run has ended. */
+/**
+ * The host's access, which knows the tokens of runs as well: each may write in its project, and in those that its run
+ * was given, until its run has ended.
+ */
 export function withRunTokens<H>(access: Access<H>, domain: () => Domain): Access<H> {
   return {
     ...(access.refusals === undefined ? {} : { refusals: access.refusals }),
@@ -81,7 +87,7 @@ export function ownRun(principal: Principal, projectId: string, runId: string): 
   throw new StowageError('forbidden', "this path takes the run's own token alone")
 }
 
-/** Throws `forbidden` for a run: what starts, changes and stops runs is for others. */
+/** Throws `forbidden` for a run: runs may not start, change or stop runs. */
 export function checkNoRun(principal: Principal): void {
   if (principal instanceof RunPrincipal)
     throw new StowageError('forbidden', 'the token of a run does not give the right to manage automations and runs')

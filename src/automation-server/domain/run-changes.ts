@@ -14,13 +14,15 @@ export interface RunChange {
   readonly expect?: readonly Expectation[]
 }
 
-/** Looks at a run and says how it is to change, or that it stays. May be asked again. */
+/** Examines a run and returns its change, or that it stays. May be called again. */
 export type DecideChange = (
   run: RunRecord,
   scope: ProjectScope,
 ) => RunChange | undefined | Promise<RunChange | undefined>
 
-/** The one place where runs change: compare-and-set on the run's record, with everything that goes along in the same commit. */
+/**
+ * The one place where runs change: compare-and-set on the run's record, with all related changes in the same commit.
+ */
 export class RunChanges {
   readonly #store: AutomationStore
   readonly #signals: RunSignals
@@ -42,7 +44,7 @@ export class RunChanges {
     return { scope, stored }
   }
 
-  /** The run as it is then. Throws `not_found`, and what `decide` throws. */
+  /** The run after the change. Throws `not_found`, and the errors of `decide`. */
   async change(projectId: string, runId: string, decide: DecideChange): Promise<RunRecord> {
     const store = this.#store
     const record = await store.retried(async () => {
@@ -76,7 +78,7 @@ export function activeKey({ projectId, generation }: ProjectScope, runId: string
   return globalKey('active', runId, projectId, generationText(generation))
 }
 
-/** Marks a run that nobody has taken up yet, beside the others of its automation. */
+/** Marks a run that nothing has started yet, beside the others of its automation. */
 export function waitingKey(
   scope: ProjectScope,
   { automationId, id }: Pick<RunRecord, 'automationId' | 'id'>,
@@ -84,7 +86,7 @@ export function waitingKey(
   return projectKey(scope, 'waiting', automationId, id)
 }
 
-/** Throws `conflict` for what an attempt says that was given up as lost: the run is in other hands since. */
+/** Throws `conflict` for a report of an attempt that was given up as lost: the run has another attempt since. */
 export function checkAttempt(run: Pick<RunRecord, 'attempt'>, attempt: number): void {
   if (run.attempt !== attempt)
     throw new StowageError(

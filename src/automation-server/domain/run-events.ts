@@ -5,13 +5,19 @@ import type { LogLine } from '../../automation/author/run-data.ts'
 import type { Domain } from './domain.ts'
 import { isFinal, type RunRecord, runView } from './run-record.ts'
 
-/** How far somebody has seen a run: the revision of its record, and the lines of its log. Its text is the id of an event. */
+/**
+ * How much of a run a client has seen: the revision of its record, and the lines of its log. Its text is the id of an
+ * event.
+ */
 export interface EventPosition {
   readonly revision: number
   readonly lines: number
 }
 
-/** What happened, in the order in which it is to be shown. `position` stands at the last event of a state, so that who comes back misses nothing. */
+/**
+ * One event, in the order of display. `position` is set on the last event of a state, so that a client that reconnects
+ * misses nothing.
+ */
 export interface RunEvent {
   readonly type: 'log' | 'status' | 'progress' | 'annotations' | 'outputs'
   readonly data: unknown
@@ -21,7 +27,7 @@ export interface RunEvent {
 const LINES_AT_ONCE = 100
 const POSITION = /^(\d{1,15})\.(\d{1,10})$/
 
-/** Throws `invalid_request` for what is not the id of an event. */
+/** Throws `invalid_request` for a text that is not the id of an event. */
 export function parsePosition(text: string): EventPosition {
   const [, revision, lines] = POSITION.exec(text) ?? []
   if (revision === undefined)
@@ -37,8 +43,9 @@ export function positionText({ revision, lines }: EventPosition): string {
 }
 
 /**
- * What happens to a run from `seen` on, in batches; an empty batch is a sign of life. Reads the storage when something has changed, so a slow reader gets
- * fewer and later states and never a backlog. Ends after the final status, when `signal` aborts, and when the service is about to close.
+ * The events of a run from `seen` on, in batches; an empty batch is a sign of life. Reads the storage after each
+ * change, so a slow reader gets fewer and later states and never a backlog. Ends after the final status, when `signal`
+ * aborts, and when the service is about to close.
  */
 export async function* runEvents(
   domain: Domain,
@@ -89,7 +96,7 @@ function logEvent(line: LogLine, position: EventPosition): RunEvent {
   return { type: 'log', data: line, position }
 }
 
-/** What is different from what was shown. */
+/** The differences from the state that was shown. */
 function stateEvents(record: RunRecord, shown: RunRecord | undefined, position: EventPosition): readonly RunEvent[] {
   const pick = (run: RunRecord): readonly RunEvent[] => {
     const { status, message, progress, annotations, createdVersions, artifacts } = runView(run)

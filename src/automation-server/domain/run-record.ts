@@ -2,24 +2,29 @@ import { type AnnotationLevel, RUN_STATUS_RANK, type RunStatus } from '../../aut
 import type { AllowedProjects } from './allowed-projects.ts'
 import type { Run } from '../schemas/types.ts'
 
-/** A run as it is kept. Everything that changes while it runs is here, so that a change of it is one compare-and-set. */
+/**
+ * A run as it is kept. Everything that changes while it runs is here, so that a change of it is one compare-and-set.
+ */
 export interface RunRecord extends Run {
   /** The automations that led here, this run's own last. */
   readonly chain: readonly string[]
-  /** The version or the run at the beginning: what somebody did. */
+  /** The version or the run at the beginning: the act of a person. */
   readonly causeId: string
   readonly reach: AllowedProjects
-  /** How often it was taken up by a queue. A token names the one it was made for, so that what was given up as lost is not listened to any more. */
+  /**
+   * How often a queue started it. A token names the attempt that it was made for, so that an attempt that was given up
+   * is no longer accepted.
+   */
   readonly attempt: number
-  /** Until when whoever runs it has to be heard from; `null` before it is taken up. */
+  /** When its runner must be heard from at the latest; `null` before it starts. */
   readonly leaseUntilMs: number | null
-  /** When it must have ended; `null` before it is taken up. */
+  /** When it must have ended; `null` before it starts. */
   readonly deadlineMs: number | null
   /** Goes up with every change. */
   readonly revision: number
   /** Of the last report that was taken. */
   readonly sequence: number
-  /** Records that hold what the function handed over at its end. */
+  /** The number of records that hold the function's result. */
   readonly finalParts: number
   readonly annotationBatches: number
   readonly annotationObjects: number
@@ -34,14 +39,17 @@ export function isFinal(status: RunStatus): boolean {
   return RUN_STATUS_RANK[status] >= FINAL_RANK
 }
 
-/** Whether nobody has taken it up yet. One that was taken up and lost is pending, too, and waits no more: what it may still take is bounded by its deadline. */
+/**
+ * Whether nothing has started it yet. A run that was started and lost is pending, too, but no longer waits: its
+ * deadline bounds what it may still take.
+ */
 export function isWaiting({ status, attempt }: Pick<RunRecord, 'status' | 'attempt'>): boolean {
   return status === 'pending' && attempt === 0
 }
 
 export const NO_ANNOTATIONS: { readonly [L in AnnotationLevel]: number } = { SUCCESS: 0, INFO: 0, WARNING: 0, ERROR: 0 }
 
-/** What everybody may see of a run. */
+/** The public view of a run. */
 export function runView(record: RunRecord): Run {
   const {
     id,

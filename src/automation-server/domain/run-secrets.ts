@@ -10,7 +10,10 @@ interface Parts {
   readonly secrets: SecretBox
 }
 
-/** Keeps the secrets of a run out of what it says over the network: the SDK does so itself, and a function need not be made with it. */
+/**
+ * Keeps the secrets of a run out of its reports over the network. The SDK does so itself, but a function need not use
+ * it.
+ */
 export class RunSecrets {
   readonly #parts: Parts
 
@@ -18,7 +21,7 @@ export class RunSecrets {
     this.#parts = parts
   }
 
-  /** The same, which is what JSON can hold, without the run's token and the secrets among its inputs, however these are spelled. */
+  /** The same JSON value without the run's token and the secrets among its inputs, in any spelling. */
   async redacted<T>(
     said: T,
     {

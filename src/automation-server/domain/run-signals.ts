@@ -1,4 +1,4 @@
-/** Tells, within this process, that something about a run has changed. Who misses it looks again a moment later. */
+/** Signals within this process that a run has changed. A listener that misses it looks again a moment later. */
 export class RunSignals {
   readonly #waiting = new Map<string, Set<() => void>>()
   readonly #closing = new AbortController()

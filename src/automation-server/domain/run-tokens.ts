@@ -4,7 +4,7 @@ import { globalKey } from '../records/keys.ts'
 import { decodeRecord } from '../records/codec.ts'
 import type { AutomationStore } from '../records/store.ts'
 
-/** What a run's token says. */
+/** The claims in a run's token. */
 export interface RunClaims {
   readonly projectId: string
   readonly runId: string
@@ -14,7 +14,7 @@ export interface RunClaims {
 const ALGORITHM = 'HS256'
 const ISSUER = 'stowage'
 const AUDIENCE = 'stowage-run'
-/** The type of a run's token (RFC 7515 section 4.1.9), by which it is told from those of the host. */
+/** The type of a run's token (RFC 7515 section 4.1.9), which distinguishes it from those of the host. */
 const TYPE = 'stowage-run+jwt'
 const SECRET_BYTES = 32
 
@@ -46,7 +46,7 @@ export class RunTokens {
     }
   }
 
-  /** `undefined` for a token that does not hold. Throws only what the storage throws. */
+  /** `undefined` for an invalid token. Throws only the errors of the storage. */
   async verify(token: string): Promise<RunClaims | undefined> {
     const key = await this.#key()
     try {

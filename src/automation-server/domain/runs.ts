@@ -30,15 +30,15 @@ export interface RunsParts extends Pick<DomainParts, 'store' | 'functions' | 'si
   readonly changes: RunChanges
   readonly waiting: WaitingRuns
   readonly causes: Causes
-  /** There is something to do for whoever takes runs up. */
+  /** Called when there is a run to start. */
   readonly onPending: () => void
 }
 
-/** What is said of a run that somebody starts. */
+/** Options of a run that a person starts. */
 export interface StartOptions {
   /** The latest by default. */
   readonly versionId?: string | undefined
-  /** Whoever starts it: it may write where they may, as far as their claims say so. */
+  /** The person who starts it. The run may write where that person may, according to their claims. */
   readonly startedBy?: Principal | undefined
 }
 
@@ -56,7 +56,7 @@ interface NewRun {
   readonly reach: AllowedProjects
 }
 
-/** What happens to runs from outside: they are made, looked at, canceled and made again. */
+/** The operations on runs from outside: making, reading, canceling and repeating them. */
 export class Runs {
   readonly #parts: RunsParts
 
@@ -64,15 +64,18 @@ export class Runs {
     this.#parts = parts
   }
 
-  /** By hand, on a version of the automation's model, the latest by default. Throws `not_found`, `conflict` where the model has no version yet, `too_many_runs`. */
+  /**
+   * By hand, on a version of the automation's model, the latest by default. Throws `not_found`, `conflict` if the model
+   * has no version yet, `too_many_runs`.
+   */
   async start(projectId: string, automationId: string, options: StartOptions = {}): Promise<Run> {
     const { scope, wanted } = await this.#asked(projectId, automationId, options)
     return this.#createAsked(scope, wanted)
   }
 
   /**
-   * By hand, on a machine of the person's own: no server takes it up, and it is lost when nothing is heard of it for the time of a lease. Throws as `start`,
-   * and `too_many_runs` where as many such runs of the automation go on as may.
+   * By hand, on a machine of the person's own: no server takes it up, and it is lost when nothing is heard of it for
+   * the time of a lease. Throws as `start`, and `too_many_runs` where as many such runs of the automation go on as may.
    */
   async startExternal(projectId: string, automationId: string, options: StartOptions = {}): Promise<ExternalRun> {
     const { store, times, tokens, waiting } = this.#parts
@@ -126,7 +129,10 @@ export class Runs {
     return newest.filter(({ triggeredBy, status }) => triggeredBy.kind === 'external' && !isFinal(status)).length
   }
 
-  /** The same function on the same version with the same inputs. Throws `not_found`, `conflict` while the run has not ended, `too_many_runs`. */
+  /**
+   * The same function on the same version with the same inputs. Throws `not_found`, `conflict` while the run has not
+   * ended, `too_many_runs`.
+   */
   async rerun(projectId: string, runId: string, { startedBy }: Pick<StartOptions, 'startedBy'> = {}): Promise<Run> {
     const { automations, changes, versions, functions } = this.#parts
     const {
@@ -151,8 +157,8 @@ export class Runs {
   }
 
   /**
-   * Because of a new version. The same automation and version make one run, however often they are asked for one. It is made also where as many wait as may:
-   * the oldest one gives way. It is not made where as many have come of the same cause as may.
+   * Because of a new version. The same automation and version make one run, however often they are requested. If the
+   * queue is full, the oldest run gives way. No run is made if the cause has reached its bound.
    */
   async trigger(
     scope: ProjectScope,

@@ -4,7 +4,7 @@ import type { InputValues } from '../../automation/author/inputs/description.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 
-/** What seals the secrets among inputs: 32 bytes, and a name under which the sealed ones remember it. */
+/** The key that seals secret inputs: 32 bytes, and a name that is stored with the sealed inputs. */
 export interface SecretKey {
   /** 1 to 64 characters of `A-Z a-z 0-9 _ -`. */
   readonly id: string
@@ -14,7 +14,10 @@ export interface SecretKey {
 
 /** Keys that can change while the service runs. */
 export interface SecretKeySource {
-  /** The keys: the first one seals, all of them open. Asked when the storage is opened, and again and again while the service runs. */
+  /**
+   * The keys: the first one seals, all of them open. Asked when the storage is opened, and again and again while the
+   * service runs.
+   */
   read(): Promise<readonly SecretKey[]>
   /** Told which of the older keys seal nothing any more. */
   release?(keyIds: readonly string[]): Promise<void>
@@ -26,7 +29,7 @@ export interface SealedInputs {
   readonly sealed: Readonly<Record<string, string>>
 }
 
-/** Where sealed inputs belong: they open nowhere else. */
+/** The owner of sealed inputs: they open nowhere else. */
 export interface SealedFor {
   readonly projectId: string
   readonly automationId: string
@@ -39,7 +42,10 @@ const KEY_BYTES = 32
 const NONCE_BYTES = 12
 const KEY_ID = /^[\w-]{1,64}$/
 
-/** AES-256-GCM (NIST SP 800-38D) with a random nonce; what a secret belongs to is authenticated with it. The first key seals, all of them open. */
+/**
+ * AES-256-GCM (NIST SP 800-38D) with a random nonce. The owner of a secret is authenticated with it. The first key
+ * seals, all of them open.
+ */
 export class SecretBox {
   #keys: readonly SecretKey[] = []
 
@@ -66,7 +72,10 @@ export class SecretBox {
     return this.#keys.map(({ id }) => id)
   }
 
-  /** The same, sealed with the current key; `undefined` where it is already, or was sealed with keys that are not there. Throws `corrupt_data`. */
+  /**
+   * The same, sealed with the current key; `undefined` if it already is, or was sealed with missing keys. Throws
+   * `corrupt_data`.
+   */
   resealed({ inputs, sealed }: SealedInputs, owner: SealedFor): SealedInputs | undefined {
     const [current, ...older] = this.keyIds
     const isOld = (text: string): boolean => older.includes(keyIdOf(text))
@@ -78,7 +87,7 @@ export class SecretBox {
     return { inputs, sealed: Object.fromEntries(anew) }
   }
 
-  /** Throws `not_supported` where there is a secret and no key. */
+  /** Throws `not_supported` if there is a secret and no key. */
   seal(values: InputValues, secretNames: readonly string[], owner: SealedFor): SealedInputs {
     const inputs: Record<string, string | number | boolean> = { ...values }
     const sealed: Record<string, string> = {}
@@ -90,7 +99,10 @@ export class SecretBox {
     return { inputs, sealed }
   }
 
-  /** The inputs with their secrets. Throws `not_supported` where the key is not there any more, `corrupt_data` where they were damaged or moved. */
+  /**
+   * The inputs with their secrets. Throws `not_supported` if the key is gone, `corrupt_data` if they were damaged or
+   * moved.
+   */
   open({ inputs, sealed }: SealedInputs, owner: SealedFor): JsonObject {
     return {
       ...inputs,

@@ -15,8 +15,9 @@ type Parts = Pick<DomainParts, 'store' | 'limits'> & {
 }
 
 /**
- * Starts automations on new versions. A version is created together with a mark, which goes when all of its runs are there: what a crash or a failing
- * storage leaves is made up for later, and each automation runs once on a version.
+ * Starts automations on new versions. A version is created together with a mark, which is removed when all its runs
+ * exist. So runs that a crash or a storage failure prevented are started later, and each automation runs once on a
+ * version.
  */
 export class Triggers {
   readonly #parts: Parts

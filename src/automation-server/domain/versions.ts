@@ -18,9 +18,11 @@ const MISSING_IDS_SHOWN = 3
 
 /** A version as it is kept: with the automations that led to it. */
 export interface VersionRecord extends Version {
-  /** Ids of the automations whose runs made this version or what they ran on: none of them runs on it by itself. */
+  /**
+   * Ids of the automations whose runs made this version or the versions that it came from. None of them starts on it.
+   */
   readonly chain: readonly string[]
-  /** What led to it at the beginning; itself, where no run made it. */
+  /** The original cause; the version itself, if no run made it. */
   readonly causeId: string
   /** How it was deleted; `null` unless it is. */
   readonly deletion: VersionDeletion | null
@@ -31,7 +33,7 @@ interface VersionDeletion extends DeletionMark {
   readonly byRetention: boolean
 }
 
-/** What a version that waits for its automations leaves until they all have their runs. */
+/** The mark of a version whose automations do not all have their runs yet. */
 export interface TriggerMark {
   readonly modelId: string
   readonly versionId: string
@@ -46,7 +48,7 @@ interface OfRun {
   readonly idempotencyKey?: string | undefined
 }
 
-/** Versions of models: the roots that somebody still wants. */
+/** Versions of models: the roots that people still want. */
 export class Versions {
   readonly #parts: Pick<DomainParts, 'store' | 'graphs' | 'limits'> & { readonly models: Models }
 
@@ -55,8 +57,8 @@ export class Versions {
   }
 
   /**
-   * Throws `not_found` for a model that there is not, `objects_missing` when the root is not held or something below it is missing. With `run`, the
-   * same version is created once however often the run asks.
+   * Throws `not_found` for a model that there is not, `objects_missing` when the root is not held or something below it
+   * is missing. With `run`, the same version is created once however often the run asks.
    */
   async create(
     projectId: string,
@@ -127,7 +129,9 @@ export class Versions {
     return versionView(record)
   }
 
-  /** The newest first, without deleted ones unless they are asked for. Throws `not_found` for a model that there is not. */
+  /**
+   * The newest first, without deleted ones unless they are asked for. Throws `not_found` for a model that there is not.
+   */
   async list(
     projectId: string,
     modelId: string,

@@ -8,7 +8,10 @@ import type { DomainParts } from './parts.ts'
 import type { RunChanges } from './run-changes.ts'
 import { isWaiting } from './run-record.ts'
 
-/** Stands beside a run from its making until somebody takes it up, so that those of one automation are counted without reading every run. */
+/**
+ * Marks a run from its creation until it starts, so that the runs of one automation are counted without reading every
+ * run.
+ */
 export interface WaitingMark {
   readonly kind: RunCause['kind']
 }
@@ -20,7 +23,7 @@ interface Waiting extends WaitingMark {
 
 type Parts = Pick<DomainParts, 'store' | 'limits'> & { readonly changes: RunChanges }
 
-/** The runs that nobody has taken up yet: of each automation only so many. */
+/** The runs that nothing has started yet: a bounded number for each automation. */
 export class WaitingRuns {
   readonly #parts: Parts
   readonly #mutex = new KeyedMutex()
@@ -29,12 +32,15 @@ export class WaitingRuns {
     this.#parts = parts
   }
 
-  /** Does work on the runs of an automation one after the other, so that a count holds until a run was added. Other servers are not waited for: each may add one beyond the limit. */
+  /**
+   * Does work on the runs of an automation one after the other, so that a count holds until a run was added. Other
+   * servers are not waited for: each may add one beyond the limit.
+   */
   inTurn<T>(automationId: string, work: () => Promise<T>): Promise<T> {
     return this.#mutex.run(automationId, work)
   }
 
-  /** Throws `too_many_runs` where no further run of the automation may wait. */
+  /** Throws `too_many_runs` if no further run of the automation may queue. */
   async checkRoom(scope: ProjectScope, automationId: string): Promise<void> {
     const { pendingRunsMax } = this.#parts.limits
     if ((await this.#found(scope, automationId, pendingRunsMax)).length < pendingRunsMax) return
@@ -45,8 +51,8 @@ export class WaitingRuns {
   }
 
   /**
-   * Cancels runs of the automation while more wait than may: the oldest that versions started, then the oldest that somebody asked for. What people look at is
-   * the newest version, whose run therefore stays.
+   * Cancels runs of the automation while more than allowed queue: the oldest that versions started, then the oldest
+   * that people started. People look at the newest version, so its run stays.
    */
   async giveWay(scope: ProjectScope, automationId: string): Promise<void> {
     const { pendingRunsMax } = this.#parts.limits
@@ -70,7 +76,8 @@ export class WaitingRuns {
     } catch (error) {
       if (!(error instanceof StowageError) || error.code !== 'not_found') throw error
     }
-    // It went with the change already, unless the run was not waiting: then it stands for nothing, and would be counted for ever.
+    // The change removed it already, unless the run was not waiting: then the mark means nothing, and would be counted
+    // forever.
     await store.records.commit({ remove: [key] })
   }
 

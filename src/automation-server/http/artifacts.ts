@@ -55,7 +55,10 @@ function artifactAnswer(
   }
 }
 
-/** RFC 6266 section 4, with the extended name of RFC 8187 for all that ASCII cannot say. Nothing turns the end of a name around, by which people know what it is. */
+/**
+ * RFC 6266 section 4, with the extended name of RFC 8187 for anything that ASCII cannot express. The extension, by
+ * which people know the kind of file, always stays at the end.
+ */
 export function contentDisposition(displayName: string): string {
   const name = displayName.replace(/\p{Bidi_Control}/gu, '')
   const plain = name.replace(/[^\x20-\x7e]|["\\%/]/g, '_')

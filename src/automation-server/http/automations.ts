@@ -48,7 +48,7 @@ export function automationResourcesOf<H>({
           checkNoRun(principal)
           const { projectId, automationId } = exchange.params
           const change = await readJson(exchange, limits.bodyBytesMax, AUTOMATION_CHANGE)
-          // What it is told to do, it does with rights that somebody else may have given it.
+          // An automation acts with rights that another person may have given it.
           const { projects: named } = await automations.get(projectId, automationId)
           await checkReach(principal, [...named, ...(change.projects ?? [])])
           return jsonAnswer(200, await automations.change(projectId, automationId, change))
@@ -87,7 +87,7 @@ function startResource<H>({
   }
 }
 
-/** Nobody gives a run rights that they do not have. */
+/** Nobody can give a run rights that they do not have. */
 function reachCheck(
   authorize: HttpDeps<never>['context']['authorize'],
 ): (principal: Principal, named: readonly string[]) => Promise<void> {

@@ -8,15 +8,16 @@ import { isFinal } from '../domain/run-record.ts'
 import type { HttpDeps } from './deps.ts'
 import { resourceOf, RUNS } from './runs.ts'
 
-/** How soon a browser comes back after a connection broke. */
+/** How soon a browser reconnects after a connection broke. */
 const RETRY_MS = 2_000
 const POLL_MS = 1_000
 const HEARTBEAT_MS = 15_000
 const BEGINNING = { revision: 0, lines: 0 }
 
 /**
- * Server-sent events (WHATWG HTML, section 9.2): `status`, `progress`, `annotations`, `outputs` and `log`. `Last-Event-ID` resumes. Ends after the final status;
- * who comes back then has seen everything and gets 204, which tells a browser to stay away.
+ * Server-sent events (WHATWG HTML, section 9.2): `status`, `progress`, `annotations`, `outputs` and `log`.
+ * `Last-Event-ID` resumes. Ends after the final status; a client that reconnects then has seen everything and gets 204,
+ * which tells a browser to stay away.
  */
 export function eventResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
   const all = new ConcurrencyLimit(limits.eventStreamsMax, 'streams of events are open')

@@ -6,7 +6,7 @@ import { checkParams, jsonAnswer, readJson, readQuery } from './json.ts'
 
 const FUNCTIONS = '/api/v1/projects/:projectId/functions'
 
-/** What can be run, and whether inputs fit. */
+/** The functions that can run, and the validation of inputs. */
 export function functionResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
   const { functions } = domain.options
   return [

@@ -9,11 +9,14 @@ import { checkResourceId } from '../schemas/checks.ts'
 import type { Shape } from '../../openapi/description/shape.ts'
 import type { PageRequest } from '../schemas/types.ts'
 
-/** What values cost for each byte of their text. */
+/** The memory of values per byte of their text. */
 const VALUE_BYTES_PER_BYTE = 4
 const JSON_TYPE = /^\s*application\/json\s*(?:;|$)/i
 
-/** The body as JSON of a known shape. Throws `unsupported_media_type`, `request_too_large`, `invalid_utf8`, `invalid_json` and what `shape` throws. */
+/**
+ * The body as JSON of a known shape. Throws `unsupported_media_type`, `request_too_large`, `invalid_utf8`,
+ * `invalid_json` and the errors of `shape`.
+ */
 export async function readJson<T>(
   exchange: Pick<Exchange<unknown>, 'body' | 'memory'>,
   bytesMax: number,
@@ -24,7 +27,7 @@ export async function readJson<T>(
   return shape.read(json, '')
 }
 
-/** The same where a request may do without a body, which is read as `{}`. */
+/** The same for requests whose body is optional; a missing one is read as `{}`. */
 export async function readOptionalJson<T>(
   exchange: Pick<Exchange<unknown>, 'body' | 'memory'>,
   bytesMax: number,
@@ -55,7 +58,7 @@ function parseJson(bytes: Buffer): unknown {
   try {
     return JSON.parse(bytes.toString('utf8'))
   } catch (cause) {
-    // What the engine says is left out: it shows parts of the text, and not always where they stand.
+    // The engine's message is omitted: it shows parts of the text, and not always their position.
     const fault = jsonFault(bytes)
     const where =
       fault === undefined ? '' : `: ${fault.rule} (line ${fault.line}, column ${fault.column}, byte ${fault.at})`
@@ -96,7 +99,7 @@ export function readFlag(name: string, value: string | undefined): boolean {
   throw new StowageError('invalid_request', `${name} is ${quoted(value)}; it must be true or false`)
 }
 
-/** Throws `invalid_id` for parameters that cannot be what they stand for. */
+/** Throws `invalid_id` for invalid parameters. */
 export function checkParams({ projectId, ...others }: PathParams): void {
   checkProjectId(projectId)
   for (const [name, id] of Object.entries(others)) if (name !== 'functionId') checkResourceId(id, name.slice(0, -2))

@@ -9,7 +9,7 @@ import { checkParams, jsonAnswer, readJson } from './json.ts'
 
 const PROJECT = '/api/v1/projects/:projectId'
 
-/** Pins, and what a project holds. */
+/** Pins, and the usage of a project. */
 export function keepingResources<H>({ context: { guard, pins, usage }, limits }: HttpDeps<H>): readonly Resource<H>[] {
   return [
     {
@@ -51,7 +51,7 @@ export function keepingResources<H>({ context: { guard, pins, usage }, limits }:
   ]
 }
 
-/** What the core counts, in the words of the API: the groups of roots are models. */
+/** The counts of the core, in the terms of the API: the groups of roots are models. */
 export function usageView({
   groups,
   roots,

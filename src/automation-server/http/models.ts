@@ -169,7 +169,7 @@ function deletable(exchange: Pick<Exchange<unknown>, 'query'>): DeletableFilter 
   return { ...request, deleted: readFlag('deleted', deleted) }
 }
 
-/** Whichever path a run takes, it tells no secrets. */
+/** A run reveals no secrets on any path. */
 function cleaner<H>({ runSecrets }: HttpDeps<H>['domain']) {
   return async <T>(principal: Principal, { headers }: Exchange<H>, said: T): Promise<T> =>
     principal instanceof RunPrincipal

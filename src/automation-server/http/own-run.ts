@@ -11,10 +11,10 @@ import type { HttpDeps } from './deps.ts'
 import { jsonAnswer, readJson } from './json.ts'
 import { resourceOf, RUNS } from './runs.ts'
 
-/** Reports are large, and a run sends one after the other: more than one comes after a connection broke. */
+/** Reports are large, and a run sends them one after the other: several arrive only after a connection broke. */
 const REPORTS_AT_ONCE_MAX = 4
 
-/** A file is kept as it is sent, and sent so: of an encoding, nobody would know later. Throws `unsupported_media_type`. */
+/** A file is stored and sent as it arrives. Nobody would know of an encoding later. Throws `unsupported_media_type`. */
 function checkPlain({ encoding }: Pick<Exchange<unknown>['body'], 'encoding'>): void {
   if (encoding === undefined || encoding.toLowerCase() === 'identity') return
   throw new StowageError(
@@ -23,7 +23,7 @@ function checkPlain({ encoding }: Pick<Exchange<unknown>['body'], 'encoding'>): 
   )
 }
 
-/** What a run itself asks for, with its own token. */
+/** The requests of a run itself, with its own token. */
 export function ownRunResources<H>({ domain, context: { guard }, limits }: HttpDeps<H>): readonly Resource<H>[] {
   const own = async (exchange: Exchange<H>): Promise<RunPrincipal> =>
     ownRun(await guard(exchange, 'write'), exchange.params.projectId, exchange.params.runId)

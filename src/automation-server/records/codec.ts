@@ -4,7 +4,10 @@ import { StowageError } from '../../errors.ts'
 const VERSION = 1
 const CRC_BYTES = 4
 
-/** A version byte, JSON as UTF-8, and a CRC-32 over key and value, so that what is damaged, or sits under a damaged key, is an error and never an answer. */
+/**
+ * A version byte, JSON as UTF-8, and a CRC-32 over key and value. A damaged value, or one under a damaged key, is an
+ * error and never an answer.
+ */
 export function encodeRecord(key: Uint8Array, value: unknown): Uint8Array {
   const json = Buffer.from(JSON.stringify(value), 'utf8')
   const bytes = Buffer.allocUnsafe(1 + json.length + CRC_BYTES)
@@ -14,7 +17,7 @@ export function encodeRecord(key: Uint8Array, value: unknown): Uint8Array {
   return bytes
 }
 
-/** Throws `corrupt_data`. `T` is what this release wrote under such a key. */
+/** Throws `corrupt_data`. `T` is the type that this release writes under such a key. */
 // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- the one place where bytes become a type
 export function decodeRecord<T>(key: Uint8Array, value: Uint8Array): T {
   const body = value.subarray(0, Math.max(0, value.length - CRC_BYTES))

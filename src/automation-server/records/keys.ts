@@ -1,8 +1,9 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Keys of automation's records: the kind `x`, then NUL-ended UTF-8 parts as in the object store. What belongs to a project lies below its id and its
- * generation, which goes up when the project is removed; what is found without knowing the project lies below an empty id, which no project has.
+ * Keys of automation's records: the kind `x`, then NUL-ended UTF-8 parts as in the object store. Records of a project
+ * lie below its id and its generation, which rises when the project is removed. Records that are found without knowing
+ * the project lie below an empty id, which no project has.
  */
 export type ProjectTable =
   | 'model'
@@ -78,7 +79,7 @@ export function parseGeneration(text: string): number {
 
 export const BLOB_ROOT = 'x/'
 
-/** Names of blobs hold the generation, so that what a removed project left can be told by its name. */
+/** Names of blobs contain the generation, so that the leftovers of a removed project can be told by name. */
 export function blobName(scope: Scope, kind: 'artifact' | 'annotation', id: string): string {
   return `${blobFolder(scope.projectId)}${generationText(scope.generation)}-${kind}-${id}`
 }

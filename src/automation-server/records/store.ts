@@ -54,7 +54,7 @@ export class AutomationStore {
     return new Date(this.clock.now()).toISOString()
   }
 
-  /** The project, for reading; `undefined` where automation holds nothing of it. */
+  /** The project, for reading; `undefined` if automation holds nothing of it. */
   async scope(projectId: string): Promise<ProjectScope | undefined> {
     const { head, expectation } = await this.#head(projectId)
     return head === undefined || head.removed
@@ -62,7 +62,7 @@ export class AutomationStore {
       : { projectId, generation: head.generation, head: expectation }
   }
 
-  /** The project, for writing: begun where there is none. */
+  /** The project, for writing; it is created if it does not exist. */
   async writingScope(projectId: string): Promise<ProjectScope> {
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const { head, expectation } = await this.#head(projectId)
@@ -120,7 +120,10 @@ export class AutomationStore {
     return result.ok
   }
 
-  /** Runs a change that reads and commits, again and again until what it read still holds when it commits. `undefined` asks for another try. */
+  /**
+   * Runs a change that reads and commits, and repeats it until the values that it read still hold when it commits.
+   * `undefined` asks for another try.
+   */
   async retried<T>(attempt: () => Promise<T | undefined>): Promise<T> {
     for (let count = 0; count < ATTEMPTS_MAX; count++) {
       const result = await attempt()
@@ -129,7 +132,9 @@ export class AutomationStore {
     throw contended()
   }
 
-  /** Entries below `prefix`, by the last part of their keys. The cursor is that part of the last one that was looked at. */
+  /**
+   * Entries below `prefix`, by the last part of their keys. The cursor is that part of the last one that was looked at.
+   */
   // oxlint-disable-next-line typescript/no-unnecessary-type-parameters -- who asks knows what lies there
   async page<T>(
     prefix: Uint8Array,
@@ -162,7 +167,7 @@ export class AutomationStore {
   }
 }
 
-/** An id that sorts by `timeMs` and is the same whenever it is made of the same `seed`. */
+/** An id that sorts by `timeMs` and is always the same for the same `seed`. */
 export function timedId(timeMs: number, seed: string): string {
   const random = createHash('sha256').update(seed, 'utf8').digest('hex')
   return `${timeMs.toString(16).padStart(TIME_DIGITS, '0')}${random}`.slice(0, ID_DIGITS)

@@ -19,12 +19,15 @@ export interface EmbeddedRun {
   readonly projectId: string
   readonly run: Pick<RunRecord, 'id' | 'attempt' | 'modelId' | 'versionId' | 'reach'>
   readonly token: string
-  /** Where the service's paths begin, for the client; nothing is sent there. */
+  /** The base URL of the service's paths, for the client. Nothing is sent there. */
   readonly url: string
   readonly fetch: (request: Request) => Promise<Response>
 }
 
-/** Where a run in this process reports: the service's own stores. Its client asks the service in process, with the token of the run. */
+/**
+ * The place that a run in this process reports to: the service's own stores. Its client asks the service in process,
+ * with the token of the run.
+ */
 export function embeddedRunBackend(domain: Domain, { projectId, run, token, url, fetch }: EmbeddedRun): RunBackend {
   const client: Client = createClient({
     url,

@@ -17,15 +17,17 @@ export interface QueueOptions {
   readonly active: ActiveRuns
   readonly fetch: ServiceContext<never>['fetch']
   readonly logger: ServiceContext<never>['logger']
-  /** Where functions that run elsewhere find the service. */
+  /** The address of the service for functions that run elsewhere. */
   readonly serverUrl: () => string | Promise<string>
   /** Runs at a time. */
   readonly concurrency: number
-  /** How often a run whose runner was lost before it reported anything is taken up. */
+  /** How often a run is started if its runner is lost before it reports anything. */
   readonly attemptsMax: number
 }
 
-/** What runs has this part of the time in which the service closes; then it is left behind, and what is to be noted is noted. */
+/**
+ * The share of the closing time that running functions get. After it they are abandoned, and the outcome is recorded.
+ */
 const CLOSING_SHARE = 0.8
 const NOTED_MS = 1_000
 const MESSAGE_CHARACTERS_MAX = 2_000
@@ -42,7 +44,10 @@ interface Taken {
   readonly url: string
 }
 
-/** Takes up pending runs, so many at a time, and sees each to its end. What it knows is in the storage: another process, or a restart, goes on. */
+/**
+ * Starts pending runs, a bounded number at a time, and follows each to its end. All its state is in the storage, so
+ * another process, or a restart, continues the work.
+ */
 export class RunQueue {
   readonly #options: QueueOptions
   readonly #running = new Map<string, Running>()
@@ -69,12 +74,12 @@ export class RunQueue {
     return this.#closing.signal.aborted
   }
 
-  /** Whether the run is in the hands of this queue. */
+  /** Whether this queue currently runs it. */
   holds(runId: string): boolean {
     return this.#running.has(runId)
   }
 
-  /** Waits until nothing is taken up and nothing runs. */
+  /** Waits until nothing is starting and nothing runs. */
   async idle(): Promise<void> {
     while (this.#taking !== undefined || this.#running.size > 0) {
       await this.#taking
@@ -82,12 +87,14 @@ export class RunQueue {
     }
   }
 
-  /** Asks what runs in a project that is gone to stop. */
+  /** Asks the runs of a removed project to stop. */
   stopProject(projectId: string): void {
     for (const running of this.#running.values()) if (running.projectId === projectId) running.stop('lost')
   }
 
-  /** Takes up nothing more and asks what runs to stop; what has not ended within `graceMs` is left behind. */
+  /**
+   * Starts nothing more and asks running functions to stop; those that have not ended within `graceMs` are abandoned.
+   */
   async close(graceMs: number): Promise<void> {
     this.#closing.abort(new StowageError('closing', 'the service is closing'))
     await this.#taking
@@ -122,7 +129,7 @@ export class RunQueue {
     }
   }
 
-  /** Pending, and not in the hands of somebody who is alive, nor too old; and its function is one that this process has. */
+  /** Pending, without a living runner, not too old, and of a function that this process has. */
   #isFree(run: RunRecord): boolean {
     const { domain, attemptsMax } = this.#options
     const { status, leaseUntilMs, functionId, attempt } = run
@@ -173,7 +180,7 @@ export class RunQueue {
     this.#running.set(run.id, { projectId, done, stop: (reason, graceMs) => stopping.stop(reason, graceMs) })
   }
 
-  /** From its start until nothing of it goes on and it has a final status. */
+  /** From its start until it has a final status and all its processes have ended. */
   async #see({ projectId, run, url }: Taken, stopping: Stopping): Promise<void> {
     const { domain } = this.#options
     let message = 'the function ended without reporting a status'
@@ -238,7 +245,10 @@ export class RunQueue {
   }
 }
 
-/** Whether a run may have been lost: nobody took it up in time, nobody renewed its lease, or it goes on after it must have ended. */
+/**
+ * Whether a run may be lost: nothing started it in time, nothing renewed its lease, or it is still running past its
+ * deadline.
+ */
 export function isOverdue(
   run: RunRecord,
   nowMs: number,

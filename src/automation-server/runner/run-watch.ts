@@ -12,10 +12,10 @@ export interface WatchedRun {
 
 /** Beats in a lease. */
 const RENEWALS_IN_LEASE = 3
-/** How long what runs a function may go on when its run has its final status. */
+/** How long an executor may continue when its run has its final status. */
 const LINGER_MS = 10_000
 
-/** Looks after a run that goes on here: renews its lease, and tells its function when it is to stop. */
+/** Looks after a run in this process: renews its lease, and tells its function when to stop. */
 export class RunWatch {
   readonly #watched: WatchedRun
   readonly #beat: NodeJS.Timeout
@@ -36,7 +36,7 @@ export class RunWatch {
       handle.cancel('timeout')
     }, runMsMax)
     this.#unlisten = domain.signals.listen(run.id, () => void this.#look())
-    // What happened since it was taken up, nobody has told.
+    // Events since the start were reported to nobody.
     void this.#look()
   }
 
@@ -58,7 +58,7 @@ export class RunWatch {
     await this.#heed(async () => (await domain.changes.found(projectId, run.id)).stored.value.status)
   }
 
-  /** A storage that fails for a moment stops nobody. */
+  /** A brief failure of the storage stops no run. */
   async #heed(statusOf: () => Promise<RunRecord['status']>): Promise<void> {
     try {
       const status = await statusOf()

@@ -67,7 +67,7 @@ export function checkPage({ limit, cursor }: PageRequest): void {
     throw new StowageError('invalid_request', `the cursor ${quoted(cursor)} is not one that a page gave`)
 }
 
-/** What a header of that name may hold, and `undefined`. Throws `invalid_request`. */
+/** Checks the value of a header of that name; `undefined` is valid. Throws `invalid_request`. */
 export function checkIdempotencyKey(key: string | undefined): void {
   if (key === undefined || (key !== '' && key.length <= NAME_CHARACTERS_MAX)) return
   throw new StowageError(

@@ -5,7 +5,7 @@ import { decodeRecord } from '../records/codec.ts'
 import { boundsOf, projectKey } from '../records/keys.ts'
 import { scopesOf } from './project-scopes.ts'
 
-/** Deletes what the retention rules of all models do not keep. */
+/** Deletes the versions that the retention rules of all models do not keep. */
 export async function applyRetention({ store, retention }: Domain, signal: AbortSignal): Promise<void> {
   const errors = new ErrorCollector()
   for await (const scope of scopesOf(store, signal)) {

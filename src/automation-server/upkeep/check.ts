@@ -12,8 +12,8 @@ interface Head {
 }
 
 /**
- * Reads everything that automation keeps in a storage and yields what is wrong with it; nothing is changed. The backend must be open, and no server may
- * write to it meanwhile. Throws what keeps the storage from being read.
+ * Reads everything that automation keeps in a storage and yields the faults; nothing is changed. The backend must be
+ * open, and no server may write to it meanwhile. Throws if the storage cannot be read.
  */
 export async function* checkAutomation(
   backend: StorageBackend,
@@ -29,7 +29,7 @@ export async function* checkAutomation(
   const heads = new Map<string, Head>()
   for await (const [projectId, head] of readHeads(backend, signal)) {
     heads.set(blobFolder(projectId), head)
-    // Which blobs are named cannot be told where a record is damaged; the damage itself has been told.
+    // If a record is damaged, its blob names are unknown; the damage itself has been reported.
     if (head.removed || damagedProjects.has(projectId)) continue
     for await (const blob of blobsOfProject(backend, { projectId, generation: head.generation }, signal)) {
       named.add(blob.name)
@@ -62,7 +62,7 @@ async function* readHeads({ records }: StorageBackend, signal: AbortSignal): Asy
       try {
         yield [partsOf(key)[2], decodeRecord<Head>(key, value)]
       } catch {
-        // It was told among the records.
+        // It was reported among the records.
         continue
       }
     }

@@ -10,11 +10,14 @@ export interface SweepParts {
   readonly attemptsMax: number
   /** Runs at a time in this process. */
   readonly concurrency: number
-  /** Whether this process has the run in its hands: then it is late with the lease, and the run is not lost. */
+  /** Whether this process runs it: then its lease is merely late, and the run is not lost. */
   readonly isHeldHere: (runId: string) => boolean
 }
 
-/** Ends runs that were lost, and those that nobody took up in time. One that was taken up and never reported may be taken up again, within `attemptsMax`. */
+/**
+ * Ends runs that were lost, and those that nothing started in time. A run that was started and never reported may be
+ * started again, within `attemptsMax`.
+ */
 export async function endLostRuns(parts: SweepParts, signal: AbortSignal): Promise<void> {
   const { domain, active, attemptsMax, isHeldHere } = parts
   const { clock } = domain.store

@@ -3,12 +3,12 @@ import { decodeRecord } from '../records/codec.ts'
 import { boundsOf, parseGeneration, projectKey, type Scope } from '../records/keys.ts'
 import type { AutomationStore } from '../records/store.ts'
 
-/** A blob that a record names, and what is known of its content. */
+/** A blob that a record names, and the known facts of its content. */
 export interface NamedBlob {
   readonly name: string
   readonly bytes: number
   readonly digest: { readonly sha256: string } | { readonly crc32: number }
-  /** What it is, for messages. */
+  /** A description of it, for messages. */
   readonly subject: string
 }
 

@@ -13,11 +13,14 @@ import { removeKeys, removeRange } from './sweep-storage.ts'
 export interface PurgeParts {
   readonly store: AutomationStore
   readonly epochs: StoreEpochs
-  /** How long what was deleted can be restored. */
+  /** How long deleted items can be restored. */
   readonly graceMs: number
 }
 
-/** Removes models and versions for good whose deletion is older than the grace. May be cut off at any point and goes on where it was. */
+/**
+ * Removes models and versions for good whose deletion is older than the grace. It may be cut off at any point and
+ * continues from there.
+ */
 export async function purgeDeleted({ store, epochs, graceMs }: PurgeParts, signal: AbortSignal): Promise<void> {
   const errors = new ErrorCollector()
   // The deletion may have come at the end of its epoch.
@@ -39,7 +42,7 @@ export async function purgeDeleted({ store, epochs, graceMs }: PurgeParts, signa
 async function purgeMarked(store: AutomationStore, { key }: Entry, epoch: number, signal: AbortSignal): Promise<void> {
   const [, , , projectId, generation, modelId, versionId] = partsOf(key)
   const scope = await store.scope(projectId)
-  // What a removed project left is swept as a whole.
+  // The leftovers of a removed project are swept as a whole.
   const isOfLiving = scope?.generation === parseGeneration(generation)
   const isDone =
     !isOfLiving ||
@@ -50,8 +53,8 @@ async function purgeMarked(store: AutomationStore, { key }: Entry, epoch: number
 }
 
 /**
- * False when the model was changed at the same time, so that the next purge looks again. The model's own record goes first: from then on nothing can restore it or add to it, and a purge that was
- * cut off goes on.
+ * False if the model was changed at the same time, so that the next purge looks again. The model's own record is
+ * removed first: from then on nothing can restore it or add to it, and a purge that was cut off continues.
  */
 async function purgeModel(
   store: AutomationStore,

@@ -8,7 +8,10 @@ import { scopesOf } from './project-scopes.ts'
 
 export type SecretKeys = readonly SecretKey[] | SecretKeySource
 
-/** Takes up keys that were added while the service runs, seals everything anew with the current one, and then lets the older ones go. */
+/**
+ * Takes up keys that were added while the service runs, seals everything anew with the current one, and then lets the
+ * older ones go.
+ */
 export class SecretResealer {
   readonly #secrets: SecretBox
   readonly #keys: SecretKeys
@@ -33,7 +36,8 @@ export class SecretResealer {
     if (older.length === 0) return
     const keyIds = this.#secrets.keyIds.join()
     if (keyIds === this.#cleanKeyIds) {
-      // A pass before this one found nothing: what was on its way when the keys were taken up has been written since.
+      // A pass before this one found nothing: changes that were under way when the keys were read have been written
+      // since.
       if ('read' in this.#keys) await this.#keys.release?.(older)
       return
     }

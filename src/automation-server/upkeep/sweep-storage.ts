@@ -26,12 +26,12 @@ const REMOVALS_AT_ONCE = 24
 /** Tables whose keys go on with the run. */
 const TABLES_OF_RUN: readonly ProjectTable[] = ['inputs', 'annotation', 'log', 'final', 'once']
 
-/** Of a run that is gone, what cannot be found by its id. */
+/** The leftovers of a deleted run that cannot be found by its id. */
 interface RunGarbage {
   readonly artifactIds: readonly string[]
 }
 
-/** Frees the space of removed projects and expired runs. May be cut off at any point and goes on where it was. */
+/** Frees the space of removed projects and expired runs. It may be cut off at any point and continues from there. */
 export async function sweepGarbage(store: AutomationStore, signal: AbortSignal): Promise<void> {
   const errors = new ErrorCollector()
   for await (const entries of store.records.range(boundsOf(globalKey('garbage')), { signal })) {
@@ -43,7 +43,7 @@ export async function sweepGarbage(store: AutomationStore, signal: AbortSignal):
   errors.check()
 }
 
-/** Makes runs that ended long ago unreadable, and marks what they leave for `sweepGarbage`. */
+/** Makes runs that ended long ago unreadable, and marks their leftovers for `sweepGarbage`. */
 export async function expireRuns(store: AutomationStore, endedBeforeMs: number, signal: AbortSignal): Promise<void> {
   const errors = new ErrorCollector()
   for await (const scope of scopesOf(store, signal))
@@ -51,7 +51,7 @@ export async function expireRuns(store: AutomationStore, endedBeforeMs: number, 
   errors.check()
 }
 
-/** Removes the counts of causes that are older than any run that came of them. */
+/** Removes the counts of causes that are older than all of their runs. */
 export async function expireCauses(store: AutomationStore, olderThanMs: number, signal: AbortSignal): Promise<void> {
   for await (const entries of store.records.range(boundsOf(globalKey('cause')), { signal })) {
     const old = entries.filter(({ key }) => timeOfId(partsOf(key)[2]) < olderThanMs)
@@ -73,13 +73,16 @@ async function expireRunsOf(
       const run = decodeRecord<RunRecord>(key, value)
       if (isExpired(run, endedBeforeMs)) await expire(store, scope, { key, bytes: value, value: run })
     }
-    // Ids sort by age: what comes after was made later than it would have to have ended.
+    // Ids sort by age: the following ones were made after the time at which they would have to have ended.
     const newest = entries.at(-1)
     if (newest !== undefined && timeOfId(partsOf(newest.key)[3]) >= endedBeforeMs) return
   }
 }
 
-/** Removes blobs that no record names: uploads that failed or were cut off before their commit. Only of projects that have a record. */
+/**
+ * Removes blobs that no record names: uploads that failed or were cut off before their commit. Only of projects that
+ * have a record.
+ */
 export async function sweepOrphans(store: AutomationStore, signal: AbortSignal): Promise<void> {
   const olderThanMs = store.clock.now() - ORPHAN_GRACE_MS
   const errors = new ErrorCollector()

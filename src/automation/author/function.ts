@@ -1,18 +1,24 @@
 import type { AutomationContext } from './context.ts'
 import { type InferInputs, type InputsSource, type ResolvedInputs, resolveInputs } from './inputs/resolve.ts'
 
-/** The code of a function. It marks the run through `context`; what it throws is an exception, unless it is `RunFailed`. */
+/**
+ * The code of a function. It marks the run through `context`. Anything it throws is an exception, unless it is
+ * `RunFailed`.
+ */
 export type FunctionBody<Inputs> = (context: AutomationContext<Inputs>, inputs: Inputs) => void | Promise<void>
 
-/** What is said of a function beside its code and its inputs. */
+/** The description of a function, besides its code and its inputs. */
 export interface FunctionOptions {
-  /** What people call it. The name of the body by default. */
+  /** The display name. The name of the body by default. */
   readonly name?: string
   /** Text about the function, for people. */
   readonly description?: string
-  /** What becomes of a run that ends without a mark: an exception that says so, or a success whose log warns. `exception` by default. */
+  /**
+   * The outcome of a run that ends without a mark: an exception that says so, or a success whose log has a warning.
+   * `exception` by default.
+   */
   readonly unmarked?: 'exception' | 'success'
-  /** How long the function may go on once `signal` aborted. 10,000 by default. */
+  /** How long the function may continue after `signal` aborts. 10,000 by default. */
   readonly graceMs?: number
 }
 
@@ -22,7 +28,7 @@ export interface AutomationFunction {
   readonly name: string
   /** Text about the function, for people. */
   readonly description: string
-  /** Gets what `inputs` parses. */
+  /** Receives the result of `inputs`. */
   readonly body: FunctionBody<never>
   /** The inputs that the function takes. */
   readonly inputs: ResolvedInputs<unknown>
@@ -51,7 +57,10 @@ export class RunFailed extends Error {
   override readonly name = 'RunFailed'
 }
 
-/** Why `signal` aborted: somebody canceled the run, or the server has ended it. Nothing more is reported of it. */
+/**
+ * The reason why `signal` aborted: a person canceled the run, or the server has ended it. Nothing more of it is
+ * reported.
+ */
 export class RunCanceled extends Error {
   /** The name of the class. */
   override readonly name = 'RunCanceled'

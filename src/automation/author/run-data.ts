@@ -5,7 +5,7 @@ export type { JsonObject, JsonValue } from './json.ts'
 export type { Annotation, AnnotationLevel, LogLevel, LogLine, RunReport } from './wire-types.ts'
 export type { RunStatus } from '../../client/resources/wire-types.ts'
 
-/** Where a run can be. Only a strictly higher rank follows, so that of two final reports the first holds. */
+/** The rank of each status of a run. Only a strictly higher rank may follow, so the first of two final reports wins. */
 export const RUN_STATUS_RANK: { readonly [S in RunStatus]: number } = {
   pending: 0,
   initializing: 1,
@@ -17,7 +17,7 @@ export const RUN_STATUS_RANK: { readonly [S in RunStatus]: number } = {
   timeout: 5,
 }
 
-/** What a function itself can say in the end. */
+/** The final statuses that a function itself can set. */
 export type FinalRunStatus = 'succeeded' | 'failed' | 'exception'
 
 /** That a new version of a model started the run. */
@@ -28,11 +28,11 @@ export interface VersionTrigger {
   readonly payload: { readonly modelId: string; readonly versionId: string }
 }
 
-/** What a run is about. */
+/** The model, the version and the ids of a run. */
 export interface AutomationRunData {
   /** The project of the run. */
   readonly projectId: string
-  /** Where the server's paths begin, with the prefix under which Stowage is mounted. */
+  /** The base URL of the server's paths, with the prefix under which Stowage is mounted. */
   readonly speckleServerUrl: string
   /** The automation. */
   readonly automationId: string
@@ -50,11 +50,11 @@ export interface RunFile {
   readonly speckleToken: string
   /** The inputs as they were given; `null` if there are none. */
   readonly functionInputs: JsonObject | null
-  /** What the run is about. */
+  /** The data of the run. */
   readonly automationRunData: AutomationRunData
 }
 
-/** Whether a run may go from one status to the other. */
+/** Whether a run may change from one status to the other. */
 export function mayFollow(from: RunStatus, to: RunStatus): boolean {
   return RUN_STATUS_RANK[to] > RUN_STATUS_RANK[from]
 }

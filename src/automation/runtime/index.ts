@@ -52,5 +52,6 @@ export { httpRunBackend, type HttpRunBackendOptions } from './http/http-run-back
 export type { NewArtifact, NewVersion, RunBackend, RunLease, SignalOptions, TriggeringVersion } from './run-backend.ts'
 export { attributeFailure } from './run/failures.ts'
 export type { RunRetryOptions } from './run/retry.ts'
-export { runFunction, type RunOptions, type RunOutcome, type StartedRun, startRun } from './run/run-function.ts'
+export { runFunction, type StartedRun, startRun } from './run/run-function.ts'
+export type { RunOptions, RunOutcome } from './run/run-options.ts'
 export { SecretRedactor } from './run/secret-redactor.ts'

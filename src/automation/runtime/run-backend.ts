@@ -21,7 +21,7 @@ export interface NewVersion {
   readonly modelId: string
   /** The root of the graph that the version consists of. */
   readonly rootObjectId: string
-  /** What changed, for people. */
+  /** The message for people. */
   readonly message: string
   /** Names the call: a repetition with the same key is answered with the version that exists already. */
   readonly idempotencyKey: string
@@ -39,13 +39,13 @@ export interface NewArtifact {
   readonly idempotencyKey: string
 }
 
-/** What every call can be told. */
+/** Options of every call. */
 export interface SignalOptions {
   /** Aborts the call, which then rejects with the reason of the signal. */
   readonly signal?: AbortSignal
 }
 
-/** What a run learns when it asks how it stands. */
+/** The answer that a run receives when it asks for its own status. */
 export interface RunLease {
   /** The status of the run on the server. */
   readonly status: RunStatus
@@ -54,8 +54,9 @@ export interface RunLease {
 }
 
 /**
- * Where a run reports: the service's own stores in the same process, or a server over HTTP. Calls may be repeated after a failure: each takes
- * effect once. Throws `StowageError`, or `ClientError` when a server is asked; both have `code` and `isRetryable`, which says whether a repetition can help.
+ * The place that a run reports to: the service's own stores in the same process, or a server over HTTP. Calls may be
+ * repeated after a failure: each takes effect once. Throws `StowageError`, or `ClientError` if it asks a server; both
+ * have `code` and `isRetryable`, which says whether a repetition can help.
  */
 export interface RunBackend {
   /** Authenticated for the run's project, and nothing else. */
@@ -64,13 +65,14 @@ export interface RunBackend {
   triggeringVersion(options?: SignalOptions): Promise<TriggeringVersion>
   /** Resolves when the report is stored. Throws `conflict` for a status that may not follow the one the run has. */
   report(report: RunReport, options?: SignalOptions): Promise<void>
-  /** Resolves to the version's id. Throws `objects_missing` where the root is not held or its closure is incomplete. */
+  /** Resolves to the version's id. Throws `objects_missing` if the root is not held or its closure is incomplete. */
   createVersion(version: NewVersion, options?: SignalOptions): Promise<string>
   /** Streams; resolves to the artifact's id. Throws `artifact_too_large`. */
   storeArtifact(artifact: NewArtifact, options?: SignalOptions): Promise<string>
   /**
-   * Called at intervals while the function runs, so that it hears of its cancellation. A server of ours holds the lease itself for as long as it sees to the run;
-   * for others it is the sign of life by which a lost run is told from a slow one.
+   * Called at intervals while the function runs, so that it learns of a cancellation. Our own server holds the lease
+   * itself while it looks after the run. For other backends the call is the sign of life that distinguishes a slow run
+   * from a lost one.
    */
   renewLease?(options?: SignalOptions): Promise<RunLease>
 }

@@ -36,7 +36,7 @@ export interface TestArtifact {
   readonly bytes: Uint8Array
 }
 
-/** What a run has reported so far. */
+/** The reports of a run so far. */
 export interface ReportedRun {
   readonly status: RunStatus
   readonly message: string
@@ -58,7 +58,7 @@ export interface MemoryRunBackendOptions {
 
 const ARTIFACT_BYTES_MAX = 268_435_456
 
-/** Keeps what one run reports in memory, by the rules that a server has. */
+/** Keeps the reports of one run in memory, by the rules of a server. */
 export class MemoryRunBackend implements RunBackend {
   readonly client: Client
   readonly #options: MemoryRunBackendOptions
@@ -153,7 +153,7 @@ export class MemoryRunBackend implements RunBackend {
     return id
   }
 
-  /** As a server does by itself, for example when somebody cancels the run. False when the run had ended. */
+  /** Ends the run as a server would, for example when a person cancels it. False if the run had already ended. */
   end(status: 'canceled' | 'timeout'): boolean {
     if (!mayFollow(this.#status, status)) return false
     this.#status = status

@@ -1,7 +1,8 @@
 import { memoryBackend } from '../../../adapters/memory/index.ts'
 import { openAccess } from '../../access/open.ts'
 import { type Client, createClient } from '../../client/client.ts'
-import { createObjectService, type ObjectService } from '../../service/service.ts'
+import type { ObjectService } from '../../service/object-service.ts'
+import { createObjectService } from '../../service/service.ts'
 
 /** A service of its own in this process, without a port, and a client of it. */
 export function memoryService(): { readonly service: ObjectService; readonly client: Client } {

@@ -3,10 +3,11 @@ import type { Client } from '../../client/client.ts'
 import { type AutomationFunction, defineFunction, type FunctionBody, type FunctionOptions } from '../author/function.ts'
 import type { InferInputs, InputsSource } from '../author/inputs/resolve.ts'
 import type { AutomationRunData, JsonObject, LogLine, Annotation } from '../author/run-data.ts'
-import { runFunction, type RunOutcome } from '../runtime/run/run-function.ts'
+import { runFunction } from '../runtime/run/run-function.ts'
+import type { RunOutcome } from '../runtime/run/run-options.ts'
 import { MemoryRunBackend, type TestArtifact, type TestVersion } from './memory-run-backend.ts'
 
-/** What `testFunction` can be told. */
+/** Options of `testFunction`. */
 export interface TestFunctionOptions extends FunctionOptions {
   /** As a runner would pass them: JSON, not yet checked. */
   readonly inputs?: JsonObject
@@ -20,7 +21,7 @@ export interface TestFunctionOptions extends FunctionOptions {
   readonly artifactBytesMax?: number
 }
 
-/** What a run left behind. */
+/** The outcome of a run. */
 export interface TestedRun {
   /** The final status. */
   readonly status: RunOutcome['status']
@@ -32,27 +33,31 @@ export interface TestedRun {
   readonly annotations: readonly Annotation[]
   /** The lines of the log. */
   readonly logs: readonly LogLine[]
-  /** The last one that was told, `undefined` where none was. */
+  /** The last reported progress; `undefined` if there was none. */
   readonly progress: { readonly fraction: number; readonly message?: string } | undefined
   /** The created versions. */
   readonly versions: readonly TestVersion[]
   /** The stored files. */
   readonly artifacts: readonly TestArtifact[]
-  /** Of the service in memory that the run worked with: `project(projectId).receive(versions[0].rootObjectId)` is what a version holds. */
+  /**
+   * A client of the in-memory service that the run used: `project(projectId).receive(versions[0].rootObjectId)` returns
+   * the contents of a version.
+   */
   readonly client: Client
   /** The project of the run. */
   readonly projectId: string
 }
 
 /**
- * Runs a function as a server would, against a service of its own in the memory of this process: no network, no files. Takes what `executeFunction` takes, or the
- * function that it returned. Resolves however the function ends. What it throws in timers and in promises that nobody waits for is the test runner's to report.
+ * Runs a function as a server would, against its own service in the memory of this process: no network, no files. Takes
+ * the same arguments as `executeFunction`, or the function that it returned. Resolves however the function ends. Errors
+ * in timers and in promises that nothing awaits go to the test runner.
  */
 export function testFunction(
   automationFunction: AutomationFunction,
   options: Omit<TestFunctionOptions, keyof FunctionOptions>,
 ): Promise<TestedRun>
-/** The same for a body that no function was made of yet. Throws as `defineFunction` does. */
+/** The same for a body without `defineFunction`. Throws like `defineFunction`. */
 export function testFunction<Source extends InputsSource>(
   body: FunctionBody<InferInputs<Source>>,
   Inputs: Source,

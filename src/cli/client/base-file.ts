@@ -12,13 +12,13 @@ const LF = 0x0a
 const HEAD_BYTES_MAX = 4_096
 
 /**
- * The objects of a file of lines `<id> TAB <json>`, to be looked up by their ids. It is read once for that; about 60 bytes of memory for each object remember
- * where each of them is.
+ * The objects of a file of lines `<id> TAB <json>`, for look-ups by id. The file is read once for that; about 60 bytes
+ * of memory for each object hold its place.
  */
 export class BaseFile implements ObjectTexts, AsyncDisposable {
   readonly #handle: FileHandle
   readonly #ids = new IdSet()
-  /** Where the text of each object starts, and its bytes. */
+  /** The start of each object's text, and its length in bytes. */
   readonly #starts: number[] = []
   readonly #lengths: number[] = []
 
@@ -69,7 +69,7 @@ export class BaseFile implements ObjectTexts, AsyncDisposable {
   async #index(path: string, signal: AbortSignal): Promise<void> {
     let offset = 0
     let head: Buffer = Buffer.alloc(0)
-    /** Where the text of the line starts that is being read, -1 while its id is. */
+    /** The start of the text of the current line, -1 while its id is read. */
     let textStart = -1
     for await (const chunk of createReadStream(path, { highWaterMark: READ_BYTES, signal }) as AsyncIterable<Buffer>) {
       for (let at = 0; at < chunk.length;) {

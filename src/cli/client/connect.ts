@@ -17,14 +17,15 @@ import { lineProgress, NO_PROGRESS, openProgress, type Progress, type Wait } fro
 import { printable } from '../common/format.ts'
 
 /**
- * How much the heap may grow by, in percent, from one full collection to the next. Texts pass through by the gigabyte, and of a command that runs beside
- * other programs nobody wants it to keep three times what it uses: at 60 a second version of a million objects took 259 MB instead of 368, in the same time.
+ * How much the heap may grow, in percent, from one full collection to the next. Texts pass through by the gigabyte, and
+ * a command that runs beside other programs should not keep three times the memory that it uses: at 60, a second
+ * version of a million objects took 259 MB instead of 368, in the same time.
  */
 const HEAP_GROWING_PERCENT = 60
 /** A server that restarts, or a machine that does. */
 const RETRY_SECONDS = 300
 
-/** Where the objects are, as all commands of the client take it. */
+/** The place of the objects, as all commands of the client take it. */
 export interface ConnectOptions {
   readonly url?: string
   readonly project?: string
@@ -42,10 +43,10 @@ export interface Connected {
   readonly models: RemoteModels
   /** The same project, for exports and imports. */
   readonly remote: ProjectAddress
-  /** Where the project is, to be compared with where something else came from. */
+  /** The address of the project, to be compared with the origin of other files. */
   readonly address: string
   readonly signal: AbortSignal
-  /** Shows how the transfer goes on, and from then on what it waits for. The command's end stops it. */
+  /** Shows the progress of the transfer, and later the reason for each wait. The command's end stops it. */
   readonly openProgress: () => Promise<Progress>
 }
 
@@ -75,8 +76,8 @@ export function addConnectOptions(command: Command): Command {
 }
 
 /**
- * Runs the command with its project, and a signal that ends with Ctrl-C, and with the command: nothing is waited for any more. What the client throws comes out with what can be done about it. `clientOptions`
- * go to the client.
+ * Runs the command with its project, and with a signal that aborts at Ctrl-C and at the command's end: nothing is
+ * awaited after that. Errors of the client come out with their remedy. `clientOptions` go to the client.
  */
 export async function withProject(
   options: ConnectOptions,
@@ -93,7 +94,7 @@ export async function withProject(
   setFlagsFromString(`--heap-growing-percent=${HEAP_GROWING_PERCENT}`)
   const stop = new AbortController()
   void signalToStop().then((signal) => stop.abort(new StoppedError(signal)))
-  // Commands that show no progress tell of waits at least.
+  // Commands that show no progress report at least their waits.
   let progress = options.quiet === true ? NO_PROGRESS : lineProgress()
   const run = async (where: ClientOptions, address: string): Promise<void> => {
     const retry = retryOf(options, address, (wait) => progress.wait(wait))

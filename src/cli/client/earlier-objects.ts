@@ -1,21 +1,28 @@
 import type { ObjectText } from '../../client/index.ts'
 
-/** Objects of the older file that are held at a time, and characters of them. What is held for long V8 takes for lasting, and lets much of it come together before it collects that. */
+/**
+ * Objects of the older file that are held at a time, and their characters. V8 promotes strings that are held for long,
+ * and lets much garbage pile up before it collects them.
+ */
 const WINDOW_OBJECTS = 256
 const WINDOW_CHARACTERS = 524_288
-/** So many objects of the newer file that are in the older one, but not near, mean that this one goes on further ahead: so many are passed by. */
+/**
+ * If the older file has so many objects of the newer file, but not nearby, the older file continues further ahead. So
+ * many objects are skipped at most.
+ */
 const MISSES_MAX = 1_024
 const SKIPPED = 2_048
 
 /**
- * The objects of an older file, read beside a newer one. Both list their objects in the same order, by and large: where the newer one has another object, what
- * stands in its place in the older one is most likely what it was. A guess, by which nothing can become wrong.
+ * The objects of an older file, read beside a newer one. Both list their objects in roughly the same order: if the
+ * newer one has another object, the object in its place in the older one is probably its earlier form. This is a guess,
+ * which can make nothing wrong.
  */
 export class EarlierObjects {
   readonly #objects: AsyncIterator<ObjectText>
   #window: ObjectText[] = []
   #characters = 0
-  /** How many of the window's first objects were passed by. */
+  /** How many of the window's first objects were skipped. */
   #passed = 0
   readonly #places = new Map<string, number>()
   #misses = 0
@@ -25,7 +32,7 @@ export class EarlierObjects {
     this.#objects = oneByOne(batches)
   }
 
-  /** The newer file goes on with an object that the older one has, too. */
+  /** The next object of the newer file is in the older one, too. */
   async meet(id: string): Promise<void> {
     await this.#fill()
     const place = this.#places.get(id)
@@ -33,7 +40,7 @@ export class EarlierObjects {
     else if (++this.#misses > MISSES_MAX) await this.#skip()
   }
 
-  /** The newer file goes on with an object that the older one does not have: which one may it have been? */
+  /** The next object of the newer file is not in the older one. Returns its probable earlier form. */
   async replaced(): Promise<ObjectText | undefined> {
     await this.#fill()
     const object = this.#window[this.#passed]
@@ -56,7 +63,7 @@ export class EarlierObjects {
     this.#passed = Math.max(this.#passed, place)
   }
 
-  /** Takes out what was passed by once that is most of the window, and reads on. */
+  /** Removes skipped objects once they are most of the window, and reads on. */
   async #fill(): Promise<void> {
     if (this.#isAtEnd || this.#window.length - this.#passed > WINDOW_OBJECTS / 2) return
     for (const { json } of this.#window.slice(0, this.#passed)) this.#characters -= json.length

@@ -2,9 +2,9 @@ import { jsonParser, type Token } from 'stream-json/core/parser.js'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 
-/** An object as it stands in a file. */
+/** An object in a file. */
 export interface FoundObject {
-  /** Its `id`, where it has one. */
+  /** Its `id`, if it has one. */
   readonly id: string | undefined
   /** Its text, character by character as in the file. */
   readonly json: string
@@ -22,15 +22,15 @@ const OBJECT_CHARACTERS_MAX = 256 * 1_048_576
 const BEFORE_OBJECT = /^[\s,[]+/
 /** More than any service takes. */
 const DEPTH_MAX = 100_000
-/** Of an object that cannot be read, what a person can look for. */
+/** The part of an unreadable object by which a person can find it. */
 const SHOWN_CHARACTERS = 48
 
 /**
- * The objects of a JSON array, or of JSON texts that follow each other (NDJSON among them, also where an object takes several lines).
- *
- * The parser finds where objects begin and end and what is no JSON; the text itself is cut from the file. The parser's own values would not do: it
- * keeps how numbers are written, but not escapes in strings and white space, and an id may be the hash of exactly this text. So the parser is given
- * pieces that end with a closing brace each: when it says that an object has ended, that was the last character of the piece.
+ * The objects of a JSON array, or of consecutive JSON texts (including NDJSON, also with objects that take several
+ * lines). The parser finds the boundaries of objects and rejects invalid JSON; the text itself is cut from the file.
+ * The parser's own values would not do: it keeps the spelling of numbers, but not escapes in strings and white space,
+ * and an id may be the hash of exactly this text. So the parser receives pieces that each end with a closing brace:
+ * when it reports the end of an object, that was the last character of the piece.
  */
 export class JsonObjects implements ObjectReader {
   readonly #parse: (text: string) => readonly Token[]
@@ -132,8 +132,8 @@ export class JsonObjects implements ObjectReader {
 }
 
 /**
- * What is wrong with an object, as exactly as can be told. The parser looks at pieces, and waits for more where a text cannot go on, such as after a line end
- * inside a string.
+ * The fault of an object, as exactly as possible. The parser sees pieces, and waits for more if a text cannot continue,
+ * such as after a line end inside a string.
  */
 function problemOf(text: string, otherwise: string): string {
   const object = text.replace(BEFORE_OBJECT, '')

@@ -9,7 +9,7 @@ import { RootFinder } from './roots.ts'
 /** More roots than this are no model, and each costs a request. */
 const ROOTS_MAX = 16
 
-/** Objects of which the server has said that it holds them, without being asked about each. */
+/** Objects that the server is known to hold, without asking about each. */
 export class KnownObjects {
   readonly #ids: readonly SeenIds[]
   readonly #earlier: EarlierObjects | undefined
@@ -24,7 +24,7 @@ export class KnownObjects {
     return this.#leftOut
   }
 
-  /** The objects that are not known, each with the older one that it resembles, as far as that can be guessed. */
+  /** The objects that are not known, each with the older one that it resembles, as far as can be guessed. */
   async leaveOut(objects: readonly ObjectText[]): Promise<readonly (ObjectText | BasedText)[]> {
     if (this.#ids.length === 0) return objects
     const rest: (ObjectText | BasedText)[] = []
@@ -46,8 +46,9 @@ export class KnownObjects {
 }
 
 /**
- * The objects of files that were uploaded before. Every object of a file lies below one of its roots; when the server says of each root that nothing below
- * it is missing, it holds them all. A thousandth of what a question about each would cost.
+ * The objects of files that were uploaded before. Every object of a file lies below one of its roots. If the server
+ * reports for each root that nothing below it is missing, it holds them all. This costs a thousandth of asking about
+ * each.
  */
 export async function openKnownObjects(paths: readonly string[], connected: Connected): Promise<KnownObjects> {
   const known: SeenIds[] = []

@@ -4,7 +4,10 @@ import type { FoundObject, ObjectReader } from './json-objects.ts'
 
 const LINE_CHARACTERS_MAX = 256 * 1_048_576
 
-/** The objects of lines `<id> TAB <json>`, as downloads write them. The last line may lack its end, and empty lines do not count. */
+/**
+ * The objects of lines `<id> TAB <json>`, as downloads write them. The last line may lack its end, and empty lines do
+ * not count.
+ */
 export class LineObjects implements ObjectReader {
   #rest: string[] = []
   #restCharacters = 0
@@ -76,12 +79,15 @@ export class LineObjects implements ObjectReader {
   }
 }
 
-/** True of nearly all lines, which saves parsing them; whether the rest is JSON, the server says. */
+/** True of nearly all lines, which saves parsing them; the server checks whether the rest is JSON. */
 function startsWithId(json: string, id: string): boolean {
   return json.startsWith(`{"id":${JSON.stringify(id)}`) && json.endsWith('}')
 }
 
-/** A part of a text keeps the whole text in memory. Where only a few of a file's objects are sent, those that wait to be would keep most of the file. */
+/**
+ * A part of a text keeps the whole text in memory. Where only a few of a file's objects are sent, those that wait to be
+ * would keep most of the file.
+ */
 function copied(text: string): string {
   return Buffer.from(text).toString()
 }

@@ -15,7 +15,7 @@ import { quoted } from '../../object/id.ts'
 
 const PAGE_ITEMS = 1_000
 const ANSWER_BYTES_MAX = 67_108_864
-/** Stands in versions for what made them. */
+/** The creator that versions name. */
 const SOURCE = 'stowage'
 
 /** A project on a server, and how to reach it. */
@@ -26,7 +26,7 @@ export interface ModelsParts {
   readonly signal: AbortSignal
 }
 
-/** What is in a list. */
+/** The items of a list. */
 export interface ListFilter {
   /** Whether deleted ones are in it too. */
   readonly deleted?: boolean
@@ -86,7 +86,7 @@ export class RemoteModels {
     )
   }
 
-  /** Makes a model. Models may have the same name: whoever wants one of a name looks first. */
+  /** Creates a model. Models may share a name: to avoid that, look first. */
   async create(name: string): Promise<Model> {
     const before = new Set((await this.#named(name)).map(({ id }) => id))
     return this.#makeOnce({ path: ['models'], json: { name } }, async () =>
@@ -147,7 +147,7 @@ export class RemoteModels {
     return named
   }
 
-  /** A request whose answer was lost may have succeeded: before it is sent again, `made` looks for what it made. */
+  /** A request whose response was lost may have succeeded. Before it is sent again, `made` looks for its result. */
   #makeOnce<T extends { readonly id: string }>(asked: Asked, made: () => Promise<T | undefined>): Promise<T> {
     let tries = 0
     return this.#parts.retry.run(this.#parts.signal, async () => {

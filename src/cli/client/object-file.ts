@@ -10,12 +10,12 @@ import { inspectBatches } from '../../inspect/inspect.ts'
 import { type FoundObject, JsonObjects, type ObjectReader } from './json-objects.ts'
 import { LineObjects } from './line-objects.ts'
 
-/** Names standard input where a file could be named. */
+/** Stands for standard input in place of a file name. */
 export const STDIN = '-'
 const READ_BYTES = 262_144
 
 export interface ObjectFile {
-  /** Bytes of the file, `undefined` for what comes from a pipe. */
+  /** Bytes of the file; `undefined` for a pipe. */
   readonly bytesTotal: number | undefined
   /** Bytes of it that were read so far. */
   readonly bytesRead: () => number
@@ -24,14 +24,15 @@ export interface ObjectFile {
 }
 
 /**
- * The objects of a file, or of standard input for `-`: a JSON array, JSON texts one after the other (NDJSON), or lines `<id> TAB <json>`, each of
- * them also as a gzip file; which it is, its first bytes say. An object without an id gets the one that the server would give it. Memory is bounded by
- * the largest object. Throws when there is no such file; reading throws `invalid_json`, `invalid_utf8` and `invalid_gzip`.
+ * The objects of a file, or of standard input for `-`: a JSON array, consecutive JSON texts (NDJSON), or lines `<id>
+ * TAB <json>`, each of them also as a gzip file. The first bytes tell which. An object without an id gets the one that
+ * the server would give it. Memory is bounded by the largest object. Throws if the file does not exist; reading throws
+ * `invalid_json`, `invalid_utf8` and `invalid_gzip`.
  */
 export async function openObjectFile(path: string, signal: AbortSignal): Promise<ObjectFile> {
   const bytesTotal = path === STDIN ? undefined : await sizeOf(path)
   const source: Readable = path === STDIN ? process.stdin : createReadStream(path, { highWaterMark: READ_BYTES })
-  // Whoever reads it is told what fails, be it before the first piece is asked for.
+  // The reader receives the error, even before it asks for the first piece.
   source.on('error', () => undefined)
   signal.addEventListener('abort', () => source.destroy(signal.reason as Error), { once: true })
   let bytesRead = 0
@@ -57,7 +58,7 @@ async function sizeOf(path: string): Promise<number | undefined> {
   }
 }
 
-/** What a gzip file holds (RFC 1952), and anything else as it is. */
+/** The contents of a gzip file (RFC 1952), and any other file unchanged. */
 async function* inflated(chunks: AsyncGenerator<Buffer>): AsyncGenerator<Buffer> {
   const first = await firstBytes(chunks)
   async function* all(): AsyncGenerator<Buffer> {
@@ -78,7 +79,7 @@ async function* gunzipped(chunks: AsyncIterable<Buffer>): AsyncGenerator<Buffer>
   }
 }
 
-/** At least two bytes, where there are as many. */
+/** At least two bytes, if there are as many. */
 async function firstBytes(chunks: AsyncGenerator<Buffer>): Promise<Buffer> {
   let first: Buffer = Buffer.alloc(0)
   while (first.length < 2) {
@@ -130,7 +131,7 @@ async function* identified(
   }
 }
 
-/** The server's own code gives the ids, so that they are the same whichever way a file comes there. */
+/** The server's own code makes the ids, so that they are the same on every way into a project. */
 async function withIds(
   batch: readonly FoundObject[],
   before: number,

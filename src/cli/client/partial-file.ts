@@ -6,8 +6,8 @@ const LF = 0x0a
 const HEAD_BYTES_MAX = 65_536
 
 /**
- * The compressed bytes of a download that is not complete, in a file that starts with one line of JSON: `{"download", "etag"}`. `download` says what was
- * asked for; a file that says something else does not count.
+ * The compressed bytes of an incomplete download, in a file that starts with one line of JSON: `{"download", "etag"}`.
+ * `download` names the request; a file of another request does not count.
  */
 export class PartialFile implements DownloadJournal {
   readonly #path: string
@@ -58,7 +58,7 @@ export class PartialFile implements DownloadJournal {
     }
   }
 
-  /** Lets go of the file and, unless somebody will want to continue, removes it. */
+  /** Closes the file and, unless a later call may continue it, removes it. */
   async close({ keep }: { readonly keep: boolean }): Promise<void> {
     await this.#handle?.close()
     this.#handle = undefined

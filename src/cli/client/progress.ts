@@ -2,7 +2,7 @@ import { printNote } from '../common/output.ts'
 import { RateMeter } from './rate.ts'
 import { formatBytes, formatDuration } from '../common/format.ts'
 
-/** How far a transfer is. */
+/** The progress of a transfer. */
 export interface TransferState {
   /** Bytes, counted as the total is. */
   readonly done: number
@@ -15,22 +15,22 @@ export interface TransferState {
 
 /** A request failed and is tried again. */
 export interface Wait {
-  /** What for, and why. */
+  /** The reason for the wait. */
   readonly text: string
   /** How long the command waits at most, from now on. */
   readonly leftMs: number
 }
 
-/** How a transfer goes on, on stderr: a bar on a terminal, else a line now and then. */
+/** Shows a transfer on stderr: a bar on a terminal, otherwise a line now and then. */
 export interface Progress {
   update(state: TransferState): void
-  /** Until the next update, it is this that is told. */
+  /** Shown until the next update. */
   wait(wait: Wait): void
   stop(): void
 }
 
 const LINE_EVERY_MS = 10_000
-/** Of a shorter wait nobody needs to know. */
+/** Shorter waits are not shown. */
 const WAIT_UNTOLD_MS = 2_000
 const DRAWS_PER_SECOND = 5
 const BAR_CHARACTERS = 24
@@ -38,7 +38,7 @@ const BAR_CHARACTERS = 24
 /** Tells nothing. */
 export const NO_PROGRESS: Progress = { update: () => undefined, wait: () => undefined, stop: () => undefined }
 
-/** Shows a bar, where standard error is a terminal that can go back, else lines. */
+/** Shows a bar, if standard error is a terminal that can go back, otherwise lines. */
 export async function openProgress(): Promise<Progress> {
   return hasBar(process.stderr, process.env) ? openBar() : lineProgress()
 }
@@ -107,7 +107,7 @@ export function lineProgress(
   }
 }
 
-/** What there is to tell of a transfer at a moment. All times are those of `performance.now`. */
+/** The texts about a transfer at a moment. All times are those of `performance.now`. */
 export class Story {
   readonly #rate: RateMeter
   #state: TransferState | undefined
@@ -123,7 +123,7 @@ export class Story {
     this.#rate.add(state.done - (state.skipped ?? 0), nowMs)
   }
 
-  /** Of several requests that wait, the command ends with the first that is given up. */
+  /** If several requests wait, the command ends with the first that is given up. */
   wait({ text, leftMs }: Wait, nowMs: number): void {
     const before = this.#wait?.untilMs ?? Infinity
     const untilMs = nowMs + leftMs

@@ -1,6 +1,6 @@
 /** Over so long a time a rate is taken: batches come in jumps. */
 const WINDOW_MS = 10_000
-/** From a shorter time nothing can be told. */
+/** A shorter time is too little to measure a rate. */
 const WINDOW_MS_MIN = 1_000
 
 interface Sample {
@@ -8,7 +8,7 @@ interface Sample {
   readonly bytes: number
 }
 
-/** How fast bytes moved lately, in bytes a second. It falls while nothing moves. */
+/** The recent rate in bytes a second. It falls while nothing moves. */
 export class RateMeter {
   readonly #samples: Sample[]
 
@@ -23,7 +23,7 @@ export class RateMeter {
     while (this.#samples.length > 2 && this.#samples[1].atMs <= nowMs - WINDOW_MS) this.#samples.shift()
   }
 
-  /** `undefined` where there is too little to tell by. */
+  /** `undefined` if there is too little data. */
   bytesPerSecond(nowMs: number): number | undefined {
     const [first] = this.#samples
     const last = this.#samples[this.#samples.length - 1]

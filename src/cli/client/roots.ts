@@ -1,12 +1,14 @@
 import { SeenIds } from '../../client/common/seen-ids.ts'
 import type { ObjectText } from '../../client/index.ts'
 
-/** A reference's member; inside a string its quotes would be escaped. One that spells its name with escapes is not seen. */
+/**
+ * A reference's member; inside a string its quotes would be escaped. One that spells its name with escapes is not seen.
+ */
 const REFERENCE = /"referencedId"\s*:\s*"([^"\\]*)"/g
 
 /**
- * Finds the objects to which no other one refers, in whatever order they come. Where children come before parents it holds little: what nobody has
- * referred to yet, and what several refer to. At worst it takes some 64 bytes an object.
+ * Finds the objects that no other object refers to, in any order of arrival. If children come before parents it holds
+ * little: objects without a reference so far, and objects with several. At worst it takes about 64 bytes an object.
  */
 export class RootFinder {
   readonly #candidates = new SeenIds()
@@ -26,7 +28,7 @@ export class RootFinder {
     if (!this.#referenced.has(id)) this.#candidates.add(id)
   }
 
-  /** The first of them, and how many there are. An object that comes a second time after its parent counts as one. */
+  /** The first of them, and their number. A repeated object after its parent counts as one. */
   find(rootsMax: number): { readonly roots: readonly string[]; readonly count: number } {
     const roots: string[] = []
     for (const id of this.#candidates.ids()) {

@@ -8,21 +8,21 @@ import { syncFolder } from '../../data-folder/durable-files.ts'
 /** As a file's name. */
 export const STDOUT = '-'
 
-/** Where a text goes: to standard output as it comes, or to a file that is there once it is whole. */
+/** The destination of a text: standard output as it comes, or a file that appears once it is complete. */
 export interface Sink {
   write(text: string): Promise<void>
   /** All of it is written. */
   finish(): Promise<void>
-  /** Leaves nothing behind, after `finish` too only what that made. */
+  /** Leaves nothing behind; after `finish`, only its result. */
   close(): Promise<void>
 }
 
 export interface FileSink extends Sink {
-  /** Whether it is a file on a disk, beside which others can be made. */
+  /** Whether it is a file on a disk, beside which others can be created. */
   readonly isRegular: boolean
 }
 
-/** The signal ends the wait for a reader who has stopped to read. */
+/** The signal ends the wait for a reader that has stopped reading. */
 export function stdoutSink(signal: AbortSignal): Sink {
   return {
     write: async (text) => {
@@ -34,8 +34,9 @@ export function stdoutSink(signal: AbortSignal): Sink {
 }
 
 /**
- * Writes beside the file and renames in the end, so that the file is never there in part. A file of that name gives way; where the name is a link, what it
- * leads to does. A device or a pipe is written to as it is. Throws for a folder, and where there is none.
+ * Writes beside the file and renames in the end, so that the file never exists in part. An existing file is replaced;
+ * if the name is a link, its target is. A device or a pipe is written directly. Throws for a folder, and if the folder
+ * does not exist.
  */
 export async function fileSink(path: string): Promise<FileSink> {
   const info = await stat(path).catch(() => undefined)

@@ -26,7 +26,7 @@ stopped goes on. "stowage restore" makes a data folder of it.
 ${EXIT_HELP}`
 
 const RETRY_SECONDS = 300
-/** A backup that takes longer is begun again, and goes on. */
+/** A backup that takes longer is started again, and continues. */
 const TOKEN_SECONDS = 86_400
 
 interface BackupOptions {
@@ -109,7 +109,7 @@ async function backup(folder: string, options: BackupOptions, command: Command):
   }
 }
 
-/** Whoever may read the data folder may make a token for it; this one is taken back in the end. */
+/** Anybody who may read the data folder may make a token for it; this one is revoked in the end. */
 async function withToken(options: BackupOptions, use: (token: ClientOptions['token']) => Promise<void>): Promise<void> {
   const given = tokenOf(options)
   const { data } = options

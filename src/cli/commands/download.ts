@@ -171,7 +171,7 @@ async function transfer(
   }
 }
 
-/** What a download did so far, for people. */
+/** The progress of a download, for people. */
 export function transferText({ objects, cached, receivedBytes, keptBytes, resumes, restarts }: GraphProgress): string {
   const parts = [formatCount(objects, 'object'), `${formatBytes(receivedBytes)} received`]
   if (cached > 0) parts.push(`${cached.toLocaleString('en-US')} from the cache`)

@@ -61,7 +61,10 @@ function issueCommand(): Command {
     .action(issue)
 }
 
-/** Looks for what is missing only here, after the parser has complained about what it does not know: that is more often the cause. */
+/**
+ * Checks for missing options only here, after the parser has complained about unknown ones: those are more often the
+ * cause.
+ */
 async function issue(options: IssueOptions, command: Command): Promise<void> {
   const { project, access } = options
   if (command.args.length > 0)

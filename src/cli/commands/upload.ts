@@ -113,7 +113,7 @@ function send(
   return project.upload(objects, { signal, concurrency, batchBytes, sendAll, onProgress })
 }
 
-/** What is not known to be held, after the roots were looked for. */
+/** Objects that are not known to be held, after the roots were looked for. */
 async function* noted(
   batches: AsyncIterable<readonly ObjectText[]>,
   finder: RootFinder | undefined,
@@ -139,7 +139,7 @@ async function findModel(nameOrId: string, { models }: Connected): Promise<Model
   return (await models.find(nameOrId)) ?? nameOrId
 }
 
-/** Throws where it is not clear which root is that of the version. */
+/** Throws if the root of the version is ambiguous. */
 function rootOf(finder: RootFinder | undefined, { root }: UploadCommandOptions): string {
   const found = finder?.find(1)
   if (root !== undefined) return root

@@ -2,7 +2,7 @@ import { constants } from 'node:os'
 import { StowageError } from '../../errors.ts'
 import { printable } from './format.ts'
 
-/** What scripts can rely on. */
+/** Exit codes that scripts can rely on. */
 export const EXIT: { readonly ok: 0; readonly failure: 1; readonly usage: 2; readonly missing: 3; readonly damage: 4 } =
   { ok: 0, failure: 1, usage: 2, missing: 3, damage: 4 }
 
@@ -39,7 +39,7 @@ export class StoppedError extends Error {
   }
 }
 
-/** One line about what went wrong, for people. */
+/** One line about the failure, for people. */
 export function describeFailure(error: unknown): string {
   const causes: string[] = []
   for (
@@ -53,7 +53,7 @@ export function describeFailure(error: unknown): string {
   return printable(causes.join(': ').replace(/\s*[\r\n]+\s*/g, ' '))
 }
 
-/** What the exit code of a command that threw is. */
+/** The exit code of a command that threw. */
 export function exitCodeOf(error: unknown): number {
   if (error instanceof FindingsError || error instanceof StoppedError) return error.exitCode
   const isUsage = error instanceof StowageError && (error.code === 'invalid_request' || error.code === 'invalid_id')

@@ -4,7 +4,10 @@ import { EXIT, FindingsError } from './exit.ts'
 import { formatCount } from './format.ts'
 import { printJson, printLine } from './output.ts'
 
-/** Prints findings as they come and a summary in the end. Throws `FindingsError` if there was damage, so that scripts see it in the exit code. */
+/**
+ * Prints findings as they come and a summary in the end. Throws `FindingsError` if there was damage, so that scripts
+ * see it in the exit code.
+ */
 export async function printFindings(findings: AsyncIterable<Finding>, json: boolean): Promise<void> {
   const counts = { damage: 0, notes: 0 }
   for await (const finding of findings) {

@@ -27,10 +27,10 @@ function withRest(count: number, unit: string, rest: number, restUnit: string): 
   return rest === 0 ? `${count} ${unit}` : `${count} ${unit} ${rest} ${restUnit}`
 }
 
-// oxlint-disable-next-line no-control-regex -- they are what is looked for
+// oxlint-disable-next-line no-control-regex -- the pattern searches for them
 const CONTROLS = /[\u0000-\u001f\u007f-\u009f\u2028\u2029]/g
 
-/** Foreign text in one line, without what a terminal would take for commands. */
+/** Foreign text in one line, without characters that a terminal would take for commands. */
 export function printable(text: string): string {
   return text.replace(CONTROLS, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`)
 }

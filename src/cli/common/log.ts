@@ -13,13 +13,16 @@ interface Fields {
   readonly requestId?: string
 }
 
-/** Lines on stderr, for people or for programs: `text` or one JSON object a line. What lies below the level is not written. */
+/**
+ * Lines on stderr, for people or for programs: `text` or one JSON object a line. What lies below the level is not
+ * written.
+ */
 export function commandLogger(level: LogLevel, format: LogFormat): Logger {
   const write = format === 'json' ? writeJson : writeText
   const at =
     (name: Exclude<LogLevel, 'silent'>) =>
     (fields: Fields, message: string): void => {
-      // Who is told to come back while the server stops met no fault.
+      // A client that must come back because the server is stopping met no fault.
       if (LOG_LEVELS.indexOf(name) <= LOG_LEVELS.indexOf(level) && fields.code !== 'closing')
         write(name, fields, message)
     }
@@ -46,7 +49,7 @@ function writeText(_level: string, { err, ...fields }: Fields, message: string):
   )
 }
 
-/** Nothing that a client sent can look like another field or another line. */
+/** No text of a client can look like another field or another line. */
 function shown(value: unknown): string {
   if (typeof value === 'number') return String(Math.round(value * 100) / 100)
   const text = typeof value === 'string' ? value : JSON.stringify(value)

@@ -10,7 +10,7 @@ export function jsonOption(what: string): Option {
   return new Option('--json', `${what}, for scripts`)
 }
 
-/** An empty name would be the folder where one stands. */
+/** An empty name would be the current folder. */
 export function folderName(text: string): string {
   if (text === '') throw new InvalidArgumentError('It must be the name of a folder.')
   return text

@@ -29,7 +29,10 @@ export function storageOption(): Option {
 /** Stands in a data folder while a backup is being restored into it. */
 export const RESTORING_FILE = 'restoring.json'
 
-/** The storage in a data folder, which is made if there is none; nothing is opened yet. Throws where a restore was not finished, unless it goes on. */
+/**
+ * The storage in a data folder, which is created if it is missing; nothing is opened yet. Throws if a restore was not
+ * finished, unless it continues.
+ */
 export async function storageOf(
   dataFolder: string,
   kind: StorageKind | undefined,
@@ -44,8 +47,9 @@ export async function storageOf(
 }
 
 /**
- * Opens the storage in a data folder that exists, and closes it afterwards. The commands that look or repair must not make a new one by a wrong path.
- * Throws `DataFolderError`, naming the process, while another one has the folder. With `salvage`, a damaged database is opened with what can be saved.
+ * Opens the storage in an existing data folder, and closes it afterwards. Commands that check or repair must not create
+ * a new one at a wrong path. Throws `DataFolderError`, naming the process, while another one has the folder. With
+ * `salvage`, a damaged database is opened with everything that can be saved.
  */
 export async function withExistingStorage(
   dataFolder: string,
@@ -64,14 +68,14 @@ export async function withExistingStorage(
   }
 }
 
-/** Of a folder that lost its marker, so that the adapter says what is missing. */
+/** For a folder that lost its marker, so that the adapter says what is missing. */
 async function kindOfUnmarked(dataFolder: string): Promise<FolderKind | undefined> {
   const names = new Set(await readdir(dataFolder).catch(() => []))
   if (!names.has('records')) return undefined
   return names.has('blobs') ? 'level' : 'filesystem'
 }
 
-/** What the folder's marker says. Whether the rest of the marker is right is for the adapter to say. */
+/** The kind that the folder's marker names. The adapter checks the rest of the marker. */
 async function kindOf(dataFolder: string): Promise<FolderKind | undefined> {
   try {
     const marker = await readFile(join(dataFolder, MARKER_FILE), 'utf8')

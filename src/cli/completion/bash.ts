@@ -1,6 +1,6 @@
 import { allCommands, type CommandNode, flagsWithValue, type Values } from './command-tree.ts'
 
-/** A completion script for bash 3.2 and later, which is what macOS has. */
+/** A completion script for bash 3.2 and later, the version of macOS. */
 export function bashScript(root: CommandNode): string {
   const { name } = root
   const commands = allCommands(root)
@@ -58,7 +58,7 @@ function caseOf(paths: readonly string[], action: string): string {
   return `      ${paths.map(quoted).join('|')}) ${action} ;;`
 }
 
-/** What follows a flag, one line for all flags that are followed by the same. */
+/** The completions after a flag, in one line for all flags that share them. */
 function valueCases(commands: readonly CommandNode[]): readonly string[] {
   const patterns = new Map<string, string[]>()
   for (const { path, options } of commands) {

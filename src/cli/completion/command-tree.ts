@@ -40,13 +40,16 @@ export interface CommandNode {
 /** The help command, which commander makes. */
 const HELP = 'help'
 
-/** Reads commands, options and arguments from commander's own tree, so that completion cannot fall behind the command line. */
+/**
+ * Reads commands, options and arguments from commander's own tree, so that completion cannot fall behind the command
+ * line.
+ */
 export function commandTree(command: Command, parentPath: string = ''): CommandNode {
   const path = parentPath === '' ? command.name() : `${parentPath} ${command.name()}`
   const help = command.createHelp()
   const commands = help.visibleCommands(command)
   const names = commands.map((one) => one.name()).filter((name) => name !== HELP)
-  // Of a command that stands for another one when that is not named, the options are those of both.
+  // A command with a default subcommand has the options of both.
   const standIn = defaultCommandOf(command)
   const options = new Map(
     [command, ...(standIn === undefined ? [] : [standIn])]
@@ -98,7 +101,7 @@ function argumentNode(argument: Argument): ArgumentNode {
   return { name, values: valuesOf(`<${name}>`, argument.argChoices), isVariadic: argument.variadic }
 }
 
-/** Placeholders say what a value is: `<file>`, `<folder>`. */
+/** Placeholders name the kind of a value: `<file>`, `<folder>`. */
 function valuesOf(flags: string, choices: readonly string[] | undefined): Values {
   if (choices !== undefined) return { kind: 'words', words: choices }
   if (flags.includes('<file>')) return { kind: 'files' }

@@ -5,7 +5,7 @@ import type { ConnectionLimitEvent, ConnectionLimitOptions } from '../../http/co
 import type { Logger } from '../../logger.ts'
 import { positiveInteger } from '../common/options.ts'
 
-/** What of the options of `stowage serve` is about connections. */
+/** The options of `stowage serve` about connections. */
 export interface ConnectionServeOptions {
   readonly connectionsMax: number
   readonly waitingPerAddressMax: number
@@ -96,13 +96,13 @@ export function connectionLimitsOf(
   }
 }
 
-/** What the service is told of rates. */
+/** The request rate of the service. */
 export function requestRateOf({ requestsPerSecond, requestBurst }: ConnectionServeOptions): RequestRate | undefined {
   if (requestsPerSecond === undefined) return undefined
   return { requestsPerSecond, ...(requestBurst === undefined ? {} : { burst: requestBurst }) }
 }
 
-/** A line for each bound every ten seconds at most: whoever is refused ten thousand times must not fill the disk. */
+/** At most one line for each bound every ten seconds: ten thousand refusals must not fill the disk. */
 function sparingly(logger: Logger): (event: ConnectionLimitEvent) => void {
   const told = new Map<string, { sinceMs: number; times: number }>()
   return ({ limit, address }) => {

@@ -17,14 +17,14 @@ import { MB } from '../../limits.ts'
 import { quoted } from '../../object/id.ts'
 import { collected, durationSeconds, positiveInteger } from '../common/options.ts'
 
-/** What of the options of `stowage serve` is about automation functions. */
+/** The options of `stowage serve` about automation functions. */
 export interface FunctionServeOptions {
   /** Files of functions. */
   readonly function?: readonly string[]
   /** Files of functions that have the network. */
   readonly functionNetwork?: readonly string[]
   readonly functionIsolation?: Isolation
-  /** What functions may read, beside their own folders. */
+  /** Paths that functions may read, besides their own folders. */
   readonly functionFiles?: readonly string[]
   /** Names of variables. */
   readonly functionEnv?: readonly string[]
@@ -110,7 +110,7 @@ export function addFunctions(command: Command): void {
     )
 }
 
-/** What the options say of keeping functions apart; the data folder is not for them. */
+/** The isolation that the options ask for; the data folder is hidden. */
 export function isolationOf(
   { functionIsolation: isolation = 'auto' }: FunctionServeOptions,
   data: string,
@@ -118,14 +118,14 @@ export function isolationOf(
   return { isolation, hiddenPaths: [data], processFolder: join(data, 'processes') }
 }
 
-/** What is said of functions when the server starts, if there are any. */
+/** The line about functions that a server prints at its start, if it has any. */
 export function isolationLine({ kind, reason }: IsolationStatus): string {
   return kind === 'bubblewrap'
     ? 'functions run isolated by bubblewrap: their own processes, files and network'
     : `functions run as plain processes with the rights of this user: ${reason}`
 }
 
-/** What the options say to `automation`. */
+/** The options for `automation`. */
 export function automationOptionsOf(
   options: FunctionServeOptions,
 ): Pick<AutomationOptions, 'concurrency' | 'runMsMax' | 'pendingMsMax' | 'limits' | 'keptMs' | 'deletionGraceMs'> {
@@ -148,8 +148,8 @@ export function automationOptionsOf(
 }
 
 /**
- * What the options say to the process of each function. Values of variables stand in the environment alone, since others on the machine can see command lines; one
- * that is given by mistake is not shown. Throws `invalid_request`.
+ * The options for the process of each function. Values of variables are in the environment alone, since others on the
+ * machine can see command lines; a value that is given by mistake is not shown. Throws `invalid_request`.
  */
 export function functionProcessOf({
   functionEnv = [],

@@ -2,14 +2,17 @@ import type { RequestListener, ServerResponse } from 'node:http'
 import type { Registry } from 'prom-client'
 import { createMetrics } from '../../metrics/index.ts'
 import { loadPromClient } from '../../metrics/prom-client.ts'
-import type { ObjectService } from '../../service/service.ts'
+import type { ObjectService } from '../../service/object-service.ts'
 import type { ConnectionLimitHits } from './connection-options.ts'
 
-/** For the command, and for whoever it asks: whether the process lives, and whether it takes requests. */
+/** For the command, and for load balancers: whether the process lives, and whether it accepts requests. */
 const LIVE_PATH = '/healthz/live'
 const READY_PATHS: ReadonlySet<string> = new Set(['/healthz', '/healthz/ready'])
 
-/** Answers what asks for the health of the server, and passes all else on. Tells nothing but whether it is well, to everybody. */
+/**
+ * Answers requests for the health of the server, and passes all others on. It reveals nothing but the health, to
+ * everybody.
+ */
 export function withHealth(service: Pick<ObjectService, 'status'>, next: RequestListener): RequestListener {
   return (req, res) => {
     const [path] = (req.url ?? '/').split('?', 1)
@@ -24,7 +27,10 @@ function answerHealth(res: ServerResponse, isWell: boolean): void {
   res.end(JSON.stringify({ status: isWell ? 'ok' : 'unavailable' }))
 }
 
-/** What a server beside the one for requests answers: health always, and metrics where they are wanted, with the bounds on connections of the server for requests. Throws when `prom-client` is not installed. */
+/**
+ * The listener for operators: always health, and metrics if enabled, with the connection limits of the server for
+ * requests. Throws if `prom-client` is not installed.
+ */
 export function operationsListener(service: ObjectService, metricsOf?: ConnectionLimitHits): RequestListener {
   return withHealth(
     service,

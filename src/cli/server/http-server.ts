@@ -61,7 +61,7 @@ function listenFailure(
   return what
 }
 
-/** Takes no more connections, waits for `finishWork`, and lets the answers out. */
+/** Accepts no more connections, waits for `finishWork`, and sends the remaining responses. */
 export async function stopServing(server: Server, finishWork: () => Promise<void>): Promise<void> {
   const closed = once(server, 'close')
   server.close()

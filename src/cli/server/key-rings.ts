@@ -3,7 +3,7 @@ import { secretKeyRing } from '../../automation-server/secret-keys.ts'
 import type { KeyRing } from '../../data-folder/key-ring.ts'
 import { sessionKeyRing } from '../../pages/session-keys.ts'
 
-/** What the keys of a data folder are for, by the names that the command uses. */
+/** The purposes of the keys of a data folder, by the names that the command uses. */
 export const KEY_PURPOSES = ['tokens', 'secrets', 'sessions'] as const
 export type KeyPurpose = (typeof KEY_PURPOSES)[number]
 

@@ -3,13 +3,19 @@ import { readFile, stat } from 'node:fs/promises'
 import { dirname, extname, relative, resolve } from 'node:path'
 import { MB } from '../../limits.ts'
 
-/** What lies beyond this is not looked at. */
+/** Files beyond this number are not read. */
 const FILES_MAX = 1_000
 export const CODE_BYTES_MAX: number = 64 * MB
 const CODE = /^\.[cm]?[jt]sx?$/
-/** `from './a.js'`, `import './a.js'`, `import('./a.js')` and `require('./a.js')`. What stands in comments and texts is found as well, and does no harm. */
+/**
+ * `from './a.js'`, `import './a.js'`, `import('./a.js')` and `require('./a.js')`. Matches in comments and texts are
+ * found as well, and do no harm.
+ */
 const LOCAL_SPECIFIER = /\b(?:from|import|require)\s{0,9}\(?\s{0,9}(['"`])(\.{1,2}\/[^'"`$\\\n]{1,1000})\1/g
-/** Names under which a file may lie that is imported under another one: TypeScript is imported as what it becomes, CommonJS leaves endings out. */
+/**
+ * The file names that an import may stand for: TypeScript is imported by the name of its output, and CommonJS omits
+ * extensions.
+ */
 const ENDINGS = ['', '.js', '.cjs', '.mjs', '.json', '.ts', '.cts', '.mts', '.tsx', '/index.js', '/index.ts']
 
 export interface CodeDigest {
@@ -18,8 +24,9 @@ export interface CodeDigest {
 }
 
 /**
- * The SHA-256 of a file and of the files that it imports by a relative path, and these in turn: 1,000 files and 64 MB at most. Packages are not among them, nor what is
- * imported under a name that is put together while it runs. A file that imports none has the digest of its text.
+ * The SHA-256 of a file and of all files that it imports by a relative path, directly or indirectly: at most 1,000
+ * files and 64 MB. Packages are not included, nor files whose names are computed at run time. A file without imports
+ * has the digest of its text.
  */
 export async function digestWithImports(path: string): Promise<CodeDigest> {
   const digests = new Map<string, string>()
@@ -44,7 +51,7 @@ export async function digestWithImports(path: string): Promise<CodeDigest> {
   return { digest: createHash('sha256').update(JSON.stringify(named)).digest('hex'), files }
 }
 
-/** In the order in which they are named; what is not there is left to node to complain about. */
+/** In the order of their names; node will complain about missing ones. */
 async function localImports(file: string, code: string): Promise<readonly string[]> {
   const specifiers = new Set([...code.matchAll(LOCAL_SPECIFIER)].map(([, , specifier]) => specifier))
   const found: string[] = []

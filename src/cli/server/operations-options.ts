@@ -1,7 +1,7 @@
 import { type Command, Option } from 'commander'
 import { portNumber } from '../common/options.ts'
 
-/** What of the options of `stowage serve` is about the listener for health and metrics. `true` stands for the default port. */
+/** The options of `stowage serve` about the listener for health and metrics. `true` stands for the default port. */
 export interface OperationsOptions {
   readonly health?: number | true
   readonly metrics?: number | true

@@ -1,22 +1,22 @@
 import type { Server } from 'node:http'
-import type { ObjectService } from '../../service/service.ts'
+import type { ObjectService } from '../../service/object-service.ts'
 import type { ConnectionLimitHits } from './connection-options.ts'
 import { operationsListener } from './health-and-metrics.ts'
 import { boundedServer, listen } from './http-server.ts'
 import type { OperationsOptions } from './operations-options.ts'
 
-/** What is printed of it. */
+/** The line that is printed about it. */
 export interface OperationsLine {
   readonly healthUrl?: string
   readonly metricsUrl?: string
 }
 
-/** Where exporters for Prometheus listen by custom. */
+/** The usual port of exporters for Prometheus. */
 const OPERATIONS_PORT = 9_464
-/** Whoever asks here asks from one or two addresses, a few times a minute. */
+/** Its clients ask from one or two addresses, a few times a minute. */
 const LIMITS = { connectionsMax: 64, waitingPerAddressMax: 16, requestsPerAddressMax: 16 }
 
-/** The listener for health and metrics, where one is wanted, once it accepts connections. */
+/** The listener for health and metrics, if enabled, once it accepts connections. */
 export async function startOperations(
   service: ObjectService,
   options: OperationsOptions,

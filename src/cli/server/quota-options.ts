@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander'
 import type { ProjectQuota } from '../../object/graph-store.ts'
 import { positiveInteger } from '../common/options.ts'
 
-/** What of the options of `stowage serve` bounds each project. */
+/** The options of `stowage serve` that limit each project. */
 export interface QuotaServeOptions {
   readonly quotaObjectsMax?: number
   readonly quotaJsonBytesMax?: number

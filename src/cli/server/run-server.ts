@@ -7,7 +7,8 @@ import type { IsolationStatus } from '../../automation-server/runner/executors/i
 import { secretKeysFromFolder } from '../../automation-server/secret-keys.ts'
 import { normalizePrefix } from '../../http/router.ts'
 import { DEFAULT_LIMITS, type Limits } from '../../limits.ts'
-import { continueOnExpect, createObjectService, type ObjectService } from '../../service/service.ts'
+import type { ObjectService } from '../../service/object-service.ts'
+import { continueOnExpect, createObjectService } from '../../service/service.ts'
 import type { CommonServiceOptions, ObjectServiceOptions } from '../../service/options.ts'
 import { describeFailure } from '../common/exit.ts'
 import {
@@ -58,7 +59,7 @@ export interface ServeOptions
   readonly json?: boolean
 }
 
-/** Serves until a signal tells it to stop. */
+/** Serves until a signal stops it. */
 export async function runServer(options: ServeOptions, command: Command): Promise<void> {
   const isolation = isolationOf(options, options.data)
   const functionProcess = { ...functionProcessOf(options), isolation }
@@ -113,7 +114,7 @@ interface Started extends PagesLine, OperationsLine {
   readonly pid: number
   readonly data: string
   readonly storage: StorageKind
-  /** Where functions are registered. */
+  /** Set if functions are registered. */
   readonly functionIsolation?: IsolationStatus
 }
 
@@ -134,7 +135,7 @@ function shellWord(text: string): string {
   return /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`
 }
 
-/** Nothing is opened here: what is thrown is about an option's value. */
+/** Nothing is opened here: errors are about an option's value. */
 function createService(options: ObjectServiceOptions<unknown>, command: Command): ObjectService {
   try {
     return createObjectService(options)

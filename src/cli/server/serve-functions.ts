@@ -22,9 +22,9 @@ interface RegisterOptions extends Pick<CommandFunction, 'env' | 'memoryBytesMax'
 }
 
 /**
- * Registers each file as a function that runs as a command of this node, in a process of its own. Its id is the name of the file, its name and description are
- * those of its schema, and its release is a digest of the file with what it imports by a relative path. Throws `invalid_request`, which names the file; its cause says
- * what is wrong with it.
+ * Registers each file as a function that runs as a command of this node, in its own process. Its id is the name of the
+ * file, its name and description come from its schema, and its release is a digest of the file with the files that it
+ * imports by a relative path. Throws `invalid_request`, which names the file; its cause explains the fault.
  */
 export async function registerFiles(
   extension: Pick<AutomationExtension, 'register'>,
@@ -62,7 +62,10 @@ async function functionOf(path: string, options: RegisterOptions): Promise<Comma
   }
 }
 
-/** Throws in words what node would say in a stack, or not at all: it waits for ever for a pipe, and takes what it does not know for JavaScript. */
+/**
+ * Throws clear errors for cases in which node would print a stack or nothing: it waits forever for a pipe, and takes
+ * unknown types for JavaScript.
+ */
 async function checkFile(path: string): Promise<void> {
   const [found, ending] = [await read(path, stat), extname(path)]
   if (found.isDirectory())
@@ -91,7 +94,10 @@ function read<T>(path: string, how: (path: string) => Promise<T>): Promise<T> {
   })
 }
 
-/** What node needs to run the file: TypeScript with `tsx`, where that is installed beside it, and on nodes that know TypeScript nothing. */
+/**
+ * The parameters that node needs to run the file: for TypeScript `tsx`, if it is installed beside the file, and none on
+ * nodes that support TypeScript.
+ */
 function parametersFor(path: string): readonly string[] {
   if (!TYPESCRIPT.test(extname(path))) return []
   try {

@@ -5,7 +5,7 @@ import type { AutomationExtension } from '../../automation-server/automation.ts'
 import { pages, type PagesExtension } from '../../pages/pages.ts'
 import { sessionKeysFromFolder } from '../../pages/session-keys.ts'
 
-/** What of the options of `stowage serve` is about pages. */
+/** The options of `stowage serve` about pages. */
 export interface PagesServeOptions {
   readonly data: string
   readonly host: string
@@ -15,7 +15,7 @@ export interface PagesServeOptions {
   readonly origin?: string
 }
 
-/** Where client commands look for their token. */
+/** The variable from which client commands take their token. */
 const TOKEN_VARIABLE = 'STOWAGE_TOKEN'
 const WEB = '/web'
 
@@ -50,7 +50,10 @@ export interface PagesLine {
   readonly signInUrl?: string
 }
 
-/** What is printed of pages. `url` is the server's, with its prefix; with `origin`, links lead there instead, to the same paths. */
+/**
+ * The line about pages. `url` is the server's, with its prefix; with `origin`, links lead there instead, to the same
+ * paths.
+ */
 export function pagesLine(web: PagesExtension | undefined, url: string, origin?: string): PagesLine {
   if (web === undefined) return {}
   const token = process.env[TOKEN_VARIABLE] ?? ''
@@ -61,7 +64,7 @@ export function pagesLine(web: PagesExtension | undefined, url: string, origin?:
   }
 }
 
-/** A trailing slash is how people copy an address, so it is taken; a path is not, as `--prefix` gives that. */
+/** People copy addresses with a trailing slash, so it is accepted; a path is not, as `--prefix` sets that. */
 function originOf(text: string): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   const isOrigin = url !== undefined && /^https?:$/.test(url.protocol) && url.href === `${url.origin}/`
@@ -80,7 +83,7 @@ export function withHome(web: PagesExtension | undefined, prefix: string, next: 
   }
 }
 
-/** Whether nobody but this machine can reach an address that a server listens on. */
+/** Whether an address is reachable from this machine only. */
 export function isLoopback(host: string): boolean {
   if (host.toLowerCase() === 'localhost') return true
   const loopback = new BlockList()

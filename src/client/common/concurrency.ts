@@ -8,7 +8,10 @@ export function timerAfter(waitMs: number, act: () => void): ReturnType<typeof s
   return setTimeout(act, Math.min(waitMs, TIMER_MS_MAX))
 }
 
-/** Runs `count` workers until all are done. The first failure, or the signal, ends the others at once and is what it rejects with. */
+/**
+ * Runs `count` workers until all are done. The first failure, or the signal, ends the others at once and is the
+ * rejection.
+ */
 export async function runWorkers(
   count: number,
   signal: AbortSignal | undefined,
@@ -31,14 +34,14 @@ export async function runWorkers(
   }
 }
 
-/** One of the iterables went on, or the next of them is there. */
+/** One of the iterables advanced, or the next of them arrived. */
 type Step<T> =
   | { readonly iterator: AsyncIterator<T>; readonly result: IteratorResult<T> }
   | { readonly iterator: undefined; readonly source: IteratorResult<AsyncIterable<T>> }
 
 /**
- * What several iterables yield, up to `count` of them at a time, in the order in which it comes; none waits for the next one to be there. Returning early
- * ends those that are under way.
+ * The items of several iterables, up to `count` of them at a time, in the order of their arrival; none waits for the
+ * next iterable. Returning early ends those that are under way.
  */
 export async function* merge<T>(sources: AsyncIterator<AsyncIterable<T>>, count: number): AsyncGenerator<T> {
   const running = new Map<AsyncIterator<T> | 'sources', Promise<Step<T>>>()

@@ -3,12 +3,17 @@ import type { BasedText, ObjectText } from './types.ts'
 
 const HEX_DIGITS = 32
 const encoder = new TextEncoder()
-/** A member `id`, of this object or of one inside it, also where its name is spelled with escapes: of two the last one counts. */
+/**
+ * A member `id`, of this object or of one inside it, even if its name is spelled with escapes: the last of two counts.
+ */
 const MAY_NAME_ID = /"(?:i|\\u0069)(?:d|\\u0064)"\s*:/i
 /** Line ends for other languages; the server writes them as escapes, and takes its hash of that. */
 const UNSAFE_IN_LINES = /[\u0085\u2028\u2029]/g
 
-/** The id of an object whose text has none: the first 32 hex digits of the SHA-256 of the text, as the server gives it. */
+/**
+ * The id of an object whose text has none: the first 32 hex digits of the SHA-256 of the text, as the server computes
+ * it.
+ */
 export async function contentId(textWithoutId: string): Promise<string> {
   const digest = new Uint8Array(await crypto.subtle.digest('SHA-256', encoder.encode(textWithoutId)), 0, HEX_DIGITS / 2)
   let hex = ''
@@ -16,7 +21,7 @@ export async function contentId(textWithoutId: string): Promise<string> {
   return hex
 }
 
-/** Whether the object's id stands first in its text, and nowhere else, and is the hash of the rest. */
+/** Whether the object's id comes first in its text, and nowhere else, and is the hash of the rest. */
 export async function hasContentId({ id, json }: ObjectText): Promise<boolean> {
   const member = `{"id":"${id}"`
   if (!json.startsWith(member)) return false
@@ -50,13 +55,13 @@ export function withId(id: string, text: string): ObjectText {
 export interface DraftText {
   readonly id: string | undefined
   readonly json: string
-  /** What makes it of an older object that the server holds, where that is shorter. */
+  /** The delta on an older object that the server holds, if it is shorter. */
   readonly delta?: string
 }
 
 /**
- * What is to be uploaded, an object, `{ id, json }` or `{ id, json, base }`, as text. A value with exactly these members, two of them strings and `base` such
- * a pair, is one of the latter. Throws `invalid_value`, `invalid_id`.
+ * The text of an upload item: an object, `{ id, json }` or `{ id, json, base }`. A value with exactly these members,
+ * two of them strings and `base` such a pair, is one of the latter. Throws `invalid_value`, `invalid_id`.
  */
 export function draftText(value: object): DraftText {
   if (isObjectText(value) || isBasedText(value)) {
@@ -77,17 +82,17 @@ export function draftText(value: object): DraftText {
   return { id, json }
 }
 
-/** With the id that belongs to the text, where it has none yet. */
+/** Adds the id of the text, if it has none yet. */
 export async function completeText({ id, json, delta }: DraftText): Promise<ObjectText & Pick<DraftText, 'delta'>> {
   return id === undefined ? withId(await contentId(json), json) : { id, json, delta }
 }
 
-/** Whether the text may have other members than the value shows. */
+/** Whether the text may have members that the value does not show. */
 function hasOwnText(value: object): boolean {
   return 'toJSON' in value || ('id' in value && !Object.prototype.propertyIsEnumerable.call(value, 'id'))
 }
 
-/** Throws `invalid_value` for what JSON cannot hold, such as `bigint` and cycles. */
+/** Throws `invalid_value` for values that JSON cannot hold, such as `bigint` and cycles. */
 function jsonText(value: object): string | undefined {
   try {
     const json = JSON.stringify(value) as string | undefined
@@ -107,13 +112,16 @@ function isObjectText(value: object): value is ObjectText {
   return typeof id === 'string' && typeof json === 'string' && Object.keys(value).length === 2
 }
 
-/** Whether what is to be uploaded comes with an older object that it resembles. */
+/** Whether the upload item comes with an older object that it resembles. */
 export function isBasedText(value: object): value is BasedText {
   const { base, ...text } = value as { readonly base?: unknown }
   return typeof base === 'object' && base !== null && isObjectText(base) && isObjectText(text)
 }
 
-/** Whether this is the text of an object with this id; whether all of it is JSON, only where the id stands neither first nor last. */
+/**
+ * Whether this is the text of an object with this id. Whether all of it is JSON is checked only if the id comes neither
+ * first nor last.
+ */
 export function isTextOf(object: ObjectText): boolean {
   return showsId(object) || isWholeTextOf(object)
 }
@@ -127,7 +135,7 @@ export function isWholeTextOf(object: ObjectText): boolean {
   }
 }
 
-/** The server goes by the member in the text. It stands first or last in most; only elsewhere the text has to be parsed. */
+/** The server uses the member in the text. It usually comes first or last; otherwise the text has to be parsed. */
 function showsId({ id, json }: ObjectText): boolean {
   const member = `"id":${JSON.stringify(id)}`
   return json.startsWith(`{${member}`) ? json.endsWith('}') : json.startsWith('{') && json.endsWith(`,${member}}`)

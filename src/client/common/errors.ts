@@ -6,11 +6,11 @@ import {
   type StowageErrorCode,
 } from '../../errors.ts'
 
-/** What an error of the client has beyond its code and message. */
+/** Optional parts of a client error besides its code and message. */
 export interface ClientErrorOptions {
-  /** What a lower layer threw. */
+  /** The error of a lower layer. */
   readonly cause?: unknown
-  /** The HTTP status of the answer, where there was one. */
+  /** The HTTP status of the response, if there was one. */
   readonly statusCode?: number
   /** Whether the same call may succeed a little later; false by default. */
   readonly isRetryable?: boolean
@@ -22,11 +22,17 @@ export interface ClientErrorOptions {
   readonly ids?: readonly string[]
 }
 
-/** The only error that the client throws on purpose, beside the reason of a signal and `TypeError` or `RangeError` for invalid options. */
+/**
+ * The only error that the client throws on purpose, beside the reason of a signal and `TypeError` or `RangeError` for
+ * invalid options.
+ */
 export class ClientError extends StowageError {
   /** The name of the class. */
   override readonly name = 'ClientError'
-  /** The HTTP status of the answer. Without an answer, the status of the code: 400 for `invalid_id` and `invalid_value`, else 502 or 504. */
+  /**
+   * The HTTP status of the answer. Without an answer, the status of the code: 400 for `invalid_id` and `invalid_value`,
+   * else 502 or 504.
+   */
   override readonly statusCode: number
   /** Whether the server answered. If not, `statusCode` follows from the code. */
   readonly isAnswered: boolean
@@ -68,7 +74,10 @@ const LASTING_STATUSES: ReadonlySet<number> = new Set([501, 505, 507])
 const PROXY_LIMIT =
   'a proxy in front of the service refuses a body of this size: send less in one request, or raise the limit of the proxy (client_max_body_size in nginx)'
 
-/** An answer with an error status as an error. `text` is its body, in the shape `{"message", "statusCode", "code"}` when it came from Stowage. */
+/**
+ * An error response as an error. `text` is its body, in the shape `{"message", "statusCode", "code"}` if it came from
+ * Stowage.
+ */
 export function answerError(response: Response, what: string, text: string): ClientError {
   const { status, headers } = response
   const body = parsedBody(text)
@@ -92,14 +101,16 @@ export function answerError(response: Response, what: string, text: string): Cli
   })
 }
 
-/** Node's codes for certificates that are not trusted, and for a port that speaks no TLS. Trying again changes neither. */
+/**
+ * Node's codes for certificates that are not trusted, and for a port that speaks no TLS. Trying again changes neither.
+ */
 const LASTING_CAUSE = /CERT|SELF_SIGNED|UNABLE_TO_VERIFY|^ERR_SSL_|^ERR_TLS_/
 
-/** What `fetch` and the reading of a body throw when the network does. */
+/** Wraps the errors that `fetch` and the reading of a body throw for network failures. */
 export function networkError(what: string, cause: unknown): ClientError {
   const inner = innermost(cause)
   const code = inner instanceof Error && 'code' in inner && typeof inner.code === 'string' ? inner.code : ''
-  // Of a name with several addresses, the error about all of them says nothing.
+  // For a name with several addresses, the error about all of them says nothing.
   const reason = inner instanceof Error ? inner.message || code || inner.name : String(inner)
   return new ClientError('network_failed', `${what} failed in transit: ${reason}`, {
     cause,

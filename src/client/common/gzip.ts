@@ -7,8 +7,8 @@ export async function gzip(bytes: Uint8Array<ArrayBuffer>): Promise<Blob> {
 }
 
 /**
- * What a gzip file (RFC 1952) holds, in the order of its bytes; its length and CRC-32 are checked at the end. Throws what `source` throws, and
- * `integrity_failed`. Returning early ends `source` once it is done with what it waits for.
+ * The contents of a gzip file (RFC 1952), in the order of its bytes; its length and CRC-32 are checked at the end.
+ * Throws the errors of `source`, and `integrity_failed`. Returning early ends `source` once its current step is done.
  */
 export async function* inflate(source: AsyncIterable<Uint8Array>): AsyncGenerator<Uint8Array> {
   const { readable, writable } = new DecompressionStream('gzip')
@@ -35,8 +35,9 @@ export async function* inflate(source: AsyncIterable<Uint8Array>): AsyncGenerato
 }
 
 /**
- * Writes the source's chunks one after the other, each when the one before is taken: on Node 20, `pipeThrough` reads on however little is taken. What the
- * source threw is kept, since on its way through a transformation an error may change.
+ * Writes the source's chunks one after the other, each when the one before is taken: on Node 20, `pipeThrough` reads on
+ * however little is taken. What the source threw is kept, since on its way through a transformation an error may
+ * change.
  */
 class Pump {
   failure: { readonly error: unknown } | undefined

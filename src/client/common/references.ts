@@ -7,8 +7,8 @@ const REFUSED = /[\p{Cc}\u2028\u2029\p{Surrogate}]/u
 const encoder = new TextEncoder()
 
 /**
- * The one rule for references, wherever they are followed: a nested value with a string `referencedId` that can be an object's id is a reference to that object, whatever else
- * it holds. The server has the same one, over bytes.
+ * The one rule for references, wherever they are followed: a nested value with a string `referencedId` that can be an
+ * object's id is a reference to that object, whatever else it holds. The server has the same one, over bytes.
  */
 export function isReference(value: unknown): value is { readonly referencedId: string } {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false
@@ -21,15 +21,15 @@ function isObjectId(text: string): boolean {
   return text.length * 3 <= ID_BYTES_MAX || encoder.encode(text).length <= ID_BYTES_MAX
 }
 
-/** What one object says about those below it. */
+/** The ids below one object, according to its text. */
 export interface Below {
   /** Ids that it refers to, at any depth: its children. */
   readonly references: readonly string[]
-  /** Ids in its `__closure`: what a client once said. */
+  /** Ids in its `__closure`: claims of a client. */
   readonly claims: readonly string[]
 }
 
-/** The object's own `referencedId` counts, too. Throws `invalid_answer` for what is not the text of an object. */
+/** The object's own `referencedId` counts, too. Throws `invalid_answer` for anything but the text of an object. */
 export function belowOf(object: ObjectText): Below {
   const references: string[] = []
   const root = parsed(object)

@@ -3,12 +3,13 @@ const WORDS = 4
 const SLOTS_MIN = 64
 
 /**
- * A set of ids whose memory only grows. Ids of 32 hex digits, the usual ones, cost 16 bytes in a table that is at most half full, where a `Set` of strings costs
- * about 100: a download of a million objects remembers which it has seen. Exact, like any set.
+ * A set of ids whose memory only grows. Ids of 32 hex digits, the usual ones, cost 16 bytes in a table that is at most
+ * half full, while a `Set` of strings costs about 100: a download of a million objects remembers all that it has seen.
+ * Exact, like any set.
  */
 export class SeenIds {
   readonly #others = new Set<string>()
-  /** Odd numbers by chance, so that nobody can choose ids that meet. */
+  /** Random odd numbers, so that nobody can choose colliding ids. */
   readonly #keys: Uint32Array = crypto.getRandomValues(new Uint32Array(WORDS)).map((key) => key | 1)
   readonly #wanted = new Uint32Array(WORDS)
   #table = new Uint32Array(SLOTS_MIN * WORDS)
@@ -26,7 +27,7 @@ export class SeenIds {
     return isZero(this.#wanted, 0) ? this.#hasZero : !isZero(this.#table, this.#slotOf(this.#wanted, 0))
   }
 
-  /** Whether the id was not there before. */
+  /** Whether the id was new. */
   add(id: string): boolean {
     if (this.has(id)) return false
     if (!HEX_ID.test(id)) {
@@ -41,7 +42,7 @@ export class SeenIds {
     return true
   }
 
-  /** Whether the id was there. */
+  /** Whether the id was in the set. */
   delete(id: string): boolean {
     if (!this.has(id)) return false
     if (!HEX_ID.test(id)) return this.#others.delete(id)
@@ -68,7 +69,7 @@ export class SeenIds {
     for (let word = 0; word < WORDS; word++) this.#wanted[word] = Number.parseInt(id.slice(word * 8, word * 8 + 8), 16)
   }
 
-  /** Where these words stand, or the empty slot where they belong. */
+  /** The slot of these words, or the empty slot for them. */
   #slotOf(source: Uint32Array, from: number): number {
     const slots = this.#table.length / WORDS
     let hash = 0
@@ -80,7 +81,10 @@ export class SeenIds {
     return slot * WORDS
   }
 
-  /** Empties a slot and puts those behind it, up to the next empty one, where they would stand without it. */
+  /**
+   * Empties a slot and moves the following ones, up to the next empty one, to the places that they would have without
+   * it.
+   */
   #free(at: number): void {
     this.#table.fill(0, at, at + WORDS)
     const { length } = this.#table

@@ -1,4 +1,4 @@
-/** An object as it is stored: with what JSON members it likes beside its id. */
+/** An object as it is stored: with any JSON members besides its id. */
 export interface DagObject {
   /** Names the object. */
   readonly id: string
@@ -14,13 +14,16 @@ export interface ObjectText {
   readonly json: string
 }
 
-/** An object to upload, with an older one that the server holds and that it resembles: where it saves something, only what makes the one of the other is sent. */
+/**
+ * An object to upload, with an older one that the server holds and that it resembles: if that saves bytes, only a delta
+ * is sent.
+ */
 export interface BasedText extends ObjectText {
   /** The object that the text is sent as a delta of. */
   readonly base: ObjectText
 }
 
-/** What every call of the client can be told. */
+/** Options of every call of the client. */
 export interface CallOptions {
   /** Ends the call, which then rejects with the signal's reason. */
   readonly signal?: AbortSignal
@@ -29,5 +32,5 @@ export interface CallOptions {
 /** A list of ids, at once or as they come. */
 export type Ids = Iterable<string> | AsyncIterable<string>
 
-/** What the client needs of `fetch`. */
+/** The part of `fetch` that the client uses. */
 export type Fetch = (url: string, init: RequestInit) => Promise<Response>

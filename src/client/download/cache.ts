@@ -5,16 +5,16 @@ import type { ObjectText } from '../common/types.ts'
 export interface CachedRoot {
   /** The id of the root. */
   readonly id: string
-  /** The server's name for that set of objects (`Stowage-Closure`), where it was told. */
+  /** The server's name for that set of objects (`Stowage-Closure`), if known. */
   readonly closure?: string
 }
 
 /**
- * Where a client keeps what it downloaded. A scope names one project on one server: the same id in two scopes may be two objects. Objects never change,
- * so nothing goes stale; a cache may forget any of them at any time.
+ * The place where a client keeps downloaded objects. A scope names one project on one server: the same id in two scopes
+ * may be two objects. Objects never change, so nothing goes stale; a cache may forget any of them at any time.
  */
 export interface ObjectCache {
-  /** The texts in the order of `ids`, `undefined` for what is not there. */
+  /** The texts in the order of `ids`, `undefined` for missing ones. */
   getMany(scope: string, ids: readonly string[]): Promise<readonly (string | undefined)[]>
   /** In the order of `ids`. */
   hasMany(scope: string, ids: readonly string[]): Promise<readonly boolean[]>
@@ -22,13 +22,16 @@ export interface ObjectCache {
   putMany(scope: string, objects: readonly ObjectText[]): Promise<void>
   /** The newest first; a few are enough. */
   roots(scope: string): Promise<readonly CachedRoot[]>
-  /** Remembers a root, so that later downloads can leave out what is below it. */
+  /** Remembers a root, so that later downloads can omit the objects below it. */
   putRoot(scope: string, root: CachedRoot): Promise<void>
 }
 
-/** How much `memoryCache` keeps. */
+/** The capacity of a `memoryCache`. */
 export interface MemoryCacheOptions {
-  /** Characters of text that are kept, ids included; beyond them what was not used for longest goes. 134,217,728 by default. */
+  /**
+   * Characters of text that are kept, including ids; beyond them the least recently used texts are dropped. 134,217,728
+   * by default.
+   */
   readonly charactersMax?: number
 }
 

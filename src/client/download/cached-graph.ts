@@ -10,7 +10,7 @@ import { type Below, belowOf } from '../common/references.ts'
 import { checkPathId, fetchObject, IDS_PER_REQUEST, type Remote } from '../http/remote.ts'
 import type { ObjectText } from '../common/types.ts'
 
-/** Roots whose objects the server is asked to leave out; each costs it a look at a closure. */
+/** Roots whose objects the server is asked to omit; each costs it a look-up of a closure. */
 const HAVE_ROOTS_MAX = 4
 /** Asking for objects by id pays as long as few of a graph are missing. */
 const LISTED_SHARE_MAX = 0.25
@@ -18,14 +18,14 @@ const LISTED_MAX = 20_000
 /** Objects that are read from the cache at once. */
 const CACHE_READ_IDS = 250
 
-/** An object, and what it says of those below it. */
+/** An object, and the ids below it. */
 type WalkedObject = ObjectText & { readonly below: Below }
 
 export function scopeOf({ connection, projectId }: Remote): string {
   return `${connection.url}\0${projectId}`
 }
 
-/** What the cache has, as what deltas are based on. */
+/** The contents of the cache, as bases of deltas. */
 export function cacheAsBases(cache: ObjectCache, scope: string): ObjectTexts {
   return { getMany: (ids) => cachedTexts(cache, scope, ids) }
 }
@@ -44,8 +44,9 @@ export async function knownRoots(
 class NothingSubtracted extends Error {}
 
 /**
- * One root with everything below it, from the cache as far as it is there. What is missing comes as the difference to roots that the cache has whole, else by
- * id where the root's `__closure` shows that it is little, else as a whole; all that comes is kept.
+ * One root with everything below it, from the cache if possible. Missing objects come as the difference to roots that
+ * the cache has whole; otherwise by id, if the root's `__closure` shows that they are few; otherwise as a whole
+ * download. Everything that arrives is kept.
  */
 export class CachedGraph {
   readonly #remote: Remote
@@ -55,7 +56,7 @@ export class CachedGraph {
   readonly #options: TransferOptions
   readonly #given = new SeenIds()
   readonly #queued = new SeenIds()
-  /** Of what is queued, the ids that an object refers to; others are only claimed by a closure, and nobody misses them. */
+  /** The queued ids that an object refers to; other queued ids are only claims of a closure, and may be missing. */
   readonly #referenced = new SeenIds()
   readonly #absent: string[] = []
   #pending: string[] = []
@@ -105,7 +106,7 @@ export class CachedGraph {
     await this.#cache.putRoot(this.#scope, { id: this.#root, ...(closure === undefined ? {} : { closure }) })
   }
 
-  /** What the cache lacks, where that is better asked for at once than object by object. */
+  /** The objects that the cache lacks, if one request for all is better than one by one. */
   async *#lacking(roots: readonly CachedRoot[]): AsyncGenerator<readonly ObjectText[]> {
     const [cached] = await this.#cached([this.#root])
     if (cached !== undefined && (await this.#isMostlyCached(cached))) return
@@ -123,7 +124,7 @@ export class CachedGraph {
     yield* this.#download([])
   }
 
-  /** Whether the root's closure says that only a few objects have to be asked for. */
+  /** Whether the root's closure shows that only a few objects are missing. */
   async #isMostlyCached({ below: { references, claims } }: WalkedObject): Promise<boolean> {
     if (references.length === 0) return true
     let absent = 0
@@ -166,7 +167,7 @@ export class CachedGraph {
     }
   }
 
-  /** Follows what is queued until nothing is: from the cache, and what is not there from the server. */
+  /** Follows the queue until it is empty: from the cache, and for missing objects from the server. */
   async *#walk(): AsyncGenerator<readonly ObjectText[]> {
     let absent: string[] = []
     while (this.#pending.length > 0 || absent.length > 0) {
@@ -192,7 +193,7 @@ export class CachedGraph {
     }
   }
 
-  /** What the cache has, as far as it is what it should be. */
+  /** The valid entries of the cache. */
   async #cached(ids: readonly string[]): Promise<readonly (WalkedObject | undefined)[]> {
     const texts = await cachedTexts(this.#cache, this.#scope, ids)
     return Promise.all(
@@ -236,7 +237,7 @@ function haveValue({ id, closure }: CachedRoot): string {
   return closure === undefined ? id : `${id}@${closure}`
 }
 
-/** Whatever a cache kept: what cannot be read counts as forgotten. */
+/** An unreadable entry of a cache counts as forgotten. */
 function readableBelow(object: ObjectText): Below | undefined {
   try {
     return belowOf(object)

@@ -4,13 +4,16 @@ import { listTexts } from './list.ts'
 import type { Remote } from '../http/remote.ts'
 import type { ObjectText } from '../common/types.ts'
 
-/** Where texts of objects can be read that the client has already. */
+/** Provides the texts of objects that the client has already. */
 export interface ObjectTexts {
-  /** The texts in the order of `ids`, `undefined` for what is not there. */
+  /** The texts in the order of `ids`, `undefined` for missing ones. */
   getMany(ids: readonly string[]): Promise<readonly (string | undefined)[]>
 }
 
-/** Deltas that are undone together: few at first, fewer where they lead to more than so much text, and never more than some. */
+/**
+ * Deltas that are applied together: few at first, fewer if they lead to more than this much text, and never more than
+ * some.
+ */
 const FIRST_AT_ONCE = 4
 const AT_ONCE_MAX = 256
 const BATCH_CHARACTERS = 2_097_152
@@ -22,14 +25,14 @@ const SLICE_MS = 20
 const encoder = new TextEncoder()
 const decoder = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** Whether what came for an object is no text but a delta. */
+/** Whether the text that arrived for an object is a delta. */
 function isDelta({ json }: ObjectText): boolean {
   return json.startsWith('[')
 }
 
 /**
- * The objects with their texts, in their order, in batches: a short delta may lead to a long text. One whose base is not there, or is another than the server
- * thinks, is asked for by its id.
+ * The objects with their texts, in their order, in batches: a short delta may lead to a long text. One whose base is
+ * not there, or is another than the server thinks, is asked for by its id.
  */
 export async function* applyDeltas(
   batch: readonly ObjectText[],
@@ -95,7 +98,7 @@ function unlessFaulty<T>(make: () => T): T | undefined {
   }
 }
 
-/** The delta from a base to a text; `undefined` where the text is better sent whole. Lets others run meanwhile. */
+/** The delta from a base to a text; `undefined` if the text is better sent whole. Yields to other work meanwhile. */
 export async function encodeDelta(base: ObjectText, json: string): Promise<string | undefined> {
   const delta = new DeltaEncoder(base.id, encoder.encode(base.json), encoder.encode(json))
   for (let turnedAtMs = performance.now(); !delta.advance(SLICE_BYTES);) {

@@ -3,19 +3,19 @@ import { ClientError } from '../common/errors.ts'
 import { checkPathId, type Remote } from '../http/remote.ts'
 import type { CallOptions } from '../common/types.ts'
 
-/** What the server says about a graph before its first object. */
+/** The server's facts about a graph before its first object. */
 export interface GraphInfo {
-  /** Objects that would come, where the server tells. */
+  /** The number of objects to come, if the server knows it. */
   readonly objects: number | undefined
   /** Objects that are missing. */
   readonly missing: number
   /** Names the set of all objects below the root, itself included: what `have` takes as `<root>@<closure>`. */
   readonly closure: string | undefined
-  /** For each root of `have`, whether its objects were left out, and if not, why. */
+  /** For each root of `have`, whether its objects were omitted, and if not, why. */
   readonly have: ReadonlyMap<string, string>
 }
 
-/** What the server says about a graph, without the graph; `undefined` when its root is not held. */
+/** The server's facts about a graph, without the graph; `undefined` if its root is not held. */
 export async function fetchInfo(
   { connection, retry, projectId }: Remote,
   root: string,
@@ -59,7 +59,7 @@ function parseHave(header: string | null): ReadonlyMap<string, string> {
   )
 }
 
-/** What nobody encoded stays as it is. */
+/** A text without encoding stays unchanged. */
 function decoded(id: string): string {
   try {
     return decodeURIComponent(id)

@@ -11,39 +11,48 @@ import { checkPathId, checkWellFormed, type Remote } from '../http/remote.ts'
 import type { Attempts } from '../http/retry.ts'
 import type { CallOptions, ObjectText } from '../common/types.ts'
 
-/** How far a download of a graph is. */
+/** The progress of a graph download. */
 export interface GraphProgress {
   /** Objects that were handed on so far. */
   readonly objects: number
-  /** Of these, those that came from the client's cache. */
+  /** How many of these came from the client's cache. */
   readonly cached: number
-  /** Bytes of the graph's own answer so far, those included that came twice. Objects that are asked for by id do not count. */
+  /**
+   * Received bytes of the graph's own response so far, including repeated ones. Objects that are requested by id do not
+   * count.
+   */
   readonly receivedBytes: number
-  /** Bytes of the whole answer, where that is known. */
+  /** Bytes of the whole response, if known. */
   readonly totalBytes: number | undefined
   /** Bytes of it that a journal had kept from an earlier download, and that were not asked for again. */
   readonly keptBytes: number
-  /** Times that a broken download went on where it had stopped. */
+  /** How often a broken download was resumed. */
   readonly resumes: number
   /** Times that the download began again from the start. */
   readonly restarts: number
 }
 
-/** How a graph is downloaded. */
+/** Options for downloading a graph. */
 export interface TransferOptions extends CallOptions {
   /** Roots that the client has: `<id>`, or `<id>@<closure>`. Their objects are left out. */
   readonly have?: readonly string[]
-  /** Where the texts of what `have` names can be read. With it, what changed may come as what makes it of them, which is far less. */
+  /**
+   * Provides the texts of the objects that `have` names. With it, changed objects may arrive as deltas, which are far
+   * smaller.
+   */
   readonly bases?: ObjectTexts
   /** Fail with `objects_missing` when anything below the root is not held. */
   readonly strict?: boolean
-  /** Take the hash of each object, also of those from a cache; for graphs whose ids are hashes. Throws `integrity_failed`. */
+  /**
+   * Take the hash of each object, also of those from a cache; for graphs whose ids are hashes. Throws
+   * `integrity_failed`.
+   */
   readonly verifyIds?: boolean
-  /** Keeps what comes, so that a later call can go on where this one ended, also in another process. */
+  /** Keeps the received bytes, so that a later call can continue where this one ended, also in another process. */
   readonly journal?: DownloadJournal
   /**
-   * Told what the server says of the answer, before the first object; again when a download starts anew. Where a cache has so much of the graph that there is
-   * no such answer, told in the end what there was.
+   * Receives the server's facts about the response before the first object, and again when a download starts anew. If a
+   * cache has so much of the graph that there is no such response, it receives the totals at the end.
    */
   readonly onInfo?: (info: GraphInfo) => void
   /** Told after each batch of objects. */
@@ -61,9 +70,9 @@ class Restart extends Error {
 }
 
 /**
- * One root with everything below it, over as many connections as it takes. The compressed bytes are asked for as a file of their own, inflated here and,
- * when a connection breaks, continued at the byte where it broke (RFC 9110 sections 13.1.5 and 14). Where that cannot be, it starts anew and leaves out
- * what was handed on already.
+ * One root with everything below it, over as many connections as needed. The client requests the compressed bytes as a
+ * file, inflates them here and, when a connection breaks, continues at the byte where it broke (RFC 9110 sections
+ * 13.1.5 and 14). If that is impossible, it starts again and omits objects that were already passed on.
  */
 export class GraphTransfer {
   readonly #remote: Remote
@@ -113,7 +122,7 @@ export class GraphTransfer {
     }
   }
 
-  /** The answer from the start, or, where a journal has its beginning and it is still the same, the rest of it. */
+  /** The response from the start, or, if a journal has its beginning and it is unchanged, the rest of it. */
   async #first(): Promise<Answer> {
     const kept = await this.#journal?.load()
     if (kept === undefined || kept.bytes < 2) return this.#ask()
@@ -127,7 +136,7 @@ export class GraphTransfer {
     return answer
   }
 
-  /** From that byte on, or, where there is no such byte, from the start: then more was kept than there is. */
+  /** From that byte on, or, if there is no such byte, from the start: then more was kept than exists. */
   async #askFrom(at: number, etag: string): Promise<Answer> {
     try {
       return await this.#ask({ Range: `bytes=${at}-`, 'If-Range': etag })
@@ -167,7 +176,7 @@ export class GraphTransfer {
     }
   }
 
-  /** What cannot be read of a file that began with what was kept is the fault of that. */
+  /** If a file that begins with kept bytes cannot be read, the kept bytes are to blame. */
   #blamed(error: unknown): unknown {
     if (this.#progress.keptBytes === 0 || !(error instanceof ClientError) || error.code !== 'invalid_answer')
       return error
@@ -184,7 +193,9 @@ export class GraphTransfer {
     return new Restart(await this.#ask())
   }
 
-  /** The bytes of a file over as many connections as it takes. Throws `Restart` when the file is another one by then. */
+  /**
+   * The bytes of a file over as many connections as it takes. Throws `Restart` when the file is another one by then.
+   */
   async *#resumedChunks(first: Answer): AsyncGenerator<Uint8Array> {
     const etag = strongTag(first)
     const length = lengthOf(first)
@@ -215,7 +226,7 @@ export class GraphTransfer {
     }
   }
 
-  /** What comes before the first answer, where that is the rest of something. Returns how much it was. */
+  /** The kept bytes before the first response, if that response is the rest of a file. Returns their number. */
   async *#keptChunks(first: Answer, etag: string | undefined): AsyncGenerator<Uint8Array, number> {
     const kept = this.#kept
     this.#kept = undefined
@@ -290,13 +301,13 @@ function strongTag(answer: Answer): string | undefined {
   return etag === null || etag.startsWith('W/') ? undefined : etag
 }
 
-/** The bytes of the whole file, where they are known. */
+/** The bytes of the whole file, if known. */
 function lengthOf(answer: Answer): number | undefined {
   if (answer.headers.has('Content-Encoding')) return undefined
   return answer.status === 206 ? rangeOf(answer)?.length : answer.count('Content-Length')
 }
 
-/** Where a part starts, and how long the whole is (RFC 9110 section 14.4). */
+/** The start of a part, and the length of the whole (RFC 9110 section 14.4). */
 function rangeOf(answer: Answer): { readonly start: number; readonly length: number } | undefined {
   const [, start, length] =
     /^bytes (\d{1,15})-\d{1,15}\/(\d{1,15})$/.exec(answer.headers.get('Content-Range') ?? '') ?? []
@@ -311,7 +322,7 @@ function continuesAt(answer: Answer, at: number, length: number, etag: string): 
   )
 }
 
-/** Where the server says how many objects it sends, that many must have come. */
+/** If the server announces a number of objects, exactly that number must have arrived. */
 function checkCounts(answer: Answer, count: number): void {
   const announced = answer.count('Stowage-Objects')
   if (announced === undefined || announced === count) return

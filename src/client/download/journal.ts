@@ -8,11 +8,11 @@ export interface PartialDownload {
   read(count: number): AsyncIterable<Uint8Array>
 }
 
-/** Where the compressed bytes of one graph's download are kept until it is complete. Not for several downloads at a time. */
+/** Keeps the compressed bytes of one graph's download until it is complete. Not for several downloads at a time. */
 export interface DownloadJournal {
-  /** What is there of this download, `undefined` when there is nothing. */
+  /** The kept bytes of this download; `undefined` if there are none. */
   load(): Promise<PartialDownload | undefined>
-  /** Forgets what is there: the file with this tag comes, from its start. */
+  /** Forgets the kept bytes: the file with this tag follows, from its start. */
   begin(etag: string): Promise<void>
   /** Puts bytes at this place of the file, in place of those that are there; places come in order. */
   write(at: number, bytes: Uint8Array): Promise<void>

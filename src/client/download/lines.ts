@@ -8,8 +8,9 @@ const LINE_BYTES_MAX = 272 * 1_048_576
 const LF = 0x0a
 
 /**
- * Lines `<id> TAB <json> LF` as objects, in batches, whatever the chunks are that they come in. `what` names the answer in errors. Throws
- * `integrity_failed` when the last line is not whole, `invalid_answer` for what is no such line or no UTF-8.
+ * Lines `<id> TAB <json> LF` as objects, in batches, however they are cut into chunks. `what` names the response in
+ * errors. Throws `integrity_failed` if the last line is incomplete, and `invalid_answer` for invalid lines or invalid
+ * UTF-8.
  */
 export async function* decodeLines(
   chunks: AsyncIterable<Uint8Array>,
@@ -42,7 +43,7 @@ export async function* decodeLines(
   yield taken()
 }
 
-/** At once, not as a stream: where a decoder need not keep anything it is four times as fast. */
+/** At once, not as a stream: a decoder without state is four times as fast. */
 function decodeText(
   decoder: { decode(bytes: Uint8Array): string },
   pieces: readonly Uint8Array[],

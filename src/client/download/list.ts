@@ -6,7 +6,7 @@ import { decodeLines } from './lines.ts'
 import { IDS_PER_REQUEST, idsBody, type Remote } from '../http/remote.ts'
 import type { CallOptions, Ids, ObjectText } from '../common/types.ts'
 
-/** How a list of objects is downloaded. */
+/** Options for downloading a list of objects. */
 export interface ListOptions extends CallOptions {
   /** Requests at a time, of a thousand ids each. 4 by default, 1,000 at most. */
   readonly concurrency?: number
@@ -18,7 +18,9 @@ export interface ListOptions extends CallOptions {
 
 const CONCURRENCY = 4
 
-/** The objects of a list, each once, in the order in which they come. What broke off is asked for again, without what had come. */
+/**
+ * The objects of a list, each once, in the order of their arrival. After a break the client asks for the rest again.
+ */
 export async function* listTexts(
   remote: Remote,
   ids: Ids,
@@ -81,7 +83,10 @@ async function* onePart(
   options.onMissing?.(missing)
 }
 
-/** One request for what is left. Takes what comes from `left`; resolves only when everything came that was announced. */
+/**
+ * One request for the remaining ids. Removes received ids from `left`; resolves only if everything that was announced
+ * has arrived.
+ */
 async function* request(remote: Remote, left: Set<string>, signal: AbortSignal): AsyncGenerator<readonly ObjectText[]> {
   const { headers, body } = idsBody([...left])
   const answer = await remote.connection.request({

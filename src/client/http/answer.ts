@@ -2,7 +2,7 @@ import { onAbort, orAborted } from '../../async/abort.ts'
 import { timerAfter } from '../common/concurrency.ts'
 import { ClientError, networkError, quoted } from '../common/errors.ts'
 
-/** One request under way: it ends with the caller's signal, and when nothing comes for too long. */
+/** One request under way: it ends with the caller's signal, and after too long a silence. */
 export class Attempt {
   readonly what: string
   readonly #controller = new AbortController()
@@ -21,7 +21,10 @@ export class Attempt {
     return this.#controller.signal
   }
 
-  /** Waits for one thing from the network, not longer than a stall may last and `extraMs`, whether it heeds the signal or not. Whatever it throws ends the attempt. */
+  /**
+   * Waits for one step of the network, at most for the stall timeout and `extraMs`, even if the step ignores the
+   * signal. Any error ends the attempt.
+   */
   async within<T>(step: () => Promise<T>, extraMs: number = 0): Promise<T> {
     const limitMs = this.#stallTimeoutMs + extraMs
     const stalled = new ClientError('timed_out', `${this.what} received nothing for ${Math.round(limitMs)} ms`, {
@@ -57,7 +60,9 @@ export class Answer {
   readonly status: number
   readonly headers: Headers
   readonly what: string
-  /** Held whole: Node cancels an unread body whose `Response` was garbage-collected, even if somebody still holds the body. */
+  /**
+   * Held whole: Node cancels an unread body whose `Response` was garbage-collected, even if its body is still in use.
+   */
   readonly #response: Response
   readonly #attempt: Attempt
 
@@ -69,7 +74,7 @@ export class Answer {
     this.#attempt = attempt
   }
 
-  /** The body as it comes, without its `Content-Encoding`. Returning early frees the connection. */
+  /** The body as it arrives, without its `Content-Encoding`. Returning early frees the connection. */
   async *chunks(): AsyncGenerator<Uint8Array> {
     const reader = this.#response.body?.getReader()
     try {
@@ -105,12 +110,15 @@ export class Answer {
     return text + decoded()
   }
 
-  /** Whether the content type is this one, whatever its parameters are. */
+  /** Whether this is the content type, regardless of its parameters. */
   hasType(type: string): boolean {
     return this.headers.get('Content-Type')?.toLowerCase().startsWith(type) === true
   }
 
-  /** Throws `invalid_answer` for another content type: what stands between client and service may answer with pages of its own, and success. */
+  /**
+   * Throws `invalid_answer` for another content type: a proxy between client and service may answer with its own pages,
+   * and a success status.
+   */
   checkType(type: string): void {
     if (this.hasType(type)) return
     this.cancel()
@@ -121,13 +129,13 @@ export class Answer {
     )
   }
 
-  /** The number in a header, `undefined` where there is none. */
+  /** The number in a header; `undefined` if there is none. */
   count(header: string): number | undefined {
     const value = this.headers.get(header)
     return value !== null && /^\d{1,15}$/.test(value) ? Number(value) : undefined
   }
 
-  /** Frees the connection. A body that does not heed the signal is told too. */
+  /** Frees the connection. A body that ignores the signal is canceled too. */
   cancel(): void {
     this.#attempt.end()
     const { body } = this.#response

@@ -3,7 +3,10 @@ import { orAborted } from '../../async/abort.ts'
 import { answerError, ClientError, quoted } from '../common/errors.ts'
 import type { Fetch } from '../common/types.ts'
 
-/** A bearer token, or what gives the one of the moment: it is asked before every request. `undefined` for a service that is open to everybody. */
+/**
+ * A bearer token, or a function that returns the current one before every request. `undefined` for a service without
+ * authentication.
+ */
 export type Token = string | (() => string | Promise<string>) | undefined
 
 export interface Call {
@@ -18,7 +21,7 @@ export interface Call {
   readonly signal?: AbortSignal
 }
 
-/** Where the service is: its address with the prefix, the token of its bearer scheme, and a `fetch` of one's own. */
+/** The address of the service with its prefix, the token of its bearer scheme, and an optional `fetch`. */
 export interface ConnectionOptions {
   /** The address of the service, with its prefix. */
   readonly url: string | URL
@@ -32,14 +35,14 @@ export interface ConnectionOptions {
 
 const STALL_TIMEOUT_MS = 60_000
 const REDIRECTS: ReadonlySet<number> = new Set([301, 302, 303, 307, 308])
-/** What a header may hold (RFC 9110 section 5.5). */
+/** The characters that a header may contain (RFC 9110 section 5.5). */
 const SENDABLE = /^[\u0020-\u007e\u0080-\u00ff]*$/
 const LOCATION_CHARACTERS_MAX = 200
 const ERROR_BYTES_MAX = 65_536
 /** The slowest line on which an upload is still waited for. */
 const SENT_BYTES_PER_MS_MIN = 8
 
-/** Where the service is, and who asks. One call is one request, tried once. */
+/** A connection to the service with its credentials. One call is one request, tried once. */
 export class Connection {
   readonly url: string
   readonly #token: Token
@@ -104,7 +107,7 @@ export class Connection {
   }
 }
 
-/** Without the token in the message, as whoever refuses the header would have it. */
+/** Without the token in the message, which a refusal of the header would contain. */
 function checkedToken(token: string): string {
   const text = token.trim()
   if (SENDABLE.test(text)) return text
@@ -114,7 +117,7 @@ function checkedToken(token: string): string {
   )
 }
 
-/** Elsewhere an upload would become a question, or its body would go to a host that nobody named. */
+/** After a redirect an upload would become a GET, or its body would go to a host that nobody named. */
 function redirectError({ status, headers }: Response, what: string): ClientError {
   const location = headers.get('Location')
   const target = location === null ? 'another address' : quoted(location, LOCATION_CHARACTERS_MAX)

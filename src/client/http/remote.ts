@@ -80,7 +80,7 @@ export function parseJson(text: string, what: string): Readonly<Record<string, u
   throw new ClientError('invalid_answer', `${what} answered with JSON that is not an object`)
 }
 
-/** Whatever builds URLs takes dots for steps in the path, encoded or not. Throws `invalid_id`. */
+/** URL parsers take dots for steps in the path, encoded or not. Throws `invalid_id`. */
 export function checkPathId(id: string): void {
   checkWellFormed(id)
   if (id === '' || id === '.' || id === '..')

@@ -2,22 +2,30 @@ import { orAborted } from '../../async/abort.ts'
 import { timerAfter } from '../common/concurrency.ts'
 import { ClientError } from '../common/errors.ts'
 
-/** How patiently a failed request is tried again. All times are in milliseconds. */
+/** Limits of the retries of a failed request. All times are in milliseconds. */
 export interface RetryOptions {
   /**
-   * How long one request is tried again for, from its first failure on, with nothing gained in between. 300,000 by default: a server that restarts or moves
-   * is waited for. A failure of the server's own (status 500, damaged answers) is tried 6 times at most, since waiting seldom mends it.
+   * How long one request is retried after its first failure without progress. 300,000 by default, to wait for a server
+   * that restarts or moves. A failure of the server itself (status 500, damaged responses) is tried at most 6 times,
+   * since waiting seldom helps.
    */
   readonly retryForMs?: number
-  /** How often one request is tried, the first time included, with nothing gained in between. No bound beside `retryForMs` by default. */
+  /**
+   * How often one request is tried without progress, including the first try. Bounded only by `retryForMs` by default.
+   */
   readonly attemptsMax?: number
-  /** The longest wait before the second try; it doubles with each further one. The wait itself is random between 0 and that. 400 by default. */
+  /**
+   * The longest wait before the second try; it doubles with each further one. The wait itself is random between 0 and
+   * that. 400 by default.
+   */
   readonly delayMs?: number
   /** The longest wait of all. 20,000 by default. */
   readonly delayMsMax?: number
   /** The longest `Retry-After` that is waited for; a longer one ends the call. 120,000 by default. */
   readonly retryAfterMsMax?: number
-  /** Told of every failure that is followed by another try. `leftMs` is how long the request is tried for from then on. */
+  /**
+   * Told of every failure that is followed by another try. `leftMs` is how long the request is tried for from then on.
+   */
   readonly onRetry?: (error: ClientError, waitMs: number, leftMs: number) => void
 }
 
@@ -32,7 +40,10 @@ const DEFAULTS: Settled = {
 }
 /** Of failures that are there with an answer, not for want of one. */
 const FAULTS_MAX = 6
-/** With these a server, or what stands before it, says that it cannot be reached or is busy (RFC 9110, section 15). */
+/**
+ * With these statuses a server, or a proxy in front of it, says that it cannot be reached or is busy (RFC 9110, section
+ * 15).
+ */
 const AWAY_STATUSES: ReadonlySet<number> = new Set([408, 429, 502, 503, 504])
 
 /** Exponential backoff with full jitter; a server's `Retry-After` is the least that is waited. */
@@ -72,7 +83,7 @@ export class Attempts {
   readonly #options: Settled
   readonly #signal: AbortSignal | undefined
   #failures = 0
-  /** Those of them that came with an answer. */
+  /** Those of them that had a response. */
   #faults = 0
   #firstFailureMs = 0
 
@@ -107,12 +118,12 @@ export class Attempts {
   }
 }
 
-/** Whether the server is not there for the moment; else it is, and something is wrong with what it answers. */
+/** Whether the server is temporarily away. Otherwise it is there, and its responses are wrong. */
 function isAway({ isAnswered, statusCode, code }: ClientError): boolean {
   return isAnswered ? AWAY_STATUSES.has(statusCode) : code === 'network_failed' || code === 'timed_out'
 }
 
-/** What is `undefined` counts as not given. */
+/** An `undefined` option counts as omitted. */
 function settled({
   retryForMs = DEFAULTS.retryForMs,
   attemptsMax = DEFAULTS.attemptsMax,

@@ -9,7 +9,7 @@ export interface RemoteModels {
   list(request?: DeletableFilter & CallOptions): Promise<Page<Model>>
   /** One model. Throws `not_found`. */
   get(modelId: string, options?: CallOptions): Promise<Model>
-  /** Is tried once: whoever got no answer looks whether it is there. */
+  /** Tried once: if the response is lost, check whether it was created. */
   create(wanted: { readonly name: string }, options?: CallOptions): Promise<Model>
   /** Changes the name or the retention rule. Throws `not_found`, and `conflict` for a deleted model. */
   change(modelId: string, change: ModelChange, options?: CallOptions): Promise<Model>
@@ -25,7 +25,10 @@ export interface RemoteVersions {
   list(modelId: string, request?: DeletableFilter & CallOptions): Promise<Page<Version>>
   /** One version of a model. Throws `not_found`. */
   get(modelId: string, versionId: string, options?: CallOptions): Promise<Version>
-  /** Everything below the root must be held (`objects_missing`). Is tried once: whoever got no answer looks whether it is there. */
+  /**
+   * Everything below the root must be held (`objects_missing`). Tried once: if the response is lost, check whether it
+   * was created.
+   */
   create(modelId: string, wanted: NewModelVersion, options?: CallOptions): Promise<Version>
   /** Keeps a version from retention rules, or no longer. Throws `not_found`. */
   change(
@@ -52,7 +55,10 @@ export interface RemoteRuns {
 export interface RemotePins {
   /** All of them, the oldest first. */
   list(options?: CallOptions): Promise<readonly Pin[]>
-  /** Is tried once: whoever got no answer looks whether it is there. Throws `objects_missing` if the object is not held. */
+  /**
+   * Tried once: if the response is lost, check whether it was created. Throws `objects_missing` if the object is not
+   * held.
+   */
   add(wanted: NewPin, options?: CallOptions): Promise<Pin>
   /** Throws `not_found`. */
   remove(pinId: string, options?: CallOptions): Promise<void>
@@ -62,7 +68,7 @@ export interface RemotePins {
 export interface ProjectResources {
   /** Pins of the project. */
   readonly pins: RemotePins
-  /** What the project, its models and its versions hold. */
+  /** The usage of the project, its models and its versions. */
   usage(options?: CallOptions): Promise<ProjectUsage>
   /** Models of the project. */
   readonly models: RemoteModels
@@ -139,7 +145,7 @@ function requestsOf({ connection, retry, projectId }: Remote) {
     const answer = await connection.request({ method: 'POST', path: below(path), headers, body, signal })
     return parseJson(await answer.text(ANSWER_BYTES_MAX), answer.what) as T
   }
-  /** For what can be done twice with the same result. */
+  /** For operations that may be repeated with the same result. */
   const done = async <T>(
     method: 'POST' | 'PATCH' | 'DELETE',
     path: readonly string[],

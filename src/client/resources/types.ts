@@ -15,7 +15,9 @@ export type {
   Version as RemoteVersion,
 } from './wire-types.ts'
 
-/** A part of a list, and where the next one begins; `null` at the end. A part may be short, or empty, before the end. */
+/**
+ * A part of a list, and the start of the next one; `null` at the end. A part may be short, or empty, before the end.
+ */
 export interface Page<T> {
   /** The items of this part. */
   readonly items: readonly T[]

@@ -7,7 +7,7 @@ export interface Descendants {
 const PLAIN_ID = /^[\w-]+$/
 const NONE: Descendants = { numbers: new Uint32Array(0), depths: new Uint32Array(0) }
 
-/** Closures of a graph that is made from below: objects as numbers, since each stands in the closure of all above it. */
+/** Closures of a graph that is built from below: objects as numbers, since each is in the closure of all above it. */
 export class Closures {
   readonly #ids: string[] = []
   readonly #numbers = new Map<string, number>()
@@ -22,7 +22,7 @@ export class Closures {
     return this.#ids.length - 1
   }
 
-  /** What an object with these children has below it. */
+  /** The descendants of an object with these children. */
   merge(children: Iterable<number>): Descendants {
     const direct = new Set(children)
     if (direct.size === 0) return NONE

@@ -6,17 +6,20 @@ import { type ArrayLink, findLinks, type Links } from './links.ts'
 import type { ChunkOrigin, Origin, Origins } from './origins.ts'
 import { CHUNK_TYPE, type GraphShape, itemsOfPieces, setMember, TYPE_FIELD } from './shape.ts'
 
-/** How a received graph becomes a value again. */
+/** Options for turning a received graph back into a value. */
 export interface DeserializeOptions extends GraphShape, CallOptions {
-  /** Remembers here where the values came from, for `serialize`. */
+  /** Remembers the origin of the values here, for `serialize`. */
   readonly origins?: Origins
-  /** Leave `id` and `totalChildrenCount` on the objects. True by default; without them the value is what was serialized. */
+  /**
+   * Leaves `id` and `totalChildrenCount` on the objects. True by default; without them the value equals the one that
+   * was serialized.
+   */
   readonly keepIds?: boolean
-  /** What becomes of a reference to an object that did not come: an error (`objects_missing`), or the reference stays. */
+  /** The handling of a reference whose object did not arrive: an error (`objects_missing`), or the reference stays. */
   readonly missing?: 'error' | 'keep'
   /**
-   * The most items that the arrays that came in pieces may have together. 134,217,728 by default: a small object that refers to one piece again and again
-   * makes an array that no memory holds.
+   * The most items that all chunked arrays may have together. 134,217,728 by default: a small object that refers to one
+   * chunk again and again makes an array that exceeds any memory.
    */
   readonly joinedItemsMax?: number
 }
@@ -26,20 +29,20 @@ const JOINED_ITEMS_MAX = 134_217_728
 type Members = Record<string, unknown>
 
 interface Loaded {
-  /** Its members, with references where objects will be. */
+  /** Its members, with references in place of objects. */
   readonly value: Members
   readonly links: Links
-  /** Only where origins are remembered. */
+  /** Only if origins are remembered. */
   readonly origin: Origin | undefined
   /** Once its pieces were looked for, and once its references are objects. */
   state: 'loaded' | 'entered' | 'resolved'
 }
 
 /**
- * The value that the objects make, from the root on: references become the objects that they name, the same object wherever it is referred to, and pieces
- * of arrays become arrays again. `__closure` goes. Everything is in memory at once.
- *
- * Throws `not_found` when the root did not come, `objects_missing`, and `invalid_answer` for a text that is not a JSON object, and for arrays that are too long.
+ * The value that the objects make, from the root on: references become the objects that they name, the same object for
+ * every reference, and chunks become arrays again. `__closure` is removed. Everything is in memory at once. Throws
+ * `not_found` if the root is missing, `objects_missing`, and `invalid_answer` for a text that is not a JSON object, and
+ * for arrays that are too long.
  */
 export async function deserialize<T extends object = DagObject>(
   objects: Iterable<readonly ObjectText[]> | AsyncIterable<readonly ObjectText[]>,
@@ -134,7 +137,10 @@ class LoadedGraph {
     if (object.origin !== undefined) this.#options.origins?.setObject(object.value, { ...object.origin, chunked })
   }
 
-  /** The objects that are the pieces of one array; none where they are no pieces. A piece's own items do not come in pieces: that would grow with each level. */
+  /**
+   * The objects that are the chunks of one array; none if they are not chunks. A chunk's own items are not chunked:
+   * that would grow with each level.
+   */
   #piecesOf(object: Loaded, { holder, key, ids }: ArrayLink): readonly Loaded[] {
     if (key === 'data' && holder === object.value && this.#isChunk(object)) return []
     const pieces = ids.map((id) => this.#objects.get(id)).filter((piece) => piece !== undefined)

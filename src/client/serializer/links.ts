@@ -4,16 +4,16 @@ import { isDetachedName, newReference, setMember } from './shape.ts'
 
 type Holder = Record<string | number, unknown>
 
-/** A reference, and where it stands. */
+/** A reference, and its place. */
 export interface Link {
   readonly holder: Holder
   readonly key: string | number
   readonly id: string
-  /** The reference as it came, where it holds more than a reference needs. */
+  /** The original reference, if it has more members than a reference needs. */
   readonly given: object | undefined
 }
 
-/** An array of nothing but references, and where it stands: it may be the pieces of a longer one. */
+/** An array of references only, and its place: it may be the chunks of a longer one. */
 export interface ArrayLink {
   readonly holder: Holder
   readonly key: string | number
@@ -25,19 +25,22 @@ export interface Links {
   readonly arrays: readonly ArrayLink[]
   /** Members of the object that are references, or arrays of them. */
   readonly names: ReadonlySet<string>
-  /** Objects that stand inside this one, where some do not. */
+  /** Objects inside this one, if some are separate. */
   readonly inline: ReadonlyMap<object, InlineOrigin>
 }
 
-/** What is being looked through: an array with the names of the object in which it stands. */
+/** The array that is being searched, with the names of the object that contains it. */
 interface Open {
   readonly holder: Holder
   readonly names: Set<string>
-  /** The member of that object in which the array stands. */
+  /** The member of that object that contains the array. */
   readonly name: string | undefined
 }
 
-/** Finds every reference in an object, at any depth. They are spelled anew, with their two members alone, so that spelling makes no difference. */
+/**
+ * Finds every reference in an object, at any depth. References are rewritten with only their two members, so that
+ * spelling makes no difference.
+ */
 export function findLinks(object: Record<string, unknown>, typeField: string): Links {
   const search = new Search(typeField)
   for (const name of Object.keys(object)) search.member(object, name)

@@ -1,18 +1,18 @@
-/** What an object was when it was received: as long as its text is the same, so is its id. */
+/** The received form of an object: while its text is the same, so is its id. */
 export interface Origin {
   /** The id of the object. */
   readonly id: string
   /** The hash of its text without `id`, `totalChildrenCount` and `__closure`, as the serializer spells it. */
   readonly fingerprint: string
-  /** Its members that held references: what is put there later becomes objects of their own too. */
+  /** Its members that held references: values that are assigned there later become separate objects, too. */
   readonly detached?: ReadonlySet<string>
   /** Its members that were arrays in pieces, with the items of one piece. */
   readonly chunked?: ReadonlyMap<string, number>
-  /** Objects inside it that stood there themselves and not as references: where they are still, they stay. */
+  /** Objects that were inside it themselves rather than as references: they stay inside while they are there. */
   readonly inline?: ReadonlyMap<object, InlineOrigin>
 }
 
-/** Where an object stood inside another one. */
+/** The place of an object inside another one. */
 export interface InlineOrigin {
   /** The member of the other one, at whatever depth below it. */
   readonly member: string
@@ -29,8 +29,8 @@ export interface ChunkOrigin extends Origin {
 }
 
 /**
- * Remembers where values came from that `deserialize` made, so that `serialize` gives the unchanged parts their ids again, whoever made these up, and
- * detaches what was detached. Forgets with the values.
+ * Remembers the origin of values that `deserialize` made, so that `serialize` gives unchanged parts their ids again,
+ * regardless of how the ids were made, and detaches the same members. Forgets together with the values.
  */
 export class Origins {
   readonly #objects = new WeakMap<object, Origin>()
@@ -46,12 +46,12 @@ export class Origins {
     return this.#arrays.get(value)
   }
 
-  /** Remembers where an object came from. */
+  /** Remembers the origin of an object. */
   setObject(value: object, origin: Origin): void {
     this.#objects.set(value, origin)
   }
 
-  /** Remembers where the pieces of an array came from. */
+  /** Remembers the origin of an array's chunks. */
   setArray(value: object, chunks: readonly ChunkOrigin[]): void {
     this.#arrays.set(value, chunks)
   }

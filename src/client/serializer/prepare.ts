@@ -3,23 +3,23 @@ import { isReference } from '../common/references.ts'
 import type { ChunkOrigin, Origin, Origins } from './origins.ts'
 import { chunkItemsOf, isDetachedName, itemsOfPieces, newReference, type Reference, setMember } from './shape.ts'
 
-/** An object that is to stand by itself, met inside another one. */
+/** A separate object that was met inside another one. */
 export interface Child {
   readonly value: object
   readonly origin: Origin | undefined
   /** Stands in its place; gets its id when that is known. */
   readonly reference: Reference
-  /** Where it was met, such as `elements[3]`. */
+  /** The place where it was met, such as `elements[3]`. */
   readonly path: string
   /** Whether the value was made for this child alone, so that it cannot be met again. */
   readonly isPiece: boolean
 }
 
-/** One object as plain JSON, with references for what stands by itself. */
+/** One object as plain JSON, with references for its separate objects. */
 export interface Prepared {
   readonly body: Readonly<Record<string, unknown>>
   readonly children: readonly Child[]
-  /** All references in it, those included that were in the value already, in the order in which they stand. */
+  /** All its references, including those that were in the value already, in the order of its text. */
   readonly references: readonly Pick<Reference, 'referencedId'>[]
 }
 
@@ -47,7 +47,7 @@ const OPAQUE: readonly (abstract new (...args: never[]) => object)[] = [
 /** They belong to the serializer. */
 const OWN_MEMBERS: ReadonlySet<string> = new Set(['id', 'totalChildrenCount', '__closure'])
 
-/** Throws `invalid_value` for what JSON cannot hold, naming the place below `at`. */
+/** Throws `invalid_value` for values that JSON cannot hold, naming the place below `at`. */
 export function prepare(value: object, origin: Origin | undefined, at: string, options: PrepareOptions): Prepared {
   return new Preparation(options, at).run(value, origin)
 }
@@ -138,7 +138,9 @@ class Preparation {
     )
   }
 
-  /** In the pieces in which it came; more items make more pieces, of so many, that are like the first one otherwise. */
+  /**
+   * In its original chunks; additional items make more chunks of the same size, which otherwise equal the first one.
+   */
   #sameChunks(array: readonly unknown[], chunks: readonly ChunkOrigin[], items: number): readonly Reference[] {
     const references: Reference[] = []
     let at = 0
@@ -203,7 +205,7 @@ function asArray(value: unknown): readonly unknown[] | undefined {
     : undefined
 }
 
-/** What JSON takes for the primitive value that it holds. */
+/** The primitive value that JSON takes a wrapper object for. */
 function unboxed(value: unknown): unknown {
   return typeof value === 'object' && value !== null && BOXES.has(Object.prototype.toString.call(value))
     ? value.valueOf()
@@ -216,7 +218,7 @@ export function hasToJson(value: unknown): value is { toJSON(key: string): unkno
   )
 }
 
-/** What JSON would take for an object without members. */
+/** A value that JSON would turn into an object without members. */
 function isOpaque(value: object): boolean {
   return OPAQUE.some((type) => value instanceof type) || ArrayBuffer.isView(value)
 }

@@ -8,11 +8,14 @@ import { type Child, hasToJson, prepare, type PrepareOptions, type Prepared } fr
 import { isReference } from '../common/references.ts'
 import { CHUNK_TYPE, type GraphShape, type Reference, TYPE_FIELD } from './shape.ts'
 
-/** How a value becomes objects. */
+/** Options for turning a value into objects. */
 export interface SerializeOptions extends GraphShape, CallOptions {
-  /** Where received values came from: their unchanged parts keep their ids. */
+  /** The origin of received values: their unchanged parts keep their ids. */
   readonly origins?: Origins
-  /** The most descendants that `__closure` names; an object with more goes without. 150,000 by default, since the closure counts to the object's size. */
+  /**
+   * The most descendants that `__closure` names; an object with more has none. 150,000 by default, since the closure
+   * counts toward the object's size.
+   */
   readonly closureIdsMax?: number
   /** The largest text of one object, in bytes of UTF-8. 10,485,760 by default, as the server has it. */
   readonly objectBytesMax?: number
@@ -38,17 +41,19 @@ const DEPTH_MAX = 10_000
 const encoder = new TextEncoder()
 
 /**
- * A value as objects, in batches, children before their parents, the value itself last. What stands under a name with `@` before it becomes an object of
- * its own, `@(1000)name` an array in pieces of 1,000, the rest stays where it is. An object that is met twice is written once. Every object gets `id`,
- * `totalChildrenCount` and, where there is something below it, `__closure`; what the value has under these names is left out.
- *
- * Throws `invalid_value` for a cycle and for what JSON cannot hold, naming the place.
+ * A value as objects, in batches, children before their parents, the value itself last. A value under a name that
+ * begins with `@` becomes a separate object, `@(1000)name` an array in chunks of 1,000; other values stay in place. An
+ * object that is met twice is written once. Every object gets `id`, `totalChildrenCount` and, if there is something
+ * below it, `__closure`; members of the value with these names are omitted. Throws `invalid_value` for a cycle and for
+ * values that JSON cannot hold, naming the place.
  */
 export async function* serialize(value: object, options: SerializeOptions = {}): AsyncGenerator<readonly ObjectText[]> {
   for await (const batch of serialized(value, options)) yield batch.map(({ object }) => object)
 }
 
-/** The same, with what changed since it was received tied to what it was, as far as that text is at hand. */
+/**
+ * The same, with objects that changed since they were received linked to their earlier form, if that text is available.
+ */
 export async function* serializeBased(
   value: object,
   options: SerializeOptions,
@@ -99,14 +104,14 @@ interface Node {
   readonly references: Reference[]
   readonly parents: Node[]
   prepared: Prepared | undefined
-  /** How many of its children have no id yet; one more while they are still being met. */
+  /** The number of its children without an id; one more while children are still being met. */
   waitsFor: number
   id: string | undefined
 }
 
 interface Frame {
   readonly node: Node
-  /** The child that comes next. */
+  /** The next child. */
   next: number
 }
 
@@ -166,7 +171,7 @@ class Serializer {
     if (node.waitsFor === 0) this.#ready.push(node)
   }
 
-  /** Writes what is ready until less than `min` is; what is written may make its parents ready. */
+  /** Writes the ready objects until fewer than `min` are ready; written objects may make their parents ready. */
   async *#flush(min: number): AsyncGenerator<readonly Serialized[]> {
     while (this.#ready.length >= min) {
       this.#settings.signal?.throwIfAborted()
@@ -223,7 +228,7 @@ interface Draft {
   readonly below: Descendants
   /** The object's text without `id`, `totalChildrenCount` and `__closure`. */
   readonly body: string
-  /** What stands in the place of its last brace. */
+  /** The text that replaces its last brace. */
   readonly tail: string
 }
 

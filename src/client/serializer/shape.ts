@@ -1,4 +1,4 @@
-/** How graphs are spelled. */
+/** The member names of graphs. */
 export interface GraphShape {
   /** The member that names an object's type; references are written with it. `speckle_type` by default. */
   readonly typeField?: string
@@ -6,7 +6,7 @@ export interface GraphShape {
   readonly chunkType?: string
 }
 
-/** A reference as it stands in the place of an object. */
+/** A reference in the place of an object. */
 export type Reference = Record<string, string> & { referencedId: string }
 
 export const TYPE_FIELD = 'speckle_type'
@@ -32,7 +32,10 @@ export function chunkItemsOf(name: string): number | undefined {
   return digits === '' ? CHUNK_ITEMS : Number(digits)
 }
 
-/** The items of one piece where an array came in pieces of these lengths; a single one does not tell how long it might have been. */
+/**
+ * The items of one chunk, if an array had chunks of these lengths; a single one does not tell how long it might have
+ * been.
+ */
 export function itemsOfPieces(lengths: readonly number[]): number {
   const longest = lengths.reduce((max, length) => Math.max(max, length), 0)
   return lengths.length > 1 && longest > 0 ? longest : Math.max(longest, CHUNK_ITEMS)

@@ -7,7 +7,7 @@ import { fetchHeld, parseJson, type Remote } from '../http/remote.ts'
 import type { CallOptions, ObjectText } from '../common/types.ts'
 import { DraftGroups, type UploadSource } from './upload-source.ts'
 
-/** How far an upload is. */
+/** The progress of an upload. */
 export interface UploadProgress {
   /** Objects that were read from the source so far. */
   readonly objects: number
@@ -17,7 +17,7 @@ export interface UploadProgress {
   readonly sent: number
   /** Requests that the server acknowledged. */
   readonly requests: number
-  /** Of those that were sent, those of which only what makes them of an older one was. */
+  /** How many of the sent ones were sent as deltas. */
   readonly deltas: number
   /** Bytes of JSON that were acknowledged; a delta counts with its own size. */
   readonly jsonBytes: number
@@ -27,19 +27,22 @@ export interface UploadProgress {
   readonly retries: number
 }
 
-/** What became of an upload. */
+/** The outcome of an upload. */
 export interface UploadResult extends UploadProgress {
   /** Objects that were new to the server, as it counts them. */
   readonly created: number
   /** Objects that the server held with another text; that one stays. */
   readonly differing: number
-  /** Objects whose text the server does not keep byte for byte: it removes line ends and tabs between tokens, and escapes U+0085, U+2028 and U+2029. */
+  /**
+   * Objects whose text the server does not keep byte for byte: it removes line ends and tabs between tokens, and
+   * escapes U+0085, U+2028 and U+2029.
+   */
   readonly rewritten: number
-  /** The id of the last object of the source, `undefined` where there was none. */
+  /** The id of the last object of the source; `undefined` for an empty source. */
   readonly lastId: string | undefined
 }
 
-/** How objects are uploaded. */
+/** Options for uploading objects. */
 export interface UploadOptions extends CallOptions {
   /** Told after each request, and when ids were asked about and some are held already. */
   readonly onProgress?: (progress: UploadProgress) => void
@@ -49,14 +52,14 @@ export interface UploadOptions extends CallOptions {
   readonly batchBytes?: number
   /** Send every object, without asking first which ones the server holds, a thousand at a time. False by default. */
   readonly sendAll?: boolean
-  /** How a batch is sent: as the gzip file that the body is, or as the one part of a form. */
+  /** The form of a batch: the body as a gzip file, or the only part of a multipart form. */
   readonly body?: 'gzip' | 'multipart'
 }
 
 /** An object on its way, as it will be sent. */
 interface Pending {
   readonly object: ObjectText
-  /** Where the object goes as a delta, that; else its text. */
+  /** The delta if the object is sent as one, otherwise its text. */
   readonly sent: string
 }
 
@@ -69,14 +72,15 @@ export const BATCH_BYTES_MAX = 268_435_456
 const SUMMARY_BYTES_MAX = 67_108_864
 /** Characters of text that are kept for deltas, for each one that a batch may have. */
 const KEPT_PER_SENT = 4
-/** Of what refuses a delta, the status that says nothing about others. */
+/** The status of a refused delta that says nothing about others. */
 const MISMATCH_STATUS = 409
 
 const encoder = new TextEncoder()
 
 /**
- * Uploads all objects and resolves when all are durable. Memory is bounded by `concurrency`, not by the source. The last object is sent after all others
- * are acknowledged: who sends children before parents shows nobody a root without what is below it.
+ * Uploads all objects and resolves when all are durable. Memory is bounded by `concurrency`, not by the source. The
+ * last object is sent after all others are acknowledged: if children come before parents, nobody sees a root without
+ * the objects below it.
  */
 export async function upload(remote: Remote, source: UploadSource, options: UploadOptions): Promise<UploadResult> {
   return new Uploader(remote, options).run(source)
@@ -146,7 +150,7 @@ class Uploader {
     while (this.#pending.length > 0) await this.#send(this.#takeBatch(), signal)
   }
 
-  /** Puts what the server lacks into the next batches. Returns the last of them. */
+  /** Adds the objects that the server lacks to the next batches. Returns the last of them. */
   async #addMissing(drafts: readonly DraftText[], signal: AbortSignal | undefined): Promise<ObjectText> {
     const texts = await Promise.all(drafts.map(completeText))
     this.#tally.objects += texts.length
@@ -186,7 +190,7 @@ class Uploader {
     return this.#pending.splice(0, count)
   }
 
-  /** What a server refuses as deltas it gets whole, and says then what it says. */
+  /** If the server refuses a batch with deltas, the batch is sent whole, and the second response counts. */
   async #send(batch: readonly Pending[], signal: AbortSignal | undefined): Promise<void> {
     const deltas = batch.filter(isDelta)
     if (deltas.length > 0 && !this.#takesDeltas) return this.#addWhole(batch)
@@ -232,7 +236,7 @@ class Uploader {
       bodyBytes,
       signal,
     })
-    // What a success holds is not said by every service; a page for people is of somebody else.
+    // Not every service describes its success; a page for people comes from a proxy.
     if (answer.hasType('text/html')) answer.checkType('application/json')
     const text = await answer.text(SUMMARY_BYTES_MAX)
     if (!answer.hasType('application/json')) return {}
@@ -250,12 +254,15 @@ class Uploader {
   }
 }
 
-/** What an object counts for in a batch: what is sent, and something for the text that is kept in case a delta is refused. */
+/**
+ * The weight of an object in a batch: the bytes to send, and something for the text that is kept in case a delta is
+ * refused.
+ */
 function weightOf({ object, sent }: Pending): number {
   return sent === object.json ? sent.length : sent.length + Math.ceil(object.json.length / KEPT_PER_SENT)
 }
 
-/** What a server says of a request, as far as it does. */
+/** The counts of a response, if it has them. */
 interface ServerCounts {
   readonly created?: number
   readonly differing?: number
@@ -271,7 +278,7 @@ function isDelta({ object, sent }: Pending): boolean {
   return sent !== object.json
 }
 
-/** Neither who asks nor the moment is at fault, but what was sent. */
+/** The fault lies in the data, rather than in the credentials or the moment. */
 function isRefusal(error: unknown): error is ClientError {
   return (
     error instanceof ClientError &&

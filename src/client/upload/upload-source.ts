@@ -5,13 +5,14 @@ import { IDS_PER_REQUEST } from '../http/remote.ts'
 import type { BasedText } from '../common/types.ts'
 
 /**
- * Objects, or their texts as `{ id, json }`, one by one or in arrays. An object without `id` gets one: the first 32 hex digits of the SHA-256 of its text.
+ * Objects, or their texts as `{ id, json }`, one by one or in arrays. An object without `id` gets one: the first 32 hex
+ * digits of the SHA-256 of its text.
  */
 export type UploadSource = Iterable<object> | AsyncIterable<object>
 
 /** Text that waits for the answer to one question for held ids, about. */
 const GROUP_BYTES_MAX = 4_194_304
-/** Items of an iterable that is there at once which are handed on together, since each hand-over takes a turn. */
+/** Items of a synchronous iterable that are passed on together, since each step takes a turn. */
 const ITEMS_AT_ONCE = 256
 
 /** The objects of a source as text, in groups for one question for held ids each. The last object is kept back. */
@@ -28,7 +29,7 @@ export class DraftGroups {
     this.#takesDeltas = takesDeltas
   }
 
-  /** Throws `invalid_value`, `invalid_id` and what the source throws. */
+  /** Throws `invalid_value`, `invalid_id` and the errors of the source. */
   async *allButLast(): AsyncGenerator<readonly DraftText[]> {
     for await (const item of Symbol.asyncIterator in this.#source ? this.#source : inArrays(this.#source)) {
       for (const one of flat(item)) {
@@ -40,7 +41,7 @@ export class DraftGroups {
     if (this.#group.length > 0) yield this.#take()
   }
 
-  /** At once, so that nobody holds on to the text of the base. */
+  /** Immediate, so that nothing holds on to the text of the base. */
   async #based({ id, json }: DraftText, { base }: BasedText): Promise<DraftText> {
     return this.#takesDeltas ? { id, json, delta: await encodeDelta(base, json) } : { id, json }
   }

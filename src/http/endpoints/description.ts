@@ -8,7 +8,7 @@ export const DESCRIPTION_PATH = '/api/openapi.json'
 
 const ETAG_HEX_DIGITS = 32
 const MAX_AGE_S = 3_600
-/** From the document's own address: two segments up, where the paths begin. */
+/** Relative to the document's own address: two segments up, where the paths begin. */
 const RELATIVE_SERVER = '..'
 
 interface Described {
@@ -19,7 +19,8 @@ interface Described {
 
 /** `GET /api/openapi.json`: the description of the service, for everybody. It names the path under which it was asked for as its server. */
 export function descriptionOperation<H>(options: Omit<DocumentOptions, 'server'>): Operation<H> {
-  // Nearly always one: a service is mounted in several places seldom, and under a path with parameters more seldom still.
+  // Nearly always one: a service is mounted in several places seldom, and under a path with parameters more seldom
+  // still.
   let last: Described | undefined
   return async (exchange) => {
     const server = serverOf(exchange)

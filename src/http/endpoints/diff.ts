@@ -6,7 +6,10 @@ import type { Operation } from '../exchange.ts'
 import { presenceText } from '../presence-text.ts'
 import { idListSource } from '../body-sources.ts'
 
-/** `POST /api/diff/{projectId}`: which of these ids are held. Answers JSON whatever `Accept` says, since clients that want lines ask here too. */
+/**
+ * `POST /api/diff/{projectId}`: which of these ids are held. Answers JSON regardless of `Accept`, since clients that
+ * want lines ask here too.
+ */
 export function diffOperation<H>(deps: {
   readonly store: ObjectPresence
   readonly guard: Guard<H>

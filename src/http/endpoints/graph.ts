@@ -16,7 +16,10 @@ export interface GraphDeps<H> {
   readonly compressor: DeflatePool
 }
 
-/** `GET /objects/{projectId}/{objectId}`: a root with everything below it, less what the client has (`?have=`), or as deltas on it (`&delta`). */
+/**
+ * `GET /objects/{projectId}/{objectId}`: a root with everything below it, without the objects that the client has
+ * (`?have=`), or with deltas against them (`&delta`).
+ */
 export function graphOperation<H>(deps: GraphDeps<H>): Operation<H> {
   const { store, guard, compressor } = deps
   return async (exchange) => {
@@ -27,7 +30,7 @@ export function graphOperation<H>(deps: GraphDeps<H>): Operation<H> {
     const have = query.getAll('have').map((value) => parseHaveRoot(value))
     if (have.length > HAVE_ROOTS_MAX)
       throw new StowageError('invalid_request', `have is repeated ${have.length} times; the limit is ${HAVE_ROOTS_MAX}`)
-    // A line says by its id which object a delta makes; an array of objects would not.
+    // A line names the object of its delta by its id; an array of objects would not.
     const deltas = query.has('delta') && encoding.format === 'text'
     const selection = await store.closure(projectId, objectId, {
       signal,
@@ -52,7 +55,7 @@ function graphEncoding(exchange: Pick<Exchange<unknown>, 'headers' | 'query' | '
   return { format: negotiateFormat(exchange.headers), coding: negotiateCoding(exchange.headers) }
 }
 
-/** An id names the file where every file system and every header can take it. */
+/** An id names the file, if every file system and every header accepts it. */
 function archiveName(objectId = ''): string {
   return /^[\w-]{1,100}$/.test(objectId) ? `${objectId}.txt.gz` : 'objects.txt.gz'
 }

@@ -15,7 +15,7 @@ export interface ListDeps<H> {
   readonly compressor: DeflatePool
 }
 
-/** `POST /api/getobjects/{projectId}`: the objects of a list, as far as they are held. */
+/** `POST /api/getobjects/{projectId}`: the objects of a list that are held. */
 export function listOperation<H>(deps: ListDeps<H>): Operation<H> {
   const { store, guard, limits, compressor } = deps
   return async (exchange) => {

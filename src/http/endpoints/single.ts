@@ -21,7 +21,10 @@ export interface SingleDeps<H> {
   readonly compressor: DeflatePool
 }
 
-/** `GET /objects/{projectId}/{objectId}/single`: one object without its children. Answers JSON whatever `Accept` says, since clients ask for text here and parse JSON. */
+/**
+ * `GET /objects/{projectId}/{objectId}/single`: one object without its children. Answers JSON regardless of `Accept`,
+ * since clients ask for text here and parse JSON.
+ */
 export function singleOperation<H>(deps: SingleDeps<H>): Operation<H> {
   const { store, guard, compressor } = deps
   return async (exchange) => {

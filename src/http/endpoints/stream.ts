@@ -8,7 +8,7 @@ import { negotiateCoding } from '../negotiate.ts'
 import { checkComplete, releasing, wholeAnswer } from '../selection-answer.ts'
 import { idListSource } from '../body-sources.ts'
 
-/** How long nothing may be sent before a client that asked for it gets a sign of life. */
+/** How long a response may be silent before a client that asked for heartbeats receives one. */
 const HEARTBEAT_INTERVAL_MS = 5_000
 const HEARTBEAT_LINE = Buffer.from(':heartbeat\n')
 

@@ -26,7 +26,7 @@ export function uploadOperation<H>(deps: UploadDeps<H>): Operation<H> {
     const { signal, params, body, trace, memory } = exchange
     const source = uploadSource(body)
     await guard(exchange, 'write')
-    // Who may not read must not learn from a delta's checksum what an object holds.
+    // Without the right to read, a client must not learn an object's contents from a delta's checksum.
     if (isDeltaUpload(source)) await guard(exchange, 'read')
     if ((body.length ?? 0) > limits.requestBytesMax)
       throw tooLarge('request_too_large', `the request's body (${body.length} bytes)`, limits.requestBytesMax)

@@ -1,7 +1,7 @@
 import { shareResponses } from './shared-responses.ts'
 import type { Components, OpenApiDocument, Paths, Tag } from './types.ts'
 
-/** One area of the interface: what it adds to the document. */
+/** One area of the interface: its additions to the document. */
 export interface ApiArea {
   readonly tags: readonly Tag[]
   readonly paths: Paths
@@ -10,7 +10,7 @@ export interface ApiArea {
 
 type Section = keyof Components
 
-/** One document of several areas. Throws `TypeError` where two areas give one name to two things. */
+/** One document of several areas. Throws `TypeError` if two areas use one name for two things. */
 export function composeDocument(
   frame: Pick<OpenApiDocument, 'openapi' | 'info' | 'servers' | 'security'>,
   areas: readonly ApiArea[],
@@ -36,7 +36,7 @@ function section<S extends Section>(areas: readonly ApiArea[], name: S): NonNull
   ) as NonNullable<Components[S]>
 }
 
-/** What areas share is one value, so that the same name twice with the same value is no conflict. */
+/** Areas share parts as the same value, so the same name twice with the same value is no conflict. */
 function merged<T>(parts: readonly Readonly<Record<string, T>>[], what: string): Readonly<Record<string, T>> {
   const all = new Map<string, T>()
   for (const part of parts) {

@@ -47,7 +47,7 @@ const getDescription: Operation = {
   },
 }
 
-/** Where the document itself is served. */
+/** The operation that serves the document itself. */
 export const DESCRIPTION_AREA: ApiArea = {
   tags: [{ name: TAG, description: 'What this service is.' }],
   paths: {

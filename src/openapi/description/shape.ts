@@ -3,13 +3,13 @@ import { quoted } from '../../object/id.ts'
 import type { Schema } from './types.ts'
 
 /**
- * The shape of a JSON value on the wire, described once: `read` checks a value that a client sent, and `schema` describes
- * it in the OpenAPI document. The TypeScript types are generated from the same shapes (`npm run schemas`).
+ * The shape of a JSON value on the wire, described once: `read` checks a value that a client sent, and `schema`
+ * describes it in the OpenAPI document. The TypeScript types are generated from the same shapes (`npm run schemas`).
  */
 export interface Shape<T> {
   /** JSON Schema, draft 2020-12. */
   readonly schema: Schema
-  /** `at` says where the value stands; it is empty for the whole body. Throws `invalid_request`. */
+  /** `at` is the position of the value; it is empty for the whole body. Throws `invalid_request`. */
   readonly read: (value: unknown, at: string) => T
 }
 
@@ -106,7 +106,7 @@ export function list<T>(
   }
 }
 
-/** An object with any number of members. `name.read` checks the names, and throws what it throws. */
+/** An object with any number of members. `name.read` checks the names, and its errors pass unchanged. */
 export function record<T>(
   name: Shape<string>,
   member: Shape<T>,
@@ -126,7 +126,10 @@ export function record<T>(
   }
 }
 
-/** `check` throws `invalid_request` or `invalid_id` for what the keywords of `schema` refuse; its message names the rule. */
+/**
+ * `check` throws `invalid_request` or `invalid_id` for texts that the keywords of `schema` refuse; its message names
+ * the rule.
+ */
 export function text(
   schema: Omit<Schema, 'type'> = {},
   check: (text: string, at: string) => void = () => undefined,
@@ -194,7 +197,7 @@ export function isObject(value: unknown): value is Readonly<Record<string, unkno
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** `at` is not what it must be. */
+/** The value at `at` is wrong. */
 export function wrong(at: string, right: string, is: string): StowageError {
   return new StowageError('invalid_request', `${at === '' ? 'the body' : at} must be ${right}; it is ${is}`)
 }

@@ -4,8 +4,8 @@ import type { Components, Operation, PathItem, Paths, Reference, Response, Respo
 const FIRST_CODE = /^`(\w+)`/
 
 /**
- * Moves each response that several operations have to the components, so that the document says it once. Names are made of the first error code, or of
- * the status: `NotFound`, `NotFound2`, `Status304`.
+ * Moves each response that several operations share to the components, so that the document contains it once. Names are
+ * made of the first error code, or of the status: `NotFound`, `NotFound2`, `Status304`.
  */
 export function shareResponses(paths: Paths, components: Components): { paths: Paths; components: Components } {
   const uses = new Map<string, number>()

@@ -11,7 +11,10 @@ import type {
   Schema,
 } from './types.ts'
 
-/** What every area of the interface has in common: headers of every answer, the one shape of errors, the preflight. */
+/**
+ * Parts that every area of the interface has in common: headers of every response, the one shape of errors, the
+ * preflight.
+ */
 
 const REQUEST_ID = '^[\\w.:+/=-]{1,128}$'
 const CODES = Object.keys(ERROR_STATUS) as ServiceErrorCode[]
@@ -144,7 +147,7 @@ export function schemaRef(name: string): Reference {
   return { $ref: `#/components/schemas/${name}` }
 }
 
-/** What every answer carries, and may carry towards other origins. */
+/** Headers that every response has, and may have for other origins. */
 const COMMON: Headers = Object.fromEntries(
   [
     'X-Request-Id',
@@ -161,10 +164,10 @@ export function headersOf(names: readonly string[], own: Headers = {}): Headers 
   return { ...COMMON, ...Object.fromEntries(names.map((name) => [name, headerRef(name)])), ...own }
 }
 
-/** What an error of one status can be. */
+/** One possible error of a status. */
 interface ErrorCase {
   readonly codes: readonly ServiceErrorCode[]
-  /** A message as the server gives it. */
+  /** A message of the server. */
   readonly message: string
   readonly ids?: readonly string[]
 }
@@ -176,7 +179,9 @@ const HEADERS_OF_STATUS: Readonly<Record<number, readonly string[]>> = {
   503: ['Retry-After'],
 }
 
-/** The error answers of an operation, one for each status. Throws `TypeError` for codes of several statuses in one case. */
+/**
+ * The error answers of an operation, one for each status. Throws `TypeError` for codes of several statuses in one case.
+ */
 export function errorResponses(cases: readonly ErrorCase[], own: Readonly<Record<number, Headers>> = {}): Responses {
   return Object.fromEntries(
     cases.map((one) => {
@@ -216,7 +221,7 @@ function statusOf(codes: readonly ServiceErrorCode[]): number {
   return status
 }
 
-/** The same answers without their bodies: what HEAD gets (RFC 9110 section 9.3.2). */
+/** The same responses without their bodies, as for HEAD (RFC 9110 section 9.3.2). */
 export function headOf(operation: Operation, operationId: string, statuses: readonly string[]): Operation {
   const responses = Object.entries(operation.responses)
     .filter(([status]) => statuses.includes(status) || Number(status) >= 400)

@@ -72,7 +72,7 @@ export interface MediaType {
   readonly schema?: Schema
   readonly examples?: Examples
   readonly encoding?: Readonly<Record<string, Encoding>>
-  /** What the data of each server-sent event is, by its name: OpenAPI 3.1 has no word for it. */
+  /** The data of each server-sent event, by its name: OpenAPI 3.1 has no keyword for it. */
   readonly 'x-events'?: Readonly<Record<string, Schema>>
 }
 

@@ -4,7 +4,7 @@ import type { Headers, Responses } from '../description/types.ts'
 import { UNKNOWN_ID } from './examples.ts'
 import { HEADERS, required } from './parts.ts'
 
-/** What any endpoint about objects can answer. The first code of each status is the one of the example. */
+/** Errors of any endpoint about objects. The first code of each status is the one of the example. */
 const ALWAYS: readonly ServiceErrorCode[] = [
   'invalid_id',
   'invalid_request',
@@ -19,7 +19,7 @@ const ALWAYS: readonly ServiceErrorCode[] = [
   'storage_unavailable',
 ]
 
-/** What reading a body adds. */
+/** The errors that reading a body adds. */
 export const BODY_FAULTS: readonly ServiceErrorCode[] = [
   'invalid_json',
   'invalid_utf8',
@@ -53,7 +53,7 @@ const OWN_HEADERS: Readonly<Record<number, Headers>> = {
   416: { 'Content-Range': headerRef('Content-Range'), ...required('Accept-Ranges', HEADERS['Accept-Ranges']) },
 }
 
-/** The error answers of an endpoint: what any of them can give and these codes, those of one status together. */
+/** The error responses of an endpoint: the common ones and these codes, those of one status together. */
 export function faults(codes: readonly ServiceErrorCode[], messages: Readonly<Record<number, string>> = {}): Responses {
   const byStatus = new Map<number, ServiceErrorCode[]>()
   for (const code of [...ALWAYS, ...codes]) {

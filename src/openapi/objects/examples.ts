@@ -30,7 +30,7 @@ const SECOND_DOOR_ID = '8fa14cdd754f91cc6554c9e71929cce7'
 const BEFORE_ID: number = DOOR_TEXT.indexOf(DOOR_ID)
 const BEHIND_ID: number = DOOR_TEXT.length - BEFORE_ID - DOOR_ID.length
 
-/** Another door, as what has to be done to the text of the first one: all is copied but the id. */
+/** Another door, as a delta on the text of the first one: everything but the id is copied. */
 export const SECOND_DOOR_DELTA: readonly (string | number)[] = [
   DOOR_ID,
   crc32(new TextEncoder().encode(DOOR_TEXT.replace(DOOR_ID, SECOND_DOOR_ID))),

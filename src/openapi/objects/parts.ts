@@ -3,9 +3,9 @@ import type { Content, Header, Headers, Parameter, Reference, Schema } from '../
 import { DOOR_ID, PROJECT_ID, ROOT_ID } from './examples.ts'
 import { NO_CONTROL_CHARACTERS } from './schemas.ts'
 
-/** Parameters and headers that several endpoints share, and the answers that any of them can give. */
+/** Parameters and headers that several endpoints share, and the responses that any of them can give. */
 
-/** A root that a client has, with the digest of what it received below it. */
+/** A root that a client has, with the digest of the objects that it received below it. */
 const ROOT_WITH_DIGEST: Schema = {
   type: 'string',
   maxLength: 641,
@@ -157,7 +157,7 @@ export const HEADERS: Readonly<Record<string, Header>> = {
   },
 }
 
-/** A header of an area or of all, where all answers of one kind have it. */
+/** A header of an area or of all, for headers that all responses of one kind have. */
 export function required(name: string, header: Header): Headers {
   return { [name]: { ...header, required: true } }
 }

@@ -2,7 +2,9 @@ import type { AssignedId, UploadSummary } from '../../object/upload-summary.ts'
 import { described, integer, list, named, type NamedShape, object, sent, type Shape } from '../description/shape.ts'
 import { schemaRef } from '../description/shared.ts'
 
-/** Answers of the object endpoints, as shapes of their types: a member that only one of the two has does not compile. */
+/**
+ * Answers of the object endpoints, as shapes of their types: a member that only one of the two has does not compile.
+ */
 
 const COUNT: Shape<number> = { ...integer(0, Number.MAX_SAFE_INTEGER), schema: { type: 'integer', minimum: 0 } }
 

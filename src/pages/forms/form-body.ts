@@ -4,15 +4,15 @@ import type { Exchange } from '../../http/exchange.ts'
 import { wholeBody } from '../../http/whole-body.ts'
 import { quoted } from '../../object/id.ts'
 
-/** What a form was sent with: of a name that comes twice the last value. */
+/** The entries of a submitted form; the last value of a repeated name. */
 export type FormEntries = ReadonlyMap<string, string>
 
 const BODY_BYTES_MAX = 1_048_576
 const ENTRIES_MAX = 1_000
-/** What entries cost for each byte of the form. */
+/** The memory of entries per byte of the form. */
 const ENTRY_BYTES_PER_BYTE = 4
 const FORM_TYPE = /^\s*application\/x-www-form-urlencoded\s*(?:;|$)/i
-/** What a parser of the host that has read the form leaves. */
+/** The type of a form that a parser of the host has already read. */
 const PARSED_TYPE = /^\s*application\/json\s*(?:;|$)/i
 
 /** Reads a form. Throws `unsupported_media_type`, `request_too_large`, `invalid_utf8` and `invalid_request`. */

@@ -59,7 +59,7 @@ export function projectResources<H>(server: PageServer<H>): readonly Resource<H>
   ]
 }
 
-/** What a project holds. */
+/** The usage of a project. */
 function usageResource<H>(server: PageServer<H>): Resource<H> {
   return server.project('/usage', {
     GET: async ({ frame, projectId, project, context, exchange: { signal } }) => {
@@ -93,7 +93,7 @@ function deletionResources<H>(server: PageServer<H>): readonly Resource<H>[] {
   ])
 }
 
-/** Where a list goes on. */
+/** The start of the next part of a list. */
 export function cursorOf(query: URLSearchParams, name = 'cursor'): { readonly cursor?: string } {
   const cursor = query.get(name)
   return cursor === null || cursor === '' ? {} : { cursor }

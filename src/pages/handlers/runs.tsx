@@ -114,7 +114,7 @@ async function show<H>({
   )
 }
 
-/** A run that ended while somebody reached for the button has ended; that is all there is to say. */
+/** If the run ended while the person reached for the button, there is nothing to report. */
 async function canceled(project: AutomationProject, runId: string): Promise<Run> {
   try {
     return await project.runs.cancel(runId)

@@ -57,7 +57,7 @@ async function signIn<H>(parts: SignInParts<H>, { exchange, urls, frame }: OpenV
   }
 }
 
-/** Throws `invalid_request` where there is none. */
+/** Throws `invalid_request` if there is none. */
 function tokenOf(codes: SignInCodes, entries: FormEntries): string {
   const code = entries.get('code')
   if (code !== undefined) {
@@ -76,7 +76,7 @@ function tokenOf(codes: SignInCodes, entries: FormEntries): string {
   return token
 }
 
-/** Throws `unauthenticated` for a token of nobody, and `forbidden` for that of a run. */
+/** Throws `unauthenticated` for a token without a principal, and `forbidden` for that of a run. */
 async function checkPerson<H>(server: PageServer<H>, token: string, exchange: OpenVisit<H>['exchange']): Promise<void> {
   const principal = await server.principalOf(token, exchange)
   if (principal === undefined)

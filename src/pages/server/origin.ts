@@ -1,10 +1,10 @@
-/** What of a request tells where in the browser it comes from. */
+/** The headers of a request that reveal its origin in the browser. */
 export type FetchSource = Pick<Headers, 'get'>
 
 /**
- * Whether an unsafe request comes from one of our own pages. Browsers say so in `Sec-Fetch-Site` (W3C Fetch Metadata, section 2.4) where the connection
- * is trustworthy, and in `Origin` (RFC 6454, section 7); what is said must be right, and one of them must be said. `ownOrigin` is for proxies that
- * change `Host`.
+ * Whether an unsafe request comes from one of our own pages. Browsers say so in `Sec-Fetch-Site` (W3C Fetch Metadata,
+ * section 2.4) on trustworthy connections, and in `Origin` (RFC 6454, section 7). Each header that is present must be
+ * right, and one must be present. `ownOrigin` is for proxies that change `Host`.
  */
 export function isFromOwnPage(headers: FetchSource, ownOrigin: string | undefined): boolean {
   const site = headers.get('sec-fetch-site')
@@ -16,19 +16,22 @@ export function isFromOwnPage(headers: FetchSource, ownOrigin: string | undefine
   return host === null ? site !== null : hostOf(origin) === host.toLowerCase()
 }
 
-/** Whether a safe request may be answered by who the cookie says it is: it is ours, somebody typed it, or it opens a page. Scripts of other sites get nothing. */
+/**
+ * Whether the cookie may authenticate a safe request: it is ours, a person typed the address, or it opens a page.
+ * Scripts of other sites get nothing.
+ */
 export function mayRead(headers: FetchSource): boolean {
   const site = headers.get('sec-fetch-site')
   if (site === null || site === 'same-origin' || site === 'none') return true
   return headers.get('sec-fetch-mode') === 'navigate' && headers.get('sec-fetch-dest') === 'document'
 }
 
-/** Whether the browser has our pages by https: what it says itself holds behind proxies too. */
+/** Whether the browser reaches our pages by https: the browser's own headers are right behind proxies too. */
 export function isSecure(headers: FetchSource): boolean {
   return headers.get('origin')?.startsWith('https://') === true
 }
 
-/** With its port, unless that is the scheme's own; `''` for what is no origin of a page. */
+/** With its port, unless it is the scheme's default; `''` if it is not the origin of a page. */
 function hostOf(origin: string): string {
   return /^https?:\/\/([^/?#@]+)$/.exec(origin.toLowerCase())?.[1] ?? ''
 }

@@ -21,15 +21,15 @@ export interface PageServerOptions<H> {
   readonly automation: AutomationExtension<H>
   readonly sessions: Sessions
   readonly assets: Assets
-  /** Where browsers find the service, such as `https://models.example`. */
+  /** The address of the service in browsers, such as `https://models.example`. */
   readonly origin: string | undefined
-  /** Where people sign in, on servers with accounts of their own. */
+  /** The sign-in of servers with their own accounts. */
   readonly signInUrl: string | undefined
 }
 
 type Handler<V> = (visit: V) => Promise<Answer>
 
-/** A request before it is known who makes it. */
+/** A request before authentication. */
 export interface OpenVisit<H> {
   readonly exchange: Exchange<H>
   readonly urls: Urls
@@ -41,7 +41,7 @@ interface Known {
   readonly isSession: boolean
 }
 
-/** What all pages have in common: who asks, whether they may, where links lead, and what is said when something goes wrong. */
+/** The parts that all pages have in common: authentication, authorization, links, and errors. */
 export class PageServer<H> {
   readonly #options: PageServerOptions<H>
 
@@ -59,7 +59,7 @@ export class PageServer<H> {
     )
   }
 
-  /** A page for whoever is known. */
+  /** A page for signed-in people. */
   signedIn(
     path: string,
     handlers: { readonly GET: Handler<Visit<H>>; readonly POST?: Handler<Visit<H>> },
@@ -69,7 +69,10 @@ export class PageServer<H> {
     )
   }
 
-  /** A page of a project. To look takes the right to read unless told otherwise, to send a form the right to write. */
+  /**
+   * A page of a project. Viewing requires the right to read unless specified otherwise, sending a form the right to
+   * write.
+   */
   project(
     path: string,
     handlers: { readonly GET?: Handler<ProjectVisit<H>>; readonly POST?: Handler<ProjectVisit<H>> },
@@ -93,7 +96,7 @@ export class PageServer<H> {
     })
   }
 
-  /** Who a token belongs to; `undefined` for nobody. */
+  /** The principal of a token; `undefined` if there is none. */
   async principalOf(token: string, exchange: Exchange<H>): Promise<Principal | undefined> {
     const { method, path, host } = exchange
     const headers = new Headers(exchange.headers)
@@ -140,7 +143,7 @@ export class PageServer<H> {
     )
   }
 
-  /** The host's own access first: where that knows the person, there is nothing to sign in to. */
+  /** The host's own access first: if it knows the person, there is nothing to sign in to. */
   async #known(exchange: Exchange<H>): Promise<Known> {
     const { context, sessions } = this.#options
     const { headers, method, path, host } = exchange
@@ -171,7 +174,7 @@ export class PageServer<H> {
     return { urls, assets: this.#options.assets.names, person }
   }
 
-  /** Browsers get a page, all others what the API would say. */
+  /** Browsers get a page, all other clients the error of the API. */
   async #failed(exchange: Exchange<H>, urls: Urls, thrown: unknown): Promise<Answer> {
     const error = toStowageError(thrown)
     const { headers, requestId, signal } = exchange
@@ -215,14 +218,14 @@ function noRun(principal: Principal): Principal {
   return principal
 }
 
-/** The page with the form whose address somebody asks for, such as by reloading what it answered. */
+/** The page with the form that a person requested directly, for example by reloading the response to it. */
 function pageAbove({ path }: Pick<Exchange<unknown>, 'path'>, urls: Urls): string {
   const above = path.replace(/\/+$/, '').split('/').slice(0, -1).join('/')
   return urls.isPage(above) ? above : urls.home
 }
 
-/** Where signing in leads: to the page that took it. */
-/** The address of the host's own sign-in, which is told where to go on. */
+/** The target after signing in: the page that required it. */
+/** The address of the host's own sign-in, with the page to return to. */
 function withNext(signInUrl: string, next: string): string {
   return `${signInUrl}${signInUrl.includes('?') ? '&' : '?'}next=${encodeURIComponent(next)}`
 }

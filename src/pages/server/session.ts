@@ -8,7 +8,10 @@ import { StowageError } from '../../errors.ts'
 export type SessionKeys = readonly Uint8Array[] | (() => Promise<readonly Uint8Array[]>)
 
 export interface SessionOptions {
-  /** 32 bytes each: the first one seals, all of them open. A new one with every start by default, so that a restart signs everybody out. */
+  /**
+   * 32 bytes each: the first one seals, all of them open. A new one with every start by default, so that a restart
+   * signs everybody out.
+   */
   readonly keys?: SessionKeys | undefined
   readonly sessionMs: number
   readonly clock: Clock
@@ -28,7 +31,10 @@ const SECURE_NAME = '__Secure-stowage-session'
 const PLAIN_NAME = 'stowage-session'
 const NAMES: readonly string[] = [HOST_NAME, SECURE_NAME, PLAIN_NAME]
 
-/** Keeps a person's token in a cookie, sealed (JWE, RFC 7516, with A256GCM), so that nobody but this service reads it, the browser included. */
+/**
+ * Keeps a person's token in a cookie, sealed (JWE, RFC 7516, with A256GCM), so that only this service can read it, not
+ * even the browser.
+ */
 export class Sessions {
   readonly #keys: Refreshed<readonly Uint8Array[]>
   readonly #sessionMs: number
@@ -66,7 +72,7 @@ export class Sessions {
     return setCookie(cookieName(place), sealed, place, Math.floor(this.#sessionMs / 1_000))
   }
 
-  /** The token of whoever is signed in; `undefined` for nobody. */
+  /** The token of the signed-in person; `undefined` if nobody is signed in. */
   async tokenOf(headers: Pick<Headers, 'get'>): Promise<string | undefined> {
     const sealed = sessionCookie(headers)
     if (sealed === undefined) return undefined
@@ -102,7 +108,7 @@ function checkedKeys(keys: readonly Uint8Array[]): readonly Uint8Array[] {
   return keys
 }
 
-/** Where a cookie holds. */
+/** The scope of a cookie. */
 export interface CookiePlace {
   /** `''` for all of the host. */
   readonly base: string
@@ -135,7 +141,7 @@ function cookieName(place: CookiePlace): string {
   return cookiePath(place.base) === '/' ? HOST_NAME : SECURE_NAME
 }
 
-/** A path with a semicolon cannot stand in a cookie: then it holds for the host. */
+/** A path with a semicolon cannot be in a cookie: then the cookie is valid for the host. */
 function cookiePath(base: string): string {
   return base === '' || !/^[\x21-\x3a\x3c-\x7e]+$/.test(base) ? '/' : base
 }

@@ -5,7 +5,9 @@ const CODE_BYTES = 32
 const CODES_MAX = 1_000
 const CODE_MS = 300_000
 
-/** Codes that sign in once, within five minutes. They are kept in this process, as digests; of too many the oldest go. */
+/**
+ * Codes that sign in once, within five minutes. They are kept in this process, as digests; of too many the oldest go.
+ */
 export class SignInCodes {
   readonly #clock: Clock
   readonly #tokens = new Map<string, { readonly token: string; readonly expiresMs: number }>()
@@ -23,7 +25,7 @@ export class SignInCodes {
     return code
   }
 
-  /** The token that a code stands for, once; `undefined` for a code that is used up, too old or none. */
+  /** The token of a code, once; `undefined` for a code that is used up, too old or unknown. */
   redeem(code: string): string | undefined {
     const digest = digestOf(code)
     const found = this.#tokens.get(digest)

@@ -7,7 +7,7 @@ import type { Urls } from '../views/urls.ts'
 import { documentOf, type Html } from '../views/html.ts'
 import type { Frame } from '../views/layout.tsx'
 
-/** A request for a page, from somebody who may have it. */
+/** A request for a page, from a person with the right to see it. */
 export interface Visit<H> {
   readonly exchange: Exchange<H>
   readonly frame: Frame
@@ -36,7 +36,10 @@ const POLICY = [
   "base-uri 'none'",
 ].join('; ')
 
-/** Our own forms have to say where they come from, so the referrer stays within the origin and is not left out altogether: that would empty `Origin` too. */
+/**
+ * Our own forms must reveal their origin, so the referrer stays within the origin instead of being omitted: that would
+ * empty `Origin` too.
+ */
 const PAGE_HEADERS = {
   'Content-Type': 'text/html; charset=utf-8',
   'Cache-Control': 'no-store',
@@ -50,7 +53,9 @@ export function pageAnswer(page: Html, status = 200, headers: Readonly<Record<st
   return { status, headers: { ...PAGE_HEADERS, ...headers }, body: documentOf(page) }
 }
 
-/** After a form: the browser gets the page with a request of its own, which can be repeated (RFC 9110 section 15.4.4). */
+/**
+ * After a form: the browser gets the page with a request of its own, which can be repeated (RFC 9110 section 15.4.4).
+ */
 export function seeOther(location: string, headers: Readonly<Record<string, string>> = {}): Answer {
   return {
     status: 303,

@@ -23,7 +23,7 @@ const LEVEL_WORDS: { readonly [L in AnnotationLevel]: readonly [one: string, man
 const IDS_SHOWN_MAX = 100
 const METADATA_CHARACTERS_MAX = 4_000
 
-/** What the function said about objects: by category, then by level, a part of the list at a time. */
+/** The annotations of the function: by category, then by level, a part of the list at a time. */
 export function Annotations(props: AnnotationsProps): Html {
   const { urls, projectId, run, annotations, filter } = props
   const { level, category, objectId, cursor } = filter
@@ -120,7 +120,7 @@ function Groups({ urls, projectId, run, annotations, filter }: AnnotationsProps)
 interface LevelProps {
   readonly level: AnnotationLevel
   readonly items: readonly Annotation[]
-  /** Whether there are others on other pages. */
+  /** Whether other pages have more of them. */
   readonly isPart: boolean
   readonly prefix: string
 }
@@ -153,7 +153,7 @@ function Level({ level, items, isPart, prefix }: LevelProps): Html | null {
 
 interface Said {
   readonly item: Annotation
-  /** How many annotations say it. */
+  /** The number of annotations with this text. */
   readonly times: number
 }
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import type { Answer } from '../../http/exchange.ts'
 
-/** Names that change with what is in them, so that browsers may keep the files for good. */
+/** Names that change with their contents, so that browsers may keep the files forever. */
 export interface AssetNames {
   readonly style: string
   readonly script: string
@@ -23,7 +23,7 @@ export class Assets {
     this.#files = new Map([style, script])
   }
 
-  /** `undefined` where there is no such file. */
+  /** `undefined` if the file does not exist. */
   answer(name: string): Answer | undefined {
     const body = this.#files.get(name)
     if (body === undefined) return undefined

@@ -57,7 +57,7 @@ export function AutomationFormPage(props: AutomationFormProps): Html {
   )
 }
 
-/** What is wrong, at the top, with links to the fields. It takes the focus, so that nobody has to look for it. */
+/** The problems, at the top, with links to the fields. It takes the focus, so that nobody has to look for it. */
 function Problems({ problems }: { readonly problems: readonly Problem[] }): Html | null {
   if (problems.length === 0) return null
   return (

@@ -3,7 +3,7 @@ import { formatCount } from './parts.tsx'
 
 const PATTERN_SHOWN_MAX = 80
 
-/** The rules of an input in words, before anybody breaks them. Empty where there are none. */
+/** The rules of an input in words, shown before anybody breaks them. Empty without rules. */
 export function describeRules(field: InputField): string {
   if (field.kind === 'text' || field.kind === 'secret') return sentences(lengthWords(field), patternWords(field))
   if (field.kind === 'number' || field.kind === 'integer')

@@ -4,7 +4,7 @@ import { forgetControl, inputControl, labelOf } from './form-values.ts'
 import { describeRules } from './field-hints.ts'
 import type { Child, Html } from './html.ts'
 
-/** A label, help, what is wrong, and a control, tied together so that who hears the page hears all of it. */
+/** A label, help, the fault, and a control, linked so that a screen reader reads all of it. */
 export interface FieldProps {
   readonly id: string
   readonly label: string
@@ -71,7 +71,7 @@ export interface InputControlProps {
   readonly id: string
   /** Empty for secrets, always. */
   readonly value: string
-  /** Whether there is a value of this secret already. */
+  /** Whether this secret already has a value. */
   readonly kept: boolean
   readonly problem?: string | undefined
 }
@@ -79,7 +79,10 @@ export interface InputControlProps {
 /** Longer texts get room for lines. */
 const LINE_CHARACTERS_MAX = 300
 
-/** The control for one input of a function, by its kind. What browsers could check is left to the server, whose messages are the same everywhere. */
+/**
+ * The control for one input of a function, by its kind. What browsers could check is left to the server, whose messages
+ * are the same everywhere.
+ */
 export function InputControl(props: InputControlProps): Html {
   const { field, id, problem } = props
   if (field.kind === 'boolean' && !isThreeState(field)) return <Checkbox {...props} field={field} />
@@ -105,7 +108,7 @@ function hasDefault(field: InputField): boolean {
   return 'default' in field && field.default !== undefined && field.default !== ''
 }
 
-/** A list of choices shows its default by itself. */
+/** A list of choices shows its default itself. */
 function defaultWords(field: InputField): string {
   if (!('default' in field) || field.default === undefined || field.kind === 'boolean' || field.kind === 'select')
     return ''

@@ -9,7 +9,7 @@ import type { Automation, AutomationTrigger } from '../../automation-server/sche
 import { StowageError } from '../../errors.ts'
 import type { FormEntries } from '../forms/form-body.ts'
 
-/** What stands in the form of an automation, as texts. */
+/** The values of an automation's form, as texts. */
 export interface FormValues {
   readonly name: string
   readonly modelId: string
@@ -19,7 +19,7 @@ export interface FormValues {
   readonly inputs: ReadonlyMap<string, string>
 }
 
-/** Something that is wrong in a form, as a sentence; `controlId` is absent for what concerns all of it. */
+/** A fault in a form, as a sentence; `controlId` is absent if it concerns all of it. */
 export interface Problem {
   readonly controlId?: string
   readonly message: string
@@ -28,7 +28,7 @@ export interface Problem {
 /** The names of the controls of inputs, so that an input may have any name. */
 const INPUT_PREFIX = 'input.'
 const FORGET_PREFIX = 'forget.'
-/** What a secret is read as; given back, it stays what it is. */
+/** The placeholder for a secret; if it is sent back, the secret stays unchanged. */
 const REDACTED = '******'
 
 export function inputControl(name: string): string {
@@ -40,7 +40,10 @@ export function forgetControl(name: string): string {
   return `${FORGET_PREFIX}${name}`
 }
 
-/** Ids of controls stand in addresses and in lists divided by spaces, names of inputs may be anything: so they are counted. */
+/**
+ * Ids of controls occur in addresses and in lists separated by spaces, and inputs may have any name: so controls are
+ * numbered.
+ */
 export function inputControlId(description: InputsDescription, name: string): string {
   return `input-${description.fields.findIndex((field) => field.name === name)}`
 }
@@ -57,7 +60,10 @@ export function newValues(
   return { name, modelId, trigger: 'version', enabled: true, inputs: textsOf(description, defaultsOf(description)) }
 }
 
-/** An automation as it is. Inputs that its function has got since it was saved stand at their defaults, with which it runs. */
+/**
+ * The current values of an automation. Inputs that its function has gained since it was saved show their defaults, with
+ * which it runs.
+ */
 export function valuesOf(
   description: InputsDescription,
   { name, modelId, trigger, enabled, inputs }: Automation,
@@ -75,7 +81,7 @@ function defaultsOf({ fields }: InputsDescription): JsonObject {
   )
 }
 
-/** What somebody has sent, to be shown again. */
+/** The submitted values, to be shown again. */
 export function sentValues(description: InputsDescription, entries: FormEntries): FormValues {
   const text = (name: string): string => entries.get(name) ?? ''
   const inputs = description.fields
@@ -115,7 +121,10 @@ export interface CheckedInputs {
   readonly issues: readonly InputsIssue[]
 }
 
-/** The inputs that a form was sent with, as JSON, and what is wrong with them. A secret that was left empty stays what it is, if there is one. */
+/**
+ * The inputs of a submitted form as JSON, and their faults. A secret that was left empty stays unchanged, if there is
+ * one.
+ */
 export function checkInputs(
   description: InputsDescription,
   entries: FormEntries,
@@ -132,7 +141,7 @@ export function checkInputs(
     return { inputs, issues: [] }
   } catch (error) {
     if (!(error instanceof InputsError)) throw error
-    // What stays was right when it was given; the asterisks that stand for it need not be.
+    // An unchanged secret was valid when it was given; the asterisks that stand for it need not be.
     return { inputs, issues: error.issues.filter(({ path }) => !staying.includes(path)) }
   }
 }
@@ -185,7 +194,10 @@ export function isTrigger(text: string): text is AutomationTrigger {
   return text === 'version' || text === 'manual'
 }
 
-/** What the server refuses after all, such as because somebody else was faster. Throws what no change of the form can help against. */
+/**
+ * Refusals by the server itself, for example because another person was faster. Throws errors that no change of the
+ * form can mend.
+ */
 export function refusalProblems(description: InputsDescription, error: unknown): readonly Problem[] {
   if (error instanceof InputsError) return inputProblems(description, error.issues)
   if (!(error instanceof StowageError) || error.statusCode >= 500) throw error

@@ -5,7 +5,10 @@ export type { Child } from 'hono/jsx'
 export type Html = JSX.Element
 type HtmlText = { toString(): string }
 
-/** First strong isolate and its end (UAX #9): text of others does not change the direction of what stands around it, where no `bdi` may stand. */
+/**
+ * First strong isolate and its end (UAX #9): foreign text does not change the direction of the text around it, in
+ * places where `bdi` is not allowed.
+ */
 const ISOLATE = '\u2068'
 const END_ISOLATE = '\u2069'
 

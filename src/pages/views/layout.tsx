@@ -2,7 +2,7 @@ import type { AssetNames } from './assets.ts'
 import type { Urls } from './urls.ts'
 import { type Child, cut, type Html, isolated } from './html.ts'
 
-/** What every page has around it. */
+/** The parts around every page. */
 export interface Frame {
   readonly urls: Urls
   readonly assets: AssetNames
@@ -10,9 +10,9 @@ export interface Frame {
 }
 
 export interface Person {
-  /** `''` where nobody said. */
+  /** `''` if unknown. */
   readonly name: string
-  /** Whether it is our own cookie that says who it is. */
+  /** Whether our own cookie identifies the person. */
   readonly canSignOut: boolean
 }
 
@@ -25,7 +25,7 @@ interface PageProps {
   readonly frame: Frame
   readonly title: string
   readonly crumbs?: readonly Crumb[]
-  /** Brings the page up to date while somebody looks at it. */
+  /** Keeps the page up to date while it is open. */
   readonly live?: { readonly refreshSeconds: number } | undefined
   readonly children?: Child
 }

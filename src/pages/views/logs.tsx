@@ -4,7 +4,7 @@ import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { Next } from './parts.tsx'
 
-/** Scrolls by itself, so it takes the focus of a keyboard. */
+/** It is scrollable, so it takes the keyboard focus. */
 export function LogLines({ lines, label }: { readonly lines: readonly LogLine[]; readonly label: string }): Html {
   return (
     <div id="log-lines" class="log" role="region" aria-label={label} tabindex={0}>

@@ -65,7 +65,7 @@ export function ModelPage(props: ModelProps): Html {
   )
 }
 
-/** What a rule keeps, as a sentence. */
+/** The versions that a rule keeps, as a sentence. */
 function retentionWords({ keepLastCount, keepDailyDays, keepAllDays }: NonNullable<Model['retention']>): string {
   const kept = [
     ...(keepLastCount === undefined ? [] : [`the last ${formatCount(keepLastCount, 'version')}`]),

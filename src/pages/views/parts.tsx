@@ -39,7 +39,7 @@ export function Empty({ children }: { readonly children?: Child }): Html {
   return <p class="empty">{children}</p>
 }
 
-/** The way to the next part of a list, where there is one. */
+/** The link to the next part of a list, if there is one. */
 export function Next({ href, what }: { readonly href: string | undefined; readonly what: string }): Html | null {
   if (href === undefined) return null
   return (
@@ -62,7 +62,7 @@ export function formatBytes(bytes: number): string {
   return `${(bytes / UNIT_STEP ** unit).toFixed(unit === 0 ? 0 : 1)} ${UNITS[unit]}`
 }
 
-/** How long it took, such as "1 min 4 s". */
+/** The duration, such as "1 min 4 s". */
 export function formatDuration(fromIso: string, toIso: string): string {
   const seconds = Math.max(0, (Date.parse(toIso) - Date.parse(fromIso)) / 1_000)
   if (seconds < 0.1) return 'less than 0.1 s'

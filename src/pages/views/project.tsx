@@ -20,7 +20,7 @@ interface ProjectProps {
   readonly mayWrite: boolean
 }
 
-/** Everything of a project: what it holds, what runs on it, and what has run. */
+/** A whole project: its models, its automations, and its runs. */
 export function ProjectPage(props: ProjectProps): Html {
   const { frame, projectId, runs, functions, mayWrite } = props
   const { urls } = frame
@@ -92,7 +92,7 @@ function Models({ frame: { urls }, projectId, models }: ProjectProps): Html {
   )
 }
 
-/** What a version says of itself, and when it came. */
+/** The message of a version, and its time. */
 export function VersionText({ version: { message, createdAt } }: { readonly version: Version }): Html {
   return (
     <>

@@ -2,14 +2,14 @@ import type { AutomationProject } from '../../automation-server/automation-proje
 import type { Run, Version } from '../../automation-server/schemas/types.ts'
 import { StowageError } from '../../errors.ts'
 
-/** A run with the names of what it is about, as far as they still exist. */
+/** A run with the names of its automation, model and version, if they still exist. */
 export interface RunRow {
   readonly run: Run
   readonly automationName: string | undefined
   readonly version: Version | undefined
 }
 
-/** Looks up what runs are about; each automation and version once. */
+/** Looks up the names for runs; each automation and version once. */
 export async function runRows(project: AutomationProject, runs: readonly Run[]): Promise<readonly RunRow[]> {
   const names = new Map<string, Promise<string | undefined>>()
   const versions = new Map<string, Promise<Version | undefined>>()
@@ -30,7 +30,7 @@ export async function runRows(project: AutomationProject, runs: readonly Run[]):
   )
 }
 
-/** `undefined` for what is not there any more. */
+/** `undefined` if it no longer exists. */
 export async function undefinedIfNotFound<T>(asked: Promise<T>): Promise<T | undefined> {
   try {
     return await asked

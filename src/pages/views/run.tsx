@@ -32,11 +32,11 @@ export interface RunPageProps extends RunRow {
   readonly mayWrite: boolean
   /** Whether this server can run it. */
   readonly hasFunction: boolean
-  /** 0 for a page that stays as it is where there is no script. */
+  /** 0 for a page that does not refresh without a script. */
   readonly refreshSeconds: number
 }
 
-/** How much must have happened for it to be said aloud. */
+/** How much progress is announced aloud. */
 const SAID_PERCENT = 25
 
 /** No other status may follow. */
@@ -44,7 +44,7 @@ export function hasEnded(status: RunStatus): boolean {
   return !mayFollow(status, 'succeeded')
 }
 
-/** A run, as it is now. The parts with an id that begins with `live-` are what the script brings up to date. */
+/** A run in its current state. The script updates the parts whose id begins with `live-`. */
 export function RunPage(props: RunPageProps): Html {
   const { frame, projectId, run, automationName, refreshSeconds } = props
   const { urls } = frame
@@ -111,7 +111,7 @@ function percentOf({ progress }: Pick<Run, 'progress'>): number {
   return Math.floor((progress?.fraction ?? 0) * 100)
 }
 
-/** What a screen reader says when it changes. */
+/** The text for screen readers when it changes. */
 export function saying(run: Run): string {
   const percent = percentOf(run) - (percentOf(run) % SAID_PERCENT)
   if (hasEnded(run.status)) return `${formatStatus(run.status)}${run.message === null ? '' : `: ${run.message}`}`
@@ -152,7 +152,7 @@ function State({ run, hasFunction }: Pick<RunPageProps, 'run' | 'hasFunction'>):
   )
 }
 
-/** What a run waits for that nobody has taken up. */
+/** The reason why a run is waiting that nothing has started. */
 function Waiting({
   run: { status, startedAt, functionId },
   hasFunction,

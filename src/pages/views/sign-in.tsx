@@ -6,7 +6,7 @@ interface SignInProps {
   /** Where to go once signed in. */
   readonly next: string
   readonly problem?: string | undefined
-  /** Whether the browser came from another site, and so kept the cookie to itself. */
+  /** Whether the browser came from another site, and so withheld the cookie. */
   readonly mayBeSignedIn?: boolean
 }
 
@@ -52,7 +52,7 @@ export function SignInPage({ frame, next, problem, mayBeSignedIn = false }: Sign
   )
 }
 
-/** What a one-use link opens. It takes a press of a button, so that whatever looks at links ahead does not use it up. */
+/** The page of a one-use link. It requires the press of a button, so that link previews do not use it up. */
 export function SignInLinkPage({ frame, code }: { readonly frame: Frame; readonly code: string }): Html {
   return (
     <Page frame={frame} title="Sign in">

@@ -18,7 +18,7 @@ const PRINTABLE = /^[\x21-\x5b\x5d-\x7e]{1,4096}$/
 
 type Query = Readonly<Record<string, string | undefined>>
 
-/** The addresses of all pages, below what stands before them in the browser: where the service is mounted, and its prefix. */
+/** The addresses of all pages, below their base in the browser: the mount point of the service, and its prefix. */
 export class Urls {
   /** `''`, or as in `/models`. */
   readonly base: string
@@ -28,7 +28,7 @@ export class Urls {
     this.base = base.replace(/^\/+/, '/')
   }
 
-  /** The addresses as they look from a request, whose raw path is that of `resourcePath` below them. */
+  /** The addresses as seen from a request, whose raw path is that of `resourcePath` below them. */
   static of(path: string, resourcePath: string): Urls {
     const segments = resourcePath.split('/').length - 1
     return new Urls(path.replace(/\/+$/, '').split('/').slice(0, -segments).join('/'))

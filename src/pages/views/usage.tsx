@@ -11,7 +11,7 @@ interface UsageProps {
   readonly models: ReadonlyMap<string, Model>
 }
 
-/** What a project holds: all of it, by model, and by pin. */
+/** The usage of a project: all of it, by model, and by pin. */
 export function UsagePage({ frame, projectId, usage, models }: UsageProps): Html {
   const { urls } = frame
   const crumbs = [

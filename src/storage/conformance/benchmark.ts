@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { BlobStore, Entry, RecordStore, StorageBackend } from '../backend.ts'
 import { freshPrefix } from './case.ts'
 
-/** What one backend does, on this machine, in one process. Bytes are counted in MB of 1,048,576. */
+/** The performance of one backend, on this machine, in one process. 1 MB is 1,048,576 bytes. */
 export interface StorageBenchmarkResult {
   /** Records that `insertMany` stores in a second. */
   readonly insertedRecordsPerSecond: number
@@ -12,7 +12,7 @@ export interface StorageBenchmarkResult {
   readonly rangedRecordsPerSecond: number
   /** Commits of one record each, 32 callers at once. */
   readonly commitsPerSecond: number
-  /** Of a commit alone, with nobody else about. */
+  /** Of a single commit without other load. */
   readonly commitMedianMs: number
   /** Megabytes of blobs that `put` stores in a second. */
   readonly writtenMbPerSecond: number
@@ -22,7 +22,7 @@ export interface StorageBenchmarkResult {
   readonly residentMbPeak: number
 }
 
-/** How much the benchmark of a backend writes and reads. */
+/** The amounts that the benchmark of a backend writes and reads. */
 export interface StorageBenchmarkOptions {
   /** Records of about 80 bytes. 100,000 */
   readonly records?: number

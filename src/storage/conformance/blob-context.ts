@@ -3,7 +3,7 @@ import { randomBytes } from 'node:crypto'
 import type { BlobInfo, BlobStore } from '../backend.ts'
 import { batchesOf, freshPrefix, type Session } from './case.ts'
 
-/** What a rule about blobs works with; its names start with a segment of its own. */
+/** The context of a rule about blobs; its names start with a segment of its own. */
 export class BlobContext {
   readonly #session: Session<BlobStore>
   readonly #folder: string = freshPrefix()
@@ -61,7 +61,7 @@ export function sameContent(actual: Uint8Array, expected: Uint8Array, what: stri
   assert.equal(at, -1, `${what}: byte ${at} must be ${expected[at]}, but is ${actual[at]}`)
 }
 
-/** Content that yields `bytes` and then does what `end` does; it tells whether it was let go. */
+/** Content that yields `bytes` and then calls `end`; it records whether it was released. */
 export class WatchedContent implements AsyncIterable<Uint8Array> {
   closed = false
   readonly #bytes: Uint8Array

@@ -194,8 +194,8 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
 const HELD_BYTES_MAX = 24 * 1_048_576
 
 /**
- * Node offers it in no other way, unless it was started with a flag. The memory of buffers that one collection found dead is given back by another thread,
- * whenever that has a processor; the next collection waits for it.
+ * Node offers it in no other way, unless it was started with a flag. The memory of buffers that one collection found
+ * dead is given back by another thread, whenever that has a processor; the next collection waits for it.
  */
 function garbageCollector(): () => void {
   setFlagsFromString('--expose-gc')
@@ -206,7 +206,7 @@ function garbageCollector(): () => void {
   }
 }
 
-/** For stores on a medium of their own: what streams through must not pile up in memory. */
+/** For stores on a medium of their own: streamed bytes must not pile up in memory. */
 export const BLOB_MEMORY_RULES: readonly Rule<BlobContext>[] = [
   {
     name: 'put: a large blob streams through bounded memory',
@@ -221,7 +221,7 @@ export const BLOB_MEMORY_RULES: readonly Rule<BlobContext>[] = [
       let peak = 0
       const content = async function* (): AsyncGenerator<Uint8Array> {
         for (let at = 0; at < chunks; at++) {
-          // What nobody holds any more does not count, and is not always collected by itself.
+          // Unreachable memory does not count, and is not always collected without a request.
           if (held() > HELD_BYTES_MAX) collectGarbage()
           peak = Math.max(peak, held())
           yield chunk

@@ -240,7 +240,7 @@ export const BLOB_CLOSING_RULES: readonly Rule<BlobContext>[] = [
   },
 ]
 
-/** For stores that keep what they hold when they are closed. */
+/** For stores that keep their contents when they are closed. */
 export const BLOB_REOPENING_RULES: readonly Rule<BlobContext>[] = [
   {
     name: 'reopen: blobs are present and whole, removed and failed ones are absent',

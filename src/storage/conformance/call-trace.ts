@@ -44,7 +44,7 @@ function described(value: unknown): string {
   return `{ ${members.join(', ')} }`
 }
 
-/** Text where it is text: most keys of the suites are. */
+/** As text if it is text: most keys of the suites are. */
 export function describedBytes(bytes: Uint8Array | undefined): string {
   if (!bytes) return 'undefined'
   const text = Buffer.from(bytes.subarray(0, TEXT_MAX)).toString('latin1')

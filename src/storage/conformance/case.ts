@@ -6,21 +6,27 @@ import { CallTrace, describedBytes } from './call-trace.ts'
 
 type ErrorName = StorageErrorName | 'RangeError'
 
-/** One rule of a seam's contract. `run` rejects with what broke it; any test runner can run it, one case after the other. */
+/**
+ * One rule of a seam's contract. `run` rejects with the violation; any test runner can run it, one case after the
+ * other.
+ */
 export interface ConformanceCase {
   /** The rule that the case checks. */
   readonly name: string
-  /** Rejects with what broke the rule. */
+  /** Rejects with the violation of the rule. */
   readonly run: () => Promise<void>
 }
 
-/** Opens the store under test, each time with the same data where it is persistent. Every case calls it, and closes what it got. */
+/**
+ * Opens the store under test, each time with the same data if it is persistent. Every case calls it, and closes the
+ * result.
+ */
 export type Opener<S> = () => S | Promise<S>
 
 /** One rule as the suites write it: with a store that is open, and a context of helpers. */
 export interface Rule<C> {
   readonly name: string
-  /** Asked only of stores that keep what they hold when they are closed. */
+  /** Runs only for stores that keep their contents when they are closed. */
   readonly isForPersistent?: boolean
   readonly check: (context: C) => Promise<void>
 }
@@ -30,7 +36,7 @@ export interface Closable {
   close(): Promise<void>
 }
 
-/** How the cases are run. */
+/** Options of the cases. */
 export interface ConformanceOptions {
   /** How long one case may take before it fails, in milliseconds. Default: 60,000. */
   readonly timeoutMs?: number
@@ -39,12 +45,12 @@ export interface ConformanceOptions {
 /** More than any case puts into a store. Other entries may lie there, too. */
 const ITEMS_MAX = 1_000_000
 const TIMEOUT_MS = 60_000
-/** How long a store may take to close after a case that failed; some call may still hang. */
+/** How long a store may take to close after a failed case; some call may still hang. */
 const CLOSE_MS = 5_000
 
 /**
- * Opens a store for each rule and closes it after it, whatever happens. Each case ends within its time limit: a test runner that meets a promise
- * that never settles cancels all the tests behind it.
+ * Opens a store for each rule and closes it after it, whatever happens. Each case ends within its time limit: a test
+ * runner that meets a promise that never settles cancels all the tests behind it.
  */
 export function casesOf<S extends Closable, C>(
   rules: readonly Rule<C>[],
@@ -116,7 +122,7 @@ export async function batchesOf<T>(batches: AsyncIterable<readonly T[]>): Promis
   for await (const batch of batches) {
     items.push(...batch)
     assert.ok(items.length <= ITEMS_MAX, `more than ${ITEMS_MAX} entries came; the pages must end`)
-    // Lets the time limit of the case pass, also where batches come without end and at once.
+    // Lets the time limit of the case fire, also during an endless series of immediate batches.
     await nextTurn()
   }
   return items
@@ -133,7 +139,7 @@ export function freshPrefix(): string {
   return randomBytes(8).toString('hex')
 }
 
-/** By its name, since a backend may stand on another copy of the package. */
+/** By its name, since a backend may use another copy of the package. */
 export async function rejects(
   name: ErrorName,
   run: () => Promise<unknown>,
@@ -154,7 +160,7 @@ export function isNamed(name: ErrorName, error: unknown, detail: string = 'the l
   assert.ok(isRight, `${detail}: must reject with ${name}, but it rejected with ${actual}`)
 }
 
-/** Rejecting with the signal's very reason is what lets callers tell their own abort from a failure. */
+/** Callers tell their own abort from a failure by the identity of the reason. */
 export async function rejectsWithReason(call: (signal: AbortSignal) => Promise<unknown>): Promise<void> {
   const reason = new Error('the caller went away')
   await assert.rejects(

@@ -12,14 +12,14 @@ import {
 import type { ObjectRecord } from '../../object/line.ts'
 import type { ObjectStore } from '../../store/plain/object-store.ts'
 
-/** The core asks for so many ids in one call. */
+/** The number of ids for which the core asks in one call. */
 const IDS_PER_CALL = 1_000
 
 interface ClosableStore extends ObjectStore {
   close(): Promise<void>
 }
 
-/** What a rule works with; its projects are its own. */
+/** The context of a rule; its projects are its own. */
 class ObjectContext {
   readonly #session: Session<ClosableStore>
   readonly project: string = freshPrefix()
@@ -36,7 +36,7 @@ class ObjectContext {
     return (await this.store.put(project, inBatches(objects), live())).inserted
   }
 
-  /** The texts by their ids. Fails for an object that comes twice. */
+  /** The texts by their ids. Fails for a repeated object. */
   async texts(ids: readonly string[], project: string = this.project): Promise<Record<string, string>> {
     const texts: Record<string, string> = {}
     for (const { id, json } of await batchesOf(this.store.get(project, ids, live()))) {

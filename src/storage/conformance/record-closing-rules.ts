@@ -36,7 +36,7 @@ export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
   },
 ]
 
-/** For stores that keep what they hold when they are closed. */
+/** For stores that keep their contents when they are closed. */
 export const RECORD_REOPENING_RULES: readonly Rule<RecordContext>[] = [
   {
     name: 'reopen: everything that resolved is present',

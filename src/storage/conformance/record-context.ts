@@ -1,7 +1,7 @@
 import type { Entry, RecordStore } from '../backend.ts'
 import { batchesOf, freshPrefix, type Session } from './case.ts'
 
-/** What a rule about records works with; its keys start with a prefix of its own. */
+/** The context of a rule about records; its keys start with a prefix of its own. */
 export class RecordContext {
   readonly #session: Session<RecordStore>
   readonly #prefix: Buffer = Buffer.from(freshPrefix())
@@ -41,7 +41,7 @@ export class RecordContext {
     return { gte: this.#prefix, lt: this.key(Array.from({ length: 40 }, () => 0xff)) }
   }
 
-  /** What is left of the keys in `all`, in their order. */
+  /** The remaining keys of `all`, in their order. */
   async suffixes(bounds: Partial<Parameters<RecordStore['range']>[0]> = {}): Promise<string[]> {
     const entries = await batchesOf(this.store.range({ ...this.all, ...bounds }))
     return entries.map(({ key }) => Buffer.from(key.subarray(this.#prefix.length)).toString('latin1'))

@@ -18,7 +18,7 @@ export class Bitmap {
     return new Bitmap(bytes, size)
   }
 
-  /** How many numbers are in the set. */
+  /** The size of the set. */
   get count(): number {
     return this.#count
   }

@@ -76,7 +76,7 @@ export class ByteWriter {
   }
 }
 
-/** Reads what `ByteWriter` wrote. A read beyond the end throws `corrupt_data` naming what was read. */
+/** Reads the output of `ByteWriter`. A read beyond the end throws `corrupt_data`, which names the subject. */
 export class ByteReader {
   readonly #buffer: Buffer
   readonly #what: string

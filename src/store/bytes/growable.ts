@@ -1,4 +1,7 @@
-/** Unsigned 32-bit numbers in one growing typed array: eight times smaller than an array of JavaScript numbers in the worst case, and one allocation. */
+/**
+ * Unsigned 32-bit numbers in one growing typed array: eight times smaller than an array of JavaScript numbers in the
+ * worst case, and one allocation.
+ */
 export class Uint32List {
   #values: Uint32Array
   #length = 0
@@ -40,7 +43,7 @@ export class Uint32List {
     this.#values[index] = value
   }
 
-  /** A view of what is there now, valid until the next `push`. */
+  /** A view of the current contents, valid until the next `push`. */
   view(): Uint32Array {
     return this.#values.subarray(0, this.#length)
   }

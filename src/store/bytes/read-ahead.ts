@@ -7,8 +7,8 @@ export interface ReadAheadBounds<T> {
 }
 
 /**
- * Runs `load` for each item ahead of who takes the results, within bounds, and yields them in order. Returning early waits for nothing: what is under
- * way is left to finish on its own.
+ * Runs `load` for each item ahead of the consumer, within bounds, and yields the results in order. Returning early
+ * waits for nothing: loads under way end on their own.
  */
 export async function* readAhead<T, R>(
   items: AsyncIterable<T> | Iterable<T>,
@@ -28,7 +28,7 @@ export async function* readAhead<T, R>(
       pendingBytes -= first.bytes
     }
     const result = load(item)
-    // An error is thrown where the result is taken; until then it must not count as unhandled.
+    // The error is thrown where the result is taken; until then it must not count as unhandled.
     result.catch(() => undefined)
     pending.push({ result, bytes: itemBytes })
     pendingBytes += itemBytes

@@ -4,12 +4,13 @@ import type { Yielder } from '../../async/yielder.ts'
 
 const LOAD_FACTOR = 0.6
 const FREE = 0
-/** Ids that are looked at between two looks at the clock. */
+/** Ids between two checks of the clock. */
 const STRETCH_IDS = 512
 
 /**
- * Which of a million ids are known to be absent, in 4 to 14 bytes each: a table of fingerprints of 32 bits, in which an id has its place by another 32
- * bits of its hash. It never denies an id that is in it, and takes one of two billion others for one.
+ * Which of a million ids are known to be absent, in 4 to 14 bytes each: a table of fingerprints of 32 bits, in which an
+ * id has its place by another 32 bits of its hash. It never denies an id that is in it, and takes one of two billion
+ * others for one.
  */
 export class AbsentIds {
   readonly #slots: Uint32Array
@@ -45,7 +46,7 @@ export class AbsentIds {
     return this.#slots[this.#slotOf(hashBytes(source, start, end, this.#key), fingerprint)] !== FREE
   }
 
-  /** The slot of the id, or the free one where it would be. */
+  /** The slot of the id, or the free slot for it. */
   #slotOf(hash: number, fingerprint: number): number {
     const mask = this.#slots.length - 1
     let slot = hash & mask

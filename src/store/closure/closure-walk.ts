@@ -14,19 +14,22 @@ import { onlyIfDamaged } from '../records/pack-catalog.ts'
 import { UnresolvedIds } from './unresolved-ids.ts'
 import type { WalkMemory } from './walk-memory.ts'
 
-/** References and objects that are looked at between two looks at the clock. The first touch of fresh memory costs far more than a look. */
+/**
+ * References and objects that are looked at between two looks at the clock. The first touch of fresh memory costs far
+ * more than a look.
+ */
 const SLICE_CHECK_STEPS = 512
 /** A project of more packs is not indexed as a whole. */
 const PACKS_INDEXED_MAX = 64
 const PACKS_LOADED_AT_ONCE = 8
 
-/** What the walk knows of one pack. Targets are numbered as in its tables: ordinals, then external ids. */
+/** The walk's state for one pack. Targets are numbered as in its tables: ordinals, then external ids. */
 interface WalkedPack {
   readonly pack: Pack
   readonly visited: Bitmap
   /** Ordinals that were reached and not yet looked into. */
   readonly open: Uint32List
-  /** What that list holds, as it was counted last. */
+  /** The memory of that list, as counted last. */
   openBytes: number
   /** Targets that were met as a reference, and as a claim: each is followed up once for each. */
   referred: Bitmap | undefined
@@ -40,8 +43,9 @@ export interface WalkParts {
 }
 
 /**
- * Finds everything below a root by following references, and claims as far as they are held, from pack to pack. One id is resolved through the
- * records; that brings the table of its pack, and its neighbours are found there. Ends with every graph: cycles, missing children, any depth.
+ * Finds everything below a root by following references, and claims that are held, from pack to pack. One id is
+ * resolved through the records; that brings the table of its pack, which holds its neighbours. Ends for every graph:
+ * cycles, missing children, any depth.
  */
 export class ClosureWalk {
   readonly #parts: WalkParts
@@ -56,9 +60,9 @@ export class ClosureWalk {
   readonly #queue: WalkedPack[] = []
   #unresolved: UnresolvedIds
   readonly #yielder: Yielder
-  /** What is held for the packs that were walked: bitmaps, and lists of open objects. */
+  /** The memory for the walked packs: bitmaps, and lists of open objects. */
   #packsBytes = 0
-  /** Since the last look at the clock. */
+  /** Since the last check of the clock. */
   #steps = 0
   /** Ids that the next round asks the records for. */
   #asked = LOOKUP_KEYS
@@ -125,7 +129,7 @@ export class ClosureWalk {
     if (this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
   }
 
-  /** Leases what looking into the pack takes at most, where that is much, before it is held. */
+  /** Leases the most that reading the pack can take, if that is much, before it is held. */
   async #makeRoom(walked: WalkedPack, tables: PackTables): Promise<void> {
     const { ends, bytes } = tables.externals
     if (walked.referred === undefined) {
@@ -166,9 +170,9 @@ export class ClosureWalk {
   readonly #found = (walked: WalkedPack, ordinal: number): void => this.#reach(walked, ordinal)
 
   /**
-   * Asks the records for some of the unresolved ids, spread over all of them, loads the packs that they lie in, and looks for the others there.
-   * Neighbours usually lie in the same packs, so few rounds resolve very many ids. Where a round leads to no new pack the next one asks for more:
-   * what is missing everywhere must not cost a round for each thousand.
+   * Asks the records for some of the unresolved ids, spread over all of them, loads their packs, and looks for the
+   * others there. Neighbours usually lie in the same packs, so few rounds resolve very many ids. If a round leads to no
+   * new pack, the next one asks for more: ids that are missing everywhere must not cost a round for each thousand.
    */
   async #resolve(): Promise<void> {
     const unresolved = this.#unresolved
@@ -193,8 +197,8 @@ export class ClosureWalk {
   }
 
   /**
-   * Loads the packs of the project that were not met yet, if they hold fewer objects than there are ids to look up. Whether the index then has every
-   * object of the project: what is not found in it is held nowhere.
+   * Loads the packs of the project that were not met yet, if they hold fewer objects than there are ids to look up.
+   * Returns whether the index then has every object of the project: ids that are not in it are held nowhere.
    */
   async #indexesAll(ids: number): Promise<boolean> {
     const packs = this.#project.sequence - 1
@@ -213,7 +217,7 @@ export class ClosureWalk {
     return this.#index.packs === packs
   }
 
-  /** Takes what the index does not have for absent; `false` if the index had to be dropped meanwhile. */
+  /** Treats ids that the index lacks as absent; `false` if the index had to be dropped meanwhile. */
   async #settle(unresolved: UnresolvedIds): Promise<boolean> {
     const { ids } = unresolved
     const { packs } = this.#index
@@ -308,7 +312,7 @@ export class ClosureWalk {
     return walked
   }
 
-  /** Leases what the walk holds, and so many bytes beside it. */
+  /** Leases the memory of the walk, and so many bytes besides. */
   #hold(besideBytes = 0): Promise<void> | undefined {
     const ids = this.#unresolved.memoryBytes + this.#missing.memoryBytes + this.#absentClaims.memoryBytes
     return this.#memory.setTables(ids + this.#packsBytes + besideBytes)

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import type { IdSet } from '../../object/id-set.ts'
 import type { Bitmap } from '../bytes/bitmap.ts'
 
-/** What the objects of one entry take beside its bitmap, about. */
+/** The approximate memory for the objects of one entry besides its bitmap. */
 const PACK_OBJECT_BYTES = 128
 
 /** The objects of one pack that belong to a closure. */
@@ -19,7 +19,10 @@ export interface Closure {
   readonly packs: readonly PackSelection[]
   /** Ids that something refers to and that are not held. */
   readonly missing: IdSet
-  /** Ids that something claims (`__closure`) and that are not held: ignored, but when one comes, the closure grows. */
+  /**
+   * Ids that a claim (`__closure`) names and that are not held. They are ignored, but when one arrives, the closure
+   * grows.
+   */
   readonly absentClaims: IdSet
   /** The ids of all packs before this number could be found when the walk began. */
   readonly sequence: number
@@ -40,8 +43,9 @@ export function closureBytes({ packs, missing, absentClaims }: Closure): number 
 }
 
 /**
- * Names the set of objects: the SHA-256 of the packs and, for each, the bitmap of its objects. Each object lies in exactly one pack for as long as
- * that pack lives, so two closures have the same digest exactly when they hold the same objects, and no id has to be hashed or sorted.
+ * Names the set of objects: the SHA-256 of the packs and, for each, the bitmap of its objects. Each object lies in
+ * exactly one pack for as long as that pack lives, so two closures have the same digest exactly when they hold the same
+ * objects, and no id has to be hashed or sorted.
  */
 export function closureDigest(packs: readonly PackSelection[]): string {
   const hash = createHash('sha256')
@@ -50,15 +54,15 @@ export function closureDigest(packs: readonly PackSelection[]): string {
 }
 
 /**
- * Whether the closure has been the same since its root came: nothing is missing, and no part of it came later than the root. Only then does a client
- * that has the root from some download surely have all of it.
+ * Whether the closure has not changed since its root arrived: nothing is missing, and no part of it arrived later than
+ * the root. Only then does a client that downloaded the root certainly have all of it.
  */
 export function isCompleteSinceRoot({ root, packs, missing }: Closure): boolean {
   const last = packs.at(-1)
   return missing.size === 0 && (last === undefined || last.sequence <= root.sequence)
 }
 
-/** What is left of a closure for a client that has others already. The root is always sent. */
+/** The rest of a closure for a client that has other closures already. The root is always sent. */
 export function withoutClosures(closure: Closure, had: readonly (readonly PackSelection[])[]): PackSelection[] {
   const { root } = closure
   const hadBySequence = had.map((packs) => new Map(packs.map(({ sequence, wanted }) => [sequence, wanted])))

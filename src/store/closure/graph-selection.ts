@@ -7,7 +7,7 @@ import type { PackCatalog, ProjectView } from '../records/pack-catalog.ts'
 import { blockOf, segmentOfBlock, segmentsOf, type Segment } from '../pack/segment.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 
-/** Objects that are chosen, pack by pack, and read where they lie. */
+/** Chosen objects, pack by pack, in the order of their places. */
 export interface ChosenObjects {
   readonly packs: readonly PackSelection[]
   /** Sent before all others. */
@@ -17,7 +17,10 @@ export interface ChosenObjects {
 /** Segments that an answer holds at a time: there can be hundreds of answers. */
 const SEGMENTS_AT_ONCE = 64
 
-/** The segments of what is chosen, the root's and then all of each pack: the tables of one pack at a time are in use. */
+/**
+ * The segments of the chosen objects, the root's and then all of each pack: only the tables of one pack at a time are
+ * in use.
+ */
 export async function* chosenSegments(
   catalog: PackCatalog,
   project: ProjectView,
@@ -67,14 +70,16 @@ function onlyBit(size: number, index: number): Bitmap {
 
 export interface SelectionFacts {
   readonly missing: IdSet
-  /** Where `missing` holds only the first of them. */
+  /** Set if `missing` holds only the first of them. */
   readonly missingCount?: number
   readonly textBytes?: number
   readonly closureDigest?: string
   readonly have?: readonly HaveOutcome[]
 }
 
-/** A selection without a plan: what is stored whole is passed on as it is, what is stored among others is inflated and cut. */
+/**
+ * A selection without a plan: blocks that belong to it entirely are passed on unchanged, others are inflated and cut.
+ */
 export class GraphSelection implements Selection {
   readonly objects: number
   readonly missing: number

@@ -13,7 +13,7 @@ const SLOT_BYTES = 8
 const STRETCH = 512
 const FREE = 0
 
-/** Where the memory of an index comes from: without it packs are left out. */
+/** The source of an index's memory: without it packs are left out. */
 export interface IndexMemory {
   /** Whether the index may hold so many bytes more. */
   tryHold(bytes: number): boolean
@@ -21,8 +21,9 @@ export interface IndexMemory {
 }
 
 /**
- * Where the objects of many packs lie, by id, in an open-addressing table of numbers: objects are numbered through all packs in the order in which
- * the packs came. A pack for which there is no memory is left out, and may be found by other means.
+ * The places of the objects of many packs, by id, in an open-addressing table of numbers. Objects are numbered through
+ * all packs in the order in which the packs were added. A pack without memory is left out, and may be found by other
+ * means.
  */
 export class LocationIndex<P> {
   readonly #key: HashKey
@@ -47,7 +48,10 @@ export class LocationIndex<P> {
     return this.#packs.length
   }
 
-  /** Adds the ids of a pack, as far as the pack owns them; `false` if there is no room for it. The same pack must not be added twice. */
+  /**
+   * Adds the ids of a pack that the pack owns; `false` if there is no room for it. The same pack must not be added
+   * twice.
+   */
   add(pack: P, ids: ByteTable, owned: Bitmap, yielder: Yielder): Promise<boolean> {
     const adding = this.#adding.then(() => this.#add(pack, ids, owned, yielder))
     this.#adding = adding.catch(() => undefined)

@@ -10,11 +10,11 @@ const STRETCH_BYTES = 65_536
 const NIBBLES: Uint8Array = new Uint8Array(256).fill(NOT_HEX)
 for (let value = 0; value < 16; value++) NIBBLES['0123456789abcdef'.charCodeAt(value)] = value
 
-/** A copy of many ids in little memory: half of it where all are 32 hex digits, as most clients make them. */
+/** A copy of many ids in little memory: half of it if all are 32 hex digits, as most clients make them. */
 export class PackedIds {
   readonly count: number
   readonly #bytes: Uint8Array
-  /** Absent where all ids are packed to 16 bytes. */
+  /** Absent if all ids are packed to 16 bytes. */
   readonly #ends: Uint32Array | undefined
 
   private constructor(count: number, bytes: Uint8Array, ends: Uint32Array | undefined) {

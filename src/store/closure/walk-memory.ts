@@ -13,8 +13,8 @@ interface WalkTerms {
 }
 
 /**
- * What a walk holds. Its tables wait for memory as everything does. Its index takes what is free, and gives everything back when others need it: what it
- * would have found is then looked up instead.
+ * The memory of a walk. Its tables wait for memory like everything else. Its index takes free memory, and gives
+ * everything back when others need it: ids that it would have found are then looked up instead.
  */
 export class WalkMemory implements IndexMemory {
   /** Called when the index must let go of everything. */
@@ -31,7 +31,7 @@ export class WalkMemory implements IndexMemory {
     this.#indexBytesMax = Math.floor(budget.limitBytes * INDEX_SHARE)
   }
 
-  /** The tables hold so many bytes from now on. They never wait for what the walk's own index holds. */
+  /** Sets the bytes that the tables hold from now on. They never wait for the memory of the walk's own index. */
   setTables(bytes: number): Promise<void> | undefined {
     const waiting = this.#tables.set(bytes)
     if (waiting !== undefined) this.#releaseIndex()

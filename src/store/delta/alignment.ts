@@ -1,9 +1,9 @@
 import { type PackTables, targetId } from '../pack/pack-format.ts'
 
-/** How far the two lists are searched for where they meet again. */
+/** How far the two lists are searched for their next common item. */
 const LOOK_AHEAD = 16
 
-/** The ids that an object refers to, in the order in which they stand in its text. */
+/** The ids that an object refers to, in the order of its text. */
 export class ChildIds {
   readonly length: number
   readonly #tables: PackTables
@@ -26,9 +26,9 @@ export class ChildIds {
 const PLACES_PER_BREATH = 512
 
 /**
- * Which child of an older object a child of the newer one stands for, where they differ: those that stand between the same neighbours, in their order.
- * A guess, by which nothing can become wrong. Linear in the number of children, of which there can be hundreds of thousands: `undefined` comes every few
- * milliseconds, so that others can go on.
+ * Pairs each changed child of the newer object with a child of the older one: those between the same neighbours, in
+ * their order. This is a guess, which can make nothing wrong. Linear in the number of children, of which there can be
+ * hundreds of thousands: it yields `undefined` every few milliseconds, so that others can run.
  */
 export function* changedChildren(
   older: ChildIds,
@@ -48,7 +48,7 @@ export function* changedChildren(
   }
 }
 
-/** What lies before the next place where the lists go on alike. */
+/** The items before the next place where the lists agree. */
 function nextMeeting(
   older: ChildIds,
   i: number,

@@ -8,8 +8,9 @@ import type { SegmentBatches } from '../pack/segment-reader.ts'
 import { type DeltaParts, DeltaWalk, type VersionDifference } from './delta-walk.ts'
 
 /**
- * What a client lacks of a newer version, as deltas (`<id> TAB [base, ...] LF`) on objects of an older version that it has, where these are shorter.
- * What the walk through both does not meet is sent whole. There is no plan: an answer of this kind is for one client, and short.
+ * The objects of a newer version that a client lacks, as deltas (`<id> TAB [base, ...] LF`) on objects of an older
+ * version that it has, if these are shorter. Objects that the walk through both versions does not meet are sent whole.
+ * There is no plan: such a response is for one client, and short.
  */
 export class DeltaSelection implements Selection {
   readonly objects: number
@@ -27,7 +28,7 @@ export class DeltaSelection implements Selection {
     this.#memory = memory
     this.objects = countObjects(difference.packs)
     this.missing = facts.missing.size
-    // The walk takes away from a copy what it has met.
+    // The walk removes the objects that it meets from a copy.
     this.heldBytes = 2 * packsBytes(difference.packs) + facts.missing.memoryBytes
     this.closureDigest = facts.closureDigest
     this.have = facts.have

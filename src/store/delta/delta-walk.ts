@@ -14,12 +14,12 @@ import { idOf, lineBytesOf, type PlacedObject, placeObject, readTexts } from './
 
 /** Pairs that are looked up together. */
 const PAIRS_AT_ONCE = 64
-/** Pairs that wait; objects for which there is no room any more are sent whole. */
+/** Waiting pairs; objects beyond this are sent whole. */
 const PAIRS_MAX = 65_536
-/** What a pair that waits takes, and for how many memory is leased at a time. */
+/** The memory of a waiting pair, and the number of pairs for which memory is leased at a time. */
 const PAIR_BYTES = 400
 const PAIRS_PER_HOLD = 512
-/** Texts that are held at a time, where there is room; one pair may be larger. */
+/** Texts that are held at a time, if there is room; one pair may be larger. */
 const TEXT_BYTES_MAX = 4_194_304
 const SLICE_BYTES = 65_536
 const SLICE_MS = 5
@@ -33,7 +33,7 @@ export interface DeltaParts {
   readonly environment: Environment
 }
 
-/** What is to be sent of a newer version, and the roots of it and of the older version that the client has. */
+/** The objects of a newer version to send, and the roots of it and of the client's older version. */
 export interface VersionDifference {
   readonly project: ProjectView
   readonly packs: readonly PackSelection[]
@@ -41,7 +41,7 @@ export interface VersionDifference {
   readonly older: Closure['root']
 }
 
-/** Where what a walk holds is counted. */
+/** Counts the memory of a walk. */
 export interface DeltaHolding {
   readonly buffers: AnswerBuffers
   /** Absent for calls in process without a lease. */
@@ -56,12 +56,15 @@ interface Pair {
   readonly older: PlacedObject
 }
 
-/** Follows two versions from their roots down: where an object changed, its children are compared, and those that changed are looked at in turn. */
+/**
+ * Follows two versions from their roots down: if an object changed, its children are compared, and the changed ones are
+ * examined in turn.
+ */
 export class DeltaWalk {
   readonly #parts: DeltaParts
   readonly #difference: VersionDifference
   readonly #buffers: AnswerBuffers
-  /** What is to be sent, less what was sent as one of a pair. */
+  /** The objects to send, without those that were sent as one of a pair. */
   readonly #left: ReadonlyMap<number, PackSelection>
   readonly #waiting: IdPair[] = []
   readonly #memory: MemoryLease | undefined
@@ -82,12 +85,12 @@ export class DeltaWalk {
     )
   }
 
-  /** What was not met so far. */
+  /** The objects that were not met so far. */
   left(): readonly PackSelection[] {
     return [...this.#left.values()].filter(({ wanted }) => wanted.count > 0)
   }
 
-  /** The lines of what is met, the root first: a delta where that is shorter. */
+  /** The lines of the objects that are met, the root first: a delta if it is shorter. */
   async *lines(signal: AbortSignal): AsyncGenerator<Uint8Array> {
     const { newer, older } = this.#difference
     this.#left.get(newer.sequence)?.wanted.delete(newer.ordinal)

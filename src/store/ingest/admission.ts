@@ -12,12 +12,15 @@ import type { ProjectHead } from '../records/records.ts'
 /** The checksum of a longer text is computed in turns. */
 const LONG_TEXT_BYTES = 1_048_576
 
-/** Lets into the pack what is neither held nor in it already, so that nothing is written twice, and counts what came. */
+/**
+ * Admits objects that are neither held nor in the pack already, so that nothing is written twice, and counts the
+ * arrivals.
+ */
 export class Admission {
   readonly #records: RecordStore
   readonly #project: { readonly projectId: string; readonly generation: number }
   readonly #isNewProject: boolean
-  /** Ids that came and are held already, to count each once. */
+  /** Received ids that are held already, to count each once. */
   readonly #heldIds: IdSet
   readonly #environment: Environment
   #addedObjects = 0
@@ -44,7 +47,7 @@ export class Admission {
     return this.#addedObjects + this.#heldIds.size
   }
 
-  /** What the pack holds so far. */
+  /** The contents of the pack so far. */
   get added(): { readonly objects: number; readonly jsonBytes: number } {
     return { objects: this.#addedObjects, jsonBytes: this.#addedJsonBytes }
   }

@@ -51,8 +51,8 @@ export class Committer {
   }
 
   /**
-   * The commit point: the pack's record with the next number of the project's sequence, and the project's totals. Throws `project_removed` when the
-   * project was removed since `generation` was read, and `quota_exceeded`.
+   * The commit point: the pack's record with the next number of the project's sequence, and the project's totals.
+   * Throws `project_removed` when the project was removed since `generation` was read, and `quota_exceeded`.
    */
   async commit(
     projectId: string,
@@ -104,7 +104,10 @@ export class Committer {
     )
   }
 
-  /** Writes id -> pack for each object and then that it is done. Repeatable, also by others at the same time: where another pack holds an id, that one wins. */
+  /**
+   * Writes id -> pack for each object and then marks the pack as applied. Repeatable, also by several at the same time:
+   * if another pack holds an id, that one wins.
+   */
   async apply(pack: CommittedPack, tables: PackTables): Promise<AppliedPack> {
     const owned = Bitmap.full(pack.record.objects)
     let differing = 0

@@ -34,7 +34,10 @@ export interface IngestParts {
   readonly newId: () => string
   readonly nowMs: () => number
   readonly environment: Environment
-  /** Called after the commit with the only object of the pack that no other in it refers to: the root of a model, perhaps. */
+  /**
+   * Called after the commit with the only object of the pack that no other in it refers to: the root of a model,
+   * perhaps.
+   */
   readonly onRoot: (projectId: string, rootId: string) => void
   /** Called when a pack was committed and could not be applied. */
   readonly onUnapplied: (pack: CommittedPack) => void
@@ -159,7 +162,10 @@ export class Ingest implements ObjectWriter {
     throw signal.reason
   }
 
-  /** Only a refused commit is certainly none: after any other failure the blob stays, since the record may name it. The sweep decides later. */
+  /**
+   * Only a refused commit is certainly none: after any other failure the blob stays, since the record may name it. The
+   * sweep decides later.
+   */
   async #notCommitted(projectId: string, record: PackRecord, error: unknown): Promise<never> {
     if (error instanceof StowageError && REFUSED.has(error.code)) await this.#removeBlob(projectId, record)
     throw error

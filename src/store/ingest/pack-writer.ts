@@ -11,7 +11,7 @@ import { encodeHeader, encodeTables, type PackHeader, type PackTables } from '..
 /** Blocks that are being compressed, or wait to be written, at a time. */
 const BLOCKS_IN_FLIGHT_MAX = 32
 const OUTPUT_BYTES = 131_072
-/** What an upload holds beside its tables when it is well under way: the batch at hand and the blocks in flight. */
+/** The memory of an upload in full progress, besides its tables: the current batch and the blocks in flight. */
 export const UPLOAD_BASE_BYTES: number = 2 * 1_048_576
 
 export interface PackWriterParts {
@@ -54,7 +54,7 @@ export class PackWriter {
     return this.#builder.objects
   }
 
-  /** The tables, and where in the pack they start; there once `content` has ended. */
+  /** The tables, and their start in the pack; available once `content` has ended. */
   get finished(): { readonly tables: PackTables; readonly tablesStart: number } {
     if (this.#finished === undefined) throw new Error('the pack is not finished yet')
     return this.#finished
@@ -94,13 +94,13 @@ export class PackWriter {
   #startCompressing(): void {
     for (const raw of this.#builder.takeClosed()) {
       const stored = this.#deflate.deflate(raw)
-      // An error is thrown where the result is awaited; until then it must not count as unhandled.
+      // The error is thrown where the result is awaited; until then it must not count as unhandled.
       stored.catch(() => undefined)
       this.#inFlight.push(stored)
     }
   }
 
-  /** Waits until at most `remaining` blocks are in flight, and yields what is large enough to write. */
+  /** Waits until at most `remaining` blocks are in flight, and yields buffers that are large enough to write. */
   async *#place(remaining: number): AsyncGenerator<Uint8Array> {
     while (this.#inFlight.length > remaining) {
       const stored = await (this.#inFlight.shift() as Promise<Uint8Array>)

@@ -11,17 +11,21 @@ const MEASURES = [
   ['storedBytes', 'storedBytesMax', 'bytes in storage'],
 ] as const
 
-/** What one upload may still add. */
+/** The rest that one upload may add. */
 export interface QuotaReservation {
-  /** Throws `quota_exceeded` if a project that holds `held` must not grow by so much. Without `held`: as it was when the upload began. */
+  /**
+   * Throws `quota_exceeded` if a project that holds `held` must not grow by so much. Without `held`: as it was when the
+   * upload began.
+   */
   check(added: Partial<ProjectTotals>, held?: ProjectTotals): void
-  /** The upload has ended: what it had reserved is free, or committed. */
+  /** The upload has ended: its reservation is free, or committed. */
   settle(): void
 }
 
 /**
- * Bounds what projects hold. An upload whose length is known reserves it before it is read, so that of many at a time no more begin than can end. The
- * commit of each pack checks the totals that it is about to write, so that the quota also holds where several servers share one storage.
+ * Bounds what projects hold. An upload whose length is known reserves it before it is read, so that of many at a time
+ * no more begin than can end. The commit of each pack checks the totals that it is about to write, so that the quota
+ * also holds where several servers share one storage.
  */
 export class Quotas {
   readonly #quotaOf: QuotaOf
@@ -32,7 +36,10 @@ export class Quotas {
     this.#quotaOf = quotaOf
   }
 
-  /** Throws `quota_exceeded` for an upload that cannot fit, and `overloaded` for one that may fit once others have ended. */
+  /**
+   * Throws `quota_exceeded` for an upload that cannot fit, and `overloaded` for one that may fit once others have
+   * ended.
+   */
   async reserve(
     projectId: string,
     bodyBytes: number,

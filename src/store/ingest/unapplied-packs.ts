@@ -2,8 +2,9 @@ import { StowageError } from '../../errors.ts'
 import type { CommittedPack } from './committer.ts'
 
 /**
- * Packs whose commit went through and whose ids could not all be written, since the storage failed in between. Their uploads were told of an error;
- * they become whole as soon as the storage works again, so that nobody sees a part of one for long.
+ * Packs that were committed but whose ids could not all be written, because the storage failed in between. Their
+ * uploads received an error. They become whole as soon as the storage works again, so that nobody sees a part of one
+ * for long.
  */
 export class UnappliedPacks {
   readonly #packs = new Set<CommittedPack>()
@@ -21,7 +22,10 @@ export class UnappliedPacks {
     this.#packs.add(pack)
   }
 
-  /** Tries them all. Throws what the storage cannot do, and tries again at the next call; and what is damaged, which no trying mends. */
+  /**
+   * Tries them all. Throws errors of the storage, and tries again at the next call; also throws for damaged packs,
+   * which no retry mends.
+   */
   async applyAll(): Promise<void> {
     for (const pack of this.#packs) {
       try {

@@ -12,14 +12,17 @@ import { CODEC_RAW_DEFLATE, type ByteTable, type PackTables, type Rows } from '.
 export const BLOCK_BYTES = 16_384
 const UNDEFINED_ORDINAL = 0xffffffff
 const LINE_END = Buffer.from('\n')
-/** Names that are taken between two looks at the clock. The first touch of fresh memory costs far more than the work on it. */
+/**
+ * Names that are taken between two looks at the clock. The first touch of fresh memory costs far more than the work on
+ * it.
+ */
 const NAMES_AT_ONCE = 512
 /** An object that mentions more is taken in turns. */
 const NAMES_IN_ONE_TURN_MAX = 4_096
 
 /**
- * Gathers objects into raw blocks and their facts into tables. Every id, of an object or mentioned by one, is interned once (a symbol); at the end
- * symbols that became objects turn into ordinals, all others into external ids.
+ * Gathers objects into raw blocks and their facts into tables. Every id, of an object or mentioned by one, is interned
+ * once (a symbol); at the end symbols that became objects turn into ordinals, all others into external ids.
  */
 export class PackBuilder {
   readonly #environment: Environment
@@ -67,7 +70,7 @@ export class PackBuilder {
     return this.#symbols.memoryBytes + lists.reduce((sum, list) => sum + list.memoryBytes, 0)
   }
 
-  /** Bytes of what `tables` makes on top of that: ids in the order of their objects, and targets in place of symbols. */
+  /** Bytes that `tables` adds: ids in the order of their objects, and targets in place of symbols. */
   get finishedBytes(): number {
     const targets = this.#references.targets.length + this.#claims.targets.length
     return this.#symbols.idBytes + 4 * (2 * this.#symbols.size + targets)
@@ -86,8 +89,8 @@ export class PackBuilder {
   }
 
   /**
-   * Takes object `index` of the batch, whose line starts at `start`. Its id must not have been added before. A promise for an object that mentions so many
-   * others that the event loop must turn in between.
+   * Adds object `index` of the batch, whose line starts at `start`. Its id must not have been added before. Returns a
+   * promise for an object that mentions so many others that the event loop must turn in between.
    */
   add(batch: ObjectBatch, index: number, start: number, textCrc32: number): Promise<void> | undefined {
     const idBytes = batch.idBytes[index]
@@ -127,14 +130,17 @@ export class PackBuilder {
     this.#openIdBytes = 0
   }
 
-  /** Raw blocks that were closed since the last call, in order; the caller compresses them and tells `placed`, in the same order. */
+  /**
+   * Raw blocks that were closed since the last call, in order; the caller compresses them and calls `placed`, in the
+   * same order.
+   */
   takeClosed(): Uint8Array[] {
     const closed = this.#closed
     this.#closed = []
     return closed
   }
 
-  /** Notes where the next block in order lies in the pack. */
+  /** Notes the place of the next block in the pack. */
   placed(stored: Uint8Array, offset: number): void {
     this.#directory.offsets.push(offset)
     this.#directory.storedBytes.push(stored.length)

@@ -87,7 +87,10 @@ export interface ByteTable {
   readonly bytes: Uint8Array
 }
 
-/** Compressed sparse rows: row i holds the targets up to `ends[i]`. A target below the pack's object count is an ordinal, else an external id. */
+/**
+ * Compressed sparse rows: row i holds the targets up to `ends[i]`. A target below the pack's object count is an
+ * ordinal, else an external id.
+ */
 export interface Rows {
   readonly ends: Uint32Array
   readonly targets: Uint32Array
@@ -105,7 +108,7 @@ export interface PackTables {
   readonly externals: ByteTable
 }
 
-/** The tables as they lie at the end of a pack, trailer included. `sectionsStart` is where in the pack they will lie. */
+/** The tables as they lie at the end of a pack, trailer included. `sectionsStart` is their future start in the pack. */
 export function encodeTables(tables: PackTables, sectionsStart: number): Uint8Array[] {
   const { directory } = tables
   const parts: Record<SectionName, readonly (Uint8Array | Uint32Array)[]> = {
@@ -182,7 +185,10 @@ export function decodeTrailer(bytes: Uint8Array): PackTrailer {
   return trailer
 }
 
-/** Reads sections and trailer, which must be all of `bytes`. The tables are views of `bytes` where its alignment allows. Throws `corrupt_data`. */
+/**
+ * Reads sections and trailer, which must be all of `bytes`. The tables are views of `bytes` where its alignment allows.
+ * Throws `corrupt_data`.
+ */
 export function decodeTables(bytes: Uint8Array): PackTables {
   if (bytes.length < TRAILER_BYTES) throw corrupt('the tables of a pack are cut short')
   const trailer = decodeTrailer(bytes.subarray(bytes.length - TRAILER_BYTES))
@@ -252,7 +258,7 @@ export function tableEntry(table: ByteTable, index: number): Uint8Array {
   return table.bytes.subarray(index === 0 ? 0 : table.ends[index - 1], table.ends[index])
 }
 
-/** The id that a target of `references` or `claims` stands for. A view. */
+/** The id of a target of `references` or `claims`. A view. */
 export function targetId(tables: PackTables, target: number): Uint8Array {
   return target < tables.objects
     ? tableEntry(tables.ids, target)

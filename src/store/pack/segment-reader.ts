@@ -11,7 +11,7 @@ import { cutLines, type ByteSource, type Segment } from './segment.ts'
 
 /** Unneeded bytes between two segments that are read along rather than starting another read. */
 const GAP_BYTES_MAX = 65_536
-/** One read, and what is inflated at once, where there is room for it. */
+/** The size of one read, which is also inflated at once, if there is room. */
 const SPAN_STORED_BYTES_MAX = 1_048_576
 const SPAN_RAW_BYTES_MAX = 1_048_576
 /** Small reads hide behind each other, large ones two at a time. */
@@ -44,7 +44,7 @@ export type SegmentBatches = AsyncIterable<readonly Segment[]> | Iterable<readon
 
 /** Turns segments into stored bytes, fragments or lines. */
 export class SegmentReader {
-  /** What all who read hold, together. */
+  /** The memory that all readers hold together. */
   readonly memory: AnswerMemory
   readonly environment: Environment
   readonly #blobs: BlobStore
@@ -55,7 +55,10 @@ export class SegmentReader {
     this.memory = memory
   }
 
-  /** The stored bytes of segments without a cut, one buffer for each read. `verify` says whether their CRC is compared. */
+  /**
+   * The stored bytes of segments without a cut, one buffer for each read. `verify` decides whether their CRC is
+   * compared.
+   */
   async *stored(
     batches: SegmentBatches,
     reading: Reading,
@@ -73,7 +76,7 @@ export class SegmentReader {
     for await (const pieces of this.pieces(batches, reading)) yield pieces.map(({ fragment }) => fragment)
   }
 
-  /** The same, each with the segment that it came from: the first of them for neighbours that are cut. */
+  /** The same, each with its segment: the first of them for neighbours that are cut. */
   async *pieces(batches: SegmentBatches, reading: Reading): AsyncGenerator<readonly SegmentPiece[]> {
     for await (const { segments, stored } of this.#spans(batches, reading)) {
       const pieces = (
@@ -107,7 +110,7 @@ export class SegmentReader {
     }
   }
 
-  /** `rawBytesMax` bounds what is inflated of one span. */
+  /** `rawBytesMax` limits the inflated bytes of one span. */
   #spans(
     batches: SegmentBatches,
     { signal, buffers }: Reading,
@@ -124,7 +127,7 @@ export class SegmentReader {
   async #load({ source, segments }: Span, signal: AbortSignal, buffers: AnswerBuffers): Promise<LoadedSpan> {
     const start = segments[0].start
     const end = segments[segments.length - 1].end
-    // Counted before it is read: many who begin at the same time would all find that there is room.
+    // Counted before it is read: otherwise many concurrent readers would all find that there is room.
     const storedBytes = segments.reduce((sum, segment) => sum + segment.end - segment.start, 0)
     buffers.hold(storedBytes)
     try {
@@ -137,7 +140,7 @@ export class SegmentReader {
   }
 }
 
-/** Bytes of a source. Reads of more than the seam allows are put together from several. */
+/** Bytes of a source. Reads beyond the limit of the seam are joined from several. */
 export async function readSource(
   blobs: BlobStore,
   source: ByteSource,
@@ -205,7 +208,7 @@ function sameSource(a: ByteSource, b: ByteSource): boolean {
   return a === b || ('blob' in a && 'blob' in b && a.blob === b.blob)
 }
 
-/** One buffer for many; no copy where they lie side by side already. */
+/** One buffer for many; no copy if they are adjacent already. */
 function joined(parts: readonly Uint8Array[]): Uint8Array {
   const first = parts[0]
   let end = first.byteOffset

@@ -2,7 +2,7 @@ import { crc32Combine } from '../../compression/crc32-combine.ts'
 import type { Bitmap } from '../bytes/bitmap.ts'
 import type { BlockDirectory, PackTables } from './pack-format.ts'
 
-/** Where stored bytes lie: in a blob, or in memory (a pack that lies inside its record). */
+/** The source of stored bytes: a blob, or memory (a pack that lies inside its record). */
 export type ByteSource = { readonly blob: string } | { readonly bytes: Uint8Array }
 
 /** Which lines of inflated blocks to keep. */
@@ -14,8 +14,8 @@ export interface LineCut {
 }
 
 /**
- * A run of blocks that lie one after the other: bytes `start` up to `end` of their source, one DEFLATE fragment. Without `cut` every line of it is
- * sent; with it only some, and `objects` and `idBytes` count those alone.
+ * A run of blocks that lie one after the other: bytes `start` up to `end` of their source, one DEFLATE fragment.
+ * Without `cut` every line of it is sent; with it only some, and `objects` and `idBytes` count those alone.
  */
 export interface Segment {
   readonly source: ByteSource
@@ -30,7 +30,8 @@ export interface Segment {
 }
 
 /**
- * A segment is read, and where needed inflated, at once: this bounds the smallest buffer of an answer. Two blocks of the usual size; a single one may be larger.
+ * A segment is read, and if needed inflated, at once: this bounds the smallest buffer of a response. Two blocks of the
+ * usual size; a single one may be larger.
  */
 export const SEGMENT_RAW_BYTES_MAX: number = 40_960
 

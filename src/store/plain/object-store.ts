@@ -1,16 +1,18 @@
 import type { ObjectRecord } from '../../object/line.ts'
 
-/** What a store gives back of an object: the text that it was given, or one of its own that has the member `id`. */
+/** An object as a store returns it: the text that it was given, or a text of its own that has the member `id`. */
 export type StoredObject = Pick<ObjectRecord, 'id' | 'json'>
 
 /**
- * Where a host keeps objects itself: three methods over plain objects. Everything is told the project; nothing may be shared between projects.
- * What needs plans (`have`, ranges, removing a project) answers 501 on such a store.
+ * The storage of a host that keeps objects itself: three methods over plain objects. Every method receives the project;
+ * nothing may be shared between projects. Features that need plans (`have`, ranges, removing a project) answer 501 on
+ * such a store.
  */
 export interface ObjectStore {
   /**
-   * One request: all or nothing, durable when it resolves; if `batches` throws or `signal` aborts, nothing is visible. An id comes once. The first
-   * text for an id stays: an id that is held is not written again. `inserted` counts those that were not held.
+   * One request: all or nothing, durable when it resolves; if `batches` throws or `signal` aborts, nothing is visible.
+   * Each id occurs once. The first text for an id stays: a held id is not written again. `inserted` counts those that
+   * were not held.
    */
   put(
     projectId: string,
@@ -19,7 +21,7 @@ export interface ObjectStore {
   ): Promise<{ readonly inserted: number }>
   /** In the order of `ids`, 1,000 of them at most. Sees every put that has resolved. */
   has(projectId: string, ids: readonly string[]): Promise<readonly boolean[]>
-  /** In any order, missing ones left out, each once. Returning early frees everything. */
+  /** In any order, without missing ones, each once. Returning early frees everything. */
   get(
     projectId: string,
     ids: readonly string[],

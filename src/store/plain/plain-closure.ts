@@ -15,12 +15,15 @@ export interface PlainClosureOptions {
 const HELD = 1
 const REFERENCED = 2
 
-/** A root with everything below it, found by fetching objects level by level. It ends on cycles, since an id is fetched once. */
+/**
+ * A root with everything below it, found by fetching objects level by level. It ends on cycles, since an id is fetched
+ * once.
+ */
 export class PlainClosure {
   readonly #store: ObjectStore
   readonly #options: PlainClosureOptions
   readonly #flags: Uint8Array
-  /** The root, then what it leads to, in the order in which it was met. */
+  /** The root, then the objects that it leads to, in the order of the walk. */
   readonly ids: IdSet = new IdSet()
 
   constructor(store: ObjectStore, options: PlainClosureOptions) {
@@ -46,7 +49,7 @@ export class PlainClosure {
     return this.#flags.slice(0, this.ids.size).map((flags) => flags & HELD)
   }
 
-  /** A claim that is not held is no loss; a reference is. */
+  /** A missing claim is no loss; a missing reference is. */
   absent(): Uint8Array {
     return this.#flags.slice(0, this.ids.size).map((flags) => (flags === REFERENCED ? 1 : 0))
   }

@@ -14,7 +14,7 @@ export const IDS_PER_CALL = 1_000
 export interface PlainSelectionParts {
   readonly store: Pick<ObjectStore, 'get'>
   readonly projectId: string
-  /** The root first, where there is one. */
+  /** The root first, if there is one. */
   readonly ids: IdSet
   /** One byte for each id: whether it will be sent. */
   readonly held: Uint8Array

@@ -18,7 +18,10 @@ export interface PlainStoreOptions {
 
 const CLOSURE_OBJECTS_MAX = 100_000
 
-/** A host's store with what the operations need on top: lists in both formats, and graphs by walking the references within a bound. */
+/**
+ * A host's store with the additions that the operations need: lists in both formats, and graphs by walking the
+ * references within a bound.
+ */
 export function plainGraphStore(store: ObjectStore, options: PlainStoreOptions = {}): GraphStore {
   return new PlainGraphStore(store, options)
 }
@@ -49,7 +52,9 @@ class PlainGraphStore implements GraphStore {
     return { objects: seen.size, inserted, differing: 0 }
   }
 
-  /** Lists come from anywhere: what can never be an id is held nowhere, and the host's store is not asked for it. */
+  /**
+   * Lists come from clients: a text that can never be an id is held nowhere, and the host's store is not asked for it.
+   */
   async has(projectId: string, ids: IdSet, options: SignalOptions): Promise<Uint8Array> {
     const held = new Uint8Array(ids.size)
     for (let start = 0; start < ids.size; start += IDS_PER_CALL) {

@@ -33,12 +33,15 @@ const LOOKED_UP_IDS_MAX = 1_000
 const ROW_BYTES_PER_BITMAP_BYTE = 24
 /** The length of an id in a stored plan, and at most so much of a table of fingerprints. */
 const ID_BYTES_IN_PLAN = 16
-/** Ids that are compared between two looks at the clock. */
+/** Ids that are compared between two checks of the clock. */
 const STRETCH_IDS = 512
 
-/** The shortest runs of whole blocks that stay where they are: in answers that are copied into one piece as far as that helps, and in others. */
+/**
+ * The shortest runs of whole blocks that stay in their packs: in responses that are copied into one piece if that
+ * helps, and in others.
+ */
 const RUN_IN_PLACE_BYTES_MIN = { inOnePiece: 524_288, spliced: 65_536 }
-/** An answer is copied into one piece when it needs at most one in so many of the bytes that all plans may have. */
+/** A response is copied into one piece if it needs at most this fraction of the bytes that all plans may have. */
 const COPIED_SHARE = 16
 
 export interface PlanCacheParts {
@@ -53,7 +56,7 @@ export interface PlanCacheParts {
   /** Bytes of plans held in memory, and of plan blobs in storage. */
   readonly cacheBytes: number
   readonly storedBytesMax: number
-  /** Told what failed without harm to an answer. */
+  /** Receives failures that did not harm a response. */
   readonly onError: (error: unknown) => void
 }
 
@@ -71,7 +74,7 @@ export class PlanCache {
     this.#quota = new PlanQuota(parts.records, parts.blobs, parts.storedBytesMax)
   }
 
-  /** The plan of a root (`variant` names what is subtracted), if there is one that still holds. */
+  /** The plan of a root (`variant` names the subtracted closures), if there is a valid one. */
   async find(
     project: ProjectView,
     rootId: string,
@@ -91,8 +94,9 @@ export class PlanCache {
   }
 
   /**
-   * Makes a plan, once for all who ask for the same one at the same time. `undefined` when so many wait already, or so little memory is free, that it is
-   * better to do without. Rejects with `overloaded` when its memory is needed for others.
+   * Makes a plan, once for all who ask for the same one at the same time. `undefined` when so many wait already, or so
+   * little memory is free, that it is better to do without. Rejects with `overloaded` when its memory is needed for
+   * others.
    */
   make(order: PlanRequest, rootId: string, variant: string, signal: AbortSignal): Promise<LoadedPlan | undefined> {
     const { projectId, generation } = order.project
@@ -147,7 +151,10 @@ export class PlanCache {
     return (await this.#loaded.get(name, () => Promise.resolve(plan))) as LoadedPlan
   }
 
-  /** Packs of small uploads are many small files: what they hold is kept once more in one piece, as long as that leaves room for other plans. */
+  /**
+   * Packs of small uploads are many small files: their objects are stored once more in one piece, if that leaves room
+   * for other plans.
+   */
   async #isWorthCopying({ project, packs }: PlanRequest): Promise<boolean> {
     const bytesMax = this.#parts.storedBytesMax / COPIED_SHARE
     let packBytes = 0
@@ -185,7 +192,7 @@ export class PlanCache {
     const plan = await loadedPlan({ blob: blobName }, made.tables, closure.sequence, {
       environment: this.#parts.environment,
     })
-    // What goes wrong while room is made for a plan is no reason to do without it.
+    // A failure to make room for a plan is no reason to do without it.
     await this.#quota
       .added(nameOf(key), { key, value, blobName, bytes: planBytes, use: plan.use })
       .catch(this.#parts.onError)
@@ -231,12 +238,15 @@ export class PlanCache {
     if (missing.size + absentClaims.size === 0 || plan.checkedSequence === project.sequence) return true
     const wasQuiet = await isQuiet(this.#parts.records, project)
     for (const ids of [missing, absentClaims]) if (!(await this.#allAbsent(project, ids, signal))) return false
-    // An upload that is committed but not applied yet may still bring one of them, without another step of the sequence.
+    // An upload that is committed but not applied yet may still bring one of them, without another step of the
+    // sequence.
     if (wasQuiet) plan.checkedSequence = project.sequence
     return true
   }
 
-  /** Very many ids are not looked up: whatever has come since they were absent lies in the packs that have come since. */
+  /**
+   * Very many ids are not looked up: whatever has come since they were absent lies in the packs that have come since.
+   */
   async #stillAbsent(plan: LoadedPlan, absent: AbsentIds, project: ProjectView, signal: AbortSignal): Promise<boolean> {
     const { catalog } = this.#parts
     const yielder = new Yielder(this.#parts.environment)
@@ -290,7 +300,10 @@ async function loadedPlan(
   return plan
 }
 
-/** What a plan holds while it waits and is made: the closure, its rows, and its ids once as they are stored and once as they are remembered. */
+/**
+ * The memory of a plan while it waits and is made: the closure, its rows, and its ids once in their stored form and
+ * once in their remembered form.
+ */
 function makingBytes(closure: Closure): number {
   const { packs, missing, absentClaims } = closure
   const count = missing.size + absentClaims.size

@@ -19,7 +19,7 @@ import type { Segment } from '../pack/segment.ts'
  */
 const MAGIC = Buffer.from('STOWPLAN', 'latin1')
 const FORMAT_VERSION = 1
-/** Ids that are written or read between two looks at the clock: there can be a million. */
+/** Ids that are written or read between two checks of the clock: there can be a million. */
 const STRETCH_IDS = 512
 const ID_LENGTH_BYTES = 2
 /** The source number of rows that lie in the plan's own patch. */
@@ -51,10 +51,13 @@ export interface PlanPack {
 
 export interface PlanTables {
   readonly rows: PlanRows
-  /** Where rows lie. */
+  /** The packs that rows refer to. */
   readonly packs: readonly PlanPack[]
   readonly closureDigest: string
-  /** The closure itself; only in the plan of a root without anything subtracted, since it serves to subtract it from others. */
+  /**
+   * The closure itself; only in the plan of a root without anything subtracted, since it serves to subtract it from
+   * others.
+   */
   readonly closure: Closure | undefined
   readonly missing: IdSet
   readonly absentClaims: IdSet

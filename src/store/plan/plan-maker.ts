@@ -23,16 +23,19 @@ const FRAGMENTS_IN_FLIGHT = 4
 export interface PlanRequest {
   readonly project: ProjectView
   readonly closure: Closure
-  /** What is to be sent: all of the closure, or what is left of it after subtracting others. */
+  /** The objects to send: all of the closure, or the rest of it after subtracting others. */
   readonly packs: readonly PackSelection[]
-  /** Who asked for it first. */
+  /** The first caller. */
   readonly party: Party
 }
 
 export interface PlanMakerOptions {
-  /** Shorter runs of whole blocks are copied into the patch: reading them one by one, forever, costs more than keeping them once more. */
+  /**
+   * Shorter runs of whole blocks are copied into the patch: reading them one by one, forever, costs more than keeping
+   * them once more.
+   */
   readonly runInPlaceBytesMin: number
-  /** Whether the tables are stored behind the patch: what stays in memory has them there. */
+  /** Whether the tables are stored behind the patch: plans in memory keep them there. */
   readonly isStored: boolean
 }
 
@@ -116,7 +119,7 @@ export class PlanMaker {
         objects,
         idBytes,
       }
-      // The root comes first, also when its line lies in the patch.
+      // The root comes first, even if its line lies in the patch.
       const rows = isRoot && this.#rootIsInPatch ? this.#rows : this.#patchRows
       rows.push(PATCH_SOURCE, row)
       isRoot = false
@@ -153,7 +156,7 @@ export class PlanMaker {
     )
   }
 
-  /** Passes on what goes into the patch; long runs of whole blocks become rows where they are. */
+  /** Passes on the segments that go into the patch; long runs of whole blocks become rows that refer to their packs. */
   async *#patchSegments(batches: AsyncIterable<Iterable<Segment>>): AsyncGenerator<readonly Segment[]> {
     const sequences = this.#order.packs[Symbol.iterator]()
     for await (const segments of batches) {
@@ -191,7 +194,7 @@ export class PlanMaker {
   }
 }
 
-/** Whole segments that lie one after the other, together; each cut one by itself. */
+/** Adjacent whole segments, together; each cut one on its own. */
 function* wholeRuns(segments: Iterable<Segment>): Generator<readonly Segment[]> {
   let run: Segment[] = []
   for (const segment of segments) {

@@ -2,12 +2,15 @@ import { crc32Combine } from '../../compression/crc32-combine.ts'
 import { type Segment, SEGMENT_RAW_BYTES_MAX } from '../pack/segment.ts'
 import type { SegmentPiece } from '../pack/segment-reader.ts'
 
-/** About the size of each fragment of a patch. Larger than a block of a pack: nothing is ever cut out of a patch. Not much larger than what is read at least. */
+/**
+ * The approximate size of each fragment of a patch. Larger than a block of a pack, because nothing is ever cut out of a
+ * patch. Not much larger than the smallest read.
+ */
 const PATCH_FRAGMENT_BYTES = SEGMENT_RAW_BYTES_MAX
 const TAB = 0x09
 const LINE_FEED = 0x0a
 
-/** A part of the patch as it is stored, with what a row says of it. */
+/** A part of the patch as it is stored, with the values of its row. */
 export interface PatchFragment {
   readonly stored: Uint8Array
   readonly rawBytes: number
@@ -16,7 +19,10 @@ export interface PatchFragment {
   readonly idBytes: number
 }
 
-/** Gathers lines that are still to be compressed, and runs of blocks that are copied as they are, each to fragments of a good size. */
+/**
+ * Gathers lines that are still to be compressed, and runs of blocks that are copied as they are, each to fragments of a
+ * good size.
+ */
 export async function* patchPieces(
   batches: AsyncIterable<readonly SegmentPiece[]>,
 ): AsyncGenerator<{ readonly lines: Uint8Array } | PatchFragment> {
@@ -62,7 +68,7 @@ class RunGatherer {
   #totals = { storedBytes: 0, rawBytes: 0, rawCrc32: 0, objects: 0, idBytes: 0 };
 
   *add(segment: Segment, stored: Uint8Array): Generator<PatchFragment> {
-    // A row is inflated at once, and what is short when it is stored may be very long.
+    // A row is inflated at once, and a short stored row may inflate to a very long one.
     if (this.#totals.rawBytes + segment.rawBytes > PATCH_FRAGMENT_BYTES) yield* this.rest()
     const totals = this.#totals
     this.#stored.push(stored)
@@ -85,7 +91,7 @@ class RunGatherer {
   }
 }
 
-/** How many lines there are, and the bytes of all their ids. */
+/** The number of lines, and the bytes of all their ids. */
 export function measureLines(lines: Uint8Array): { objects: number; idBytes: number } {
   let objects = 0
   let idBytes = 0

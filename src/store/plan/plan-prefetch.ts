@@ -1,10 +1,15 @@
 import type { Environment, Timer } from '../../environment.ts'
 
-/** A model often comes in several uploads at once: its root is looked at when none has been under way for this long. */
+/**
+ * A model often arrives in several uploads at once: its root is examined when none has been under way for this long.
+ */
 const QUIET_MS = 250
-/** Roots that wait; the oldest are dropped, and planned when somebody asks for them. */
+/** Waiting roots; the oldest are dropped, and planned at their first download. */
 const ROOTS_MAX = 16
-/** How often a root that is incomplete is looked at again, each time by a walk through what is there of it. Then it is planned when somebody asks for it. */
+/**
+ * How often an incomplete root is tried again, each time by a walk through its held part. After that it is planned at
+ * its first download.
+ */
 const ATTEMPTS_MAX = 8
 /** Projects that wait for something to complete their roots. */
 const PROJECTS_MAX = 1_000
@@ -12,7 +17,7 @@ const PROJECTS_MAX = 1_000
 interface WaitingProject {
   uploads: number
   timer: Timer | undefined
-  /** In the order in which they came, each with how often it was looked at. */
+  /** In the order of their arrival, each with its number of tries. */
   readonly roots: Map<string, number>
 }
 
@@ -34,7 +39,7 @@ export class PlanPrefetch {
     project.timer?.cancel()
   }
 
-  /** Something came that may be a root, or may complete one. */
+  /** An object arrived that may be a root, or may complete one. */
   rootSeen(projectId: string, rootId: string): void {
     this.#await(projectId, rootId, 0)
   }

@@ -12,7 +12,10 @@ export interface StoredPlan {
   readonly use: PlanRefCount
 }
 
-/** Keeps the plans in storage under a bound of bytes: the ones that were not used for longest go first, unless an answer is being sent by them. */
+/**
+ * Keeps the plans in storage under a bound of bytes: the ones that were not used for longest go first, unless an answer
+ * is being sent by them.
+ */
 export class PlanQuota {
   readonly #records: RecordStore
   readonly #blobs: BlobStore
@@ -35,7 +38,7 @@ export class PlanQuota {
     this.#plans.set(name, plan)
   }
 
-  /** Who uses the plan in this blob, also from when it was loaded before. */
+  /** The users of the plan in this blob, including those of earlier loads. */
   useOf(name: string, blobName: string): PlanRefCount {
     const known = this.#plans.get(name)
     return known?.blobName === blobName ? known.use : new PlanRefCount()
@@ -52,7 +55,10 @@ export class PlanQuota {
     await this.#makeRoom(name)
   }
 
-  /** Notes a plan that was found in storage, and makes room. Which of two is the current one only their records know, so nothing is replaced. */
+  /**
+   * Notes a plan that was found in storage, and makes room. Which of two is the current one only their records know, so
+   * nothing is replaced.
+   */
   async found(name: string, stored: StoredPlan): Promise<void> {
     this.#note(name, stored)
     await this.#makeRoom(name)
@@ -70,7 +76,7 @@ export class PlanQuota {
     use.isRetired = true
     this.#plans.delete(name)
     this.#bytes -= bytes
-    // Unless the record is another one by now: somebody else made the plan anew.
+    // Unless the record has changed: another maker replaced the plan.
     await this.#records.commit({ remove: [key], expect: [{ key, value }] })
     await this.#blobs.remove([blobName])
   }

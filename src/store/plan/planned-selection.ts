@@ -19,14 +19,16 @@ import type { SegmentReader } from '../pack/segment-reader.ts'
 
 /** Rows that become segments at a time: a plan can have tens of thousands, and there can be hundreds of answers. */
 const ROWS_AT_ONCE = 64
-/** Stored bytes are compared with their CRC when a plan is first sent after it was loaded, and again after this long. */
+/**
+ * Stored bytes are compared with their CRC when a plan is first sent after it was loaded, and again after this long.
+ */
 const VERIFY_INTERVAL_MS = 10 * 60_000
 
-/** Who uses the bytes of a plan, however often it was loaded. */
+/** The users of the bytes of a plan, however often it was loaded. */
 export class PlanRefCount {
   /** Answers that are being sent by it. */
   answers = 0
-  /** It was replaced or evicted, or turned out to be damaged: nobody may begin to use it any more. */
+  /** The plan was replaced or evicted, or turned out to be damaged: no new use may begin. */
   isRetired = false
 }
 
@@ -38,12 +40,12 @@ export interface LoadedPlanOptions {
 
 /** A plan in memory, shared by every answer that is sent by it. */
 export class LoadedPlan {
-  /** Where the patch lies. */
+  /** The source of the patch. */
   readonly source: ByteSource
   readonly tables: PlanTables
   readonly totals: PlanTotals
   readonly digest: string
-  /** Instead of `tables.absentClaims`, where very many ids were absent, missing ones included. */
+  /** Instead of `tables.absentClaims`, if very many ids were absent, including missing ones. */
   readonly absent: AbsentIds | undefined
   /** The project's sequence at which the absent ids were last seen to be absent, with no upload under way. */
   checkedSequence = -1
@@ -79,7 +81,7 @@ export class LoadedPlan {
     )
   }
 
-  /** The same with what is there for finding it again alone. */
+  /** The same with only the parts that are needed to find it again. */
   get cachedBytes(): number {
     return this.memoryBytes + (this.absent?.memoryBytes ?? 0)
   }
@@ -202,7 +204,9 @@ export class PlanSelection implements Selection, PlannedSelection {
     this.#loaded.use.answers--
   }
 
-  /** A plan that leads to damage is not used again: a new one is made, and if the damage was the plan's own it is gone. */
+  /**
+   * A plan that leads to damage is not used again: a new one is made, and if the damage was the plan's own it is gone.
+   */
   async *#watched<T>(items: AsyncIterable<T>): AsyncGenerator<T> {
     try {
       yield* items

@@ -1,10 +1,10 @@
 import { createHash } from 'node:crypto'
 
 /**
- * Keys of records: UTF-8 parts, each ended by 0x00, the kind first, then the project, then its generation. Ids hold no 0x00, so no two keys meet,
- * and the longest (a plan) has 700 bytes. Numbers are fixed-width hex, so that bytewise order is their order.
- *
- * A project's generation goes up when it is removed: what the removed one left can be swept at leisure while a new one fills.
+ * Keys of records: UTF-8 parts, each ended by 0x00: the kind first, then the project, then its generation. Ids contain
+ * no 0x00, so all keys are distinct, and the longest (a plan) has 700 bytes. Numbers are fixed-width hex, so that
+ * bytewise order is their order. A project's generation rises when it is removed, so the leftovers of the removed one
+ * can be swept later while a new one fills.
  */
 const encoder = new TextEncoder()
 const KIND = {
@@ -59,7 +59,7 @@ export function garbageKey(projectId: string, generation: number): Uint8Array {
   return encoder.encode(prefix('garbage', projectId, generation))
 }
 
-/** `variant` is empty for a root's own closure, else names what is subtracted. */
+/** `variant` is empty for a root's own closure; otherwise it names the subtracted closures. */
 export function planKey(projectId: string, generation: number, rootId: string, variant: string): Uint8Array {
   return encoder.encode(`${prefix('plan', projectId, generation)}${rootId}\0${variant}\0`)
 }
@@ -102,7 +102,7 @@ export function parseHex(part: string): number {
   return Number.parseInt(part, 16)
 }
 
-/** Whether a blob belongs to what extends a service: names under `x/` are not the object store's. */
+/** Whether a blob belongs to an extension of the service: names under `x/` are not the object store's. */
 export function isOfExtension(blobName: string): boolean {
   return blobName.startsWith('x/')
 }

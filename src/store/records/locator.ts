@@ -6,7 +6,9 @@ import { decodeObjectRecord, type ObjectLocation } from './records.ts'
 /** Keys in one call: large enough to be cheap, small enough that neither the engine nor the main thread is held. */
 export const LOOKUP_KEYS = 1_000
 
-/** Where objects lie, in the order of `ids`; `undefined` for those that are not held. At most `LOOKUP_KEYS` ids. */
+/**
+ * The places of objects, in the order of `ids`; `undefined` for objects that are not held. At most `LOOKUP_KEYS` ids.
+ */
 export async function locate(
   records: RecordStore,
   { projectId, generation }: Pick<ProjectView, 'projectId' | 'generation'>,

@@ -39,7 +39,10 @@ export class PackCatalog {
     this.#tables = new ByteCache(cacheBytes - (cacheBytes >> 2), tablesBytes)
   }
 
-  /** The pack with this number. Throws `corrupt_data` when its record is not there, `not_found` when the project was removed meanwhile. */
+  /**
+   * The pack with this number. Throws `corrupt_data` when its record is not there, `not_found` when the project was
+   * removed meanwhile.
+   */
   async pack({ projectId, generation }: ProjectView, sequence: number): Promise<Pack> {
     const cacheKey = `${generation}\0${sequence}\0${projectId}`
     const pack = await this.#packs.get(cacheKey, async () => {
@@ -48,7 +51,7 @@ export class PackCatalog {
       if (value === undefined) return this.#noPack(projectId, generation, sequence)
       return packOf(projectId, sequence, decodePackRecord(key, value))
     })
-    // Who owns what is known only once the pack is applied; until then it is looked up each time.
+    // The owned objects are known only once the pack is applied; until then they are looked up each time.
     if (pack.record.owned === undefined) this.#packs.delete(cacheKey)
     return pack
   }

@@ -29,10 +29,30 @@ export class PinRecords implements PinStore {
   }
 
   async add(projectId: string, { rootObjectId, name = null, reason = null, endsAt = null }: NewPin): Promise<Pin> {
+    const { clock, newId } = this.#parts
+    if (hasEnded({ endsAt }, clock))
+      throw new StowageError('invalid_request', `endsAt is ${quoted(endsAt ?? '')}; it must be in the future`)
+    const pin = (): Pin => {
+      const time = clock.now().toString(16).padStart(TIME_DIGITS, '0')
+      const id = `${time}${newId()}`.slice(0, ID_DIGITS)
+      return { id, rootObjectId, name, reason, createdAt: timeText(clock.now()), endsAt }
+    }
+    return (await this.#keep(projectId, rootObjectId, pin)).pin
+  }
+
+  async take(projectId: string, pin: Pin): Promise<boolean> {
+    if (hasEnded(pin, this.#parts.clock)) return false
+    return (await this.#keep(projectId, pin.rootObjectId, () => pin)).isNew
+  }
+
+  /** `make` is called for each attempt. A pin whose id is there already stays as it is. */
+  async #keep(
+    projectId: string,
+    rootObjectId: string,
+    make: () => Pin,
+  ): Promise<{ readonly pin: Pin; readonly isNew: boolean }> {
     checkObjectId(rootObjectId)
-    const { records, clock, newId } = this.#parts
-    if (endsAt !== null && !(Date.parse(endsAt) > clock.now()))
-      throw new StowageError('invalid_request', `endsAt is ${quoted(endsAt)}; it must be in the future`)
+    const { records } = this.#parts
     for (let attempt = 0; attempt < ATTEMPTS_MAX; attempt++) {
       const { key: headKey, bytes, head } = await readHead(records, projectId)
       const project = head === undefined || head.removed ? undefined : { projectId, generation: head.generation }
@@ -40,12 +60,11 @@ export class PinRecords implements PinStore {
         project === undefined ? [] : await locate(records, project, [Buffer.from(rootObjectId, 'utf8')])
       if (project === undefined || location === undefined)
         throw new StowageError('objects_missing', `the object ${quoted(rootObjectId)} is not held by this project`)
-      if ((await this.#all(project)).length >= PINS_MAX)
-        throw new StowageError('conflict', `this project has ${PINS_MAX} pins, the limit`)
-      const time = clock.now().toString(16).padStart(TIME_DIGITS, '0')
-      const id = `${time}${newId()}`.slice(0, ID_DIGITS)
-      const pin: Pin = { id, rootObjectId, name, reason, createdAt: timeText(clock.now()), endsAt }
-      const key = pinKey(projectId, project.generation, id)
+      const pin = make()
+      const pins = await this.#all(project)
+      if (pins.some(({ id }) => id === pin.id)) return { pin, isNew: false }
+      if (pins.length >= PINS_MAX) throw new StowageError('conflict', `this project has ${PINS_MAX} pins, the limit`)
+      const key = pinKey(projectId, project.generation, pin.id)
       const result = await records.commit({
         put: [{ key, value: encodePin(key, pin) }],
         expect: [
@@ -53,7 +72,7 @@ export class PinRecords implements PinStore {
           { key, value: undefined },
         ],
       })
-      if (result.ok) return pin
+      if (result.ok) return { pin, isNew: true }
     }
     throw new StowageError('overloaded', 'the project is being written to too often to pin an object; try again', {
       headers: { 'Retry-After': '1' },
@@ -78,11 +97,14 @@ export class PinRecords implements PinStore {
     const pins: Pin[] = []
     for await (const entries of records.range(keyBounds('pin', projectId, generation))) {
       const read = entries.map(({ key, value }) => ({ key, pin: decodePin(key, value) }))
-      const isOver = ({ endsAt }: Pin): boolean => endsAt !== null && Date.parse(endsAt) <= clock.now()
-      pins.push(...read.filter(({ pin }) => !isOver(pin)).map(({ pin }) => pin))
-      const over = read.filter(({ pin }) => isOver(pin)).map(({ key }) => key)
+      pins.push(...read.filter(({ pin }) => !hasEnded(pin, clock)).map(({ pin }) => pin))
+      const over = read.filter(({ pin }) => hasEnded(pin, clock)).map(({ key }) => key)
       if (over.length > 0) await records.commit({ remove: over.slice(0, 24) })
     }
     return pins
   }
+}
+
+function hasEnded({ endsAt }: Pick<Pin, 'endsAt'>, clock: Clock): boolean {
+  return endsAt !== null && !(Date.parse(endsAt) > clock.now())
 }

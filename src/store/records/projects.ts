@@ -16,7 +16,7 @@ export async function readHead(records: RecordStore, projectId: string, signal?:
   return { key, bytes, head: bytes === undefined ? undefined : decodeHead(key, bytes) }
 }
 
-/** The project as readers see it; `undefined` where there is none, or none any more. */
+/** The project as readers see it; `undefined` if it does not exist, or was removed. */
 export async function viewProject(
   records: RecordStore,
   projectId: string,
@@ -27,19 +27,19 @@ export async function viewProject(
   return { projectId, generation: head.generation, sequence: head.sequence }
 }
 
-/** The generation that an upload writes to: a removed project starts anew. */
+/** The generation that an upload writes to: a removed project begins a new one. */
 export function writingGeneration(head: ProjectHead | undefined): number {
   if (head === undefined) return 1
   return head.removed ? head.generation + 1 : head.generation
 }
 
-/** Whether a generation is gone for good. Where the project's record is lost nobody knows, and nothing is. */
+/** Whether a generation is removed for good. If the project's record is lost this is unknown, and the answer is no. */
 export function isRemoved(head: ProjectHead | undefined, generation: number): boolean {
   if (head === undefined) return false
   return head.generation > generation || (head.generation === generation && head.removed)
 }
 
-/** Whether no upload of the project is between its commit and its answer: then every id of every pack is written. */
+/** Whether no upload of the project is between its commit and its response: then every id of every pack is written. */
 export async function isQuiet(records: RecordStore, project: ProjectView): Promise<boolean> {
   return (await firstPending(records, project)) === undefined
 }

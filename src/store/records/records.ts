@@ -5,8 +5,8 @@ import { Bitmap } from '../bytes/bitmap.ts'
 import { ByteReader, ByteWriter, corrupt } from '../bytes/byte-codec.ts'
 
 /**
- * Values of records: a version byte, the fields, and a CRC-32 over key and value, so that a value that is damaged, or that sits under a damaged
- * key, is an error and never a wrong answer.
+ * Values of records: a version byte, the fields, and a CRC-32 over key and value, so that a value that is damaged, or
+ * that sits under a damaged key, is an error and never a wrong answer.
  */
 const VERSION = 1
 
@@ -25,7 +25,7 @@ function open(key: Uint8Array, value: Uint8Array, what: string): ByteReader {
   return reader
 }
 
-/** Where an object lies, and enough of its text to tell whether another text is the same. */
+/** The place of an object, and enough facts of its text to tell whether another text is the same. */
 export interface ObjectLocation {
   readonly sequence: number
   readonly ordinal: number
@@ -49,7 +49,7 @@ export function decodeObjectRecord(key: Uint8Array, value: Uint8Array): ObjectLo
   return { sequence: reader.u48(), ordinal: reader.u32(), textBytes: reader.u32(), textCrc32: reader.u32() }
 }
 
-/** The value of a key that says everything by being there. */
+/** The value of a key whose existence is its meaning. */
 export function encodeMark(key: Uint8Array): Uint8Array {
   return seal(key, new ByteWriter(8).u8(VERSION))
 }
@@ -129,14 +129,14 @@ export interface PackRecord {
   /** 32 hex digits: 128 random bits. */
   readonly packId: string
   readonly objects: number
-  /** Bytes of the whole pack, and where in it the tables start. */
+  /** Bytes of the whole pack, and the start of its tables. */
   readonly packBytes: number
   readonly tablesStart: number
   /** Set when `condemned`. */
   readonly condemnedAtMs: number
   /** Which of the pack's objects this pack owns; known once it is applied. */
   readonly owned: Bitmap | undefined
-  /** The pack itself where it is small enough to lie inside its record. */
+  /** The pack itself, if it is small enough to lie inside its record. */
   readonly inline: Uint8Array | undefined
 }
 
@@ -168,7 +168,10 @@ export function decodePackRecord(key: Uint8Array, value: Uint8Array): PackRecord
   return { state, packId, objects, packBytes, tablesStart, condemnedAtMs, owned, inline }
 }
 
-/** Points to a plan's blob. A plan of an incomplete closure holds while the project's sequence stands still or its absent ids stay absent. */
+/**
+ * Points to a plan's blob. A plan of an incomplete closure is valid while the project's sequence does not change or its
+ * absent ids stay absent.
+ */
 export interface PlanRecord {
   readonly planId: string
   readonly planBytes: number

@@ -19,15 +19,16 @@ export interface Generation {
   readonly generation: number
 }
 
-/** The totals as they were read, with what the next change of them expects. */
+/** The totals as they were read, with the expectation for their next change. */
 export interface ReadTotals {
   readonly totals: ProjectTotals
   readonly expectation: Expectation
 }
 
 /**
- * What the packs of a project hold. Each commit of a pack changes this record too. Where it is missing, after a reindex, the packs are counted. An object
- * that two uploads brought at the same time lies in two packs, and counts twice.
+ * The totals of the packs of a project. Each commit of a pack changes this record too. If it is missing, after a
+ * reindex, the packs are counted. An object that two uploads brought at the same time lies in two packs, and counts
+ * twice.
  */
 export async function readTotals(parts: Parts, project: Generation): Promise<ReadTotals> {
   const key = totalsKey(project.projectId, project.generation)
@@ -56,7 +57,7 @@ async function asTotals(parts: Parts, project: Generation, expectation: Expectat
   return { totals: value === undefined ? await countPacks(parts, project) : decodeTotals(key, value), expectation }
 }
 
-/** What a pack adds. */
+/** The contribution of a pack. */
 export function packTotals(record: Pick<PackRecord, 'objects' | 'packBytes'>, tables: PackTables): ProjectTotals {
   return { objects: record.objects, jsonBytes: jsonBytesOf(tables), storedBytes: record.packBytes }
 }
@@ -80,7 +81,7 @@ async function countPacks({ records, blobs }: Parts, { projectId, generation }: 
   return totals
 }
 
-/** Of a damaged pack only the record is counted: damage to what is held must not keep uploads out. */
+/** For a damaged pack only the record is counted: damage to stored data must not keep uploads out. */
 async function totalsOfPack(blobs: BlobStore, pack: Pack): Promise<ProjectTotals> {
   try {
     return packTotals(pack.record, await readTables(blobs, pack))

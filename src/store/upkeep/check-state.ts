@@ -4,7 +4,7 @@ import { isRemoved } from '../records/projects.ts'
 import type { ObjectLocation, PackRecord, ProjectHead } from '../records/records.ts'
 import type { Tombstone } from './tombstone.ts'
 
-/** What a check has seen so far, to hold the rest against. */
+/** The findings of a check so far, to compare the rest with. */
 export class CheckState {
   readonly heads: Map<string, ProjectHead> = new Map()
   /** Blobs that a record names. */
@@ -25,7 +25,7 @@ export class CheckState {
     this.#packs.set(nameOf(projectId, generation, sequence), record && { objects: record.objects, owned: record.owned })
   }
 
-  /** Whether the pack's record fits its project's and its mark. */
+  /** Whether the pack's record agrees with its project's and with its mark. */
   *packFaults(projectId: string, generation: number, sequence: number, record: PackRecord): Generator<Finding> {
     const head = this.heads.get(projectId)
     const subject = `pack ${record.packId}`

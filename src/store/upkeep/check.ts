@@ -20,7 +20,7 @@ import {
 import { isTombstone, readTombstone } from './tombstone.ts'
 
 export interface CheckOptions {
-  /** Reads one in so many blocks; tables and records are always read whole. Default 1: every block. */
+  /** Reads one of this many blocks; tables and records are always read whole. Default 1: every block. */
   readonly sampleEvery?: number
   readonly signal?: AbortSignal
   /** That of the process by default. */
@@ -35,8 +35,9 @@ interface CheckParts extends Pick<StorageBackend, 'records' | 'blobs'> {
 }
 
 /**
- * Reads a whole storage and yields what is wrong with it; nothing is changed. The backend must be open, and no server may write to it meanwhile.
- * Without findings of severity `damage`, every object that was acknowledged is there and whole. Throws what keeps the storage from being read.
+ * Reads a whole storage and yields its faults; nothing is changed. The backend must be open, and no server may write to
+ * it meanwhile. Without findings of severity `damage`, every acknowledged object is present and whole. Throws if the
+ * storage cannot be read.
  */
 export async function* checkStore(backend: StorageBackend, options: CheckOptions = {}): AsyncGenerator<Finding> {
   const { sampleEvery = 1, signal = new AbortController().signal, environment = REAL_ENVIRONMENT } = options
@@ -121,7 +122,7 @@ async function* checkPacks(parts: CheckParts): AsyncGenerator<Finding> {
         state.addPack(projectId, generation, sequence, undefined)
         const record = decodePackRecord(key, value)
         state.named.add(packBlobName(projectId, record.packId))
-        // What waits to be swept may be half gone.
+        // Data that waits to be swept may be half gone.
         if (state.isRemoved(projectId, generation)) continue
         state.addPack(projectId, generation, sequence, record)
         yield* state.packFaults(projectId, generation, sequence, record)

@@ -2,9 +2,9 @@ import { StowageError } from '../../errors.ts'
 
 /** Something that is not as it should be, or worth knowing. */
 export interface Finding {
-  /** `damage`: data is lost or wrong. `note`: harmless, such as what a crash left and a sweep will take. */
+  /** `damage`: data is lost or wrong. `note`: harmless, such as leftovers of a crash that a sweep will remove. */
   readonly severity: 'damage' | 'note'
-  /** What it is about: the project where it is known, and the pack, plan, record or blob. */
+  /** The subject: the project if it is known, and the pack, plan, record or blob. */
   readonly projectId?: string
   readonly subject: string
   readonly message: string
@@ -23,7 +23,9 @@ export function messageOf(error: unknown): string {
   return error.cause instanceof Error ? `${error.message} (${error.cause.message})` : error.message
 }
 
-/** What the storage cannot do at the moment says nothing about what it holds: such an error is thrown on, and is no finding. */
+/**
+ * A temporary failure of the storage says nothing about its contents: such an error is thrown on, and is not a finding.
+ */
 export function damageBy(
   error: unknown,
   projectId: string | undefined,

@@ -26,8 +26,9 @@ export interface RecoveryParts {
 }
 
 /**
- * Applies the packs that were committed and whose ids may not all be written: what a crash between the commit and the answer leaves. A damaged pack
- * is told to `onDamage` and keeps nobody from being served; a storage that fails is thrown.
+ * Applies the packs that were committed and whose ids may not all be written: a crash between the commit and the
+ * response leaves them. A damaged pack is reported to `onDamage` and does not keep others from being served; a storage
+ * failure is thrown.
  */
 export async function applyPending(parts: RecoveryParts, onDamage: (error: unknown) => void): Promise<void> {
   for await (const entries of parts.records.range(keyBounds('pending'))) {
@@ -59,8 +60,8 @@ export async function applyPack({ blobs, committer }: RecoveryParts, pack: Commi
 }
 
 /**
- * Removes blobs that no record names: uploads that failed or were cut off before their commit, and plans that were replaced. Only of projects that
- * have a record: where the records were lost, `reindex` needs every blob.
+ * Removes blobs that no record names: uploads that failed or were cut off before their commit, and plans that were
+ * replaced. Only for projects that have a record: if the records were lost, `reindex` needs every blob.
  */
 export async function sweepOrphans(
   { records, blobs }: RecoveryParts,

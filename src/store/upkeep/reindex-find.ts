@@ -12,24 +12,24 @@ const PACK_FILE = /^[0-9a-f]{64}\/[0-9a-f]{32}$/
 /** A pack that was found, in a record or as a blob that none names. */
 export interface FoundPack {
   readonly generation: number
-  /** Its number, where a record still tells it. */
+  /** Its number, if a record still names it. */
   readonly sequence: number | undefined
-  /** When it was written, where no record tells its number. */
+  /** The time of its writing, if no record names its number. */
   readonly timeMs: number
   readonly record: PackRecord
 }
 
-/** What a storage holds, whatever its records say. */
+/** The packs in a storage, regardless of its records. */
 export class FoundPacks {
   /** Projects by id, each with its packs by pack id. */
   readonly projects: Map<string, Map<string, FoundPack>> = new Map()
   /** Projects that some tombstone names. */
   readonly buried: Set<string> = new Set()
-  /** The highest generation that is buried, by folder: the name of a tombstone says it, also when its content is damaged. */
+  /** The highest removed generation, by folder: the name of a tombstone contains it, even if its content is damaged. */
   readonly #generations = new Map<string, number>()
   readonly #blobNames = new Set<string>()
 
-  /** Whether a pack that was found lies in this blob. */
+  /** Whether a pack was found in this blob. */
   hasBlob(name: string): boolean {
     return this.#blobNames.has(name)
   }
@@ -55,7 +55,10 @@ export class FoundPacks {
   }
 }
 
-/** Packs whose records can be read, then packs that are only blobs, and tombstones. Records that cannot be read are removed. */
+/**
+ * Packs whose records can be read, then packs that are only blobs, and tombstones. Records that cannot be read are
+ * removed.
+ */
 export async function* findPacks(records: RecordStore, blobs: BlobStore, found: FoundPacks): AsyncGenerator<Finding> {
   for await (const entries of records.range(keyBounds('pack'))) {
     for (const { key, value } of entries) {

@@ -29,9 +29,10 @@ interface ReindexParts {
 }
 
 /**
- * Writes the records anew from the packs, and yields what it found on the way. For a storage whose records are damaged or lost: of several texts for
- * one id the earlier pack's wins, packs whose records survive before those that are only found as blobs, and what a tombstone names stays removed.
- * Repeatable; what it says is damage is lost. The backend must be open, and nobody else may use it meanwhile. Throws what keeps it from working.
+ * Writes the records anew from the packs, and yields its findings on the way. For a storage whose records are damaged
+ * or lost. Of several texts for one id the earlier pack's wins. Packs whose records survive come before those that are
+ * only found as blobs. Projects that a tombstone names stay removed. Repeatable; findings of damage are lost data. The
+ * backend must be open, and nobody else may use it meanwhile. Throws if it cannot work.
  */
 export async function* reindexStore({ records, blobs }: StorageBackend): AsyncGenerator<Finding> {
   const found = new FoundPacks()
@@ -43,7 +44,7 @@ export async function* reindexStore({ records, blobs }: StorageBackend): AsyncGe
   }
 }
 
-/** Removes the records that are made anew: where objects lie, plans, totals, and marks of what is under way. */
+/** Removes the records that are made anew: places of objects, plans, totals, and marks of work under way. */
 async function* dropDerived(records: RecordStore): AsyncGenerator<Finding> {
   for (const kind of ['object', 'plan', 'pending', 'totals'] as const) {
     for await (const entries of records.range(keyBounds(kind))) await removeRecords(records, entries)
@@ -193,7 +194,7 @@ async function putHead(records: RecordStore, projectId: string, head: ProjectHea
   await records.commit({ put: [{ key, value: encodeHead(key, head) }] })
 }
 
-/** Every number that was given out has a pack, so that `check` can tell when one is lost. */
+/** Every number that was assigned has a pack, so that `check` can tell if one is lost. */
 async function emptyPack(projectId: string, generation: number): Promise<PackRecord> {
   const packId = randomId(REAL_ENVIRONMENT)
   const header = encodeHeader({ projectId, generation, packId, timeMs: 0 })

@@ -34,8 +34,8 @@ export async function removeProject({ records, blobs, nowMs }: RemovalParts, pro
 }
 
 /**
- * Frees the space of removed projects. May be cut off at any point and goes on where it was. A project that cannot be swept keeps no other from it;
- * the first of their errors is thrown in the end.
+ * Frees the space of removed projects. It may be cut off at any point and continues from there. A project that cannot
+ * be swept does not block others; the first of their errors is thrown in the end.
  */
 export async function sweepGarbage(parts: RemovalParts, signal: AbortSignal): Promise<void> {
   const failures: unknown[] = []
@@ -65,8 +65,8 @@ async function sweepMarked(parts: RemovalParts, { key, value }: Entry, signal: A
 }
 
 /**
- * Packs go before the ids of their objects: an upload that is writing its ids then finds that its pack is gone, and whatever it wrote is swept after.
- * False when there was such an upload, so that another sweep must look again.
+ * Packs are removed before the ids of their objects. An upload that is writing its ids then finds that its pack is
+ * gone, and its writes are swept afterwards. False if there was such an upload, so that another sweep must follow.
  */
 async function sweepGeneration(
   parts: RemovalParts,
@@ -99,7 +99,7 @@ async function sweepGeneration(
   return pending === 0
 }
 
-/** Removes the records and says how many there were; `before` is called with some of them before they go. */
+/** Removes the records and returns their number; `before` is called with some of them before they are removed. */
 async function sweepRecords(
   records: RecordStore,
   bounds: { gte: Uint8Array; lt: Uint8Array },
@@ -123,7 +123,7 @@ export async function removeRecords(records: RecordStore, entries: readonly Entr
     await records.commit({ remove: entries.slice(i, i + atOnce).map(({ key }) => key) })
 }
 
-/** A damaged record names no blob; what it named is one of the blobs that nothing names, and swept as such. */
+/** A damaged record names no blob. Its blob is one of those that no record names, and is swept as such. */
 function namesOf(entries: readonly Entry[], nameOf: (entry: Entry) => string): string[] {
   return entries.flatMap((entry) => {
     try {

@@ -25,8 +25,8 @@ export function generationOfTombstone(blobName: string): number {
 }
 
 /**
- * Without it, `reindex` could take the packs of a removed project for ones whose records were lost. One that exists stays as it is, unless a crash cut it
- * short.
+ * Without it, `reindex` could take the packs of a removed project for ones whose records were lost. One that exists
+ * stays as it is, unless a crash cut it short.
  */
 export async function putTombstone(blobs: BlobStore, tombstone: Tombstone): Promise<void> {
   const name = tombstoneBlobName(tombstone.projectId, tombstone.generation)
@@ -35,7 +35,7 @@ export async function putTombstone(blobs: BlobStore, tombstone: Tombstone): Prom
       await blobs.put(name, encoded(tombstone))
       return
     } catch (error) {
-      // Who removes the project and who sweeps it may both be here.
+      // The removal and the sweep of a project may both be here.
       if (!isStorageError(error, 'BlobExistsError') || attemptsLeft === 1) throw error
     }
   }

@@ -38,8 +38,8 @@ interface Share {
 }
 
 /**
- * Counts what each root and each group of roots holds. One pass over the closures notes for every object whether one root holds it, or several; so the
- * memory does not grow with the number of roots.
+ * Counts what each root and each group of roots holds. One pass over the closures notes for every object whether one
+ * root holds it, or several; so the memory does not grow with the number of roots.
  */
 export async function countUsage(
   parts: CountParts,
@@ -59,7 +59,7 @@ export async function countUsage(
       groupShares.push({ groupId: root.groupId, roots: 0, share: newShare(), seen: new Map() })
     const group = root.groupId === null ? undefined : groupShares.at(-1)
     if (group !== undefined) group.roots++
-    // What the groups before have seen is not needed any more.
+    // The marks of the groups before are not needed any more.
     if (isNext && group !== undefined) groupShares.at(-2)?.seen.clear()
     const closure = await parts.closureOf(root.rootObjectId, signal)
     const holder = { at, groupAt: group === undefined ? undefined : groupShares.length - 1 }
@@ -113,7 +113,9 @@ async function addSelection({ packs, selection, holder, share, group, rootShares
   }
 }
 
-/** The number of the group of an earlier root if that is the group at hand; otherwise which one it is does not matter. */
+/**
+ * The number of the group of an earlier root if that is the group at hand; otherwise which one it is does not matter.
+ */
 function groupNumber(
   rootShares: Adding['rootShares'],
   rootAt: number,

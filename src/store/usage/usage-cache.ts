@@ -14,7 +14,7 @@ import { BYTES_PER_OBJECT, countUsage } from './count-usage.ts'
 
 /** Results that are kept, one for each project. */
 const PROJECTS_MAX = 100
-/** What counting and its result hold for each root. */
+/** The memory of counting and its result for each root. */
 const BYTES_PER_ROOT = 1_024
 /** How long a request waits for the counting. */
 const WAIT_MS = 20_000
@@ -44,7 +44,10 @@ interface Counting {
   readonly result: Promise<ProjectUsage>
 }
 
-/** Counts each project once for each state of it: the result holds until an upload, a version or a pin changes what it was made of. */
+/**
+ * Counts each project once for each state of it: the result is valid until an upload, a version or a pin changes its
+ * basis.
+ */
 export class UsageCache implements UsageCounter {
   readonly #parts: UsageCacheParts
   /** By project, in the order of their beginning. */

@@ -5,7 +5,10 @@ import { compilePattern, PatternUnsupported } from '../../../src/automation/auth
 import { processorMs } from '../../support/processor.ts'
 import { propertyRuns } from '../../support/runs.ts'
 
-/** Characters on which the two engines, left to themselves, disagree: line ends, white space, marks of syntax, pairs of surrogates. */
+/**
+ * Characters on which the two engines, left to themselves, disagree: line ends, white space, marks of syntax, pairs of
+ * surrogates.
+ */
 const CHARACTERS = [
   'a',
   'b',

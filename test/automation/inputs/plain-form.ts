@@ -31,7 +31,10 @@ const KEYWORDS: Readonly<Record<string, ReadonlySet<string> | undefined>> = {
 
 type Json = Readonly<Record<string, unknown>>
 
-/** Asserts that a schema passes strict validators, and that every control of it is one that a plain form has: no references, no unions, nothing within something. */
+/**
+ * Asserts that a schema passes strict validators, and that every control of it is one that a plain form has: no
+ * references, no unions, nothing within something.
+ */
 export function assertPlainForm(given: unknown): void {
   const schema = JSON.parse(JSON.stringify(given)) as Json & {
     readonly properties: Readonly<Record<string, Json>>

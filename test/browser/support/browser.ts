@@ -43,8 +43,8 @@ export interface BrowserTestOptions {
 }
 
 /**
- * A test in a real browser. It fails when the page throws or writes an error to the console, unless `mayLog` matches it. When it fails, a picture of the
- * page is kept, and its place is in the message.
+ * A test in a real browser. It fails when the page throws or writes an error to the console, unless `mayLog` matches
+ * it. When it fails, a picture of the page is kept, and its place is in the message.
  */
 export function browserTest(
   name: string,

@@ -43,7 +43,10 @@ function annotation(
 
 const IDS = Array.from({ length: 12 }, (_, at) => at.toString(16).padStart(2, '0').repeat(16))
 
-/** Reports everything that the page of a run can show: half of it at once, the rest when `gate` is opened. Then it makes a file and a version. */
+/**
+ * Reports everything that the page of a run can show: half of it at once, the rest when `gate` is opened. Then it makes
+ * a file and a version.
+ */
 export function showingEverything(gate: Gate): RunExecutor {
   return inProcess(async ({ backend, projectId, run: { modelId } }, stopped) => {
     const atMs = Date.now()

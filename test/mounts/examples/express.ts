@@ -5,7 +5,10 @@ import { expressMount } from 'stowage/express'
 import { filesystemBackend } from 'stowage/filesystem'
 import { account } from './accounts.ts'
 
-/** Express 5 or 4, with the host's own sign-in. The mount stands before the body parser, which is for the host's own routes. */
+/**
+ * Express 5 or 4, with the host's own sign-in. The mount stands before the body parser, which is for the host's own
+ * routes.
+ */
 type SignedIn = express.Request & { account?: Principal | undefined }
 
 export const service: ObjectService<SignedIn> = createObjectService({

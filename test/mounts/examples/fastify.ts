@@ -5,7 +5,10 @@ import { fastifyMount } from 'stowage/fastify'
 import { filesystemBackend } from 'stowage/filesystem'
 import { account } from './accounts.ts'
 
-/** Fastify 5, with the host's own sign-in. Hooks, error and not-found handlers that Stowage shall use are set before it is registered. */
+/**
+ * Fastify 5, with the host's own sign-in. Hooks, error and not-found handlers that Stowage shall use are set before it
+ * is registered.
+ */
 export const service: ObjectService<FastifyRequest> = createObjectService({
   backend: filesystemBackend({ path: process.env.DATA ?? 'data' }),
   access: { authenticate: ({ host }) => account(host.headers.authorization), authorize: claimAuthorize },

@@ -10,7 +10,7 @@ import { withPrivateFolder } from './private-folder.ts'
 const SCHEMA_FILE = 'schema.json'
 const SCHEMA_BYTES_MAX = 1_048_576
 const TIME_MS_MAX = 30_000
-/** How node ends when nothing is left to do and a top-level await has not settled. */
+/** The exit code of node when nothing is left to do and a top-level await has not settled. */
 const UNSETTLED = 13
 /** `RangeError: it is too long`, `Error [ERR_MODULE_NOT_FOUND]: Cannot find ...`. */
 const THROWN = /^(?:Uncaught )?(?:[A-Za-z_$][\w$.]*)?(?:Error|Exception)\b/
@@ -71,7 +71,7 @@ function wordsOnEnd({ code, signal }: ProcessExit, isLate: boolean, lastLines: s
   return `it ended with ${code === null ? signal : `exit code ${code}${stuck}`}${output}`
 }
 
-/** An error that nobody caught, from what node prints of it: the place and its text, the error, the first line of the stack. */
+/** An uncaught error, taken from node's output: the place and its text, the error, the first line of the stack. */
 function thrownWords(lines: readonly string[]): string | undefined {
   const first = lines.findIndex((line) => THROWN.test(line))
   if (first < 0) return undefined

@@ -10,23 +10,32 @@ import type { ProcessExit, ProcessGroup } from './isolation/process-group.ts'
 import { OutputLog } from './output-log.ts'
 import { removeStaleFolders, withPrivateFolder } from './private-folder.ts'
 
-/** How a function is run in a process of its own. */
+/** Options of a function that runs in a process of its own. */
 export interface CommandOptions {
-  /** The program and its parameters, such as `['node', 'checker.js']`; `run FILE` comes behind them. There is no shell. */
+  /**
+   * The program and its parameters, such as `['node', 'checker.js']`, to which `run FILE` is appended. There is no
+   * shell.
+   */
   readonly command: readonly string[]
-  /** Where the program starts. The folder of this process by default. */
+  /** The working folder of the program. The folder of this process by default. */
   readonly cwd?: string
-  /** Variables of its environment, beside the few that every function gets (such as `PATH`). Values whose names say that they are secrets are kept out of the log. */
+  /**
+   * Variables of its environment, beside the few that every function gets (such as `PATH`). Values whose names say that
+   * they are secrets are kept out of the log.
+   */
   readonly env?: Readonly<Record<string, string>>
-  /** How long it may go on after SIGTERM, before SIGKILL. 10,000 by default. */
+  /** How long it may continue after SIGTERM, before SIGKILL. 10,000 by default. */
   readonly killAfterMs?: number
-  /** Memory in the machine of the process and all below it, where the system tells (Linux), and three quarters of it for the heap of each node. 1 GB by default. */
+  /**
+   * The resident memory of the process and all processes below it, if the system reports it (Linux), and three quarters
+   * of it for the heap of each node. 1 GB by default.
+   */
   readonly memoryBytesMax?: number
   /** Bytes of its output that become lines of the run's log. 1 MB by default. */
   readonly outputBytesMax?: number
-  /** Where it is isolated: whether it has the network of the machine, and not the server alone. `false` by default. */
+  /** In isolation: whether it has the network of the machine, rather than the server alone. `false` by default. */
   readonly hasNetwork?: boolean
-  /** Where it is isolated: what it may read beside `cwd`, the files that the command names, and packages. */
+  /** In isolation: the paths that it may read besides `cwd`, the files that the command names, and packages. */
   readonly readablePaths?: readonly string[]
 }
 
@@ -35,7 +44,7 @@ const KILL_AFTER_MS = 10_000
 const MEMORY_BYTES_MAX = 1_073_741_824
 const OUTPUT_BYTES_MAX = 1_048_576
 const MEMORY_INTERVAL_MS = 250
-/** How often it is looked for what servers left that were killed; what they left just now is left alone for so long. */
+/** How often leftovers of killed servers are looked for. Newer leftovers are left alone for as long. */
 const TIDY_INTERVAL_MS = 60_000
 
 export type ResolvedCommand = Required<CommandOptions>
@@ -174,7 +183,7 @@ class CommandRun {
     group.signal('SIGKILL')
   }
 
-  /** What is to say of a run that has not reported how it ended. */
+  /** The message for a run that has not reported how it ended. */
   #wordsOn({ code, signal }: ProcessExit): string {
     const how = code === null ? `was ended by ${signal}` : `ended with exit code ${code}`
     const why =

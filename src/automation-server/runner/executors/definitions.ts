@@ -12,19 +12,19 @@ export interface InProcessFunction
   readonly function: AutomationFunction
 }
 
-/** A function that runs as a command, in a process of its own for each run. `readCommandSchema` tells what its inputs are. */
+/** A function that runs as a command, in its own process for each run. `readCommandSchema` returns its inputs. */
 export interface CommandFunction extends Omit<FunctionDefinition, 'executor'>, CommandOptions {}
 
 /** A function as it can be registered: in this process, as a command, or with an executor of the host's own. */
 export type FunctionRegistration = FunctionDefinition | InProcessFunction | CommandFunction
 
-/** What runs functions, of each kind. */
+/** The executors, one for each kind of function. */
 export interface ExecutorParts {
   readonly guard: FailureGuard
   readonly runner: CommandRunner
 }
 
-/** Each kind of function with what runs it. Throws `TypeError` and `RangeError`. */
+/** Each kind of function with its executor. Throws `TypeError` and `RangeError`. */
 export function withExecutor(registered: FunctionRegistration, { guard, runner }: ExecutorParts): FunctionDefinition {
   if ('executor' in registered) return registered
   if ('function' in registered) {

@@ -7,13 +7,14 @@ type Listener = (error: unknown) => void
 const GUARD = Symbol.for('stowage.automation.failure-guard')
 
 /**
- * Keeps what functions in this process throw in timers, events and promises that nobody waits for from ending it: such a failure ends its run. What comes
- * from elsewhere is the host's: its own listeners see it, and without any the process ends as it would without a guard.
+ * Errors that functions in this process throw in timers, events and unawaited promises would end the process. This
+ * guard lets each end its run instead. Errors from elsewhere are the host's: its own listeners see them, and without a
+ * listener the process ends as it would without the guard.
  */
 export class FailureGuard {
   readonly #listeners = new Map<FailureEvent, Listener>()
 
-  /** From now on. Functions may throw after their run has ended, so it goes on until `close`. */
+  /** Starts the guard. Functions may throw after their run has ended, so it watches until `close`. */
   watch(): void {
     if (this.#listeners.size > 0) return
     for (const event of EVENTS) {
@@ -36,7 +37,7 @@ export class FailureGuard {
     if (guards.length < listeners.length || guards[0] !== this.#listeners.get(event)) return
     if (event === 'uncaughtException') for (const guard of guards) process.off(event, guard)
     process.nextTick(() => {
-      // oxlint-disable-next-line typescript/only-throw-error -- it is what was thrown
+      // oxlint-disable-next-line typescript/only-throw-error -- rethrows the original value
       throw error
     })
   }

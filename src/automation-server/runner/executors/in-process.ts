@@ -3,12 +3,13 @@ import { startRun } from '../../../automation/runtime/run/run-function.ts'
 import type { RunExecutor, RunHandle, RunStart, StopReason } from '../../domain/executor.ts'
 import type { FailureGuard } from './failure-guard.ts'
 
-/** The storage is near: what it does not take within this time, it does not take. */
+/** The storage is local: if it does not accept a report within this time, it never will. */
 const DELIVER_MS = 10_000
 
 /**
- * Runs a function in this process, with the rights of the process: for code that the host trusts as its own. A function that does not heed its signal is left
- * behind after its grace period, and nothing of it is taken any more; one that never yields holds up the whole process.
+ * Runs a function in this process, with the rights of the process: for code that the host trusts as its own. A function
+ * that ignores its signal is abandoned after its grace period, and nothing more from it is accepted. A function that
+ * never yields blocks the whole process.
  */
 export class InProcessExecutor implements RunExecutor {
   readonly #function: AutomationFunction

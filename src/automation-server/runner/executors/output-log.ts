@@ -23,16 +23,28 @@ const LAST_LINES_LENGTH = 1_500
 const STORE_TRIES = 3
 /** A line of a stack trace. */
 const FRAME = /^\s+at /
-/** Between two reads of what is dropped: a process that prints without end is held back, and does not hold up this one. */
+/**
+ * The pause between two reads of dropped output. A process that prints without end is held back, and does not block
+ * this one.
+ */
 const DROP_PAUSE_MS = 5
-/** The longest spelling of a UTF-16 unit that the redactor knows: nine characters, for three bytes that are percent-encoded. */
+/**
+ * The longest spelling of a UTF-16 unit that the redactor knows: nine characters, for three bytes that are
+ * percent-encoded.
+ */
 const CHARACTER_LENGTH_MAX = 9
 
-/** What a process prints, as lines of its run's log: without secrets, bounded, and so that it waits when the log cannot follow. */
+/**
+ * The output of a process as lines of its run's log: without secrets, bounded, and with backpressure when the log
+ * cannot keep up.
+ */
 export class OutputLog {
   readonly #options: OutputLogOptions
   readonly #redactor: SecretRedactor
-  /** No spelling of a secret is longer: so much is taken off the end of a line that was cut, since it may be a part of one. */
+  /**
+   * No spelling of a secret is longer: so much is taken off the end of a line that was cut, since it may be a part of
+   * one.
+   */
   readonly #spellingLengthMax: number
   readonly #last: string[] = []
   #bytes = 0
@@ -68,13 +80,14 @@ export class OutputLog {
       // A pipe that was torn down is an end like any other.
       if ((error as NodeJS.ErrnoException).code === undefined) throw error
     }
-    // The end of what was dropped begins in the middle of a line, which may begin in the middle of a secret: that line is left out, also where it is all there is.
+    // The end of the dropped output begins in the middle of a line, perhaps in the middle of a secret. That line is
+    // omitted, even if it is the only one.
     if (tail !== undefined)
       line = tail.includes('\n') ? this.#addLines(level, '', tail.slice(tail.indexOf('\n') + 1)) : ''
     if (line !== '') this.#add(level, line)
   }
 
-  /** Stores what waits. */
+  /** Stores the waiting lines. */
   async finish(): Promise<void> {
     await this.#flush()
   }
@@ -122,7 +135,7 @@ export class OutputLog {
       line.length < this.#readLengthMax ? redacted.length : Math.max(0, redacted.length - this.#spellingLengthMax)
     const text = redacted.slice(0, Math.min(sureLength, LINE_LENGTH_MAX))
     if (text === '') return
-    // Of a stack the first line, so that what was thrown is not pushed out by where.
+    // Only the first line of a stack, so that the rest of the stack does not push out the error.
     if (!FRAME.test(text) || !FRAME.test(this.#last.at(-1) ?? '')) this.#last.push(text)
     if (this.#last.length > LAST_LINES) this.#last.shift()
     if (this.#bytes <= this.#options.outputBytesMax) this.#wait(level, text)
@@ -134,7 +147,7 @@ export class OutputLog {
     this.#timer ??= setTimeout(() => void this.#flush(), FLUSH_MS)
   }
 
-  /** In order; what the storage does not take is lost, and the run goes on. */
+  /** In order. Lines that the storage does not accept are lost, and the run continues. */
   #flush(): Promise<void> {
     clearTimeout(this.#timer)
     this.#timer = undefined

@@ -8,7 +8,7 @@ import { HEADERS, PARAMETERS } from './parts.ts'
 import { RUN_PATHS, RUN_TAG } from './runs.ts'
 import { AUTOMATION_API_SHAPES } from '../shapes/index.ts'
 
-/** What automation adds to the description of a service. */
+/** The additions of automation to the description of a service. */
 export const AUTOMATION_AREA: ApiArea = {
   tags: [MODEL_TAG, FUNCTION_TAG, AUTOMATION_TAG, RUN_TAG, ...OWN_RUN_TAGS, KEEPING_TAG],
   paths: { ...MODEL_PATHS, ...FUNCTION_PATHS, ...AUTOMATION_PATHS, ...RUN_PATHS, ...OWN_RUN_PATHS, ...KEEPING_PATHS },

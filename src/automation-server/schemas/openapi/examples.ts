@@ -20,7 +20,7 @@ const EXAMPLE_TIME_MS = Date.parse(EXAMPLE_TIME)
 export const ARTIFACT_TEXT = 'id,height\n0cc175b9c0f1b6a831c399e269772661,2.5\n'
 export const ARTIFACT_NAME = 'walls of the café.csv'
 
-/** What the run leaves as a version of its own. */
+/** The version that the run creates. */
 export const CHANGED_ROOT: ExampleObject = {
   id: CHANGED_ROOT_ID,
   service_type: 'Building',
@@ -63,7 +63,7 @@ export const FUNCTION: FunctionInfo = {
   inputs: INPUTS,
 }
 
-/** Inputs as a person gives them, and as they are shown. */
+/** Inputs as a person enters them, and as they are shown. */
 export const GIVEN_INPUTS: JsonObject = { tolerance: 5, analysis: 'structural', apiKey: 'k-4711' }
 const SHOWN_INPUTS = { ...GIVEN_INPUTS, apiKey: '******' }
 
@@ -135,7 +135,7 @@ export const ANNOTATION: Annotation = {
 }
 export const LOG_LINE: LogLine = { atMs: EXAMPLE_TIME_MS, level: 'info', message: '1 of 1 walls looked at' }
 
-/** What the run reports, one after the other. */
+/** The reports of the run, one after the other. */
 export const REPORTS: readonly RunReport[] = [
   { sequence: 1, status: 'running', progress: { fraction: 0.5, message: 'walls' } },
   { sequence: 2, annotations: [ANNOTATION], logs: [LOG_LINE] },
@@ -164,7 +164,7 @@ export const RUN: RunDetails = {
   cause: { id: VERSION_ID, runs: 1, notStarted: 0, runsMax: 50 },
 }
 
-/** What the events of the run tell who comes after its end. */
+/** The events of the run for a client that connects after its end. */
 export const EVENTS: readonly string[] = [
   'retry: 2000\n\n',
   `event: log\nid: 0.1\ndata: ${JSON.stringify(LOG_LINE)}\n\n`,

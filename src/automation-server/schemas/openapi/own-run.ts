@@ -14,7 +14,7 @@ import {
 import { ONE_LINE_WITH_TEXT } from '../shapes/common.ts'
 import { jsonAnswer, jsonBody, operationOf, pathOf, PROJECT, WRITE_FAULTS } from './parts.ts'
 
-/** What a run itself asks for, with its own token, and the files that it leaves. */
+/** The requests of a run itself, with its own token, and the files that it leaves. */
 
 const TAG = 'Runs from within'
 const ARTIFACTS_TAG = 'Artifacts'

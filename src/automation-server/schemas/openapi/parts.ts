@@ -17,7 +17,7 @@ import type {
 import { ARTIFACT_ID, AUTOMATION_ID, FUNCTION_ID, MODEL_ID, PIN_ID, RUN_ID, VERSION_ID } from './examples.ts'
 import { RESOURCE_ID } from '../shapes/common.ts'
 
-/** What the paths of automation share: parameters, headers, answers. */
+/** Parts that the paths of automation share: parameters, headers, responses. */
 
 export const PROJECT = '/api/v1/projects/{projectId}'
 
@@ -32,7 +32,7 @@ function idParameter(name: string, what: string, value: string): Parameter {
   }
 }
 
-/** Each list has its own spelling of where to go on. */
+/** Each list has its own format of cursors. */
 function cursorParameter(pattern: string): Parameter {
   return {
     name: 'cursor',
@@ -97,7 +97,7 @@ export const HEADERS: Readonly<Record<string, Header>> = {
   },
 }
 
-/** What reading a JSON body adds. */
+/** The errors that reading a JSON body adds. */
 const JSON_FAULTS: readonly ServiceErrorCode[] = [
   'invalid_json',
   'invalid_utf8',
@@ -107,7 +107,7 @@ const JSON_FAULTS: readonly ServiceErrorCode[] = [
   'body_consumed',
 ]
 
-/** What writing adds. */
+/** The errors that writing adds. */
 export const WRITE_FAULTS: readonly ServiceErrorCode[] = ['storage_full']
 
 const RIGHT_WORDS = {

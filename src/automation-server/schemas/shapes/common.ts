@@ -24,7 +24,7 @@ import {
   PAGE_ITEMS_MAX,
 } from '../checks.ts'
 
-/** What the shapes of automation have in common. */
+/** Parts that the shapes of automation share. */
 
 const ONE_LINE = '[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]'
 /** One line that is not blank. */
@@ -99,7 +99,7 @@ export function messageText(description: string): Shape<string> {
   return text({ maxLength: MESSAGE_CHARACTERS_MAX, pattern: LINES, description }, checkMessage)
 }
 
-/** Any JSON object, of at most so many bytes and levels. */
+/** Any JSON object within these bytes and levels. */
 export function jsonObject(bytesMax: number, description: string): Shape<JsonObject> {
   return {
     schema: { type: 'object', description },

@@ -12,7 +12,7 @@ import type { ModelUsage, NewPin, Pin, ProjectUsage, RootUsage } from '../../../
 import type { PinList } from '../wire-types.ts'
 import { COUNT, messageText, nameText, OBJECT_ID, RESOURCE_ID, TIME } from './common.ts'
 
-/** Pins, and what a project holds. */
+/** Pins, and the usage of a project. */
 
 const PIN_MEMBERS = { rootObjectId: described(OBJECT_ID, 'The object that is kept, with everything below it.') }
 const NAME = nameText('One line.')

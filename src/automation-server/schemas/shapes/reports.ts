@@ -26,7 +26,7 @@ import type { CreatedId, Lease, ReportTaken } from '../wire-types.ts'
 import { checkShortMessage, NAME_CHARACTERS_MAX } from '../checks.ts'
 import { jsonObject, LINES, messageText, nameText, OBJECT_ID, pageOf, RESOURCE_ID } from './common.ts'
 
-/** What a run reports. */
+/** The reports of a run. */
 
 const ANNOTATIONS_IN_REPORT_MAX = 10_000
 const LOG_LINES_IN_REPORT_MAX = 10_000
@@ -57,7 +57,7 @@ const LOG_LEVEL: NamedShape<LogLevel> = named(
   oneOf(['debug', 'info', 'warn', 'error'], "The severity of a line of a run's log."),
 )
 
-/** Cut where it is too long: applications choose these ids. */
+/** Cut if it is too long: applications choose these ids. */
 const APPLICATION_ID: Shape<string> = {
   schema: { type: 'string' },
   read: (value, at) => text().read(value, at).slice(0, APPLICATION_ID_CHARACTERS_MAX),

@@ -1,51 +1,61 @@
 import type { InputField, NumberRules, SelectChoice, TextRules } from './description.ts'
 import type { Secret } from './secret.ts'
 
-/** A field without its name, which `defineInputs` gives it. */
+/** A field without its name, which `defineInputs` adds. */
 export type FieldOptions = Readonly<Record<string, unknown>> & { readonly kind: InputField['kind'] }
 
 /**
- * One declared input, made by `text`, `number`, `integer`, `boolean`, `select` or `secret`. `Value` is what the function gets, `Given` what the JSON
- * may hold; either has `undefined` where it may be missing.
+ * One declared input, made by `text`, `number`, `integer`, `boolean`, `select` or `secret`. `Value` is the type that
+ * the function receives, `Given` the type that the JSON may hold. Either includes `undefined` if the value may be
+ * missing.
  */
 export interface Input<Value, Given> {
   /** The options that the input was declared with. */
   readonly field: FieldOptions
-  /** Types only; there is no such member. */
+  /** For types only; no such member exists. */
   readonly types?: { readonly value: Value; readonly given: Given }
 }
 
-/** What a person sees of every kind of input, and whether it must be given: by default it must, unless there is a `default`. */
+/**
+ * The parts that every kind of input shows to people, and whether a value is required: by default it is, unless there
+ * is a `default`.
+ */
 export interface CommonOptions<R extends boolean> {
   /** The label, for people; the name of the input by default. */
   readonly title?: string
   /** Text about the input, for people. */
   readonly description?: string
-  /** `false` makes the value `undefined` when it is not given. Cannot stand beside `default`. */
+  /** `false` makes the value `undefined` if it is not given. It excludes `default`. */
   readonly required?: R
 }
 
-/** What `text` can be told. */
+/** Options of `text`. */
 export interface TextOptions<R extends boolean = boolean, D extends string | undefined = string | undefined>
   extends CommonOptions<R>, TextPatternRules {
   /** The value if none is given. */
   readonly default?: D
 }
 
-/** Lengths count Unicode code points. A pattern has no flags but `u`, and runs in linear time, so lookaround and references back to groups are refused. */
+/**
+ * Lengths count Unicode code points. A pattern has no flags but `u`, and runs in linear time, so lookaround and
+ * references back to groups are refused.
+ */
 export interface TextPatternRules extends Omit<TextRules, 'pattern'> {
-  /** An ECMAScript pattern with the flag `u`, found anywhere in the text unless it is anchored. Without lookaround and back references. */
+  /**
+   * An ECMAScript pattern with the flag `u`, found anywhere in the text unless it is anchored. Without lookaround and
+   * back references.
+   */
   readonly pattern?: RegExp | string
 }
 
-/** What `number` and `integer` can be told. */
+/** Options of `number` and `integer`. */
 export interface NumberOptions<R extends boolean = boolean, D extends number | undefined = number | undefined>
   extends CommonOptions<R>, NumberRules {
   /** The value if none is given. */
   readonly default?: D
 }
 
-/** What `boolean` can be told. */
+/** Options of `boolean`. */
 export interface BooleanOptions<
   R extends boolean = boolean,
   D extends boolean | undefined = boolean | undefined,
@@ -54,7 +64,9 @@ export interface BooleanOptions<
   readonly default?: D
 }
 
-/** The choices of `select`: a list of values, or an object of values by their labels, such as an `enum` of TypeScript. */
+/**
+ * The choices of `select`: a list of values, or an object of values by their labels, such as an `enum` of TypeScript.
+ */
 export type Choices = readonly (string | number)[] | Readonly<Record<string, string | number>>
 
 /** The values among which `select` lets people choose. */
@@ -62,7 +74,7 @@ export type ChoiceOf<C extends Choices> = C extends readonly (infer V extends st
   ? V
   : C[Extract<keyof C, string>]
 
-/** What `select` can be told beside its choices. */
+/** Options of `select`, besides its choices. */
 export interface SelectOptions<
   V extends string | number,
   R extends boolean = boolean,
@@ -72,12 +84,12 @@ export interface SelectOptions<
   readonly default?: D
 }
 
-/** Secrets have no default: it would stand in the schema for everyone to read. */
+/** Secrets have no default: everyone could read it in the schema. */
 export interface SecretOptions<R extends boolean = boolean> extends CommonOptions<R>, TextPatternRules {}
 
-/** `T`, or `T | undefined` where it is neither required nor has a default. */
+/** `T`, or `T | undefined` if the input is not required and has no default. */
 export type ValueOf<T, R extends boolean, D> = [D] extends [undefined] ? (false extends R ? T | undefined : T) : T
-/** What may be given for a field: `undefined` where it is not required or has a default. */
+/** The type that may be given for a field: it includes `undefined` if the field is not required or has a default. */
 export type GivenOf<T, R extends boolean, D> = [D] extends [undefined]
   ? false extends R
     ? T | undefined
@@ -115,8 +127,9 @@ export function boolean<R extends boolean = true, D extends boolean | undefined 
 }
 
 /**
- * One of some values. `['mm', 'm']` lists them. An object has them by their labels, which people see: `{ Millimetres: 'mm', Metres: 'm' }`. An `enum` is such
- * an object: `select(Unit)` shows the names of its members and gives the function their values. Values are either all texts or all numbers.
+ * One of some values. `['mm', 'm']` lists them. An object has them by their labels, which people see: `{ Millimetres:
+ * 'mm', Metres: 'm' }`. An `enum` is such an object: `select(Unit)` shows the names of its members and gives the
+ * function their values. Values are either all texts or all numbers.
  */
 export function select<
   const C extends Choices,
@@ -143,7 +156,7 @@ function isList(choices: Choices): choices is readonly (string | number)[] {
   return Array.isArray(choices)
 }
 
-/** `enum Level { Low }` is `{ Low: 0, 0: 'Low' }` when it runs: the second member is no choice. */
+/** `enum Level { Low }` is `{ Low: 0, 0: 'Low' }` at run time: the second member is not a choice. */
 function isReverseMapping(choices: Readonly<Record<string, string | number>>, label: string): boolean {
   const name = choices[label]
   return (

@@ -10,7 +10,10 @@ import { quote } from './errors.ts'
 import { compilePattern, PatternUnsupported } from './pattern.ts'
 import { defaultOf, fieldCheck } from './validate.ts'
 
-/** A rule of the description that is broken, and the option that breaks it; `option` is empty for the field or the form as a whole. */
+/**
+ * A rule of the description that is broken, and the option that breaks it; `option` is empty for the field or the form
+ * as a whole.
+ */
 export interface Fault {
   readonly option: string
   readonly message: string
@@ -18,10 +21,13 @@ export interface Fault {
 
 type Found = Fault | undefined
 
-/** What forms change on the way: carriage returns become line feeds, and what cannot be shown another character. */
+/**
+ * Characters that forms change in transit: carriage returns become line feeds, and characters that cannot be shown
+ * become another character.
+ */
 const UNSENDABLE = /(?![\t\n])\p{Cc}|\p{Surrogate}/u
 
-/** What a form as a whole may be. */
+/** Checks the rules for a form as a whole. */
 export function formFault({ title, description, fields }: InputsDescription): Found {
   if (fields.length > INPUTS_LIMITS.fieldsMax)
     return { option: '', message: `has ${fields.length} fields; the limit is ${INPUTS_LIMITS.fieldsMax}` }
@@ -40,7 +46,10 @@ export function fieldFault(field: InputField): Found {
   return nameFault(field.name) ?? wordsFault(field) ?? rulesFault(field) ?? defaultFault(field)
 }
 
-/** Names become properties of an object and of a form: what every object has already, such as `constructor`, would be shadowed or lost. */
+/**
+ * Names become properties of an object and of a form. A name that every object has already, such as `constructor`,
+ * would be shadowed or lost.
+ */
 export function nameFault(name: string): Found {
   const max = INPUTS_LIMITS.nameCharactersMax
   if (name.length === 0 || name.length > max) return { option: '', message: `needs a name of 1 to ${max} characters` }

@@ -14,29 +14,35 @@ type OptionalNames<F extends InputFields> = {
   [K in keyof F]: undefined extends Types<F[K]>['given'] ? K : never
 }[keyof F]
 
-/** What the function gets. */
+/** The values that the function receives. */
 export type ValuesOf<F extends InputFields> = { readonly [K in keyof F]: Types<F[K]>['value'] }
 
-/** The JSON that `parse` takes: what is optional or has a default may be left out. */
+/** The JSON that `parse` takes: optional members and members with a default may be omitted. */
 export type GivenValuesOf<F extends InputFields> = {
   readonly [K in Exclude<keyof F, OptionalNames<F>>]: Types<F[K]>['given']
 } & {
   readonly [K in OptionalNames<F>]?: Types<F[K]>['given']
 }
 
-/** A class of inputs, as `defineInputs` makes it: one name for the type of the values and for what reads and describes them. */
+/**
+ * A class of inputs, as `defineInputs` makes it: one name for the type of the values and for their parser and
+ * description.
+ */
 export interface InputsClass<Values extends object = object, Given = never> {
   /** Checks the values as `parse` does. Throws `InputsError`. */
   new (given: Given): Values
   /** The description of the inputs. */
   readonly description: InputsDescription
-  /** Parsed JSON as an instance, with defaults filled in and secrets wrapped. Throws `InputsError` with one issue for each field, which never holds a value. */
+  /**
+   * Parsed JSON as an instance, with defaults filled in and secrets wrapped. Throws `InputsError` with one issue for
+   * each field, which never holds a value.
+   */
   parse<Class extends abstract new (given: never) => object>(this: Class, json: unknown): InstanceType<Class>
   /** JSON Schema 2020-12. */
   toJSONSchema(): InputsSchema
 }
 
-/** What people see of the inputs as a whole. */
+/** The texts that people see of the inputs as a whole. */
 export interface InputsOptions {
   /** The title of the form, for people. */
   readonly title?: string
@@ -131,7 +137,7 @@ function nameField(name: string, options: FieldOptions | undefined): InputField 
   return field
 }
 
-/** Patterns of JSON Schema have no flags. `u` is what they mean anyway; any other would be lost on the way. */
+/** Patterns of JSON Schema have no flags. They imply `u`; any other flag would be lost. */
 function patternSource(where: string, pattern: unknown): unknown {
   if (!(pattern instanceof RegExp)) return pattern
   const foreign = pattern.flags.replace('u', '')

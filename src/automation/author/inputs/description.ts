@@ -1,6 +1,6 @@
 /**
- * What a function asks its users for: the one form of it that the validator, the schema and the page are made from. Plain data, so it can be stored,
- * compared and sent.
+ * The inputs that a function asks its users for. The validator, the schema and the page are all made from this one
+ * description. It is plain data, so it can be stored, compared and sent.
  */
 export interface InputsDescription {
   /** The title of the form, for people. */
@@ -14,7 +14,7 @@ export interface InputsDescription {
 /** One field of the inputs, as data. */
 export type InputField = TextField | NumberField | BooleanField | SelectField | SecretField
 
-/** What every field has: its name, and what people see of it. */
+/** The members that every field has: its name, and the texts that people see. */
 export interface NamedField {
   /** The key in the JSON of the inputs. */
   readonly name: string
@@ -32,7 +32,10 @@ export interface TextRules {
   readonly minLength?: number
   /** The most characters. */
   readonly maxLength?: number
-  /** An ECMAScript pattern as with the flag `u`, found anywhere in the text unless it is anchored (JSON Schema 2020-12 Validation, section 6.3.3). */
+  /**
+   * An ECMAScript pattern as with the flag `u`, found anywhere in the text unless it is anchored (JSON Schema 2020-12
+   * Validation, section 6.3.3).
+   */
   readonly pattern?: string
 }
 
@@ -44,7 +47,7 @@ export interface TextField extends NamedField, TextRules {
   readonly default?: string
 }
 
-/** A text that is not shown: it has no default, and pages do not give it back. */
+/** A text that is not shown: it has no default, and pages do not return it. */
 export interface SecretField extends NamedField, TextRules {
   /** The kind of the input. */
   readonly kind: 'secret'
@@ -82,13 +85,15 @@ export interface BooleanField extends NamedField {
 export interface SelectField extends NamedField {
   /** The kind of the input. */
   readonly kind: 'select'
-  /** At least one; values are unique, and either all texts or all numbers. Either every choice has a label or none has. */
+  /**
+   * At least one; values are unique, and either all texts or all numbers. Either every choice has a label or none has.
+   */
   readonly options: readonly SelectChoice[]
   /** The value if none is given. */
   readonly default?: string | number
 }
 
-/** One of the values of a `select`, and what people see of it. */
+/** One of the values of a `select`, and its label. */
 export interface SelectChoice {
   /** The value that the function receives. */
   readonly value: string | number
@@ -101,7 +106,10 @@ export type InputValue = string | number | boolean
 /** Checked inputs by the names of their fields. */
 export type InputValues = Readonly<Record<string, InputValue>>
 
-/** Each is the largest value that is still accepted. Lengths of names, titles, descriptions, labels and patterns are in UTF-16 units. */
+/**
+ * Each is the largest value that is still accepted. Lengths of names, titles, descriptions, labels and patterns are in
+ * UTF-16 units.
+ */
 export interface InputsLimits {
   /** Inputs of one function. */
   readonly fieldsMax: number
@@ -117,9 +125,9 @@ export interface InputsLimits {
   readonly choicesMax: number
   /** Characters of one choice or its label. */
   readonly choiceCharactersMax: number
-  /** UTF-16 units of one text or secret, whatever its `maxLength` says. */
+  /** UTF-16 units of one text or secret, regardless of its `maxLength`. */
   readonly textCharactersMax: number
-  /** The same where there is a pattern, whose time grows with the length of the text times its own size. */
+  /** The same with a pattern, whose time grows with the length of the text times its own size. */
   readonly patternTextCharactersMax: number
   /** Steps of one compiled pattern. */
   readonly patternStepsMax: number
@@ -129,7 +137,7 @@ export interface InputsLimits {
   readonly schemaBytesMax: number
 }
 
-/** The limits of inputs that were told none. */
+/** The default limits of inputs. */
 export const INPUTS_LIMITS: InputsLimits = {
   fieldsMax: 100,
   nameCharactersMax: 100,

@@ -1,8 +1,14 @@
 import { type ErrorBody, StowageError } from '../../../errors.ts'
 
-/** One thing that is wrong. `message` reads on from the name of the field, such as "must be less than 100", and never holds a value. */
+/**
+ * One thing that is wrong. `message` reads on from the name of the field, such as "must be less than 100", and never
+ * holds a value.
+ */
 export interface InputsIssue {
-  /** Of inputs the name of the field, of a schema a JSON Pointer (RFC 6901) such as `/properties/tolerance/minimum`; empty for the whole. */
+  /**
+   * Of inputs the name of the field, of a schema a JSON Pointer (RFC 6901) such as `/properties/tolerance/minimum`;
+   * empty for the whole.
+   */
   readonly path: string
   /** Continues the name of the input. It never holds a value. */
   readonly message: string
@@ -17,7 +23,10 @@ export interface InputsErrorBody extends ErrorBody {
 const ISSUES_IN_MESSAGE_MAX = 10
 const QUOTED_LENGTH_MAX = 60
 
-/** Inputs that a function cannot take (`invalid_inputs`), or a schema that no form can be made from (`invalid_inputs_schema`). */
+/**
+ * Inputs that a function cannot take (`invalid_inputs`), or a schema that no form can be made from
+ * (`invalid_inputs_schema`).
+ */
 export class InputsError extends StowageError {
   /** The faults of the inputs. */
   readonly issues: readonly InputsIssue[]

@@ -1,21 +1,27 @@
 import type { InputField, InputsDescription } from './description.ts'
 
-/** What a form was sent with, as the JSON that is validated next. */
+/** The values of a submitted form, as the JSON that is validated next. */
 export interface FormInputs {
-  /** For `inputsParser`. What could not be read as its kind stays the text it was, so that validation has something to say about it. */
+  /**
+   * For `inputsParser`. What could not be read as its kind stays the text it was, so that validation has something to
+   * say about it.
+   */
   readonly json: Readonly<Record<string, unknown>>
-  /** Secrets that were left empty: whoever keeps an earlier value puts it into `json` before validating. */
+  /** Secrets that were left empty: to keep an earlier value, put it into `json` before validating. */
   readonly emptySecrets: readonly string[]
 }
 
-/** The syntax of numbers in JSON (RFC 8259, section 6) with a plus, leading zeros and a bare point, which people write. */
+/**
+ * The syntax of numbers in JSON (RFC 8259, section 6) with a plus, leading zeros and a bare point, which people write.
+ */
 const NUMBER = /^[+-]?(?:\d{1,400}(?:\.\d{0,400})?|\.\d{1,400})(?:[eE][+-]?\d{1,4})?$/
 const WHOLE = /^[+-]?\d+$/
 
 /**
- * The values of a form, which are texts, as JSON by the kinds of their fields. Of a name that comes twice the last one counts; names that are no
- * fields are left out; an empty text means that nothing was given. A checkbox that is not sent is `false`, except for an optional field without a default:
- * that has three states and needs a control that sends `true`, `false` or nothing. Line ends of texts become line feeds.
+ * The values of a form, which are texts, as JSON by the kinds of their fields. The last value of a repeated name
+ * counts; names without a field are omitted; an empty text means no value. A checkbox that is not sent is `false`,
+ * except for an optional field without a default: that has three states and needs a control that sends `true`, `false`
+ * or nothing. Line ends of texts become line feeds.
  */
 export function fromFormValues(
   description: InputsDescription,

@@ -1,6 +1,7 @@
 /**
- * Turns an ECMAScript pattern with the flag `u` into one of RE2 that finds the same texts. The two share most of their syntax and differ in
- * meaning where it is least expected: `.`, `\s`, `[` inside a class, escapes and names of properties. The pattern must have passed `new RegExp(pattern, 'u')`.
+ * Turns an ECMAScript pattern with the flag `u` into an RE2 pattern that finds the same texts. The two share most of
+ * their syntax but differ in unexpected places: `.`, `\s`, `[` inside a class, escapes and names of properties. The
+ * pattern must have passed `new RegExp(pattern, 'u')`.
  */
 export class PatternUnsupported extends Error {}
 
@@ -16,11 +17,17 @@ const NOTHING = '[^\\x{0}-\\x{10ffff}]'
 
 const CONTROLS: Readonly<Record<string, number>> = { t: 9, n: 10, v: 11, f: 12, r: 13, 0: 0 }
 
-/** One escape: `\cX`, `\xHH`, `\uHHHH` (a pair of surrogates is one character), `\u{H}`, `\p{...}`, `\k<...>`, or a backslash and one character. */
+/**
+ * One escape: `\cX`, `\xHH`, `\uHHHH` (a pair of surrogates is one character), `\u{H}`, `\p{...}`, `\k<...>`, or a
+ * backslash and one character.
+ */
 const ESCAPE =
   /\\(?:c(?<control>[A-Za-z])|x(?<byte>[0-9A-Fa-f]{2})|u(?<high>[Dd][89ABab][0-9A-Fa-f]{2})\\u(?<low>[Dd][C-Fc-f][0-9A-Fa-f]{2})|u(?<unit>[0-9A-Fa-f]{4})|u\{(?<point>[0-9A-Fa-f]+)\}|(?<not>[pP])\{(?<property>[^}]*)\}|(?<single>[^]))/uy
 
-/** What one escape or character stands for: one code point, or a set that is written out, for use inside or outside a class. */
+/**
+ * The meaning of one escape or character: one code point, or a set that is written out, for use inside or outside a
+ * class.
+ */
 type Atom = { readonly point: number } | { readonly inClass: string; readonly alone: string }
 
 export function translatePattern(pattern: string): string {

@@ -4,13 +4,14 @@ import { PatternUnsupported, translatePattern } from './pattern-syntax.ts'
 export interface CompiledPattern {
   /** Steps of the compiled program: a search takes at most this many for each character of the text. */
   readonly size: number
-  /** Whether the text holds a match anywhere. */
+  /** Whether the text contains a match anywhere. */
   readonly test: (text: string) => boolean
 }
 
 /**
- * A pattern of JSON Schema as a test that takes time linear in the text, whatever the pattern: it runs in RE2, never in the engine of the host, which
- * some short patterns keep busy for years. Throws `PatternUnsupported`, with a message that reads on from the name of the pattern.
+ * A pattern of JSON Schema as a test that takes time linear in the text, whatever the pattern: it runs in RE2, never in
+ * the engine of the host, which some short patterns keep busy for years. Throws `PatternUnsupported`, with a message
+ * that reads on from the name of the pattern.
  */
 export function compilePattern(pattern: string): CompiledPattern {
   parseAsECMAScript(pattern)

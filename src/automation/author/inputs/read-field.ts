@@ -6,7 +6,7 @@ import { isJSONObject } from './validate.ts'
 /** A schema's keywords, nothing known of their values. */
 export type Keywords = Readonly<Record<string, unknown>>
 
-/** Why a schema is not taken; `path` is a JSON Pointer from where the reader stands. */
+/** The reason why a schema is refused; `path` is a JSON Pointer relative to the reader's position. */
 export class Refusal extends Error {
   readonly path: string
 
@@ -49,7 +49,10 @@ const ADVICE: ReadonlyMap<string, string> = new Map(
   }),
 )
 
-/** Reads one property into a field. What its values mean, such as whether the range is empty, is checked afterwards. Throws `Refusal`. */
+/**
+ * Reads one property into a field. What its values mean, such as whether the range is empty, is checked afterwards.
+ * Throws `Refusal`.
+ */
 export function readField(name: string, json: unknown, required: boolean): InputField {
   const { schema, nullable } = withoutNull(json)
   if (nullable && required)
@@ -154,7 +157,7 @@ function readChoices(schema: Keywords, keyword: (typeof CHOICES)[number], type: 
   return labelAll(choices.map((member, index) => readChoice(`/${keyword}/${index}`, member, type)))
 }
 
-/** Where some choices have labels, the others are shown by their value. */
+/** If some choices have labels, the others show their value. */
 function labelAll(choices: readonly SelectChoice[]): readonly SelectChoice[] {
   if (choices.every(({ label }) => label === undefined)) return choices
   return choices.map(({ value, label = String(value) }) => ({ value, label }))

@@ -19,10 +19,10 @@ const ROOT_KEYWORDS: ReadonlySet<string> = new Set([
 const ISSUES_MAX = 20
 
 /**
- * Reads a JSON Schema of inputs, also one that another SDK made, into the description that validation and forms are made from. Taken is what a form can show:
- * one flat object of texts, numbers, booleans, choices and secrets, everything inline. A value that may be null counts as an optional one.
- *
- * Throws `InputsError` (`invalid_inputs_schema`); its issues name a JSON Pointer, the keyword, and what would be right.
+ * Reads a JSON Schema of inputs, also one made by another SDK, into the description that validation and forms are made
+ * from. It accepts schemas that a form can show: one flat object of texts, numbers, booleans, choices and secrets,
+ * everything inline. A value that may be null counts as optional. Throws `InputsError` (`invalid_inputs_schema`); its
+ * issues name a JSON Pointer, the keyword, and the remedy.
  */
 export function readInputsSchema(json: unknown): InputsDescription {
   const issues: InputsIssue[] = []

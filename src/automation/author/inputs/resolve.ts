@@ -7,8 +7,8 @@ import { inputsSchema, type InputsSchema } from './schema.ts'
 import { inputsParser, isJSONObject, secretTexts } from './validate.ts'
 
 /**
- * A schema of another library: a Standard Schema (standardschema.dev) that also offers a JSON Schema, as those of zod 4 and arktype do and those of valibot
- * after `toStandardJsonSchema` of `@valibot/to-json-schema`.
+ * A schema of another library: a Standard Schema (standardschema.dev) that also offers a JSON Schema, as those of zod 4
+ * and arktype do and those of valibot after `toStandardJsonSchema` of `@valibot/to-json-schema`.
  */
 export interface StandardInputs<Values extends object = object> {
   /** The members that Standard Schema and Standard JSON Schema define. */
@@ -16,16 +16,16 @@ export interface StandardInputs<Values extends object = object> {
     readonly version: 1
     readonly vendor: string
     readonly types?: { readonly input: unknown; readonly output: Values } | undefined
-    /** Checks what was given (Standard Schema, version 1). */
+    /** Checks the given value (Standard Schema, version 1). */
     readonly validate: (value: unknown) => StandardResult<Values> | Promise<StandardResult<Values>>
     readonly jsonSchema: {
-      /** The JSON Schema of what may be given (Standard JSON Schema, version 1). */
+      /** The JSON Schema of valid input (Standard JSON Schema, version 1). */
       readonly input: (options: { readonly target: 'draft-2020-12' }) => Record<string, unknown>
     }
   }
 }
 
-/** What a Standard Schema (https://standardschema.dev) answers: a value, or issues. */
+/** The result of a Standard Schema (https://standardschema.dev): a value, or issues. */
 export type StandardResult<Values> =
   | { readonly value: Values; readonly issues?: undefined }
   | {
@@ -35,7 +35,7 @@ export type StandardResult<Values> =
       }[]
     }
 
-/** What a function may declare its inputs with. */
+/** The ways in which a function may declare its inputs. */
 export type InputsSource<Values extends object = object> = InputsClass<Values> | StandardInputs<Values>
 
 /** The type of the inputs that a function gets. */
@@ -51,17 +51,20 @@ export type InferInputs<Source> = Source extends abstract new (given: never) => 
 export interface ResolvedInputs<Values> {
   /** The description of the inputs. */
   readonly description: InputsDescription
-  /** Parsed JSON as what the function gets. Rejects with `InputsError`, which never holds a value. */
+  /**
+   * Turns parsed JSON into the values that the function receives. Rejects with `InputsError`, which never contains a
+   * value.
+   */
   parse(json: unknown): Promise<Values>
-  /** The JSON Schema of what may be given. */
+  /** The JSON Schema of valid input. */
   toJSONSchema(): InputsSchema
   /** The texts of all secrets in the same JSON, right or wrong, to be kept out of logs and messages. */
   secretTexts(json: unknown): readonly string[]
 }
 
 /**
- * Reads a declaration. Schemas of other libraries are held to the rules of `readInputsSchema`. Throws `TypeError` for what is no declaration, and `InputsError`
- * (`invalid_inputs_schema`) for a schema that no form can be made from.
+ * Reads a declaration. Schemas of other libraries must follow the rules of `readInputsSchema`. Throws `TypeError` for
+ * anything that is not a declaration, and `InputsError` (`invalid_inputs_schema`) for a schema that no form can show.
  */
 export function resolveInputs<Source extends InputsSource>(source: Source): ResolvedInputs<InferInputs<Source>> {
   const { description, parse } = isStandard(source) ? resolveStandard(source) : resolveClass(source)
@@ -78,7 +81,7 @@ interface Resolved {
   readonly parse: (json: unknown) => Promise<unknown>
 }
 
-/** Schemas of arktype are functions, so the type of the value says nothing. */
+/** Schemas of arktype are functions, so the type of the value does not tell. */
 function isStandard(source: unknown): source is StandardInputs {
   return ((typeof source === 'object' && source !== null) || typeof source === 'function') && '~standard' in source
 }

@@ -1,7 +1,7 @@
 import type { InputField, InputsDescription, InputValue, SelectChoice } from './description.ts'
 import { defaultOf } from './validate.ts'
 
-/** What `$schema` says: draft 2020-12. */
+/** The value of `$schema`: draft 2020-12. */
 export const JSON_SCHEMA_DIALECT = 'https://json-schema.org/draft/2020-12/schema'
 
 /** JSON Schema 2020-12 of inputs: one flat object, everything inline, standard keywords only. */

@@ -1,8 +1,8 @@
 const SHOWN = '******'
 
 /**
- * A text that shows itself only when it is asked to: `reveal()` gives it, and everything else (`String`, templates, JSON, `util.inspect` and what logs through it,
- * spreading, structured clones) gives asterisks or nothing.
+ * A text that shows itself only on request: `reveal()` returns it, and everything else (`String`, templates, JSON,
+ * `util.inspect` and loggers based on it, spreading, structured clones) gives asterisks or nothing.
  */
 export class Secret {
   readonly #value: string

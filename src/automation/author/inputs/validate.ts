@@ -11,15 +11,19 @@ import { INPUTS_LIMITS } from './description.ts'
 import { InputsError, type InputsIssue } from './errors.ts'
 import { compilePattern } from './pattern.ts'
 
-/** What is wrong with a value, as a sentence that reads on from the name of the field; `undefined` for a right one. Never holds the value. */
+/**
+ * The fault of a value, as a sentence that continues after the name of the field; `undefined` for a valid one. It never
+ * contains the value.
+ */
 type FieldCheck = (value: unknown) => string | undefined
 
 const UNKNOWN_FIELDS_SHOWN_MAX = 10
 const DIGITS = /^[+-]?\d+$/
 
 /**
- * Prepares the validation of inputs: the same for the function, the server and the pages. The result takes parsed JSON and gives it back with the
- * defaults filled in, fields in the order of the description, secrets as plain texts; it throws `InputsError` (`invalid_inputs`) with one issue for each field.
+ * Prepares the validation of inputs: the same for the function, the server and the pages. The result takes parsed JSON
+ * and returns it with the defaults filled in, fields in the order of the description, secrets as plain texts. It throws
+ * `InputsError` (`invalid_inputs`) with one issue for each field.
  */
 export function inputsParser(description: InputsDescription): (json: unknown) => InputValues {
   const checks = description.fields.map((field) => ({ field, check: fieldCheck(field) }))
@@ -43,7 +47,7 @@ export function inputsParser(description: InputsDescription): (json: unknown) =>
   }
 }
 
-/** The texts of all secrets in some JSON, right or wrong: what has to be kept out of logs and messages. */
+/** The texts of all secrets in some JSON, valid or not: they must be kept out of logs and messages. */
 export function secretTexts(description: InputsDescription, json: unknown): readonly string[] {
   if (!isJSONObject(json)) return []
   const texts = description.fields
@@ -85,7 +89,7 @@ function textCheck({ minLength = 0, maxLength, pattern }: TextRules): FieldCheck
   }
 }
 
-/** Short patterns tell people something, long ones nothing. */
+/** Short patterns help people, long ones do not. */
 function patternMessage(pattern = ''): string {
   return /^[^\p{Cc}]{1,80}$/u.test(pattern) ? `must match the pattern ${pattern}` : 'must match its pattern'
 }

@@ -8,15 +8,16 @@ import type { InferInputs, InputsSource } from '../../author/inputs/resolve.ts'
 import { isCalledByMainModule } from './main-module.ts'
 import type { ProcessTimes } from './run-process.ts'
 
-/** What `executeFunction` can be told. */
+/** Options of `executeFunction`. */
 export interface ExecuteOptions extends FunctionOptions, ProcessTimes {
-  /** Whether this call is the program. By default it is where node was started with the file that calls. */
+  /** Whether this call is the program. By default it is, if node was started with the file that calls. */
   readonly main?: boolean
 }
 
 /**
- * The entry point of a function's file. When node is started with that file it is a command: `run FILE` (or `FILE` alone), `generate_schema FILE`, `validate`.
- * When the file is imported, by a test or by a host that runs functions in its own process, nothing happens but that the function is returned.
+ * The entry point of a function's file. When node is started with that file it is a command: `run FILE` (or `FILE`
+ * alone), `generate_schema FILE`, `validate`. When the file is imported, by a test or by a host that runs functions in
+ * its own process, nothing happens but that the function is returned.
  *
  * Throws `RangeError`, and as `resolveInputs` does.
  */

@@ -8,7 +8,7 @@ import { environmentSecrets } from '../run/environment-secrets.ts'
 import type { RunBackend } from '../run-backend.ts'
 import { readInputsFile, readRunFile } from './run-file.ts'
 
-/** What `run` is told on the command line instead of by a run file. */
+/** The values that `run` takes from the command line instead of from a run file. */
 export interface LocalRunArguments {
   readonly local?: true
   /** To the server, as a run of the automation. */
@@ -27,7 +27,7 @@ export interface LocalRunArguments {
 export interface LocalRun {
   readonly runFile: RunFile
   readonly backend: RunBackend
-  /** Texts that are kept out of what the run says, beside the token in the run file. */
+  /** Texts that are kept out of the run's reports, besides the token in the run file. */
   readonly secrets?: readonly string[]
 }
 
@@ -36,17 +36,17 @@ const URL_VARIABLE = 'STOWAGE_URL'
 const URL_DEFAULT = 'http://127.0.0.1:8642'
 const FILES_DEFAULT = 'function-files'
 const LOCAL = 'local'
-/** What a server shows of a secret. */
+/** The placeholder that a server shows for a secret. */
 const HIDDEN = '******'
 
-/** Whether somebody runs the function for themselves, and not a server. */
+/** Whether a person runs the function, rather than a server. */
 export function isLocal(path: string | undefined, options: LocalRunArguments): boolean {
   return path === undefined || options.local === true || options.report === true
 }
 
 /**
- * What a run on one's own machine is about: of a run file, or of options, with the token of the environment. Throws `invalid_request` for what is missing, and `ClientError` where
- * the latest version has to be asked for.
+ * The data of a run on one's own machine: from a run file, or from options, with the token of the environment. Throws
+ * `invalid_request` for missing values, and `ClientError` if the latest version cannot be fetched.
  */
 export async function localRun(
   path: string | undefined,
@@ -116,7 +116,8 @@ async function reportedRun({ given, options, print, token, url, projectId }: Rep
       triggers: [{ triggerType: 'versionCreation', payload: { modelId, versionId } }],
     },
   }
-  // Everybody who may read the project reads what the run says, and the environment of a person holds more than their own token.
+  // Everybody with the right to read the project reads the reports of the run, and the environment of a person holds
+  // more than their own token.
   return { runFile, backend: httpRunBackend(runFile), secrets: [token, ...environmentSecrets(process.env)] }
 }
 

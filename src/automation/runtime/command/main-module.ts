@@ -3,8 +3,8 @@ import { fileURLToPath } from 'node:url'
 import { isMainThread } from 'node:worker_threads'
 
 /**
- * Whether the file that calls `called` is the one that node was started with. `import.meta.main` would say so, but Node 20 has no such thing, and it would have to
- * be passed.
+ * Whether node was started with the file that calls `called`. `import.meta.main` would tell, but Node 20 lacks it, and
+ * the caller would have to pass it.
  */
 export function isCalledByMainModule(called: (...parameters: never[]) => unknown): boolean {
   const [, started] = process.argv

@@ -4,12 +4,12 @@ import type { AutomationFunction } from '../../author/function.ts'
 import { InputsError } from '../../author/inputs/errors.ts'
 import { describeThrown } from '../run/texts.ts'
 import { httpRunBackend } from '../http/http-run-backend.ts'
-import type { RunOutcome } from '../run/run-function.ts'
+import type { RunOutcome } from '../run/run-options.ts'
 import { isLocal, localRun, type LocalRunArguments } from './local-run.ts'
 import { readInputsFile, readRunFile } from './run-file.ts'
 import { isCaptured, type ProcessRun, type ProcessTimes, runInThisProcess } from './run-process.ts'
 
-/** Runners look at 0 and 1 alone. */
+/** Runners only look at 0 and 1. */
 const EXIT: { readonly ok: 0; readonly exception: 1; readonly usage: 2; readonly failed: 3; readonly canceled: 4 } = {
   ok: 0,
   exception: 1,
@@ -17,10 +17,13 @@ const EXIT: { readonly ok: 0; readonly exception: 1; readonly usage: 2; readonly
   failed: 3,
   canceled: 4,
 }
-/** What a function leaves open may end by itself for so long. */
+/** How long timers and handles that a function leaves open may keep the process alive. */
 const EXIT_MS = 1_000
 
-/** The command that a function's file is. Sets the exit code of the process, and ends it when it does not end by itself. */
+/**
+ * The command of a function's file. Sets the exit code of the process, and ends the process if it does not end on its
+ * own.
+ */
 export async function runProgram(
   automationFunction: AutomationFunction,
   argv: readonly string[],
@@ -124,7 +127,10 @@ async function serverRun(path: string): Promise<ProcessRun> {
   return { runFile, backend: httpRunBackend(runFile) }
 }
 
-/** A runner learns of a failure by its report; people and scripts that run a function themselves have the exit code alone. */
+/**
+ * A runner learns of a failure by its report; people and scripts that run a function themselves have the exit code
+ * alone.
+ */
 function exitCodeFor(status: RunOutcome['status'], isOwn: boolean): number {
   if (status === 'exception') return EXIT.exception
   if (status === 'canceled') return EXIT.canceled

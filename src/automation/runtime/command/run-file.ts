@@ -5,8 +5,8 @@ import type { JsonObject, RunFile } from '../../author/run-data.ts'
 const RUN_FILE_BYTES_MAX = 16_777_216
 
 /**
- * Reads the file with which a runner starts a function. Throws `invalid_request`, naming what is wrong without showing any of it, and the error of the file
- * system.
+ * Reads the file with which a runner starts a function. Throws `invalid_request`, which names the fault without showing
+ * any of the content, and the errors of the file system.
  */
 export async function readRunFile(path: string): Promise<RunFile> {
   const file = object(await readJsonFile(path), 'the run file')
@@ -52,7 +52,7 @@ async function readJsonFile(path: string): Promise<unknown> {
   }
 }
 
-/** What the parser says may quote the token. */
+/** The parser's message may quote the token. */
 function parsed(json: string): unknown {
   try {
     return JSON.parse(json)

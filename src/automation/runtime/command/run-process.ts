@@ -2,21 +2,22 @@ import { fstatSync } from 'node:fs'
 import { constants } from 'node:os'
 import { type AutomationFunction, RunCanceled, RunInterrupted } from '../../author/function.ts'
 import { environmentSecrets } from '../run/environment-secrets.ts'
-import { type RunOutcome, type StartedRun, startRun } from '../run/run-function.ts'
+import { type StartedRun, startRun } from '../run/run-function.ts'
+import type { RunOutcome } from '../run/run-options.ts'
 import type { LogLevel, RunFile } from '../../author/run-data.ts'
 import type { RunBackend } from '../run-backend.ts'
 
 /**
- * Set by a server that sees to this process: its output becomes lines of the run's log, where those that the function itself wrote are already, and its
- * standard input ends when the server does.
+ * Set by a server that looks after this process. The output of the process becomes lines of the run's log, which
+ * already has the function's own lines, and its standard input ends when the server does.
  */
 const CAPTURED = 'STOWAGE_RUN_CAPTURED'
 
-/** What a run is about, and where it reports. */
+/** The data of a run, and the place it reports to. */
 export interface ProcessRun {
   readonly runFile: RunFile
   readonly backend: RunBackend
-  /** Texts that are kept out of what the run says, beside the token in the run file. */
+  /** Texts that are kept out of the run's reports, besides the token in the run file. */
   readonly secrets?: readonly string[]
 }
 
@@ -29,8 +30,8 @@ export interface ProcessTimes {
 }
 
 /**
- * Runs a function in this process, which is there for nothing else: whatever is thrown in it ends the run, and so do the signals to stop. Throws what
- * `read` throws, before anything has begun.
+ * Runs a function in this process, which serves no other purpose: anything thrown in it ends the run, and so do the
+ * signals to stop. Throws what `read` throws, before anything has begun.
  */
 export async function runInThisProcess(
   automationFunction: AutomationFunction,
@@ -44,7 +45,8 @@ export async function runInThisProcess(
     backend,
     runData: runFile.automationRunData,
     inputs: runFile.functionInputs,
-    // A server gives a process little of an environment, and what its operator adds to that is not for those who read what a run says.
+    // A server gives a process only a small environment. Values that its operator adds are not for readers of the run's
+    // reports.
     secrets: [runFile.speckleToken, ...secrets, ...(isCaptured() ? environmentSecrets(process.env) : [])],
     signal: watch.signal,
     ...(isCaptured()
@@ -62,7 +64,7 @@ export function isCaptured(): boolean {
   return process.env[CAPTURED] !== undefined
 }
 
-/** What happens to the process, told to its one run. */
+/** Reports what happens to the process to its one run. */
 class ProcessWatch {
   readonly #stop = new AbortController()
   #run: StartedRun | undefined
@@ -87,7 +89,7 @@ class ProcessWatch {
     if (this.#early !== undefined) run.fail(this.#early.error)
   }
 
-  /** A function whose server has died works for nobody: its run is lost, and a later server will say so. */
+  /** The result of a function whose server has died reaches nobody: its run is lost, and a later server will say so. */
   followServer(): void {
     const input = fstatSync(0)
     if (!input.isFIFO() && !input.isSocket()) return
@@ -100,7 +102,7 @@ class ProcessWatch {
     this.#isOver = true
   }
 
-  /** Whoever presses Ctrl+C twice does not want to wait. */
+  /** A person who presses Ctrl+C twice does not want to wait. */
   #onSignal(name: 'SIGTERM' | 'SIGINT'): void {
     if (name === 'SIGINT' && this.signal.aborted) process.exit(128 + constants.signals.SIGINT)
     this.#stop.abort(new RunInterrupted(`the process got ${name}`))

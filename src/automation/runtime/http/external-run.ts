@@ -3,7 +3,7 @@ import { Connection } from '../../../client/http/connection.ts'
 import { checkPathId, parseJson } from '../../../client/http/remote.ts'
 import type { JsonObject } from '../../author/run-data.ts'
 
-/** What a person runs on a machine of their own, and with which token. */
+/** The run of a person on their own machine, and its token. */
 export interface ExternalRunRequest {
   readonly url: string
   readonly token: string

@@ -8,11 +8,11 @@ import type { NewArtifact, NewVersion, RunBackend, RunLease, SignalOptions, Trig
 import { RUN_STATUS_RANK, type RunFile, type RunReport, type RunStatus } from '../../author/run-data.ts'
 import { SecretRedactor } from '../run/secret-redactor.ts'
 
-/** What `httpRunBackend` can be told. */
+/** Options of `httpRunBackend`. */
 export interface HttpRunBackendOptions {
   /** Replaces the `fetch` of the platform. */
   readonly fetch?: Fetch
-  /** How long the server may say nothing. 60,000 by default. */
+  /** How long the server may stay silent. 60,000 by default. */
   readonly stallTimeoutMs?: number
   /** Of the client. */
   readonly retry?: RetryOptions | false
@@ -29,7 +29,10 @@ interface Request {
 
 const ANSWER_BYTES_MAX = 1_048_576
 
-/** Reports to a server of ours, as a run file says. Each call is one request, tried once. Throws `TypeError` for an address that is none, and `invalid_id`. */
+/**
+ * Reports to a Stowage server, as a run file says. Each call is one request, tried once. Throws `TypeError` for an
+ * invalid address, and `invalid_id`.
+ */
 export function httpRunBackend(runFile: RunFile, options: HttpRunBackendOptions = {}): RunBackend {
   return new HttpRunBackend(runFile, options)
 }
@@ -152,7 +155,7 @@ class HttpRunBackend implements RunBackend {
     })
   }
 
-  /** A server, or what stands before it, may repeat in its answer what it was sent; a stack begins with the message. */
+  /** A server, or a proxy in front of it, may repeat the request in its answer; a stack begins with the message. */
   async #withoutToken<T>(request: () => Promise<T>): Promise<T> {
     try {
       return await request()

@@ -11,7 +11,7 @@ export interface LocalRunOptions {
   readonly client: Client
   /** The version in here is the one that the function runs on. */
   readonly runFile: RunFile
-  /** Where files go that the function stores. Made when the first one comes. */
+  /** The folder for files that the function stores. It is created with the first file. */
   readonly filesFolder: string
   readonly print: (line: string) => void
 }
@@ -20,7 +20,10 @@ const NAMES_MAX = 1_000
 /** Objects whose ids are shown of one annotation. */
 const SHOWN_OBJECTS = 3
 
-/** A run of somebody on their own machine: the model and new versions are the server's, with the rights of their token; everything else is printed. */
+/**
+ * A person's run on their own machine: the model and new versions are the server's, with the rights of the person's
+ * token; everything else is printed.
+ */
 export function localRunBackend({ client, runFile, filesFolder, print }: LocalRunOptions): RunBackend {
   const { projectId, triggers } = runFile.automationRunData
   const { modelId, versionId } = triggers[0].payload
@@ -59,7 +62,7 @@ function annotationLine({ level, category, message, objectAppIds }: Annotation):
   return `${level.toLowerCase()}: ${category}: ${message ?? ''} (${ids.slice(0, SHOWN_OBJECTS).join(', ')}${more})`
 }
 
-/** Under its display name without folders; a file that is there stays. */
+/** Under its display name without folders; an existing file stays. */
 async function stored(
   folder: string,
   name: string,

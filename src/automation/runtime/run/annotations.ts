@@ -12,7 +12,7 @@ const OBJECTS_PER_CALL_MAX = 1_000_000
 const METADATA_BYTES_MAX = 32_768
 const APPLICATION_ID_LENGTH_MAX = 512
 
-/** What a function says of objects. */
+/** One annotation of objects by a function. */
 export interface AnnotationCall {
   readonly level: AnnotationLevel
   readonly category: string
@@ -53,7 +53,10 @@ export function* annotationsOf(
   }
 }
 
-/** A copy, so that later changes do not reach it. Throws `TypeError` for what JSON cannot hold, `invalid_request` for what is too long or too deep. */
+/**
+ * A copy, so that later changes do not affect it. Throws `TypeError` for values that JSON cannot hold, and
+ * `invalid_request` for values that are too long or too deep.
+ */
 export function plainJson(what: string, value: JsonObject): JsonObject {
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new TypeError(`${what} must be an object`)

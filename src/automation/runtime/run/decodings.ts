@@ -3,7 +3,10 @@ const PERCENT_ENCODED = /(?:%[\da-fA-F]{2})+/g
 const ESCAPED_TWICE = /\\(?:u(?<unit>[\da-fA-F]{4})|x(?<byte>[\da-fA-F]{2})|(?<single>["'`/bfnrt]))/g
 const ESCAPED = /\\(?:u(?<unit>[\da-fA-F]{4})|x(?<byte>[\da-fA-F]{2})|(?<single>["'`/bfnrt\\]))/g
 
-/** A text as it reads when what may be encoded in it is decoded: each made when it is first asked for, in linear time. `undefined` where nothing is encoded like that. */
+/**
+ * A text in its possible decodings: each is made on first use, in linear time. `undefined` if nothing is encoded that
+ * way.
+ */
 export class Decodings {
   readonly #text: string
   readonly #hasEscapes: boolean
@@ -27,13 +30,13 @@ export class Decodings {
     return this.#percent
   }
 
-  /** The same where a plus stands for a space. */
+  /** The same, with a plus read as a space. */
   get form(): string | undefined {
     if (this.#form === undefined && this.#text.includes('+')) this.#form = decoded(this.#text.replaceAll('+', ' '))
     return this.#form
   }
 
-  /** Escapes of JSON and of what node shows undone. */
+  /** With the escapes of JSON and of node's output undone. */
   get escaped(): string | undefined {
     if (this.#hasEscapes) this.#escaped ??= unescaped(this.#text, ESCAPED)
     return this.#escaped

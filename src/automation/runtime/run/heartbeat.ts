@@ -7,7 +7,10 @@ export interface HeartbeatOptions {
   readonly onOver: (why: string) => void
 }
 
-/** Says at intervals that the run is still there, and hears when nobody wants it any more. Returns what ends it. */
+/**
+ * Reports at intervals that the run is alive, and notices when it is no longer wanted. Returns a function that stops
+ * it.
+ */
 export function startHeartbeat(backend: RunBackend, { intervalMs, onOver }: HeartbeatOptions): () => void {
   const stopped = new AbortController()
   const { signal } = stopped

@@ -1,4 +1,4 @@
-/** Levels of a JSON object that a run hands over, itself included: what servers take. */
+/** Levels of a JSON object that a run returns, including the object itself: the most that servers accept. */
 export const JSON_DEPTH_MAX = 32
 
 /** Whether a value has more levels of objects and lists than this. Looks no deeper. */

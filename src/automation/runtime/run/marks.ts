@@ -4,7 +4,7 @@ import { plainJson } from './annotations.ts'
 import type { FinalReport } from './reporter.ts'
 import { checkText } from './texts.ts'
 
-/** The one final status that a function gives its run. */
+/** The one final status that a function sets for its run. */
 export class Mark {
   #given: FinalReport | undefined
 

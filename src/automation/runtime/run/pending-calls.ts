@@ -1,13 +1,13 @@
 import { StowageError } from '../../../errors.ts'
 
 /**
- * What an asynchronous method of the context returns. It knows whether somebody waits for it: when nobody does and it fails, the run is told, and not the
- * process, as it would be with an unhandled rejection.
+ * The result of an asynchronous method of the context. It knows whether the function awaits it. If nothing awaits it
+ * and it fails, the run receives the failure rather than the process, which an unhandled rejection would reach.
  */
 class ContextCall<T> extends Promise<T> {
   isHeeded = false
 
-  /** What `then` returns is an ordinary promise. */
+  /** `then` returns an ordinary promise. */
   static override get [Symbol.species](): PromiseConstructor {
     return Promise
   }
@@ -54,7 +54,7 @@ export class PendingCalls {
     this.#isClosed = true
   }
 
-  /** A failure that nobody waited for. */
+  /** A failure that nothing awaited. */
   unheededFailure(): { readonly error: unknown } | undefined {
     return this.#failed.find(({ call }) => !call.isHeeded)
   }

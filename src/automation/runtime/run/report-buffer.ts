@@ -45,7 +45,10 @@ class Sizes<T> {
   }
 }
 
-/** What a run has said and not yet delivered: in order, and bounded. Annotations are never dropped, lines of the log are, and of progress the last one counts. */
+/**
+ * Reports of a run that are not delivered yet: in order, and bounded. Annotations are never dropped, log lines are, and
+ * only the last progress counts.
+ */
 export class ReportBuffer {
   readonly #annotations = new Sizes<Annotation>()
   readonly #lines = new Sizes<LogLine>()
@@ -77,7 +80,7 @@ export class ReportBuffer {
     this.#running = true
   }
 
-  /** Whether there is enough for a report of its own. */
+  /** Whether there is enough for a separate report. */
   get isFull(): boolean {
     return (
       this.#running ||

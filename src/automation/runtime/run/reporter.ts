@@ -13,17 +13,17 @@ export interface FinalReport {
 export interface ReporterOptions {
   readonly backend: RunBackend
   readonly retry: RunRetryOptions
-  /** How long what is said waits for more. */
+  /** How long a report waits for more to be sent with it. */
   readonly flushIntervalMs: number
-  /** How long it is tried to deliver the rest once the run has ended. */
+  /** How long the rest is retried after the run has ended. */
   readonly deliveryTimeoutMs: number
   /** Nobody listens any more: the run is over on the other side. */
   readonly onRefused: (error: unknown) => void
 }
 
 /**
- * Delivers what a run says, one report after the other, with retries for as long as the run lasts. A report keeps its number until it is taken, so that one
- * that arrived without an answer changes nothing when it comes again.
+ * Delivers the reports of a run one after the other, with retries for as long as the run lasts. A report keeps its
+ * number until it is accepted, so a report that arrived without an answer changes nothing when it is sent again.
  */
 export class Reporter {
   readonly #options: ReporterOptions
@@ -69,12 +69,12 @@ export class Reporter {
     this.#schedule()
   }
 
-  /** Resolves when so much is delivered that more may be said. */
+  /** Resolves when enough is delivered to accept more. */
   async ready(): Promise<void> {
     while (this.#buffer.isHeldBack && !this.#givenUp.signal.aborted) await this.#flush()
   }
 
-  /** Delivers what was said so far. Resolves in bounded time, whatever happens. */
+  /** Delivers the reports so far. Resolves in bounded time, whatever happens. */
   async drain(): Promise<void> {
     const { deliveryTimeoutMs } = this.#options
     this.#giveUpTimer ??= setTimeout(
@@ -84,13 +84,16 @@ export class Reporter {
     while (!this.#buffer.isEmpty && !this.#givenUp.signal.aborted) await this.#flush()
   }
 
-  /** Delivers the final report, once, and nothing after it. Resolves to why it could not be delivered, `undefined` when it was. */
+  /**
+   * Delivers the final report, once, and nothing after it. Resolves to why it could not be delivered, `undefined` when
+   * it was.
+   */
   finish(final: FinalReport): Promise<unknown> {
     this.#finished ??= this.#finish(final)
     return this.#finished
   }
 
-  /** Ends everything; what is not delivered is lost. */
+  /** Ends everything; undelivered reports are lost. */
   close(): void {
     clearTimeout(this.#timer)
     clearTimeout(this.#giveUpTimer)

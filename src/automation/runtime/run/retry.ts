@@ -2,13 +2,16 @@ import { setTimeout as wait } from 'node:timers/promises'
 import { ClientError } from '../../../client/common/errors.ts'
 import { isStowageError } from '../../../errors.ts'
 
-/** How often and how fast something is tried again. */
+/** How often and how fast a call is retried. */
 export interface RunRetryOptions {
-  /** The longest wait before the second try; it doubles with each further one. The wait itself is random between half of that and all of it. 250 by default. */
+  /**
+   * The longest wait before the second try; it doubles with each further one. The wait itself is random between half of
+   * that and all of it. 250 by default.
+   */
   readonly delayMs?: number
   /** The longest wait of all. 20,000 by default. */
   readonly delayMsMax?: number
-  /** Tries, the first one included. 8 by default; reports are tried until the run gives up. */
+  /** Tries, including the first one. 8 by default; reports are tried until the run gives up. */
   readonly attemptsMax?: number
 }
 
@@ -41,7 +44,7 @@ export function isRetryable(error: unknown): boolean {
   return isStowageError(error) && error.isRetryable
 }
 
-/** Whether the server says that nobody listens to this run any more: it is over, or its token is. */
+/** Whether the server says that it accepts nothing more of this run: the run has ended, or its token has expired. */
 export function isRefusal(error: unknown): boolean {
   if (!isStowageError(error)) return false
   return (

@@ -38,7 +38,7 @@ export interface RunContextParts {
   readonly retry: RunRetryOptions
   /** Told to the function. */
   readonly signal: AbortSignal
-  /** Ends what the run does, at the latest when its grace period is over. */
+  /** Aborts everything that the run does, at the latest when its grace period ends. */
   readonly ended: AbortSignal
   readonly onLine?: (level: LogLevel, line: string) => void
 }

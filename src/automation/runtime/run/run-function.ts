@@ -1,64 +1,28 @@
 import { onAbort } from '../../../async/abort.ts'
 import { setTimeout as wait } from 'node:timers/promises'
-import type { Clock } from '../../../environment.ts'
 import { type AutomationFunction, RunCanceled, RunFailed } from '../../author/function.ts'
 import { InputsError } from '../../author/inputs/errors.ts'
-import type { RunBackend } from '../run-backend.ts'
-import type { AutomationRunData, FinalRunStatus, JsonObject, LogLevel } from '../../author/run-data.ts'
+import type { LogLevel } from '../../author/run-data.ts'
 import { PendingCalls } from './pending-calls.ts'
 import { withinRun } from './failures.ts'
 import { startHeartbeat } from './heartbeat.ts'
 import { Mark } from './marks.ts'
 import { type FinalReport, Reporter } from './reporter.ts'
-import { isRefusal, isRetryable, type RunRetryOptions } from './retry.ts'
+import { isRefusal, isRetryable } from './retry.ts'
 import { RunContext, type RunContextParts } from './run-context.ts'
+import type { RunOptions, RunOutcome } from './run-options.ts'
 import { SecretRedactor } from './secret-redactor.ts'
 import { timerMs } from './timer.ts'
 import { cut, describeThrown, messageText, shown, shownWithout, TEXT_LIMITS } from './texts.ts'
-
-/** What a run is about, and where it reports. */
-export interface RunOptions {
-  /** Where the run reports. */
-  readonly backend: RunBackend
-  /** What the run is about. */
-  readonly runData: AutomationRunData
-  /** As the run file has them. */
-  readonly inputs: JsonObject | null
-  /** Ends the run: with `RunCanceled` as its reason nothing more is reported of it, with any other reason it is an exception. */
-  readonly signal?: AbortSignal
-  /** Kept out of everything that the run says, beside the secrets among the inputs: such as the run's token. */
-  readonly secrets?: readonly string[]
-  /** The wall clock; that of the system by default. */
-  readonly clock?: Clock
-  /** 10,000 by default. */
-  readonly leaseIntervalMs?: number
-  /** How long annotations, lines of the log and progress wait for more to be reported with. 500 by default. */
-  readonly flushIntervalMs?: number
-  /** How long it is tried to deliver the final report. 300,000 by default. */
-  readonly deliveryTimeoutMs?: number
-  /** How failed calls to the backend are repeated. */
-  readonly retry?: RunRetryOptions
-  /** Gets every line of the log, without secrets. */
-  readonly onLine?: (level: LogLevel, line: string) => void
-}
-
-/** How a run ended. */
-export interface RunOutcome {
-  /** The final status. */
-  readonly status: FinalRunStatus | 'canceled'
-  /** The message of the final status. */
-  readonly message: string
-  /** The result that the function passed with its mark, if any. */
-  readonly result?: JsonObject
-  /** Whether the other side has taken the final report. Of a canceled run there is none. */
-  readonly isDelivered: boolean
-}
 
 /** A run under way. */
 export interface StartedRun {
   /** Never rejects. */
   readonly outcome: Promise<RunOutcome>
-  /** Ends the run as an exception, for what was thrown outside of the function's own promise; the function has its grace period, or as long as is given here. */
+  /**
+   * Ends the run as an exception, for an error outside the function's own promise. The function has its grace period,
+   * or the one given here.
+   */
   fail(error: unknown, graceMs?: number): void
   /** As when `signal` aborts with this reason. The function then has its grace period, or as long as is given here. */
   stop(reason: Error, graceMs?: number): void
@@ -68,12 +32,15 @@ const LEASE_INTERVAL_MS = 10_000
 const FLUSH_MS = 500
 const DELIVER_MS = 300_000
 
-/** Runs a function once, from the parsing of its inputs to its final report. Whatever the function does, this resolves; it never rejects. */
+/**
+ * Runs a function once, from the parsing of its inputs to its final report. Whatever the function does, this resolves;
+ * it never rejects.
+ */
 export function runFunction(automationFunction: AutomationFunction, options: RunOptions): Promise<RunOutcome> {
   return startRun(automationFunction, options).outcome
 }
 
-/** Starts a run whose end can be brought about from outside. Throws nothing: what goes wrong is its outcome. */
+/** Starts a run that can be ended from outside. Throws nothing: failures are its outcome. */
 export function startRun(automationFunction: AutomationFunction, options: RunOptions): StartedRun {
   const run = new Run(automationFunction, options)
   return {
@@ -83,7 +50,7 @@ export function startRun(automationFunction: AutomationFunction, options: RunOpt
   }
 }
 
-/** How the function came to its end. */
+/** The way in which the function ended. */
 type Ending =
   | { readonly kind: 'returned' }
   | { readonly kind: 'threw'; readonly error: unknown }
@@ -204,7 +171,7 @@ class Run {
     }
   }
 
-  /** What a schema of another library throws, beside what it should, may quote a value. */
+  /** A schema of another library may throw other errors, too, and those may quote a value. */
   async #inputs(): Promise<unknown> {
     try {
       return await this.#function.inputs.parse(this.#options.inputs ?? {})
@@ -222,7 +189,7 @@ class Run {
     return { kind: 'stayed' }
   }
 
-  /** What the function started is finished, unless the function itself was not. */
+  /** Calls that the function started are completed, unless the function itself was abandoned. */
   async #drainCalls(ending: Ending): Promise<void> {
     const { signal } = this.#stop
     const limit = new AbortController()
@@ -303,7 +270,7 @@ class Run {
     return { status: 'succeeded', message: 'the function returned without a mark' }
   }
 
-  /** Failures of calls that nobody waited for, and reports that were refused for what they held. */
+  /** Failures of calls that nothing awaited, and reports that were refused for their contents. */
   #unheard(): { readonly error: unknown } | undefined {
     const { failure } = this.#reporter
     if (failure !== undefined && !isRefusal(failure) && !isRetryable(failure))
@@ -323,7 +290,10 @@ class Run {
   }
 }
 
-/** What `RunFailed` says; `undefined` for everything else that can be thrown, such as what fails when it is looked at. */
+/**
+ * The message of a `RunFailed`; `undefined` for anything else that can be thrown, even for a value that fails when it
+ * is read.
+ */
 function wordsOfFailed(thrown: unknown): string | undefined {
   try {
     if (!(thrown instanceof RunFailed)) return undefined

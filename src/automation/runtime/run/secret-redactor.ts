@@ -2,7 +2,7 @@ import type { JsonValue } from '../../author/run-data.ts'
 import { Decodings } from './decodings.ts'
 
 const SHOWN = '******'
-/** Shorter texts stand in every other word: to remove them would destroy messages, and tell what they are. */
+/** Shorter texts occur in every other word. Removing them would destroy messages, and reveal them. */
 const SECRET_LENGTH_MIN = 4
 /** Fewer characters of base64 say too little to be taken for a secret. */
 const BASE64_LENGTH_MIN = 6
@@ -10,7 +10,7 @@ const BASE64_LENGTH_MIN = 6
 const PIECE_CHARACTERS = 200
 /** Shorter lines of a secret of several lines could be anything. */
 const LINE_LENGTH_MIN = 8
-/** Beyond so many pieces a secret is looked for as it is. */
+/** With more pieces than this, a secret is only searched for in its plain spelling. */
 const PIECES_MAX = 80
 /** As in `\u0041`. */
 const ESCAPE_DIGITS_MAX = 4
@@ -21,18 +21,19 @@ type Spell = (character: string) => string
 interface Spelling {
   /** Made when a text first needs it: to make all for each run takes longer than many runs do. */
   readonly pattern: () => string
-  /** Whether small and large letters are the same. */
+  /** Whether upper and lower case are the same. */
   readonly anyCase?: true
   /** No text that is shorter holds it. */
   readonly lengthMin: number
-  /** Whether a text may hold it. It is quick where the pattern is not: most texts end here. */
+  /** Whether a text may hold it. This check is quick where the pattern is slow: most texts end here. */
   readonly isIn: (readings: Decodings) => boolean
 }
 
 /**
- * Removes secrets from texts by their value, in many spellings: as they are and backwards, in small and large letters, with any of their characters percent-encoded (RFC 3986 section 2.1) or
- * escaped as in JSON (RFC 8259 section 7), as hexadecimal digits, and within base64 or base64url (RFC 4648) of a longer text. Secrets of fewer than four
- * characters stay.
+ * Removes secrets from texts by their value, in many spellings: as they are and backwards, in small and large letters,
+ * with any of their characters percent-encoded (RFC 3986 section 2.1) or escaped as in JSON (RFC 8259 section 7), as
+ * hexadecimal digits, and within base64 or base64url (RFC 4648) of a longer text. Secrets of fewer than four characters
+ * stay.
  */
 export class SecretRedactor {
   readonly #spellings: readonly Spelling[]
@@ -48,7 +49,7 @@ export class SecretRedactor {
     this.#spellings = pieces.flatMap(spellingsOf)
   }
 
-  /** The text without the secrets. Takes time linear in the text, also where it nearly holds one. */
+  /** The text without the secrets. Takes time linear in the text, even if the text nearly holds one. */
   text(text: string): string {
     let clean = text
     for (const secret of this.#plain) if (secret.length <= clean.length) clean = clean.replaceAll(secret, SHOWN)
@@ -120,7 +121,7 @@ function inAnyCase(text: string): Spelling {
   }
 }
 
-/** Where a character can be read in two ways, no reading tells, and the pattern has to. */
+/** If a character can be read in two ways, no reading decides, and the pattern has to. */
 function mayBePercentEncodedIn(piece: string): Spelling['isIn'] {
   const sought = sureOf(piece)
   if (piece.includes('%') || /\+.* | .*\+|\p{Surrogate}/su.test(piece))
@@ -135,7 +136,10 @@ function mayBeEscapedIn(piece: string): Spelling['isIn'] {
   return ({ escaped, escapedTwice }) => escaped?.includes(sought) === true || escapedTwice?.includes(sought) === true
 }
 
-/** What a reading is sure to have kept: a backslash or a percent sign before the piece may have taken its first characters for an escape. */
+/**
+ * The part that a reading has certainly kept: a backslash or a percent sign before the piece may have taken its first
+ * characters for an escape.
+ */
 function sureOf(piece: string): string {
   return piece.length < ESCAPE_DIGITS_MAX * 2 ? '' : piece.slice(ESCAPE_DIGITS_MAX)
 }
@@ -147,8 +151,8 @@ function plainPattern(character: string): string {
 }
 
 /**
- * A character as within a JSON string, or a text that `util.inspect` shows. Apart from the other one: where a backslash may be one or two, a long row of
- * them can be read in too many ways.
+ * A character as it appears within a JSON string, or in a text that `util.inspect` shows. This differs from the other
+ * pattern: if a backslash may be one or two, a long row of them can be read in too many ways.
  */
 function escapedPattern(character: string): string {
   const unicode = Array.from(
@@ -166,7 +170,7 @@ function escapedPattern(character: string): string {
   return `(?:${quoted(JSON.stringify(character).slice(1, -1))}|${unicode}${others})`
 }
 
-/** What base64 makes of these bytes wherever they begin: the characters that depend on nothing beside them. */
+/** The base64 spellings of these bytes at any offset: the characters that depend on no neighbouring byte. */
 function base64Spellings(bytes: Buffer): Spelling[] {
   return [0, 1, 2].flatMap((before) => {
     const text = Buffer.concat([Buffer.alloc(before), bytes]).toString('base64')

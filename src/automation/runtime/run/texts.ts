@@ -12,14 +12,14 @@ export const TEXT_LIMITS: { readonly messageMax: number; readonly lineMax: numbe
 const FILE_NAME_BYTES_MAX = 255
 const SHOWN_TEXT_LENGTH_MAX = 2_000
 
-/** What cannot be shown: control characters but tabs and line ends. */
+/** Characters that cannot be shown: control characters except tabs and line ends. */
 const HIDDEN = /(?![\n\r\t])\p{Cc}/gu
 
 export function cut(text: string, lengthMax: number): string {
   return (text.length > lengthMax ? `${text.slice(0, lengthMax - 1)}…` : text).replace(/\p{Cs}/gu, '\uFFFD')
 }
 
-/** Words for people, as they are delivered: cut, and without what cannot be shown. */
+/** A message for people, as it is delivered: cut, and without characters that cannot be shown. */
 export function messageText(text: string): string {
   return cut(text.replace(HIDDEN, '\uFFFD'), TEXT_LIMITS.messageMax)
 }
@@ -55,7 +55,7 @@ export function checkFileName(name: string): string {
   )
 }
 
-/** What was thrown, as the message of a run, not cut: it may hold secrets. Whatever it is, this does not fail. */
+/** A thrown value as the message of a run, not cut: it may hold secrets. This never fails, whatever the value is. */
 export function describeThrown(thrown: unknown): string {
   try {
     if (thrown instanceof InputsError) return thrown.message
@@ -69,7 +69,10 @@ export function describeThrown(thrown: unknown): string {
   }
 }
 
-/** Fields of a line of the log, and what was thrown with its stack and causes: whatever they hold, they do not fail. Long texts within are cut. */
+/**
+ * The fields of a log line, and a thrown value with its stack and causes. Their contents never make it fail. Long texts
+ * within are cut.
+ */
 export function shown(value: unknown, textCharactersMax: number = SHOWN_TEXT_LENGTH_MAX): string {
   try {
     return inspect(value, { depth: 4, breakLength: Infinity, maxArrayLength: 100, maxStringLength: textCharactersMax })
@@ -78,7 +81,9 @@ export function shown(value: unknown, textCharactersMax: number = SHOWN_TEXT_LEN
   }
 }
 
-/** The same without secrets. Where there are any, no text within is cut, since a part of one would be left at the end. */
+/**
+ * The same without secrets. Where there are any, no text within is cut, since a part of one would be left at the end.
+ */
 export function shownWithout(redactor: SecretRedactor, value: unknown): string {
   const whole = shown(value, Infinity)
   const clean = redactor.text(whole)

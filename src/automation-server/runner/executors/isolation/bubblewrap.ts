@@ -5,7 +5,7 @@ import { promisify } from 'node:util'
 import { isUnder, PACKAGE_NAMES, SYSTEM_PATHS, systemEntries, visiblePaths } from './visible-paths.ts'
 
 export interface SandboxOptions {
-  /** What runs the command: it becomes it in the end. */
+  /** The command line that runs the command, and is replaced by it in the end. */
   readonly shell: readonly string[]
   readonly command: readonly string[]
   readonly cwd: string
@@ -13,7 +13,7 @@ export interface SandboxOptions {
   /** Of the run, and all that it can write to. Inside it is `/tmp`. */
   readonly folder: string
   readonly readablePaths: readonly string[]
-  /** What no function may see, whatever lies above it. */
+  /** Paths that no function may see, even if a folder above them is visible. */
   readonly hiddenPaths: readonly string[]
   /** Mounts on top of all others. */
   readonly mounts: readonly string[]
@@ -21,16 +21,17 @@ export interface SandboxOptions {
   readonly hasNetwork: boolean
 }
 
-/** Where the private folder of a run is inside. */
+/** The path of a run's private folder inside the sandbox. */
 export const INSIDE_FOLDER = '/tmp'
 const PROGRAM = 'bwrap'
 const PROBE_MS = 20_000
-/** Nobody: what belongs to the user of the server looks like its own inside, and nothing else does. */
+/** Nobody: inside, files of the server's user look like its own, and no others do. */
 const NOBODY = '65534'
 
 /**
- * The program and parameters that run a command in namespaces of its own: its processes, mounts, host name and shared memory, and its network unless it has that
- * of the machine. All of it ends with the first process, and that with the one that started it. Throws for a function whose files are hidden.
+ * The program and parameters that run a command in namespaces of its own: its processes, mounts, host name and shared
+ * memory, and its network unless it has that of the machine. All of it ends with the first process, and that with the
+ * one that started it. Throws for a function whose files are hidden.
  */
 export async function bubblewrapCommand(options: SandboxOptions): Promise<readonly string[]> {
   const hidden = await realPaths(options.hiddenPaths)
@@ -68,7 +69,7 @@ export async function bubblewrapCommand(options: SandboxOptions): Promise<readon
   ]
 }
 
-/** Why this machine cannot make namespaces for functions; `undefined` where it can. */
+/** The reason why this machine cannot make namespaces for functions; `undefined` if it can. */
 export async function bubblewrapProblem(): Promise<string | undefined> {
   if (process.platform !== 'linux') return 'bubblewrap needs Linux'
   const command = [...namespaces(false), ...(await systemMounts()), '--ro-bind', process.execPath, process.execPath]

@@ -9,20 +9,23 @@ import { MARK_VARIABLE } from './kill.ts'
 import { BRIDGE_SCRIPT, GROUP_SCRIPT, INSIDE_SCRIPT, LISTEN_CODE } from './launch-script.ts'
 import { ProcessLedger } from './process-ledger.ts'
 
-/** How functions that are commands are kept apart from the server and its machine. */
+/** How commands are kept apart from the server and its machine. */
 export interface IsolationOptions {
   /**
-   * `auto`: by bubblewrap where that is installed and can make namespaces, else as processes of the same user. `required`: by bubblewrap, or nothing is opened. `off`: as processes.
-   * `auto` by default.
+   * `auto`: by bubblewrap if it is installed and can make namespaces, otherwise as processes of the same user.
+   * `required`: by bubblewrap, or the service does not open. `off`: as processes. `auto` by default.
    */
   readonly isolation?: 'auto' | 'required' | 'off'
-  /** What no function may see, such as the data folder. Without bubblewrap it can be seen. */
+  /** Paths that no function may see, such as the data folder. Without bubblewrap they are visible. */
   readonly hiddenPaths?: readonly string[]
-  /** Where the processes of functions are written down, so that the next server ends what one that was killed left. One of the user's in the system's temporary folder by default. */
+  /**
+   * The folder that records the processes of functions, so that the next server ends those of a killed one. By default
+   * a folder of the user in the system's temporary folder.
+   */
   readonly processFolder?: string
 }
 
-/** What holds for functions that are commands. */
+/** The isolation that applies to commands. */
 export interface IsolationStatus {
   /** How functions that are commands are isolated. */
   readonly kind: 'bubblewrap' | 'process'
@@ -40,9 +43,12 @@ export interface RunnerStart {
   readonly hasNetwork: boolean
   /** A private one. */
   readonly folder: string
-  /** Where the function finds the server; without it there is nothing for it to find. */
+  /** The address of the server; without it the function cannot reach the server. */
   readonly serverUrl?: string
-  /** Makes the files of the function in `folder` and gives the last parameters; paths and the URL are those that hold for the function. */
+  /**
+   * Creates the files of the function in `folder` and returns the last parameters; paths and the URL are those that the
+   * function sees.
+   */
   readonly prepare: (inside: { readonly folder: string; readonly serverUrl: string }) => Promise<readonly string[]>
 }
 
@@ -50,7 +56,10 @@ const MARK_BYTES = 16
 const SHELL = '/bin/sh'
 const NAME = 'function'
 
-/** Starts the processes of functions: with as much between them and the server as this machine can put there, and each written down before it begins. */
+/**
+ * Starts the processes of functions: with as much between them and the server as this machine can put there, and each
+ * written down before it begins.
+ */
 export class CommandRunner {
   readonly #options: IsolationOptions
   readonly #ledger: ProcessLedger
@@ -67,7 +76,7 @@ export class CommandRunner {
     return this.#view
   }
 
-  /** Ends what killed servers left. Throws where isolation is required and not to be had. */
+  /** Ends the leftovers of killed servers. Throws if isolation is required and unavailable. */
   async open(): Promise<void> {
     await this.#ledger.endLeftovers()
     const { isolation } = this.#options
@@ -148,7 +157,7 @@ function environment({ memoryBytesMax, env }: RunnerStart, folder: string, mark:
   return { ...functionEnvironment({ folder, memoryBytesMax, env }), [MARK_VARIABLE]: mark }
 }
 
-/** What the shell would say of it is not for people. */
+/** The shell's message about it is not for people. */
 async function checkProgram(program: string, cwd: string, path: string): Promise<void> {
   if (process.platform === 'win32') return
   const candidates = program.includes('/')

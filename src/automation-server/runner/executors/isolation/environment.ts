@@ -1,4 +1,7 @@
-/** What a function's process gets of the environment of this one: where programs are, languages, certificates; nothing that could be a secret. */
+/**
+ * The variables of this environment that a function's process receives: program paths, languages, certificates; nothing
+ * that could be a secret.
+ */
 const PASSED: readonly string[] = [
   'PATH',
   'LANG',
@@ -18,7 +21,7 @@ const HEAP_SHARE = 0.75
 const MB = 1_048_576
 
 export interface EnvironmentOptions {
-  /** Where the process keeps what is gone with it. */
+  /** The folder for files that are deleted with the process. */
   readonly folder: string
   readonly memoryBytesMax: number
   /** Of the operator, on top. */

@@ -3,10 +3,13 @@ import { pidsWithEnvironment } from './proc.ts'
 /** Stands in the environment of a function's process, and of all that it starts. */
 export const MARK_VARIABLE = 'STOWAGE_RUN_MARK'
 const GONE: ReadonlySet<string | undefined> = new Set(['ESRCH', 'EPERM'])
-/** What is being ended can start more meanwhile. */
+/** A process that is being ended can start more meanwhile. */
 const ROUNDS_MAX = 10
 
-/** A pid, or a group as its negative. One that is gone is fine, and so is one that may not be told: it has taken other rights, or is gone and not yet buried (macOS). */
+/**
+ * A pid, or a group as its negative. A process that is gone is fine, and so is one that may not be signaled: it has
+ * other rights, or is a zombie (macOS).
+ */
 export function killProcess(pid: number, signal: 'SIGTERM' | 'SIGKILL' = 'SIGKILL'): void {
   try {
     process.kill(pid, signal)

@@ -1,4 +1,4 @@
-/** Of the pipe that stays open as long as the server is there. */
+/** The descriptor of the pipe that stays open as long as the server lives. */
 export const GATE_FD = 3
 /** Of the channel by which the bridge's listener is handed out. */
 export const BRIDGE_FD = 4
@@ -7,8 +7,8 @@ export const BRIDGE_FD = 4
 const AWAIT_GO = `IFS= read -r go <&${GATE_FD} || exit 125`
 
 /**
- * For a shell that becomes the command in its parameters: outside of namespaces a second shell in the group ends the group when the server is gone, since a function that holds its
- * event loop does not notice.
+ * For a shell that becomes the command in its parameters: outside of namespaces a second shell in the group ends the
+ * group when the server is gone, since a function that holds its event loop does not notice.
  */
 export const GROUP_SCRIPT: string = `${AWAIT_GO}
 (

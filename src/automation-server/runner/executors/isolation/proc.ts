@@ -2,13 +2,13 @@ import { readdir, readFile, readlink } from 'node:fs/promises'
 
 const KB = 1_024
 const PID = /^\d+$/
-/** proc_pid_stat(5): fields are counted from 1, and the first two stand before the last parenthesis. */
+/** proc_pid_stat(5): fields are counted from 1, and the first two come before the last parenthesis. */
 const START_FIELD = 22
 const FIELDS_BEFORE = 3
 
 /**
- * When a process started, in ticks since the machine did: with its pid this names one process for as long as the machine is up. `undefined` for one that has ended,
- * and where the system has no /proc.
+ * When a process started, in ticks since the machine did. Together with the pid, this names one process for as long as
+ * the machine is up. `undefined` for a process that has ended, and if the system has no /proc.
  */
 export async function startTicksOf(pid: number): Promise<string | undefined> {
   const stat = await readFile(`/proc/${pid}/stat`, 'utf8').catch(() => '')
@@ -44,8 +44,8 @@ export async function childrenOf(pid: number): Promise<readonly number[]> {
 }
 
 /**
- * Processes of this user whose environment says so, but for those among `known`, which then holds all that are there: a process keeps its environment when it leaves its group,
- * its session and its parent.
+ * Processes of this user that have the mark in their environment, except those in `known`, which afterwards holds all
+ * existing processes. A process keeps its environment when it leaves its group, its session and its parent.
  */
 export async function pidsWithEnvironment(setting: string, known: Set<number> = new Set()): Promise<readonly number[]> {
   const names = await readdir('/proc').catch(() => [])
@@ -61,7 +61,9 @@ export async function pidsWithEnvironment(setting: string, known: Set<number> = 
   return found
 }
 
-/** Names the machine since its start, and the namespace in which this process sees pids; `undefined` where the system does not tell. */
+/**
+ * Names the machine since its start, and the pid namespace of this process; `undefined` if the system does not tell.
+ */
 export async function processHost(): Promise<string | undefined> {
   try {
     const boot = await readFile('/proc/sys/kernel/random/boot_id', 'utf8')

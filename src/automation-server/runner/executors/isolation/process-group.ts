@@ -14,9 +14,9 @@ export interface ProcessOptions {
   readonly cwd: string
   /** Of this process and all that it starts, also in its environment. */
   readonly mark: string
-  /** Where it is written down before it is let go on. Without one the command does not wait for that. */
+  /** Records the process before it continues. Without a ledger the command does not wait for that. */
   readonly ledger?: Pick<ProcessLedger, 'add' | 'remove'>
-  /** Whether the command is bubblewrap, and the function the third process in a row. */
+  /** Whether the command is bubblewrap, and the function its grandchild. */
   readonly isSandboxed?: boolean
   /** The command listens, and hands the listener out. */
   readonly bridge?: SocketBridge
@@ -27,18 +27,22 @@ export interface ProcessExit {
   readonly signal: NodeJS.Signals | null
 }
 
-/** Holds what its processes printed back for so long once they have ended: one that left the group can keep a pipe open for ever. */
+/**
+ * How long the remaining output is awaited after its processes have ended: a process that left the group can keep a
+ * pipe open forever.
+ */
 const OUTPUT_END_MS = 1_000
-/** Processes that left the tree are looked for at one of so many looks at the memory. */
+/** One of this many memory measurements also searches for processes that left the tree. */
 const LOOKS_PER_SEARCH = 4
-/** A program's exit code where a signal ended what runs inside of it. */
+/** A program's exit code if a signal ended the process inside it. */
 const SIGNALED = 128
 /** Of the one pipe beside the three of every process. */
 const GATE = 3
 
 /**
- * A process with all that it starts, in a group of its own, so that one signal reaches them all. On Windows a signal reaches the first one. Its standard input says
- * nothing, and ends when this process does, whatever ends it: by that a function's process knows.
+ * A process with all that it starts, in a group of its own, so that one signal reaches them all. On Windows a signal
+ * reaches only the first one. Its standard input is silent and ends when this process does, for whatever reason: a
+ * function's process notices the end of its server by that.
  */
 export class ProcessGroup {
   readonly #child: ChildProcess
@@ -81,7 +85,10 @@ export class ProcessGroup {
     if (bridge !== undefined) this.#openBridge(bridge)
   }
 
-  /** Resolves once the process has been written down and let go on. Rejects when it cannot be written down; then nothing of it is left. */
+  /**
+   * Resolves once the process has been recorded and released. Rejects if it cannot be recorded; then nothing of it is
+   * left.
+   */
   static async start(options: ProcessOptions): Promise<ProcessGroup> {
     const group = new ProcessGroup(options)
     const { pid } = group.#child
@@ -95,7 +102,7 @@ export class ProcessGroup {
     return group
   }
 
-  /** What a process prints that could not be started for want of handles ends at once: it has no streams then. */
+  /** A process that could not be started for lack of handles has no streams, so its output ends at once. */
   get stdout(): Readable {
     return this.#child.stdout ?? Readable.from([])
   }
@@ -108,7 +115,7 @@ export class ProcessGroup {
     return (this.#child.stdio as readonly unknown[] | undefined)?.[GATE] as Writable | undefined
   }
 
-  /** Whoever is gone already is fine. */
+  /** A process that is already gone needs no signal. */
   signal(signal: 'SIGTERM' | 'SIGKILL'): void {
     const { pid } = this.#child
     if (pid === undefined || this.#isOver) return
@@ -117,7 +124,10 @@ export class ProcessGroup {
     else killProcess(-pid, signal)
   }
 
-  /** Ends what is left of it, wherever that went, and its output. From then on nothing is sent: the number may be that of others. */
+  /**
+   * Ends all remaining processes of it, wherever they went, and its output. Afterwards nothing is sent: the pid may
+   * belong to another process.
+   */
   async cleanUp(output: Promise<unknown>): Promise<void> {
     this.signal('SIGKILL')
     this.#isOver = true
@@ -138,7 +148,10 @@ export class ProcessGroup {
     }
   }
 
-  /** Memory that the process and all that came of it have in the machine, shared pages counted for each; 0 where the system does not tell. */
+  /**
+   * The resident memory of the process and its descendants, with shared pages counted for each; 0 if the system does
+   * not tell.
+   */
   async residentBytes(): Promise<number> {
     const { pid } = this.#child
     if (process.platform !== 'linux' || pid === undefined) return 0
@@ -169,7 +182,7 @@ export class ProcessGroup {
     return name === undefined ? { code, signal } : { code: null, signal: name as NodeJS.Signals }
   }
 
-  /** One message comes, and it comes before any code of the function runs. */
+  /** Exactly one message arrives, before any code of the function runs. */
   #openBridge(bridge: SocketBridge): void {
     this.#child.once('message', (_message, listener) => {
       this.#child.disconnect()

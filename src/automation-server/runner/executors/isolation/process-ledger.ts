@@ -13,15 +13,15 @@ interface LedgerRecord {
   readonly serverStartTicks: string
   readonly pid: number
   readonly startTicks: string
-  /** What stands in the environment of the process and of all that it starts. */
+  /** The mark in the environment of the process and of all that it starts. */
   readonly mark: string
 }
 
 const RECORD = /^[0-9a-f]{32}\.json$/
 
 /**
- * Which processes of functions there are: each is written down before any code of the function runs in it, and crossed out when nothing of it is left. So what a server
- * that was killed left behind is ended by the next one. Where the system has no /proc nothing is written down.
+ * The processes of functions: each is recorded before any code of the function runs in it, and removed when none of its
+ * processes is left. So the next server ends what a killed one left behind. Without /proc nothing is recorded.
  */
 export class ProcessLedger {
   readonly #folder: string
@@ -45,7 +45,10 @@ export class ProcessLedger {
     await rm(this.#pathOf(mark), { force: true })
   }
 
-  /** Ends what servers left that are gone, and resolves to how many runs that was. A pid that others have by now is left alone. */
+  /**
+   * Ends the leftovers of servers that are gone, and resolves to the number of their runs. A pid that belongs to
+   * another process by now is left alone.
+   */
   async endLeftovers(): Promise<number> {
     const names = await readdir(this.#folder).catch(() => [])
     const host = await processHost()
@@ -70,7 +73,7 @@ export class ProcessLedger {
 /** Whether there was anything to end. */
 async function endRecorded({ pid, startTicks, mark }: LedgerRecord): Promise<boolean> {
   const isThere = (await startTicksOf(pid)) === startTicks
-  // It leads its group, so as long as it is there the group's number is its own.
+  // It leads its group, so the number of the group is its own while it lives.
   if (isThere) killProcess(-pid)
   return (await killMarked(mark)) > 0 || isThere
 }
@@ -87,7 +90,10 @@ async function readRecord(path: string): Promise<LedgerRecord | undefined> {
   }
 }
 
-/** What ran on another machine, or before this one started anew, is not seen from here; after the longest time of a run it is over there, too. */
+/**
+ * Processes of another machine, or of a time before this machine's last start, cannot be seen from here. After the
+ * longest time of a run they have ended there, too.
+ */
 async function isPast(path: string): Promise<boolean> {
   const found = await stat(path).catch(() => undefined)
   return found === undefined || Date.now() - found.mtimeMs > TIMER_MS_MAX

@@ -2,11 +2,11 @@ import { writeFile } from 'node:fs/promises'
 import { connect, isIP, type Server, type Socket } from 'node:net'
 import { join } from 'node:path'
 
-/** Where a function that has a network of its own finds the server. */
+/** The place where a function with a network of its own reaches the server. */
 export interface SocketBridge {
   /** The server's URL, as it is inside. */
   readonly insideUrl: string
-  /** Where something must listen inside. */
+  /** The port on which something must listen inside. */
   readonly insidePort: number
   /** Where the server is. */
   readonly host: string
@@ -22,8 +22,9 @@ const HTTPS_PORT = 8_443
 const CONNECTIONS_MAX = 64
 
 /**
- * The way of a function to the server, and to nothing else: a port of its own network, whose connections go on to the server. Throws for a server that has to be
- * called by its address and certificate, as that address is not there inside.
+ * The way of a function to the server, and to nothing else: a port of its own network, whose connections go on to the
+ * server. Throws for a server that has to be called by its address and certificate, as that address is not there
+ * inside.
  */
 export function bridgeTo(serverUrl: string): SocketBridge {
   const url = new URL(serverUrl)
@@ -40,7 +41,7 @@ export function bridgeTo(serverUrl: string): SocketBridge {
   return { insideUrl: url.href.replace(/\/$/, ''), insidePort, host, port, ...(isSecure ? { name: host } : {}) }
 }
 
-/** What has to be mounted inside for a bridge that is called by its name. */
+/** The mounts that a bridge with a host name needs inside. */
 export async function bridgeMounts({ name }: SocketBridge, folder: string): Promise<readonly string[]> {
   if (name === undefined) return []
   const hosts = join(folder, 'hosts')
@@ -48,7 +49,7 @@ export async function bridgeMounts({ name }: SocketBridge, folder: string): Prom
   return ['--ro-bind', hosts, '/etc/hosts']
 }
 
-/** Lets what is called at the port inside go on to the server, until `close`. */
+/** Forwards connections to the port inside to the server, until `close`. */
 export class OpenBridge {
   readonly #listener: Server
   readonly #sockets = new Set<Socket>()

@@ -6,11 +6,11 @@ export interface VisibleOptions {
   readonly command: readonly string[]
   readonly cwd: string
   readonly env: Readonly<Record<string, string>>
-  /** Beside what a function needs: files and folders. */
+  /** Files and folders besides those that a function needs. */
   readonly readablePaths: readonly string[]
 }
 
-/** What of the machine every program needs to run at all. */
+/** The paths of the machine that every program needs to run at all. */
 export const SYSTEM_PATHS: readonly string[] = [
   '/usr',
   '/bin',
@@ -34,14 +34,15 @@ export const SYSTEM_PATHS: readonly string[] = [
 ]
 /** By which node and tsx find packages, in each folder from that of a file upwards. */
 export const PACKAGE_NAMES: readonly string[] = ['package.json', 'tsconfig.json', 'node_modules']
-/** Where certificates are. */
+/** The variables that name certificates. */
 const PATH_VARIABLES = ['NODE_EXTRA_CA_CERTS', 'SSL_CERT_FILE', 'SSL_CERT_DIR']
 /** Of folders whose packages are looked through for links to other folders. */
 const PACKAGE_FOLDERS_MAX = 1_000
 
 /**
- * What a function may read: the folder in which it starts, the files that its command names, the program, what the operator adds, and of every folder above one of these
- * `node_modules`, `package.json` and `tsconfig.json`, with the folders that packages in there are links to. Absolute, each once, without what is not there.
+ * The paths that a function may read: its working folder, the files that its command names, the program, the operator's
+ * additions, and from every folder above one of these `node_modules`, `package.json` and `tsconfig.json`, with the
+ * folders that packages there link to. Absolute, each once, without missing ones.
  */
 export async function visiblePaths({ command, cwd, env, readablePaths }: VisibleOptions): Promise<readonly string[]> {
   const named = [process.execPath, ...command, ...PATH_VARIABLES.flatMap((name) => env[name] ?? [])]
@@ -76,7 +77,7 @@ export function isUnder(path: string, folders: Iterable<string>): boolean {
   return false
 }
 
-/** How each of the system's paths is: a folder or file, or a link such as `/bin` is today. */
+/** The kind of each of the system's paths: a folder or file, or a link such as `/bin` is today. */
 export async function systemEntries(): Promise<readonly { readonly path: string; readonly link?: string }[]> {
   const found = await Promise.all(
     SYSTEM_PATHS.map(async (path) => {
