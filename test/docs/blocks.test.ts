@@ -39,7 +39,11 @@ const FATES: Readonly<Record<string, Readonly<Record<string, Fate>>>> = {
   'docs/backup.md': { sh: { because: NEEDS_ROOT } },
   'docs/command-line.md': { '': { by: 'test/processes/transcripts.test.ts' } },
   'docs/deploy.md': { sh: { because: NEEDS_ROOT } },
-  'docs/hosts.md': { js: { by: 'test/recipes/recipes.test.ts' } },
+  'docs/client.md': { indented: { because: 'is the shape of a delta, with an ellipsis' } },
+  'docs/hosts.md': {
+    js: { by: 'test/recipes/recipes.test.ts' },
+    json: { because: 'is the payload of a token, and no code' },
+  },
   'docs/migrate.md': {
     sh: { because: 'are the addresses of the two servers, and the call of the script that the test runs' },
     bash: { by: 'test/processes/migrate.test.ts' },
