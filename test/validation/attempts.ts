@@ -214,7 +214,9 @@ function wordsOf({ name, in: place }: Parameter): readonly string[] {
 
 /** Bodies that are read as they come have no names for their places: such a message says which element it is. */
 function wordsFor({ template }: Found, { at, schema }: Place): readonly string[] {
-  const place = at === '' ? ['body', ...(schema.required ?? [])] : [at]
+  // The first element of a body that is a list has no other name than its index.
+  const elements = schema.type === 'array' ? ['[0] must'] : []
+  const place = at === '' ? ['body', ...elements, ...(schema.required ?? [])] : [at]
   return template.startsWith('/api/v1/') ? place : [...place, ...(at.match(/\w+$/) ?? []), 'element', 'part', 'array']
 }
 
