@@ -1,6 +1,7 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
+import { ARCHIVES_AREA } from '../../src/archive/server/openapi.ts'
 import { AUTOMATION_AREA } from '../../src/automation-server/schemas/openapi/area.ts'
 import { openApiDocument } from '../../src/openapi/document.ts'
 import { REPOSITORY } from './entry-points.ts'
@@ -18,7 +19,7 @@ function renderHttp(): void {
     defaultModelsExpandDepth: 0,
     supportedSubmitMethods: [],
     validatorUrl: null,
-    spec: openApiDocument({ server: '/', areas: [AUTOMATION_AREA] }),
+    spec: openApiDocument({ server: '/', areas: [AUTOMATION_AREA, ARCHIVES_AREA] }),
   }
   // A script's text ends at the first of its end tags, wherever that stands.
   const asScript = (text: string): string => text.replaceAll('</script', '<\\/script')

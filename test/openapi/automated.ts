@@ -36,6 +36,7 @@ import {
   type CommonServiceOptions,
   createObjectService,
   type ObjectService,
+  type ServiceExtension,
   type StorageBackend,
 } from '../../src/index.ts'
 import { DOOR, PROJECT_ID, ROOT, ROOT_ID, WALL } from '../../src/openapi/objects/examples.ts'
@@ -136,6 +137,7 @@ export function exampleService(
   executor: RunExecutor,
   options: AutomationOptions = {},
   serviceOptions: Partial<CommonServiceOptions<unknown>> = {},
+  others: readonly ServiceExtension[] = [],
 ): Pick<Automated, 'service' | 'extension'> {
   const { id, name, description, release } = FUNCTION
   const extension = automation({
@@ -148,7 +150,7 @@ export function exampleService(
     access: ACCESS,
     clock: { now: () => Date.parse(EXAMPLE_TIME) },
     ...serviceOptions,
-    extensions: [extension],
+    extensions: [extension, ...others],
   })
   return { service, extension }
 }

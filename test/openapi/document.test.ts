@@ -2,6 +2,8 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Validator } from '@seriousme/openapi-schema-validator'
 import { memoryBackend } from '../../adapters/memory/index.ts'
+import { ARCHIVES_AREA } from '../../src/archive/server/openapi.ts'
+import { archives } from '../../src/archive/index.ts'
 import { automation } from '../../src/automation-server/index.ts'
 import { AUTOMATION_AREA } from '../../src/automation-server/schemas/openapi/area.ts'
 import { createObjectService, ERROR_STATUS, openAccess } from '../../src/index.ts'
@@ -12,7 +14,7 @@ import { served } from '../http/served.ts'
 import { ask } from '../mounts/ask.ts'
 import { Conformance } from './conformance.ts'
 
-const document = openApiDocument({ server: '/', areas: [AUTOMATION_AREA] })
+const document = openApiDocument({ server: '/', areas: [AUTOMATION_AREA, ARCHIVES_AREA] })
 const conformance = new Conformance(document)
 
 test('the document is one of OpenAPI 3.1, and the interface that it describes is 1.0.0', async () => {
@@ -46,7 +48,7 @@ test('operation ids are the names of the contract, each once', () => {
 })
 
 test('the routes of a service are the paths of its document, method by method', async (t) => {
-  const { port, service } = await served(t, { extensions: [automation()] })
+  const { port, service } = await served(t, { extensions: [automation(), archives()] })
   for (const [template, item] of Object.entries(document.paths)) {
     const { headers } = await ask(port, { method: 'OPTIONS', path: template.replaceAll(/\{[^}]+\}/g, 'x') })
     const documented = Object.keys(item)

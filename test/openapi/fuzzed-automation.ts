@@ -1,9 +1,10 @@
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { AutomationExtension, RunStart } from '../../src/automation-server/index.ts'
 import { AUTOMATION_ID, RUN_ID } from '../../src/automation-server/schemas/openapi/examples.ts'
+import { archives } from '../../src/archive/index.ts'
 import { type CommonServiceOptions, type ObjectService, openAccess } from '../../src/index.ts'
 import { PROJECT_ID } from '../../src/openapi/objects/examples.ts'
-import { inProcess } from '../automation-server/support.ts'
+import { inProcess, SECRET_KEY } from '../automation-server/support.ts'
 import type { Sent } from '../mounts/ask.ts'
 import { exampleService, makeExamples, workOfExample } from './automated.ts'
 
@@ -41,6 +42,7 @@ export class FuzzedAutomation {
       executor,
       { runMsMax: 60_000, concurrency: 4, limits: { reportBytesMax: 100_000, artifactBytesMax: 100_000 } },
       { access: openAccess(), clock: Date, ...options },
+      [archives({ secretKeys: [SECRET_KEY] })],
     )
     this.service = service
     this.#extension = extension

@@ -50,7 +50,17 @@ export function resolved(conformance: Conformance, schema: Schema): Schema {
 }
 
 function leastText({ pattern = '', minLength = 0 }: Schema): string {
-  const texts = ['', 'a', '0'.repeat(32), `a@${'0'.repeat(16)}`, '0.0', '00000000', '2026-01-01T00:00:00.000Z']
+  const texts = [
+    '',
+    'a',
+    '0'.repeat(32),
+    '0'.repeat(64),
+    `a@${'0'.repeat(16)}`,
+    '0.0',
+    '1.0.0',
+    '00000000',
+    '2026-01-01T00:00:00.000Z',
+  ]
   const text = texts.find((one) => one.length >= minLength && new RegExp(pattern, 'u').test(one))
   if (text === undefined) throw new Error(`no text here fits the pattern ${pattern}`)
   return text

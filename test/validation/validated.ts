@@ -18,6 +18,8 @@ const STATUSES_OF_STATE: ReadonlySet<number> = new Set([403, 404, 406, 409, 412,
  */
 const CODES_OF_STATE: ReadonlySet<string> = new Set(['invalid_inputs', 'invalid_delta'])
 const OF_THE_TIME = /it must be in the future$/
+/** The value of a record that is imported depends on its kind. */
+const OF_THE_KIND = /^\[\d+\]\.value\b/
 /** Operations that take away what others need, so they come last: the version before its model. */
 const LAST = /^delete|^cancel|^remove/
 
@@ -112,7 +114,7 @@ export class Validated {
 }
 
 function dependsOnMore({ code, message }: { readonly code: string; readonly message: string }): boolean {
-  return CODES_OF_STATE.has(code) || OF_THE_TIME.test(message)
+  return CODES_OF_STATE.has(code) || OF_THE_TIME.test(message) || OF_THE_KIND.test(message)
 }
 
 function depthOf(path: string): number {

@@ -1,11 +1,12 @@
 import { availableParallelism } from 'node:os'
 import { type SecretKey, type SecretKeySource, SecretBox } from '../../automation-server/domain/secrets.ts'
 import { type AutomationLimits, resolveAutomationLimits } from '../../automation-server/domain/options.ts'
+import { checkArtifactName } from '../../automation-server/domain/artifacts.ts'
 import { checkNoRun } from '../../automation-server/domain/run-access.ts'
 import type { AutomationRecord } from '../../automation-server/domain/automations.ts'
 import { projectKey } from '../../automation-server/records/keys.ts'
 import { AutomationStore } from '../../automation-server/records/store.ts'
-import { checkName } from '../../automation-server/schemas/checks.ts'
+import { checkPage } from '../../automation-server/schemas/checks.ts'
 import { checkParams, jsonAnswer, readJson, readQuery } from '../../automation-server/http/json.ts'
 import { DeflatePool } from '../../compression/deflate-pool.ts'
 import { StowageError } from '../../errors.ts'
@@ -18,6 +19,7 @@ import type { ObjectCursor } from '../../object/graph-store.ts'
 import { quoted } from '../../object/id.ts'
 import type { ServiceContext, ServiceExtension } from '../../service/extension.ts'
 import { importArtifact } from './artifact-import.ts'
+import { ARCHIVES_AREA } from './openapi.ts'
 import { type ImportOutcome, RecordImport } from './record-import.ts'
 import { IMPORTED_RECORDS } from './record-shapes.ts'
 
@@ -56,6 +58,7 @@ export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExt
     throw new RangeError(`pageBytes is ${options.pageBytes}; it must be 1 or more`)
   let attached: AutomationStore | undefined
   return {
+    area: ARCHIVES_AREA,
     attach: (context) => {
       const { backend } = context
       if (backend === undefined)
@@ -119,6 +122,7 @@ function sealedResource<H>({ guard }: ServiceContext<H>, store: AutomationStore)
       GET: async (exchange) => {
         checkNoRun(await guard(exchange, 'write'))
         const request = readQuery(exchange)
+        checkPage(request)
         const scope = await store.scope(exchange.params.projectId)
         if (scope === undefined) return jsonAnswer(200, { items: [], cursor: null })
         const { items, cursor } = await store.page<AutomationRecord>(projectKey(scope, 'automation'), request)
@@ -175,9 +179,9 @@ function artifactResource<H>({ guard }: ServiceContext<H>, store: AutomationStor
       POST: async (exchange) => {
         checkNoRun(await guard(exchange, 'write'))
         const { params, query, body, signal } = exchange
-        const [runId, name, sha256] = ['runId', 'name', 'sha256'].map((key) => query.get(key) ?? '')
+        const [runId, name, sha256] = ['runId', 'name', 'sha256'].map((key) => neededParameter(query, key))
         checkParams({ projectId: params.projectId, runId })
-        checkName(name, "the artifact's name")
+        checkArtifactName(name)
         if (!SHA256.test(sha256))
           throw new StowageError('invalid_request', 'sha256 must be 64 hex digits in lower case')
         const artifact = { id: params.artifactId, runId, name, sha256, content: body.bytes() }
@@ -217,6 +221,12 @@ async function* projectLines<H>(
     for (const id of ids) if (await authorize(principal, id, 'read')) lines += `${JSON.stringify(id)}\n`
     if (lines !== '') yield Buffer.from(lines)
   }
+}
+
+function neededParameter(query: Exchange<unknown>['query'], name: string): string {
+  const value = query.get(name)
+  if (value === null) throw new StowageError('invalid_request', `the parameter "${name}" is missing`)
+  return value
 }
 
 function cursorOf(query: Exchange<unknown>['query']): ObjectCursor | undefined {

@@ -143,13 +143,18 @@ async function* bounded(
   }
 }
 
-function checkFile({ name, idempotencyKey, sizeHintBytes = 0 }: NewArtifactFile, bytesMax: number): void {
+/** Throws `invalid_request`. */
+export function checkArtifactName(name: string): void {
   if (name.trim() === '' || Buffer.byteLength(name) > NAME_BYTES_MAX || CONTROL.test(name)) {
     throw new StowageError(
       'invalid_request',
       `the artifact's name is ${quoted(name)}; it must be one line of 1 to ${NAME_BYTES_MAX} bytes of UTF-8, without control characters`,
     )
   }
+}
+
+function checkFile({ name, idempotencyKey, sizeHintBytes = 0 }: NewArtifactFile, bytesMax: number): void {
+  checkArtifactName(name)
   checkIdempotencyKey(idempotencyKey)
   if (sizeHintBytes > bytesMax) throw tooLarge(bytesMax)
 }

@@ -1,0 +1,282 @@
+import { createHash } from 'node:crypto'
+import {
+  ARTIFACT_NAME,
+  ARTIFACT_TEXT,
+  AUTOMATION,
+  CHANGED_ROOT,
+  MODEL,
+  PIN,
+  RUN_ID,
+  VERSION,
+} from '../../automation-server/schemas/openapi/examples.ts'
+import {
+  operationOf,
+  PARAMETERS,
+  pathOf,
+  PROJECT,
+  WRITE_FAULTS,
+} from '../../automation-server/schemas/openapi/parts.ts'
+import { ONE_LINE_WITH_TEXT, RESOURCE_ID } from '../../automation-server/schemas/shapes/common.ts'
+import type { ApiArea } from '../../openapi/description/compose.ts'
+import { errorResponses, headersOf, headOf, optionsOf } from '../../openapi/description/shared.ts'
+import type { Header, Operation, Parameter, Response, Schema } from '../../openapi/description/types.ts'
+import { DOOR, lines, PROJECT_ID, ROOT, WALL } from '../../openapi/objects/examples.ts'
+
+/**
+ * What archives add to the description of a service. It stands alone: it names no schema of automation, since a service
+ * may have archives without automation.
+ */
+
+const TAG = 'Archives'
+const CURSOR = '^[0-9a-f]{1,8}\\.[0-9a-f]{1,12}\\.[0-9a-f]{1,8}$'
+/** What the value holds depends on the kind. */
+const RECORD: Schema = {
+  type: 'object',
+  required: ['kind', 'value'],
+  properties: {
+    kind: { type: 'string', enum: ['pin', 'model', 'version', 'automation', 'annotations', 'logs', 'run', 'mark'] },
+    value: { type: 'object', description: 'As docs/archive-format.md describes it for the kind.' },
+  },
+}
+const COUNT: Schema = { type: 'integer', minimum: 0 }
+
+const PLACE: Header = {
+  description: 'A place among the objects.',
+  required: true,
+  schema: { type: 'string', pattern: CURSOR },
+}
+
+function ownJson(schema: Schema, description: string, value: unknown): Response {
+  return {
+    description,
+    headers: headersOf(['Cache-Control']),
+    content: { 'application/json': { schema, examples: { one: { value } } } },
+  }
+}
+
+function members(properties: Readonly<Record<string, Schema>>): Schema {
+  return { type: 'object', required: Object.keys(properties), additionalProperties: false, properties }
+}
+
+function queryParameter(name: string, description: string, schema: Schema, value: string): Parameter {
+  return { name, in: 'query', required: true, description, schema, examples: { one: { value } } }
+}
+
+const listProjects: Operation = {
+  operationId: 'listProjects',
+  summary: 'The projects in which the caller may read',
+  description: 'Their ids, one JSON string a line. Projects without objects are not among them.',
+  tags: [TAG],
+  parameters: [{ $ref: '#/components/parameters/RequestId' }],
+  responses: {
+    200: {
+      description: 'The ids.',
+      headers: headersOf(['Cache-Control']),
+      content: {
+        'application/x-ndjson': {
+          schema: { type: 'string' },
+          examples: { one: { value: `${JSON.stringify(PROJECT_ID)}\n` } },
+        },
+      },
+    },
+    ...errorResponses([
+      { codes: ['unauthenticated'], message: 'a token is needed in the header "Authorization: Bearer <token>"' },
+      { codes: ['too_many_requests'], message: 'this account makes more requests than it may; try again in 2 s' },
+      { codes: ['internal', 'corrupt_data'], message: 'the request failed inside the server' },
+      {
+        codes: ['closing', 'overloaded', 'access_unavailable', 'storage_unavailable'],
+        message: 'the service is closing; try again a little later',
+      },
+    ]),
+  },
+}
+
+const exportObjects = operationOf({
+  operationId: 'exportObjects',
+  tag: TAG,
+  right: 'read',
+  summary: 'A page of everything that the project holds',
+  description:
+    'Objects in the order in which they came, as lines of about 4 MB. Ask for the next page with `Stowage-Next` as `after`, until it is not before the `Stowage-End` of the first page. A page may be empty before the end, while an upload is being applied. 409 means that the project was removed and filled anew: begin without a cursor.',
+  parameters: ['ExportAfter', 'AcceptEncoding'],
+  answers: {
+    200: {
+      description: 'The page.',
+      headers: headersOf(
+        ['Cache-Control', 'Content-Encoding', 'Stowage-Objects', 'Stowage-Missing-Objects', 'Stowage-Closure'],
+        { 'Stowage-Next': PLACE, 'Stowage-End': PLACE },
+      ),
+      content: {
+        'text/plain': {
+          schema: { type: 'string' },
+          examples: { one: { value: lines([ROOT, WALL, DOOR, CHANGED_ROOT]) } },
+        },
+      },
+    },
+  },
+  faults: ['not_found', 'not_acceptable', 'conflict'],
+  messages: {
+    404: `the project "${PROJECT_ID}" holds no objects`,
+    409: 'the project was removed and filled anew; begin without a cursor',
+  },
+})
+
+const exportAutomations = operationOf({
+  operationId: 'exportAutomations',
+  tag: TAG,
+  right: 'write',
+  summary: 'Automations with their sealed secrets',
+  description:
+    'As the list of automations, each with `sealed`: its secrets, which only a server with the same key opens. Tokens of runs are refused.',
+  parameters: ['Limit', 'Cursor'],
+  answers: {
+    200: ownJson(
+      members({
+        items: { type: 'array', items: { type: 'object' } },
+        cursor: { oneOf: [{ type: 'string' }, { type: 'null' }] },
+      }),
+      'A part of the list.',
+      { items: [{ ...AUTOMATION, sealed: { apiKey: 'Zmlyc3QuMDEyMw==' } }], cursor: null },
+    ),
+  },
+  faults: [],
+})
+
+const importRecords = operationOf({
+  operationId: 'importRecords',
+  tag: TAG,
+  right: 'write',
+  summary: 'Take records under their own ids',
+  description:
+    'Records in the order in which they are taken, at most 1,000 of them and 16 MB, as a JSON array: pins, models, versions, automations, annotations, logs, ended runs and marks of mirrors. docs/archive-format.md describes each. Taking one again changes nothing. When one is refused, those before it stay. Tokens of runs are refused.',
+  body: {
+    description: 'The records.',
+    required: true,
+    content: {
+      'application/json': {
+        schema: { type: 'array', maxItems: 1_000, items: RECORD },
+        examples: {
+          several: {
+            value: [
+              { kind: 'pin', value: PIN },
+              { kind: 'model', value: MODEL },
+              { kind: 'version', value: VERSION },
+            ],
+          },
+        },
+      },
+    },
+  },
+  answers: {
+    200: ownJson(members({ created: COUNT, updated: COUNT, unchanged: COUNT }), 'How many of them were new.', {
+      created: 3,
+      updated: 0,
+      unchanged: 0,
+    }),
+  },
+  faults: ['not_found', 'objects_missing', 'conflict', ...WRITE_FAULTS],
+  messages: {
+    400: '[0].kind must be one of pin, model, version, automation, annotations, logs, run, mark; it is a string',
+    404: `there is no model "${MODEL.id}" in this project`,
+    409: 'the object "unknown" is not held by this project',
+  },
+})
+
+const importArtifact = operationOf({
+  operationId: 'importArtifact',
+  tag: TAG,
+  right: 'write',
+  summary: 'Take a file of a run under its own id',
+  description: 'The body is the file. One that is there already stays as it is. Tokens of runs are refused.',
+  ownParameters: [
+    queryParameter('runId', 'The run that it belongs to.', RESOURCE_ID.schema, RUN_ID),
+    queryParameter(
+      'name',
+      'Its display name: one line of 1 to 255 bytes of UTF-8.',
+      { type: 'string', minLength: 1, maxLength: 255, 'x-maxBytes': 255, pattern: ONE_LINE_WITH_TEXT },
+      ARTIFACT_NAME,
+    ),
+    queryParameter(
+      'sha256',
+      'The checksum of its bytes, in hex digits.',
+      { type: 'string', pattern: '^[0-9a-f]{64}$' },
+      createHash('sha256').update(ARTIFACT_TEXT).digest('hex'),
+    ),
+  ],
+  body: {
+    description: 'The bytes of the file. Without them the file is empty.',
+    required: false,
+    content: {
+      'application/octet-stream': {
+        schema: { type: 'string', contentMediaType: 'application/octet-stream' },
+        examples: { file: { value: ARTIFACT_TEXT } },
+      },
+    },
+  },
+  answers: {
+    200: ownJson(members({ outcome: { type: 'string', enum: ['created', 'unchanged'] } }), 'What became of it.', {
+      outcome: 'created',
+    }),
+  },
+  faults: ['request_aborted', 'body_consumed', 'artifact_too_large', ...WRITE_FAULTS],
+  messages: {
+    400: 'sha256 must be 64 hex digits in lower case',
+    413: 'the artifact is larger than the limit of 268435456 bytes',
+  },
+})
+
+const getMark = operationOf({
+  operationId: 'getMark',
+  tag: TAG,
+  right: 'write',
+  summary: 'How far a mirror has come',
+  description:
+    'Where the objects of this source go on; `null` for a source that nothing has come from. Tokens of runs are refused.',
+  answers: {
+    200: ownJson(members({ cursor: { oneOf: [{ type: 'string' }, { type: 'null' }] } }), 'The place.', {
+      cursor: '1.2f.0',
+    }),
+  },
+  faults: [],
+})
+
+const AFTER: Parameter = {
+  name: 'after',
+  in: 'query',
+  description: 'Where to go on: `Stowage-Next` of the page before.',
+  schema: { type: 'string', pattern: CURSOR },
+  examples: { start: { value: '1.0.0' } },
+}
+const SOURCE_ID: Parameter = {
+  name: 'sourceId',
+  in: 'path',
+  required: true,
+  description: 'Names the source, as the mirror chose.',
+  schema: RESOURCE_ID.schema,
+  examples: { one: { value: '0f1e2d3c4b5a69788796a5b4c3d2e1f0' } },
+}
+
+export const ARCHIVES_AREA: ApiArea = {
+  tags: [{ name: TAG, description: 'What export, import, mirror and backup ask of a server.' }],
+  paths: {
+    '/api/v1/projects': {
+      get: listProjects,
+      head: headOf(listProjects, 'headListProjects', ['200']),
+      options: optionsOf('optionsListProjects', TAG),
+    },
+    [`${PROJECT}/export/objects`]: pathOf([], { get: exportObjects }),
+    [`${PROJECT}/export/automations`]: pathOf([], { get: exportAutomations }),
+    [`${PROJECT}/import/records`]: pathOf([], { post: importRecords }),
+    [`${PROJECT}/import/artifacts/{artifactId}`]: pathOf(['ArtifactId'], { post: importArtifact }),
+    [`${PROJECT}/import/marks/{sourceId}`]: pathOf(['SourceId'], { get: getMark }),
+  },
+  components: {
+    parameters: {
+      ArtifactId: PARAMETERS.ArtifactId,
+      Limit: PARAMETERS.Limit,
+      Cursor: PARAMETERS.Cursor,
+      ExportAfter: AFTER,
+      SourceId: SOURCE_ID,
+    },
+  },
+}
