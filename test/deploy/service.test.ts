@@ -2,10 +2,11 @@ import assert from 'node:assert/strict'
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFile } from 'node:fs/promises'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { REPOSITORY } from '../../bench/repository.ts'
-import { newDataFolder, startServer } from '../cli/command.ts'
+import { newDataFolder, startServer, stowage } from '../cli/command.ts'
 import { deployFile, freePort, runToEnd, scratchFolder } from './support.ts'
 
 /** What systemd 252 counts for the hardening of the unit; 10 would be none. */
@@ -28,6 +29,22 @@ void test('the command line of the unit starts a server', async (t) => {
   const [, command] = /^ExecStart=(.*)$/m.exec(await deployFile('stowage.service')) as RegExpExecArray
   const started = await startDocumented(t, command.split(' ').slice(1), '/var/lib/stowage')
   assert.match(started.line, /^stowage serves .* on http:\/\/127\.0\.0\.1:\d+, metrics on /)
+})
+
+void test('the server of the unit counts requests for the client that the proxy beside it names', async (t) => {
+  const [, command] = /^ExecStart=(.*)$/m.exec(await deployFile('stowage.service')) as RegExpExecArray
+  const args = [...command.split(' ').slice(1), '--requests-per-address-max', '1']
+  const { port, folder } = await startDocumented(t, args, '/var/lib/stowage')
+  const token = (await stowage(['token', '--data', folder, '--project', 'p', '--access', 'write'])).stdout.trim()
+  const slow = connect({ port, host: '127.0.0.1' })
+  t.after(() => slow.destroy())
+  slow.write(
+    `POST /objects/p HTTP/1.1\r\nHost: x\r\nAuthorization: Bearer ${token}\r\nContent-Type: application/json\r\nX-Forwarded-For: 203.0.113.9\r\nContent-Length: 100\r\nExpect: 100-continue\r\n\r\n`,
+  )
+  await once(slow, 'data')
+  const statusFor = async (client: string): Promise<number> =>
+    (await fetch(`http://127.0.0.1:${port}/objects/p/a`, { headers: { 'X-Forwarded-For': client } })).status
+  assert.deepEqual([await statusFor('203.0.113.9'), await statusFor('198.51.100.7')], [503, 401])
 })
 
 void test('the command and the health check of the container file work', async (t) => {
@@ -55,7 +72,7 @@ async function startDocumented(
   t: TestContext,
   args: readonly string[],
   data: string,
-): Promise<{ readonly line: string; readonly port: number }> {
+): Promise<{ readonly line: string; readonly port: number; readonly folder: string }> {
   assert.equal(args[0], 'serve')
   assert.ok(args.includes(data))
   const folder = newDataFolder(t)
@@ -64,7 +81,7 @@ async function startDocumented(
   assert.notEqual(metricsAt, -1)
   local.splice(metricsAt + 1, 0, '0')
   const { line } = await startServer(t, local)
-  return { line, port: Number(/:(\d+)/.exec(line)?.[1]) }
+  return { line, port: Number(/:(\d+)/.exec(line)?.[1]), folder }
 }
 
 void test('the container file installs the package as the page says', async (t) => {

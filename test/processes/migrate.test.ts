@@ -21,7 +21,7 @@ async function server(t: TestContext): Promise<{ readonly url: string; readonly 
   return { url: (JSON.parse(line) as { readonly url: string }).url, token }
 }
 
-void test('the page on migration moves two versions from a server with nothing but the contract', async (t) => {
+void test('the page on migration moves versions, also two of one root, from a server with nothing but the contract', async (t) => {
   const [old, next] = [await server(t), await server(t)]
   const folder = join(dirname(newDataFolder(t)), 'work')
   await mkdir(join(folder, 'bin'), { recursive: true })
@@ -33,7 +33,8 @@ void test('the page on migration moves two versions from a server with nothing b
   for (const path of versions)
     await stowage(['upload', path, '--url', old.url, '--project', 'house', '--token', old.token])
   const filtered = await contractOnly(t, old.url)
-  const lines = roots.map((root, at) => `house\t${root}\tTown hall\tVersion ${at + 1}\n`)
+  const moved = [...roots, roots[0]]
+  const lines = moved.map((root, at) => `house\t${root}\tTown hall\tVersion ${at + 1}\n`)
   const [move, see] = await codeBlocks('migrate.md', 'bash')
   const files = {
     'models.txt': lines.join(''),
@@ -55,8 +56,8 @@ void test('the page on migration moves two versions from a server with nothing b
   await bash('move.sh')
   assert.deepEqual(new Set(filtered.asked), new Set(roots.map((root) => `GET /objects/house/${root}`)))
   await bash('move.sh')
-  assert.equal(filtered.asked.length, 2, 'a second run asks for nothing')
-  assert.equal(await bash('see.sh'), roots.map((root) => `200 house ${root}\n`).join(''))
+  assert.equal(filtered.asked.length, 3, 'a second run asks for nothing')
+  assert.equal(await bash('see.sh'), moved.map((root) => `200 house ${root}\n`).join(''))
   const from = ['--url', next.url, '--project', 'house', '--token', next.token, '--quiet']
   for (const [at, path] of versions.entries()) {
     const copy = join(folder, `copy-${at}.txt`)
@@ -64,7 +65,7 @@ void test('the page on migration moves two versions from a server with nothing b
     assert.deepEqual(await sortedLines(copy), await sortedLines(path))
   }
   const listed = await stowage(['version', 'list', 'Town hall', ...from, '--json'])
-  assert.deepEqual(messagesOf(listed.stdout), ['Version 2', 'Version 1'], listed.stderr)
+  assert.deepEqual(messagesOf(listed.stdout), ['Version 3', 'Version 2', 'Version 1'], listed.stderr)
 })
 
 /** `npx stowage` is this command. */
