@@ -1,4 +1,4 @@
-import { after, test } from 'node:test'
+import { test } from 'node:test'
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import {
   FaultInjector,
@@ -16,7 +16,6 @@ const random = new Random(5)
 const scheduler = new Scheduler(random.fork('schedule'), { stepsMax: Infinity })
 const storage = new SimulatedStorage(scheduler, { nowMs: () => Date.now() })
 let opened = 0
-let isOver = false
 
 /** A connection of a process of its own, as the service sees it. */
 function connect(): StorageBackend {
@@ -33,18 +32,27 @@ function connect(): StorageBackend {
   )
 }
 
-/** Lets virtual time pass while the suite waits for its calls. */
-async function passTime(): Promise<void> {
-  while (!isOver) {
-    await scheduler.runUntil(() => isOver)
+/** Lets virtual time pass while a case waits for its calls, and no longer: other files share this process. */
+async function withTime(run: () => Promise<void>): Promise<void> {
+  let isOver = false
+  const passing = passTime(() => isOver)
+  try {
+    await run()
+  } finally {
+    isOver = true
+    await passing
+  }
+}
+
+async function passTime(isOver: () => boolean): Promise<void> {
+  while (!isOver()) {
+    await scheduler.runUntil(isOver)
     await nextTurn()
   }
 }
 
-void passTime()
-after(() => (isOver = true))
-
-for (const { name, run } of recordStoreConformance(() => connect().records)) test(name, run)
+for (const { name, run } of recordStoreConformance(() => connect().records)) test(name, () => withTime(run))
 /** It keeps what is put in memory. */
 const BOUNDED_MEMORY = /streams through bounded memory/
-for (const { name, run } of blobStoreConformance(() => connect().blobs)) if (!BOUNDED_MEMORY.test(name)) test(name, run)
+for (const { name, run } of blobStoreConformance(() => connect().blobs))
+  if (!BOUNDED_MEMORY.test(name)) test(name, () => withTime(run))
