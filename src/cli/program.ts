@@ -37,7 +37,7 @@ ${EXIT_HELP}`
 
 /**
  * All commands. What each needs beyond its options is loaded when it runs, so that help and tokens do not wait for a
- * database. Parsing rejects with a `CommanderError` when help was shown or the command line makes no sense, after that
+ * database. Parsing rejects with a `CommanderError` when help was shown or the command line is invalid, after that
  * was printed.
  */
 export async function createProgram(output: Pick<OutputConfiguration, 'writeOut' | 'writeErr'> = {}): Promise<Command> {

@@ -51,9 +51,10 @@ export interface Connected {
 }
 
 export const CONNECT_HELP: string = `
-STOWAGE_URL, STOWAGE_PROJECT and STOWAGE_TOKEN stand in for --url, --project and --token; a token is best given that way or in a file, as others can
-see command lines. With --data the objects are those of a folder on this machine that no server has open. Node's own variables choose certificates
-(NODE_EXTRA_CA_CERTS) and, from Node 24 on, proxies (NODE_USE_ENV_PROXY=1 with HTTPS_PROXY).`
+STOWAGE_URL, STOWAGE_PROJECT and STOWAGE_TOKEN replace --url, --project and --token. Pass the token in the environment or
+in a file, because other users of the machine can see command lines. --data uses a folder on this machine that no server
+has open. Node's own variables set certificates (NODE_EXTRA_CA_CERTS) and, from Node 24 on, proxies
+(NODE_USE_ENV_PROXY=1 with HTTPS_PROXY).`
 
 export function addConnectOptions(command: Command): Command {
   return command

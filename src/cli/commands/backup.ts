@@ -16,13 +16,14 @@ import { formatBytes, formatCount } from '../common/format.ts'
 
 const EXAMPLES = `
 Examples:
-  stowage backup /backup/stowage --data /var/lib/stowage --url http://127.0.0.1:8642    beside the server that has the folder
+  stowage backup /backup/stowage --data /var/lib/stowage --url http://127.0.0.1:8642    while the server uses the folder
   stowage backup /backup/stowage --data /var/lib/stowage                                from a folder that no server has open
   stowage backup /backup/stowage --url https://models.example --token-file token.txt    from elsewhere, without keys and tokens
 
-The first backup reads everything, later ones what is new. With --data, the keys and tokens of the folder are part of the backup, and so are secrets: keep it
-where only administrators can read it. The server goes on; everything that was acknowledged before the backup began is in it. Run again, a backup that was
-stopped goes on. "stowage restore" makes a data folder of it.
+The first backup reads everything, later ones only new data. With --data, the backup contains the keys, tokens and
+secrets of the folder: keep it where only administrators can read it. The server keeps running. The backup contains
+everything that was acknowledged before it began. To continue a stopped backup, run it again. "stowage restore" turns a
+backup into a data folder.
 ${EXIT_HELP}`
 
 const RETRY_SECONDS = 300
@@ -53,7 +54,7 @@ export function backupCommand(): Command {
     .addOption(new Option('--url <url>', 'the address of the server').env('STOWAGE_URL'))
     .addOption(new Option('--token <token>', 'a token for every project; with --data one is made').env('STOWAGE_TOKEN'))
     .addOption(new Option('--token-file <file>', 'a file that holds the token'))
-    .addOption(new Option('--full', 'read everything anew, in place of the backup that is there'))
+    .addOption(new Option('--full', 'read everything again, and replace the existing backup'))
     .addOption(
       new Option(
         '--retry-for <duration>',

@@ -15,8 +15,8 @@ Examples:
   stowage check --sample 20                     all tables and records, but only one in 20 blocks of objects
   stowage check --json | jq -c 'select(.severity == "damage")'
 
-Nothing is changed. No server may run on the folder meanwhile. Findings are of two kinds: "damage", where data is lost or wrong,
-and "note", which is harmless, such as what a crash left behind.
+Nothing is changed. No server may run on the folder meanwhile. There are two kinds of findings: "damage" means lost or
+wrong data, and "note" is harmless, such as leftovers of a crash.
 ${DAMAGE_EXIT_HELP}`
 
 interface CheckCommandOptions {

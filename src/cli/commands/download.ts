@@ -22,12 +22,13 @@ Examples:
   stowage download $ROOT --format json -o model.json        one JSON array
   stowage download $ROOT --format ndjson | jq -r .name      to a pipe, one object a line
   stowage download $NEW --have $OLD -o changes.txt          only what the older version lacks
-  stowage download $NEW --have $OLD --base old.txt          the same, with old.txt at hand: of what changed, only the differences cross the network
-  stowage download $NEW --cache ~/.cache/stowage -o new.txt what earlier downloads brought comes from the cache
+  stowage download $NEW --have $OLD --base old.txt          the same; changed objects arrive as deltas on old.txt
+  stowage download $NEW --cache ~/.cache/stowage -o new.txt objects of earlier downloads come from the cache
   stowage download $ROOT -o model.txt --json                prints {"objects", "missing", "closure", ...}
 
-The root comes first, each object once. A file is written beside its name and renamed when it is whole. What came of a download that broke off is kept
-in "<file>.partial", and running the command again goes on from there. To a pipe, or with --cache, there is no such file.
+The root comes first, each object once. The file appears under its name when it is complete. If a download is
+interrupted, the received part stays in "<file>.partial", and running the command again continues from there. There is no
+such file for a pipe, or with --cache.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 

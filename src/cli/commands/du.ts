@@ -12,7 +12,8 @@ Examples:
   stowage du 'Town hall'                                    each version of a model
   stowage du --json | jq .unreferencedJsonBytes
 
-Bytes are those of JSON. "own" is what nothing else holds: so much a deletion can free. Deleted models and versions count until they are removed.
+Bytes are those of JSON. "own" counts objects that nothing else holds, which a deletion can free. Deleted models and
+versions count until they are removed.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 

@@ -9,11 +9,12 @@ import { formatBytes, formatCount } from '../common/format.ts'
 const EXAMPLES = `
 Examples:
   stowage export demo -o demo.tar --url http://127.0.0.1:8642 --token-file token.txt
-  stowage export demo -o tuesday.tar --since monday.tar     only what is new since monday.tar
+  stowage export demo -o tuesday.tar --since monday.tar     only new data since monday.tar
   stowage export demo -o demo.tar --data /var/lib/stowage   from a folder that no server has open
 
-The file holds everything that the project has: objects, models, versions, automations, ended runs with their annotations, logs and files. It appears when
-it is whole; an export that was stopped goes on when it is run again. Deleted models and versions, and secrets, are left out.
+The file contains the whole project: objects, models, versions, automations, and ended runs with their annotations, logs
+and files. It appears when it is complete. Run a stopped export again to continue it. Deleted models and versions, and
+secrets, are omitted.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 
@@ -32,7 +33,7 @@ export function exportCommand(): Command {
     .argument('[project]', 'the project; --project by default')
     .requiredOption('-o, --output <file>', 'the file to make')
     .addOption(
-      new Option('--since <archive>', 'only what came after this archive, a file or the cursor that an export told'),
+      new Option('--since <archive>', 'only data after this archive, a file or the cursor that an export told'),
     )
     .addOption(
       new Option(

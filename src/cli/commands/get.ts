@@ -18,9 +18,9 @@ Examples:
   stowage get $ID | jq .speckle_type                        one object a line
   stowage get $A $B $C --json                               a JSON array
   cat ids.txt | stowage get - -o objects.txt --format lines any number of ids, one a line
-  stowage get $ID --single                                  by its own address, which caches on the way can keep
+  stowage get $ID --single                                  by its own address, which proxies can cache
 
-Objects come alone, without what is below them; several in any order, each once. Exit code 3 when one is not held.
+Prints the objects without the objects below them, in any order, each once. Exits with 3 if one is not held.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 

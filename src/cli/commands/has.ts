@@ -14,8 +14,8 @@ Examples:
   stowage has model.json > missing.txt || echo "not all of it is there"
   stowage has model.json --json                            prints {"objects", "held", "missing"}
 
-Prints the ids of the file's objects that the server does not hold, one a line, in the order of the file; exit code 3 when there are any. The forms of
-files are those of "stowage upload". Asking needs the right to write.
+Prints the ids of the file's objects that the server does not hold, one a line, in the order of the file, and exits with
+3 if there are any. Files have the formats of "stowage upload". The token needs the right to write.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 

@@ -11,8 +11,9 @@ Examples:
   stowage import monday.tar tuesday.tar --project demo      a full archive and the incremental ones after it
   stowage import demo.tar --check                           compare the file with its checksums, and send nothing
 
-Files are verified before anything is sent. Objects come first, then models, versions, automations and runs under their own ids. An import that was stopped
-goes on when it is run again: it sends what the project lacks. It adds and updates, and deletes nothing. Imported versions start no automation.
+Files are verified before anything is sent. Objects come first, then models, versions, automations and runs under their
+own ids. Run a stopped import again to continue it: it sends only missing data. It adds and updates, and deletes nothing.
+Imported versions start no automation.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 

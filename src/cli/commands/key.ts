@@ -17,7 +17,7 @@ Examples:
   stowage key rotate                                  new keys; the old ones are valid for 30 more days
   stowage key rotate --valid-until 2027-01-31         ... until midnight (UTC) at the beginning of that day
   stowage key rotate --key tokens --valid-for 0       a key leaked: every token that it signed ends now
-  stowage key list                                    which keys there are, and until when (never the keys)
+  stowage key list                                    the keys and their last dates (never the keys themselves)
 
 All of this works beside a running server, which uses the new keys within a second (for secrets, with its next sweep, within 10
 seconds), without a restart.

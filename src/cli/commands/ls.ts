@@ -17,8 +17,8 @@ Examples:
   stowage ls --data /var/lib/stowage                        the projects of a folder on this machine
   stowage ls $ROOT --data /var/lib/stowage --project demo   objects in it
 
-Lists an object and those that it refers to: id, bytes of JSON, number of children, type. A service does not tell its projects, as a token need not be
-for all of them; a data folder does, when no server has it open.
+Lists an object and the objects that it refers to: id, bytes of JSON, number of children, type. Without a root, it
+lists the projects of a data folder that no server has open.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 

@@ -14,9 +14,10 @@ Examples:
   stowage mirror --from https://a.example --to https://b.example --project demo --to-project copy
   stowage mirror --from https://other.example --to https://b.example --project demo --root $ROOT
 
-Between two servers of ours everything is copied: objects, models, versions, automations and ended runs, under their own ids. From any other server of the
-contract, the roots that are named with everything below them. Run again, it copies what is new, and goes on where it was stopped. It deletes nothing.
-STOWAGE_FROM_TOKEN and STOWAGE_TO_TOKEN stand in for the files of tokens.
+Between two Stowage servers, the command copies everything: objects, models, versions, automations and ended runs, under
+their own ids. From any other server of the contract, it copies the given roots with everything below them. Run it again
+to copy new data, or to continue after a stop. It deletes nothing. STOWAGE_FROM_TOKEN and STOWAGE_TO_TOKEN replace the
+files of tokens.
 ${TRANSFER_EXIT_HELP}`
 
 const RETRY_SECONDS = 300
@@ -41,7 +42,7 @@ export function mirrorCommand(): Command {
     .summary('copy a project from one server to another')
     .description('Copy a project from one server to another, and later what is new.')
     .requiredOption('--from <url>', 'the server that has the project')
-    .requiredOption('--to <url>', 'the server that gets it')
+    .requiredOption('--to <url>', 'the server that receives it')
     .addOption(new Option('--project <id>', 'the project').env('STOWAGE_PROJECT').makeOptionMandatory())
     .addOption(new Option('--to-project <id>', 'the project on the other server; the same by default'))
     .addOption(new Option('--from-token-file <file>', 'a file with a token to read with'))

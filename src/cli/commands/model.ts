@@ -9,11 +9,11 @@ const EXAMPLES = `
 Examples:
   stowage model list --url http://127.0.0.1:8642 --project demo --token-file token.txt
   stowage model create 'Town hall'                          with STOWAGE_URL, STOWAGE_PROJECT and STOWAGE_TOKEN set
-  MODEL=$(stowage model create 'Town hall')                 stdout holds the id alone
-  stowage model delete 'Town hall'                          can be undone within the grace of the server, 14 days by default
+  MODEL=$(stowage model create 'Town hall')                 stdout has only the id
+  stowage model delete 'Town hall'                          can be undone for 14 days by default
   stowage model restore 'Town hall'
 
-A model is a named line of versions. "stowage upload --model NAME" makes the model, too, where there is none of that name.
+A model is a named series of versions. "stowage upload --model NAME" also creates the model if none has that name.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 

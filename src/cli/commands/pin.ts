@@ -12,7 +12,8 @@ Examples:
   stowage pin list
   stowage pin remove $PIN
 
-A pin keeps an object and everything below it, also when no version refers to it, and no retention rule deletes a version of that root.
+A pin keeps an object and everything below it, even if no version refers to it. No retention rule deletes a version of
+that root.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 

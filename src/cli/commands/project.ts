@@ -11,11 +11,11 @@ import { withExistingStorage } from '../common/storage.ts'
 
 const EXAMPLES = `
 Examples:
-  stowage project list                          the ids of the projects that hold something
+  stowage project list                          the ids of all projects with objects
   stowage project remove demo                   asks before it removes
   stowage project remove demo --yes             does not
 
-A project comes into being with its first object. No server may run on the folder meanwhile; a host does the same in process
+A project exists from its first object on. No server may run on the folder meanwhile; a host does the same in process
 with service.projects() and service.project(id).remove().
 ${EXIT_HELP}`
 
@@ -40,7 +40,7 @@ export function projectCommand(): Command {
 function listCommand(): Command {
   return new Command('list')
     .summary('show the projects that hold something')
-    .description('Show the ids of the projects that hold something, one a line.')
+    .description('Show the ids of all projects with objects, one a line.')
     .addOption(dataOption())
     .addOption(jsonOption('print {"project": <id>} for each, one a line'))
     .addHelpText('after', '\nExample:\n  stowage project list --data /var/lib/stowage')

@@ -11,8 +11,8 @@ Examples:
   stowage reindex                               after "stowage check" found damaged records
   stowage reindex --data /var/lib/stowage --json
 
-Make a copy of the folder first. No server may run on it meanwhile. What was removed stays removed; uploads that were never
-acknowledged may come back, and are reported.
+Make a copy of the folder first. No server may run on it meanwhile. Removed projects stay removed; uploads that were
+never acknowledged may come back, and are reported.
 ${DAMAGE_EXIT_HELP}`
 
 interface ReindexCommandOptions {

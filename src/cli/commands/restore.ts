@@ -19,8 +19,8 @@ Examples:
   stowage restore /backup/stowage --data /var/lib/stowage
   stowage restore /backup/stowage --data ./copy --storage level
 
-The data folder must not exist, or be empty. A restore that was stopped goes on when it is run again; until it is done, no server opens the folder. Tokens
-that were revoked after the backup are valid again.
+The data folder must be empty, or not exist. Run a stopped restore again to continue it; until it is done, no server
+opens the folder. Tokens that were revoked after the backup are valid again.
 ${EXIT_HELP}`
 
 interface RestoreOptions {

@@ -14,20 +14,20 @@ import { storageOption } from '../common/storage.ts'
 const EXAMPLES = `
 Examples:
   stowage serve                                             the folder .stowage on http://127.0.0.1:8642
-  stowage serve --data /var/lib/stowage --host 0.0.0.0      a folder of its own, for other machines too
+  stowage serve --data /var/lib/stowage --host 0.0.0.0      another folder, for other machines too
   stowage serve --port 0 --json                             any free port; prints {"url": ..., "pid": ...}
-  stowage serve --storage memory                            nothing is kept (tokens still are)
+  stowage serve --storage memory                            keeps nothing but tokens
   stowage serve --upload-status 201 --cors '*'              for clients that expect 201, and for browsers
   stowage serve --metrics --log-level info                  metrics on http://127.0.0.1:9464/metrics, a line for each request
-  stowage serve --health 9464                               /healthz on http://127.0.0.1:9464 as well, whatever clients do
-  stowage serve --trust-proxy loopback                      behind nginx on this machine: its X-Forwarded-For is believed
-  stowage serve --function checker.js --function take-off.js   automation functions, each in a process of its own
+  stowage serve --health 9464                               /healthz on http://127.0.0.1:9464 too, independent of clients
+  stowage serve --trust-proxy loopback                      behind nginx on this machine: trusts its X-Forwarded-For
+  stowage serve --function checker.js --function take-off.js   automation functions, each in its own process
   stowage serve --function checker.js --function-env API_URL --function-timeout 15m   with a variable of this environment
   stowage serve --function-network sender.js --function-isolation required     one that needs the network; never without bubblewrap
   stowage serve --request-bytes-max 104857600               requests of up to 100 MB
 
-GET /healthz answers 200 while the server takes requests, else 503; /healthz/live while the process lives.
-Pages for people are at /web; with STOWAGE_TOKEN in the environment, a link that signs in once is printed as well.
+GET /healthz answers 200 while the server accepts requests, otherwise 503; /healthz/live while the process lives.
+Pages for people are at /web. With STOWAGE_TOKEN in the environment, the command also prints a link that signs in once.
 Every other request needs a token: "stowage token --help". SIGTERM and SIGINT stop it cleanly; a second one at once.
 ${EXIT_HELP}`
 

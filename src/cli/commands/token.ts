@@ -23,8 +23,8 @@ Examples:
   stowage token --project demo --access write              a token for one project, for 30 days
   stowage token --project a --project b --access read      one token for two projects
   stowage token --project '*' --access read --ttl 12h      for all projects, also those to come
-  TOKEN=$(stowage token --project demo --access write)     stdout holds the token alone
-  stowage token list                                       what was issued (never the tokens)
+  TOKEN=$(stowage token --project demo --access write)     stdout has only the token
+  stowage token list                                       issued tokens (never the tokens themselves)
   stowage token revoke 3f0c…                               a running server refuses it within a second
 
 All of this works beside a running server. "stowage token issue --help" explains the options.

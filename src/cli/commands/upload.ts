@@ -21,15 +21,17 @@ Examples:
   stowage upload model.ndjson.gz                            with STOWAGE_URL, STOWAGE_PROJECT and STOWAGE_TOKEN set
   make-model | stowage upload -                             from a pipe, of any length
   stowage download $ROOT --url $OTHER | stowage upload -    from one server to another
-  stowage upload v2.json --have v1.json                     after v1.json went up: sends only what changed, as differences
-  stowage upload v2.json --model 'Town hall' --message 'Stairs moved'    and make a version of a model
-  ROOT=$(stowage upload model.json)                         stdout holds the ids of the roots alone
+  stowage upload v2.json --have v1.json                     after uploading v1.json: sends only the changes, as deltas
+  stowage upload v2.json --model 'Town hall' --message 'Stairs moved'    and create a version of a model
+  ROOT=$(stowage upload model.json)                         stdout has only the ids of the roots
   stowage upload model.json --json | jq .sent
 
-A file holds a JSON array of objects, or objects one after the other (NDJSON), or lines "<id> TAB <json>" as "stowage download" writes them; each of them
-also gzipped. Objects go up as they stand in the file; one without an "id" gets one. What the server holds already is not sent, so an upload that broke off
-is continued by running it again. With --have, the server is asked once whether all of the older file is there; if not, that file
-makes no difference. Of objects that stand where the older file has another one, only what makes the one of the other is sent, where that is less. The roots are the objects to which no other one in the file refers.
+A file holds a JSON array of objects, consecutive objects (NDJSON), or lines "<id> TAB <json>" as "stowage download"
+writes them; it may be gzipped. Objects are uploaded unchanged; an object without an "id" gets one. Objects that the
+server already holds are not sent, so run the command again to continue an upload that was interrupted. With --have, the
+command asks once whether the server holds the whole older file; if not, the file has no effect. An object that replaces
+one of the older file is sent as a delta if that is smaller. The roots are the objects that no other object in the file
+refers to.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 

@@ -10,13 +10,13 @@ const EXAMPLES = `
 Examples:
   stowage version list 'Town hall' --url http://127.0.0.1:8642 --project demo --token-file token.txt
   stowage version create 'Town hall' $ROOT --message 'Stairs moved'
-  stowage version delete 'Town hall' $VERSION               can be undone within the grace of the server, 14 days by default
+  stowage version delete 'Town hall' $VERSION               can be undone for 14 days by default
   stowage version restore 'Town hall' $VERSION
   stowage version prune 'Town hall' --keep-last 20 --dry-run
   stowage download $(stowage version list 'Town hall' --json | head -1 | jq -r .rootObjectId) -o latest.txt
 
-A version says that a model looked like the graph below one object. A new version starts the automations that wait for one.
-"stowage upload --model NAME --message TEXT" uploads and makes the version at once.
+A version records that a model had the graph below one object. A new version starts the automations that wait for one.
+"stowage upload --model NAME --message TEXT" uploads and creates the version at once.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 

@@ -7,15 +7,15 @@ export const EXIT: { readonly ok: 0; readonly failure: 1; readonly usage: 2; rea
   { ok: 0, failure: 1, usage: 2, missing: 3, damage: 4 }
 
 export const EXIT_HELP: string = `
-Exit codes: ${EXIT.ok} all is well, ${EXIT.failure} a failure, ${EXIT.usage} a command line that makes no sense.`
+Exit codes: ${EXIT.ok} success, ${EXIT.failure} failure, ${EXIT.usage} invalid command line.`
 
 /** For the commands that look for damage: a script can tell damage from a command that could not run. */
 export const DAMAGE_EXIT_HELP: string = `
-Exit codes: ${EXIT.ok} no damage, ${EXIT.failure} could not run to its end, ${EXIT.usage} a command line that makes no sense, ${EXIT.damage} ran to its end and found damage.`
+Exit codes: ${EXIT.ok} no damage, ${EXIT.failure} could not run to its end, ${EXIT.usage} invalid command line, ${EXIT.damage} ran to its end and found damage.`
 
 /** For the commands that speak to a server. */
 export const TRANSFER_EXIT_HELP: string = `
-Exit codes: ${EXIT.ok} all is well, ${EXIT.failure} a failure, ${EXIT.usage} a command line that makes no sense, ${EXIT.missing} done, but objects are missing, 130 stopped by Ctrl-C.`
+Exit codes: ${EXIT.ok} success, ${EXIT.failure} failure, ${EXIT.usage} invalid command line, ${EXIT.missing} done, but objects are missing, 130 stopped by Ctrl-C.`
 
 /** A command that ran and has bad news, all of it printed already. */
 export class FindingsError extends Error {
