@@ -259,7 +259,7 @@ test('what is not there, and what may not be seen, is told by pages to browsers 
   }
   assert.equal((await visitor.get('/web/projects?id=other')).headers.get('location'), '/web/projects/other')
   assert.equal((await visitor.get('/web/projects')).headers.get('location'), '/web')
-  assert.match(textOf((await visitor.get('/web/projects?id=')).html), /Give the id of a project\./)
+  assert.match(textOf((await visitor.get('/web/projects?id=')).html), /Enter the id of a project\./)
   const json = await visitor.get(`/web/projects/p/runs/${none}`, { accept: 'application/json' })
   assert.deepEqual([json.status, JSON.parse(json.html).statusCode], [404, 404])
   for (const path of ['/web/', '/web/projects/p/', `/web/projects/p/automations/${automationId}/`])
@@ -348,7 +348,7 @@ test('the page of a run that waits says for what, and one too many is refused wi
   })
   const path = `/web/projects/p/runs/${first.runId}`
   const visitor = await signedIn(first.service)
-  assert.match(textOf((await visitor.get(path)).html), /Waiting It begins when other runs have ended\./)
+  assert.match(textOf((await visitor.get(path)).html), /Waiting It starts when other runs have ended\./)
   const refused = await visitor.post(`/web/projects/p/automations/${first.automationId}/run`, {})
   assert.equal(refused.status, 409)
   assert.match(

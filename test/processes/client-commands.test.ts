@@ -102,7 +102,7 @@ test('--retry-for bounds the wait, and 0 is none', async (t) => {
     const startedMs = performance.now()
     const { code, stdout, stderr } = await stowage(['get', 'a', '--url', url, '--project', 'demo', '--retry-for', time])
     assert.deepEqual([code, stdout], [1, ''], stderr)
-    assert.match(stderr, /failed on the way: connect ECONNREFUSED .*; is a server running at /)
+    assert.match(stderr, /failed in transit: connect ECONNREFUSED .*; is a server running at /)
     assert.ok(time === '0' || performance.now() - startedMs > 2_000)
   }
   const { code, stderr } = await stowage(['get', 'a', '--url', url, '--project', 'demo', '--retry-for', 'ever'])

@@ -32,7 +32,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
       ['throw', 'exception', /^thrown by the function$/],
       ['timer', 'exception', /^thrown in a timer$/],
       ['rejection', 'exception', /^rejected, and nobody listens$/],
-      ['mark-twice', 'exception', /marked as succeeded already/],
+      ['mark-twice', 'exception', /already marked as succeeded/],
       ['mark-never', 'exception', /returned without a mark/],
     ] as const satisfies readonly (readonly [string, RunStatus, RegExp])[]) {
       test(`${functionId}, ${what}: ${status}`, async () => {

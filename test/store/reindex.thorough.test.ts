@@ -310,7 +310,9 @@ test('a removed project stays removed, whatever is lost, and can be filled again
       await removeRecords(inner, (_kind, key) => key.includes('\0demo\0'))
     }
     for (let round = 0; round < 2; round++) {
-      assert.equal((await reindex(inner)).damages.length, lost === 'tombstone content' ? 1 : 0, lost)
+      // The sweep of the first opening writes a damaged tombstone anew.
+      const damages = round === 0 && lost === 'tombstone content' ? 1 : 0
+      assert.equal((await reindex(inner)).damages.length, damages, lost)
       const again = await openStore(inner, { clock: { now: () => Date.now() + 48 * 3_600_000 } })
       await again.store.idle()
       assert.deepEqual(again.background, [])
@@ -325,7 +327,7 @@ test('a removed project stays removed, whatever is lost, and can be filled again
       assert.equal(blobs.filter((name) => !name.includes('/tombstone-')).length, 0, `${lost}: space comes back`)
       await put(again.store, 'demo', [{ id: 'fresh' }])
       await again.store.idle()
-      assert.equal((await findingsOf(inner)).damages.length, lost === 'tombstone content' ? 1 : 0)
+      assert.equal((await findingsOf(inner)).damages.length, 0)
       await again.store.close()
     }
   }

@@ -38,7 +38,7 @@ function idProblem(id: string): string | undefined {
   } catch (error) {
     if (!(error instanceof StowageError)) throw error
     return id === ''
-      ? 'Give the id of a project.'
+      ? 'Enter the id of a project.'
       : `${error.message.slice(0, 1).toUpperCase()}${error.message.slice(1)}.`
   }
 }

@@ -45,7 +45,7 @@ export function AutomationFormPage(props: AutomationFormProps): Html {
               <bdi>{description.description}</bdi>
             </p>
           )}
-          {description.fields.length === 0 ? <p class="empty">This function asks for nothing.</p> : null}
+          {description.fields.length === 0 ? <p class="empty">This function has no inputs.</p> : null}
           <Inputs {...props} />
         </fieldset>
         <div class="actions">
@@ -104,7 +104,7 @@ function OwnFields({ values, problems, models, automation }: AutomationFormProps
           aria-describedby="enabled-hint"
         />
         <label for="enabled">Active</label>
-        <Help id="enabled" hints={['While it is not, new versions do not start it.']} />
+        <Help id="enabled" hints={['Otherwise new versions do not start it.']} />
       </div>
     </>
   )

@@ -107,7 +107,7 @@ function InputFacts({
   readonly description: InputsDescription
   readonly inputs: JsonObject
 }): Html {
-  if (description.fields.length === 0) return <Empty>The function asks for nothing.</Empty>
+  if (description.fields.length === 0) return <Empty>The function has no inputs.</Empty>
   return (
     <dl class="facts">
       {description.fields.map((field) => (
@@ -160,7 +160,7 @@ function Actions({ frame: { urls }, projectId, automation: { id }, definition, v
         <details class="confirm">
           <summary>Delete …</summary>
           <form method="post" action={urls.automation(projectId, id, 'delete')}>
-            <p>Its runs stay. It cannot be brought back.</p>
+            <p>Its runs stay. This cannot be undone.</p>
             <button type="submit" class="danger">
               Delete this automation
             </button>

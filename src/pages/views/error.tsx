@@ -4,7 +4,7 @@ import { type Frame, Page } from './layout.tsx'
 
 const HEADINGS: Readonly<Record<number, string>> = {
   400: 'This cannot be done',
-  403: 'You may not do this',
+  403: 'You do not have permission',
   404: 'There is nothing here',
   405: 'This cannot be done',
   409: 'This cannot be done now',

@@ -112,12 +112,12 @@ function hasDefault(field: InputField): boolean {
 function defaultWords(field: InputField): string {
   if (!('default' in field) || field.default === undefined || field.kind === 'boolean' || field.kind === 'select')
     return ''
-  if (field.kind !== 'text') return `Left empty, it is ${field.default}.`
-  return field.default === '' ? '' : `Left empty, it is “${field.default}”.`
+  if (field.kind !== 'text') return `If empty: ${field.default}.`
+  return field.default === '' ? '' : `If empty: “${field.default}”.`
 }
 
 function keptWords({ field, kept }: InputControlProps): string {
-  return kept && field.kind === 'secret' ? 'A value is stored, which is not shown. Left empty, it stays.' : ''
+  return kept && field.kind === 'secret' ? 'A value is stored but not shown. Leave this empty to keep it.' : ''
 }
 
 function controlOf(props: InputControlProps, aria: Aria): Child {

@@ -187,7 +187,7 @@ export async function modelProblems(project: AutomationProject, modelId: string)
 export function triggerProblems(trigger: string): readonly Problem[] {
   return isTrigger(trigger)
     ? []
-    : [{ controlId: 'trigger-version', message: 'When it runs must be one of the choices.' }]
+    : [{ controlId: 'trigger-version', message: 'The trigger must be one of the choices.' }]
 }
 
 export function isTrigger(text: string): text is AutomationTrigger {

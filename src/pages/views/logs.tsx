@@ -49,7 +49,7 @@ export function LogsPage({ frame, projectId, run, title, logs }: LogsProps): Htm
         what="lines"
       />
       {logs.cursor === null && run.logsTruncated ? (
-        <p class="note">What came after this is left out: the run has written as much as is kept.</p>
+        <p class="note">The log has reached its size limit. Later lines are omitted.</p>
       ) : null}
     </Page>
   )

@@ -72,7 +72,7 @@ function retentionWords({ keepLastCount, keepDailyDays, keepAllDays }: NonNullab
     ...(keepDailyDays === undefined ? [] : [`the last version of each day for ${formatCount(keepDailyDays, 'day')}`]),
     ...(keepAllDays === undefined ? [] : [`all versions for ${formatCount(keepAllDays, 'day')}`]),
   ]
-  return `Retention: keeps ${kept.join(', ')}, and those that are pinned or marked as kept. Others are deleted once a day.`
+  return `Retention: keeps ${kept.join(', ')}, and versions that are pinned or marked as kept. Others are deleted once a day.`
 }
 
 function deletedQuery(isShown: boolean): { readonly deleted?: string } {
@@ -92,7 +92,7 @@ function ModelActions({ frame: { urls }, projectId, model: { id, deletedAt }, ma
       <details class="confirm">
         <summary>Delete …</summary>
         <form method="post" action={urls.modelAction(projectId, id, 'delete')}>
-          <p>Its automations start no more. Its runs stay. It can be restored for some days.</p>
+          <p>Its automations no longer start. Its runs stay. You can restore it for some days.</p>
           <button type="submit" class="danger">
             Delete this model
           </button>
@@ -123,7 +123,7 @@ function VersionActions({
     <details class="confirm">
       <summary>Delete …{named}</summary>
       <form method="post" action={urls.versionAction(projectId, model.id, id, 'delete')}>
-        <p>Its runs stay. It can be restored for some days.</p>
+        <p>Its runs stay. You can restore it for some days.</p>
         <button type="submit" class="danger">
           Delete this version
         </button>

@@ -30,7 +30,7 @@ export function ProjectPage(props: ProjectProps): Html {
         <bdi>{projectId}</bdi>
       </h1>
       <p class="lead">
-        <a href={urls.usage(projectId)}>Storage: what its models hold</a>
+        <a href={urls.usage(projectId)}>Storage by model</a>
       </p>
       <section aria-labelledby="models">
         <h2 id="models">Models</h2>

@@ -16,7 +16,7 @@ export function ProjectsPage({ frame, projectIds, isCut, problem }: ProjectsProp
     <Page frame={frame} title="Projects">
       <h1>Projects</h1>
       {projectIds.length === 0 ? (
-        <Empty>No project that you may see holds anything yet.</Empty>
+        <Empty>There are no projects yet that you may see.</Empty>
       ) : (
         <ul class="rows">
           {projectIds.map((id) => (

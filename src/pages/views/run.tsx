@@ -75,8 +75,8 @@ export function RunPage(props: RunPageProps): Html {
         {ended || refreshSeconds === 0 ? null : (
           <noscript>
             <p class="note">
-              This page is loaded again every {refreshSeconds} seconds.{' '}
-              <a href={urls.run(projectId, run.id, { refresh: 'no' })}>Leave it as it is</a>
+              This page reloads every {refreshSeconds} seconds.{' '}
+              <a href={urls.run(projectId, run.id, { refresh: 'no' })}>Stop reloading</a>
             </p>
           </noscript>
         )}
@@ -85,7 +85,7 @@ export function RunPage(props: RunPageProps): Html {
           <Facts {...props} />
         </div>
         <section id="live-made" aria-labelledby="made">
-          <h2 id="made">What it made</h2>
+          <h2 id="made">Files and versions</h2>
           <Made {...props} />
         </section>
         <section id="live-annotations" aria-labelledby="annotations">
@@ -161,7 +161,7 @@ function Waiting({
   return (
     <span class="quiet">
       {hasFunction ? (
-        'It begins when other runs have ended.'
+        'It starts when other runs have ended.'
       ) : (
         <>
           It waits for a server that has its function <bdi>{functionId}</bdi>; this one has not.
@@ -294,9 +294,7 @@ function Log({ frame: { urls }, projectId, run, logs }: RunPageProps): Html {
         </p>
       ) : null}
       <LogLines lines={logs.lines} label="Lines of the log" />
-      {run.logsTruncated ? (
-        <p class="note">What came after this is left out: the run has written as much as is kept.</p>
-      ) : null}
+      {run.logsTruncated ? <p class="note">The log has reached its size limit. Later lines are omitted.</p> : null}
     </>
   )
 }
