@@ -165,15 +165,21 @@ function objectsOf(schema: Schema, below: (one: Schema) => fc.Arbitrary<unknown>
     : fc.tuple(members, own).map(([more, needed]) => ({ ...more, ...needed }))
 }
 
+/** A pattern that begins with any text without some characters, and what follows that text. */
+const TEXT_WITHOUT_SOME = /^\^\[\^[^\]]*\](?:[*+]|\{\d+,\d+\})(.*)\$$/
+
 function stringsOf({ pattern, minLength = 0, maxLength = 512 }: Schema): fc.Arbitrary<string> {
   if (pattern === undefined) return text.filter((one) => one.length >= minLength && one.length <= maxLength)
   const known = KNOWN_IDS.filter((id) => new RegExp(pattern).test(id))
-  if (!pattern.startsWith('^[^'))
+  const [, end] = TEXT_WITHOUT_SOME.exec(pattern) ?? []
+  if (end === undefined)
     return fc.oneof(
       fc.stringMatching(new RegExp(pattern)),
       ...(known.length === 0 ? [] : [{ weight: 4, arbitrary: fc.constantFrom(...known) }]),
     )
-  return text
-    .map((one) => Buffer.from(one.replaceAll(CONTROL, '')).toString())
-    .filter((one) => one.length >= minLength && Buffer.byteLength(one) <= maxLength)
+  const beginnings = text.map((one) => Buffer.from(one.replaceAll(CONTROL, '')).toString())
+  return fc
+    .tuple(beginnings, end === '' ? fc.constant('') : fc.stringMatching(new RegExp(`^${end}$`)))
+    .map((both) => both.join(''))
+    .filter((one) => new RegExp(pattern).test(one) && one.length >= minLength && Buffer.byteLength(one) <= maxLength)
 }

@@ -2,7 +2,7 @@ import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { AutomationExtension, RunStart } from '../../src/automation-server/index.ts'
 import { AUTOMATION_ID, RUN_ID } from '../../src/automation-server/schemas/openapi/examples.ts'
 import { archives } from '../../src/archive/index.ts'
-import { type CommonServiceOptions, type ObjectService, openAccess } from '../../src/index.ts'
+import { type CommonServiceOptions, type ObjectService, openAccess, StowageError } from '../../src/index.ts'
 import { PROJECT_ID } from '../../src/openapi/objects/examples.ts'
 import { inProcess, SECRET_KEY } from '../automation-server/support.ts'
 import type { Sent } from '../mounts/ask.ts'
@@ -82,26 +82,32 @@ export class FuzzedAutomation {
   }
 
   async #heldRun(): Promise<RunStart> {
-    const { runs, automations } = this.#extension.project(PROJECT_ID)
+    const { runs } = this.#extension.project(PROJECT_ID)
     const held = await this.#held
     const status = held === undefined ? undefined : (await runs.get(held.run.id)).status
     if (held !== undefined && (status === 'pending' || status === 'initializing' || status === 'running')) return held
     this.#release()
     await this.#extension.idle()
-    const automationId = this.#ids.get(AUTOMATION_ID) ?? ''
-    const isThere = await automations.get(automationId).then(
-      () => true,
-      () => false,
-    )
-    if (!isThere) await this.#remake()
-    this.#held = new Promise((resolve) => {
-      this.#begun = resolve
-    })
-    await runs.start(this.#ids.get(AUTOMATION_ID) ?? '')
-    return this.#held
+    try {
+      return await this.#startHeld()
+    } catch (error) {
+      // A request has removed the automation, or deleted its model or version.
+      if (!(error instanceof StowageError) || !['not_found', 'conflict'].includes(error.code)) throw error
+    }
+    await this.#remake()
+    return this.#startHeld()
   }
 
-  /** The examples once more, in the place of all automations: a request has removed theirs. */
+  async #startHeld(): Promise<RunStart> {
+    const begun = new Promise<RunStart>((resolve) => {
+      this.#begun = resolve
+    })
+    await this.#extension.project(PROJECT_ID).runs.start(this.#ids.get(AUTOMATION_ID) ?? '')
+    this.#held = begun
+    return begun
+  }
+
+  /** The examples once more, in the place of all automations: a request has removed or deleted some of theirs. */
   async #remake(): Promise<void> {
     const { automations } = this.#extension.project(PROJECT_ID)
     for (const { id } of (await automations.list({ limit: 1_000 })).items) await automations.remove(id)

@@ -10,7 +10,7 @@ const ROOT_WITH_DIGEST: Schema = {
   type: 'string',
   maxLength: 641,
   'x-maxBytes': 641,
-  pattern: `${NO_CONTROL_CHARACTERS.slice(0, -1)}@[0-9a-f]{16,128}$`,
+  pattern: `${NO_CONTROL_CHARACTERS.slice(0, -'+$'.length)}{1,512}@[0-9a-f]{16,128}$`,
   description: '`<id>@<digest>`.',
 }
 
