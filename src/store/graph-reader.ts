@@ -212,6 +212,8 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
           const parts = { records, catalog, environment }
           const closure = await new ClosureWalk(parts, project, { signal: own, memory }).from(location)
           return { ...closure, sequence }
+        } catch (error) {
+          throw await catalog.reasonOf(error, project)
         } finally {
           memory.release()
           unlink()

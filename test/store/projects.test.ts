@@ -21,6 +21,7 @@ import {
   type Opened,
   openStore,
   put,
+  readLines,
   until,
   within,
 } from './support.ts'
@@ -270,6 +271,22 @@ test('who reads a project while it is removed gets all of it or an error', async
     else assert.ok(got === undefined || got === 'not_found', got)
     await reader.store.close()
     await remover.store.close()
+  }
+})
+
+test('a download that meets the sweep of its project says that the project was removed, and tells of no damage', async () => {
+  for (const isPlanned of [false, true]) {
+    const opened = await openStore(memoryBackend())
+    if (isPlanned) await fill(opened, 'demo')
+    else for (const objects of splitRandomly(seeded(32), GRAPH, 5)) await put(opened.store, 'demo', objects)
+    const selection = await opened.store.closure('demo', ROOT, { signal: never })
+    assert.ok(selection !== undefined)
+    await opened.store.remove('demo')
+    await opened.store.idle()
+    await assert.rejects(readLines(selection), { code: 'not_found', message: /removed while it was read/ })
+    selection.release()
+    assert.deepEqual(opened.background, [])
+    await opened.store.close()
   }
 })
 

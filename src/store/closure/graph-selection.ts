@@ -90,6 +90,7 @@ export class GraphSelection implements Selection {
   readonly #missing: IdSet
   readonly #segments: () => AsyncIterable<readonly Segment[]>
   readonly #reader: SegmentReader
+  readonly #reading: <T>(items: AsyncIterable<T>) => AsyncIterable<T>
   readonly #buffers: AnswerBuffers
 
   constructor(
@@ -108,6 +109,7 @@ export class GraphSelection implements Selection {
     this.#missing = facts.missing
     this.#reader = reader
     this.#buffers = reader.memory.open()
+    this.#reading = (items) => catalog.reading(project, items)
     this.#segments = () => inBatches(chosenSegments(catalog, project, chosen))
   }
 
@@ -120,11 +122,11 @@ export class GraphSelection implements Selection {
   }
 
   lines({ signal }: SelectionReadOptions): AsyncIterable<Uint8Array> {
-    return this.#reader.lines(this.#segments(), { signal, buffers: this.#buffers })
+    return this.#reading(this.#reader.lines(this.#segments(), { signal, buffers: this.#buffers }))
   }
 
   fragments({ signal }: SelectionReadOptions): AsyncIterable<readonly Fragment[]> {
-    return this.#reader.fragments(this.#segments(), { signal, buffers: this.#buffers })
+    return this.#reading(this.#reader.fragments(this.#segments(), { signal, buffers: this.#buffers }))
   }
 
   release(): void {

@@ -46,13 +46,21 @@ export class DeltaSelection implements Selection {
     return Promise.resolve(firstIds(this.#missing, limit))
   }
 
-  async *lines({ signal }: SelectionReadOptions): AsyncGenerator<Uint8Array> {
+  lines(options: SelectionReadOptions): AsyncIterable<Uint8Array> {
+    return this.#parts.catalog.reading(this.#difference.project, this.#lines(options))
+  }
+
+  async *#lines({ signal }: SelectionReadOptions): AsyncGenerator<Uint8Array> {
     const walk = this.#walk()
     yield* walk.lines(signal)
     yield* this.#parts.reader.lines(this.#segmentsLeft(walk), { signal, buffers: this.#buffers })
   }
 
-  async *fragments({ signal }: SelectionReadOptions): AsyncGenerator<readonly Fragment[]> {
+  fragments(options: SelectionReadOptions): AsyncIterable<readonly Fragment[]> {
+    return this.#parts.catalog.reading(this.#difference.project, this.#fragments(options))
+  }
+
+  async *#fragments({ signal }: SelectionReadOptions): AsyncGenerator<readonly Fragment[]> {
     const walk = this.#walk()
     for await (const lines of walk.lines(signal)) yield [{ lines }]
     yield* this.#parts.reader.fragments(this.#segmentsLeft(walk), { signal, buffers: this.#buffers })

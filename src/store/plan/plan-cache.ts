@@ -113,7 +113,11 @@ export class PlanCache {
       unlink()
       return Promise.resolve(undefined)
     }
-    const making = this.#oneAtATime.run(own, () => this.#make(order, key, own))
+    const making = this.#oneAtATime.run(own, () =>
+      this.#make(order, key, own).catch(async (error: unknown) => {
+        throw await this.#parts.catalog.reasonOf(error, order.project)
+      }),
+    )
     this.#making.set(name, making)
     making
       .catch(() => undefined)

@@ -212,7 +212,7 @@ export class PlanSelection implements Selection, PlannedSelection {
       yield* items
     } catch (error) {
       if (error instanceof StowageError && error.code === 'corrupt_data') this.#loaded.use.isRetired = true
-      throw error
+      throw await this.#catalog.reasonOf(error, this.#project)
     }
   }
 

@@ -1,5 +1,6 @@
 import { StowageError } from '../../errors.ts'
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import { isStorageError } from '../../storage/storage-errors.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
 import { ByteCache } from '../../memory/byte-cache.ts'
 import { headKey, packBlobName, packKey } from './keys.ts'
@@ -65,13 +66,34 @@ export class PackCatalog {
     this.#tables.clear()
   }
 
+  /**
+   * The reason of a failed read. The sweep of a removed project takes its blobs while downloads still read them: that is
+   * `not_found`, and not damage.
+   */
+  async reasonOf(error: unknown, project: Pick<ProjectView, 'projectId' | 'generation'>): Promise<unknown> {
+    const isGone = isStorageError(error, 'BlobNotFoundError') && (await this.#isRemoved(project))
+    return isGone ? removedWhileRead() : error
+  }
+
+  /** The items, with the reason of a failure as `reasonOf` finds it. */
+  async *reading<T>(project: ProjectView, items: AsyncIterable<T>): AsyncGenerator<T> {
+    try {
+      yield* items
+    } catch (error) {
+      throw await this.reasonOf(error, project)
+    }
+  }
+
   async #noPack(projectId: string, generation: number, sequence: number): Promise<never> {
+    if (await this.#isRemoved({ projectId, generation })) throw removedWhileRead()
+    throw corrupt(`the record of pack ${sequence} is missing, though objects lie in it`)
+  }
+
+  async #isRemoved({ projectId, generation }: Pick<ProjectView, 'projectId' | 'generation'>): Promise<boolean> {
     const key = headKey(projectId)
     const [value] = await this.#records.getMany([key])
     const head = value === undefined ? undefined : decodeHead(key, value)
-    if (head !== undefined && (head.removed || head.generation > generation))
-      throw new StowageError('not_found', 'the project was removed while it was read')
-    throw corrupt(`the record of pack ${sequence} is missing, though objects lie in it`)
+    return head !== undefined && (head.generation > generation || (head.generation === generation && head.removed))
   }
 }
 
@@ -79,6 +101,10 @@ export class PackCatalog {
 export function onlyIfDamaged(error: unknown): undefined {
   if (error instanceof StowageError && error.code === 'corrupt_data') return undefined
   throw error
+}
+
+function removedWhileRead(): StowageError {
+  return new StowageError('not_found', 'the project was removed while it was read')
 }
 
 export function packOf(projectId: string, sequence: number, record: PackRecord): Pack {
