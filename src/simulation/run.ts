@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { StowageError } from '../errors.ts'
 import { asGuarded } from '../storage/guard.ts'
 import { checkStore } from '../store/upkeep/check.ts'
@@ -47,7 +48,7 @@ const GRACE_MS_MAX = 2_000
 const UPKEEP_MS = 60_000
 /** What tells that projects were removed. */
 const TRACES_BYTES_MAX = 2_000
-const LAST_OBJECT: Uint8Array = Buffer.from('[{"id":"last"}]')
+const LAST_OBJECT = '[{"id":"last"}]'
 const CRASHED = new Error('the server crashed')
 /** An upload that is answered so has left nothing. */
 const NOTHING_KEPT: ReadonlySet<string> = new Set(['project_removed', 'base_mismatch'])
@@ -249,7 +250,7 @@ class World {
     const [server] = this.#servers
     for (const projectId of this.#oracles.keys()) {
       const project = server.life().service.project(projectId)
-      await project.upload([LAST_OBJECT], 'application/json')
+      await project.upload(Readable.from([Buffer.from(LAST_OBJECT)]), 'application/json')
       await project.remove()
     }
     await this.#sleep(UPKEEP_MS)
