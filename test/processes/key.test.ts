@@ -36,7 +36,10 @@ test('keys rotate beside a running server: old tokens hold until the date, new o
 
   const rotated = await stowage(['key', 'rotate', '--data', data, '--valid-for', '1d'])
   assert.deepEqual([rotated.code, rotated.stderr], [0, ''])
-  assert.match(rotated.stdout, /^tokens: .* is valid until \S+; 1 token would hold longer and must be issued anew\n/)
+  assert.match(
+    rotated.stdout,
+    /^tokens: .* is valid until \S+; tokens to issue again, because they were valid for longer: 1\n/,
+  )
   assert.match(rotated.stdout, /\nsecrets: the new key is [0-9a-f]{16}; .*\nsessions: .* is valid until \S+\n$/)
   const after = await tokenOf(data, '1h')
   await eventually(async () => (await statusWith(after)) === 200, 'the new key counts without a restart')
@@ -51,7 +54,10 @@ test('keys rotate beside a running server: old tokens hold until the date, new o
   assert.match(listed.stdout, /^tokens {4}[0-9a-f]{16} {2}current {2}since \S+\n/)
 
   const ended = await stowage(['key', 'rotate', '--data', data, '--key', 'tokens', '--valid-for', '0'])
-  assert.match(ended.stdout, /^tokens: [^\n]* has ended; 2 tokens would hold longer and must be issued anew\n$/)
+  assert.match(
+    ended.stdout,
+    /^tokens: [^\n]* has ended; tokens to issue again, because they were valid for longer: 2\n$/,
+  )
   await eventually(async () => (await statusWith(after)) === 401, 'tokens of ended keys are refused')
   assert.equal(await statusWith(before), 401)
   const last = await tokenOf(data, '1h')

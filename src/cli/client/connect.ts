@@ -65,15 +65,22 @@ export function addConnectOptions(command: Command): Command {
     )
     .addOption(new Option('--token-file <file>', 'a file with the token, read again for each request'))
     .addOption(new Option('--data <folder>', 'a data folder on this machine instead of --url').argParser(folderName))
-    .addOption(
-      new Option(
-        '--retry-for <duration>',
-        'how long to wait for a server that is away: 90s, 15m, 12h; 0 for not at all',
-      )
-        .argParser(durationSecondsOrNone)
-        .default(RETRY_SECONDS, '5m'),
-    )
-    .addOption(new Option('--quiet', 'no progress on stderr'))
+    .addOption(retryForOption())
+    .addOption(quietOption())
+}
+
+/** How long a command waits for a server that is away. */
+export function retryForOption(): Option {
+  return new Option(
+    '--retry-for <duration>',
+    'how long to wait for a server that is away: 90s, 15m, 12h; 0 for not at all',
+  )
+    .argParser(durationSecondsOrNone)
+    .default(RETRY_SECONDS, '5m')
+}
+
+export function quietOption(): Option {
+  return new Option('--quiet', 'no progress on stderr')
 }
 
 /**

@@ -6,10 +6,10 @@ import { issueToken, revokeToken } from '../../access/token-store.ts'
 import { ALL_PROJECTS } from '../../access/access.ts'
 import type { ClientOptions } from '../../client/index.ts'
 import { hasCode } from '../../data-folder/data-folder-error.ts'
-import { advised, checkedUrl, retryOf, tokenOf, withFolder } from '../client/connect.ts'
+import { advised, checkedUrl, quietOption, retryForOption, retryOf, tokenOf, withFolder } from '../client/connect.ts'
 import { lineProgress, NO_PROGRESS, openProgress } from '../client/progress.ts'
 import { EXIT_HELP, StoppedError } from '../common/exit.ts'
-import { durationSecondsOrNone, folderName, jsonOption } from '../common/options.ts'
+import { folderName, jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
 import { signalToStop } from '../common/signals.ts'
 import { formatBytes, formatCount } from '../common/format.ts'
@@ -26,7 +26,6 @@ everything that was acknowledged before it began. To continue a stopped backup, 
 backup into a data folder.
 ${EXIT_HELP}`
 
-const RETRY_SECONDS = 300
 /** A backup that takes longer is started again, and continues. */
 const TOKEN_SECONDS = 86_400
 
@@ -43,9 +42,9 @@ interface BackupOptions {
 
 export function backupCommand(): Command {
   return new Command('backup')
-    .summary('back up a server that goes on')
-    .description('Back up a server, which goes on meanwhile, into a folder.')
-    .argument('<folder>', 'the folder of the backup, which is made if there is none', folderName)
+    .summary('back up a running server')
+    .description('Back up a running server into a folder.')
+    .argument('<folder>', 'the folder of the backup; it is created if it does not exist', folderName)
     .addOption(
       new Option('--data <folder>', "the server's data folder, on this machine")
         .env('STOWAGE_DATA')
@@ -53,18 +52,11 @@ export function backupCommand(): Command {
     )
     .addOption(new Option('--url <url>', 'the address of the server').env('STOWAGE_URL'))
     .addOption(new Option('--token <token>', 'a token for every project; with --data one is made').env('STOWAGE_TOKEN'))
-    .addOption(new Option('--token-file <file>', 'a file that holds the token'))
+    .addOption(new Option('--token-file <file>', 'a file with the token'))
     .addOption(new Option('--full', 'read everything again, and replace the existing backup'))
-    .addOption(
-      new Option(
-        '--retry-for <duration>',
-        'how long to wait for a server that is away: 90s, 15m, 12h; 0 for not at all',
-      )
-        .argParser(durationSecondsOrNone)
-        .default(RETRY_SECONDS, '5m'),
-    )
-    .addOption(new Option('--quiet', 'no progress on stderr'))
-    .addOption(jsonOption('print what the backup holds'))
+    .addOption(retryForOption())
+    .addOption(quietOption())
+    .addOption(jsonOption('print the contents of the backup'))
     .addHelpText('after', EXAMPLES)
     .action(backup)
 }

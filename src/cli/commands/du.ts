@@ -26,8 +26,8 @@ type Share = Pick<RemoteUsage['roots'][number], 'objects' | 'jsonBytes' | 'ownOb
 export function duCommand(): Command {
   return addConnectOptions(
     new Command('du')
-      .summary('show what a project, its models and its versions hold')
-      .description('Show how many objects and bytes a project, its models, versions and pins hold, shared and alone.'),
+      .summary('show the size of a project, its models and its versions')
+      .description('Show the objects and bytes of a project, its models, versions and pins, in total and own.'),
   )
     .argument('[model]', 'the name of a model, or its id: shows its versions')
     .addOption(jsonOption('print everything as one JSON object'))

@@ -28,13 +28,11 @@ export function exportCommand(): Command {
   return addConnectOptions(
     new Command('export')
       .summary('save a project as one file')
-      .description('Save a project with everything that it has as one file, which "stowage import" takes.'),
+      .description('Save a whole project as one file for "stowage import".'),
   )
     .argument('[project]', 'the project; --project by default')
-    .requiredOption('-o, --output <file>', 'the file to make')
-    .addOption(
-      new Option('--since <archive>', 'only data after this archive, a file or the cursor that an export told'),
-    )
+    .requiredOption('-o, --output <file>', 'the file to write')
+    .addOption(new Option('--since <archive>', 'only data after this archive, a file or the cursor of an export'))
     .addOption(
       new Option(
         '--sealed-secrets',

@@ -24,8 +24,8 @@ interface ImportOptions extends ConnectOptions {
 export function importCommand(): Command {
   return addConnectOptions(
     new Command('import')
-      .summary('put an exported project into a server')
-      .description('Put an exported project into a server, or into a data folder.'),
+      .summary('import an exported project')
+      .description('Import an exported project into a server, or into a data folder.'),
   )
     .argument('<file...>', 'the archive, and the incremental ones after it')
     .addOption(new Option('--check', 'only compare the files with their checksums'))
@@ -40,7 +40,7 @@ async function importProject(files: readonly string[], options: ImportOptions, c
     const manifests = await verifyFiles(files)
     if (options.json === true)
       for (const [at, { objects, sha256 }] of manifests.entries()) printJson({ file: files[at], objects, sha256 })
-    else printNote(`${formatCount(files.length, 'archive')} whole`)
+    else printNote(`${formatCount(files.length, 'archive')} verified, no damage`)
     return
   }
   await withProject(options, command, async ({ remote, signal, openProgress }) => {

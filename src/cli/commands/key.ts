@@ -7,7 +7,6 @@ import { quoted } from '../../object/id.ts'
 import { EXIT_HELP } from '../common/exit.ts'
 import { collected, dataOption, durationSecondsOrNone, jsonOption } from '../common/options.ts'
 import { printJson, printLine } from '../common/output.ts'
-import { formatCount } from '../common/format.ts'
 import { KEY_PURPOSES, type KeyPurpose, keyRingOf } from '../server/key-rings.ts'
 
 const VALID_FOR_DEFAULT = '30d'
@@ -104,7 +103,7 @@ interface Rotated {
 
 function rotatedLine({ purpose, current, previous, validUntil, shortened }: Rotated): string {
   const ends = Date.parse(validUntil) <= Date.now() ? 'has ended' : `is valid until ${validUntil}`
-  const tokens = shortened === 0 ? '' : `; ${formatCount(shortened, 'token')} would hold longer and must be issued anew`
+  const tokens = shortened === 0 ? '' : `; tokens to issue again, because they were valid for longer: ${shortened}`
   return `${purpose}: the new key is ${current.id}; the old key ${previous.id} ${ends}${tokens}`
 }
 
@@ -127,8 +126,8 @@ interface ListOptions {
 
 function listCommand(): Command {
   return new Command('list')
-    .summary('show which keys there are')
-    .description('Show which keys there are and until when they are valid, the current one of each purpose first.')
+    .summary('list the keys')
+    .description('List the keys and their last dates, the current one of each purpose first.')
     .addOption(dataOption())
     .addOption(jsonOption('print one JSON object a line'))
     .addHelpText(

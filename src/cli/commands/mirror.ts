@@ -1,9 +1,9 @@
 import { Command, Option } from 'commander'
 import type { ProjectAddress } from '../../archive/remote.ts'
-import { advised, checkedUrl, retryOf, tokenOf } from '../client/connect.ts'
+import { advised, checkedUrl, quietOption, retryForOption, retryOf, tokenOf } from '../client/connect.ts'
 import { lineProgress, NO_PROGRESS, openProgress } from '../client/progress.ts'
 import { EXIT, FindingsError, StoppedError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
-import { collected, durationSecondsOrNone, jsonOption } from '../common/options.ts'
+import { collected, jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
 import { signalToStop } from '../common/signals.ts'
 import { formatCount } from '../common/format.ts'
@@ -19,8 +19,6 @@ their own ids. From any other server of the contract, it copies the given roots 
 to copy new data, or to continue after a stop. It deletes nothing. STOWAGE_FROM_TOKEN and STOWAGE_TO_TOKEN replace the
 files of tokens.
 ${TRANSFER_EXIT_HELP}`
-
-const RETRY_SECONDS = 300
 
 interface MirrorOptions {
   readonly from: string
@@ -40,7 +38,7 @@ interface MirrorOptions {
 export function mirrorCommand(): Command {
   return new Command('mirror')
     .summary('copy a project from one server to another')
-    .description('Copy a project from one server to another, and later what is new.')
+    .description('Copy a project from one server to another. Later runs copy only new data.')
     .requiredOption('--from <url>', 'the server that has the project')
     .requiredOption('--to <url>', 'the server that receives it')
     .addOption(new Option('--project <id>', 'the project').env('STOWAGE_PROJECT').makeOptionMandatory())
@@ -49,18 +47,9 @@ export function mirrorCommand(): Command {
     .addOption(new Option('--to-token-file <file>', 'a file with a token to write with'))
     .addOption(new Option('--from-token <token>', 'a token to read with').env('STOWAGE_FROM_TOKEN'))
     .addOption(new Option('--to-token <token>', 'a token to write with').env('STOWAGE_TO_TOKEN'))
-    .addOption(
-      new Option('--root <id>', 'only this object with everything below it; can be given again').argParser(collected),
-    )
-    .addOption(
-      new Option(
-        '--retry-for <duration>',
-        'how long to wait for a server that is away: 90s, 15m, 12h; 0 for not at all',
-      )
-        .argParser(durationSecondsOrNone)
-        .default(RETRY_SECONDS, '5m'),
-    )
-    .addOption(new Option('--quiet', 'no progress on stderr'))
+    .addOption(new Option('--root <id>', 'only this object with everything below it; repeatable').argParser(collected))
+    .addOption(retryForOption())
+    .addOption(quietOption())
     .addOption(jsonOption('print what was copied'))
     .addHelpText('after', EXAMPLES)
     .action(mirror)

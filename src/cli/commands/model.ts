@@ -24,7 +24,7 @@ interface ListOptions extends ConnectOptions {
 export function modelCommand(): Command {
   return new Command('model')
     .summary('list, make, delete and restore models')
-    .description('List, make, delete and restore models: named lines of versions.')
+    .description('List, make, delete and restore models: named series of versions.')
     .addCommand(listCommand())
     .addCommand(createCommand())
     .addCommand(deleteCommand())
@@ -74,9 +74,7 @@ function deleteCommand(): Command {
   return addConnectOptions(
     new Command('delete')
       .summary('delete a model')
-      .description(
-        'Delete a model. Its automations start no more. It can be restored until the grace of the server ends, 14 days by default.',
-      ),
+      .description('Delete a model. Its automations no longer start. It can be restored for 14 days by default.'),
   )
     .argument('<model>', 'the name of the model, or its id')
     .addOption(jsonOption('print the model'))

@@ -39,7 +39,7 @@ function addCommand(): Command {
   )
     .argument('<root>', 'the id of the object')
     .addOption(new Option('--name <text>', 'a name, for people'))
-    .addOption(new Option('--reason <text>', 'why it is kept, for people'))
+    .addOption(new Option('--reason <text>', 'the reason, for people'))
     .addOption(
       new Option('--for <duration>', 'how long: 12h, 90d (default: without an end)').argParser(durationSeconds),
     )

@@ -1,11 +1,12 @@
 import { existsSync } from 'node:fs'
 import { readdir, rm } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Command, Option } from 'commander'
+import { Command } from 'commander'
 import { openAccess } from '../../access/open.ts'
 import { makeFolder, OWNER_ONLY, writeFileDurably } from '../../data-folder/durable-files.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
+import { quietOption } from '../client/connect.ts'
 import { lineProgress, NO_PROGRESS, openProgress } from '../client/progress.ts'
 import { EXIT_HELP, StoppedError } from '../common/exit.ts'
 import { formatCount } from '../common/format.ts'
@@ -32,12 +33,12 @@ interface RestoreOptions {
 
 export function restoreCommand(): Command {
   return new Command('restore')
-    .summary('make a data folder of a backup')
-    .description('Make a data folder of a backup that "stowage backup" made.')
+    .summary('restore a backup into a data folder')
+    .description('Restore a backup of "stowage backup" into a data folder.')
     .argument('<folder>', 'the folder of the backup')
     .addOption(dataOption())
     .addOption(storageOption())
-    .addOption(new Option('--quiet', 'no progress on stderr'))
+    .addOption(quietOption())
     .addOption(jsonOption('print {"data", "projects", "takenAt"}'))
     .addHelpText('after', EXAMPLES)
     .action(restore)

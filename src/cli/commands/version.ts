@@ -96,7 +96,7 @@ function deleteCommand(): Command {
   return addConnectOptions(
     new Command('delete')
       .summary('delete a version')
-      .description('Delete a version. It can be restored until the grace of the server ends, 14 days by default.'),
+      .description('Delete a version. It can be restored for 14 days by default.'),
   )
     .argument('<model>', 'the name of the model, or its id')
     .argument('<version>', 'the id of the version')
@@ -139,9 +139,9 @@ function pruneCommand(): Command {
   )
     .argument('<model>', 'the name of the model, or its id')
     .addOption(new Option('--dry-run', 'only show what would be deleted'))
-    .addOption(new Option('--keep-last <n>', 'keep that many of the newest').argParser(positiveInteger))
-    .addOption(new Option('--keep-daily <days>', "keep each day's last for that many days").argParser(positiveInteger))
-    .addOption(new Option('--keep-all <days>', 'keep all for that many days').argParser(positiveInteger))
+    .addOption(new Option('--keep-last <n>', 'keep this many of the newest').argParser(positiveInteger))
+    .addOption(new Option('--keep-daily <days>', "keep each day's last for this many days").argParser(positiveInteger))
+    .addOption(new Option('--keep-all <days>', 'keep all for this many days').argParser(positiveInteger))
     .addOption(jsonOption('print one JSON object a line'))
     .addHelpText('after', CONNECT_HELP)
     .action((nameOrId: string, options: PruneOptions, command: Command) =>

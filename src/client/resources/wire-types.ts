@@ -14,7 +14,7 @@ export interface RetentionRule {
   readonly keepAllDays?: number
 }
 
-/** A named line of versions. */
+/** A named series of versions. */
 export interface Model {
   /** Names the model. */
   readonly id: string

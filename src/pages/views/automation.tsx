@@ -5,7 +5,7 @@ import { labelOf, textOf } from './form-values.ts'
 import type { RunRow } from './run-rows.ts'
 import { cut, type Html, isolated } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
-import { Empty, Time } from './parts.tsx'
+import { Empty, ModelFact, Time } from './parts.tsx'
 import { RunRows } from './runs.tsx'
 
 const MESSAGE_CHARACTERS_MAX = 100
@@ -50,16 +50,7 @@ export function AutomationPage(props: AutomationProps): Html {
         <dd>
           <bdi>{definition?.name ?? functionId}</bdi>
         </dd>
-        <dt>Model</dt>
-        <dd>
-          {model === undefined ? (
-            'none any more'
-          ) : (
-            <a href={urls.model(projectId, model.id)}>
-              <bdi>{model.name}</bdi>
-            </a>
-          )}
-        </dd>
+        <ModelFact urls={urls} projectId={projectId} model={model} />
         <dt>Runs</dt>
         <dd>
           {trigger === 'manual'

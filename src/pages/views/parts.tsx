@@ -1,5 +1,6 @@
 import type { RunStatus } from '../../automation/author/run-data.ts'
 import type { Child, Html } from './html.ts'
+import type { Urls } from './urls.ts'
 
 const STATUS_WORDS: { readonly [S in RunStatus]: string } = {
   pending: 'Waiting',
@@ -71,4 +72,27 @@ export function formatDuration(fromIso: string, toIso: string): string {
   return minutes < 60
     ? `${minutes} min ${Math.floor(seconds % 60)} s`
     : `${Math.floor(minutes / 60)} h ${minutes % 60} min`
+}
+
+/** The model of an automation or a run, in a list of facts. */
+export function ModelFact(props: {
+  readonly urls: Urls
+  readonly projectId: string
+  readonly model: { readonly id: string; readonly name: string } | undefined
+}): Html {
+  const { urls, projectId, model } = props
+  return (
+    <>
+      <dt>Model</dt>
+      <dd>
+        {model === undefined ? (
+          'deleted'
+        ) : (
+          <a href={urls.model(projectId, model.id)}>
+            <bdi>{model.name}</bdi>
+          </a>
+        )}
+      </dd>
+    </>
+  )
 }

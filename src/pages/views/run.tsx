@@ -13,7 +13,7 @@ import { Annotations } from './annotations.tsx'
 import type { Html } from './html.ts'
 import { type Frame, Page } from './layout.tsx'
 import { LogLines } from './logs.tsx'
-import { formatDuration, formatBytes, StatusBadge, formatStatus, Time } from './parts.tsx'
+import { formatDuration, formatBytes, ModelFact, StatusBadge, formatStatus, Time } from './parts.tsx'
 
 export interface CreatedVersion {
   readonly version: Version
@@ -217,16 +217,7 @@ function Facts({ frame: { urls }, projectId, run, cause, automationName, version
           </a>
         )}
       </dd>
-      <dt>Model</dt>
-      <dd>
-        {model === undefined ? (
-          'none any more'
-        ) : (
-          <a href={urls.model(projectId, model.id)}>
-            <bdi>{model.name}</bdi>
-          </a>
-        )}
-      </dd>
+      <ModelFact urls={urls} projectId={projectId} model={model} />
       <dt>Version</dt>
       <dd>
         {version === undefined ? (

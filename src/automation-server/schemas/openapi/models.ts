@@ -109,7 +109,7 @@ const deleteModel = operationOf({
   right: 'write',
   summary: 'Delete a model',
   description:
-    'The model leaves lists, takes no versions, and its automations start no more. Until the grace of the server ends (14 days by default) it can be restored; then it is removed with its versions and automations. Its runs stay. Deleting twice is the same as once.',
+    'The model disappears from lists and accepts no versions, and its automations no longer start. It can be restored for a period that the server sets (14 days by default); then it is removed with its versions and automations. Its runs stay. Deleting twice has no further effect.',
   answers: { 200: jsonAnswer('Model', 'The deleted model.', { deleted: { value: DELETED_MODEL } }) },
   faults: ['not_found', ...WRITE_FAULTS],
   messages: NO_MODEL,
@@ -165,7 +165,7 @@ const deleteVersion = operationOf({
   right: 'write',
   summary: 'Delete a version',
   description:
-    'The version leaves lists. Until the grace of the server ends (14 days by default) it can be restored. Its runs stay. Deleting twice is the same as once.',
+    'The version disappears from lists. It can be restored for a period that the server sets (14 days by default). Its runs stay. Deleting twice has no further effect.',
   answers: { 200: jsonAnswer('Version', 'The deleted version.', { deleted: { value: DELETED_VERSION } }) },
   faults: ['not_found', 'conflict', ...WRITE_FAULTS],
   messages: { ...NO_VERSION, 409: MODEL_DELETED },

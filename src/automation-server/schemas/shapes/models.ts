@@ -72,7 +72,7 @@ export const MODEL: NamedShape<Model> = named(
       retention: nullable(RETENTION_RULE, '`null` if all versions are kept.'),
       deletedAt: DELETED_AT,
     },
-    'A named line of versions.',
+    'A named series of versions.',
   ),
 )
 
