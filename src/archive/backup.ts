@@ -120,7 +120,7 @@ async function backUpProject(
     }
     return filesOf([...(base === undefined ? [] : links.map((link) => link.name)), file])
   } catch (error) {
-    // The project was removed and filled anew since.
+    // The project was removed and created again since.
     if (base === undefined || !(error instanceof ClientError) || error.code !== 'conflict') throw error
     return filesOf([await exported(undefined)])
   }

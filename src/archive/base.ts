@@ -20,5 +20,5 @@ export async function baseOfFile(path: string): Promise<ExportBase> {
 /** The same of a place as an export tells it. Throws `invalid_request`. */
 export function baseOfCursor(cursor: string): ExportBase {
   if (CURSOR.test(cursor)) return { cursor }
-  throw new StowageError('invalid_request', `${quoted(cursor)} is no place that an export told, such as 1.2a.0`)
+  throw new StowageError('invalid_request', `${quoted(cursor)} is not the cursor of an export, such as 1.2a.0`)
 }

@@ -57,7 +57,7 @@ export async function mirrorProject(
   if (await mirror.source.hasPages()) return mirror.everything()
   throw new StowageError(
     'invalid_request',
-    'the source does not list what it holds; name the roots to copy (--root), or ask a server that has archives',
+    'the source cannot list its objects; name the roots to copy (--root), or use a server with the extension archives()',
   )
 }
 
@@ -88,7 +88,7 @@ class Mirror {
       return await this.#withRecords(begin)
     } catch (error) {
       if (begin === null || !isStale(error)) throw error
-      // The source was removed and filled anew, or the target lost its contents: then everything is examined again.
+      // The source was removed and created again, or the target lost its contents: then everything is examined again.
       return await this.#withRecords(null)
     }
   }
@@ -107,7 +107,7 @@ class Mirror {
       if ((await this.#isWhole(root)) !== false) continue
       await this.#graph(root)
       if ((await this.#isWhole(root)) === false)
-        throw new ClientError('objects_missing', `the source has not everything below ${quoted(root)}`)
+        throw new ClientError('objects_missing', `the source lacks objects below ${quoted(root)}`)
     }
     return this.#tally
   }

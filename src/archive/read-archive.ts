@@ -159,7 +159,7 @@ async function readHeaders(path: string, file: FileHandle): Promise<readonly Arc
     const header = block === undefined ? undefined : decodeHeader(block)
     if (header === 'end') return entries
     if (header === undefined)
-      throw damaged(path, at === 0 ? 'it is no tar file' : `it is cut short, or damaged at byte ${at}`)
+      throw damaged(path, at === 0 ? 'it is not a tar file' : `it is cut short, or damaged at byte ${at}`)
     const { name, sizeBytes } = header
     entries.push({ name, start: at + BLOCK_BYTES, sizeBytes })
     at += BLOCK_BYTES + sizeBytes + paddingOf(sizeBytes)
@@ -177,5 +177,5 @@ async function readExactly(file: FileHandle, start: number, count: number): Prom
 }
 
 function damaged(path: string, how: string, cause?: unknown): StowageError {
-  return new StowageError('corrupt_data', `${quoted(path)} is no whole archive: ${how}`, { cause })
+  return new StowageError('corrupt_data', `${quoted(path)} is not a complete archive: ${how}`, { cause })
 }

@@ -67,7 +67,7 @@ test('a command line that makes no sense: one line that says what would, and the
   const cases: readonly (readonly [string[], RegExp])[] = [
     [['tokn'], /unknown command 'tokn' \(Did you mean token\?\)/],
     [['token', '--projekt', 'a'], /unknown option '--projekt' \(Did you mean --project\?\)/],
-    [['token', 'lsit'], /no command "lsit" of tokens/],
+    [['token', 'lsit'], /"lsit" is not a command of "stowage token"/],
     [['token', '--access', 'read'], /--project is missing/],
     [['token', '--project', 'a'], /--access is missing/],
     [['token', '--project', 'a', '--access', 'admin'], /read, write/],

@@ -147,7 +147,7 @@ function recordResource<H>({ guard, authorize }: ServiceContext<H>, records: Rec
           signal.throwIfAborted()
           for (const project of record.kind === 'automation' ? record.value.projects : [])
             if (!(await authorize(principal, project, 'write')))
-              throw new StowageError('forbidden', `there is no right to write in the project ${quoted(project)}`)
+              throw new StowageError('forbidden', `the right to write is missing in the project ${quoted(project)}`)
           outcomes[await records.take(params.projectId, record, signal)]++
         }
         return jsonAnswer(200, outcomes)
@@ -234,10 +234,7 @@ function cursorOf(query: Exchange<unknown>['query']): ObjectCursor | undefined {
   if (text === null) return undefined
   const [, ...parts] = CURSOR.exec(text) ?? []
   if (parts.length === 0)
-    throw new StowageError(
-      'invalid_request',
-      `"after" is ${quoted(text)}; it must be what a page answered as Stowage-Next`,
-    )
+    throw new StowageError('invalid_request', `"after" is ${quoted(text)}; it must be the Stowage-Next of a page`)
   const [generation, sequence, ordinal] = parts.map((part) => Number.parseInt(part, 16))
   return { generation, sequence, ordinal }
 }

@@ -97,7 +97,7 @@ const exportObjects = operationOf({
   right: 'read',
   summary: 'A page of everything that the project holds',
   description:
-    'Objects in the order in which they came, as lines of about 4 MB. Ask for the next page with `Stowage-Next` as `after`, until it is not before the `Stowage-End` of the first page. A page may be empty before the end, while an upload is being applied. 409 means that the project was removed and filled anew: begin without a cursor.',
+    'Objects in the order of their arrival, as lines of about 4 MB. Request the next page with `Stowage-Next` as `after`, until it reaches the `Stowage-End` of the first page. While an upload is being stored, a page may be empty although it is not the last one. 409 means that the project was removed and created again: start again without a cursor.',
   parameters: ['ExportAfter', 'AcceptEncoding'],
   answers: {
     200: {
@@ -117,7 +117,7 @@ const exportObjects = operationOf({
   faults: ['not_found', 'not_acceptable', 'conflict'],
   messages: {
     404: `the project "${PROJECT_ID}" holds no objects`,
-    409: 'the project was removed and filled anew; begin without a cursor',
+    409: 'the project was removed and created again; start again without a cursor',
   },
 })
 

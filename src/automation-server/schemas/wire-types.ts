@@ -26,7 +26,7 @@ export interface VersionChange {
 
 /** Which versions to delete: those that the rule does not keep; that of the model by default. */
 export interface PruneRequest {
-  /** `true` tells what would be deleted, and deletes nothing. */
+  /** `true` lists the versions that would be deleted, and deletes nothing. */
   readonly dryRun?: boolean
   /** The rule to apply; that of the model by default. */
   readonly retention?: RetentionRule

@@ -59,7 +59,7 @@ async function importProject(files: readonly string[], options: ImportOptions, c
       )
     if (differing === 0) return
     printNote(
-      `${formatCount(differing, 'object')} differ from what the project has under the same id; those of the project stay`,
+      `${formatCount(differing, 'object')} differ from the objects of the project with the same id; those of the project stay`,
     )
     throw new FindingsError(EXIT.failure)
   })

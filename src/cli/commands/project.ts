@@ -71,10 +71,7 @@ function removeCommand(): Command {
 
 async function remove(project: string, { data, yes = false, json }: RemoveOptions): Promise<void> {
   if (!yes && !process.stdin.isTTY)
-    throw new StowageError(
-      'invalid_request',
-      'removing needs a confirmation, and there is no terminal to ask on; add --yes',
-    )
+    throw new StowageError('invalid_request', 'removing needs a confirmation, but there is no terminal; add --yes')
   await withService(data, async (service) => {
     if (!(await holds(service, project)))
       throw new StowageError(

@@ -68,7 +68,9 @@ function issueCommand(): Command {
 async function issue(options: IssueOptions, command: Command): Promise<void> {
   const { project, access } = options
   if (command.args.length > 0)
-    command.error(`there is no command ${quoted(command.args[0])} of tokens; there are issue, list and revoke`)
+    command.error(
+      `${quoted(command.args[0])} is not a command of "stowage token"; the commands are issue, list and revoke`,
+    )
   if (project === undefined)
     return command.error("--project is missing: name what the token is for, such as --project demo or --project '*'")
   if (access === undefined) return command.error('--access is missing: it must be --access read or --access write')

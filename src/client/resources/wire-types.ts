@@ -202,8 +202,8 @@ export interface Pin {
 }
 
 /**
- * What the versions of a model hold together; `own` is what no other model and no pin holds. Deleted
- * versions count until they are removed.
+ * The usage of all versions of a model; `own` counts objects that no other model and no pin holds.
+ * Deleted versions count until they are removed.
  */
 export interface ModelUsage {
   /** The model. */
@@ -220,7 +220,7 @@ export interface ModelUsage {
   readonly ownJsonBytes: number
 }
 
-/** What one version or pin holds; `own` is what no other version and no pin holds. */
+/** The usage of one version or pin; `own` counts objects that no other version and no pin holds. */
 export interface RootUsage {
   /** `version` or `pin`. */
   readonly kind: string

@@ -22,7 +22,7 @@ const createPin = operationOf({
   right: 'write',
   summary: 'Pin an object',
   description:
-    'A pin keeps an object and everything below it. The object must be held; what is below it may arrive later.',
+    'A pin keeps an object and everything below it. The object must be held; objects below it may arrive later.',
   body: jsonBody('NewPin', 'The pin.', {
     released: { value: { rootObjectId: ROOT_ID, name: PIN.name, reason: PIN.reason } },
     until: { value: { rootObjectId: ROOT_ID, endsAt: `${Number(EXAMPLE_TIME.slice(0, 4)) + 10}-01-01T00:00:00.000Z` } },
@@ -49,14 +49,14 @@ const getUsage = operationOf({
   right: 'read',
   summary: 'What a project holds',
   description:
-    'Objects and bytes of JSON of the project, of each model, and of each version and pin, with those that nothing else holds. Counting a large project can take longer than a request may wait: the answer is then 503 with `Retry-After`, and the counting goes on.',
+    'Objects and bytes of JSON of the project, of each model, and of each version and pin, with those that nothing else holds. Counting a large project can take longer than a request may wait: the response is then 503 with `Retry-After`, and the counting continues.',
   answers: { 200: jsonAnswer('ProjectUsage', 'What it holds.', {}) },
   faults: [],
 })
 
 export const KEEPING_TAG: Tag = {
   name: TAG,
-  description: 'Pins keep objects that no version refers to; usage tells what each version and pin holds.',
+  description: 'Pins keep objects that no version refers to; usage reports the size of each version and pin.',
 }
 
 export const KEEPING_PATHS: Paths = {

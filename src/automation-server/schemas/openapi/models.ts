@@ -177,7 +177,7 @@ const restoreVersion = operationOf({
   right: 'write',
   summary: 'Restore a deleted version',
   description:
-    'Answers 404 once the grace has ended and the version is removed. A version that a retention rule deleted comes back with `kept`, because the rule would delete it again.',
+    'Answers 404 once the period for restoring has ended and the version is removed. A version that a retention rule deleted comes back with `kept`, because the rule would delete it again.',
   answers: { 200: jsonAnswer('Version', 'The version as it is now.', { version: { value: VERSION } }) },
   faults: ['not_found', 'conflict', ...WRITE_FAULTS],
   messages: { ...NO_VERSION, 409: MODEL_DELETED },

@@ -62,7 +62,7 @@ const MODEL_USAGE: NamedShape<ModelUsage> = named(
   'ModelUsage',
   object(
     { modelId: described(RESOURCE_ID, 'The model.'), versions: described(COUNT, 'The number of versions.'), ...SHARE },
-    'What the versions of a model hold together; `own` is what no other model and no pin holds. Deleted versions count until they are removed.',
+    'The usage of all versions of a model; `own` counts objects that no other model and no pin holds. Deleted versions count until they are removed.',
   ),
 )
 
@@ -76,7 +76,7 @@ const ROOT_USAGE: NamedShape<RootUsage> = named(
       rootObjectId: described(OBJECT_ID, 'The root of the graph that it consists of.'),
       ...SHARE,
     },
-    'What one version or pin holds; `own` is what no other version and no pin holds.',
+    'The usage of one version or pin; `own` counts objects that no other version and no pin holds.',
   ),
 )
 

@@ -119,7 +119,7 @@ export const PRUNE_REQUEST: NamedShape<PruneRequest> = named(
   'PruneRequest',
   object(
     {
-      dryRun: optional(boolean('`true` tells what would be deleted, and deletes nothing.')),
+      dryRun: optional(boolean('`true` lists the versions that would be deleted, and deletes nothing.')),
       retention: optional(described(RETENTION_RULE, 'The rule to apply; that of the model by default.')),
     },
     'Which versions to delete: those that the rule does not keep; that of the model by default.',
