@@ -1,4 +1,3 @@
-import type { SignalOptions } from './graph-store.ts'
 import type { GraphRoot } from './roots.ts'
 
 /**
@@ -40,7 +39,8 @@ export interface CollectionProgress {
 }
 
 /** How a collection treats a project. */
-export interface CollectOptions extends SignalOptions {
+export interface CollectOptions {
+  readonly signal: AbortSignal
   /** Objects of this many epochs or fewer are kept, with everything below them. At least one. */
   readonly olderThanEpochs: number
   /** Objects that were condemned for longer than this many epochs are freed. At least one. */
@@ -92,7 +92,8 @@ export interface UnreferencedCursor {
   readonly ordinal: number
 }
 
-export interface UnreferencedOptions extends SignalOptions {
+export interface UnreferencedOptions {
+  readonly signal: AbortSignal
   /** At most this many objects. */
   readonly limit: number
   readonly after?: UnreferencedCursor | undefined
@@ -146,5 +147,5 @@ export interface GraphCollector {
    * Before a root is committed: makes the condemned objects of its closure live again. Throws `objects_missing` if one
    * of them was freed meanwhile. Does nothing for an object that is not held.
    */
-  revive(projectId: string, rootObjectId: string, options: SignalOptions): Promise<void>
+  revive(projectId: string, rootObjectId: string, options: { readonly signal: AbortSignal }): Promise<void>
 }

@@ -1,5 +1,4 @@
 import type { ReadRoots } from './collection.ts'
-import type { SignalOptions } from './graph-store.ts'
 
 /** How far a compaction is. */
 export interface CompactionProgress {
@@ -11,7 +10,8 @@ export interface CompactionProgress {
   readonly storedBytesTotal: number
 }
 
-export interface CompactOptions extends SignalOptions {
+export interface CompactOptions {
+  readonly signal: AbortSignal
   /** Merges all packs that can be merged, rather than the fewest that keep the number of packs low. */
   readonly all?: boolean
   /** The share of one processor that it may use, above 0 and at most 1. Default: 1. */
