@@ -271,6 +271,24 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/store/upkeep',
     ],
   },
+  'src/store/compact': {
+    owns: 'Merging packs: which, in what order, and the steps that make a merge take effect.',
+    mayImport: [
+      'src',
+      'src/async',
+      'src/compression',
+      'src/memory',
+      'src/object',
+      'src/storage',
+      'src/store/bytes',
+      'src/store/closure',
+      'src/store/ingest',
+      'src/store/pack',
+      'src/store/plan',
+      'src/store/records',
+      'src/store/upkeep',
+    ],
+  },
   'src/store/usage': {
     owns: 'What projects, models and versions hold, shared and alone.',
     mayImport: [
