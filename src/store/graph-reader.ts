@@ -97,7 +97,12 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     let missingCount = 0
     let textBytes = 0
     const bySequence = new Map<number, PackSelection>()
-    const project = (await viewProject(records, projectId, signal)) ?? { projectId, generation: 0, sequence: 0, layout: 0 }
+    const project = (await viewProject(records, projectId, signal)) ?? {
+      projectId,
+      generation: 0,
+      sequence: 0,
+      layout: 0,
+    }
     for await (const { first, locations } of this.#located(project, ids, signal)) {
       for (const [i, location] of locations.entries()) {
         if (location !== undefined) {
@@ -141,6 +146,15 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const { project, party } = root
     await this.#parts.plans.make({ project, closure, packs: closure.packs, party }, rootId, '', signal)
     return true
+  }
+
+  /** Makes the plan of a root anew. Until then answers are sent by the one that is there. */
+  async replan(projectId: string, rootId: string, signal: AbortSignal): Promise<void> {
+    const root = await this.#findRoot(projectId, rootId, { signal })
+    const closure = root && (await this.#walk(root, signal).catch(onlyIfOverloaded))
+    if (root === undefined || closure === undefined) return
+    const { project, party } = root
+    await this.#parts.plans.make({ project, closure, packs: closure.packs, party }, rootId, '', signal)
   }
 
   async #closureAnew(

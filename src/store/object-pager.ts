@@ -56,7 +56,10 @@ export class PackObjectPager implements ObjectPager {
     this.#parts = parts
   }
 
-  async page(projectId: string, { after, until, textBytesMax, signal }: ObjectPageOptions): Promise<ObjectPage | undefined> {
+  async page(
+    projectId: string,
+    { after, until, textBytesMax, signal }: ObjectPageOptions,
+  ): Promise<ObjectPage | undefined> {
     const { records, catalog, reader } = this.#parts
     const project = await viewProject(records, projectId, signal)
     if (project === undefined) {

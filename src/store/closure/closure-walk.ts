@@ -203,9 +203,7 @@ export class ClosureWalk {
    * Returns whether the index then has every object of the project: ids that are not in it are held nowhere.
    */
   async #indexesAll(ids: number): Promise<boolean> {
-    const packs = await this.#parts.catalog
-      .packs(this.#project, PACKS_INDEXED_MAX, this.#signal)
-      .catch(onlyIfDamaged)
+    const packs = await this.#parts.catalog.packs(this.#project, PACKS_INDEXED_MAX, this.#signal).catch(onlyIfDamaged)
     if (packs === undefined) return false
     const holding: number[] = []
     let objects = 0

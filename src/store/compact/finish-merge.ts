@@ -4,12 +4,12 @@ import { StowageError } from '../../errors.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { corrupt } from '../bytes/byte-codec.ts'
-import { linePlaces } from '../pack/line-places.ts'
+import { type LinePlace, linePlaces } from '../pack/line-places.ts'
 import { tableEntry, textBytesOf, type PackTables } from '../pack/pack-format.ts'
 import { changeObjects, type Decision } from '../records/change-objects.ts'
 import { condemnedBlobKey, mergeKey, packBlobName, packKey } from '../records/keys.ts'
 import { LOOKUP_KEYS } from '../records/locator.ts'
-import type { LinePlace, ObjectRecord } from '../records/object-record.ts'
+import type { ObjectRecord } from '../records/object-record.ts'
 import { packOf, type PackCatalog, type StoredProject } from '../records/pack-catalog.ts'
 import { decodePackRecord, encodePackRecord, type PackRecord } from '../records/pack-record.ts'
 import { isRemoved, readHead } from '../records/projects.ts'
@@ -75,7 +75,8 @@ async function openMerge(
   const sources = new Map<number, PackRecord>()
   for (const sequence of record.sources) {
     const source = await readPack(records, project, sequence)
-    if (source === undefined) throw corrupt(`the record of pack ${sequence} is missing, though a merge of it is under way`)
+    if (source === undefined)
+      throw corrupt(`the record of pack ${sequence} is missing, though a merge of it is under way`)
     sources.set(sequence, source)
   }
   return { project, merge, record, tables, sources }
@@ -92,12 +93,7 @@ async function readPack(
 }
 
 /** Moves the objects' records; returns what the merged pack owns then. */
-async function repoint(
-  parts: FinishParts,
-  open: OpenMerge,
-  pace: Pace,
-  signal: AbortSignal,
-): Promise<Ownership> {
+async function repoint(parts: FinishParts, open: OpenMerge, pace: Pace, signal: AbortSignal): Promise<Ownership> {
   const { tables, record, sources } = open
   const owned = Bitmap.empty(record.objects)
   const condemned = Bitmap.empty(record.objects)

@@ -15,6 +15,7 @@ import { planBlobName, planKey } from '../records/keys.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import { onlyIfDamaged, type PackCatalog, type ProjectView } from '../records/pack-catalog.ts'
 import { decodePlanTables, type PlanTables } from './plan-format.ts'
+import { holdsInLayout, packsAreThere } from './plan-layout.ts'
 import { PlanMaker, type PlanRequest } from './plan-maker.ts'
 import { LoadedPlan, type LoadedPlanOptions } from './planned-selection.ts'
 import { isQuiet, isRemoved, readHead } from '../records/projects.ts'
@@ -83,13 +84,16 @@ export class PlanCache {
   ): Promise<LoadedPlan | undefined> {
     const key = planKey(project.projectId, project.generation, rootId, variant)
     const name = nameOf(key)
-    const loading = this.#loaded.get(name, () => this.#load(project, key))
-    const plan = await loading
-    if (plan !== undefined && !plan.use.isRetired && (await this.#stillHolds(plan, project, signal))) {
-      this.#quota.used(name)
-      return plan
+    for (let isOutdated = true; isOutdated;) {
+      const loading = this.#loaded.get(name, () => this.#load(project, key))
+      const plan = await loading
+      isOutdated = plan !== undefined && !(await holdsInLayout(this.#parts, plan, project, key))
+      if (plan !== undefined && !isOutdated && !plan.use.isRetired && (await this.#stillHolds(plan, project, signal))) {
+        this.#quota.used(name)
+        return plan
+      }
+      this.#loaded.delete(name, loading)
     }
-    this.#loaded.delete(name, loading)
     return undefined
   }
 
@@ -148,7 +152,11 @@ export class PlanCache {
     const runInPlaceBytesMin = isWorthCopying ? RUN_IN_PLACE_BYTES_MIN.inOnePiece : RUN_IN_PLACE_BYTES_MIN.spliced
     const maker = new PlanMaker(order, catalog, reader, deflate, { runInPlaceBytesMin, isStored: !isSmall })
     const plan = isSmall
-      ? await makeInMemory(maker, planId, { signal, environment: this.#parts.environment })
+      ? await makeInMemory(maker, planId, {
+          signal,
+          layout: order.project.layout,
+          environment: this.#parts.environment,
+        })
       : await this.#makeStored(maker, order, key, planId, signal)
     const name = nameOf(key)
     this.#loaded.delete(name)
@@ -195,6 +203,7 @@ export class PlanCache {
     await records.commit({ put: [{ key, value }] })
     await this.#dropIfRemoved(project, key, value, blobName)
     const plan = await loadedPlan({ blob: blobName }, made.tables, closure.sequence, {
+      layout: project.layout,
       environment: this.#parts.environment,
     })
     // A failure to make room for a plan is no reason to do without it.
@@ -215,7 +224,8 @@ export class PlanCache {
   }
 
   async #load(project: ProjectView, key: Uint8Array): Promise<LoadedPlan | undefined> {
-    const { records, blobs, environment, onError } = this.#parts
+    const { records, blobs, catalog, environment, onError } = this.#parts
+    const { layout } = project
     const [value] = await records.getMany([key])
     if (value === undefined) return undefined
     try {
@@ -226,8 +236,12 @@ export class PlanCache {
         await readSource(blobs, { blob: blobName }, record.tablesStart, record.planBytes),
         environment,
       )
+      if (!(await packsAreThere(catalog, project, tables))) {
+        await records.commit({ remove: [key], expect: [{ key, value }] })
+        return undefined
+      }
       await this.#quota.found(nameOf(key), { key, value, blobName, bytes: record.planBytes, use }).catch(onError)
-      return await loadedPlan({ blob: blobName }, tables, record.sequence, { use, environment })
+      return await loadedPlan({ blob: blobName }, tables, record.sequence, { use, layout, environment })
     } catch (error) {
       if (!(error instanceof StowageError) || error.isRetryable) throw error
       onError(error)
@@ -321,11 +335,11 @@ function makingBytes(closure: Closure): number {
 async function makeInMemory(
   maker: PlanMaker,
   planId: string,
-  { signal, environment }: { readonly signal: AbortSignal; readonly environment: Environment },
+  { signal, ...options }: LoadedPlanOptions & { readonly signal: AbortSignal },
 ): Promise<LoadedPlan> {
   const chunks: Uint8Array[] = []
   const { tables } = await maker.make(planId, (content) => collect(content, chunks), signal)
-  return new LoadedPlan({ bytes: Buffer.concat(chunks) }, tables, { environment })
+  return new LoadedPlan({ bytes: Buffer.concat(chunks) }, tables, options)
 }
 
 async function collect(content: AsyncIterable<Uint8Array>, chunks: Uint8Array[]): Promise<void> {

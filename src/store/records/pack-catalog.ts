@@ -39,10 +39,8 @@ export class PackCatalog {
   constructor(records: RecordStore, blobs: BlobStore, cacheBytes: number) {
     this.#records = records
     this.#blobs = blobs
-    this.#packs = new ByteCache(
-      cacheBytes >> 2,
-      ({ record: { inline, owned, condemned, reached } }) =>
-        [inline, owned?.bytes, condemned?.bytes, reached?.bytes].reduce((sum, part) => sum + (part?.length ?? 0), 512),
+    this.#packs = new ByteCache(cacheBytes >> 2, ({ record: { inline, owned, condemned, reached } }) =>
+      [inline, owned?.bytes, condemned?.bytes, reached?.bytes].reduce((sum, part) => sum + (part?.length ?? 0), 512),
     )
     this.#tables = new ByteCache(cacheBytes - (cacheBytes >> 2), tablesBytes)
   }

@@ -56,7 +56,11 @@ async function asTotals(parts: Parts, project: StoredProject, expectation: Expec
 
 /** The contribution of a pack. */
 export function packTotals(record: Pick<PackRecord, 'objects' | 'packBytes'>, tables: PackTables): ProjectTotals {
-  return { objects: record.objects, jsonBytes: jsonBytesOf(tables, Bitmap.full(record.objects)), storedBytes: record.packBytes }
+  return {
+    objects: record.objects,
+    jsonBytes: jsonBytesOf(tables, Bitmap.full(record.objects)),
+    storedBytes: record.packBytes,
+  }
 }
 
 /** The totals if they are stored; `undefined` if they will be counted anew. */
@@ -118,7 +122,6 @@ async function totalsOfPack({ records, blobs }: Parts, project: ProjectView, pac
 
 function jsonBytesOf(tables: PackTables, held: Bitmap): number {
   let sum = 0
-  for (let ordinal = 0; ordinal < tables.objects; ordinal++)
-    if (held.has(ordinal)) sum += textBytesOf(tables, ordinal)
+  for (let ordinal = 0; ordinal < tables.objects; ordinal++) if (held.has(ordinal)) sum += textBytesOf(tables, ordinal)
   return sum
 }

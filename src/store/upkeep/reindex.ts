@@ -6,14 +6,7 @@ import { headKey, keyBounds, keyParts, packKey } from '../records/keys.ts'
 import { packOf, readTables, type StoredProject } from '../records/pack-catalog.ts'
 import { encodePackRecord, type PackRecord } from '../records/pack-record.ts'
 import { checkStorageFormat } from '../records/storage-format.ts'
-import {
-  decodeEpoch,
-  decodeHead,
-  decodeMark,
-  encodeHead,
-  encodeTotals,
-  type ProjectHead,
-} from '../records/records.ts'
+import { decodeEpoch, decodeHead, decodeMark, encodeHead, encodeTotals, type ProjectHead } from '../records/records.ts'
 import { EpochCounter } from './epochs.ts'
 import { findPacks, FoundPacks, type FoundPack } from './reindex-find.ts'
 import { readTotals } from '../records/totals.ts'
@@ -104,7 +97,12 @@ async function* rebuildProject(
   const swept = new Set(packs.map((pack) => pack.generation).filter((old) => old < generation || isGone))
   await records.insertMany([...swept].map((old) => garbageEntry(projectId, old)))
   if (isGone) {
-    await putHead(records, projectId, { generation, sequence: head?.sequence ?? 1, removed: true, layout: head?.layout ?? 0 })
+    await putHead(records, projectId, {
+      generation,
+      sequence: head?.sequence ?? 1,
+      removed: true,
+      layout: head?.layout ?? 0,
+    })
     yield note(projectId, 'project', 'it was removed, and stays removed')
     return
   }
@@ -133,10 +131,7 @@ async function* rebuildGeneration(
   let objects = 0
   for (const pack of numbered) {
     try {
-      objects += await reapply(records, blobs, committer, {
-        ...pack,
-        record: asUploaded(pack.record, epoch),
-      })
+      objects += await reapply(records, blobs, committer, { ...pack, record: asUploaded(pack.record, epoch) })
     } catch (error) {
       yield damageBy(error, projectId, `pack ${pack.record.packId}`, (message) => `it cannot be used: ${message}`)
     }
@@ -169,7 +164,10 @@ function inOrder(packs: FoundPack[]): FoundPack[] {
   const isCopy = ({ record }: FoundPack): number => (record.state === 'merging' || record.retiredAt > 0 ? 1 : 0)
   return packs.sort(
     (a, b) =>
-      isCopy(a) - isCopy(b) || numberOf(a) - numberOf(b) || a.timeMs - b.timeMs || (a.record.packId < b.record.packId ? -1 : 1),
+      isCopy(a) - isCopy(b) ||
+      numberOf(a) - numberOf(b) ||
+      a.timeMs - b.timeMs ||
+      (a.record.packId < b.record.packId ? -1 : 1),
   )
 }
 
