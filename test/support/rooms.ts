@@ -108,15 +108,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
   },
   'src/store/records': {
     owns: "Keys and values of the store's records, catalogues of packs.",
-    mayImport: [
-      'src',
-      'src/async',
-      'src/memory',
-      'src/object',
-      'src/storage',
-      'src/store/bytes',
-      'src/store/pack',
-    ],
+    mayImport: ['src', 'src/async', 'src/memory', 'src/object', 'src/storage', 'src/store/bytes', 'src/store/pack'],
   },
   'adapters/filesystem': {
     owns: 'Blobs as plain files, records in LevelDB beside them.',
