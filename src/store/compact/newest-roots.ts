@@ -2,7 +2,7 @@ import type { GraphRoot } from '../../object/roots.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { LOOKUP_KEYS, readObjects } from '../records/locator.ts'
 import type { ObjectRecord } from '../records/object-record.ts'
-import type { ProjectView } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 
 /** A root whose object is held. */
 export interface HeldRoot {

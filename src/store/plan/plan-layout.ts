@@ -1,6 +1,7 @@
 import type { RecordStore } from '../../storage/backend.ts'
 import { planBlobName } from '../records/keys.ts'
-import { onlyIfDamaged, type PackCatalog, type ProjectView } from '../records/pack-catalog.ts'
+import { onlyIfDamaged, type PackCatalog } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { decodePlanRecord } from '../records/records.ts'
 import type { PlanTables } from './plan-format.ts'
 import type { LoadedPlan } from './planned-selection.ts'
