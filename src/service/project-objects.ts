@@ -25,7 +25,7 @@ import {
   type ProjectStreams,
   projectStreams,
 } from './project-streams.ts'
-import type { UploadSummary } from '../object/upload-summary.ts'
+import type { UploadSummary } from '../object/wire-types.ts'
 import { uploadObjects } from '../operations/upload-objects.ts'
 
 /**
