@@ -153,11 +153,13 @@ export interface CompactionEvent extends ServiceEventBase {
   readonly projectId: string
   /** How many merges took effect. */
   readonly merges: number
-  /** Active packs before and after. */
+  /** Active packs before. */
   readonly packsBefore: number
+  /** Active packs after. */
   readonly packsAfter: number
-  /** Bytes of active packs before and after. Replaced packs leave the disk a day later. */
+  /** Bytes of active packs before. */
   readonly storedBytesBefore: number
+  /** Bytes of active packs after. Replaced packs leave the disk a day later. */
   readonly storedBytesAfter: number
   /** How long it took. */
   readonly durationMs: number

@@ -29,6 +29,7 @@ export interface CollectionTotals extends Pick<
 
 /** The sums over all projects. */
 export interface CompactionTotals extends Omit<CompactionReport, 'stopped'> {
+  /** Projects that were compacted. */
   readonly projects: number
 }
 

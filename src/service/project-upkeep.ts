@@ -20,6 +20,7 @@ export interface CollectCallOptions extends CallOptions {
   readonly undoMs?: number | undefined
   /** Counts what a collection would do now, and changes nothing. */
   readonly dryRun?: boolean | undefined
+  /** Called now and then. */
   readonly onProgress?: ((progress: CollectionProgress) => void) | undefined
 }
 
@@ -29,6 +30,7 @@ export interface CompactCallOptions extends CallOptions {
   readonly all?: boolean | undefined
   /** The share of one processor that it may use, above 0 and at most 1. Default: 1. */
   readonly processorShare?: number | undefined
+  /** Called now and then. */
   readonly onProgress?: ((progress: CompactionProgress) => void) | undefined
 }
 
