@@ -12,7 +12,7 @@ function changed(from: string, ...to: readonly string[]): readonly string[] {
   return [...names.filter((line) => line !== from), ...to]
 }
 
-test('docs/versioning.md lists the stable names: codes, HTTP, the command line, metrics', () => {
+test('docs/versioning.md lists the stable names: codes, HTTP, archives, the command line, metrics', () => {
   for (const line of [
     'error invalid_json 400',
     'exit 2 usage',
@@ -24,6 +24,10 @@ test('docs/versioning.md lists the stable names: codes, HTTP, the command line, 
     'command stowage serve --data <value>',
     'environment STOWAGE_TOKEN',
     'metric stowage_requests_total{method,route,status}',
+    'http GET /api/v1/projects/{projectId}/export/objects query after string',
+    'archive entry manifest.json',
+    'archive record version rootObjectId',
+    'archive source.json cursor',
   ])
     assert.ok(names.includes(line), line)
   assert.deepEqual(brokenPromises(names, names), [])
