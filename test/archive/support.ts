@@ -69,10 +69,10 @@ export function building(revision: number, objects: number = OBJECTS): Model {
 }
 
 /** Two versions of a model, an object that nothing refers to, and an automation whose run has ended. */
-export async function furnish({ project, extension }: Site): Promise<Furnished> {
+export async function furnish({ project, extension }: Site, objectCount: number = OBJECTS): Promise<Furnished> {
   const house = extension.project(PROJECT)
   const { id: modelId } = await house.models.create({ name: 'House' })
-  const models = [building(0), building(1)]
+  const models = [building(0, objectCount), building(1, objectCount)]
   const versions: Version[] = []
   for (const [at, { objects, rootId }] of models.entries()) {
     await project.upload(objects.map(({ id, json }) => ({ id, json })))

@@ -20,6 +20,7 @@ import { ONE_LINE_WITH_TEXT, RESOURCE_ID } from '../../automation-server/schemas
 import type { ApiArea } from '../../openapi/description/compose.ts'
 import { errorResponses, headersOf, headOf, optionsOf } from '../../openapi/description/shared.ts'
 import type { Header, Operation, Parameter, Response, Schema } from '../../openapi/description/types.ts'
+import { RECORD_SHAPES } from './record-shapes.ts'
 import { DOOR, lines, PROJECT_ID, ROOT, WALL } from '../../openapi/objects/examples.ts'
 
 /**
@@ -34,7 +35,7 @@ const RECORD: Schema = {
   type: 'object',
   required: ['kind', 'value'],
   properties: {
-    kind: { type: 'string', enum: ['pin', 'model', 'version', 'automation', 'annotations', 'logs', 'run', 'mark'] },
+    kind: { type: 'string', enum: Object.keys(RECORD_SHAPES) },
     value: { type: 'object', description: 'As docs/archive-format.md describes it for the kind.' },
   },
 }
