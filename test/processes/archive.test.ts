@@ -13,7 +13,7 @@ const run = promisify(execFile)
 const PAGE_URL = 'http://127.0.0.1:8642'
 const model = buildModel({ objects: 200, seed: 3 })
 
-test('the commands of the page on archives move a project, and say what they did', async (t) => {
+test('the commands of the archive page move a project and report their work', async (t) => {
   const data = newDataFolder(t)
   const folder = dirname(data)
   const server = await startServer(t, ['--data', data, '--json'])
