@@ -7,7 +7,7 @@ import { importWithFlips, smallArchive } from './flips.ts'
 import { building, furnish, linesOf, PROJECT, site } from './support.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
-test('an import that is repeated changes nothing', async (t) => {
+test('a repeated import changes nothing', async (t) => {
   const folder = temporaryFolder(t)
   const source = site(t)
   await furnish(source)
@@ -20,7 +20,7 @@ test('an import that is repeated changes nothing', async (t) => {
   assert.deepEqual([again.sent, again.records.created, again.records.updated], [0, 0, 0])
 })
 
-test('an export that breaks off goes on where it was, and makes the same file', async (t) => {
+test('an interrupted export resumes and produces the same file', async (t) => {
   const folder = temporaryFolder(t)
   const source = site(t)
   await furnish(source)
@@ -45,7 +45,7 @@ test('an export that breaks off goes on where it was, and makes the same file', 
   assert.deepEqual(bytes.subarray(0, -2_048), expected.subarray(0, -2_048))
 })
 
-test('an incremental export holds what is new, and with its base it makes the same project', async (t) => {
+test('an incremental export contains only new data, and restores the project on top of its base', async (t) => {
   const folder = temporaryFolder(t)
   const source = site(t)
   const { modelId } = await furnish(source)
@@ -69,7 +69,7 @@ test('an incremental export holds what is new, and with its base it makes the sa
   await assert.rejects(importFiles(site(t).address, [more, base]), { code: 'invalid_request' })
 })
 
-test('streams do the same in process', async (t) => {
+test('streams export and import in process', async (t) => {
   const source = site(t)
   const { models } = await furnish(source)
   const target = site(t)
@@ -78,7 +78,7 @@ test('streams do the same in process', async (t) => {
   assert.deepEqual(await linesOf(target.project, rootId), await linesOf(source.project, rootId))
 })
 
-test('a damaged archive, a cut one and one of a later version are refused before anything is sent', async (t) => {
+test('an archive that is damaged, cut or of a later version is refused before anything is sent', async (t) => {
   const path = await smallArchive(t)
   const good = await readFile(path)
   const checksumField = { start: 148, end: 156 }
@@ -106,7 +106,7 @@ test('a damaged archive, a cut one and one of a later version are refused before
   assert.ok((await importFiles(target.address, [bad])).sent > 0)
 })
 
-test('secrets are left out, and the automation is then disabled; sealed ones go where the same key is', async (t) => {
+test('secrets are left out and their automation is disabled, but sealed ones go to a server with the same key', async (t) => {
   const folder = temporaryFolder(t)
   const source = site(t)
   const { modelId } = await furnish(source)
@@ -130,7 +130,7 @@ test('secrets are left out, and the automation is then disabled; sealed ones go 
   assert.doesNotMatch((await readFile(sealed)).toString('latin1'), /open sesame/)
 })
 
-test('an export whose reader stops holds a page or two, and asks for no more', async (t) => {
+test('an export with a stalled reader buffers at most two pages and requests no more', async (t) => {
   const source = site(t)
   await furnish(source)
   let pages = 0

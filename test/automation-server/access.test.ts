@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { claimAuthorize, type Principal } from '../../src/index.ts'
 import { automated, definition, inProcess, withVersion } from './support.ts'
 
-test('the token of a run is for its own project, whatever that is called', async (t) => {
+test('the token of a run is valid for its own project only, regardless of the project id', async (t) => {
   const owner: Principal = { subject: 'owner', projects: { '*': 'write' } }
   const access = {
     authenticate: ({ headers }: { readonly headers: Headers }) =>

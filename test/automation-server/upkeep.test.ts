@@ -72,7 +72,7 @@ async function used(
   return { ...fixture, runId, artifactId: artifacts[0].id }
 }
 
-test('a removed project is unreadable at once, its space comes back, and it can be begun anew', async (t) => {
+test('a removed project is unreadable at once, its space is reclaimed, and it can be filled again', async (t) => {
   const backend = memoryBackend()
   const { service, extension, ask, runId, artifactId } = await used(t, backend)
   const other = await extension.project('q').models.create({ name: 'Other' })
@@ -89,7 +89,7 @@ test('a removed project is unreadable at once, its space comes back, and it can 
   assert.deepEqual(await all(checkAutomation(backend)), [])
 })
 
-test('a project that holds nothing but a model is one of those that the service tells, until it is removed', async (t) => {
+test('a project that contains only a model is listed until it is removed', async (t) => {
   const { service, extension } = automated(t)
   await extension.project('only a model').models.create({ name: 'House' })
   await uploadObjects(service, 'objects', [{ id: 'root' }])
@@ -99,7 +99,7 @@ test('a project that holds nothing but a model is one of those that the service 
   assert.deepEqual((await all(service.projects())).flat(), ['objects'])
 })
 
-test('a run in a project that is removed is told to stop', async (t) => {
+test('a run of a removed project is told to stop', async (t) => {
   const reasons: string[] = []
   const errors: unknown[] = []
   const executor = inProcess(async (_start, stopped) => void reasons.push(await stopped))
@@ -124,7 +124,7 @@ test('a run in a project that is removed is told to stop', async (t) => {
   assert.deepEqual(errors, [])
 })
 
-test('the object store leaves alone what automation keeps: its check, its sweep and its reindexing', async (t) => {
+test('check, sweep and reindex of the object store ignore automation data', async (t) => {
   const backend = memoryBackend()
   const { service, runId, artifactId } = await used(t, backend)
   await service.close()
@@ -151,7 +151,7 @@ test('the object store leaves alone what automation keeps: its check, its sweep 
   assert.equal(await file.text(), 'a,b')
 })
 
-test('check tells a damaged record, a blob that is gone or changed, and one that nobody names', async (t) => {
+test('check reports a damaged record, a missing or changed blob, and an unreferenced one', async (t) => {
   const backend = memoryBackend()
   const { service } = await used(t, backend)
   await service.close()
@@ -193,7 +193,7 @@ test('check tells a damaged record, a blob that is gone or changed, and one that
   )
 })
 
-test('blobs that no record names are removed after a grace, those of records stay', async (t) => {
+test('unreferenced blobs are removed after a grace period, and referenced ones stay', async (t) => {
   const backend = memoryBackend()
   const { service } = await used(t, backend)
   await service.close()
@@ -213,7 +213,7 @@ test('blobs that no record names are removed after a grace, those of records sta
   )
 })
 
-test('runs are kept for their time, and then go with all that they left', async (t) => {
+test('a run is removed with all its data after its retention period', async (t) => {
   const backend = memoryBackend()
   const { service, runId, artifactId } = await used(t, backend)
   await service.close()

@@ -39,7 +39,7 @@ async function waitingMarks({ backend }: Pick<Awaited<ReturnType<typeof prepared
   ).length
 }
 
-test('of one automation only so many runs wait that were asked for, also when they are asked for at once', async (t) => {
+test('the queue of an automation is bounded, even for concurrent requests', async (t) => {
   const { ask, project, automation, modelId } = await prepared(t, { ...NOBODY_TAKES_UP, limits: { pendingRunsMax: 3 } })
   const answers = await Promise.all(
     Array.from({ length: 8 }, () => ask('POST', `p/automations/${automation.id}/runs`, {})),
@@ -64,7 +64,7 @@ test('of one automation only so many runs wait that were asked for, also when th
   assert.equal((await project.runs.start(other.id)).status, 'pending')
 })
 
-test('a run that was taken up waits no more, whatever becomes of it', async (t) => {
+test('a claimed run leaves the queue, whatever its outcome', async (t) => {
   const fixture = await prepared(t, { concurrency: 1, limits: { pendingRunsMax: 1 } })
   const { project, automation, extension } = fixture
   const isTakenUp = (id: string) =>
@@ -81,7 +81,7 @@ test('a run that was taken up waits no more, whatever becomes of it', async (t) 
   assert.equal(await waitingMarks(fixture), 0)
 })
 
-test('a new version always gets its run: the oldest that waits is superseded, those that somebody asked for last', async (t) => {
+test('a new version always queues its run: the oldest queued run is superseded, requested ones last', async (t) => {
   const { project, automation, newVersion } = await prepared(
     t,
     { ...NOBODY_TAKES_UP, limits: { pendingRunsMax: 3 } },
@@ -118,7 +118,7 @@ test('a new version always gets its run: the oldest that waits is superseded, th
   assert.equal((await project.runs.list({ versionId })).items[0].status, 'pending')
 })
 
-test('what more than the limit waits, since the limit was lowered, gives way with the next version', async (t) => {
+test('after the limit is lowered, the next version supersedes the excess runs', async (t) => {
   const backend = memoryBackend()
   const before = await prepared(
     t,
@@ -140,7 +140,7 @@ test('what more than the limit waits, since the limit was lowered, gives way wit
   assert.equal((await runs.list({ status: 'canceled' })).items.length, 3)
 })
 
-test('a run that nobody took up in time becomes a time-out that says why, and is not taken up any more', async (t) => {
+test('a run that waits too long times out with a reason and is not claimed later', async (t) => {
   const backend = memoryBackend()
   let nowMs = Date.now()
   const shared = (options: FixtureOptions): FixtureOptions => ({
@@ -174,7 +174,7 @@ test('a run that nobody took up in time becomes a time-out that says why, and is
   assert.equal(await waitingMarks({ backend }), 0)
 })
 
-test('a run of a function that no server has any more ends with words that name it', async (t) => {
+test('a run whose function no server has ends with a message that names it', async (t) => {
   const backend = memoryBackend()
   const first = await prepared(t, { ...NOBODY_TAKES_UP, backend: hooked(backend, (_call, _detail, work) => work()) })
   const { id } = await first.project.runs.start(first.automation.id)
@@ -197,7 +197,7 @@ test('a run of a function that no server has any more ends with words that name 
   assert.ok(endedAt !== null)
 })
 
-test('runs that wait are found with few reads, and a damaged one is told and keeps no other from being taken up', async (t) => {
+test('queued runs are found with few reads, and a damaged one is reported and blocks no other', async (t) => {
   const backend = memoryBackend()
   const before = await prepared(t, { ...NOBODY_TAKES_UP, backend: hooked(backend, (_call, _detail, work) => work()) })
   const ids: string[] = []

@@ -81,20 +81,20 @@ function certificate(folder: string): { readonly keyPath: string; readonly caPat
 
 proxyCases('nginx', startNginx)
 
-void test('nginx sends plain http to https', async (t) => {
+void test('nginx redirects plain http to https', async (t) => {
   const proxied = await startNginx(t)
   const { status, headers } = await ask(proxied, `${proxied.plainUrl}/web?a=b`, { headers: { Host: 'models.example' } })
   assert.deepEqual([status, headers.location], [308, 'https://models.example/web?a=b'])
 })
 
-void test('nginx: pages need --origin, or Host as the browser sent it', async (t) => {
+void test('nginx: pages need --origin or the Host header of the browser', async (t) => {
   const changesHost = (site: string): string => site.replace('proxy_set_header Host $http_host;', '')
   const proxied = await startNginx(t, [], changesHost)
   assert.equal((await signIn(proxied, new URL(proxied.url).origin)).status, 303, '--origin says it')
   assert.equal((await signIn(proxied, 'http://stowage')).status, 403)
 })
 
-void test('nginx: proxy_cache ends resumed downloads, as the documents say', async (t) => {
+void test('nginx: proxy_cache breaks resumed downloads, as documented', async (t) => {
   const proxied = await startNginx(
     t,
     [],

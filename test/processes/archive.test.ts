@@ -21,7 +21,7 @@ function linesOf(option: string): string {
 
 const model = buildModel({ objects: 200, seed: 3 })
 
-test('the commands of the page on archives move a project, and say what they did', async (t) => {
+test('the commands of the archive page move a project and report their work', async (t) => {
   const data = newDataFolder(t)
   const folder = dirname(data)
   // The keys of the page, as `openssl` makes them.

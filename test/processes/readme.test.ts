@@ -55,7 +55,7 @@ test('the first server of the README runs as pasted, and so do its two requests'
   assert.match(stdout, /^\{"objects":2,"created":2,/)
 })
 
-test('"Run it" of the README serves, makes a token, uploads a model and downloads it', async (t) => {
+test('"Run it" of the README serves, issues a token, uploads a model and downloads it', async (t) => {
   const { folder, env } = newFolder(t)
   const [serve, ...others] = blockThat('npx stowage serve --data ./data').text.split('\n')
   const port = String(await freePort())

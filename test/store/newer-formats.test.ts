@@ -26,7 +26,7 @@ function refused(read: () => unknown, message: RegExp): void {
   assert.throws(read, (error: StowageError) => error.code === 'corrupt_data' && message.test(error.message))
 }
 
-test('records of a newer release are refused with the version that this one reads', () => {
+test('records of a newer release are refused, with the version that this release reads', () => {
   refused(
     () => decodeMark(KEY, ofVersion(KEY, encodeMark(KEY), 2)),
     /^a mark has version 2; this release reads version 1$/,
@@ -57,7 +57,7 @@ test('packs of a newer release are refused by their header and by their trailer'
   refused(() => decodeTrailer(trailer), /^a pack has format version 2; this release reads version 1$/)
 })
 
-test('a service says which format it reads, and touches nothing, where a newer release has written', async (t) => {
+test('a service names its format and changes nothing if a newer release wrote the data', async (t) => {
   const backend = memoryBackend()
   const path = 'http://in.process/objects/demo'
   const first = createObjectService({ backend, access: openAccess() })

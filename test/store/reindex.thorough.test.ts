@@ -93,7 +93,7 @@ async function removeRecords(
   return removed
 }
 
-test('a sound storage stays as it is, however often', async () => {
+test('a reindex leaves a sound storage unchanged, however often it runs', async () => {
   const { store, backend } = await filled()
   await download(store, 'demo', ROOT)
   await store.idle()
@@ -107,7 +107,7 @@ test('a sound storage stays as it is, however often', async () => {
   await assertWhole(backend)
 })
 
-test('packs in blobs bring everything back when all records are lost', async () => {
+test('packs in blobs restore everything after all records are lost', async () => {
   const { store, backend } = await filled()
   await store.close()
   await removeRecords(backend, () => true)
@@ -126,7 +126,7 @@ test('packs in blobs bring everything back when all records are lost', async () 
   await assertWhole(backend)
 })
 
-test('records that are lost or damaged in part are made anew', async () => {
+test('partly lost or damaged records are rebuilt', async () => {
   const losses: [string, (kind: string) => boolean][] = [
     ['objects', (kind) => kind === 'o'],
     ['some objects', (kind) => kind === 'o' && random(3) === 0],
@@ -155,7 +155,7 @@ test('records that are lost or damaged in part are made anew', async () => {
   }
 })
 
-test('a pack whose record is lost or damaged is found again, and its number is not given out twice', async () => {
+test('a pack with a lost or damaged record is found again, and its number is not reused', async () => {
   for (const isDamaged of [false, true]) {
     const { store, backend } = await filled()
     await store.close()
@@ -171,7 +171,7 @@ test('a pack whose record is lost or damaged is found again, and its number is n
   }
 })
 
-test('a pack that cannot be read is told, and the others come back', async () => {
+test('an unreadable pack is reported, and the others are restored', async () => {
   const { store, backend } = await filled()
   await store.close()
   const { blobs } = await imageOf(backend)
@@ -197,7 +197,7 @@ test('a pack that cannot be read is told, and the others come back', async () =>
   await reopened.store.close()
 })
 
-test('a damaged header keeps no pack from being used whose record is there', async () => {
+test('a pack with a damaged header stays usable if its record exists', async () => {
   const { store, backend } = await filled()
   await store.close()
   const [{ name, bytes }] = (await imageOf(backend)).blobs
@@ -211,7 +211,7 @@ test('a damaged header keeps no pack from being used whose record is there', asy
   await reopened.store.close()
 })
 
-test('small packs live and die with their records', async () => {
+test('small packs share the fate of their records', async () => {
   const { store, backend } = await openStore()
   await put(store, 'demo', [{ id: 'a', children: referTo(['b']) }])
   await put(store, 'demo', [{ id: 'b' }])
@@ -235,7 +235,7 @@ test('small packs live and die with their records', async () => {
   await reopened.store.close()
 })
 
-test('of several texts for one id the earlier wins', async () => {
+test('the earlier of several texts of an id wins', async () => {
   let now = 1_000
   const { store, backend } = await openStore(memoryBackend(), { clock: { now: () => (now += 1_000) } })
   const padding = Array.from({ length: 12_000 }, () => random(2 ** 32).toString(36)).join('')
@@ -263,7 +263,7 @@ test('of several texts for one id the earlier wins', async () => {
   await rebuilt.store.close()
 })
 
-test('a pack that was committed and not applied is applied', async () => {
+test('a committed pack that was not applied is applied', async () => {
   const inner = memoryBackend()
   let isCrashed = false
   const crashing = await openStore(
@@ -281,7 +281,7 @@ test('a pack that was committed and not applied is applied', async () => {
   assert.deepEqual(await heldOf(store, 'demo', ['a', 'b']), new Set(['a', 'b']))
 })
 
-test('a removed project stays removed, whatever is lost, and can be filled again and reindexed again', async () => {
+test('a removed project stays removed after any loss, and can be filled and reindexed again', async () => {
   for (const lost of ['nothing', 'records', 'head', 'marks', 'tombstone content']) {
     let isSweeping = true
     const inner = memoryBackend()
@@ -333,7 +333,7 @@ test('a removed project stays removed, whatever is lost, and can be filled again
   }
 })
 
-test('a storage that fails stops the work, loses nothing, and the next run ends it', async () => {
+test('a storage fault stops the work without loss, and the next run completes it', async () => {
   for (const isDone of [false, true]) {
     for (let at = 0; ; at += 2) {
       const inner = memoryBackend()

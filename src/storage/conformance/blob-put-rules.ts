@@ -18,7 +18,7 @@ async function isAbsent(context: BlobContext, rest: string): Promise<void> {
 
 export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
   {
-    name: 'put: blobs of every size come back as they went in',
+    name: 'put: stores blobs of every size byte for byte',
     check: async (context) => {
       for (const size of SIZES) {
         const bytes = noise(size)
@@ -28,7 +28,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: content without any chunk, and a size hint that is wrong',
+    name: 'put: accepts content without chunks and ignores a wrong size hint',
     check: async (context) => {
       assert.deepEqual(await context.store.put(context.name('none'), contentOf(new Uint8Array(0))), { sizeBytes: 0 })
       assert.deepEqual(
@@ -39,7 +39,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: a producer may fill its buffer again once it is asked for the next chunk',
+    name: 'put: copies each chunk before it asks for the next one, so a producer may reuse its buffer',
     check: async (context) => {
       const buffer = Buffer.alloc(100_000)
       const reused = async function* (): AsyncGenerator<Uint8Array> {
@@ -51,7 +51,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: a throw in the content passes and leaves nothing, early and late',
+    name: 'put: rethrows an error of the content, early or late, and leaves no blob',
     check: async (context) => {
       for (const size of [0, 10, 3_000_000]) {
         const failure = new Error('the producer failed')
@@ -62,7 +62,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: an abort in the middle rejects with its reason, lets go of the content and leaves nothing',
+    name: 'put: an abort midway rejects with its reason, ends the content and leaves no blob',
     check: async (context) => {
       for (const size of [10, 3_000_000]) {
         const controller = new AbortController()
@@ -82,7 +82,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: an abort that comes first rejects with its reason',
+    name: 'put: rejects with the reason of a signal that is already aborted',
     check: async (context) => {
       const content = new WatchedContent(noise(10), async () => undefined)
       await rejectsWithReason((signal) => context.store.put(context.name('never'), content, { signal }))
@@ -91,7 +91,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: a name that exists is an error, the content is let go and the blob stays as it was',
+    name: 'put: rejects an existing name, ends the content and leaves the blob unchanged',
     check: async (context) => {
       const bytes = noise(1_000)
       await context.put('taken', bytes)
@@ -102,7 +102,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: of concurrent puts of one name exactly one wins, and its bytes are whole',
+    name: 'put: exactly one of several concurrent puts of a name wins, and its bytes are complete',
     check: async (context) => {
       for (const size of [100, 1_500_000]) {
         const contents = Array.from({ length: 5 }, () => noise(size))
@@ -116,7 +116,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: a blob that is being put is absent until it is whole',
+    name: 'put: a blob stays invisible until it is complete',
     check: async (context) => {
       let look: () => void = () => undefined
       const looked = new Promise<void>((resolve) => (look = resolve))
@@ -130,7 +130,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: many at once',
+    name: 'put: stores many blobs concurrently',
     check: async (context) => {
       const blobs = Array.from({ length: 40 }, (_, at) => noise(at * 2_000))
       await Promise.all(blobs.map((bytes, at) => context.put(`many/${at}`, bytes)))
@@ -141,7 +141,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: invalid names reject and release the content',
+    name: 'put: rejects invalid names and ends the content',
     check: async (context) => {
       const hostile = [
         '',
@@ -176,7 +176,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: the longest name, and a name that another one starts with',
+    name: 'put: accepts the longest name, and a name that begins with another name',
     check: async (context) => {
       const longest = context.name('n'.repeat(240 - context.name('').length))
       await context.store.put(longest, contentOf(noise(5)))
@@ -209,7 +209,7 @@ function garbageCollector(): () => void {
 /** For stores on a medium of their own: streamed bytes must not pile up in memory. */
 export const BLOB_MEMORY_RULES: readonly Rule<BlobContext>[] = [
   {
-    name: 'put: a large blob streams through bounded memory',
+    name: 'put: streams a large blob in bounded memory',
     isForPersistent: true,
     check: async (context) => {
       const chunk = noise(CHUNK_BYTES)

@@ -5,7 +5,7 @@ import { batchesOf, isNamed, rejects, rejectsWithReason, type Rule, sameBytes, w
 
 export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
   {
-    name: 'read: exactly the bytes from start to end, at all edges',
+    name: 'read: returns exactly the bytes from start to end, at every boundary',
     check: async (context) => {
       const bytes = noise(1_300_000)
       await context.put('blob', bytes)
@@ -21,7 +21,7 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'read: a range outside the blob is an error, never fewer bytes',
+    name: 'read: rejects a range outside the blob and never returns fewer bytes',
     check: async (context) => {
       await context.put('blob', noise(1_000))
       for (const [start, end, expected] of [
@@ -43,7 +43,7 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'read: a blob that is not there is an error of its own kind, also for no bytes',
+    name: 'read: rejects an absent blob with blob_not_found, even for zero bytes',
     check: async (context) => {
       await context.put('there/below', noise(5))
       for (const rest of ['missing', 'there', 'there/below/deeper', 'missing/below']) {
@@ -53,7 +53,7 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'read: the largest read comes in one buffer, one byte more rejects',
+    name: 'read: returns the largest read in one buffer and rejects one byte more',
     check: async (context) => {
       const bytes = noise(BLOB_READ_BYTES_MAX + 10)
       await context.put('large', bytes)
@@ -64,7 +64,7 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: "read: the buffer that comes out is the caller's own",
+    name: 'read: the caller owns the returned buffer',
     check: async (context) => {
       const bytes = noise(1_000)
       await context.put('blob', bytes)
@@ -76,7 +76,7 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'read: many blobs, many readers at once',
+    name: 'read: serves many concurrent reads of many blobs',
     check: async (context) => {
       const blobs = Array.from({ length: 100 }, () => noise(3_000))
       await Promise.all(blobs.map((bytes, at) => context.put(`r/${at}`, bytes)))
@@ -99,7 +99,7 @@ export const BLOB_READ_RULES: readonly Rule<BlobContext>[] = [
 
 export const BLOB_REMOVE_RULES: readonly Rule<BlobContext>[] = [
   {
-    name: 'remove: gone for readers and lists, absent names are fine, others stay',
+    name: 'remove: hides the blob from reads and lists, ignores absent names and keeps other blobs',
     check: async (context) => {
       for (const rest of ['a', 'b', 'c/d', 'c/e']) await context.put(rest, noise(300_000))
       await context.store.read(context.name('a'), 0, 10)
@@ -112,7 +112,7 @@ export const BLOB_REMOVE_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'remove: the name is free again, for a blob that has nothing of the old one',
+    name: 'remove: frees the name for a new blob, which contains nothing of the old one',
     check: async (context) => {
       await context.put('again', noise(700_000))
       await context.store.read(context.name('again'), 0, 10)
@@ -124,7 +124,7 @@ export const BLOB_REMOVE_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'remove: many at once, while they are read',
+    name: 'remove: removes many blobs concurrently while they are read',
     check: async (context) => {
       const names = Array.from({ length: 50 }, (_, at) => `m/${at}`)
       for (const rest of names) await context.put(rest, noise(1_000))
@@ -142,7 +142,7 @@ export const BLOB_REMOVE_RULES: readonly Rule<BlobContext>[] = [
 
 export const BLOB_LIST_RULES: readonly Rule<BlobContext>[] = [
   {
-    name: 'list: names that start with the prefix, with size and time',
+    name: 'list: returns the names that start with the prefix, with size and time',
     check: async (context) => {
       const before = Date.now()
       await context.put('a/one', noise(11))
@@ -164,7 +164,7 @@ export const BLOB_LIST_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'list: more than a thousand blobs, each exactly once over all pages',
+    name: 'list: returns more than a thousand blobs, each exactly once across all pages',
     check: async (context) => {
       const names = Array.from({ length: 1_100 }, (_, at) => `page/${at}`)
       for (let from = 0; from < names.length; from += 100)
@@ -185,7 +185,7 @@ export const BLOB_LIST_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'list: a blob that exists throughout is listed exactly once while others come and go',
+    name: 'list: returns a stable blob exactly once while others come and go',
     check: async (context) => {
       const kept = Array.from({ length: 150 }, (_, at) => `k/${at}-kept`)
       await Promise.all(kept.map((rest) => context.put(rest, noise(1))))
@@ -208,7 +208,7 @@ export const BLOB_LIST_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'list: returning early, an abort, and a prefix that no name can have',
+    name: 'list: stops on an early return, on an abort, and for a prefix that no name can have',
     check: async (context) => {
       await context.put('a', noise(1))
       for await (const batch of context.store.list(context.name(''))) if (batch.length > 0) break
@@ -225,7 +225,7 @@ export const BLOB_LIST_RULES: readonly Rule<BlobContext>[] = [
 
 export const BLOB_CLOSING_RULES: readonly Rule<BlobContext>[] = [
   {
-    name: 'close: lets calls that are under way end; again is fine; later calls reject',
+    name: 'close: waits for calls in flight, may be repeated, and rejects later calls',
     check: async (context) => {
       const { store } = context
       await context.put('a', noise(100))
@@ -243,7 +243,7 @@ export const BLOB_CLOSING_RULES: readonly Rule<BlobContext>[] = [
 /** For stores that keep their contents when they are closed. */
 export const BLOB_REOPENING_RULES: readonly Rule<BlobContext>[] = [
   {
-    name: 'reopen: blobs are present and whole, removed and failed ones are absent',
+    name: 'reopen: keeps whole blobs, without removed and failed ones',
     isForPersistent: true,
     check: async (context) => {
       const bytes = noise(1_500_000)

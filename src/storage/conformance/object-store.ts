@@ -70,7 +70,7 @@ function textOf({ json }: ObjectRecord): string {
 
 const RULES: readonly Rule<ObjectContext>[] = [
   {
-    name: 'put: objects are returned byte for byte, and inserted counts those that were not held',
+    name: 'put: returns objects byte for byte, and inserted counts the new ones',
     check: async (context) => {
       const objects = Array.from({ length: 250 }, (_, at) => objectOf(`id-${at}`))
       assert.equal(await context.put(objects), 250, 'inserted of 250 new objects')
@@ -80,7 +80,7 @@ const RULES: readonly Rule<ObjectContext>[] = [
     },
   },
   {
-    name: 'put: the first text for an id stays',
+    name: 'put: keeps the first text of an id',
     check: async (context) => {
       await context.put([objectOf('a', 'first')])
       assert.equal(await context.put([objectOf('a', 'second')]), 0, 'inserted of an object that is held')
@@ -88,7 +88,7 @@ const RULES: readonly Rule<ObjectContext>[] = [
     },
   },
   {
-    name: 'put: a throw in the batches passes and leaves nothing',
+    name: 'put: rethrows an error of the batches and stores nothing',
     check: async (context) => {
       const failure = new Error('the producer failed')
       const failing = async function* (): AsyncGenerator<readonly ObjectRecord[]> {
@@ -100,7 +100,7 @@ const RULES: readonly Rule<ObjectContext>[] = [
     },
   },
   {
-    name: 'put: projects share nothing',
+    name: 'put: keeps projects apart',
     check: async (context) => {
       await context.put([objectOf('a', 'here')])
       const other = `${context.project}-other`
@@ -110,7 +110,7 @@ const RULES: readonly Rule<ObjectContext>[] = [
     },
   },
   {
-    name: 'has: in the order of the ids, a thousand in one call, duplicates each time',
+    name: 'has: answers in the order of the ids, a thousand in one call, and repeats duplicates',
     check: async (context) => {
       const objects = Array.from({ length: IDS_PER_CALL }, (_, at) => objectOf(`id-${at}`)).filter(
         (_, at) => at % 2 === 0,
@@ -124,7 +124,7 @@ const RULES: readonly Rule<ObjectContext>[] = [
     },
   },
   {
-    name: 'get: a thousand ids in one call, missing ones left out, each once',
+    name: 'get: returns each of a thousand ids once and leaves out missing ones',
     check: async (context) => {
       const objects = Array.from({ length: IDS_PER_CALL - 1 }, (_, at) => objectOf(`id-${at}`))
       await context.put(objects)
@@ -134,7 +134,7 @@ const RULES: readonly Rule<ObjectContext>[] = [
     },
   },
   {
-    name: 'get: ids of any text, and returning early',
+    name: 'get: accepts ids of any text, and an early return',
     check: async (context) => {
       const ids = ['é', 'e\u0301', '..', 'a/b', '__proto__x', "it's", '%2e', 'A', 'a']
       await context.put(ids.map((id) => objectOf(id)))
@@ -145,7 +145,7 @@ const RULES: readonly Rule<ObjectContext>[] = [
     },
   },
   {
-    name: 'descendants: every id below the root, held or not, each once',
+    name: 'descendants: returns each id below the root once, whether stored or not',
     check: async (context) => {
       if (!context.store.descendants) return
       await context.put([objectOf('root', 'r', ['a', 'b']), objectOf('a', 'a', ['b', 'absent']), objectOf('b')])

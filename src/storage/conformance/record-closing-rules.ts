@@ -4,7 +4,7 @@ import type { RecordContext } from './record-context.ts'
 
 export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'close: again is fine, and calls after it reject',
+    name: 'close: may be repeated, and rejects later calls',
     check: async (context) => {
       const { store } = context
       await store.insertMany([context.entry('k')])
@@ -16,9 +16,9 @@ export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
       await rejects('StorageClosedError', () => batchesOf(store.range(context.all)))
     },
   },
-  { name: 'close: a store that was never used closes', check: async ({ store }) => store.close() },
+  { name: 'close: closes a store that was never used', check: async ({ store }) => store.close() },
   {
-    name: 'close: waits for calls under way, but not for a range that is no longer read',
+    name: 'close: waits for calls in flight, but not for an abandoned range',
     check: async (context) => {
       const { store } = context
       await store.insertMany(context.entries(3_000))
@@ -39,7 +39,7 @@ export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
 /** For stores that keep their contents when they are closed. */
 export const RECORD_REOPENING_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'reopen: everything that resolved is present',
+    name: 'reopen: keeps everything that resolved',
     isForPersistent: true,
     check: async (context) => {
       await context.store.insertMany(context.entries(2_500))

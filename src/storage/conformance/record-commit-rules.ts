@@ -23,7 +23,7 @@ function fillingEntries(context: RecordContext, count: number, bytes: number): E
 
 export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'commit: puts, replaces and removes together',
+    name: 'commit: inserts, replaces and removes together',
     check: async (context) => {
       await context.store.insertMany([context.entry('replaced', 'old'), context.entry('removed')])
       const result = await context.store.commit({
@@ -36,14 +36,14 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: an empty change holds',
+    name: 'commit: accepts an empty change',
     check: async ({ store }) => {
       assert.deepEqual(await store.commit({}), { ok: true })
       assert.deepEqual(await store.commit({ put: [], remove: [], expect: [] }), { ok: true })
     },
   },
   {
-    name: 'commit: expectations of absent, equal and empty values',
+    name: 'commit: checks expectations of absent, equal and empty values',
     check: async (context) => {
       const { store } = context
       assert.deepEqual(
@@ -65,7 +65,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: a lost expectation is a result with the indices of all that did not hold, and nothing is changed',
+    name: 'commit: a failed expectation returns the indices of all that failed and changes nothing',
     check: async (context) => {
       await context.store.insertMany([context.entry('a', 'is'), context.entry('b', ''), context.entry('c', 'is')])
       const result = await context.store.commit({
@@ -86,7 +86,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: an expectation alone is a check',
+    name: 'commit: checks expectations without writes',
     check: async (context) => {
       await context.store.insertMany([context.entry('k', 'is')])
       assert.deepEqual(await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is') }] }), {
@@ -99,7 +99,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: a key that occurs twice in the writes, or twice in the expectations, rejects',
+    name: 'commit: rejects a key that occurs twice in the writes or twice in the expectations',
     check: async (context) => {
       const expectation = { key: context.key('k'), value: undefined }
       await rejects('RangeError', () =>
@@ -113,7 +113,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: as many keys and bytes as the limits say, and one more',
+    name: 'commit: accepts keys and bytes up to the limits and rejects one more',
     check: async (context) => {
       const { commitEntriesMax, commitBytesMax, valueBytesMax } = context.store.limits
       const count = Math.min(commitEntriesMax, 1_000)
@@ -129,7 +129,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: a key or value over its limit rejects and changes nothing',
+    name: 'commit: rejects a key or value over its limit and changes nothing',
     check: async (context) => {
       const { keyBytesMax, valueBytesMax } = context.store.limits
       await rejects('RangeError', () =>
@@ -149,7 +149,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: many counters, many hands, no count is lost',
+    name: 'commit: loses no increment of many concurrent counters',
     check: async (context) => {
       const hands = Array.from({ length: 12 }, async (_, hand) => {
         for (let round = 0; round < 5; round++) await increment(context, `counter ${(hand + round) % 3}`)
@@ -160,7 +160,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: of two that each forbid the other at most one holds (no write skew)',
+    name: 'commit: of two commits that exclude each other, at most one succeeds (no write skew)',
     check: async (context) => {
       for (let round = 0; round < 10; round++) {
         const [left, right] = [`left ${round}`, `right ${round}`]
@@ -173,7 +173,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: serializable against inserts of the same key',
+    name: 'commit: is serializable against inserts of the same key',
     check: async (context) => {
       for (let round = 0; round < 10; round++) {
         const entry = context.entry(`k ${round}`, 'inserted')
@@ -190,7 +190,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: later changes to buffers of the caller have no effect',
+    name: "commit: ignores later changes to the caller's buffers",
     check: async (context) => {
       const { key, value } = context.entry('k', 'kept')
       await context.store.commit({ put: [{ key, value }] })
@@ -201,7 +201,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: an abort that comes first rejects with its reason and changes nothing',
+    name: 'commit: rejects with the reason of a signal that is already aborted and changes nothing',
     check: async (context) => {
       await rejectsWithReason((signal) => context.store.commit({ put: [context.entry('k')] }, { signal }))
       assert.equal(await context.value('k'), undefined)

@@ -4,7 +4,7 @@ import { bytesOf, type RecordContext } from './record-context.ts'
 
 export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'insertMany: undefined if the entry was put, otherwise the existing value, in the order of the entries',
+    name: 'insertMany: returns undefined for inserted entries and the existing value otherwise, in order',
     check: async (context) => {
       await context.store.insertMany([context.entry('held', 'old')])
       const found = await context.store.insertMany([
@@ -26,11 +26,11 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'insertMany: no entries, no answers',
+    name: 'insertMany: returns an empty list for no entries',
     check: async ({ store }) => assert.deepEqual(await store.insertMany([]), []),
   },
   {
-    name: 'insertMany: of two entries with one key in one call the first is put',
+    name: 'insertMany: inserts the first of two entries with one key in a call',
     check: async (context) => {
       const found = await context.store.insertMany([
         context.entry('k', 'first'),
@@ -45,14 +45,14 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'insertMany: an empty value that was there is an answer',
+    name: 'insertMany: returns an existing empty value as a value',
     check: async (context) => {
       await context.store.insertMany([context.entry('k', '')])
       sameBytes((await context.store.insertMany([context.entry('k', 'new')]))[0], new Uint8Array(0), 'the empty value')
     },
   },
   {
-    name: 'insertMany: repeating it changes nothing',
+    name: 'insertMany: a repeated call changes nothing',
     check: async (context) => {
       const entries = context.entries(50)
       await context.store.insertMany(entries)
@@ -62,7 +62,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'insertMany: any number of entries in one call, duplicates far apart among them',
+    name: 'insertMany: accepts any number of entries in a call, with duplicates far apart',
     check: async (context) => {
       const entries = context.entries(6_000)
       const found = await context.store.insertMany([...entries, ...entries.slice(0, 10)])
@@ -76,7 +76,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'insertMany: of concurrent calls with one key exactly one puts it, and all others learn its value',
+    name: 'insertMany: exactly one of several concurrent calls inserts a key, and the others return its value',
     check: async (context) => {
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, at) =>
@@ -93,7 +93,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'insertMany: concurrent large calls over the same keys agree on every key',
+    name: 'insertMany: large concurrent calls over the same keys agree on every key',
     check: async (context) => {
       const keys = Array.from({ length: 1_500 }, (_, at) => context.key(String(at)))
       const answers = await Promise.all(
@@ -108,7 +108,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: "insertMany: answers are the callers' own, even between calls that ran together",
+    name: 'insertMany: each caller owns its results, even if calls were batched together',
     check: async (context) => {
       const calls = [0, 1, 2].map((at) => context.entry('k', `by ${at}`))
       const answers = await Promise.all(calls.map((entry) => context.store.insertMany([entry])))
@@ -122,7 +122,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'insertMany: later changes to buffers of the caller have no effect',
+    name: "insertMany: ignores later changes to the caller's buffers",
     check: async (context) => {
       const { key, value } = context.entry('k', 'kept')
       await context.store.insertMany([{ key, value }])
@@ -133,7 +133,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'insertMany: keys and values at their limits, and one byte more',
+    name: 'insertMany: accepts keys and values at their limits and rejects one byte more',
     check: async (context) => {
       const { keyBytesMax, valueBytesMax } = context.store.limits
       const value = Buffer.alloc(valueBytesMax, 0xa5)
@@ -150,14 +150,14 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'insertMany: an abort rejects with its reason and puts nothing when it came first',
+    name: 'insertMany: an abort rejects with its reason, and inserts nothing if it came first',
     check: async (context) => {
       await rejectsWithReason((signal) => context.store.insertMany([context.entry('k')], { signal }))
       assert.equal(await context.value('k'), undefined)
     },
   },
   {
-    name: 'insertMany: an abort in the middle leaves entries whole or absent, and the call can be repeated',
+    name: 'insertMany: an abort midway leaves entries whole or absent, and the call can be repeated',
     check: async (context) => {
       const entries = context.entries(6_000)
       const controller = new AbortController()

@@ -10,7 +10,7 @@ async function insertFour(context: RecordContext): Promise<void> {
 
 export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'range: entries with their values, in the order of the keys',
+    name: 'range: returns entries with their values in key order',
     check: async (context) => {
       await insertFour(context)
       const entries = await batchesOf(context.store.range(context.all))
@@ -22,7 +22,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'range: the order is bytewise, with 0x00 and 0xff, and a key comes before those that it starts',
+    name: 'range: sorts bytewise, including 0x00 and 0xff, and puts a key before those that it prefixes',
     check: async (context) => {
       const ordered = [
         [],
@@ -54,7 +54,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'range: gte is inside, lt is outside, and neither has to exist',
+    name: 'range: includes gte, excludes lt, and neither has to exist',
     check: async (context) => {
       await insertFour(context)
       assert.deepEqual(await context.suffixes({ gte: context.key('b'), lt: context.key('d') }), ['b', 'c'])
@@ -67,7 +67,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'range: bounds that leave nothing are an empty range without empty batches',
+    name: 'range: returns no batch if the bounds exclude everything',
     check: async (context) => {
       await insertFour(context)
       for (const [gte, lt] of [
@@ -84,7 +84,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'range: an empty gte is the beginning',
+    name: 'range: an empty gte means the first key',
     check: async (context) => {
       await insertFour(context)
       const [first] = await batchesOf(
@@ -96,7 +96,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'range: a limit counts entries, from the end when reverse',
+    name: 'range: limit counts entries, from the end if reverse',
     check: async (context) => {
       await insertFour(context)
       assert.deepEqual(await context.suffixes({ limit: 3 }), ['a', 'b', 'c'])
@@ -109,7 +109,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'range: thousands of entries, each once, in batches of more than one and bounded size',
+    name: 'range: returns thousands of entries, each once, in batches of bounded size',
     check: async (context) => {
       const entries = context.entries(5_000)
       await context.store.insertMany(entries)
@@ -130,7 +130,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'range: an entry that exists throughout is seen exactly once while others come and go',
+    name: 'range: returns a stable entry exactly once while others come and go',
     check: async (context) => {
       const kept = context.entries(3_000).filter((_, at) => at % 2 === 0)
       const others = context.entries(3_000).filter((_, at) => at % 2 === 1)
@@ -152,7 +152,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'range: returning early frees it, and so does a throw of the consumer',
+    name: 'range: an early return or a throw of the consumer ends it',
     check: async (context) => {
       await context.store.insertMany(context.entries(3_000))
       for (let round = 0; round < 50; round++) {
@@ -188,7 +188,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: "range: buffers that come out are the caller's own",
+    name: 'range: the caller owns the returned buffers',
     check: async (context) => {
       await insertFour(context)
       for (const { key, value } of await batchesOf(context.store.range(context.all))) {

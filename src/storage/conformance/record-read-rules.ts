@@ -5,7 +5,7 @@ import { bytesOf, type RecordContext } from './record-context.ts'
 
 export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'limits: at least those that the core needs',
+    name: 'limits: are at least those that the core needs',
     check: async ({ store }) => {
       for (const [name, needed] of Object.entries(CORE_RECORD_LIMITS)) {
         assert.ok(
@@ -16,7 +16,7 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'getMany: values in the order of the keys, duplicates each time, undefined for what is missing',
+    name: 'getMany: returns values in the order of the keys, repeats duplicates, and undefined for missing keys',
     check: async (context) => {
       await context.store.insertMany([context.entry('a'), context.entry('b'), context.entry('c')])
       const asked = ['c', 'missing', 'a', 'c', 'b', 'missing']
@@ -26,9 +26,12 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
         sameBytes(values[at], suffix === 'missing' ? undefined : bytesOf(`value of ${suffix}`), `value ${at}`)
     },
   },
-  { name: 'getMany: no keys, no values', check: async ({ store }) => assert.deepEqual(await store.getMany([]), []) },
   {
-    name: 'getMany: thousands of keys in one call',
+    name: 'getMany: returns an empty list for no keys',
+    check: async ({ store }) => assert.deepEqual(await store.getMany([]), []),
+  },
+  {
+    name: 'getMany: accepts thousands of keys in one call',
     check: async (context) => {
       const entries = context.entries(2_500)
       await context.store.insertMany(entries)
@@ -39,7 +42,7 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: "getMany: each buffer that comes out is the caller's own",
+    name: 'getMany: the caller owns each returned buffer',
     check: async (context) => {
       await context.store.insertMany([context.entry('a')])
       const [first, second] = await context.store.getMany([context.key('a'), context.key('a')])
@@ -49,14 +52,14 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'getMany: an empty value is a value',
+    name: 'getMany: returns an empty value as a value',
     check: async (context) => {
       await context.store.insertMany([context.entry('empty', '')])
       sameBytes((await context.store.getMany([context.key('empty')]))[0], new Uint8Array(0), 'the empty value')
     },
   },
   {
-    name: 'getMany: keys that are alike in text but not in bytes are different keys',
+    name: 'getMany: tells keys apart by their bytes, not by their text',
     check: async (context) => {
       const suffixes = [
         [0xc3, 0xa9],
@@ -75,7 +78,7 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'getMany: keys and values that are views into larger buffers',
+    name: 'getMany: accepts keys and values that are views of larger buffers',
     check: async (context) => {
       const { key, value } = context.entry('view')
       const around = Buffer.concat([bytesOf('before'), key, value, bytesOf('after')])
@@ -86,7 +89,7 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'getMany: sees every write that has resolved',
+    name: 'getMany: returns every write that has resolved',
     check: async (context) => {
       for (let round = 0; round < 20; round++) {
         await context.store.commit({ put: [context.entry('round', String(round))] })
@@ -97,7 +100,7 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'getMany: a key that is empty or too long rejects',
+    name: 'getMany: rejects an empty key and one that is too long',
     check: async (context) => {
       const { store } = context
       await store.getMany([context.longKey(store.limits.keyBytesMax)])
