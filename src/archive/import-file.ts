@@ -141,7 +141,8 @@ class Importer {
         for (const line of lines) {
           const { kind, value } = JSON.parse(line) as { kind: string; value: Record<string, unknown> }
           if (kind === 'artifact') announced.set(String(value.id), value as unknown as MovedArtifact)
-          else if (isNewest || KINDS_OF_RUNS.has(kind)) await sender.send(kind === 'automation' ? { kind, value: await this.#opened(value) } : { kind, value })
+          else if (isNewest || KINDS_OF_RUNS.has(kind))
+            await sender.send(kind === 'automation' ? { kind, value: await this.#opened(value) } : { kind, value })
         }
       }
       if (isIn(entry, ARTIFACTS_FOLDER)) await this.#artifact(archive, entry, announced)

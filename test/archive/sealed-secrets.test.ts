@@ -43,7 +43,8 @@ async function withSecret(t: TestContext, recipients: readonly string[]): Promis
 async function sealedIn(path: string): Promise<unknown[]> {
   const archive = await ArchiveReader.open(path)
   try {
-    const [records] = archive.entries.filter(({ name }) => name.startsWith('records/'))
+    const records = archive.entries.find(({ name }) => name.startsWith('records/'))
+    assert.ok(records !== undefined)
     const lines = (await archive.inflated(records)).toString().split('\n').slice(0, -1)
     return lines
       .map((line) => JSON.parse(line) as { kind: string; value: { secrets?: unknown; sealed?: unknown } })

@@ -66,7 +66,10 @@ test('the commands of the archive page move a project and report their work', as
   const sealed = linesOf('--seal-secrets-for').replace('demo.tar', 'sealed.tar')
   assert.match(String((await bash(sealed)).stderr), /exported 200 objects/)
   await bash(linesOf('--secrets-key').replace('demo.tar', 'sealed.tar'))
-  await assert.rejects(bash(sealed.replace('-o sealed', '-o other').replace('-public.pem', '.pem.absent')), /cannot be read/)
+  await assert.rejects(
+    bash(sealed.replace('-o sealed', '-o other').replace('-public.pem', '.pem.absent')),
+    /cannot be read/,
+  )
   await assert.rejects(bash('stowage serve --secret-recipient token.txt'), /not a public key as PEM/)
 
   await server.stop()

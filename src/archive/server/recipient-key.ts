@@ -2,7 +2,11 @@ import { createHash, createPublicKey, type KeyObject } from 'node:crypto'
 import { StowageError } from '../../errors.ts'
 
 /** The key management algorithm of JWE (RFC 7518, RFC 8037) for each type of key that secrets are sealed for. */
-const ALGORITHMS: Readonly<Record<string, string>> = { x25519: 'ECDH-ES+A256KW', ec: 'ECDH-ES+A256KW', rsa: 'RSA-OAEP-256' }
+const ALGORITHMS: Readonly<Record<string, string>> = {
+  x25519: 'ECDH-ES+A256KW',
+  ec: 'ECDH-ES+A256KW',
+  rsa: 'RSA-OAEP-256',
+}
 const RSA_BITS_MIN = 2_048
 
 /** The key pair for which secrets leave a server; only the holder of its private half opens them. */

@@ -187,7 +187,8 @@ export class RecordImport {
         return undefined
       }
     }
-    if (given === undefined) return sealed !== undefined && opened({ inputs, sealed }) !== undefined ? sealed : undefined
+    if (given === undefined)
+      return sealed !== undefined && opened({ inputs, sealed }) !== undefined ? sealed : undefined
     const names = Object.keys(given)
     for (const name of names)
       if (inputs[name] !== REDACTED)

@@ -43,10 +43,7 @@ export class SecretExport {
     const names = Object.keys(sealed)
     if (names.length === 0) return automation
     const opened = (await this.#secrets()).open(record, { projectId, automationId: record.id })
-    const content = {
-      automationId: record.id,
-      secrets: Object.fromEntries(names.map((name) => [name, opened[name]])),
-    }
+    const content = { automationId: record.id, secrets: Object.fromEntries(names.map((name) => [name, opened[name]])) }
     const secrets = await new CompactEncrypt(Buffer.from(JSON.stringify(content)))
       .setProtectedHeader({ alg: key.algorithm, enc: CONTENT_ENCRYPTION, kid: key.id })
       .encrypt(key.publicKey)

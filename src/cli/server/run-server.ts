@@ -73,7 +73,11 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   const secretKeys = secretKeysFromFolder(options.data)
   const auto = automation({ secretKeys, serverUrl: () => announced, ...isolation, ...automationOptionsOf(options) })
   const web = pagesOf(options, auto)
-  const extensions = [auto, archives({ secretKeys, secretRecipients: options.secretRecipient ?? [] }), ...(web === undefined ? [] : [web])]
+  const extensions = [
+    auto,
+    archives({ secretKeys, secretRecipients: options.secretRecipient ?? [] }),
+    ...(web === undefined ? [] : [web]),
+  ]
   const service = createService(
     { backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) },
     command,
