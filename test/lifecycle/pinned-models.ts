@@ -44,18 +44,28 @@ export class PinnedModels {
 
   /** Every pin that was acknowledged is there, and below each pin everything, byte for byte. */
   async check(project: Project): Promise<void> {
-    const pins = await project.pins.list()
-    const held = new Set(pins.map(({ id }) => id))
+    const held = await this.checkWhole(project)
     for (const id of this.#acknowledged.keys())
       if (!held.has(id)) assert.ok(this.#perhapsRemoved.has(id), `the pin ${id} was acknowledged and is not there`)
+    this.#acknowledged.clear()
+    for (const { id, rootObjectId } of await project.pins.list()) this.#acknowledged.set(id, rootObjectId)
+    this.#perhapsRemoved.clear()
+  }
+
+  /** Pins that were acknowledged, and whose removal was not asked for. */
+  pinIds(): ReadonlySet<string> {
+    return new Set([...this.#acknowledged.keys()].filter((id) => !this.#perhapsRemoved.has(id)))
+  }
+
+  /** Below each pin there is everything, byte for byte. Resolves to the ids of the pins. */
+  async checkWhole(project: Project): Promise<ReadonlySet<string>> {
+    const pins = await project.pins.list()
     for (const { id, rootObjectId } of pins) {
       const model = this.#models.get(rootObjectId)
       assert.ok(model !== undefined, `the pin ${id} is of another root`)
       assert.deepEqual(await linesOf(project, rootObjectId), expectedLines(model), `below the pin ${id}`)
-      this.#acknowledged.set(id, rootObjectId)
     }
-    for (const id of this.#acknowledged.keys()) if (!held.has(id)) this.#acknowledged.delete(id)
-    this.#perhapsRemoved.clear()
+    return new Set(pins.map(({ id }) => id))
   }
 
   /** Objects that a pin reaches, after `check`. */
