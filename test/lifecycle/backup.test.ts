@@ -41,7 +41,10 @@ test(`backups of a server that is written to and dies are whole, and its last on
   for (let number = 0; number < BACKUPS; number++) {
     const before = models.pinIds()
     await server.call('dieAfter', random(CHANGES))
-    const [, { projects }] = await Promise.all([writeUntilItDies(server, models, project), backupServer(source, backup)])
+    const [, { projects }] = await Promise.all([
+      writeUntilItDies(server, models, project),
+      backupServer(source, backup),
+    ])
     assert.equal(projects[0].files.length, number + 1, 'each backup adds an archive')
     const copy = await checkBackup(t, backup, models)
     await models.check(project)

@@ -25,10 +25,7 @@ export interface CommandMessage {
   readonly args: readonly unknown[]
 }
 
-export type CommandAnswer = { readonly number: number } & (
-  | { readonly result: unknown }
-  | { readonly error: string }
-)
+export type CommandAnswer = { readonly number: number } & ({ readonly result: unknown } | { readonly error: string })
 
 export function answerCommands(
   service: ObjectService,
