@@ -1,3 +1,5 @@
+import type { GraphCollector } from './collection.ts'
+import type { GraphCompactor } from './compaction.ts'
 import type { PinStore, UsageCounter } from './roots.ts'
 import type { MemoryLease } from '../memory/memory-lease.ts'
 import type { ObjectBatch } from './batch.ts'
@@ -155,6 +157,10 @@ export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector
   readonly epochs?: StoreEpochs
   readonly pins?: PinStore
   readonly usages?: UsageCounter
+  /** Frees objects that no root reaches. Absent if the store keeps everything. */
+  readonly collector?: GraphCollector
+  /** Merges packs. Absent if the store has none. */
+  readonly compactor?: GraphCompactor
   ready(): Promise<void>
   close(): Promise<void>
   /** Everything of a project, page by page; absent if the store cannot list its contents. */
