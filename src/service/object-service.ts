@@ -3,6 +3,7 @@ import type { ServiceListener } from '../events/event-dispatcher.ts'
 import type { HostCall, Next } from '../http/node.ts'
 import type { EndpointName, Params } from '../http/object-routes.ts'
 import type { Mountable } from '../http/service-router.ts'
+import type { CollectAllOptions, CollectionTotals, CompactAllOptions, CompactionTotals } from './all-projects.ts'
 import type { ProjectObjects } from './project-objects.ts'
 import type { ServiceStatus } from './status.ts'
 
@@ -38,6 +39,13 @@ export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposabl
   project(projectId: string): ProjectObjects
   /** Ids of the projects that hold something, in batches. */
   projects(): AsyncIterable<readonly string[]>
+  /**
+   * Collects all projects, one after the other, as `project(id).collect` does one. Rejects with an `AggregateError`
+   * after all others if projects failed.
+   */
+  collect(options?: CollectAllOptions): Promise<CollectionTotals>
+  /** Compacts all projects, one after the other, as `project(id).compact` does one. Rejects as `collect` does. */
+  compact(options?: CompactAllOptions): Promise<CompactionTotals>
   /** Stands in its events as `service`. */
   readonly name: string
   /**

@@ -40,7 +40,7 @@ const roles: readonly (readonly [string, Principal['projects'], Readonly<Record<
 ]
 
 for (const [name, projects, expected] of roles) {
-  test(`rights of a ${name}, as a map and as an object`, () => {
+  test(`the rights of a ${name} may be a map or an object`, () => {
     for (const [projectId, right] of Object.entries(expected)) {
       assert.equal(rightsOf({ subject: 's', projects }, projectId), right, projectId)
       if (projects instanceof Map)
@@ -49,7 +49,7 @@ for (const [name, projects, expected] of roles) {
   })
 }
 
-test('names of inherited members are projects like any other', () => {
+test('names of inherited members are ordinary project ids', () => {
   for (const projectId of ['__proto__', 'constructor', 'hasOwnProperty', 'toString', 'get']) {
     for (const projects of [{}, new Map(), JSON.parse('{"x":"write"}') as Record<string, Right>]) {
       assert.equal(rightsOf({ subject: 's', projects }, projectId), 'nothing', projectId)
@@ -92,7 +92,7 @@ test('the malformed parts of a claim grant nothing', () => {
   assert.deepEqual([...projectsOfClaim({ projects: { a: 'admin', b: 'read' } })], [['b', 'read']])
 })
 
-test('open access lets everybody in', async () => {
+test('open access allows every request', async () => {
   const access = openAccess()
   const principal = await access.authenticate({ headers: new Headers(), method: 'GET', path: '/', host: undefined })
   assert.ok(principal)

@@ -113,7 +113,7 @@ function expected(
   return rights.has('write') || (right === 'read' && rights.has('read')) ? 'yes' : 403
 }
 
-test('case 18: each role at each endpoint of each project gets exactly 200, 401, 403 or 404', async (t) => {
+test('case 18: each role gets exactly 200, 401, 403 or 404 at each endpoint of each project', async (t) => {
   const service = await filledService()
   t.after(() => service.close({ graceMs: 0 }))
   for (const [role, granted] of ROLES) {
@@ -141,7 +141,7 @@ async function told(service: ObjectService, path: string, init: RequestInit): Pr
   return [answer.status, [...answer.headers].filter(([name]) => name !== 'x-request-id'), await answer.text()]
 }
 
-test('case 18: who may not look is told the same, whether the project and the object exist or not, whatever is asked', async (t) => {
+test('case 18: a caller without access gets the same answer, whether the project and the object exist or not', async (t) => {
   const service = await filledService()
   t.after(() => service.close({ graceMs: 0 }))
   const conditions: readonly Record<string, string>[] = [
@@ -181,7 +181,7 @@ test('case 18: who may not look is told the same, whether the project and the ob
   assert.deepEqual([diffs[1], diffs[2]], [diffs[0], diffs[0]], 'diff tells nothing to who may only read')
 })
 
-test('case 18: ids of other projects are not held in diff, lists, graphs, have and uploads', async (t) => {
+test('case 18: ids of other projects are absent in diff, lists, graphs, have and uploads', async (t) => {
   const service = await filledService()
   t.after(() => service.close({ graceMs: 0 }))
   const headers = authorization(await tokenFor(SECRET, { a: 'write', own: 'write' }))

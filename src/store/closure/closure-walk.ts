@@ -3,7 +3,7 @@ import { Yielder } from '../../async/yielder.ts'
 import { IdSet } from '../../object/id-set.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
-import type { Closure } from './closure.ts'
+import type { Closure, PackSelection } from './closure.ts'
 import { Uint32List } from '../bytes/growable.ts'
 import { LocationIndex } from './location-index.ts'
 import { locate, LOOKUP_KEYS, type ObjectLocation } from '../records/locator.ts'
@@ -38,6 +38,9 @@ interface WalkedPack {
   referred: Bitmap | undefined
   claimed: Bitmap | undefined
 }
+
+/** Where an object lies. */
+export type Place = Pick<ObjectLocation, 'sequence' | 'ordinal'>
 
 export interface WalkParts {
   readonly records: RecordStore
@@ -84,30 +87,49 @@ export class ClosureWalk {
     this.#unresolved = new UnresolvedIds(hashKey)
   }
 
-  async from(location: ObjectLocation): Promise<Closure> {
-    const root = await this.#load(location.sequence)
-    this.#reach(root, location.ordinal)
-    for (;;) {
-      for (let next = this.#queue.pop(); next !== undefined; next = this.#queue.pop()) await this.#expand(next)
-      if (this.#unresolved.ids.size === 0) break
-      await this.#resolve()
-    }
-    const packs = this.#walked
-      .filter(({ visited }) => visited.count > 0)
-      .map(({ pack, visited }) => ({ sequence: pack.sequence, packId: pack.record.packId, wanted: visited }))
-      .sort((a, b) => a.sequence - b.sequence)
-    const { sequence, ordinal } = location
+  /** The closure of an object. */
+  async from({ sequence, ordinal }: Place): Promise<Closure> {
+    await this.reach([{ sequence, ordinal }])
     return {
       root: { sequence, ordinal },
-      packs,
+      packs: this.reached,
       missing: this.#missing,
       absentClaims: this.#absentClaims,
       sequence: this.#project.sequence,
     }
   }
 
+  /**
+   * Reaches everything below these objects, and the objects themselves unless told otherwise. Further calls go on from
+   * there: whatever was reached before is not looked into again.
+   */
+  async reach(places: Iterable<Place>, { areReached = true }: { readonly areReached?: boolean } = {}): Promise<void> {
+    for (const { sequence, ordinal } of places) {
+      const walked = this.#walkedBySequence.get(sequence) ?? (await this.#load(sequence))
+      if (!areReached) this.#open(walked, ordinal)
+      else this.#reach(walked, ordinal)
+      if (++this.#steps >= SLICE_CHECK_STEPS) await this.#breathe()
+    }
+    for (;;) {
+      for (let next = this.#queue.pop(); next !== undefined; next = this.#queue.pop()) await this.#expand(next)
+      if (this.#unresolved.ids.size === 0) break
+      await this.#resolve()
+    }
+  }
+
+  /** What was reached so far, in the order of the packs. */
+  get reached(): PackSelection[] {
+    return this.#walked
+      .filter(({ visited }) => visited.count > 0)
+      .map(({ pack, visited }) => ({ sequence: pack.sequence, packId: pack.record.packId, wanted: visited }))
+      .sort((a, b) => a.sequence - b.sequence)
+  }
+
   #reach(walked: WalkedPack, ordinal: number): void {
-    if (!walked.visited.add(ordinal)) return
+    if (walked.visited.add(ordinal)) this.#open(walked, ordinal)
+  }
+
+  #open(walked: WalkedPack, ordinal: number): void {
     if (walked.open.length === 0) this.#queue.push(walked)
     walked.open.push(ordinal)
   }

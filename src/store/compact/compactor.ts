@@ -13,6 +13,7 @@ import type { ProjectView, StoredProject } from '../records/project-view.ts'
 import { decodePackRecord, isActive, type PackRecord } from '../records/pack-record.ts'
 import { viewProject } from '../records/projects.ts'
 import { type BeginParts, beginMerge } from './begin-merge.ts'
+import { dropRetired } from './drop-retired.ts'
 import { choosePacks, type PackSize } from './choose.ts'
 import { finishMerge } from './finish-merge.ts'
 import { newestFirst, newestOfGroups } from './newest-roots.ts'
@@ -103,6 +104,15 @@ export class PackCompactor implements GraphCompactor {
       signal.throwIfAborted()
       await finishMerge(this.#parts, project, new Pace(environment, 1), signal).catch(onError)
     }
+  }
+
+  /**
+   * Removes the records of retired packs whose blobs `isDue` to go. Returns false if some stay for now. Plans that still
+   * name them are dropped: those of roots were made anew after the merge.
+   */
+  async dropRetired(projectId: string, isDue: (blobName: string) => boolean, signal: AbortSignal): Promise<boolean> {
+    await this.#parts.plans.renew(projectId, () => Promise.resolve([]), signal)
+    return dropRetired(this.#parts, projectId, isDue, signal)
   }
 
   async #choose(
