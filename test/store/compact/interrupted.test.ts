@@ -80,7 +80,8 @@ test('of two compactors each helps the other, and none does harm', async () => {
     const backend = smallest(await restore(memoryBackend(), await uploadedImage()))
     const slow = hooked(backend, async (call, _detail, work) => {
       const result = await work()
-      for (let turn = call === 'commit' ? seed : 1; turn > 0; turn--) await new Promise((resolve) => setImmediate(resolve))
+      for (let turn = call === 'commit' ? seed : 1; turn > 0; turn--)
+        await new Promise((resolve) => setImmediate(resolve))
       return result
     })
     const stores = await Promise.all([openStore(backend), openStore(slow), openStore(slow)])
