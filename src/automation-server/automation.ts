@@ -111,7 +111,7 @@ class Automation<H> implements AutomationExtension<H> {
   #storageSweptAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: AutomationOptions) {
-    const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, keptMs, deletionGraceMs } = {
+    const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, runRetentionMs, deletionGraceMs } = {
       ...DEFAULT_RUN_TIMES,
       ...options,
     }
@@ -124,7 +124,7 @@ class Automation<H> implements AutomationExtension<H> {
       pendingMsMax: positive('pendingMsMax', pendingMsMax),
       runMsMax: positive('runMsMax', runMsMax, TIMER_MS_MAX),
       sweepIntervalMs: positive('sweepIntervalMs', sweepIntervalMs, TIMER_MS_MAX),
-      keptMs: positive('keptMs', keptMs),
+      runRetentionMs: positive('runRetentionMs', runRetentionMs),
       deletionGraceMs: positive('deletionGraceMs', deletionGraceMs),
     }
     this.#sweeps = new BackgroundLoop(() => this.#sweep(), sweepIntervalMs)
@@ -247,9 +247,9 @@ class Automation<H> implements AutomationExtension<H> {
     const { store, options } = domain
     const nowMs = store.clock.now()
     const isDue = nowMs - this.#storageSweptAtMs >= STORAGE_SWEEP_INTERVAL_MS
-    if (isDue) await expireRuns(store, nowMs - this.#times.keptMs, signal)
+    if (isDue) await expireRuns(store, nowMs - this.#times.runRetentionMs, signal)
     if (isDue) await applyRetention(domain, signal)
-    if (isDue) await expireCauses(store, nowMs - this.#times.keptMs - TIMER_MS_MAX, signal)
+    if (isDue) await expireCauses(store, nowMs - this.#times.runRetentionMs - TIMER_MS_MAX, signal)
     await sweepGarbage(store, signal)
     await purgeDeleted({ store, epochs: options.epochs, graceMs: this.#times.deletionGraceMs }, signal)
     if (isDue) await sweepOrphans(store, signal)
