@@ -2,9 +2,8 @@ import type { DeflatePool } from '../../compression/deflate-pool.ts'
 import type { Environment } from '../../environment.ts'
 import { StowageError } from '../../errors.ts'
 import { Yielder } from '../../async/yielder.ts'
-import { IdSet } from '../../object/id-set.ts'
-import { AbsentIds } from '../closure/absent-ids.ts'
-import type { ByteSource } from '../pack/segment.ts'
+import type { IdSet } from '../../object/id-set.ts'
+import type { AbsentIds } from '../closure/absent-ids.ts'
 import { linkedAbort } from '../../async/abort.ts'
 import type { MemoryBudget } from '../../memory/memory-budget.ts'
 import { Semaphore } from '../../async/semaphore.ts'
@@ -15,9 +14,10 @@ import { planBlobName, planKey } from '../records/keys.ts'
 import { locate, LOOKUP_KEYS } from '../records/locator.ts'
 import { onlyIfDamaged, type PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
-import { decodePlanTables, type PlanTables } from './plan-format.ts'
+import { decodePlanTables } from './plan-format.ts'
 import { holdsInLayout, packsAreThere } from './plan-layout.ts'
 import { PlanMaker, type PlanRequest } from './plan-maker.ts'
+import { loadedPlan, LOOKED_UP_IDS_MAX } from './loaded-plan.ts'
 import { LoadedPlan, type LoadedPlanOptions } from './planned-selection.ts'
 import { isQuiet, isRemoved, readHead } from '../records/projects.ts'
 import { decodePlanRecord, encodePlanRecord, type PlanRecord } from '../records/records.ts'
@@ -29,8 +29,6 @@ import { PlanQuota } from './plan-quota.ts'
 const KEPT_IN_MEMORY_OBJECTS_MAX = 1_000
 /** Plans that wait to be made, each with the closure that it is for. Beyond this answers go without. */
 const PLANS_WAITING_MAX = 64
-/** More absent ids than this are remembered as fingerprints, and not looked up again. */
-const LOOKED_UP_IDS_MAX = 1_000
 /** A row has about 100 bytes, and two blocks of some 15 objects each at least. */
 const ROW_BYTES_PER_BITMAP_BYTE = 24
 /** The length of an id in a stored plan, and at most so much of a table of fingerprints. */
@@ -295,31 +293,6 @@ export class PlanCache {
     }
     return true
   }
-}
-
-/** A plan with the absent ids as they are remembered: few as they are, many as fingerprints alone. */
-async function loadedPlan(
-  source: ByteSource,
-  tables: PlanTables,
-  sequence: number,
-  options: LoadedPlanOptions,
-): Promise<LoadedPlan> {
-  const { missing, absentClaims, closure } = tables
-  if (missing.size + absentClaims.size <= LOOKED_UP_IDS_MAX) return new LoadedPlan(source, tables, options)
-  const absent = await AbsentIds.of(
-    [missing, absentClaims],
-    new Yielder(options.environment),
-    options.environment.hashKey,
-  )
-  const none = new IdSet(0)
-  const light = {
-    ...tables,
-    absentClaims: none,
-    closure: closure === undefined ? undefined : { ...closure, absentClaims: none },
-  }
-  const plan = new LoadedPlan(source, light, { ...options, absent })
-  plan.checkedSequence = sequence
-  return plan
 }
 
 /**
