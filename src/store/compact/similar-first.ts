@@ -152,7 +152,12 @@ class Window {
       lines: Buffer.concat(lines),
       names: Buffer.concat(names),
       nameEnds: Uint32Array.from(nameEnds),
-      ...{ lineBytes, textCrc32, idBytes, referenceEnds, claimEnds, beginsPart },
+      lineBytes,
+      textCrc32,
+      idBytes,
+      referenceEnds,
+      claimEnds,
+      beginsPart,
       blockBytes: this.#batches[0].blockBytes,
     }
   }
