@@ -40,7 +40,7 @@ process.once('exit', () => rmSync(scratch, { recursive: true, force: true }))
 
 interface Opened {
   readonly folder: string
-  readonly store: PackStore
+  store: PackStore
 }
 
 interface Disk {
@@ -73,7 +73,7 @@ async function measure(): Promise<void> {
     console.log(report)
   })
   for (let epoch = 0; epoch < EPOCHS; epoch++) await versions.store.epochs.advance()
-  await reopened(versions)
+  await reopen(versions)
   const after = { disk: await settledDisk(versions), download: await downloads(versions, newest) }
   const uploadAfter = await timed(() => upload(versions, VERSIONS + 1, known))
   // One after the other, so that both meet the same machine.
@@ -112,12 +112,24 @@ async function measure(): Promise<void> {
 
 async function opened(name: string): Promise<Opened> {
   const folder = join(scratch, name)
+  return { folder, store: await openStore(folder) }
+}
+
+/** Closes the store and opens it again, so that its database lies in its files. */
+async function reopen(at: Opened): Promise<void> {
+  await at.store.idle()
+  await at.store.close()
+  at.store = await openStore(at.folder)
+  await at.store.idle()
+}
+
+async function openStore(folder: string): Promise<PackStore> {
   const store = createPackStore({
-    backend: asGuarded(filesystemBackend(folder)),
+    backend: asGuarded(filesystemBackend({ path: folder })),
     onBackgroundError: (error) => console.error(error),
   })
   await store.ready()
-  return { folder, store }
+  return store
 }
 
 function options(revision: number): BuildingOptions {
@@ -155,4 +167,31 @@ async function timed(act: () => Promise<unknown>): Promise<number> {
   const started = performance.now()
   await act()
   return performance.now() - started
+}
+
+async function settledDisk(at: Opened): Promise<Disk> {
+  await reopen(at)
+  const blobs = filesIn(join(at.folder, 'packs'))
+  const plans = blobs.filter(({ name }) => name.startsWith('plan-'))
+  const planBytes = bytesOf(plans)
+  return { packs: bytesOf(blobs) - planBytes, plans: planBytes, records: bytesOf(filesIn(join(at.folder, 'records'))) }
+}
+
+function filesIn(folder: string): readonly { readonly name: string; readonly bytes: number }[] {
+  return readdirSync(folder, { withFileTypes: true, recursive: true })
+    .filter((entry) => entry.isFile())
+    .map((entry) => ({ name: entry.name, bytes: statSync(join(entry.parentPath, entry.name)).size }))
+}
+
+function bytesOf(files: readonly { readonly bytes: number }[]): number {
+  return files.reduce((sum, { bytes }) => sum + bytes, 0)
+}
+
+function total({ packs, plans, records }: Disk): number {
+  return packs + plans + records
+}
+
+function diskText(disk: Disk): string {
+  const parts = (['packs', 'plans', 'records'] as const).map((part) => `${part} ${round(disk[part] / MB)}`)
+  return `${round(total(disk) / MB)} MB (${parts.join(', ')})`
 }
