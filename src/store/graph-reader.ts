@@ -29,15 +29,16 @@ import { ClosureWalk } from './closure/closure-walk.ts'
 import { WalkMemory } from './closure/walk-memory.ts'
 import { DeltaSelection } from './delta/delta-selection.ts'
 import { GraphSelection } from './closure/graph-selection.ts'
-import { locate, LOOKUP_KEYS } from './records/locator.ts'
-import type { PackCatalog, ProjectView } from './records/pack-catalog.ts'
+import { locate, LOOKUP_KEYS, type ObjectLocation } from './records/locator.ts'
+import { OutdatedViewError, type PackCatalog, type ProjectView } from './records/pack-catalog.ts'
 import type { PlanCache } from './plan/plan-cache.ts'
 import { PlanSelection } from './plan/planned-selection.ts'
 import { firstPending, viewProject } from './records/projects.ts'
-import type { ObjectLocation } from './records/records.ts'
 import type { SegmentReader } from './pack/segment-reader.ts'
 import { SingleFlight } from '../async/single-flight.ts'
 
+/** A walk that packs were moved away from begins again. */
+const WALKS_MAX = 3
 /** Each holds the tables of the packs that it walks through. */
 const WALKS_AT_ONCE = 2
 /** If more of a graph is new, deltas are not worth their cost: plans exist for that. */
@@ -85,7 +86,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     const project = await viewProject(this.#parts.records, projectId, signal)
     if (project === undefined) return held
     for await (const { first, locations } of this.#located(project, ids, signal)) {
-      for (const [i, location] of locations.entries()) held[first + i] = location === undefined ? 0 : 1
+      for (const [i, location] of locations.entries()) held[first + i] = location?.state === 'live' ? 1 : 0
     }
     return held
   }
@@ -96,7 +97,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
     let missingCount = 0
     let textBytes = 0
     const bySequence = new Map<number, PackSelection>()
-    const project = (await viewProject(records, projectId, signal)) ?? { projectId, generation: 0, sequence: 0 }
+    const project = (await viewProject(records, projectId, signal)) ?? { projectId, generation: 0, sequence: 0, layout: 0 }
     for await (const { first, locations } of this.#located(project, ids, signal)) {
       for (const [i, location] of locations.entries()) {
         if (location !== undefined) {
@@ -199,7 +200,20 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
    * One walk for all callers that ask for the same root at the same time. A walk that began while an upload was writing
    * its ids may have missed ids that were acknowledged since, so only its first caller uses it.
    */
-  async #walk({ project, rootId, location, party }: FoundRoot, signal: AbortSignal): Promise<Closure> {
+  async #walk(root: FoundRoot, signal: AbortSignal): Promise<Closure> {
+    for (let [attempt, current] = [1, root]; ; attempt++) {
+      try {
+        return await this.#walkOnce(current, signal)
+      } catch (error) {
+        if (!(error instanceof OutdatedViewError) || attempt === WALKS_MAX) throw error
+        const found = await this.#findRoot(root.project.projectId, root.rootId, { signal })
+        if (found === undefined) throw error
+        current = { ...found, party: root.party }
+      }
+    }
+  }
+
+  async #walkOnce({ project, rootId, location, party }: FoundRoot, signal: AbortSignal): Promise<Closure> {
     const { records, catalog, environment, budget } = this.#parts
     const pending = await firstPending(records, project)
     const sequence = Math.min(pending ?? project.sequence, project.sequence)
@@ -220,7 +234,8 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
         }
       })
     if (pending !== undefined) return walk(signal)
-    return this.#walks.run(`${project.projectId}\0${project.generation}\0${project.sequence}\0${rootId}`, signal, walk)
+    const { projectId, generation, sequence: before, layout } = project
+    return this.#walks.run(`${projectId}\0${generation}\0${before}\0${layout}\0${rootId}`, signal, walk)
   }
 
   /** The closures of the client's roots, if the client certainly has all of them. */
@@ -238,7 +253,7 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
       const location = locations[i]
       const root = location === undefined ? undefined : { project, rootId: id, location, party }
       const closure = root === undefined ? undefined : await this.#closureOf(root, signal)
-      const outcome = haveOutcome(closure, digest)
+      const outcome = haveOutcome(closure, digest, await this.#isMerged(project, location))
       outcomes.push({ id, outcome })
       if (closure === undefined || outcome !== 'subtracted') continue
       await memory?.hold(closure.packs.reduce((sum, { wanted }) => sum + wanted.bytes.length, 0))
@@ -246,6 +261,12 @@ export class GraphReader implements ObjectPresence, ObjectSelector, ClosureSelec
       closures.push({ ...closure, absentClaims: NO_IDS })
     }
     return { outcomes, closures }
+  }
+
+  async #isMerged(project: ProjectView, location: ObjectLocation | undefined): Promise<boolean> {
+    if (location === undefined) return false
+    const { record } = await this.#parts.catalog.pack(project, location.sequence)
+    return record.sources.length > 0
   }
 
   /** The closure of a root, from its plan if it has one; `undefined` when the root is not held. */
@@ -308,9 +329,15 @@ function addTellable(missing: IdSet, id: Uint8Array): void {
   if (id.length <= OBJECT_ID_BYTES_MAX) missing.add(id)
 }
 
-function haveOutcome(closure: Closure | undefined, digest: string | undefined): HaveOutcome['outcome'] {
+function haveOutcome(
+  closure: Closure | undefined,
+  digest: string | undefined,
+  isMerged: boolean,
+): HaveOutcome['outcome'] {
   if (closure === undefined) return 'unknown'
   if (digest !== undefined) return closureDigest(closure.packs) === digest ? 'subtracted' : 'digest-mismatch'
+  // The number of a merged pack does not tell what arrived before what.
+  if (isMerged) return 'incomplete'
   return isCompleteSinceRoot(closure) ? 'subtracted' : 'incomplete'
 }
 

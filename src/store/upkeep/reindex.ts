@@ -1,24 +1,22 @@
-import { randomId, REAL_ENVIRONMENT } from '../../environment.ts'
+import { REAL_ENVIRONMENT } from '../../environment.ts'
 import type { BlobStore, RecordStore, StorageBackend } from '../../storage/backend.ts'
-import { Bitmap } from '../bytes/bitmap.ts'
 import { Committer } from '../ingest/committer.ts'
-import { damage, damageBy, note, type Finding } from './finding.ts'
+import { damageBy, note, type Finding } from './finding.ts'
 import { headKey, keyBounds, keyParts, packKey } from '../records/keys.ts'
-import { PackBuilder } from '../pack/pack-builder.ts'
-import { packOf, readTables } from '../records/pack-catalog.ts'
-import { encodeHeader, encodeTables } from '../pack/pack-format.ts'
+import { packOf, readTables, type StoredProject } from '../records/pack-catalog.ts'
+import { encodePackRecord, type PackRecord } from '../records/pack-record.ts'
+import { checkStorageFormat } from '../records/storage-format.ts'
 import {
   decodeEpoch,
   decodeHead,
   decodeMark,
   encodeHead,
-  encodePackRecord,
   encodeTotals,
-  type PackRecord,
   type ProjectHead,
 } from '../records/records.ts'
+import { EpochCounter } from './epochs.ts'
 import { findPacks, FoundPacks, type FoundPack } from './reindex-find.ts'
-import { type Generation, readTotals } from '../records/totals.ts'
+import { readTotals } from '../records/totals.ts'
 import { garbageEntry } from '../records/projects.ts'
 import { removeRecords } from './removal.ts'
 
@@ -35,6 +33,7 @@ interface ReindexParts {
  * backend must be open, and nobody else may use it meanwhile. Throws if it cannot work.
  */
 export async function* reindexStore({ records, blobs }: StorageBackend): AsyncGenerator<Finding> {
+  await checkStorageFormat(records)
   const found = new FoundPacks()
   yield* findPacks(records, blobs, found)
   yield* dropDerived(records)
@@ -44,9 +43,9 @@ export async function* reindexStore({ records, blobs }: StorageBackend): AsyncGe
   }
 }
 
-/** Removes the records that are made anew: places of objects, plans, totals, and marks of work under way. */
+/** Removes the records that are made anew: places of objects, plans, totals, and marks of what is under way. */
 async function* dropDerived(records: RecordStore): AsyncGenerator<Finding> {
-  for (const kind of ['object', 'plan', 'pending', 'totals'] as const) {
+  for (const kind of ['object', 'plan', 'pending', 'totals', 'merge', 'condemnedBlob'] as const) {
     for await (const entries of records.range(keyBounds(kind))) await removeRecords(records, entries)
   }
   for await (const entries of records.range(keyBounds('epoch'))) {
@@ -105,18 +104,19 @@ async function* rebuildProject(
   const swept = new Set(packs.map((pack) => pack.generation).filter((old) => old < generation || isGone))
   await records.insertMany([...swept].map((old) => garbageEntry(projectId, old)))
   if (isGone) {
-    await putHead(records, projectId, { generation, sequence: head?.sequence ?? 1, removed: true })
+    await putHead(records, projectId, { generation, sequence: head?.sequence ?? 1, removed: true, layout: head?.layout ?? 0 })
     yield note(projectId, 'project', 'it was removed, and stays removed')
     return
   }
-  yield* rebuildGeneration(parts, projectId, generation, head?.generation === generation ? head.sequence : 1)
+  const from = head?.generation === generation ? head : { sequence: 1, layout: 0 }
+  yield* rebuildGeneration(parts, projectId, generation, from)
 }
 
 async function* rebuildGeneration(
   parts: ReindexParts,
   projectId: string,
   generation: number,
-  sequence: number,
+  { sequence, layout }: Pick<ProjectHead, 'sequence' | 'layout'>,
 ): AsyncGenerator<Finding> {
   const { records, blobs, found } = parts
   const packs = inOrder(found.packsOf(projectId).filter((pack) => pack.generation === generation))
@@ -127,34 +127,49 @@ async function* rebuildGeneration(
     sequence: sequence ?? next++,
     record,
   }))
-  await putHead(records, projectId, { generation, sequence: next, removed: false })
-  const committer = new Committer(records, blobs)
+  await putHead(records, projectId, { generation, sequence: next, removed: false, layout: layout + 1 })
+  const committer = new Committer({ records, blobs, environment: REAL_ENVIRONMENT })
+  const epoch = await new EpochCounter(records, REAL_ENVIRONMENT).recent()
   let objects = 0
   for (const pack of numbered) {
     try {
       objects += await reapply(records, blobs, committer, {
         ...pack,
-        record: { ...pack.record, state: 'committed', owned: undefined },
+        record: asUploaded(pack.record, epoch),
       })
     } catch (error) {
       yield damageBy(error, projectId, `pack ${pack.record.packId}`, (message) => `it cannot be used: ${message}`)
     }
   }
-  const known = new Set(numbered.map((pack) => pack.sequence))
-  for (let lost = 1; lost < next; lost++) {
-    if (known.has(lost)) continue
-    yield damage(projectId, `pack ${lost}`, 'its record is lost; an empty pack takes its place')
-    await putPack(records, projectId, generation, lost, await emptyPack(projectId, generation))
-  }
   await putTotals({ records, blobs }, { projectId, generation })
   yield note(projectId, 'project', `${objects} objects in ${numbered.length} packs`)
 }
 
-/** Packs whose records survive, by their number; then the others, by the time that they carry. */
+/** All of its objects count as held and as written now: what was condemned is collected again later. */
+function asUploaded(record: PackRecord, epoch: number): PackRecord {
+  return {
+    ...record,
+    state: 'committed',
+    epoch,
+    owned: undefined,
+    condemned: undefined,
+    reached: undefined,
+    activeAt: 0,
+    retiredAt: 0,
+    movedTo: 0,
+  }
+}
+
+/**
+ * Packs whose records survive, by their number; then the others, by the time that they carry. Packs that were merged
+ * into another, and a merge that was under way, come last: they then hold only what is nowhere else.
+ */
 function inOrder(packs: FoundPack[]): FoundPack[] {
   const numberOf = (pack: FoundPack): number => pack.sequence ?? Number.MAX_SAFE_INTEGER
+  const isCopy = ({ record }: FoundPack): number => (record.state === 'merging' || record.retiredAt > 0 ? 1 : 0)
   return packs.sort(
-    (a, b) => numberOf(a) - numberOf(b) || a.timeMs - b.timeMs || (a.record.packId < b.record.packId ? -1 : 1),
+    (a, b) =>
+      isCopy(a) - isCopy(b) || numberOf(a) - numberOf(b) || a.timeMs - b.timeMs || (a.record.packId < b.record.packId ? -1 : 1),
   )
 }
 
@@ -181,7 +196,7 @@ async function putPack(
   await records.commit({ put: [{ key, value: encodePackRecord(key, record) }] })
 }
 
-async function putTotals(parts: Pick<ReindexParts, 'records' | 'blobs'>, project: Generation): Promise<void> {
+async function putTotals(parts: Pick<ReindexParts, 'records' | 'blobs'>, project: StoredProject): Promise<void> {
   const {
     totals,
     expectation: { key },
@@ -192,23 +207,4 @@ async function putTotals(parts: Pick<ReindexParts, 'records' | 'blobs'>, project
 async function putHead(records: RecordStore, projectId: string, head: ProjectHead): Promise<void> {
   const key = headKey(projectId)
   await records.commit({ put: [{ key, value: encodeHead(key, head) }] })
-}
-
-/** Every number that was assigned has a pack, so that `check` can tell if one is lost. */
-async function emptyPack(projectId: string, generation: number): Promise<PackRecord> {
-  const packId = randomId(REAL_ENVIRONMENT)
-  const header = encodeHeader({ projectId, generation, packId, timeMs: 0 })
-  const tablesStart = header.length + (-header.length & 3)
-  const tables = encodeTables(await new PackBuilder(REAL_ENVIRONMENT).tables(), tablesStart)
-  const inline = Buffer.concat([header, new Uint8Array(tablesStart - header.length), ...tables])
-  return {
-    state: 'applied',
-    packId,
-    objects: 0,
-    packBytes: inline.length,
-    tablesStart,
-    condemnedAtMs: 0,
-    owned: Bitmap.full(0),
-    inline,
-  }
 }

@@ -115,9 +115,9 @@ export class UsageCache implements UsageCounter {
   }
 }
 
-function keyOf({ generation, sequence }: ProjectView, roots: readonly GraphRoot[]): string {
+function keyOf({ generation, sequence, layout }: ProjectView, roots: readonly GraphRoot[]): string {
   const hash = createHash('sha256')
   for (const { kind, id, groupId, rootObjectId } of roots)
     hash.update(JSON.stringify([kind, id, groupId, rootObjectId]))
-  return `${generation} ${sequence} ${hash.digest('hex')}`
+  return `${generation} ${sequence} ${layout} ${hash.digest('hex')}`
 }
