@@ -1,4 +1,5 @@
-import { type ChosenReport, type CollectOptions } from '../../object/collection.ts'
+import type { MemoryLease } from '../../memory/memory-lease.ts'
+import type { ChosenReport, CollectOptions } from '../../object/collection.ts'
 import type { GraphRoot } from '../../object/roots.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { withWalk } from '../closure/with-walk.ts'
@@ -32,18 +33,18 @@ export async function collectChosen(
   try {
     const fence = await Fence.of(parts, project)
     const found = await locateAll(parts, project, ids, signal)
-    const below = await marksBelow(parts, project, found.values(), signal)
-    const kept = await marksOfOthers(parts, project, { below, roots, aging, signal })
-    const terms = { ...aging, signal, dryRun, marked: { fromRoots: new Map(), kept }, condemnsOnly: true }
-    const onProgress = (): void => undefined
-    await new Sweep(
-      parts,
-      project,
-      { ...terms, undoEpochs: Number.MAX_SAFE_INTEGER, onProgress },
-      fence,
-      tallies,
-      memory.part(),
-    ).run()
+    const below = await marksBelow(parts, project, found.values(), { signal, memory })
+    const kept = await marksOfOthers(parts, project, { below, roots, aging, signal, memory })
+    const terms = {
+      ...aging,
+      undoEpochs: Number.MAX_SAFE_INTEGER,
+      signal,
+      dryRun,
+      condemnsOnly: true,
+      marked: { fromRoots: new Map(), kept },
+      onProgress: (): void => undefined,
+    }
+    await new Sweep(parts, project, terms, { fence, tallies, memory: memory.part() }).run()
     const stays = [...found].filter(
       ([, { sequence, ordinal, state }]) => state === 'live' && kept.get(sequence)?.has(ordinal) === true,
     )
@@ -80,12 +81,12 @@ function marksBelow(
   parts: CollectParts,
   project: ProjectView,
   places: Iterable<ObjectLocation>,
-  signal: AbortSignal,
+  { signal, memory }: { readonly signal: AbortSignal; readonly memory: MemoryLease },
 ): Promise<Marks> {
   const party = { principal: '', projectId: project.projectId }
   return withWalk(parts, project, { signal, party }, async (walk) => {
     await walk.reach(places)
-    return marksOf(walk)
+    return marksOf(walk, memory)
   })
 }
 
@@ -98,11 +99,13 @@ function marksOfOthers(
     roots,
     aging,
     signal,
+    memory,
   }: {
     readonly below: Marks
     readonly roots: readonly GraphRoot[]
     readonly aging: Aging
     readonly signal: AbortSignal
+    readonly memory: MemoryLease
   },
 ): Promise<Marks> {
   const { records, catalog } = parts
@@ -137,6 +140,6 @@ function marksOfOthers(
         }
       }
     }
-    return marksOf(walk)
+    return marksOf(walk, memory)
   })
 }

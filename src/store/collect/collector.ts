@@ -41,9 +41,9 @@ export class PackCollector implements GraphCollector {
 
   collect(projectId: string, readRoots: ReadRoots, options: CollectOptions): Promise<CollectionReport | undefined> {
     const tallies = new Tallies()
-    return this.#whileLayoutStands(projectId, options.signal, async (project) => {
+    return this.#whileLayoutStands(projectId, options.signal, async (project, signal) => {
       tallies.beginAgain()
-      return this.#collect(project, readRoots, options, tallies)
+      return this.#collect(project, readRoots, { ...options, signal }, tallies)
     })
   }
 
@@ -54,11 +54,11 @@ export class PackCollector implements GraphCollector {
     options: Pick<CollectOptions, 'signal' | 'olderThanEpochs' | 'dryRun' | 'onProgress'>,
   ): Promise<ChosenReport | undefined> {
     const tallies = new Tallies()
-    return this.#whileLayoutStands(projectId, options.signal, async (project) => {
+    return this.#whileLayoutStands(projectId, options.signal, async (project, signal) => {
       const { number: epoch } = await this.#parts.epochs.current()
       const roots = await readRoots()
       const aging = { epoch, olderThanEpochs: atLeastOne(options.olderThanEpochs) }
-      return collectChosen(this.#parts, project, { ids, roots, aging, tallies, options })
+      return collectChosen(this.#parts, project, { ids, roots, aging, tallies, options: { ...options, signal } })
     })
   }
 
@@ -67,8 +67,8 @@ export class PackCollector implements GraphCollector {
     options: Pick<CollectOptions, 'signal' | 'onProgress'>,
   ): Promise<ObjectAmount> {
     const none = { objects: 0, jsonBytes: 0, storedBytes: 0 }
-    const restored = await this.#whileLayoutStands(projectId, options.signal, (project) =>
-      restoreCondemned(this.#parts, project, options),
+    const restored = await this.#whileLayoutStands(projectId, options.signal, (project, signal) =>
+      restoreCondemned(this.#parts, project, { ...options, signal }),
     )
     return restored ?? none
   }
@@ -88,17 +88,18 @@ export class PackCollector implements GraphCollector {
   /** Repeats the work when another server raised the layout. `undefined` if the project does not exist. */
   #whileLayoutStands<T>(
     projectId: string,
-    signal: AbortSignal,
-    work: (project: ProjectView) => Promise<T>,
+    callerSignal: AbortSignal,
+    work: (project: ProjectView, signal: AbortSignal) => Promise<T>,
   ): Promise<T | undefined> {
-    const { records, environment } = this.#parts
+    const { records, environment, closing } = this.#parts
+    const signal = AbortSignal.any([callerSignal, closing])
     return this.#running.run(projectId, async () => {
       for (let attempt = 0; ; attempt++) {
         signal.throwIfAborted()
         const project = await viewProject(records, projectId, signal)
         if (project === undefined) return undefined
         try {
-          return await work(project)
+          return await work(project, signal)
         } catch (error) {
           if (error instanceof ProjectGoneError) return undefined
           const hasChanged = error instanceof LayoutChangedError || error instanceof OutdatedViewError
@@ -155,7 +156,7 @@ export class PackCollector implements GraphCollector {
     try {
       const fence = await Fence.of(this.#parts, project)
       const marked = await mark(this.#parts, project, roots, { signal: terms.signal, aging: terms, memory })
-      await new Sweep(this.#parts, project, { ...terms, marked }, fence, tallies, memory.part()).run()
+      await new Sweep(this.#parts, project, { ...terms, marked }, { fence, tallies, memory: memory.part() }).run()
       return false
     } catch (error) {
       if (error instanceof StowageError && error.code === 'corrupt_data') return true

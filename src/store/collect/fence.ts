@@ -1,7 +1,7 @@
 import { StowageError } from '../../errors.ts'
 import type { ProjectTotals, StoreEpoch, StoreEpochs } from '../../object/graph-store.ts'
 import type { Change, Entry, Expectation, RecordStore } from '../../storage/backend.ts'
-import type { ChangeTerms, MadeChange } from '../records/change-objects.ts'
+import type { ChangeTerms, ObjectChange } from '../records/change-objects.ts'
 import type { ProjectView } from '../records/pack-catalog.ts'
 import { type ReadHead, readHead } from '../records/projects.ts'
 import { encodeHead, type ProjectHead } from '../records/records.ts'
@@ -111,7 +111,7 @@ export class FreeingFence implements ChangeTerms {
     this.#totals = await this.#read()
   }
 
-  put(changes: readonly MadeChange[]): readonly Entry[] {
+  put(changes: readonly ObjectChange[]): readonly Entry[] {
     if (this.#totals === undefined) return []
     const freed = changes.flatMap(({ before, after }) => (after === undefined && before !== undefined ? [before] : []))
     const jsonBytes = freed.reduce((sum, { textBytes }) => sum + textBytes, 0)

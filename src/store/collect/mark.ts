@@ -1,3 +1,4 @@
+import type { MemoryLease } from '../../memory/memory-lease.ts'
 import type { GraphRoot } from '../../object/roots.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { ClosureWalk, Place } from '../closure/closure-walk.ts'
@@ -8,6 +9,8 @@ import type { ObjectRecord } from '../records/object-record.ts'
 import { packOf, type ProjectView } from '../records/pack-catalog.ts'
 import type { CollectParts } from './parts.ts'
 import { lookedUp, membersOf, packsOf, type StoredPack } from './project-packs.ts'
+
+const BYTES_PER_PACK = 256
 
 /** The marked objects of each pack, by its number. */
 export type Marks = ReadonlyMap<number, Bitmap>
@@ -43,25 +46,27 @@ export async function mark(
   parts: CollectParts,
   project: ProjectView,
   roots: readonly GraphRoot[],
-  options: { readonly signal: AbortSignal; readonly aging: Aging },
+  options: { readonly signal: AbortSignal; readonly aging: Aging; readonly memory: MemoryLease },
 ): Promise<Marked> {
-  const { signal, aging } = options
+  const { signal, aging, memory } = options
   return withWalk(parts, project, { signal, party: { principal: '', projectId: project.projectId } }, async (walk) => {
     await reachRoots(parts, project, walk, roots, signal)
-    const fromRoots = marksOf(walk)
+    const fromRoots = await marksOf(walk, memory)
     for await (const pack of packsOf(parts.records, project, { signal })) {
       const tables = await parts.catalog.tables(packOf(project.projectId, pack.sequence, pack.record))
       const all = roots.length === 0
       await reachYoung(parts, project, walk, { pack, tables, aging, all, signal })
     }
-    return { fromRoots, kept: marksOf(walk) }
+    return { fromRoots, kept: await marksOf(walk, memory) }
   })
 }
 
 /** Copies: the walk goes on with its own. */
-export function marksOf(walk: ClosureWalk): Marks {
+export async function marksOf(walk: ClosureWalk, memory: MemoryLease): Promise<Marks> {
+  const { reached } = walk
+  await memory.hold(reached.reduce((sum, { wanted }) => sum + wanted.bytes.length + BYTES_PER_PACK, 0))
   return new Map(
-    walk.reached.map(({ sequence, wanted }) => [sequence, new Bitmap(Uint8Array.from(wanted.bytes), wanted.count)]),
+    reached.map(({ sequence, wanted }) => [sequence, new Bitmap(Uint8Array.from(wanted.bytes), wanted.count)]),
   )
 }
 

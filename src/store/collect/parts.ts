@@ -14,4 +14,6 @@ export interface CollectParts {
   readonly epochs: StoreEpochs
   /** Everything below a root, from its plan if it has one; `undefined` if the root is not held. */
   readonly closureOf: (projectId: string, rootId: string, signal: AbortSignal) => Promise<Closure | undefined>
+  /** Aborts when the store closes. */
+  readonly closing: AbortSignal
 }

@@ -32,6 +32,8 @@ interface Sorting extends Aging {
   readonly marked: Bitmap | undefined
   /** Objects that were condemned for longer than this many epochs are freed. */
   readonly undoEpochs: number
+  /** Neither revives nor frees anything. */
+  readonly condemnsOnly?: boolean
 }
 
 /** Decides for each object of an applied pack. */
@@ -67,8 +69,9 @@ export async function sortPack(
 function destinyOf(sorted: SortedPack, { ordinal, record }: LookedUp, marked: Bitmap, sorting: Sorting): Bitmap {
   if (record === undefined) return sorted.gone
   if (!isHere(record, sorted.pack.sequence, ordinal)) return sorted.replaced
-  const { epoch, undoEpochs } = sorting
+  const { epoch, undoEpochs, condemnsOnly = false } = sorting
   if (record.state === 'condemned') {
+    if (condemnsOnly) return sorted.restorable
     if (marked.has(ordinal)) return sorted.toRevive
     return epoch - record.epoch > undoEpochs ? sorted.toFree : sorted.restorable
   }

@@ -1,6 +1,6 @@
-import { StowageError } from '../../errors.ts'
 import { pauseBeforeRetry } from '../../async/backoff.ts'
 import { Yielder } from '../../async/yielder.ts'
+import type { MemoryPart } from '../../memory/memory-lease.ts'
 import type { CollectionCause, CollectionProgress } from '../../object/collection.ts'
 import { Bitmap } from '../bytes/bitmap.ts'
 import { tableEntry } from '../pack/pack-format.ts'
@@ -17,6 +17,8 @@ import { inLookups, membersOf, packsOf } from './project-packs.ts'
 import { type SortedPack, sortPack } from './sorted-pack.ts'
 
 const ATTEMPTS_MAX = 50
+/** Those of a sorted pack, and of its record before and after. */
+const BITMAPS_OF_PACK = 14
 /** Besides the packs, a commit names the head, the epoch and the mark of a merge. */
 const OTHER_ENTRIES = 3
 /** Objects that are looked at between two looks at the clock. */
@@ -42,8 +44,16 @@ export interface SweepTerms extends Aging {
   readonly signal: AbortSignal
   readonly undoEpochs: number
   readonly dryRun: boolean
+  /** Neither revives nor frees anything. */
+  readonly condemnsOnly?: boolean
   readonly marked: Marked
   readonly onProgress: (progress: Pick<CollectionProgress, 'phase' | 'objects'>) => void
+}
+
+interface SweepState {
+  readonly fence: Fence
+  readonly tallies: Tallies
+  readonly memory: MemoryPart
 }
 
 interface ChangedPack {
@@ -60,13 +70,18 @@ export class Sweep {
   readonly #fence: Fence
   readonly #tallies: Tallies
   readonly #yielder: Yielder
+  readonly #memory: MemoryPart
   /** Packs whose records change in the next commit. */
   #changed: ChangedPack[] = []
   #changedBytes = 0
+  /** The memory of these, and of the pack at hand. */
+  #sortedBytes = 0
   #objects = 0
 
-  constructor(parts: CollectParts, project: ProjectView, terms: SweepTerms, fence: Fence, tallies: Tallies) {
+  constructor(parts: CollectParts, project: ProjectView, terms: SweepTerms, held: SweepState) {
+    const { fence, tallies, memory } = held
     this.#parts = parts
+    this.#memory = memory
     this.#project = project
     this.#terms = terms
     this.#fence = fence
@@ -80,11 +95,14 @@ export class Sweep {
     for await (const pack of packsOf(records, this.#project, { signal })) {
       if (pack.record.state === 'committed') continue
       const tables = await catalog.tables(packOf(this.#project.projectId, pack.sequence, pack.record))
+      this.#sortedBytes += BITMAPS_OF_PACK * (pack.record.objects >> 3)
+      await this.#memory.set(this.#sortedBytes)
       const sorting = { ...this.#terms, marked: marked.kept.get(pack.sequence) }
       const sorted = await sortPack(this.#parts, this.#project, pack, tables, sorting)
       await this.#count(sorted)
       if (dryRun) await this.#countPlanned(sorted)
       else await this.#change(sorted)
+      if (this.#changed.length === 0) this.#sortedBytes = 0
       this.#objects += pack.record.objects
       this.#terms.onProgress({ phase: 'condemning', objects: this.#objects })
     }
@@ -162,6 +180,7 @@ export class Sweep {
     const changed = this.#changed
     this.#changed = []
     this.#changedBytes = 0
+    this.#sortedBytes = 0
     if (changed.length === 0) return
     const { environment } = this.#parts
     const { projectId, generation } = this.#project

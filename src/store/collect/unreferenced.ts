@@ -68,26 +68,27 @@ export class UnreferencedLists {
     return { objects, next: undefined }
   }
 
-  #list(project: ProjectView, roots: readonly GraphRoot[], signal: AbortSignal): Promise<Listing> {
-    const { records } = this.#parts
+  async #list(project: ProjectView, roots: readonly GraphRoot[], signal: AbortSignal): Promise<Listing> {
+    const { records, budget } = this.#parts
     const party = { principal: '', projectId: project.projectId }
-    const lent = <T>(work: Parameters<typeof withWalk<T>>[3]): Promise<T> =>
-      withWalk(this.#parts, project, { signal, party }, work)
-    return (async () => {
-      const reached = await lent(async (walk) => {
+    const memory = budget.open({ signal, party })
+    try {
+      const reached = await withWalk(this.#parts, project, { signal, party }, async (walk) => {
         await reachRoots(this.#parts, project, walk, roots, signal)
-        return marksOf(walk)
+        return marksOf(walk, memory)
       })
-      const referred = await lent(async (walk) => {
+      const referred = await withWalk(this.#parts, project, { signal, party }, async (walk) => {
         for await (const { sequence, record } of packsOf(records, project, { signal })) {
           const held = record.owned ?? Bitmap.full(record.objects)
           for (const ordinals of [held, record.condemned])
             await walk.reach(placesIn(sequence, membersOf(ordinals)), { areReached: false })
         }
-        return marksOf(walk)
+        return marksOf(walk, memory)
       })
       return { reached, referred }
-    })()
+    } finally {
+      memory.release()
+    }
   }
 
   async *#unreferencedIn(
