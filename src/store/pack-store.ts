@@ -134,11 +134,16 @@ export class PackStore implements GraphStore {
       budget: memory.requests,
       onPlanFailed: onBackgroundError,
     })
-    this.pins = new PinRecords({ records, clock: this.#clock, newId })
     const closureOf = this.#reader.closureOf.bind(this.#reader)
     const { epochs } = this
     const collectParts = { records, blobs, catalog: this.#catalog, environment, budget: memory.requests, epochs }
     this.collector = new PackCollector({ ...collectParts, closureOf, closing })
+    this.pins = new PinRecords({
+      records,
+      clock: this.#clock,
+      newId,
+      revive: (projectId, rootId) => this.collector.revive(projectId, rootId, { signal: closing }),
+    })
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
     this.#ingest = new Ingest({

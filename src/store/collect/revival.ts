@@ -30,6 +30,9 @@ export async function reviveBelow(
 ): Promise<StoreEpoch> {
   for (let attempt = 0; ; attempt++) {
     const epoch = await parts.epochs.current()
+    const before = await viewProject(parts.records, projectId, signal)
+    // Nothing was ever condemned.
+    if (before === undefined || before.layout === 0) return epoch
     const closure = await parts.closureOf(projectId, rootObjectId, signal)
     const project = await viewProject(parts.records, projectId, signal)
     if (closure === undefined || project === undefined) return epoch
