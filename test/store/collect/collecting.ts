@@ -3,6 +3,8 @@ import { memoryBackend } from '../../../adapters/memory/index.ts'
 import type { CollectionReport, CollectOptions } from '../../../src/object/collection.ts'
 import type { GraphRoot } from '../../../src/object/roots.ts'
 import type { StorageBackend } from '../../../src/storage/backend.ts'
+import { readHead } from '../../../src/store/records/projects.ts'
+import { readStoredTotals } from '../../../src/store/records/totals.ts'
 import type { PackStore } from '../../../src/store/pack-store.ts'
 import { type Made, never, openStore } from '../support.ts'
 
@@ -76,4 +78,12 @@ export function counted({ objects, jsonBytes }: { readonly objects: number; read
   readonly jsonBytes: number
 } {
   return { objects, jsonBytes }
+}
+
+/** The totals of the project as they are stored: uploads are measured against them. */
+export async function totalsOf({ records }: StorageBackend): Promise<ReturnType<typeof counted> | undefined> {
+  const { head } = await readHead(records, PROJECT)
+  if (head === undefined || head.removed) return undefined
+  const stored = await readStoredTotals(records, { projectId: PROJECT, generation: head.generation })
+  return stored && counted(stored.totals)
 }
