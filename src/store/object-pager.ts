@@ -11,7 +11,8 @@ import type { PackTables } from './pack/pack-format.ts'
 import type { SegmentReader } from './pack/segment-reader.ts'
 import { keyBounds, keyParts, packKey, parseHex } from './records/keys.ts'
 import { objectsHeldBy } from './records/held-objects.ts'
-import { type Pack, packOf, type PackCatalog, type ProjectView } from './records/pack-catalog.ts'
+import { type Pack, packOf, type PackCatalog } from './records/pack-catalog.ts'
+import type { ProjectView } from './records/project-view.ts'
 import { viewProject } from './records/projects.ts'
 import { decodePackRecord, isActive, isRetired, type PackRecord } from './records/pack-record.ts'
 
@@ -56,7 +57,10 @@ export class PackObjectPager implements ObjectPager {
     this.#parts = parts
   }
 
-  async page(projectId: string, { after, until, textBytesMax, signal }: ObjectPageOptions): Promise<ObjectPage | undefined> {
+  async page(
+    projectId: string,
+    { after, until, textBytesMax, signal }: ObjectPageOptions,
+  ): Promise<ObjectPage | undefined> {
     const { records, catalog, reader } = this.#parts
     const project = await viewProject(records, projectId, signal)
     if (project === undefined) {

@@ -234,6 +234,7 @@ export class PackStore implements GraphStore {
     await this.#backend.ready?.()
     const { records, blobs } = this.#backend
     await checkStorageFormat(records)
+    await this.epochs.current()
     const parts = { records, blobs, committer: this.#committer }
     await applyPending(parts, (error) => this.#reportUnlessClosing(error))
     const { signal } = this.#closing

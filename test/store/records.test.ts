@@ -109,24 +109,14 @@ const CODECS: readonly Codec[] = [
     value: encodeObjectRecord(OBJECT_KEY, record),
     decode: decodeObjectRecord,
   })),
-  {
-    name: 'plan',
-    key: PLAN_KEY,
-    value: encodePlanRecord(PLAN_KEY, PLAN),
-    decode: decodePlanRecord,
-  },
+  { name: 'plan', key: PLAN_KEY, value: encodePlanRecord(PLAN_KEY, PLAN), decode: decodePlanRecord },
   {
     name: 'condemned blob',
     key: MARK_KEY,
     value: encodeCondemnedBlob(MARK_KEY, CONDEMNED),
     decode: decodeCondemnedBlob,
   },
-  {
-    name: 'merge',
-    key: mergeKey('demo', 1),
-    value: encodeMerge(mergeKey('demo', 1), MERGE),
-    decode: decodeMerge,
-  },
+  { name: 'merge', key: mergeKey('demo', 1), value: encodeMerge(mergeKey('demo', 1), MERGE), decode: decodeMerge },
   { name: 'pending', key: pendingKey('demo', 1, 2), value: encodeMark(pendingKey('demo', 1, 2)), decode: decodeMark },
   { name: 'garbage', key: garbageKey('demo', 1), value: encodeMark(garbageKey('demo', 1)), decode: decodeMark },
   ...PACKS.map((record, i) => ({
@@ -145,7 +135,8 @@ test('records come back as they were written', () => {
   assert.deepEqual(decodePlanRecord(PLAN_KEY, encodePlanRecord(PLAN_KEY, PLAN)), PLAN)
   assert.deepEqual(decodeCondemnedBlob(MARK_KEY, encodeCondemnedBlob(MARK_KEY, CONDEMNED)), CONDEMNED)
   assert.deepEqual(decodeMerge(key, encodeMerge(key, MERGE)), MERGE)
-  for (const record of PACKS) assert.deepEqual(plain(decodePackRecord(key, encodePackRecord(key, record))), plain(record))
+  for (const record of PACKS)
+    assert.deepEqual(plain(decodePackRecord(key, encodePackRecord(key, record))), plain(record))
 })
 
 function plain(record: PackRecord): unknown {
@@ -185,7 +176,11 @@ test('a merge switches all of its objects at one layout', () => {
     [6, 7, 8].map((layout) => placeAt(record, layout).sequence),
     [2, OBJECT.sequence, OBJECT.sequence],
   )
-  const [source, merged] = [{ retiredAt: 7 }, { activeAt: 7 }].map((at) => ({ ...PACK, state: 'applied' as const, ...at }))
+  const [source, merged] = [{ retiredAt: 7 }, { activeAt: 7 }].map((at) => ({
+    ...PACK,
+    state: 'applied' as const,
+    ...at,
+  }))
   assert.deepEqual(
     [6, 7].map((layout) => [isActive(source, layout), isActive(merged, layout)]),
     [

@@ -235,7 +235,10 @@ function cursorOf(query: Exchange<unknown>['query'], name: 'after' | 'end'): Obj
   if (text === null) return undefined
   const [, ...parts] = CURSOR.exec(text) ?? []
   if (parts.length === 0)
-    throw new StowageError('invalid_request', `"${name}" is ${quoted(text)}; it must be the ${name === 'after' ? 'Stowage-Next' : 'Stowage-End'} of a page`)
+    throw new StowageError(
+      'invalid_request',
+      `"${name}" is ${quoted(text)}; it must be the ${name === 'after' ? 'Stowage-Next' : 'Stowage-End'} of a page`,
+    )
   const [generation, sequence, ordinal] = parts.map((part) => Number.parseInt(part, 16))
   return { generation, sequence, ordinal }
 }

@@ -7,7 +7,8 @@ import type { Closure, PackSelection } from './closure.ts'
 import { Uint32List } from '../bytes/growable.ts'
 import { LocationIndex } from './location-index.ts'
 import { locate, LOOKUP_KEYS, type ObjectLocation } from '../records/locator.ts'
-import type { Pack, PackCatalog, ProjectView } from '../records/pack-catalog.ts'
+import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import type { PackTables, Rows } from '../pack/pack-format.ts'
 import { isRetired } from '../records/pack-record.ts'
 import { onlyIfDamaged } from '../records/pack-catalog.ts'
@@ -225,9 +226,7 @@ export class ClosureWalk {
    * Returns whether the index then has every object of the project: ids that are not in it are held nowhere.
    */
   async #indexesAll(ids: number): Promise<boolean> {
-    const packs = await this.#parts.catalog
-      .packs(this.#project, PACKS_INDEXED_MAX, this.#signal)
-      .catch(onlyIfDamaged)
+    const packs = await this.#parts.catalog.packs(this.#project, PACKS_INDEXED_MAX, this.#signal).catch(onlyIfDamaged)
     if (packs === undefined) return false
     const holding: number[] = []
     let objects = 0

@@ -72,7 +72,13 @@ export class Admission {
     }
   }
 
-  #held(batch: ObjectBatch, first: number, end: number, start: number, signal: AbortSignal): ReturnType<typeof readObjects> {
+  #held(
+    batch: ObjectBatch,
+    first: number,
+    end: number,
+    start: number,
+    signal: AbortSignal,
+  ): ReturnType<typeof readObjects> {
     const ids: Uint8Array[] = []
     for (let index = first, at = start; index < end; at += batch.lineBytes[index++])
       ids.push(batch.lines.subarray(at, at + batch.idBytes[index]))

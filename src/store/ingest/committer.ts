@@ -229,9 +229,7 @@ export class Committer {
       const isHere = current?.owned?.has(ordinal) === true || current?.condemned?.has(ordinal) === true
       if (written.has(ordinal) && !isHere) stray.push(tableEntry(tables.ids, ordinal))
     }
-    await changeObjects(this.#parts, pack, stray, (record) =>
-      record?.sequence === pack.sequence ? undefined : 'keep',
-    )
+    await changeObjects(this.#parts, pack, stray, (record) => (record?.sequence === pack.sequence ? undefined : 'keep'))
     return current ?? applied
   }
 }

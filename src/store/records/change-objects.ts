@@ -6,7 +6,7 @@ import { objectKeyMaker } from './keys.ts'
 import { LOOKUP_KEYS } from './locator.ts'
 import type { LinePlace } from '../pack/line-places.ts'
 import { decodeObjectRecord, encodeObjectRecord, type ObjectRecord } from './object-record.ts'
-import type { StoredProject } from './pack-catalog.ts'
+import type { StoredProject } from './project-view.ts'
 
 const ATTEMPTS_MAX = 50
 /** Larger commits would hold everything else up, whatever the storage takes. */

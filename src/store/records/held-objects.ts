@@ -3,7 +3,8 @@ import { Bitmap } from '../bytes/bitmap.ts'
 import { type PackTables, tableEntry } from '../pack/pack-format.ts'
 import { locate, LOOKUP_KEYS } from './locator.ts'
 import type { ObjectState } from './object-record.ts'
-import type { Pack, ProjectView } from './pack-catalog.ts'
+import type { Pack } from './pack-catalog.ts'
+import type { ProjectView } from './project-view.ts'
 
 export interface HeldOptions {
   /** Only objects of this state; of both by default. */

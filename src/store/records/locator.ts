@@ -1,7 +1,7 @@
 import type { RecordStore } from '../../storage/backend.ts'
 import { objectKeyMaker } from './keys.ts'
 import { decodeObjectRecord, type ObjectPlace, type ObjectRecord, placeAt } from './object-record.ts'
-import type { ProjectView } from './pack-catalog.ts'
+import type { ProjectView } from './project-view.ts'
 
 /** Keys in one call: large enough to be cheap, small enough that neither the engine nor the main thread is held. */
 export const LOOKUP_KEYS = 1_000

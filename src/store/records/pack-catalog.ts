@@ -7,20 +7,9 @@ import { keyParts, packBlobName, packKey, parseHex } from './keys.ts'
 import { decodeTables, type PackTables } from '../pack/pack-format.ts'
 import { decodePackRecord, type PackRecord } from './pack-record.ts'
 import { readHead } from './projects.ts'
+import type { ProjectView, StoredProject } from './project-view.ts'
 import type { ByteSource } from '../pack/segment.ts'
 import { readSource } from '../pack/segment-reader.ts'
-
-/** A project as one request sees it. */
-export interface ProjectView {
-  readonly projectId: string
-  readonly generation: number
-  readonly sequence: number
-  /** Tells which place of an object is its current one. */
-  readonly layout: number
-}
-
-/** A project in storage, whatever its state. */
-export type StoredProject = Pick<ProjectView, 'projectId' | 'generation'>
 
 export interface Pack {
   readonly projectId: string
@@ -39,10 +28,8 @@ export class PackCatalog {
   constructor(records: RecordStore, blobs: BlobStore, cacheBytes: number) {
     this.#records = records
     this.#blobs = blobs
-    this.#packs = new ByteCache(
-      cacheBytes >> 2,
-      ({ record: { inline, owned, condemned, reached } }) =>
-        [inline, owned?.bytes, condemned?.bytes, reached?.bytes].reduce((sum, part) => sum + (part?.length ?? 0), 512),
+    this.#packs = new ByteCache(cacheBytes >> 2, ({ record: { inline, owned, condemned, reached } }) =>
+      [inline, owned?.bytes, condemned?.bytes, reached?.bytes].reduce((sum, part) => sum + (part?.length ?? 0), 512),
     )
     this.#tables = new ByteCache(cacheBytes - (cacheBytes >> 2), tablesBytes)
   }

@@ -178,11 +178,7 @@ function coarsened({ objects, owned, condemned, reached }: PackRecord, shift: nu
     else if (ownedCount > 0 || (condemned?.countBetween(start, end) ?? 0) > 0) coarse.condemned.add(group)
     if ((reached?.countBetween(start, end) ?? 0) > 0) coarse.reached.add(group)
   }
-  return {
-    owned: owned && coarse.owned,
-    condemned: coarse.condemned,
-    reached: reached && coarse.reached,
-  }
+  return { owned: owned && coarse.owned, condemned: coarse.condemned, reached: reached && coarse.reached }
 }
 
 function expanded(coarse: Bitmap | undefined, shift: number, objects: number): Bitmap | undefined {

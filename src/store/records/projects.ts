@@ -1,6 +1,6 @@
 import type { Entry, RecordStore } from '../../storage/backend.ts'
 import { garbageKey, headKey, keyBounds, keyParts, parseHex } from './keys.ts'
-import type { ProjectView, StoredProject } from './pack-catalog.ts'
+import type { ProjectView, StoredProject } from './project-view.ts'
 import { decodeHead, encodeMark, type ProjectHead } from './records.ts'
 
 /** A project's record as it was read, with its bytes, which the next change of it expects. */

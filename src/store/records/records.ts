@@ -93,7 +93,10 @@ export interface PlanRecord {
 
 export function encodePlanRecord(key: Uint8Array, record: PlanRecord): Uint8Array {
   const writer = new ByteWriter(64).u8(RECORD_VERSION).bytes(Buffer.from(record.planId, 'hex'))
-  return seal(key, writer.u48(record.planBytes).u48(record.tablesStart).u32(record.missing).u48(record.sequence).u48(record.layout))
+  return seal(
+    key,
+    writer.u48(record.planBytes).u48(record.tablesStart).u32(record.missing).u48(record.sequence).u48(record.layout),
+  )
 }
 
 export function decodePlanRecord(key: Uint8Array, value: Uint8Array): PlanRecord {
@@ -117,7 +120,13 @@ export interface CondemnedBlob {
 }
 
 export function encodeCondemnedBlob(key: Uint8Array, { epoch, isRemoved }: CondemnedBlob): Uint8Array {
-  return seal(key, new ByteWriter(16).u8(RECORD_VERSION).u32(epoch).u8(isRemoved ? 1 : 0))
+  return seal(
+    key,
+    new ByteWriter(16)
+      .u8(RECORD_VERSION)
+      .u32(epoch)
+      .u8(isRemoved ? 1 : 0),
+  )
 }
 
 export function decodeCondemnedBlob(key: Uint8Array, value: Uint8Array): CondemnedBlob {

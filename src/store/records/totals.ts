@@ -5,7 +5,8 @@ import { Bitmap } from '../bytes/bitmap.ts'
 import { textBytesOf, type PackTables } from '../pack/pack-format.ts'
 import { headKey, keyBounds, keyParts, parseHex, totalsKey } from './keys.ts'
 import { objectsHeldBy } from './held-objects.ts'
-import { type Pack, packOf, type ProjectView, readTables, type StoredProject } from './pack-catalog.ts'
+import { type Pack, packOf, readTables } from './pack-catalog.ts'
+import type { ProjectView, StoredProject } from './project-view.ts'
 import { decodePackRecord, isRetired, type PackRecord } from './pack-record.ts'
 import { readHead, type ReadHead } from './projects.ts'
 import { decodeHead, decodeTotals, encodeTotals } from './records.ts'
@@ -56,7 +57,11 @@ async function asTotals(parts: Parts, project: StoredProject, expectation: Expec
 
 /** The contribution of a pack. */
 export function packTotals(record: Pick<PackRecord, 'objects' | 'packBytes'>, tables: PackTables): ProjectTotals {
-  return { objects: record.objects, jsonBytes: jsonBytesOf(tables, Bitmap.full(record.objects)), storedBytes: record.packBytes }
+  return {
+    objects: record.objects,
+    jsonBytes: jsonBytesOf(tables, Bitmap.full(record.objects)),
+    storedBytes: record.packBytes,
+  }
 }
 
 /** The totals if they are stored; `undefined` if they will be counted anew. */
@@ -118,7 +123,6 @@ async function totalsOfPack({ records, blobs }: Parts, project: ProjectView, pac
 
 function jsonBytesOf(tables: PackTables, held: Bitmap): number {
   let sum = 0
-  for (let ordinal = 0; ordinal < tables.objects; ordinal++)
-    if (held.has(ordinal)) sum += textBytesOf(tables, ordinal)
+  for (let ordinal = 0; ordinal < tables.objects; ordinal++) if (held.has(ordinal)) sum += textBytesOf(tables, ordinal)
   return sum
 }

@@ -1,15 +1,17 @@
 import { REAL_ENVIRONMENT } from '../../environment.ts'
 import type { BlobStore, RecordStore, StorageBackend } from '../../storage/backend.ts'
 import { Committer } from '../ingest/committer.ts'
-import { damageBy, note, type Finding } from './finding.ts'
-import { headKey, keyBounds, keyParts, packKey } from '../records/keys.ts'
-import { packOf, readTables, type StoredProject } from '../records/pack-catalog.ts'
+import { damage, damageBy, note, type Finding } from './finding.ts'
+import { headKey, keyBounds, keyParts, packKey, totalsKey } from '../records/keys.ts'
+import { packOf, readTables } from '../records/pack-catalog.ts'
+import type { StoredProject } from '../records/project-view.ts'
 import { encodePackRecord, type PackRecord } from '../records/pack-record.ts'
 import { checkStorageFormat } from '../records/storage-format.ts'
 import {
   decodeEpoch,
   decodeHead,
   decodeMark,
+  decodeTotals,
   encodeHead,
   encodeTotals,
   type ProjectHead,
@@ -24,6 +26,8 @@ interface ReindexParts {
   readonly records: RecordStore
   readonly blobs: BlobStore
   readonly found: FoundPacks
+  /** What the packs of each project had together before, by the key of its totals. */
+  readonly counted: ReadonlyMap<string, number>
 }
 
 /**
@@ -36,11 +40,26 @@ export async function* reindexStore({ records, blobs }: StorageBackend): AsyncGe
   await checkStorageFormat(records)
   const found = new FoundPacks()
   yield* findPacks(records, blobs, found)
+  const counted = await storedBytesCounted(records)
   yield* dropDerived(records)
   const heads = yield* readHeads(records)
   for (const projectId of new Set([...heads.keys(), ...found.projects.keys(), ...found.buried])) {
-    yield* rebuildProject({ records, blobs, found }, projectId, heads.get(projectId))
+    yield* rebuildProject({ records, blobs, found, counted }, projectId, heads.get(projectId))
   }
+}
+
+async function storedBytesCounted(records: RecordStore): Promise<ReadonlyMap<string, number>> {
+  const counted = new Map<string, number>()
+  for await (const entries of records.range(keyBounds('totals'))) {
+    for (const { key, value } of entries) {
+      try {
+        counted.set(keyParts(key).join('\0'), decodeTotals(key, value).storedBytes)
+      } catch {
+        // Then it is not known whether a pack is lost.
+      }
+    }
+  }
+  return counted
 }
 
 /** Removes the records that are made anew: places of objects, plans, totals, and marks of what is under way. */
@@ -104,7 +123,12 @@ async function* rebuildProject(
   const swept = new Set(packs.map((pack) => pack.generation).filter((old) => old < generation || isGone))
   await records.insertMany([...swept].map((old) => garbageEntry(projectId, old)))
   if (isGone) {
-    await putHead(records, projectId, { generation, sequence: head?.sequence ?? 1, removed: true, layout: head?.layout ?? 0 })
+    await putHead(records, projectId, {
+      generation,
+      sequence: head?.sequence ?? 1,
+      removed: true,
+      layout: head?.layout ?? 0,
+    })
     yield note(projectId, 'project', 'it was removed, and stays removed')
     return
   }
@@ -118,7 +142,7 @@ async function* rebuildGeneration(
   generation: number,
   { sequence, layout }: Pick<ProjectHead, 'sequence' | 'layout'>,
 ): AsyncGenerator<Finding> {
-  const { records, blobs, found } = parts
+  const { records, blobs, found, counted } = parts
   const packs = inOrder(found.packsOf(projectId).filter((pack) => pack.generation === generation))
   let next = Math.max(sequence, ...packs.map((pack) => (pack.sequence ?? 0) + 1))
   const numbered = packs.map(({ record, sequence }) => ({
@@ -133,15 +157,15 @@ async function* rebuildGeneration(
   let objects = 0
   for (const pack of numbered) {
     try {
-      objects += await reapply(records, blobs, committer, {
-        ...pack,
-        record: asUploaded(pack.record, epoch),
-      })
+      objects += await reapply(records, blobs, committer, { ...pack, record: asUploaded(pack.record, epoch) })
     } catch (error) {
       yield damageBy(error, projectId, `pack ${pack.record.packId}`, (message) => `it cannot be used: ${message}`)
     }
   }
-  await putTotals({ records, blobs }, { projectId, generation })
+  const storedBytes = await putTotals({ records, blobs }, { projectId, generation })
+  const lostBytes = (counted.get(keyParts(totalsKey(projectId, generation)).join('\0')) ?? 0) - storedBytes
+  if (lostBytes > 0)
+    yield damage(projectId, 'packs of the project', `packs of ${lostBytes} bytes are lost with their records`)
   yield note(projectId, 'project', `${objects} objects in ${numbered.length} packs`)
 }
 
@@ -169,7 +193,10 @@ function inOrder(packs: FoundPack[]): FoundPack[] {
   const isCopy = ({ record }: FoundPack): number => (record.state === 'merging' || record.retiredAt > 0 ? 1 : 0)
   return packs.sort(
     (a, b) =>
-      isCopy(a) - isCopy(b) || numberOf(a) - numberOf(b) || a.timeMs - b.timeMs || (a.record.packId < b.record.packId ? -1 : 1),
+      isCopy(a) - isCopy(b) ||
+      numberOf(a) - numberOf(b) ||
+      a.timeMs - b.timeMs ||
+      (a.record.packId < b.record.packId ? -1 : 1),
   )
 }
 
@@ -196,12 +223,13 @@ async function putPack(
   await records.commit({ put: [{ key, value: encodePackRecord(key, record) }] })
 }
 
-async function putTotals(parts: Pick<ReindexParts, 'records' | 'blobs'>, project: StoredProject): Promise<void> {
+async function putTotals(parts: Pick<ReindexParts, 'records' | 'blobs'>, project: StoredProject): Promise<number> {
   const {
     totals,
     expectation: { key },
   } = await readTotals(parts, project)
   await parts.records.commit({ put: [{ key, value: encodeTotals(key, totals) }] })
+  return totals.storedBytes
 }
 
 async function putHead(records: RecordStore, projectId: string, head: ProjectHead): Promise<void> {

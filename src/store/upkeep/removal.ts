@@ -77,8 +77,9 @@ async function sweepGeneration(
 ): Promise<boolean> {
   const { records, blobs, nowMs } = parts
   await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
-  const bounds = (kind: 'object' | 'pending' | 'plan' | 'pack' | 'totals' | 'pin' | 'merge'): ReturnType<typeof keyBounds> =>
-    keyBounds(kind, projectId, generation)
+  const bounds = (
+    kind: 'object' | 'pending' | 'plan' | 'pack' | 'totals' | 'pin' | 'merge',
+  ): ReturnType<typeof keyBounds> => keyBounds(kind, projectId, generation)
   const pending = await sweepRecords(records, bounds('pending'), signal)
   const blobsOf = (nameOf: (entry: Entry) => string) => (entries: readonly Entry[]) =>
     blobs.remove(namesOf(entries, nameOf))

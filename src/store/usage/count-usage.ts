@@ -7,7 +7,8 @@ import type { Closure, PackSelection } from '../closure/closure.ts'
 import { textBytesOf } from '../pack/pack-format.ts'
 import { keyBounds, keyParts, parseHex } from '../records/keys.ts'
 import { objectsHeldBy } from '../records/held-objects.ts'
-import { packOf, type ProjectView, readTables } from '../records/pack-catalog.ts'
+import { packOf, readTables } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { decodePackRecord, isActive } from '../records/pack-record.ts'
 
 /** Bytes that counting holds for each object of a project. */

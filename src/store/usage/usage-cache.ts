@@ -7,7 +7,7 @@ import type { GraphRoot, ProjectUsage, UsageCounter } from '../../object/roots.t
 import type { BlobStore, RecordStore } from '../../storage/backend.ts'
 import { orAborted } from '../../async/abort.ts'
 import type { Closure } from '../closure/closure.ts'
-import type { ProjectView } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { viewProject } from '../records/projects.ts'
 import { readTotals } from '../records/totals.ts'
 import { BYTES_PER_OBJECT, countUsage } from './count-usage.ts'
