@@ -1,6 +1,6 @@
 import { linkedAbort } from '../../async/abort.ts'
 import type { MemoryBudget, Party } from '../../memory/memory-budget.ts'
-import type { ProjectView } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { ClosureWalk, type WalkParts } from './closure-walk.ts'
 import { WalkMemory } from './walk-memory.ts'
 

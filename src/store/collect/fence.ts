@@ -1,11 +1,10 @@
 import { StowageError } from '../../errors.ts'
-import type { ProjectTotals, StoreEpoch, StoreEpochs } from '../../object/graph-store.ts'
-import type { Change, Entry, Expectation, RecordStore } from '../../storage/backend.ts'
-import type { ChangeTerms, ObjectChange } from '../records/change-objects.ts'
-import type { ProjectView } from '../records/pack-catalog.ts'
+import type { StoreEpoch, StoreEpochs } from '../../object/graph-store.ts'
+import type { Change, Expectation, RecordStore } from '../../storage/backend.ts'
+import type { ChangeTerms } from '../records/change-objects.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { type ReadHead, readHead } from '../records/projects.ts'
 import { encodeHead, type ProjectHead } from '../records/records.ts'
-import { type ReadTotals, readStoredTotals, subtractTotals, totalsEntry } from '../records/totals.ts'
 
 /** Another server changed where objects lie, or which of them are condemned: what was marked does not hold any more. */
 export class LayoutChangedError extends StowageError {
@@ -81,48 +80,6 @@ export class Fence implements ChangeTerms {
     this.#layout = raised.layout
     this.#head = { key, bytes: value, head: raised }
     return true
-  }
-}
-
-/** The same for commits that free objects: they lower the totals of the project as well. */
-export class FreeingFence implements ChangeTerms {
-  readonly #fence: Fence
-  readonly #read: () => Promise<ReadTotals | undefined>
-  #totals: ReadTotals | undefined
-  #lowered: ProjectTotals | undefined
-
-  private constructor(fence: Fence, read: () => Promise<ReadTotals | undefined>, totals: ReadTotals | undefined) {
-    this.#fence = fence
-    this.#read = read
-    this.#totals = totals
-  }
-
-  static async of(fence: Fence, records: RecordStore, project: ProjectView): Promise<FreeingFence> {
-    const read = (): Promise<ReadTotals | undefined> => readStoredTotals(records, project)
-    return new FreeingFence(fence, read, await read())
-  }
-
-  get expect(): readonly Expectation[] {
-    return [...this.#fence.expect, ...(this.#totals === undefined ? [] : [this.#totals.expectation])]
-  }
-
-  async renew(): Promise<void> {
-    await this.#fence.renew()
-    this.#totals = await this.#read()
-  }
-
-  put(changes: readonly ObjectChange[]): readonly Entry[] {
-    if (this.#totals === undefined) return []
-    const freed = changes.flatMap(({ before, after }) => (after === undefined && before !== undefined ? [before] : []))
-    const jsonBytes = freed.reduce((sum, { textBytes }) => sum + textBytes, 0)
-    this.#lowered = subtractTotals(this.#totals.totals, { objects: freed.length, jsonBytes, storedBytes: 0 })
-    return [totalsEntry(this.#totals, this.#lowered)]
-  }
-
-  /** The commit with these entries was made. */
-  made([entry]: readonly Entry[]): void {
-    if (entry !== undefined && this.#lowered !== undefined)
-      this.#totals = { totals: this.#lowered, expectation: { key: entry.key, value: entry.value } }
   }
 }
 

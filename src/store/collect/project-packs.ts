@@ -4,7 +4,7 @@ import { type PackTables, tableEntry } from '../pack/pack-format.ts'
 import { keyBounds, keyParts, packKey, parseHex } from '../records/keys.ts'
 import { LOOKUP_KEYS, readObjects } from '../records/locator.ts'
 import type { ObjectRecord } from '../records/object-record.ts'
-import type { ProjectView } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { decodePackRecord, isActive, type PackRecord } from '../records/pack-record.ts'
 
 /** A pack, with its record as it was read. */

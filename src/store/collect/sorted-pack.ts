@@ -1,6 +1,6 @@
 import { Bitmap } from '../bytes/bitmap.ts'
 import type { PackTables } from '../pack/pack-format.ts'
-import type { ProjectView } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { type Aging, isHere, isYoung } from './mark.ts'
 import type { CollectParts } from './parts.ts'
 import { type LookedUp, lookedUp, membersOf, type StoredPack } from './project-packs.ts'

@@ -6,11 +6,13 @@ import { Bitmap } from '../bytes/bitmap.ts'
 import { tableEntry } from '../pack/pack-format.ts'
 import { type ChangeTerms, changeObjects, type Decision } from '../records/change-objects.ts'
 import { mergeKey } from '../records/keys.ts'
+import { LoweredTotals } from '../records/lowered-totals.ts'
 import type { ObjectRecord } from '../records/object-record.ts'
-import { packOf, type ProjectView } from '../records/pack-catalog.ts'
+import { packOf } from '../records/pack-catalog.ts'
+import type { ProjectView } from '../records/project-view.ts'
 import { decodePackRecord, encodePackRecord, type PackRecord } from '../records/pack-record.ts'
 import { CauseTally, Tally } from './amounts.ts'
-import { type Fence, FreeingFence, LayoutChangedError } from './fence.ts'
+import { type Fence, LayoutChangedError } from './fence.ts'
 import { type Aging, isHere, isYoung, type Marked } from './mark.ts'
 import type { CollectParts } from './parts.ts'
 import { inLookups, membersOf, packsOf } from './project-packs.ts'
@@ -166,8 +168,8 @@ export class Sweep {
     const { toFree, tables } = sorted
     if (toFree.count === 0) return toFree
     const { epoch, undoEpochs } = this.#terms
-    const fence = await FreeingFence.of(this.#fence, records, this.#project)
-    const freed = await this.#changeObjects(sorted, toFree, fence, (record) =>
+    const totals = await LoweredTotals.of(records, this.#project)
+    const freed = await this.#changeObjects(sorted, toFree, both(this.#fence, totals), (record) =>
       record.state === 'condemned' && epoch - record.epoch > undoEpochs ? undefined : 'keep',
     )
     await this.#each(freed, (ordinal) => this.#tallies.freed.add(causeOf(sorted, ordinal), tables, ordinal))
@@ -269,6 +271,20 @@ function settledRecord(
   const reached = (record.reached ?? empty).without(empty)
   for (const ordinal of membersOf(fromRoots)) reached.add(ordinal)
   return { ...record, owned, condemned, reached }
+}
+
+function both(fence: Fence, totals: LoweredTotals): ChangeTerms {
+  return {
+    get expect() {
+      return [...fence.expect, ...totals.expect]
+    },
+    renew: async () => {
+      await fence.renew()
+      await totals.renew()
+    },
+    put: (changes) => totals.put(changes),
+    made: (entries) => totals.made(entries),
+  }
 }
 
 function causeOf({ pack }: SortedPack, ordinal: number): CollectionCause {
