@@ -9,6 +9,7 @@ export type ReadRoots = () => Promise<readonly GraphRoot[]>
 
 /** A number of objects, with their bytes. */
 export interface ObjectAmount {
+  /** How many. */
   readonly objects: number
   /** Bytes of JSON. */
   readonly jsonBytes: number
@@ -20,18 +21,20 @@ export interface ObjectAmount {
  * Why objects are not needed. `neverReferenced`: no version and no pin led to them at any collection. `oldVersion`: one
  * did, and it was deleted or ended. `replaced`: lines of objects that another pack holds as well.
  */
-export const COLLECTION_CAUSES = ['neverReferenced', 'oldVersion', 'replaced'] as const
+export type CollectionCause = 'neverReferenced' | 'oldVersion' | 'replaced'
 
-/** Why objects are not needed. */
-export type CollectionCause = (typeof COLLECTION_CAUSES)[number]
+/** All causes. */
+export const COLLECTION_CAUSES: readonly CollectionCause[] = ['neverReferenced', 'oldVersion', 'replaced']
 
 /** A number of objects in all, and by cause. */
 export interface CollectedAmount extends ObjectAmount {
+  /** The same, divided by the cause. */
   readonly byCause: Readonly<Record<CollectionCause, ObjectAmount>>
 }
 
 /** How far a collection is. */
 export interface CollectionProgress {
+  /** What it does now. */
   readonly phase: 'marking' | 'condemning' | 'freeing' | 'restoring'
   /** Objects that this phase is done with. */
   readonly objects: number
@@ -53,6 +56,7 @@ export interface CollectOptions {
 
 /** The result of one collection of a project. */
 export interface CollectionReport {
+  /** Whether it only counted, and changed nothing. */
   readonly dryRun: boolean
   /**
    * Why nothing was collected: the project has neither a version nor a pin (`noRoots`), or a pack of it cannot be read
@@ -75,6 +79,7 @@ export interface CollectionReport {
 
 /** An object that no root reaches. */
 export interface UnreferencedObject {
+  /** Names the object. */
   readonly id: string
   /** Bytes of its JSON. */
   readonly jsonBytes: number
@@ -88,8 +93,11 @@ export interface UnreferencedObject {
 
 /** A place in the list of unreferenced objects; the sequence and ordinal of the object that the page before ended with. */
 export interface UnreferencedCursor {
+  /** The generation of the project: a removal begins another. */
   readonly generation: number
+  /** The number of the pack. */
   readonly sequence: number
+  /** The place of the object in the pack. */
   readonly ordinal: number
 }
 
@@ -104,6 +112,7 @@ export interface UnreferencedOptions {
 
 /** A part of the objects that no root reaches. A page may be empty before the end. */
 export interface UnreferencedPage {
+  /** At most `limit`. */
   readonly objects: readonly UnreferencedObject[]
   /** `undefined` at the end. */
   readonly next: UnreferencedCursor | undefined
@@ -115,6 +124,7 @@ export interface ChosenReport {
   readonly condemned: ObjectAmount
   /** Chosen ids that stay, the first hundred: a root or another object leads to them, or they are too young. */
   readonly keptIds: readonly string[]
+  /** How many stay. */
   readonly kept: number
   /** Chosen ids that the project does not hold. */
   readonly missing: number

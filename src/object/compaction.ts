@@ -21,12 +21,15 @@ export interface CompactOptions {
 
 /** The result of one compaction of a project. */
 export interface CompactionReport {
+  /** Merges that took effect. */
   readonly merges: number
-  /** Active packs: retired ones are not counted. */
+  /** Active packs when it began: retired ones are not counted. */
   readonly packsBefore: number
+  /** Active packs when it ended. */
   readonly packsAfter: number
-  /** Bytes of active packs. */
+  /** Bytes of active packs when it began. */
   readonly storedBytesBefore: number
+  /** Bytes of active packs when it ended. */
   readonly storedBytesAfter: number
   /** Bytes of retired packs, which leave the disk once no download can read them any more. */
   readonly retiredBytes: number

@@ -141,5 +141,5 @@ async function take(draft: Draft, { pack, tables, held, textBytesMax, yielder }:
 }
 
 function removedMeanwhile(): StowageError {
-  return new StowageError('conflict', 'the project was removed since the page before; begin again without "after"')
+  return new StowageError('conflict', 'the project was removed since the previous page; start again without "after"')
 }

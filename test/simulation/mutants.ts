@@ -235,13 +235,21 @@ const IN_READING: readonly Mutant[] = [
     name: 'what is absent is answered as held',
     path: READER,
     replace: [
-      ["held[first + i] = location?.state === 'live' ? 1 : 0", "held[first + i] = location?.state === 'live' || i === 0 ? 1 : 0"],
+      [
+        "held[first + i] = location?.state === 'live' ? 1 : 0",
+        "held[first + i] = location?.state === 'live' || i === 0 ? 1 : 0",
+      ],
     ],
   },
   {
     name: 'records are not compared with their checksum',
     path: 'src/store/records/seal.ts',
-    replace: [['return stored === crc32(body, crc32(key)) ? value[0] : undefined', 'return stored === -1 ? undefined : value[0]']],
+    replace: [
+      [
+        'return stored === crc32(body, crc32(key)) ? value[0] : undefined',
+        'return stored === -1 ? undefined : value[0]',
+      ],
+    ],
   },
   {
     name: 'inflated blocks are not compared with their checksum',

@@ -31,7 +31,7 @@ function refused(read: () => unknown, message: RegExp): void {
   assert.throws(read, (error: StowageError) => error.code === 'corrupt_data' && message.test(error.message))
 }
 
-test('records of a newer release are refused with the version that this one reads', () => {
+test('records of a newer release are refused, with the version that this release reads', () => {
   refused(
     () => decodeMark(KEY, ofVersion(KEY, encodeMark(KEY), 3)),
     /^a mark has version 3; this release reads version 2$/,

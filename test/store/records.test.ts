@@ -127,7 +127,7 @@ const CODECS: readonly Codec[] = [
   })),
 ]
 
-test('records come back as they were written', () => {
+test('records decode to their written values', () => {
   assert.deepEqual(decodeHead(headKey('demo'), CODECS[0].value), HEAD)
   assert.deepEqual(decodeHead(key, encodeHead(key, { ...HEAD, removed: true })), { ...HEAD, removed: true })
   for (const record of [OBJECT, MOVED])
@@ -224,7 +224,7 @@ test('a later version is refused by its number', () => {
   }
 })
 
-test('keys of different things never meet, and ranges hold exactly what is theirs', () => {
+test('keys of different kinds never collide, and ranges contain exactly their own keys', () => {
   const projects = ['a', 'a ', 'ab', 'b', 'a\u{1f9f1}', '00000001', 'é', 'ÿ', 'p'.repeat(128)]
   const all: { readonly kind: string; readonly project: string; readonly generation?: number; readonly key: Buffer }[] =
     []

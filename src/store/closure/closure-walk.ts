@@ -10,7 +10,6 @@ import { locate, LOOKUP_KEYS, type ObjectLocation } from '../records/locator.ts'
 import type { Pack, PackCatalog } from '../records/pack-catalog.ts'
 import type { ProjectView } from '../records/project-view.ts'
 import type { PackTables, Rows } from '../pack/pack-format.ts'
-import { isRetired } from '../records/pack-record.ts'
 import { onlyIfDamaged } from '../records/pack-catalog.ts'
 import { UnresolvedIds } from './unresolved-ids.ts'
 import type { WalkMemory } from './walk-memory.ts'
@@ -226,21 +225,14 @@ export class ClosureWalk {
    * Returns whether the index then has every object of the project: ids that are not in it are held nowhere.
    */
   async #indexesAll(ids: number): Promise<boolean> {
-    const packs = await this.#parts.catalog.packs(this.#project, PACKS_INDEXED_MAX, this.#signal).catch(onlyIfDamaged)
+    const packs = await this.#parts.catalog
+      .knownPacks(this.#project, PACKS_INDEXED_MAX, this.#signal)
+      .catch(onlyIfDamaged)
     if (packs === undefined) return false
-    const holding: number[] = []
-    let objects = 0
-    for (const { sequence, record } of packs) {
-      // Its objects lie in another pack.
-      if (record.state === 'merging' || isRetired(record, this.#project.layout)) continue
-      // Which of these it holds only the records tell.
-      if (record.owned === undefined || (record.condemned?.count ?? 0) > 0) return false
-      if (!this.#walkedBySequence.has(sequence)) objects += record.objects
-      if (objects > ids) return false
-      holding.push(sequence)
-    }
-    await this.#loadFresh(holding.filter((sequence) => !this.#walkedBySequence.has(sequence)))
-    return this.#index.packs > 0 && holding.every((sequence) => this.#walkedBySequence.get(sequence)?.isIndexed)
+    const fresh = packs.filter(({ sequence }) => !this.#walkedBySequence.has(sequence))
+    if (fresh.reduce((sum, { record }) => sum + record.objects, 0) > ids) return false
+    await this.#loadFresh(fresh.map(({ sequence }) => sequence))
+    return this.#index.packs > 0 && packs.every(({ sequence }) => this.#walkedBySequence.get(sequence)?.isIndexed)
   }
 
   /** Treats ids that the index lacks as absent; `false` if the index had to be dropped meanwhile. */

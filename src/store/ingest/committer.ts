@@ -293,8 +293,5 @@ function sweptMeanwhile(): StowageError {
 }
 
 function projectRemoved(): StowageError {
-  return new StowageError(
-    'project_removed',
-    'the project was removed while this upload was on its way; nothing of it was kept',
-  )
+  return new StowageError('project_removed', 'the project was removed during this upload; nothing of it was stored')
 }

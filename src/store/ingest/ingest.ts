@@ -181,7 +181,7 @@ async function* within(first: readonly Uint8Array[], rest: AsyncIterable<Uint8Ar
     if (bytes > PACK_BYTES_MAX)
       throw new StowageError(
         'request_too_large',
-        `one upload must not need more than ${PACK_BYTES_MAX} bytes compressed; send it in several`,
+        `one upload may have at most ${PACK_BYTES_MAX} compressed bytes; split it`,
       )
     yield chunk
   }

@@ -5,7 +5,7 @@ import { corrupt } from '../bytes/byte-codec.ts'
 import { ByteCache } from '../../memory/byte-cache.ts'
 import { keyParts, packBlobName, packKey, parseHex } from './keys.ts'
 import { decodeTables, type PackTables } from '../pack/pack-format.ts'
-import { decodePackRecord, type PackRecord } from './pack-record.ts'
+import { decodePackRecord, isRetired, type PackRecord } from './pack-record.ts'
 import { readHead } from './projects.ts'
 import type { ProjectView, StoredProject } from './project-view.ts'
 import type { ByteSource } from '../pack/segment.ts'
@@ -54,10 +54,17 @@ export class PackCatalog {
     return pack
   }
 
-  /** All packs that the view has; `undefined` if there are more than `packsMax`. */
-  async packs(project: ProjectView, packsMax: number, signal: AbortSignal): Promise<Pack[] | undefined> {
+  /**
+   * The packs that hold everything that the view has, if it is known of each object of theirs whether they hold it;
+   * `undefined` otherwise, and if there are more than `packsMax`.
+   */
+  async knownPacks(project: ProjectView, packsMax: number, signal: AbortSignal): Promise<Pack[] | undefined> {
     const packs: Pack[] = []
-    for await (const pack of this.packsFrom(project, 0, signal)) if (packs.push(pack) > packsMax) return undefined
+    for await (const pack of this.packsFrom(project, 0, signal)) {
+      const { state, owned, condemned, retiredAt } = pack.record
+      if (state === 'merging' || isRetired({ retiredAt }, project.layout)) continue
+      if (owned === undefined || (condemned?.count ?? 0) > 0 || packs.push(pack) > packsMax) return undefined
+    }
     return packs
   }
 

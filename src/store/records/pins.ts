@@ -79,7 +79,7 @@ export class PinRecords implements PinStore {
       })
       if (result.ok) return { pin, isNew: true }
     }
-    throw new StowageError('overloaded', 'the project is being written to too often to pin an object; try again', {
+    throw new StowageError('overloaded', 'too many writes to this project prevent the pin; try again shortly', {
       headers: { 'Retry-After': '1' },
     })
   }

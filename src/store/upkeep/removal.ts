@@ -28,10 +28,7 @@ export async function removeProject({ records, blobs, nowMs }: RemovalParts, pro
     await putTombstone(blobs, { projectId, generation, removedAtMs: nowMs() })
     return
   }
-  throw new StowageError(
-    'overloaded',
-    'the project is being written to so much that it cannot be removed; try again shortly',
-  )
+  throw new StowageError('overloaded', 'too many writes to this project prevent its removal; try again shortly')
 }
 
 /**

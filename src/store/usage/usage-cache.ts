@@ -102,7 +102,7 @@ export class UsageCache implements UsageCounter {
   }
 
   async #inTime(result: Promise<ProjectUsage>, signal: AbortSignal): Promise<ProjectUsage> {
-    const late = new StowageError('overloaded', 'the usage of this project is still being counted; try again shortly', {
+    const late = new StowageError('overloaded', 'the usage of this project is not counted yet; try again shortly', {
       headers: { 'Retry-After': '5' },
     })
     const waiting = new AbortController()
