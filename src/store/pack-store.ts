@@ -136,15 +136,9 @@ export class PackStore implements GraphStore {
       onPlanFailed: onBackgroundError,
     })
     const closureOf = this.#reader.closureOf.bind(this.#reader)
-    const { epochs } = this
-    const collectParts = { records, blobs, catalog: this.#catalog, environment, budget: memory.requests, epochs }
-    this.collector = new PackCollector({ ...collectParts, closureOf, closing })
-    this.pins = new PinRecords({
-      records,
-      clock: this.#clock,
-      newId,
-      revive: (projectId, rootId) => this.collector.revive(projectId, rootId, { signal: closing }),
-    })
+    this.collector = new PackCollector({ ...planParts, epochs: this.epochs, closureOf, closing })
+    const revive = this.collector.revive.bind(this.collector)
+    this.pins = new PinRecords({ records, clock: this.#clock, newId, revive, closing })
     this.usages = new UsageCache({ records, blobs, environment, budget: memory.requests, closureOf, closing })
     this.compactor = openCompactor({ ...planParts, epochs: this.epochs, clock: this.#clock, graphs: this.#reader })
     this.pager = new PackObjectPager({ records, catalog: this.#catalog, reader: segments, environment })
