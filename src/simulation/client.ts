@@ -8,6 +8,7 @@ import type { PlannedObject } from './models.ts'
 import type { PlannedDownload, PlannedLookUp, PlannedUpload } from './operations.ts'
 import { type ProjectOracle, type Span, Violation } from './oracle.ts'
 import type { SimulatedProcess } from './process.ts'
+import type { RootBook } from './root-book.ts'
 import { closureBytes, type ServerLife } from './server.ts'
 
 /** The objects of a root that a client has from an earlier download. */
@@ -20,8 +21,10 @@ interface Downloaded {
 /** The target of an operation of a client. */
 export interface Destination {
   readonly life: ServerLife
+  readonly projectId: string
   readonly project: ProjectObjects
   readonly oracle: ProjectOracle
+  readonly book: RootBook
   readonly signal: AbortSignal
 }
 
@@ -87,8 +90,10 @@ export class SimulatedClient {
     }
     oracle.end(span)
     const base = had?.texts ?? NOTHING
-    const undone = form === 'deltas' ? withoutDeltas(texts, base) : texts
     const isOfOneProject = had === undefined || !oracle.isRemovedSince(had.span)
+    // What the client has may be of a project that is gone: deltas on it mean nothing.
+    if (form === 'deltas' && !isOfOneProject) return
+    const undone = form === 'deltas' ? withoutDeltas(texts, base) : texts
     oracle.sawClosure(rootId, undone, isOfOneProject ? base : undefined, span)
     if (have === undefined) this.#downloaded.set(rootId, { span, texts: undone, closureDigest: selected.closureDigest })
   }
@@ -189,7 +194,7 @@ function linesIn(text: string): Map<string, string> {
   return texts
 }
 
-function addOnce(texts: Map<string, string>, id: string, text: string): void {
+export function addOnce(texts: Map<string, string>, id: string, text: string): void {
   if (texts.has(id)) throw new Violation(`${id} was sent twice`)
   texts.set(id, text)
 }

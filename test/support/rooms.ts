@@ -358,6 +358,7 @@ export const ROOMS: Readonly<Record<string, Room>> = {
       'src/delta',
       'src/emit',
       'src/object',
+      'src/operations',
       'src/service',
       'src/storage',
       'src/store/upkeep',

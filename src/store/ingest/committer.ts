@@ -171,7 +171,8 @@ function objectEntries(pack: CommittedPack, tables: PackTables, first: number, e
   return entries
 }
 
-function projectRemoved(): StowageError {
+/** For an upload whose project was removed while it was on its way. */
+export function projectRemoved(): StowageError {
   return new StowageError(
     'project_removed',
     'the project was removed while this upload was on its way; nothing of it was kept',
