@@ -32,6 +32,8 @@ export function isExpected(error: unknown, circumstances: Circumstances): boolea
   const { fired, isRestarted, isReindexed, isRemoved, operation } = circumstances
   const code = codeOf(error)
   if (fired.has('flip') && isNoticedDamage(error)) return true
+  // Counting goes on for longer than its client may wait.
+  if (code === 'overloaded' && operation?.kind === 'usage') return DISTURBANCES.some((kind) => fired.has(kind))
   if (code === 'storage_unavailable' || code === 'storage_full')
     return isRestarted || DISTURBANCES.some((kind) => fired.has(kind))
   if (code === 'closing' || (error instanceof Error && error.message === 'the store is closing')) return isRestarted
