@@ -35,6 +35,10 @@ export {
   type DownloadEvent,
   type FailureEvent,
   type ServiceEventBase,
+  type CollectionEvent,
+  type CompactionEvent,
+  type DeletionEvent,
+  type PinEvent,
   type FindingEvent,
   type LimitEvent,
   type RequestEvent,
@@ -48,9 +52,34 @@ export type { TrustProxy } from './http/client-address.ts'
 export { answerClientErrors } from './http/client-errors.ts'
 export { type ConnectionLimitEvent, type ConnectionLimitOptions, limitConnections } from './http/connection-limits.ts'
 export type { CorsOptions } from './http/cors.ts'
-export type { HostCall, Next } from './http/node.ts'
+export type { MountedRequest, Next } from './http/node.ts'
 export type { EndpointName, Params, Route } from './http/object-routes.ts'
 export type { MountPoint } from './http/router.ts'
+export type {
+  ChosenReport,
+  CollectedAmount,
+  CollectionCause,
+  CollectionProgress,
+  CollectionReport,
+  ObjectAmount,
+  UnreferencedCursor,
+  UnreferencedObject,
+  UnreferencedPage,
+} from './object/collection.ts'
+export type { CompactionProgress, CompactionReport } from './object/compaction.ts'
+export type {
+  CollectAllOptions,
+  CollectionTotals,
+  CompactAllOptions,
+  CompactionTotals,
+} from './service/all-projects.ts'
+export type {
+  CollectCallOptions,
+  CompactCallOptions,
+  ProjectUpkeep,
+  UnreferencedCallOptions,
+} from './service/project-upkeep.ts'
+export type { CollectionSchedule, CompactionSchedule } from './service/upkeep-schedule.ts'
 export type { ProjectObjects } from './service/project-objects.ts'
 export type {
   ByteEncoding,
@@ -62,7 +91,7 @@ export type {
   UploadStream,
   UploadStreamOptions,
 } from './service/project-streams.ts'
-export type { AssignedId, UploadSummary } from './object/upload-summary.ts'
+export type { AssignedId, UploadSummary } from './object/wire-types.ts'
 export type { ObjectRecord } from './object/line.ts'
 export type { ObjectStore, StoredObject } from './store/plain/object-store.ts'
 export {
@@ -72,7 +101,7 @@ export {
   claimAuthorize,
   ALL_PROJECTS,
   type Principal,
-  type Right,
+  type AccessRight,
 } from './access/access.ts'
 export { jwtAccess, type JwtAccessOptions } from './access/jwt.ts'
 export type { RequestRate } from './access/request-rate.ts'

@@ -31,7 +31,7 @@ const BACKENDS: Readonly<Record<string, (path: string) => StorageBackend>> = {
 }
 
 for (const [name, backendIn] of Object.entries(BACKENDS)) {
-  test(`a model and its later version, ${name}`, async (t) => {
+  test(`a model and its later version have the expected objects, ${name}`, async (t) => {
     const path = newFolder(t)
     const backend = backendIn(path)
     const service = createObjectService({ backend, access: openAccess() })
@@ -53,7 +53,7 @@ for (const [name, backendIn] of Object.entries(BACKENDS)) {
   })
 }
 
-test('a later version keeps most of the model, and refers only to what it has', () => {
+test('a later version keeps most of the model and refers only to its own objects', () => {
   const kept = newerObjects.filter(({ id }) => older.texts.has(id)).length
   assert.ok(kept > objects.length / 2 && kept < objects.length, `${kept} of ${objects.length} objects are kept`)
   for (const { json } of newerObjects)

@@ -12,7 +12,7 @@ import { type EntryPoint, entryPoints, REPOSITORY } from './entry-points.ts'
  * names must be exported, too, by one of the entry points.
  */
 const REPORTS = join(REPOSITORY, 'docs', 'api')
-/** The other interfaces that docs/versioning.md promises: HTTP, error codes, the command line, metrics. */
+/** The other interfaces that docs/versioning.md promises: HTTP, error codes, archives, the command line, metrics. */
 const INTERFACES = 'interfaces.md'
 const INTERFACES_TITLE = `# Stable interfaces
 

@@ -15,7 +15,7 @@ import {
   SOURCE,
   type Source,
 } from './format.ts'
-import { BLOCK_BYTES, decodeHeader, paddingOf } from './tar.ts'
+import { BLOCK_BYTES, decodeHeader, END_BYTES, paddingOf } from './tar.ts'
 import { manifestOf, sourceText } from './write-archive.ts'
 
 /** One entry of the file. */
@@ -72,8 +72,8 @@ export class ArchiveReader {
   }
 
   async source(): Promise<Source> {
-    const { sha256, ...source } = await this.#json<Source & { readonly sha256: string }>(SOURCE)
-    if (sourceText(source) === sourceText(source, sha256)) return source
+    const { sha256, ...source } = await this.#json<Source & { readonly sha256?: string }>(SOURCE)
+    if (sha256 !== undefined && sourceText(source) === sourceText(source, sha256)) return source
     throw damaged(this.path, `${SOURCE} does not match its SHA-256`)
   }
 
@@ -83,6 +83,7 @@ export class ArchiveReader {
     await this.source()
     const parts = this.entries.filter(({ name }) => ![OPENING, MANIFEST, SOURCE].includes(name))
     if (
+      !Array.isArray(manifest.parts) ||
       manifest.parts.length !== parts.length ||
       JSON.stringify(manifestOf(manifest.parts)) !== JSON.stringify(manifest)
     )
@@ -123,7 +124,7 @@ export class ArchiveReader {
 
   async #checkOpening(): Promise<void> {
     const { format, version } = await this.#json<Opening>(OPENING)
-    if (this.entries[0].name !== OPENING || format !== FORMAT)
+    if (this.entries[0].name !== OPENING || format !== FORMAT || !Number.isInteger(version) || version < 1)
       throw damaged(this.path, `it does not begin with ${OPENING}`)
     if (version > FORMAT_VERSION)
       throw new StowageError(
@@ -157,12 +158,33 @@ async function readHeaders(path: string, file: FileHandle): Promise<readonly Arc
   for (let at = 0; ;) {
     const block = await readExactly(file, at, BLOCK_BYTES)
     const header = block === undefined ? undefined : decodeHeader(block)
-    if (header === 'end') return entries
+    if (header === 'end') {
+      await checkEnd(path, file, at)
+      return entries
+    }
     if (header === undefined)
       throw damaged(path, at === 0 ? 'it is not a tar file' : `it is cut short, or damaged at byte ${at}`)
     const { name, sizeBytes } = header
+    const end = at + BLOCK_BYTES + sizeBytes
+    await checkZeros(path, file, end, paddingOf(sizeBytes))
     entries.push({ name, start: at + BLOCK_BYTES, sizeBytes })
-    at += BLOCK_BYTES + sizeBytes + paddingOf(sizeBytes)
+    at = end + paddingOf(sizeBytes)
+  }
+}
+
+/** Two empty blocks, and as many more as the writer's `tar` fills its last record with. */
+async function checkEnd(path: string, file: FileHandle, at: number): Promise<void> {
+  const { size } = await file.stat()
+  await checkZeros(path, file, at, Math.max(END_BYTES, size - at))
+}
+
+/** No checksum covers the bytes between the parts. */
+async function checkZeros(path: string, file: FileHandle, start: number, count: number): Promise<void> {
+  for (let at = start; at < start + count; at += READ_BYTES) {
+    const bytes = await readExactly(file, at, Math.min(READ_BYTES, start + count - at))
+    if (bytes === undefined) throw damaged(path, 'it is cut short')
+    const damage = bytes.findIndex((byte) => byte !== 0)
+    if (damage >= 0) throw damaged(path, `byte ${at + damage} must be 0`)
   }
 }
 

@@ -12,6 +12,8 @@ const NAME_BYTES_MAX = 100
 /** The largest value of 11 octal digits. */
 const SIZE_MAX = 0o77777777777
 const CHECKSUM = { start: 148, end: 156 }
+/** Digits, NUL, space: as POSIX and every `tar` write it. No byte of the field may vary, for it is not in the sum. */
+const CHECKSUM_FIELD = /^[0-7]{6}\0 $/
 
 export interface TarHeader {
   readonly name: string
@@ -44,9 +46,10 @@ export function encodeHeader({ name, sizeBytes }: TarHeader): Buffer {
 export function decodeHeader(block: Uint8Array): TarHeader | 'end' | undefined {
   if (block.every((byte) => byte === 0)) return 'end'
   const text = Buffer.from(block.buffer, block.byteOffset, block.byteLength).toString('latin1')
-  const stated = Number.parseInt(text.slice(CHECKSUM.start, CHECKSUM.end), 8)
+  const field = text.slice(CHECKSUM.start, CHECKSUM.end)
   const size = /^[0-7]{11}$/.exec(text.slice(124, 135))
-  if (stated !== checksumOf(block) || size === null || text[156] !== '0') return undefined
+  if (!CHECKSUM_FIELD.test(field) || Number.parseInt(field, 8) !== checksumOf(block)) return undefined
+  if (size === null || text[156] !== '0') return undefined
   return { name: text.slice(0, NAME_BYTES_MAX).replace(/\0.*$/, ''), sizeBytes: Number.parseInt(size[0], 8) }
 }
 

@@ -123,6 +123,74 @@ export interface FindingEvent extends ServiceEventBase {
   readonly code: 'corrupt_data'
 }
 
+/** Objects of a project were condemned, freed or restored, by a request, a call in process or the schedule. */
+export interface CollectionEvent extends ServiceEventBase {
+  /** The kind of the event. */
+  readonly type: 'collection'
+  /** The project. */
+  readonly projectId: string
+  /** Objects that nothing leads to, from now on to be freed. */
+  readonly condemnedObjects: number
+  /** Their bytes of JSON. */
+  readonly condemnedJsonBytes: number
+  /** Objects that are gone for good. */
+  readonly freedObjects: number
+  /** Their bytes of JSON. */
+  readonly freedJsonBytes: number
+  /** Condemned objects that are live again, by an undo or because something leads to them again. */
+  readonly restoredObjects: number
+  /** Their bytes of JSON. */
+  readonly restoredJsonBytes: number
+  /** How long it took. */
+  readonly durationMs: number
+}
+
+/** Packs of a project were merged. */
+export interface CompactionEvent extends ServiceEventBase {
+  /** The kind of the event. */
+  readonly type: 'compaction'
+  /** The project. */
+  readonly projectId: string
+  /** How many merges took effect. */
+  readonly merges: number
+  /** Active packs before. */
+  readonly packsBefore: number
+  /** Active packs after. */
+  readonly packsAfter: number
+  /** Bytes of active packs before. */
+  readonly storedBytesBefore: number
+  /** Bytes of active packs after. Replaced packs leave the disk a day later. */
+  readonly storedBytesAfter: number
+  /** How long it took. */
+  readonly durationMs: number
+}
+
+/** A project, a model or a version was deleted or restored. */
+export interface DeletionEvent extends ServiceEventBase {
+  /** The kind of the event. */
+  readonly type: 'deletion'
+  /** The project. */
+  readonly projectId: string
+  /** The kind of what was deleted. */
+  readonly kind: 'project' | 'model' | 'version'
+  /** `expired`: a retention rule deleted it. `removed`: its grace has ended, and nothing can restore it. */
+  readonly action: 'deleted' | 'expired' | 'restored' | 'removed'
+  /** Names the model or version. */
+  readonly id?: string
+}
+
+/** A pin was added or removed. A pin whose end comes is no event. */
+export interface PinEvent extends ServiceEventBase {
+  /** The kind of the event. */
+  readonly type: 'pin'
+  /** The project. */
+  readonly projectId: string
+  /** Whether it was added or removed. */
+  readonly action: 'added' | 'removed'
+  /** Names the pin. */
+  readonly id: string
+}
+
 /** An event of a service; `type` distinguishes the kinds. Facts only: never tokens, never the text of objects. */
 export type ServiceEvent =
   | UploadEvent
@@ -132,6 +200,10 @@ export type ServiceEvent =
   | LimitEvent
   | DifferingEvent
   | FindingEvent
+  | CollectionEvent
+  | CompactionEvent
+  | DeletionEvent
+  | PinEvent
 
 /**
  * The channels of `node:diagnostics_channel`, by the type of the event that is published on each. All services of the
@@ -145,6 +217,10 @@ export const EVENT_CHANNELS: { readonly [T in ServiceEvent['type']]: `stowage:${
   limit: 'stowage:limit',
   differing: 'stowage:differing',
   finding: 'stowage:finding',
+  collection: 'stowage:collection',
+  compaction: 'stowage:compaction',
+  deletion: 'stowage:deletion',
+  pin: 'stowage:pin',
 }
 
 /** The option whose limit a code refers to. */

@@ -1,3 +1,5 @@
+import type { GraphCollector } from './collection.ts'
+import type { GraphCompactor } from './compaction.ts'
 import type { PinStore, UsageCounter } from './roots.ts'
 import type { MemoryLease } from '../memory/memory-lease.ts'
 import type { ObjectBatch } from './batch.ts'
@@ -112,6 +114,11 @@ export interface ObjectCursor {
 export interface ObjectPageOptions extends SignalOptions {
   /** The end of the page before. From the beginning by default. */
   readonly after?: ObjectCursor
+  /**
+   * The `end` of the first page of the run. Packs that were merged meanwhile into one behind it are read as they were,
+   * so that the run misses nothing.
+   */
+  readonly until?: ObjectCursor
   /** The page ends with the line that reaches this many bytes. */
   readonly textBytesMax: number
 }
@@ -150,6 +157,10 @@ export interface GraphStore extends ObjectWriter, ObjectPresence, ObjectSelector
   readonly epochs?: StoreEpochs
   readonly pins?: PinStore
   readonly usages?: UsageCounter
+  /** Frees objects that no root reaches. Absent if the store keeps everything. */
+  readonly collector?: GraphCollector
+  /** Merges packs. Absent if the store has none. */
+  readonly compactor?: GraphCompactor
   ready(): Promise<void>
   close(): Promise<void>
   /** Everything of a project, page by page; absent if the store cannot list its contents. */

@@ -6,8 +6,10 @@ import type { Limits } from '../limits.ts'
 import type { ClosureSelector, GraphStore, StoreEpochs } from '../object/graph-store.ts'
 import type { GraphRoot, PinStore, ProjectUsage } from '../object/roots.ts'
 import type { Logger } from '../logger.ts'
+import type { EventDispatcher } from '../events/event-dispatcher.ts'
 import type { ApiArea } from '../openapi/description/compose.ts'
 import type { StorageBackend } from '../storage/backend.ts'
+import type { ProjectUpkeep } from './project-upkeep.ts'
 
 /** The parts of a service that an extension may use. None may be used for storage before `open` was called. */
 export interface ServiceContext<H> {
@@ -20,6 +22,10 @@ export interface ServiceContext<H> {
   readonly pins: PinStore | undefined
   /** The usage of a project, by its roots. Throws `not_supported` over a host's own `ObjectStore`. */
   readonly usage: (projectId: string, signal: AbortSignal) => Promise<ProjectUsage>
+  /** Collection and compaction of a project. */
+  readonly upkeepOf: (projectId: string) => ProjectUpkeep
+  /** Tells the listeners of the service an event. */
+  readonly emit: EventDispatcher['emit']
   /** Ids of the projects that hold something, in batches. Opens the service. */
   readonly projects: () => AsyncIterable<readonly string[]>
   /**

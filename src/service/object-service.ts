@@ -1,8 +1,9 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServiceListener } from '../events/event-dispatcher.ts'
-import type { HostCall, Next } from '../http/node.ts'
+import type { MountedRequest, Next } from '../http/node.ts'
 import type { EndpointName, Params } from '../http/object-routes.ts'
 import type { Mountable } from '../http/service-router.ts'
+import type { CollectAllOptions, CollectionTotals, CompactAllOptions, CompactionTotals } from './all-projects.ts'
 import type { ProjectObjects } from './project-objects.ts'
 import type { ServiceStatus } from './status.ts'
 
@@ -18,7 +19,7 @@ export interface Endpoint<H = unknown> {
    * The same for hosts whose `(req, res)` does not contain everything. Resolves when the response is sent, or `next`
    * was called. Never rejects.
    */
-  serve(call: HostCall<H>, params: Params): Promise<void>
+  serve(call: MountedRequest<H>, params: Params): Promise<void>
   /** Serves a fetch-style request. Rejects only if the service has `errors: 'next'`, and then with a `StowageError`. */
   fetch(request: Request, params: Params, host?: H): Promise<Response>
 }
@@ -38,6 +39,13 @@ export interface ObjectService<H = unknown> extends Mountable<H>, AsyncDisposabl
   project(projectId: string): ProjectObjects
   /** Ids of the projects that hold something, in batches. */
   projects(): AsyncIterable<readonly string[]>
+  /**
+   * Collects all projects, one after the other, as `project(id).collect` does one. Rejects with an `AggregateError`
+   * after all others if projects failed.
+   */
+  collect(options?: CollectAllOptions): Promise<CollectionTotals>
+  /** Compacts all projects, one after the other, as `project(id).compact` does one. Rejects as `collect` does. */
+  compact(options?: CompactAllOptions): Promise<CompactionTotals>
   /** Stands in its events as `service`. */
   readonly name: string
   /**

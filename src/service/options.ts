@@ -10,6 +10,7 @@ import type { Logger } from '../logger.ts'
 import type { ProjectQuota } from '../object/graph-store.ts'
 import type { StorageBackend } from '../storage/backend.ts'
 import type { ObjectStore } from '../store/plain/object-store.ts'
+import type { CollectionSchedule, CompactionSchedule } from './upkeep-schedule.ts'
 
 /** The request that failed. */
 export interface ErrorContext<H> {
@@ -86,6 +87,12 @@ export interface CommonServiceOptions<H> {
   readonly memoryBytesMax?: number
   /** How long a request queues for memory before it is refused with 503. 10,000 by default. */
   readonly memoryWaitMs?: number
+  /**
+   * Collects all projects again and again. Never by default: `project(id).collect` with `dryRun` tells what it would do.
+   */
+  readonly collection?: CollectionSchedule | undefined
+  /** Compacts all projects again and again, with a small share of a processor. Never by default. */
+  readonly compaction?: CompactionSchedule | undefined
   /** Extensions that serve more paths on the same storage and access, such as automation functions. */
   readonly extensions?: readonly ServiceExtension<H>[]
   /** The time of day. That of the environment by default. */

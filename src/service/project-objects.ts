@@ -25,14 +25,15 @@ import {
   type ProjectStreams,
   projectStreams,
 } from './project-streams.ts'
-import type { UploadSummary } from '../object/upload-summary.ts'
+import type { ProjectUpkeep } from './project-upkeep.ts'
+import type { UploadSummary } from '../object/wire-types.ts'
 import { uploadObjects } from '../operations/upload-objects.ts'
 
 /**
  * One project in process: everything that HTTP does, without HTTP and without access control. Throws `StowageError` as
  * HTTP would answer it.
  */
-export interface ProjectObjects extends ProjectStreams {
+export interface ProjectObjects extends ProjectStreams, ProjectUpkeep {
   /** A JSON array of objects, plain or gzipped. All or nothing, durable when it resolves. */
   upload(
     source: AsyncIterable<Uint8Array>,
@@ -57,6 +58,7 @@ export interface ProjectDeps {
   readonly store: GraphStore
   readonly ready: () => Promise<void>
   readonly remove: (projectId: string) => Promise<void>
+  readonly upkeepOf: (projectId: string) => ProjectUpkeep
   readonly inFlightRequests: InFlightRequests
   readonly limits: Limits
   readonly compressor: DeflatePool
@@ -107,6 +109,7 @@ export function projectObjects(deps: ProjectDeps, projectId: string): ProjectObj
         return json === undefined ? undefined : recordOf(id, json, { signal, environment })
       }),
     graph: (root, options = {}) => graphRecords(deps, projectId, root, options),
+    ...deps.upkeepOf(projectId),
     remove: () => inFlight(deps, undefined, projectId, () => deps.remove(projectId)),
   }
 }

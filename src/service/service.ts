@@ -23,6 +23,8 @@ import type { Endpoint, Endpoints, ObjectService } from './object-service.ts'
 import { type ProjectObjects, projectObjects } from './project-objects.ts'
 import { type ServiceStatus, ServiceLifecycle } from './status.ts'
 import { type RootSources, usageOf } from './roots.ts'
+import { ServiceUpkeep } from './service-upkeep.ts'
+import type { CollectAllOptions, CollectionTotals, CompactAllOptions, CompactionTotals } from './all-projects.ts'
 import { claimStorage, graphStoreOf } from './storage.ts'
 import type { ErrorContext, ObjectServiceOptions, ServiceStorage } from './options.ts'
 
@@ -62,6 +64,7 @@ class Service<H> implements ObjectService<H> {
   readonly #lifecycle = new ServiceLifecycle()
   readonly #compressor: DeflatePool
   readonly #extensions: readonly ServiceExtension<H>[]
+  readonly #upkeep: ServiceUpkeep
   #opening: Promise<void> | undefined
   #closing: Promise<void> | undefined
 
@@ -92,6 +95,7 @@ class Service<H> implements ObjectService<H> {
       onBackgroundError: (error) => this.#failedBesideRequests(error, options.logger),
     })
     this.#extensions = options.extensions ?? []
+    this.#upkeep = this.#upkeepOf(options)
     const own =
       options.requestRate === undefined ? options.access : limitedAccess(options.access, options.requestRate, clock)
     const access = this.#extensions.reduce((inner, extension) => extension.access?.(inner) ?? inner, own)
@@ -144,6 +148,7 @@ class Service<H> implements ObjectService<H> {
         store: this.#store,
         ready: () => this.ready(),
         remove: (id) => this.#remove(id),
+        upkeepOf: (id) => this.#upkeep.of(id),
         inFlightRequests: this.#inFlightRequests,
         limits: this.#limits,
         compressor: this.#compressor,
@@ -166,6 +171,14 @@ class Service<H> implements ObjectService<H> {
         if (others.length > 0) yield others
       }
     }
+  }
+
+  collect(options?: CollectAllOptions): Promise<CollectionTotals> {
+    return this.#upkeep.collect(options)
+  }
+
+  compact(options?: CompactAllOptions): Promise<CompactionTotals> {
+    return this.#upkeep.compact(options)
   }
 
   close(options: { readonly graceMs?: number } = {}): Promise<void> {
@@ -204,6 +217,19 @@ class Service<H> implements ObjectService<H> {
     return { store: this.#store, extensions: this.#extensions, ready: () => this.ready() }
   }
 
+  #upkeepOf(options: ObjectServiceOptions<H>): ServiceUpkeep {
+    return new ServiceUpkeep({
+      ...this.#rootSources,
+      inFlightRequests: this.#inFlightRequests,
+      events: this.#events,
+      environment: this.#environment,
+      collection: options.collection,
+      compaction: options.compaction,
+      projects: () => this.projects(),
+      onError: (error) => this.#failedBesideRequests(error, options.logger),
+    })
+  }
+
   #contextOf(
     options: ObjectServiceOptions<H>,
     storage: ServiceStorage,
@@ -216,6 +242,8 @@ class Service<H> implements ObjectService<H> {
       epochs: this.#store.epochs,
       pins: this.#store.pins,
       usage: (projectId, signal) => usageOf(this.#rootSources, projectId, signal),
+      upkeepOf: (projectId) => this.#upkeep.of(projectId),
+      emit: (type, make) => this.#events.emit(type, make),
       guard: createGuard(access),
       authenticate: (request) => access.authenticate(request),
       authorize: (principal, projectId, right) => access.authorize(principal, projectId, right),
@@ -259,6 +287,7 @@ class Service<H> implements ObjectService<H> {
   async #open(): Promise<void> {
     await this.#store.ready()
     for (const extension of this.#extensions) await extension.open?.()
+    this.#upkeep.start()
   }
 
   #failedBesideRequests(error: unknown, logger: Logger | undefined): void {
@@ -270,9 +299,11 @@ class Service<H> implements ObjectService<H> {
   async #remove(projectId: string): Promise<void> {
     await this.#store.remove(projectId)
     for (const extension of this.#extensions) await extension.removeProject?.(projectId)
+    this.#events.emit('deletion', () => ({ projectId, kind: 'project' as const, action: 'deleted' as const }))
   }
 
   async #close(graceMs: number): Promise<void> {
+    await this.#upkeep.stop()
     if (this.#opening !== undefined) for (const extension of this.#extensions) await extension.close?.({ graceMs })
     await this.#inFlightRequests.close(graceMs)
     this.#compressor.close()

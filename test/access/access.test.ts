@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { claimAuthorize, type Principal, type Right } from '../../src/access/access.ts'
+import { claimAuthorize, type Principal, type AccessRight } from '../../src/access/access.ts'
 import { projectsOfClaim } from '../../src/access/claim.ts'
 import { openAccess } from '../../src/access/open.ts'
 
 type Expected = 'nothing' | 'read' | 'write'
 
 function rightsOf(principal: Principal, projectId: string): Expected {
-  const [read, write] = (['read', 'write'] satisfies Right[]).map((right) =>
+  const [read, write] = (['read', 'write'] satisfies AccessRight[]).map((right) =>
     claimAuthorize(principal, projectId, right),
   )
   assert.ok(read || !write, 'write without read')
@@ -40,7 +40,7 @@ const roles: readonly (readonly [string, Principal['projects'], Readonly<Record<
 ]
 
 for (const [name, projects, expected] of roles) {
-  test(`rights of a ${name}, as a map and as an object`, () => {
+  test(`the rights of a ${name} may be a map or an object`, () => {
     for (const [projectId, right] of Object.entries(expected)) {
       assert.equal(rightsOf({ subject: 's', projects }, projectId), right, projectId)
       if (projects instanceof Map)
@@ -49,12 +49,12 @@ for (const [name, projects, expected] of roles) {
   })
 }
 
-test('names of inherited members are projects like any other', () => {
+test('names of inherited members are ordinary project ids', () => {
   for (const projectId of ['__proto__', 'constructor', 'hasOwnProperty', 'toString', 'get']) {
-    for (const projects of [{}, new Map(), JSON.parse('{"x":"write"}') as Record<string, Right>]) {
+    for (const projects of [{}, new Map(), JSON.parse('{"x":"write"}') as Record<string, AccessRight>]) {
       assert.equal(rightsOf({ subject: 's', projects }, projectId), 'nothing', projectId)
     }
-    const granted = JSON.parse(`{"${projectId}":"write"}`) as Record<string, Right>
+    const granted = JSON.parse(`{"${projectId}":"write"}`) as Record<string, AccessRight>
     assert.equal(rightsOf({ subject: 's', projects: granted }, projectId), 'write', projectId)
     assert.equal(rightsOf({ subject: 's', projects: granted }, 'a'), 'nothing', projectId)
   }
@@ -92,7 +92,7 @@ test('the malformed parts of a claim grant nothing', () => {
   assert.deepEqual([...projectsOfClaim({ projects: { a: 'admin', b: 'read' } })], [['b', 'read']])
 })
 
-test('open access lets everybody in', async () => {
+test('open access allows every request', async () => {
   const access = openAccess()
   const principal = await access.authenticate({ headers: new Headers(), method: 'GET', path: '/', host: undefined })
   assert.ok(principal)

@@ -61,14 +61,14 @@ async function signText(payload: string): Promise<string> {
   return `${head}.${body}.${Buffer.from(await crypto.subtle.sign('HMAC', key, Buffer.from(`${head}.${body}`))).toString('base64url')}`
 }
 
-test('a good token names its subject, its id and its rights', async () => {
+test('a valid token yields its subject, its id and its rights', async () => {
   const principal = await present(`Bearer ${await sign()}`)
   assert.deepEqual(principal, { subject: 'ada', tokenId: 't-1', projects: new Map([['demo', 'write']]) })
   assert.equal(claimAuthorize(principal, 'demo', 'write'), true)
   assert.equal(claimAuthorize(principal, 'other', 'read'), false)
 })
 
-test('a token without a claim is known and may do nothing', async () => {
+test('a token without the claim authenticates and grants nothing', async () => {
   const principal = await present(`Bearer ${await sign(without('stowage'))}`)
   assert.equal(principal?.subject, 'ada')
   assert.equal(claimAuthorize(principal, 'demo', 'read'), false)
@@ -97,7 +97,7 @@ test('the Authorization header holds exactly one bearer token', async () => {
   for (const header of refused) assert.equal(await present(header), undefined, header?.slice(0, 10))
 })
 
-test('time is checked by the second', async () => {
+test('token times are checked to the second', async () => {
   const cases: readonly (readonly [JWTPayload, boolean])[] = [
     [{ exp: NOW_SECONDS + 1 }, true],
     [{ exp: NOW_SECONDS }, false],
@@ -128,7 +128,7 @@ test('time is checked by the second', async () => {
   }
 })
 
-test('exp, issuer and audience are required and exact', async () => {
+test('exp, issuer and audience are required and must match exactly', async () => {
   for (const name of ['exp', 'iss', 'aud'])
     assert.equal(await accepted(await sign(without(name))), false, `without ${name}`)
   for (const name of ['iat', 'sub', 'jti'])
@@ -146,7 +146,7 @@ test('exp, issuer and audience are required and exact', async () => {
   assert.equal(await accepted(await sign({ ...claims, aud: ['other', 'stowage'] })), true)
 })
 
-test('claims of the wrong type refuse the token', async () => {
+test('a token with claims of the wrong type is refused', async () => {
   assert.equal(await accepted(await signText(JSON.stringify(claims))), true, 'the control')
   for (const change of [
     '"exp":"1900000000"',
@@ -165,7 +165,7 @@ test('claims of the wrong type refuse the token', async () => {
     assert.equal(await accepted(await signText(text)), false, text.slice(0, 5))
 })
 
-test('only the algorithms that are allowed verify', async () => {
+test('only the allowed algorithms verify a token', async () => {
   const pairs = [
     ['RS256', rsa],
     ['ES256', ec],
@@ -196,7 +196,7 @@ test('only the algorithms that are allowed verify', async () => {
   assert.equal(await accepted(await sign(claims, 'HS512', long), { keys: long, algorithms: ['HS256', 'HS512'] }), true)
 })
 
-test('a token without a signature, or signed with the text of a public key, is refused', async () => {
+test('a token without a signature, or one signed with a public key as the secret, is refused', async () => {
   const unsigned = new UnsecuredJWT(claims).encode()
   const pem = await exportSPKI(rsa.publicKey)
   const forged = await sign(claims, 'HS256', Buffer.from(pem))
@@ -214,7 +214,7 @@ test('a token without a signature, or signed with the text of a public key, is r
   assert.throws(() => jwtAccess({ ...usual, keys: Buffer.from(pem), algorithms: ['HS256', 'RS256'] }), /PEM/)
 })
 
-test('an asymmetric key in DER form is no shared secret, and an RSA key has 2,048 bits or more', async () => {
+test('an asymmetric key in DER form is not accepted as a shared secret, and RSA keys need 2,048 bits', async () => {
   const { publicKey, privateKey } = generateKeyPairSync('rsa', { modulusLength: 2_048 })
   const elliptic = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   const edwards = generateKeyPairSync('ed25519')
@@ -246,7 +246,7 @@ test('an asymmetric key in DER form is no shared secret, and an RSA key has 2,04
   jwtAccess({ ...usual, keys: await rsaOf(2_048), algorithms: ['RS256'] })
 })
 
-test('a token that was changed anywhere is refused', async () => {
+test('a changed token is refused, regardless of the position', async () => {
   const token = await sign()
   const other = await sign({ ...claims, sub: 'eve' })
   assert.equal(
@@ -268,7 +268,7 @@ test('critical and unknown header members are refused', async () => {
   assert.equal(await accepted(token), false)
 })
 
-test('tokens of up to 8 KB are looked at', async () => {
+test('tokens of up to 8 KB are accepted, and longer ones are refused', async () => {
   async function ofLength(length: number): Promise<string> {
     const padding = Math.floor(((length - (await sign({ ...claims, padding: '' })).length) * 3) / 4)
     for (let more = -4; more <= 4; more++) {
@@ -282,7 +282,7 @@ test('tokens of up to 8 KB are looked at', async () => {
   assert.equal(await accepted(await sign({ ...claims, padding: 'x'.repeat(100_000) })), false)
 })
 
-test('several keys: whichever signed', async () => {
+test('any of several keys may have signed the token', async () => {
   const old = new Uint8Array(randomBytes(32))
   const options = { keys: [rsa.publicKey, old, secret], algorithms: ['HS256', 'RS256'] }
   for (const token of [await sign(), await sign(claims, 'HS256', old), await sign(claims, 'RS256', rsa.privateKey)])
@@ -291,7 +291,7 @@ test('several keys: whichever signed', async () => {
   assert.equal(await accepted(await sign({ ...claims, exp: 1 }, 'HS256', old), options), false)
 })
 
-test('revocation is by jti, and fails closed', async () => {
+test('tokens are revoked by jti, and an unreadable revocation list refuses all tokens', async () => {
   const token = await sign()
   const asked: string[] = []
   assert.equal(
@@ -314,7 +314,7 @@ test('revocation is by jti, and fails closed', async () => {
   assert.equal(await accepted(await sign({ ...claims, exp: 1 }), failing), false)
 })
 
-test('options that accept too much or nothing throw', async () => {
+test('options that allow too much or nothing throw', async () => {
   const short = await crypto.subtle.importKey('raw', randomBytes(8), { name: 'HMAC', hash: 'SHA-256' }, false, [
     'verify',
   ])
@@ -345,7 +345,7 @@ test('options that accept too much or nothing throw', async () => {
     assert.throws(() => jwtAccess({ ...usual, ...change }), TypeError, Object.keys(change).join())
 })
 
-test('a secret that its owner wipes afterwards still verifies', async () => {
+test('a secret still verifies after its owner wipes the buffer', async () => {
   const copy = secret.slice()
   const access = jwtAccess({ ...usual, keys: copy })
   const headers = new Headers({ authorization: `Bearer ${await sign()}` })

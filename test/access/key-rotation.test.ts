@@ -37,7 +37,7 @@ function isoIn(ms: number): string {
   return new Date(Date.now() + ms).toISOString()
 }
 
-test('a service that runs takes up a new key, and takes tokens of the old one until its date', async (context) => {
+test('a running service accepts a new key, and accepts tokens of the old one until its end date', async (context) => {
   const folder = dataFolder(context)
   let addedMs = 0
   const access = await accessFromFolder(folder, { clock: { now: () => Date.now() + addedMs } })
@@ -54,7 +54,7 @@ test('a service that runs takes up a new key, and takes tokens of the old one un
   assert.ok(await present(access, after))
 })
 
-test('the list of tokens tells that a token ends with its key', async (context) => {
+test('the token list shows that a token ends with its key', async (context) => {
   const folder = dataFolder(context)
   await issued(folder, 60)
   await issued(folder, 7_200)
@@ -94,7 +94,7 @@ test('a later rotation never lengthens the life of an older key', async (context
   assert.deepEqual(await readKeys(ring), await heldKeys(ring), 'no first key is made while there is another')
 })
 
-test('of many rotations at a time, those that lose say so and change nothing', async (context) => {
+test('of many concurrent rotations, the losing ones report it and change nothing', async (context) => {
   const ring = tokenKeyRing(dataFolder(context))
   await readKeys(ring)
   const outcomes = await Promise.allSettled(Array.from({ length: 10 }, () => rotateKey(ring, isoIn(HOUR_MS))))
@@ -106,7 +106,7 @@ test('of many rotations at a time, those that lose say so and change nothing', a
 })
 
 test(
-  'the keys of another user are left alone: their server could not read the new one',
+  'keys of another user stay unchanged, because their server could not read a new one',
   { skip: process.getuid?.() !== 0 && 'only root can give a folder away' },
   async (context) => {
     const folder = dataFolder(context)
@@ -121,7 +121,7 @@ test(
   },
 )
 
-test('a ring holds a bounded number of keys', async (context) => {
+test('a key ring holds a bounded number of keys', async (context) => {
   const ring = tokenKeyRing(dataFolder(context))
   for (let count = 1; count < 16; count++) await rotateKey(ring, isoIn(HOUR_MS))
   await assert.rejects(rotateKey(ring, isoIn(HOUR_MS)), { code: 'conflict', message: /key has 16 keys/ })
@@ -129,7 +129,7 @@ test('a ring holds a bounded number of keys', async (context) => {
   assert.ok(await present(access, await issued(ring.dataFolder)))
 })
 
-test('while the keys cannot be read nobody is let in; damage of any of them is found', async (context) => {
+test('unreadable keys refuse every token, and damage of any key is detected', async (context) => {
   const folder = dataFolder(context)
   const ring = tokenKeyRing(folder)
   await rotateKey(ring, isoIn(HOUR_MS))

@@ -51,7 +51,7 @@ function sending(...keys: JWK[]): RequestListener {
   return (_request, response) => response.end(JSON.stringify({ keys }))
 }
 
-test('a key set is fetched once, for many requests at a time', async (context) => {
+test('many concurrent requests fetch a key set once', async (context) => {
   const { access, asked } = await accessBy(context, sending({ ...firstJwk, kid: '1' }, { ...secondJwk, kid: '2' }))
   const tokens = await Promise.all([
     sign(first.privateKey, '1'),
@@ -63,7 +63,7 @@ test('a key set is fetched once, for many requests at a time', async (context) =
   assert.equal(asked(), 1)
 })
 
-test('keys without ids are all tried', async (context) => {
+test('all keys without ids are tried', async (context) => {
   const { access } = await accessBy(context, sending(firstJwk, secondJwk))
   const stranger = await generateKeyPair('ES256')
   for (const [key, expected] of [
@@ -75,14 +75,14 @@ test('keys without ids are all tried', async (context) => {
   }
 })
 
-test('tokens with unknown key ids do not become requests to the key server', async (context) => {
+test('tokens with unknown key ids cause no requests to the key server', async (context) => {
   const { access, asked } = await accessBy(context, sending({ ...firstJwk, kid: '1' }))
   for (let round = 0; round < 5; round++)
     assert.equal(await accepts(access, await sign(first.privateKey, `unknown ${round}`)), false)
   assert.equal(asked(), 1)
 })
 
-test('a token that no key set can verify asks for none', async (context) => {
+test('a token that no key set can verify causes no fetch', async (context) => {
   const { access, asked } = await accessBy(
     context,
     sending({ kty: 'oct', k: Buffer.alloc(32).toString('base64url'), kid: '1' }),
@@ -123,7 +123,7 @@ const broken: Readonly<Record<string, RequestListener>> = {
 }
 
 for (const [name, listener] of Object.entries(broken)) {
-  test(`a key server that sends ${name}: 503, and no new fetch at once`, async (context) => {
+  test(`a key server that sends ${name} causes a 503 and is not asked again at once`, async (context) => {
     const { access, asked } = await accessBy(context, listener)
     const token = await sign(first.privateKey)
     const now = performance.now()

@@ -19,7 +19,7 @@ function limited(rate: CommonServiceOptions<unknown>['requestRate'], clock: { no
 
 const ada = { 'x-account': 'ada' }
 
-test('a burst, then so many a second, each account for itself', async () => {
+test('each account may send a burst, and then a fixed number of requests a second', async () => {
   const clock = { nowMs: 1_000_000, now: (): number => clock.nowMs }
   const ask = limited({ requestsPerSecond: 2, burst: 3 }, clock)
   const statuses = async (headers: Record<string, string>, count: number): Promise<number[]> => {
@@ -39,7 +39,7 @@ test('a burst, then so many a second, each account for itself', async () => {
   assert.deepEqual(await statuses(ada, 4), [404, 404, 404, 429])
 })
 
-test('429 has the shape of all errors, and whole seconds in Retry-After', async () => {
+test('a 429 has the common error shape, and Retry-After in whole seconds', async () => {
   const ask = limited({ requestsPerSecond: 0.3, burst: 1 }, { now: () => 0 })
   await ask(ada)
   const refused = await ask(ada)
@@ -47,12 +47,12 @@ test('429 has the shape of all errors, and whole seconds in Retry-After', async 
   assert.deepEqual(await errorOf(refused), {
     status: 429,
     code: 'too_many_requests',
-    message: 'this account makes more requests than it may; try again in 4 s',
+    message: 'this account exceeds its request rate; try again in 4 s',
   })
   assert.equal((await ask({ 'x-none': '1' })).status, 401)
 })
 
-test('by default there is no bound, and a rate that allows nothing is refused', async () => {
+test('the rate is unlimited by default, and a rate that allows nothing is refused', async () => {
   const ask = limited(undefined, { now: () => 0 })
   for (let n = 0; n < 200; n++) assert.equal((await ask(ada)).status, 404)
   for (const rate of [{ requestsPerSecond: 0 }, { requestsPerSecond: Infinity }, { requestsPerSecond: 1, burst: 0.5 }])

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { decodeJwt } from 'jose'
-import { type Access, claimAuthorize, type Principal, type Right } from '../../src/access/access.ts'
+import { type Access, claimAuthorize, type Principal, type AccessRight } from '../../src/access/access.ts'
 import { seal } from '../../src/data-folder/sealed.ts'
 import {
   accessFromFolder,
@@ -24,7 +24,7 @@ function dataFolder(context: TestContext): string {
   return join(temporaryFolder(context), 'data')
 }
 
-function request(projects: Record<string, Right> = { demo: 'write' }, ttlSeconds = 60): TokenRequest {
+function request(projects: Record<string, AccessRight> = { demo: 'write' }, ttlSeconds = 60): TokenRequest {
   return { projects: new Map(Object.entries(projects)), subject: 'ada', ttlSeconds }
 }
 
@@ -37,7 +37,7 @@ async function present(access: Access<unknown>, token: string): Promise<Principa
   })
 }
 
-test('a token that was issued is accepted with its rights, by its own folder alone', async (context) => {
+test('only the folder that issued a token accepts it, with its rights', async (context) => {
   const [folder, other] = [dataFolder(context), dataFolder(context)]
   const { token, record } = await issueToken(folder, request({ a: 'read', b: 'write', ['__proto__']: 'read' }))
   const principal = await present(await accessFromFolder(folder), token)
@@ -57,7 +57,7 @@ test('a token that was issued is accepted with its rights, by its own folder alo
 })
 
 test(
-  'only the owner can read the key, and the token itself is kept nowhere',
+  'only the owner can read the key, and the token itself is not stored',
   { skip: process.platform === 'win32' },
   async (context) => {
     const folder = dataFolder(context)
@@ -75,7 +75,7 @@ test(
   },
 )
 
-test('many first uses at a time agree on one key and lose no entry', async (context) => {
+test('many concurrent first uses agree on one key and lose no entry', async (context) => {
   const folder = dataFolder(context)
   const issued = await Promise.all(Array.from({ length: 20 }, () => issueToken(folder, request())))
   const access = await accessFromFolder(folder)
@@ -85,7 +85,7 @@ test('many first uses at a time agree on one key and lose no entry', async (cont
   assert.deepEqual(readdirSync(join(folder, 'access')).sort(), ['key', 'revoked', 'tokens'])
 })
 
-test('a revocation is seen soon, also of a token that was just accepted', async (context) => {
+test('a revocation takes effect soon, even for a token that was just accepted', async (context) => {
   const folder = dataFolder(context)
   const [kept, revoked] = await Promise.all([issueToken(folder, request()), issueToken(folder, request())])
   const access = await accessFromFolder(folder)
@@ -103,7 +103,7 @@ test('a revocation is seen soon, also of a token that was just accepted', async 
   )
 })
 
-test('when revocations cannot be read nobody is let in', async (context) => {
+test('unreadable revocations refuse every token', async (context) => {
   const folder = dataFolder(context)
   const { token } = await issueToken(folder, request())
   const access = await accessFromFolder(folder)
@@ -112,7 +112,7 @@ test('when revocations cannot be read nobody is let in', async (context) => {
     await assert.rejects(present(access, token), (error: StowageError) => error.code === 'access_unavailable')
 })
 
-test('only ids of tokens that were issued can be revoked', async (context) => {
+test('only ids of issued tokens can be revoked', async (context) => {
   const folder = dataFolder(context)
   await issueToken(folder, request())
   for (const jti of ['', 'x', '../key', '0'.repeat(32), '0'.repeat(31), `${'0'.repeat(32)}\n`]) {
@@ -125,7 +125,7 @@ test('only ids of tokens that were issued can be revoked', async (context) => {
   assert.deepEqual(readdirSync(join(folder, 'access/revoked')), [])
 })
 
-test('expiry is by the second; what expired long ago is forgotten with the next token', async (context) => {
+test('tokens expire to the second, and the next issue removes entries that expired long ago', async (context) => {
   const folder = dataFolder(context)
   let nowMs = Date.UTC(2030, 0, 1)
   const clock = { now: () => nowMs }
@@ -149,7 +149,7 @@ test('expiry is by the second; what expired long ago is forgotten with the next 
   assert.deepEqual(readdirSync(join(folder, 'access/revoked')), [])
 })
 
-test('what cannot be issued', async (context) => {
+test('invalid token requests are refused', async (context) => {
   const folder = dataFolder(context)
   const many = Object.fromEntries(
     Array.from({ length: 500 }, (_, index) => [`a project with a long name ${index}`, 'read' as const]),
@@ -177,7 +177,7 @@ test('what cannot be issued', async (context) => {
   assert.deepEqual(await listTokens(folder), [])
 })
 
-test('a key that is not whole is an error, never a weaker key', async (context) => {
+test('a damaged key is an error and never a weaker key', async (context) => {
   const folder = dataFolder(context)
   await issueToken(folder, request())
   const path = join(folder, 'access/key')
@@ -204,7 +204,7 @@ test('a key that is not whole is an error, never a weaker key', async (context) 
   }
 })
 
-test('a record of a token with any flipped bit is an error', async (context) => {
+test('any flipped bit in a token record is an error', async (context) => {
   const folder = dataFolder(context)
   const { record } = await issueToken(folder, request())
   const path = join(folder, 'access/tokens', record.jti)

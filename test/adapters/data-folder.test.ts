@@ -94,7 +94,7 @@ for (const kind of ['level', 'filesystem'] as const) {
 
   describe(`data folder of ${kind}`, () => {
     for (const missing of [/^CURRENT$/, /^MANIFEST-/, /\.log$/]) {
-      test(`refuses to start when ${missing} of the database is missing`, async () => {
+      test(`a folder without ${missing} of the database is refused`, async () => {
         const path = await filledFolder(kind, `missing-${missing.source.replaceAll(/\W/g, '')}`)
         const file = await fileLike(join(path, 'records'), missing)
         await rename(file, join(root, 'put-aside'))
@@ -104,7 +104,7 @@ for (const kind of ['level', 'filesystem'] as const) {
       })
     }
 
-    test('refuses to start when the whole database is missing', async () => {
+    test('a folder without its database is refused', async () => {
       const path = await filledFolder(kind, 'no-records')
       await rename(join(path, 'records'), join(root, 'records-aside'))
       await refuses(() => KINDS[kind]({ path }), path, 'FOLDER_DAMAGED', /CURRENT is missing/)
@@ -112,7 +112,7 @@ for (const kind of ['level', 'filesystem'] as const) {
       await isWhole(kind, path)
     })
 
-    test('refuses to start when the marker is missing beside data', async () => {
+    test('a folder with data and no marker is refused', async () => {
       const path = await filledFolder(kind, 'no-marker')
       const marker = await readFile(join(path, MARKER_FILE))
       await rm(join(path, MARKER_FILE))
@@ -121,7 +121,7 @@ for (const kind of ['level', 'filesystem'] as const) {
       await isWhole(kind, path)
     })
 
-    test('refuses to start on a marker with any flipped bit', async () => {
+    test('a marker with any flipped bit is refused', async () => {
       const path = await filledFolder(kind, 'flipped')
       const marker = await readFile(join(path, MARKER_FILE))
       for (let at = 0; at < marker.length; at++) {
@@ -137,17 +137,17 @@ for (const kind of ['level', 'filesystem'] as const) {
       await isWhole(kind, path)
     })
 
-    test('refuses a folder of another kind and of a newer format, by name', async () => {
+    test('a folder of another kind or of a newer format is refused by name', async () => {
       const path = await filledFolder(kind, 'other-kind')
       await refuses(() => KINDS[other]({ path }), path, 'FOLDER_KIND', new RegExp(`kind ${kind}.*opened as ${other}`))
       const marker = await readFile(join(path, MARKER_FILE), 'utf8')
-      await writeFile(join(path, MARKER_FILE), marker.replace('"format":1', '"format":2'))
+      await writeFile(join(path, MARKER_FILE), marker.replace('"format":2', '"format":3'))
       await refuses(() => KINDS[kind]({ path }), path, 'FOLDER_FORMAT', /format 2/)
       await writeFile(join(path, MARKER_FILE), marker)
       await isWhole(kind, path)
     })
 
-    test('a second process is refused, told who holds the folder, and what the holder wrote is there when it was killed', async () => {
+    test('a second process is refused with the pid of the first one, and the writes of a killed holder remain', async () => {
       const path = await filledFolder(kind, 'second-process')
       const child = await holder(kind, path)
       try {
@@ -178,7 +178,7 @@ for (const kind of ['level', 'filesystem'] as const) {
       )
     })
 
-    test('a lock file of a process that is gone or of a later one with its pid does not count', async () => {
+    test('a lock file is ignored if its process is gone or its pid belongs to a later process', async () => {
       const path = await filledFolder(kind, 'stale-lock')
       const stale = {
         pid: process.pid,
@@ -194,7 +194,7 @@ for (const kind of ['level', 'filesystem'] as const) {
       await assert.rejects(stat(join(path, LOCK_FILE)), { code: 'ENOENT' })
     })
 
-    test('a second backend in the same process is refused; a failed opening is tried again', async () => {
+    test('a second backend in one process is refused, and a failed opening can be retried', async () => {
       const path = await filledFolder(kind, 'same-process')
       const [first, second] = [KINDS[kind]({ path }), KINDS[kind]({ path })]
       await first.ready?.()
@@ -205,7 +205,7 @@ for (const kind of ['level', 'filesystem'] as const) {
       await second.close()
     })
 
-    test('a creation that a crash cut short is done again', async () => {
+    test('a creation that a crash interrupted is repeated', async () => {
       const path = await filledFolder(kind, 'creating')
       const marker = await readFile(join(path, MARKER_FILE), 'utf8')
       await writeFile(join(path, MARKER_FILE), marker.replace('ready', 'creating'))
@@ -218,7 +218,7 @@ for (const kind of ['level', 'filesystem'] as const) {
       await isWhole(kind, path)
     })
 
-    test('one half alone opens the folder and closes it', async () => {
+    test('either half alone opens and closes the folder', async () => {
       const path = await filledFolder(kind, 'halves')
       const { records } = KINDS[kind]({ path })
       assert.equal(text((await records.getMany([key('a')]))[0]), 'record')
@@ -229,7 +229,7 @@ for (const kind of ['level', 'filesystem'] as const) {
       await isWhole(kind, path)
     })
 
-    test('nobody but the owner may look into it, also where a folder was made with other rights', async () => {
+    test('only the owner can read the folder, even if it existed with other permissions', async () => {
       const path = await filledFolder(kind, 'private')
       const folders = kind === 'level' ? ['records', 'blobs'] : ['records', 'packs', 'incoming']
       const modes = async (): Promise<number[]> =>
@@ -241,7 +241,7 @@ for (const kind of ['level', 'filesystem'] as const) {
       assert.deepEqual(await modes(), closed)
     })
 
-    test('what else lies in the folder is left alone', async () => {
+    test('unknown files in the folder stay unchanged', async () => {
       const path = await filledFolder(kind, 'neighbours')
       await writeFile(join(path, 'tokens.json'), '{}')
       await isWhole(kind, path)

@@ -98,7 +98,7 @@ function causedBy(code: string): (error: unknown) => boolean {
 
 const POISONED = { name: 'StoragePoisonedError', code: 'storage_unavailable' }
 
-test('records: a failed write is told to all who wait for it, poisons later writes, and reads go on', async () => {
+test('records: a failed write rejects all its callers and all later writes, and reads continue', async () => {
   const { database, records } = await failingRecords('poisoned')
   await records.insertMany([{ key: key('before'), value: key('kept') }])
   database.failure = Object.assign(new Error('IO error: 000003.log: Input/output error'), { code: 'LEVEL_IO_ERROR' })
@@ -118,7 +118,7 @@ test('records: a failed write is told to all who wait for it, poisons later writ
   await records.close()
 })
 
-test('records: words of the system come out as its codes; too many open files poison nothing', async () => {
+test('records: system errors become their codes, and too many open files do not block later writes', async () => {
   const { database, records } = await failingRecords('codes')
   database.failure = new Error('IO error: 000005.log: Too many open files')
   await assert.rejects(records.insertMany([{ key: key('a'), value: key('1') }]), causedBy('EMFILE'))
@@ -131,7 +131,7 @@ test('records: words of the system come out as its codes; too many open files po
   await records.close()
 })
 
-test('records: calls that come together share a batch; a large call is cut', async () => {
+test('records: concurrent calls share a batch, and a large call is split', async () => {
   const { database, records } = await failingRecords('groups')
   await Promise.all(
     Array.from({ length: 200 }, (_, at) => records.insertMany([{ key: key(`together ${at}`), value: key('x') }])),
@@ -146,7 +146,7 @@ test('records: calls that come together share a batch; a large call is cut', asy
   await records.close()
 })
 
-test('records: a call that waits is let go by its abort while the one before it ends', async () => {
+test('records: an abort releases a queued call while the one before it finishes', async () => {
   const { records } = await failingRecords('aborts')
   const controller = new AbortController()
   const first = records.insertMany(
@@ -168,7 +168,7 @@ test('records: a call that waits is let go by its abort while the one before it 
   await records.close()
 })
 
-test('files: a failed sync of a file or of its folder leaves no blob and poisons later writes; reads go on', async () => {
+test('files: a failed sync of a file or a folder leaves no blob and blocks later writes, and reads continue', async () => {
   for (const where of ['file', 'folder'] as const) {
     const failures: { file?: Error; folder?: Error } = {}
     const { blobs, part } = await failingFiles(`sync-${where}`, failures)
@@ -185,7 +185,7 @@ test('files: a failed sync of a file or of its folder leaves no blob and poisons
   }
 })
 
-test('files: two syncs at once at most, and puts that come together share those of their folder', async () => {
+test('files: at most two syncs run at once, and concurrent puts share the sync of their folder', async () => {
   const syncs = new Semaphore(2)
   const [now, most, folderSyncs] = [{ count: 0 }, { count: 0 }, { count: 0 }]
   const slowly = async (): Promise<void> => {
@@ -210,7 +210,7 @@ test('files: two syncs at once at most, and puts that come together share those 
 
 for (const kind of ['filesystem', 'level']) {
   test(
-    `${kind}: too many open files are told by their code, and pass`,
+    `${kind}: too many open files are a temporary error with its own code`,
     { skip: process.platform === 'win32' },
     async () => {
       const script = fileURLToPath(new URL('few-files.ts', import.meta.url))
@@ -243,7 +243,7 @@ async function smallDisk(
   }
 }
 
-test('a full disk refuses what does not fit with ENOSPC, keeps the rest, and takes more once there is room', async (context) => {
+test('a full disk refuses writes with ENOSPC, keeps stored data, and accepts writes once there is room', async (context) => {
   const disk = await smallDisk('full', 32)
   if (!disk) {
     context.skip('needs the right to mount a tmpfs')
@@ -276,7 +276,7 @@ test('a full disk refuses what does not fit with ENOSPC, keeps the rest, and tak
   }
 })
 
-test('a disk that is full without a reserve: every acknowledged record is there when there is room again', async (context) => {
+test('a full disk without a reserve keeps every acknowledged record', async (context) => {
   const disk = await smallDisk('full-records', 24)
   if (!disk) {
     context.skip('needs the right to mount a tmpfs')

@@ -13,7 +13,7 @@ import { temporaryFolder } from '../support/folder.ts'
 
 const root = temporaryFolder()
 
-test('filesystem: files that a crash left half-written are gone after the next opening', async () => {
+test('filesystem: opening removes files that a crash left incomplete', async () => {
   const path = join(root, 'files')
   const first = filesystemBackend({ path })
   await first.blobs.put('kept', chunks('content'))
@@ -29,7 +29,7 @@ test('filesystem: files that a crash left half-written are gone after the next o
   await second.close()
 })
 
-test('filesystem: a put that fails leaves no file behind', async () => {
+test('filesystem: a failed put leaves no file', async () => {
   const path = join(root, 'failing')
   const { blobs, close } = filesystemBackend({ path })
   const failing = async function* (): AsyncGenerator<Uint8Array> {
@@ -42,7 +42,7 @@ test('filesystem: a put that fails leaves no file behind', async () => {
   await close()
 })
 
-test('filesystem: open files stay bounded, and none stays open after closing', async () => {
+test('filesystem: the number of open files is bounded, and closing leaves none', async () => {
   const openFiles = async (): Promise<number> => (await readdir('/dev/fd')).length
   const { blobs, close } = filesystemBackend({ path: join(root, 'handles') })
   await blobs.put('warm', chunks('up'))
@@ -56,7 +56,7 @@ test('filesystem: open files stay bounded, and none stays open after closing', a
   assert.ok((await openFiles()) < before)
 })
 
-test('filesystem: a file that became shorter is an error, never fewer bytes', async () => {
+test('filesystem: a truncated file is an error, never fewer bytes', async () => {
   const path = join(root, 'short')
   const { blobs, close } = filesystemBackend({ path })
   await blobs.put('blob', chunks(noise(10_000)))
@@ -66,7 +66,7 @@ test('filesystem: a file that became shorter is an error, never fewer bytes', as
   await close()
 })
 
-test('filesystem: a link that somebody put among the blobs is listed as nothing', async () => {
+test('filesystem: a list skips symbolic links among the blobs', async () => {
   const path = join(root, 'links')
   await mkdir(join(root, 'outside'))
   const { blobs, close } = filesystemBackend({ path })
@@ -79,7 +79,7 @@ test('filesystem: a link that somebody put among the blobs is listed as nothing'
   await close()
 })
 
-test('level: chunks that a crash left without a name are gone after the next opening', async () => {
+test('level: opening removes unnamed chunks that a crash left', async () => {
   const path = join(root, 'level')
   const first = levelBackend({ path })
   const content = noise(1_500_000)
@@ -110,7 +110,7 @@ test('level: chunks that a crash left without a name are gone after the next ope
   await closeDatabase(looked)
 })
 
-test('level: a put that fails and a blob that is removed leave no key behind', async () => {
+test('level: a failed put and a removed blob leave no key', async () => {
   const path = join(root, 'level-failing')
   const { blobs, close } = levelBackend({ path })
   const failing = async function* (): AsyncGenerator<Uint8Array> {

@@ -47,14 +47,14 @@ function changed(folder: string, ending: RegExp, change: (path: string) => void)
   return copy
 }
 
-test('CRC-32C of the examples in RFC 3720', () => {
+test('CRC-32C matches the examples in RFC 3720', () => {
   assert.equal(crc32c(Buffer.alloc(32)), 0x8a91_36aa)
   assert.equal(crc32c(Buffer.alloc(32, 0xff)), 0x62a8_ab43)
   assert.equal(crc32c(Buffer.from(Array.from({ length: 32 }, (_, at) => at))), 0x46dd_794e)
   assert.equal(crc32c(Buffer.from('123456789')), 0xe306_9283)
 })
 
-test('a log: records of many blocks, and any flipped bit', () => {
+test('a log with records of many blocks detects any flipped bit', () => {
   const log = readFileSync(fileOf(closed, /\.log$/))
   const whole = scanLog(log)
   assert.ok(log.length > 2 * 32_768)
@@ -69,7 +69,7 @@ test('a log: records of many blocks, and any flipped bit', () => {
   }
 })
 
-test('a table: any flipped bit, and any length but its own', () => {
+test('a table detects any flipped bit and any wrong length', () => {
   const table = readFileSync(fileOf(closed, /\.ldb$/))
   assert.equal(tableDamage(table, table.length), undefined)
   const step = 13
@@ -81,7 +81,7 @@ test('a table: any flipped bit, and any length but its own', () => {
   assert.match(tableDamage(table.subarray(1), table.length) ?? '', /instead of/)
 })
 
-test('what a crash cut short is no damage; what was whole when it was closed must be whole', async () => {
+test('a file cut short by a crash is not damage, but a closed file must be complete', async () => {
   await verifyDatabase(closed)
   await verifyDatabase(crashed)
   const cut = (path: string): void => truncateSync(path, readFileSync(path).length - 20)
@@ -98,7 +98,7 @@ test('what a crash cut short is no damage; what was whole when it was closed mus
   }
 })
 
-test('after a crash too, damage in the middle is damage', async () => {
+test('damage in the middle of a file is reported even after a crash', async () => {
   const flip = (path: string): void => {
     const bytes = readFileSync(path)
     bytes[1_000] ^= 1
@@ -108,7 +108,7 @@ test('after a crash too, damage in the middle is damage', async () => {
   await assert.rejects(verifyDatabase(changed(crashed, /\.ldb$/, flip)), /does not match its CRC-32C/)
 })
 
-test('a note of lengths that is damaged says nothing', async () => {
+test('a damaged record of lengths is ignored', async () => {
   await verifyDatabase(
     changed(closed, /^lengths$/, (path) => writeFileSync(path, readFileSync(path, 'utf8').replace(/\d/, '9'))),
   )

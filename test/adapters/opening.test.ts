@@ -55,7 +55,7 @@ async function disk(t: TestContext, name: string): Promise<string | undefined> {
 }
 
 for (const kind of ['filesystem', 'level'] as const) {
-  test(`${kind}: a read-only file system`, async (t) => {
+  test(`${kind}: a read-only file system is reported`, async (t) => {
     const path = await disk(t, `read-only-${kind}`)
     if (path === undefined) return
     await fill(kind, join(path, 'data'))
@@ -65,7 +65,7 @@ for (const kind of ['filesystem', 'level'] as const) {
     assert.match(error.message, /is on a read-only file system.*mount it writable/)
   })
 
-  test(`${kind}: rights of another user`, async () => {
+  test(`${kind}: missing permissions are reported`, async () => {
     const path = join(root, `denied-${kind}`)
     await fill(kind, path)
     await chmod(root, 0o755)
@@ -75,7 +75,7 @@ for (const kind of ['filesystem', 'level'] as const) {
     assert.match(stdout, /^FOLDER_DENIED the user .* may not use the data folder .* \(at [^)]+\); .* "chown -R" /)
   })
 
-  test(`${kind}: too few descriptors`, { skip: process.platform === 'win32' }, async () => {
+  test(`${kind}: too few file descriptors are reported`, { skip: process.platform === 'win32' }, async () => {
     const path = join(root, `few-${kind}`)
     await fill(kind, path)
     const limited = ['-c', 'ulimit -n 80 && exec "$0" "$@"', process.execPath, ...process.execArgv, SCRIPT]
@@ -83,7 +83,7 @@ for (const kind of ['filesystem', 'level'] as const) {
     assert.match(stdout, /^TOO_MANY_FILES .* as many files open as it may; .*"ulimit -n"/)
   })
 
-  test(`${kind}: a file in the place of the folder`, async () => {
+  test(`${kind}: a file in place of the folder is reported`, async () => {
     const path = join(root, `file-${kind}`)
     await writeFile(path, '')
     const error = await refusal(kind, path)
@@ -92,7 +92,7 @@ for (const kind of ['filesystem', 'level'] as const) {
   })
 }
 
-test("words of the engine alone are never all that is said, and a host's own errors pass", () => {
+test('messages say more than the engine does, and errors of the host pass unchanged', () => {
   const level = (code: string, message: string): Error =>
     Object.assign(new Error('Database failed to open', { cause: Object.assign(new Error(message), { code }) }), {
       code: 'LEVEL_DATABASE_NOT_OPEN',

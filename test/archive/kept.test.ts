@@ -50,7 +50,7 @@ function waysOf(t: TestContext): readonly { readonly way: string; readonly move:
   ]
 }
 
-test('pins and retention rules are on the other server, which keeps the same versions', async (t) => {
+test('pins and retention rules are imported, and keep the same versions', async (t) => {
   const source = site(t)
   const { modelId, versions } = await furnish(source)
   const { pins } = source.project
@@ -70,7 +70,7 @@ test('pins and retention rules are on the other server, which keeps the same ver
   }
 })
 
-test('a pin whose end has come is left out; one of an object that is not there is refused', async (t) => {
+test('an expired pin is skipped, and a pin of an absent object is refused', async (t) => {
   const target = site(t)
   await target.project.upload([{ id: 'held' }])
   const pin = {
@@ -98,7 +98,7 @@ test('a pin whose end has come is left out; one of an object that is not there i
   assert.deepEqual(await target.project.pins.list(), [{ ...pin, endsAt: null }])
 })
 
-test('of deleted models and versions only the objects arrive, and the automations of a deleted model stay behind', async (t) => {
+test('deleted models and versions export only their objects, and automations of a deleted model are left out', async (t) => {
   const source = site(t)
   const { modelId, versions } = await furnish(source)
   const house = source.extension.project(PROJECT)
@@ -128,7 +128,7 @@ test('of deleted models and versions only the objects arrive, and the automation
   }
 })
 
-test('the files of a run arrive byte for byte, with their checksums', async (t) => {
+test('the files of a run are exported byte for byte, with their checksums', async (t) => {
   // Not a multiple of the blocks of tar, and every byte in it.
   const contents = [Buffer.from(Array.from({ length: 300_001 }, (_, at) => (at * at + at) % 256)), Buffer.alloc(0)]
   const executor = inProcess(async ({ backend }) => {

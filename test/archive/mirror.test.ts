@@ -8,7 +8,7 @@ import { mirrorProject, type ProjectAddress } from '../../src/archive/index.ts'
 import { createClient } from '../../src/client/index.ts'
 import { building, furnish, linesOf, PROJECT, site } from './support.ts'
 
-test('between two servers of ours a mirror copies everything, and then what is new', async (t) => {
+test('a mirror between two Stowage servers copies everything, then only new data', async (t) => {
   const [source, target] = [site(t), site(t)]
   const { models, modelId, runId } = await furnish(source)
   const first = await mirrorProject(source.address, target.address)
@@ -30,7 +30,7 @@ test('between two servers of ours a mirror copies everything, and then what is n
   assert.deepEqual(await copy.versions.list(modelId), await house.versions.list(modelId))
 })
 
-test('a mirror begins anew when the source was removed and filled again', async (t) => {
+test('a mirror restarts if the source was removed and filled again', async (t) => {
   const [source, target] = [site(t), site(t)]
   await furnish(source)
   await mirrorProject(source.address, target.address)
@@ -41,7 +41,7 @@ test('a mirror begins anew when the source was removed and filled again', async 
     assert.deepEqual(await linesOf(target.project, rootId), await linesOf(source.project, rootId))
 })
 
-test('from a server of the contract alone a mirror copies the roots that are named, and then only what the target lacks', async (t) => {
+test('a mirror of a server with only the contract copies the named roots, then only what the target lacks', async (t) => {
   const [first, second] = [building(0), building(1)]
   for (const closure of [true, false]) {
     const target = site(t)
@@ -59,7 +59,7 @@ test('from a server of the contract alone a mirror copies the roots that are nam
   }
 })
 
-test('to a server of the contract alone go objects', async (t) => {
+test('a mirror to a server with only the contract copies objects', async (t) => {
   const source = site(t)
   const { models } = await furnish(source)
   const target = await contractServer(t, true)

@@ -87,7 +87,7 @@ async function server(
   }
 }
 
-test('reading needs the right to read, everything that gives secrets or writes the right to write', async (t) => {
+test('exporting needs the read right, and exporting secrets or importing needs the write right', async (t) => {
   const { ask, upload } = await server(t)
   await upload()
   const paths = ['/house/export/objects', '/house/export/automations', `/house/import/marks/${ID}`, '']
@@ -100,7 +100,7 @@ test('reading needs the right to read, everything that gives secrets or writes t
   assert.equal((await ask('')).text, '"house"\n')
 })
 
-test('a run may not export or import', async (t) => {
+test('a run may neither export nor import', async (t) => {
   const statuses: number[] = []
   const asking: { as?: Ask } = {}
   const executor = inProcess(async ({ runFile, backend }) => {
@@ -123,7 +123,7 @@ test('a run may not export or import', async (t) => {
   assert.deepEqual(statuses, [403, 403, 403])
 })
 
-test('records that cannot be are refused, with words about them', async (t) => {
+test('invalid records are refused with a message', async (t) => {
   const { ask, upload } = await server(t)
   await upload()
   const refused = async (records: unknown, status: number, message: RegExp): Promise<void> => {
@@ -152,7 +152,7 @@ test('records that cannot be are refused, with words about them', async (t) => {
   await refused([{ kind: 'run', value: { id: ID, status: 'running' } }], 400, /value/)
 })
 
-test('a cursor that no page told is refused; without objects there is no page', async (t) => {
+test('an unknown cursor is refused, and a project without objects has no page', async (t) => {
   const { ask, upload } = await server(t)
   assert.deepEqual([(await ask('/house/export/objects')).status, (await ask('')).text], [404, ''])
   await upload()
@@ -164,7 +164,7 @@ test('a cursor that no page told is refused; without objects there is no page', 
     assert.equal((await ask(`/house/export/objects?after=${after}`)).status, 400, after)
 })
 
-test('the bytes of an artifact must match their checksum', async (t) => {
+test('an artifact must match its checksum', async (t) => {
   const { ask, upload } = await server(t)
   await upload()
   const path = `/house/import/artifacts/${ID}`

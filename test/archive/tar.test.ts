@@ -7,7 +7,7 @@ import { promisify } from 'node:util'
 import { decodeHeader, encodeHeader, END_BYTES, paddingOf } from '../../src/archive/tar.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
-test('what is written, tar reads', async (t) => {
+test('tar reads the written archive', async (t) => {
   const path = join(temporaryFolder(t), 'some.tar')
   const entries = [
     ['one.json', '{}\n'],
@@ -29,7 +29,7 @@ test('what is written, tar reads', async (t) => {
     assert.equal((await tar('tar', ['--extract', '--to-stdout', '--file', path, name])).stdout, text)
 })
 
-test('a header says what it was made of; one with another byte is none', () => {
+test('a header decodes to its fields, and a header with a changed byte is refused', () => {
   const header = { name: 'objects/00000001.txt.gz', sizeBytes: 4_000_000_000 }
   const block = encodeHeader(header)
   assert.deepEqual(decodeHeader(block), header)

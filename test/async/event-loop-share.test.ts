@@ -41,7 +41,7 @@ async function drained(chunks: AsyncIterable<unknown>): Promise<number> {
   return count
 }
 
-test('however many work, a turn of the event loop stays short, and each goes on', async () => {
+test('many concurrent tasks keep turns of the event loop short, and each progresses', async () => {
   const share = new EventLoopShare()
   const watch = new TurnWatch()
   async function* work(): AsyncGenerator<number> {
@@ -58,7 +58,7 @@ test('however many work, a turn of the event loop stays short, and each goes on'
   assert.ok(watch.mostInTurn <= PIECES_IN_TURN_MAX, `${watch.mostInTurn} pieces in one turn`)
 })
 
-test('who stops in the middle holds nobody up', async () => {
+test('a task that stops midway blocks no other', async () => {
   const share = new EventLoopShare()
   async function* endless(): AsyncGenerator<number> {
     for (let n = 0; ; n++) yield n
@@ -85,7 +85,7 @@ function costlyStore(watch: TurnWatch, bytes: number): ObjectStore {
   }
 }
 
-test('answers of a service take their turns', async (t) => {
+test('responses of a service share the event loop', async (t) => {
   const watch = new TurnWatch()
   const service = openService({ store: costlyStore(watch, 150_000) })
   t.after(() => service.close({ graceMs: 0 }))

@@ -11,7 +11,7 @@ function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   return { opened, open: () => open() }
 }
 
-test('at most so many run at once, the others in the order in which they came', async () => {
+test('a semaphore runs a bounded number of tasks, the others in order of arrival', async () => {
   const semaphore = new Semaphore(2)
   const started: number[] = []
   let running = 0
@@ -30,7 +30,7 @@ test('at most so many run at once, the others in the order in which they came', 
   assert.deepEqual(started, [0, 1, 2, 3, 4, 5, 6, 7, 8, 9])
 })
 
-test('a task that fails frees its place, and its error is passed on', async () => {
+test('a failing task frees its slot and its error is rethrown', async () => {
   const semaphore = new Semaphore(1)
   await assert.rejects(
     semaphore.run(live(), () => Promise.reject(new Error('broken'))),
@@ -39,7 +39,7 @@ test('a task that fails frees its place, and its error is passed on', async () =
   assert.equal(await semaphore.run(live(), () => Promise.resolve(7)), 7)
 })
 
-test('who aborts leaves the line and never runs', async () => {
+test('an aborted waiter leaves the queue and never runs', async () => {
   const semaphore = new Semaphore(1)
   const { opened, open } = gate()
   const first = semaphore.run(live(), () => opened)
@@ -61,7 +61,7 @@ test('who aborts leaves the line and never runs', async () => {
   assert.equal(ran, false)
 })
 
-test('an abort after the turn has come takes no place away', async () => {
+test('an abort after a task started frees no slot', async () => {
   const semaphore = new Semaphore(1)
   const { opened, open } = gate()
   const first = semaphore.run(live(), () => opened)

@@ -10,7 +10,7 @@ const CLAIMS = 1_000_000
 const ROUNDS = 5
 const CPU_MS_MAX = 200
 
-test('case 33: an object that claims a million absent children is asked for again and again', async (t) => {
+test('case 33: repeated requests for an object with a million absent children', async (t) => {
   const server = await attackedServer(t, { heapMb: 512 })
   const claims = Array.from({ length: CLAIMS }, (_, n) => `"${n.toString(36)}":1`)
   const body = gzipSync(`[{"id":"root","__closure":{${claims.join()}}}]`)

@@ -22,7 +22,7 @@ const CLIENTS = 60
 const LIST_BYTES = 32 * MB - 1_024
 const PIECE_BYTES = 262_144
 
-test(`case 30: ${CLIENTS} clients hold back the last byte of lists of 32 MB`, async (t) => {
+test(`case 30: ${CLIENTS} clients withhold the last byte of lists of 32 MB`, async (t) => {
   const server = await attackedServer(t, { heapMb: HEAP_MB, memoryWaitMs: 3_000 })
   await warmed(server)
   const idle = await server.collected()

@@ -31,7 +31,7 @@ async function takingBodies(url: string): Promise<readonly (readonly [method: st
   )
 }
 
-test('every operation at once, with bodies whose last byte is held back', async (t) => {
+test('every operation runs at once, and bodies withhold their last byte', async (t) => {
   const server = await attackedServer(t, { heapMb: HEAP_MB, memoryWaitMs: 1_000 })
   const operations = await takingBodies(server.url)
   assert.ok(operations.length >= 8, JSON.stringify(operations))

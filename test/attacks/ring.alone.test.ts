@@ -128,7 +128,7 @@ async function attackedBesideHonest(t: TestContext, target: Served, attack: Atta
 }
 
 // One server bears all of them, one after the other: what one leaves behind must not help the next.
-void test('one server bears every attack', async (t) => {
+void test('one server survives every attack', async (t) => {
   const target = await served(t)
   for (const [name, attack] of Object.entries(ATTACKS).filter(([one]) => ONLY.test(one)))
     await t.test(name, (t) => attackedBesideHonest(t, target, attack))

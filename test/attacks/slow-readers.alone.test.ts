@@ -75,7 +75,7 @@ async function asked(client: RawClient, root: string): Promise<void> {
   await client.write(head('GET', `/objects/p/${root}`, 'reader', { Accept: 'text/plain' }))
 }
 
-test(`case 19: ${READERS} readers that stop, beside one that does not`, async (t) => {
+test(`case 19: ${READERS} stalled readers beside one that reads`, async (t) => {
   const server = await attackedServer(t, { heapMb: HEAP_MB })
   await uploadLarge(server.url)
   const whole = await download(server.url)

@@ -9,7 +9,7 @@ import { attackedServer, head, rawClient } from './attacked.ts'
 const NAMELESS = 499_000
 const ASSIGNED_IDS_MAX = 10_000
 
-test('case 31: 25 uploads of half a million objects without an id, 1.5 KB each, in a heap of 512 MB', async (t) => {
+test('case 31: 25 uploads of half a million objects without an id, 1.5 KB each, fit in a heap of 512 MB', async (t) => {
   const server = await attackedServer(t, { heapMb: 512, memoryWaitMs: 120_000 })
   const body = gzipSync(`[${'{},'.repeat(NAMELESS - 1)}{}]`)
   const before = await server.peakBytes()
@@ -34,7 +34,7 @@ const SLOW_UPLOADS = 60
 const SLOW_MS = 2_000
 const ROUNDS = 3
 
-test(`case 32: ${SLOW_UPLOADS} uploads of a byte every ${SLOW_MS / 1_000} s beside honest ones`, async (t) => {
+test(`case 32: ${SLOW_UPLOADS} uploads of one byte every ${SLOW_MS / 1_000} s run beside honest ones`, async (t) => {
   const server = await attackedServer(t, { heapMb: 256 })
   const slow = await Promise.all(
     Array.from({ length: SLOW_UPLOADS }, async (_, n) => {

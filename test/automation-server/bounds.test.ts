@@ -15,7 +15,7 @@ function storeOn(backend: StorageBackend): AutomationStore {
   return new AutomationStore(backend, { clock: Date, newId: () => String(ids++) })
 }
 
-test('a part of a list has a bounded number of bytes, and the parts together are the list', async () => {
+test('a page of a list has bounded bytes, and the pages together are the list', async () => {
   const store = storeOn(memoryBackend())
   const scope = await store.writingScope('p')
   const names = Array.from({ length: 150 }, (_, at) => at.toString(16).padStart(4, '0'))
@@ -34,7 +34,7 @@ test('a part of a list has a bounded number of bytes, and the parts together are
   }
 })
 
-test('a level that hardly occurs among very many small reports takes several pages, and none reads them all', async () => {
+test('finding a rare level among very many small reports takes several pages, and none reads them all', async () => {
   let reads = 0
   const store = storeOn(
     hooked(memoryBackend(), (call, detail, work) => {
@@ -114,7 +114,7 @@ class SlowRequests {
   }
 }
 
-test('of one run only so many reports and files are read at a time: further ones are refused, and may come again', async (t) => {
+test('a run may send a bounded number of reports and files at once, and refused ones may be repeated', async (t) => {
   const fixture = await running(t, { limits: { artifactsMax: 2 } })
   for (const [path, most, textOf] of [
     [
@@ -149,7 +149,7 @@ test('of one run only so many reports and files are read at a time: further ones
   assert.equal(artifacts.length, 2)
 })
 
-test('work of one key is done in turn, also after some that failed, and that of others at once', async () => {
+test('tasks of one key run in order, even after failures, and tasks of other keys run at once', async () => {
   const turns = new KeyedMutex()
   const log: string[] = []
   let free: () => void = () => undefined

@@ -27,7 +27,7 @@ async function prolific(t: TestContext, automations: number, runsPerCauseMax?: n
   return { ...fixture, project, modelId, versionId }
 }
 
-test('what one version leads to has a bound, which each of its runs tells', async (t) => {
+test('one version may cause a bounded number of runs, and each run reports the bound', async (t) => {
   const { project, extension, modelId } = await prolific(t, 6)
   const { id } = await project.versions.create(modelId, { rootObjectId: 'root', message: 'by a person' })
   await extension.idle()
@@ -44,7 +44,7 @@ test('what one version leads to has a bound, which each of its runs tells', asyn
   assert.equal((await project.runs.list({ limit: 1_000 })).items.length, 100)
 })
 
-test('a run that somebody starts is a cause of its own, and so is one that is run again', async (t) => {
+test('a run that a person starts or restarts counts as a cause of its own', async (t) => {
   const { project, extension } = await prolific(t, 3, 2)
   const [first] = (await project.automations.list()).items
   const { id } = await project.runs.start(first.id)

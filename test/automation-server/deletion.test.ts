@@ -40,7 +40,7 @@ async function recordsOf(backend: StorageBackend, table: string): Promise<number
   return records.filter(({ key }) => Buffer.from(key).toString().split('\0').includes(table)).length
 }
 
-test('a deleted version leaves the list, is answered by its id, and can be restored', async (t) => {
+test('a deleted version leaves the list, remains available by id, and can be restored', async (t) => {
   const { ask, modelId, versionId, extension } = await kept(t)
   const { versions } = extension.project('p')
   const second = await versions.create(modelId, { rootObjectId: 'leaf', message: 'second' })
@@ -62,7 +62,7 @@ test('a deleted version leaves the list, is answered by its id, and can be resto
   assert.deepEqual(await listed(''), [second.id, versionId])
 })
 
-test('of versions that are deleted one after the other, the newest that is left is the latest', async (t) => {
+test('after several deletions, the newest remaining version is the latest', async (t) => {
   const { modelId, versionId, extension } = await kept(t)
   const { models, versions } = extension.project('p')
   const second = await versions.create(modelId, { rootObjectId: 'root', message: '' })
@@ -79,7 +79,7 @@ test('of versions that are deleted one after the other, the newest that is left 
   assert.equal((await models.get(modelId)).latestVersionId, fourth.id)
 })
 
-test('a deleted model leaves the list and takes nothing, and its automations do not fire', async (t) => {
+test('a deleted model leaves the list and refuses versions, and its automations do not start', async (t) => {
   const { ask, modelId, versionId, extension } = await kept(t)
   const { models, automations, runs, versions } = extension.project('p')
   const wanted = { name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger: 'version' as const }
@@ -107,7 +107,7 @@ test('a deleted model leaves the list and takes nothing, and its automations do 
   await eventually(async () => (await runs.list()).items.length === 2, 'a restored model fires again')
 })
 
-test('after the grace the upkeep removes models and versions for good, and not before', async (t) => {
+test('the upkeep removes deleted models and versions for good after the grace period, and not before', async (t) => {
   const { backend, ask, modelId, versionId, extension, advance } = await kept(t)
   const { models, versions, automations } = extension.project('p')
   const other = await models.create({ name: 'Other' })

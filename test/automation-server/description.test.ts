@@ -6,7 +6,7 @@ function refused({ status, json }: Asked): readonly [number, string] {
   return [status, json.code]
 }
 
-test('functions are listed in parts, and the page that is asked for is checked', async (t) => {
+test('functions are listed in pages, and invalid page parameters are refused', async (t) => {
   const functions = ['c', 'a', 'b'].map((id) => ({ ...definition(waiting), id }))
   const { ask } = automated(t, { functions })
   const idsOf = ({ json }: Asked): unknown => [(json.items as { id: string }[]).map(({ id }) => id), json.cursor]
@@ -18,7 +18,7 @@ test('functions are listed in parts, and the page that is asked for is checked',
     assert.deepEqual(refused(await ask('GET', `p/functions?${query}`)), [400, 'invalid_request'], query)
 })
 
-test('a body that is needed is not left out, and one that is optional may be', async (t) => {
+test('a required body must be present, and an optional one may be absent', async (t) => {
   const { ask, ...fixture } = automated(t, { functions: [definition(waiting)] })
   const { modelId } = await withVersion(fixture)
   const automation = { name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' }
@@ -39,7 +39,7 @@ test('a body that is needed is not left out, and one that is optional may be', a
   assert.equal((await ask('POST', `p/automations/${String(id)}/runs`)).status, 201)
 })
 
-test('an idempotency key that is too long is refused, whoever sends it', async (t) => {
+test('an idempotency key that is too long is refused for every caller', async (t) => {
   const { ask, ...fixture } = automated(t)
   const { modelId } = await withVersion(fixture)
   const headers = { 'Idempotency-Key': 'k'.repeat(201) }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { automated, definition, inProcess, uploadObjects } from './support.ts'
 
-test('over HTTP: a model, a version, an automation, its run, what it reported, and the version that it made', async (t) => {
+test("over HTTP, a model's version starts an automation whose run reports and creates a version", async (t) => {
   const checker = inProcess(async ({ backend, projectId, runFile }) => {
     assert.deepEqual(runFile.functionInputs, { tolerance: 3, apiKey: 'hush' })
     const { rootObjectId, modelId } = await backend.triggeringVersion()

@@ -35,7 +35,7 @@ async function eventsOf(response: Response, count = Infinity): Promise<readonly 
 
 const line = (message: string) => ({ atMs: 1, level: 'info' as const, message })
 
-test('events tell what happens in order, and end after the final status', async (t) => {
+test('events arrive in order and end after the final status', async (t) => {
   const { service, id, report } = await running(t)
   const response = await stream(service, id)
   assert.equal(response.headers.get('content-type'), 'text/event-stream; charset=utf-8')
@@ -62,7 +62,7 @@ test('events tell what happens in order, and end after the final status', async 
   })
 })
 
-test('who comes back with the id of an event misses nothing and sees no line twice; after the end there is nothing to come back for', async (t) => {
+test('a client that reconnects with the last event id misses nothing and sees no event twice', async (t) => {
   const { service, id, report } = await running(t)
   await report({ sequence: 1, status: 'running', logs: [line('one'), line('two'), line('three')] })
   const first = await stream(service, id)
@@ -80,7 +80,7 @@ test('who comes back with the id of an event misses nothing and sees no line twi
   assert.equal((await eventsOf(await stream(service, id))).at(-1)?.event, 'status')
 })
 
-test('streams are bounded, an aborted one makes room, and closing the service ends them', async (t) => {
+test('the number of streams is bounded, an abort frees a slot, and closing the service ends all streams', async (t) => {
   const { service, id } = await running(t, { limits: { eventStreamsMax: 1 } })
   const leaving = new AbortController()
   const first = await stream(service, id, { signal: leaving.signal })
@@ -95,7 +95,7 @@ test('streams are bounded, an aborted one makes room, and closing the service en
   await reading
 })
 
-test('one account cannot take the streams of the others, and one that ends makes room', async (t) => {
+test('an account cannot use up the streams of others, and a stream that ends frees a slot', async (t) => {
   const access: Access<unknown> = {
     authenticate: ({ headers }) => ({ subject: headers.get('x-account') ?? '', tokenId: headers.get('x-token') ?? '' }),
     authorize: () => true,
@@ -122,7 +122,7 @@ test('one account cannot take the streams of the others, and one that ends makes
   assert.equal(back, 200)
 })
 
-test('a slow reader over the network gets the last state', async (t) => {
+test('a slow reader over the network receives the last state', async (t) => {
   const { service, id, report } = await running(t)
   const { url } = await behindPort(t, service)
   const response = await fetch(`${url}/api/v1/projects/p/runs/${id}/events`)

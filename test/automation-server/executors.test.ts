@@ -13,10 +13,10 @@ import { defineFunction, defineInputs, integer, secret, text } from '../../src/a
 import type { LogLine } from '../../src/automation/runtime/index.ts'
 import type { StorageBackend } from '../../src/index.ts'
 import { memoryBackend } from '../../adapters/memory/index.ts'
-import { hooked } from '../store/failures.ts'
+import { sharing } from '../store/failures.ts'
 import { eventually, turns } from '../support/patience.ts'
 import { processorMs } from '../support/processor.ts'
-import { automated, definition, uploadObjects, waiting, withVersion } from './support.ts'
+import { automated, definition, uploadObjects, waiting, withAutomation } from './support.ts'
 
 /** What a log keeps of these chunks. */
 async function logged(
@@ -36,7 +36,7 @@ async function logged(
   return { lines: lines.map(({ message }) => message), lastLines: log.lastLines }
 }
 
-test('output becomes lines, whatever its chunks are, without colors, empty lines and secrets', async () => {
+test('output becomes lines without colors, empty lines and secrets, regardless of its chunks', async () => {
   const { lines, lastLines } = await logged(['one\r\ntw', 'o\n\n\u001B[31mred\u001B[0m sword', 'fish\nthe last'], {
     secretTexts: ['swordfish', 'of two\nlines'],
   })
@@ -48,7 +48,7 @@ test('output becomes lines, whatever its chunks are, without colors, empty lines
   ])
 })
 
-test('of a stack that nobody caught the end of the output keeps what was thrown and the first place; the log keeps all of it', async () => {
+test('the message keeps the error and the first place of an uncaught stack, and the log keeps all of it', async () => {
   const frames = Array.from({ length: 40 }, (_, at) => `    at deep (checker.js:${at})`)
   const { lines, lastLines } = await logged([
     ['checker.js:1', 'RangeError: too deep', ...frames, 'Node.js v24', ''].join('\n'),
@@ -57,7 +57,7 @@ test('of a stack that nobody caught the end of the output keeps what was thrown 
   assert.equal(lastLines, 'checker.js:1\nRangeError: too deep\n    at deep (checker.js:0)\nNode.js v24')
 })
 
-test('of a flood the beginning is kept, the end is known, and no part of a secret stands at a cut', async () => {
+test('a flood of output keeps its beginning and its end, and a cut reveals no part of a secret', async () => {
   const secretText = 'swordfish-swordfish-swordfish'
   const flood = Array.from({ length: 60 }, (_, at) => `${secretText} ${at} ${'x'.repeat(1_000)}\n`)
   const { lines, lastLines } = await logged([...flood, 'the end\n'], {
@@ -86,7 +86,7 @@ test('of a flood the beginning is kept, the end is known, and no part of a secre
   assert.doesNotMatch(oneLine.lines.join('\n') + oneLine.lastLines, /sword|fish/)
 })
 
-test('a process that prints without end is held back: what is dropped is read at leisure', async () => {
+test('a process that prints without end is slowed down', async () => {
   const log = new OutputLog({ outputBytesMax: 1, secretTexts: [], clock: Date, addLogs: async () => undefined })
   const stream = new PassThrough({ highWaterMark: 65_536 })
   const reading = log.read(stream, 'info')
@@ -101,7 +101,7 @@ test('a process that prints without end is held back: what is dropped is read at
   assert.ok(written < 60, `${written} pieces of 64 KB in 100 ms`)
 })
 
-test('private folders of servers that are gone are removed, those of others stay', async (t) => {
+test('private folders of dead servers are removed, and those of live servers stay', async (t) => {
   const before = process.env.TMPDIR
   const root = await mkdtemp(join(tmpdir(), 'stowage-executors-'))
   process.env.TMPDIR = root
@@ -131,7 +131,7 @@ test('private folders of servers that are gone are removed, those of others stay
   assert.equal((await readdir(root)).length, 3)
 })
 
-test('the environment of a process holds nothing of the server that could be a secret', (t) => {
+test('the environment of a process contains no possible secret of the server', (t) => {
   process.env.DATABASE_PASSWORD = 'hush'
   t.after(() => delete process.env.DATABASE_PASSWORD)
   const environment = functionEnvironment({
@@ -146,7 +146,7 @@ test('the environment of a process holds nothing of the server that could be a s
   )
 })
 
-test('a program that cannot be started is an error that names it', async () => {
+test('a program that cannot start is an error that names it', async () => {
   for (const isolation of ['auto', 'off'] as const) {
     const runner = new CommandRunner({ isolation })
     const start = (command: readonly string[], cwd: string): Promise<unknown> =>
@@ -168,7 +168,7 @@ test('a program that cannot be started is an error that names it', async () => {
   }
 })
 
-test('what cannot be is refused when it is registered', () => {
+test('invalid functions are refused at registration', () => {
   const command = {
     id: 'c',
     name: 'c',
@@ -177,7 +177,7 @@ test('what cannot be is refused when it is registered', () => {
     command: ['node', 'c.js'],
   }
   const made = (options: AutomationOptions): unknown => automation(options)
-  assert.throws(() => made({ functions: [command] }), /tell automation the serverUrl/)
+  assert.throws(() => made({ functions: [command] }), /pass serverUrl, the address of the service/)
   for (const wrong of [{ command: [] }, { command: [''] }, { command: ['a\0b'] }])
     assert.throws(() => made({ serverUrl: 'http://x', functions: [{ ...command, ...wrong }] }), TypeError)
   for (const wrong of [{ killAfterMs: 0 }, { killAfterMs: 2 ** 31 }, { memoryBytesMax: 1.5 }, { outputBytesMax: -1 }])
@@ -186,11 +186,6 @@ test('what cannot be is refused when it is registered', () => {
   for (const wrong of [{ leaseMs: 2 ** 31 }, { runMsMax: 2 ** 31 }, { sweepIntervalMs: 2 ** 31 }, { leaseMs: 0 }])
     assert.throws(() => made(wrong), RangeError)
 })
-
-/** The same storage, for another service. */
-function sharing(backend: StorageBackend): StorageBackend {
-  return hooked(backend, (_call, _detail, work) => work())
-}
 
 class Inputs extends defineInputs({
   code: text({ pattern: /^(a|a)*$/, default: 'a' }),
@@ -208,19 +203,15 @@ async function ranHere(
     ...options,
     functions: [{ id: 'here', release: '1', function: defineFunction(body, Inputs, { graceMs }) }],
   })
-  const { modelId } = await withVersion(fixture)
-  const project = fixture.extension.project('p')
-  const { id: automationId } = await project.automations.create({
-    name: 'a',
-    functionId: 'here',
+  const {
+    project,
+    automation: { id: automationId },
     modelId,
-    inputs: {},
-    trigger: 'version',
-  })
+  } = await withAutomation(fixture, { functionId: 'here', trigger: 'version' })
   return { ...fixture, project, modelId, automationId }
 }
 
-test('a version that a function made does not start its automation again, and two that start each other stop', async (t) => {
+test('a version that a function created does not start its automation again, and two automations cannot loop', async (t) => {
   const { project, extension, service, modelId, automationId } = await ranHere(t, async (context) => {
     await context.createNewVersionInProject('p', { name: `by ${context.automationRunData.automationId}` }, 'made')
     context.markRunSuccess('made')
@@ -238,7 +229,7 @@ test('a version that a function made does not start its automation again, and tw
   assert.equal((await project.runs.list()).items.length, 1 + 4)
 })
 
-test('a catastrophic pattern holds up nobody', async (t) => {
+test('a catastrophic pattern does not block the server', async (t) => {
   const { ask, project, modelId, automationId, extension } = await ranHere(t, (context) =>
     context.markRunSuccess('taken'),
   )
@@ -258,7 +249,7 @@ test('a catastrophic pattern holds up nobody', async (t) => {
   assert.equal((await project.runs.get(id)).status, 'succeeded')
 })
 
-test('inputs that a newer function does not take any more are an exception, which names the fields and shows no value', async (t) => {
+test('inputs that a newer function refuses make the run an exception, which names fields and shows no value', async (t) => {
   const backend = memoryBackend()
   const { project, automationId, service } = await ranHere(t, (context) => context.markRunSuccess('taken'), {
     backend: sharing(backend),
@@ -282,7 +273,7 @@ test('inputs that a newer function does not take any more are an exception, whic
   assert.doesNotMatch(message ?? '', /4711/)
 })
 
-test('an in-process function that heeds nothing is left behind when its run is canceled, and what it says then is not taken', async (t) => {
+test('an in-process function that ignores its cancellation is abandoned, and its later reports are refused', async (t) => {
   let late: (() => void) | undefined
   const { project, automationId, extension } = await ranHere(
     t,
@@ -305,7 +296,7 @@ test('an in-process function that heeds nothing is left behind when its run is c
   assert.deepEqual([status, message], ['canceled', 'canceled'])
 })
 
-test('an attempt that was given up is not listened to any more, and does not end the next one', async (t) => {
+test('an abandoned attempt cannot report, and does not end the next attempt', async (t) => {
   let nowMs = Date.now()
   const clock = { now: () => nowMs }
   const backend = memoryBackend()
@@ -328,15 +319,7 @@ test('an attempt that was given up is not listened to any more, and does not end
     attemptsMax: 2,
     service: { clock },
   })
-  const { modelId } = await withVersion(first)
-  const project = first.extension.project('p')
-  const automationMade = await project.automations.create({
-    name: 'a',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger: 'manual',
-  })
+  const { project, automation: automationMade, modelId } = await withAutomation(first)
   const { id } = await project.runs.start(automationMade.id)
   await eventually(async () => begun.length === 1, 'the first server takes it up')
   nowMs += 61_000
@@ -366,7 +349,7 @@ test('an attempt that was given up is not listened to any more, and does not end
   assert.equal((await project.runs.get(id)).message, 'done')
 })
 
-test('a service that closes without a limit waits for what runs', async (t) => {
+test('a service that closes without a time limit waits for its runs', async (t) => {
   const backend = memoryBackend()
   const slow = defineFunction(async (context) => {
     context.progress(0.5, 'under way')
@@ -378,15 +361,10 @@ test('a service that closes without a limit waits for what runs', async (t) => {
     backend: sharing(backend),
     functions: [{ id: 'checker', release: '1', function: slow }],
   })
-  const { modelId } = await withVersion(first)
-  const project = first.extension.project('p')
-  const { id: automationId } = await project.automations.create({
-    name: 'a',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger: 'manual',
-  })
+  const {
+    project,
+    automation: { id: automationId },
+  } = await withAutomation(first)
   const { id } = await project.runs.start(automationId)
   await eventually(async () => (await project.runs.get(id)).progress !== null, 'the run is under way')
   await first.service.close({ graceMs: Infinity })
@@ -400,19 +378,14 @@ test('a service that closes without a limit waits for what runs', async (t) => {
   )
 })
 
-test('what never ends is left behind when the service closes, and its run says so', async (t) => {
+test('a run that never ends is abandoned when the service closes, and the run says so', async (t) => {
   const backend = memoryBackend()
   const endless = { start: () => ({ cancel: () => undefined, ended: new Promise<void>(() => undefined) }) }
   const first = automated(t, { backend: sharing(backend), functions: [definition(endless)] })
-  const { modelId } = await withVersion(first)
-  const project = first.extension.project('p')
-  const { id: automationId } = await project.automations.create({
-    name: 'a',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger: 'manual',
-  })
+  const {
+    project,
+    automation: { id: automationId },
+  } = await withAutomation(first)
   const { id } = await project.runs.start(automationId)
   await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
   await first.service.close({ graceMs: 20 })
@@ -422,7 +395,7 @@ test('what never ends is left behind when the service closes, and its run says s
   assert.deepEqual([status, message], ['exception', 'the service closed before the function had ended'])
 })
 
-test('a server that was held up does not take its own runs for lost, and the run itself renews no lease', async (t) => {
+test('a server that stalled keeps its own runs, and a run does not renew its own lease', async (t) => {
   let nowMs = Date.now()
   const { extension, service, ...fixture } = automated(t, {
     functions: [definition(waiting)],
@@ -430,15 +403,10 @@ test('a server that was held up does not take its own runs for lost, and the run
     sweepIntervalMs: 5,
     leaseMs: 60_000,
   })
-  const { modelId } = await withVersion({ extension, service })
-  const project = extension.project('p')
-  const { id: automationId } = await project.automations.create({
-    name: 'a',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger: 'manual',
-  })
+  const {
+    project,
+    automation: { id: automationId },
+  } = await withAutomation({ extension, service })
   const { id } = await project.runs.start(automationId)
   await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
   nowMs += 61_000

@@ -22,7 +22,7 @@ async function external(t: TestContext, options: FixtureOptions = {}): Promise<E
   return { ...fixture, path, run, token: { Authorization: `Bearer ${token}` } }
 }
 
-test('an external run is begun by its starter, and no server takes it up', async (t) => {
+test('the caller that opens an external run reports it, and no server claims it', async (t) => {
   const { ask, extension, run, token } = await external(t, { sweepIntervalMs: 5, attemptsMax: 3 })
   assert.deepEqual(
     [run.status, run.triggeredBy, run.functionVersion],
@@ -38,7 +38,7 @@ test('an external run is begun by its starter, and no server takes it up', async
   assert.equal((await ask('GET', `p/runs/${run.id}`, undefined, token)).status, 401, 'its token has ended with it')
 })
 
-test('it lives while it asks how it stands, and is lost when it does not', async (t) => {
+test('an external run stays alive while it polls, and is lost when it stops', async (t) => {
   let addedMs = 0
   const clock = { now: () => Date.now() + addedMs }
   const { ask, extension, run, token } = await external(t, { service: { clock }, sweepIntervalMs: 5, leaseMs: 60_000 })
@@ -55,7 +55,7 @@ test('it lives while it asks how it stands, and is lost when it does not', async
   assert.deepEqual(json, { status: 'timeout', canceled: true })
 })
 
-test('it is canceled as others are, and its number is bounded', async (t) => {
+test('an external run can be canceled, and the number of external runs is bounded', async (t) => {
   const { ask, path, run, token } = await external(t)
   const others = await Promise.all(Array.from({ length: 24 }, () => ask('POST', path, { external: true })))
   const statuses = others.map(({ status }) => status)
@@ -68,7 +68,7 @@ test('it is canceled as others are, and its number is bounded', async (t) => {
   assert.equal((await ask('POST', path, { external: true })).status, 201, 'one has ended')
 })
 
-test('a run cannot start one', async (t) => {
+test('a run cannot start an external run', async (t) => {
   const { ask, path, token } = await external(t)
   assert.equal((await ask('POST', path, { external: true }, token)).status, 403)
 })

@@ -7,7 +7,7 @@ import { automation } from '../../src/automation-server/index.ts'
 import { claimAuthorize, createObjectService, openAccess, type Principal } from '../../src/index.ts'
 import { PlainObjectStore } from '../http/plain-object-store.ts'
 import { behindPort } from '../http/served.ts'
-import { hooked } from '../store/failures.ts'
+import { sharing } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
 import {
   automated,
@@ -18,6 +18,7 @@ import {
   SECRET_KEY,
   uploadObjects,
   waiting,
+  withAutomation,
   withVersion,
 } from './support.ts'
 
@@ -27,7 +28,7 @@ function refused({ status, json }: Asked): readonly [number, string] {
   return [status, json.code]
 }
 
-test('bodies hold what is known and nothing else', async (t) => {
+test('bodies may contain only known members', async (t) => {
   const { ask, ...fixture } = automated(t, { functions: [definition(waiting)] })
   const { modelId } = await withVersion(fixture)
   const automation = { name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' }
@@ -66,7 +67,7 @@ test('bodies hold what is known and nothing else', async (t) => {
     )
 })
 
-test('a body that cannot be read says where, and what would be right', async (t) => {
+test('an unreadable body is refused with the place and a correct form', async (t) => {
   const { ask, ...fixture } = automated(t, { functions: [definition(waiting)] })
   const { modelId } = await withVersion(fixture)
   const automation = { name: 'Check', functionId: 'checker', modelId, inputs: {}, trigger: 'manual' }
@@ -91,7 +92,7 @@ test('a body that cannot be read says where, and what would be right', async (t)
       'p/models',
       { name: 'House', '<b>\u202e': 1 },
       'invalid_request',
-      /^the body has a member "<b>\\u202e", which is not known here; known are name$/,
+      /^the body has the unknown member "<b>\\u202e"; known members are name$/,
     ],
     [
       'p/automations',
@@ -135,7 +136,7 @@ test('a body that cannot be read says where, and what would be right', async (t)
   assert.deepEqual([code, message], ['invalid_utf8', 'the body is not UTF-8 (byte 9)'])
 })
 
-test('functions tell their inputs, and whether given ones fit', async (t) => {
+test('functions show their inputs and check given ones', async (t) => {
   const { ask } = automated(t, { functions: [definition(waiting)] })
   const { json: listed } = await ask('GET', 'p/functions')
   const [view] = listed.items as readonly { readonly id: string; readonly version: string; readonly inputs: unknown }[]
@@ -156,7 +157,7 @@ test('functions tell their inputs, and whether given ones fit', async (t) => {
   assert.notEqual((await changed.ask('GET', 'p/functions/checker')).json.version, view.version)
 })
 
-test('an automation is changed and removed; a secret that is given as it is shown stays', async (t) => {
+test('an automation can be changed and removed, and a secret sent back as shown stays', async (t) => {
   const inputs: unknown[] = []
   const executor = inProcess(async ({ runFile, backend }) => {
     inputs.push(runFile.functionInputs)
@@ -198,7 +199,7 @@ test('an automation is changed and removed; a secret that is given as it is show
   assert.equal((await ask('GET', `p/runs/${String(started.json.id)}`)).status, 200)
 })
 
-test('a function makes a text of a secret, or a secret of a text: no secret becomes a text, and what is stored stays', async (t) => {
+test('a text that becomes a secret, or a secret that becomes a text, is never exposed', async (t) => {
   const kept = memoryBackend()
   const inputs: unknown[] = []
   const executor = inProcess(async ({ runFile }) => void inputs.push(runFile.functionInputs))
@@ -206,7 +207,7 @@ test('a function makes a text of a secret, or a secret of a text: no secret beco
   const secret = { type: 'string', format: 'password', writeOnly: true }
   const served = (apiKey: object): ReturnType<typeof automated> =>
     automated(t, {
-      backend: hooked(kept, (_call, _detail, work) => work()),
+      backend: sharing(kept),
       functions: [definition(executor, { inputs: { type: 'object', properties: { apiKey } } })],
     })
   const first = served(secret)
@@ -241,7 +242,7 @@ test('a function makes a text of a secret, or a secret of a text: no secret beco
   assert.deepEqual(inputs, [{ apiKey: 'plain' }])
 })
 
-test('inputs that are too large together are refused as inputs, plain ones and secrets, when they are given and when they are changed', async (t) => {
+test('inputs that are too large in total are refused, plain and secret ones, on creation and on change', async (t) => {
   const schema = {
     type: 'object',
     properties: {
@@ -269,7 +270,7 @@ test('inputs that are too large together are refused as inputs, plain ones and s
   }
 })
 
-test('without a key secrets are refused, and with another one they are not opened', async (t) => {
+test('secrets are refused without a key, and stay closed with another key', async (t) => {
   const without = automated(t, { secretKeys: [], functions: [definition(waiting)] })
   const { modelId } = await withVersion(without)
   const automation = { name: 'Check', functionId: 'checker', modelId, inputs: { apiKey: 'hush' }, trigger: 'manual' }
@@ -285,7 +286,7 @@ test('without a key secrets are refused, and with another one they are not opene
   assert.throws(() => new SecretBox([{ id: 'short', key: new Uint8Array(16) }]), TypeError)
 })
 
-test('who may read reads, who may write writes, and projects do not see each other', async (t) => {
+test('readers may read, writers may write, and projects do not see each other', async (t) => {
   const rights: Readonly<Record<string, Principal>> = {
     reader: { subject: 'r', projects: { p: 'read' } },
     writer: { subject: 'w', projects: { p: 'write' } },
@@ -341,7 +342,7 @@ test('who may read reads, who may write writes, and projects do not see each oth
     assert.equal((await ask('GET', path, undefined, as('other'))).status, 404, path)
 })
 
-test('artifacts are files to save, whole or in part, and once for each key', async (t) => {
+test('artifacts download as files, whole or in part, and are stored once for each key', async (t) => {
   const { ask, extension, service, ...fixture } = automated(t, {
     functions: [
       definition(waiting, { id: 'waiter' }),
@@ -355,15 +356,7 @@ test('artifacts are files to save, whole or in part, and once for each key', asy
     limits: { artifactBytesMax: 100_000, artifactsMax: 2 },
   })
   let token = ''
-  const { modelId } = await withVersion({ ...fixture, service, extension })
-  const project = extension.project('p')
-  const automation = await project.automations.create({
-    name: 'Check',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger: 'manual',
-  })
+  const { project, automation } = await withAutomation({ ...fixture, service, extension })
   const { id } = await project.runs.start(automation.id)
   await eventually(async () => token !== '', 'the run has its token')
   const { url } = await behindPort(t, service)
@@ -409,7 +402,7 @@ test('artifacts are files to save, whole or in part, and once for each key', asy
   assert.equal((await ask('GET', `p/runs/${id}`)).json.artifacts[0]['id'], artifact.id)
 })
 
-test('the name of a file is one header, and shows what kind it is', () => {
+test('a file name fits in one header and shows the kind of the file', () => {
   const names: readonly (readonly [string, string])[] = [
     ['a";x="b\\c/d', `attachment; filename="a_;x=_b_c_d"; filename*=UTF-8''a%22%3Bx%3D%22b%5Cc%2Fd`],
     ["it's (1)*.csv", `attachment; filename="it's (1)*.csv"; filename*=UTF-8''it%27s%20%281%29%2A.csv`],
@@ -418,7 +411,7 @@ test('the name of a file is one header, and shows what kind it is', () => {
   for (const [name, header] of names) assert.equal(contentDisposition(name), header)
 })
 
-test('automation needs a backend, and belongs to one service', async (t) => {
+test('automation needs a backend and belongs to one service', async (t) => {
   assert.throws(
     () => createObjectService({ store: new PlainObjectStore(), access: openAccess(), extensions: [automation()] }),
     TypeError,

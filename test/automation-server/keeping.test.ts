@@ -18,7 +18,7 @@ async function usageOf({ ask }: Fixture, projectId = 'p'): Promise<ProjectUsage>
   return json as unknown as ProjectUsage
 }
 
-test('a project tells what it, its models and its versions hold, shared and alone', async (t) => {
+test('a project reports the storage of itself, its models and its versions, shared and exclusive', async (t) => {
   const fixture = automated(t)
   const { service, extension } = fixture
   // a1 -> (x, s), a2 -> (y, s), b1 -> (s, z); w is nobody's. Two uploads, so that closures cross packs.
@@ -72,7 +72,7 @@ test('a project tells what it, its models and its versions hold, shared and alon
   assert.deepEqual((await usageOf(fixture, 'nobody')).roots, [])
 })
 
-test('a pin holds what no version does, until it is removed or its end comes', async (t) => {
+test('a pin keeps an object without a version until it is removed or expires', async (t) => {
   let nowMs = Date.parse('2026-11-22T12:00:00.000Z')
   const fixture = automated(t, { service: { clock: { now: () => nowMs } } })
   await uploadObjects(fixture.service, 'p', [sized('root', ['leaf'], 300), sized('leaf', [], 100)])

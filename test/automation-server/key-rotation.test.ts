@@ -24,7 +24,7 @@ async function sealedBy({ backend }: Fixture): Promise<ReadonlyMap<string, numbe
   return counts
 }
 
-test('a new key is taken up while the service runs, and everything is sealed anew with it', async (t) => {
+test('a running service accepts a new key and reseals all secrets with it', async (t) => {
   const [first, second] = [1, 2].map((fill): SecretKey => ({ id: `k${fill}`, key: new Uint8Array(32).fill(fill) }))
   let keys: readonly SecretKey[] = [first]
   const released: (readonly string[])[] = []
@@ -65,7 +65,7 @@ test('a new key is taken up while the service runs, and everything is sealed ane
   assert.deepEqual(changed.inputs, { apiKey: '******', tolerance: 3 }, 'the secret opens with the new key alone')
 })
 
-test('the keys of a folder: an old one is removed when it has ended and seals nothing any more', async (t) => {
+test('an expired key is removed from the folder once it seals nothing', async (t) => {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-secret-keys-'))
   const ring = secretKeyRing(folder)
   const fixture = automated(t, {
@@ -95,7 +95,7 @@ test('the keys of a folder: an old one is removed when it has ended and seals no
   assert.deepEqual((await readdir(join(folder, 'access'))).sort(), ['secrets-key.3'])
 })
 
-test('keys of a folder that are gone are not replaced while the service runs', async (t) => {
+test('lost keys of a folder are not replaced while the service runs', async (t) => {
   const folder = temporaryFolder(t)
   const source = secretKeysFromFolder(folder)
   assert.equal((await source.read()).length, 1)

@@ -38,7 +38,7 @@ async function recordOf(pid: number, changes: object = {}): Promise<object> {
 }
 
 test(
-  'a recorded process whose server is gone is ended; one whose pid is used again, or whose server lives, is not',
+  'a recorded process ends if its server is gone, but not if its pid was reused or its server lives',
   { skip: !IS_LINUX },
   async (t) => {
     const folder = temporaryFolder(t)
@@ -62,7 +62,7 @@ test(
   },
 )
 
-test('no code of a function runs before its process is written down', { skip: !IS_LINUX }, async (t) => {
+test('a function runs no code before its process is recorded', { skip: !IS_LINUX }, async (t) => {
   const folder = temporaryFolder(t)
   const ledger = new ProcessLedger(folder)
   const mark = 'a'.repeat(32)
@@ -92,7 +92,7 @@ test('no code of a function runs before its process is written down', { skip: !I
   assert.equal(await readFile(join(folder, 'begun'), 'utf8'), 'begun\n')
 })
 
-test('a process that cannot be written down does not begin', { skip: !IS_LINUX }, async (t) => {
+test('a process that cannot be recorded does not start', { skip: !IS_LINUX }, async (t) => {
   const folder = temporaryFolder(t)
   const full = async (): Promise<void> => {
     throw new Error('no space left')

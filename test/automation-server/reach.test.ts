@@ -65,7 +65,7 @@ for (const [who, status] of [
   })
 }
 
-test('an automation names projects where whoever names them may write; then versions of anybody start such runs', async (t) => {
+test('an automation may name projects that its author may write; then versions by anyone start such runs', async (t) => {
   const { made, ask, as, copies, extension, modelId } = await twoProjects(t)
   const refused = await made('narrow', { projects: ['q'] })
   assert.deepEqual([refused.status, refused.json.code], [403, 'forbidden'])

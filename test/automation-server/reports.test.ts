@@ -7,7 +7,7 @@ function result(changes: Partial<Annotation> = {}): Annotation {
   return { category: 'Fire', level: 'ERROR', objectAppIds: { a: null }, message: null, metadata: null, ...changes }
 }
 
-test('annotations are found by level, category and object, in pages that together are all of them', async (t) => {
+test('annotations are filtered by level, category and object, and the pages together contain all', async (t) => {
   const { report, project, id } = await running(t)
   const many = Array.from({ length: 700 }, (_, at) =>
     result({ objectAppIds: { [`object ${at}`]: `app ${at}` }, message: `${'x'.repeat(100)} ${at}` }),
@@ -40,7 +40,7 @@ test('annotations are found by level, category and object, in pages that togethe
   assert.deepEqual((await project.runs.get(id)).annotations, { SUCCESS: 0, INFO: 1, WARNING: 1, ERROR: 700 })
 })
 
-test('of many reports at once each is taken once, and exactly one final status holds', async (t) => {
+test('of many concurrent reports, each is stored once and exactly one final status wins', async (t) => {
   const { report, project, id } = await running(t)
   await report({ sequence: 1, status: 'running' })
   const outcomes = await Promise.allSettled(
@@ -57,7 +57,7 @@ test('of many reports at once each is taken once, and exactly one final status h
   )
 })
 
-test('of three final reports at once over HTTP one is taken, and the others are conflicts', async (t) => {
+test('of three concurrent final reports over HTTP, one succeeds and the others conflict', async (t) => {
   const { ask, project, id, token } = await running(t)
   const answers = await Promise.all(
     (['succeeded', 'failed', 'exception'] as const).map((status) =>
@@ -80,7 +80,7 @@ test('of three final reports at once over HTTP one is taken, and the others are 
   )
 })
 
-test('annotations beyond the bounds of a run are refused whole, and log lines beyond theirs are left out', async (t) => {
+test('annotations over the limit of a run are refused whole, and further log lines are dropped', async (t) => {
   const { report, project, id } = await running(t, { limits: { annotationObjectsMax: 3, logBytesMax: 2_000 } })
   await report({ sequence: 1, annotations: [result({ objectAppIds: { a: null, b: null } })] })
   await assert.rejects(
@@ -101,7 +101,7 @@ test('annotations beyond the bounds of a run are refused whole, and log lines be
   assert.equal((await project.runs.get(id)).logsTruncated, true)
 })
 
-test('log lines come in pages, long ones cut, whatever their characters', async (t) => {
+test('log lines come in pages, and long lines are cut between characters', async (t) => {
   const { report, project, id } = await running(t)
   const line = (message: string) => ({ atMs: 1, level: 'warn' as const, message })
   const logs = [
@@ -120,7 +120,7 @@ test('log lines come in pages, long ones cut, whatever their characters', async 
   assert.deepEqual([first.items.length, rest.cursor], [15, null])
 })
 
-test('a cursor that no page gave is refused', async (t) => {
+test('an unknown cursor is refused', async (t) => {
   const { report, project, id } = await running(t)
   await report({ sequence: 1, annotations: [result()], logs: [{ atMs: 1, level: 'info', message: 'a line' }] })
   for (const cursor of ['-1.0', '0.-1', '0', '0.0.0', '1e.', 'x.y', '-0000001', '1', 'zzzzzzzz', '000000000']) {
@@ -129,7 +129,7 @@ test('a cursor that no page gave is refused', async (t) => {
   }
 })
 
-test('what a function hands over at its end is kept with the run', async (t) => {
+test('the result of a function is kept with its run', async (t) => {
   const { report, project, id } = await running(t)
   const handed = { walls: 12, text: '"é\u0000'.repeat(8_000) }
   assert.equal((await project.runs.get(id)).result, null)
@@ -137,12 +137,12 @@ test('what a function hands over at its end is kept with the run', async (t) => 
   assert.deepEqual((await project.runs.get(id)).result, handed)
 })
 
-test('reports that are not of the shape are refused, each with the member that is wrong', async (t) => {
+test('a malformed report is refused with the name of the wrong member', async (t) => {
   const { ask, id, token } = await running(t)
   const wrong: readonly (readonly [unknown, RegExp])[] = [
     [{}, /sequence must be an integer/],
     [{ sequence: 0 }, /sequence/],
-    [{ sequence: 1, state: 'done' }, /"state", which is not known/],
+    [{ sequence: 1, state: 'done' }, /unknown member "state"/],
     [{ sequence: 1, status: 'canceled' }, /status must be one of/],
     [{ sequence: 1, progress: { fraction: 2 } }, /progress\.fraction/],
     [{ sequence: 1, annotations: [{ ...result(), level: 'FATAL' }] }, /annotations\[0\]\.level/],
@@ -159,7 +159,7 @@ test('reports that are not of the shape are refused, each with the member that i
   assert.equal((await ask('POST', `p/runs/${id}/report`, 'x', { ...token, 'Content-Type': 'text/plain' })).status, 415)
 })
 
-test("a run's token serves its own run and its project until the run has ended, and nothing else", async (t) => {
+test('the token of a run reaches only its own run and project, until the run ends', async (t) => {
   const { ask, id, token, report, project, automation, start } = await running(t)
   const other = await project.runs.start(automation.id)
   assert.equal((await ask('GET', `p/runs/${id}`, undefined, token)).status, 200)
@@ -184,7 +184,7 @@ test("a run's token serves its own run and its project until the run has ended, 
   assert.equal((await ask('POST', `p/runs/${id}/lease`, {}, token)).json.status, 'succeeded')
 })
 
-test('a program that is not of the SDK, and tells its secrets: they are kept out of all that it says', async (t) => {
+test('the server redacts the secrets that a program without the SDK reports', async (t) => {
   const { ask, service, id, token, start, project } = await running(t)
   const told = `the key is hush, the token ${start.runFile.speckleToken}`
   const annotations = [
@@ -253,7 +253,7 @@ test('a program that is not of the SDK, and tells its secrets: they are kept out
   assert.match(seen, /the key is \*{6}, the token \*{6}/)
 })
 
-test('secrets reach the run and no answer', async (t) => {
+test('secrets reach the run and appear in no response', async (t) => {
   const { ask, start, automation, backend } = await running(t)
   assert.equal(start.runFile.functionInputs?.apiKey, 'hush')
   assert.ok(start.secretTexts.includes('hush') && start.secretTexts.includes(start.runFile.speckleToken))

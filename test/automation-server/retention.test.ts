@@ -32,7 +32,7 @@ async function aged(t: TestContext, sweepIntervalMs = HOUR_MS): Promise<Aged> {
   return { ...fixture, modelId, versionIds, clock }
 }
 
-test('a rule keeps what one of its members keeps, and always the newest', () => {
+test('a retention rule keeps a version if one of its members does, and always keeps the newest', () => {
   const nowMs = START_MS + 9 * DAY_MS
   const times = Array.from({ length: 20 }, (_, i) => new Date(nowMs - i * 12 * HOUR_MS).toISOString())
   const kept = (rule: Parameters<typeof keeperOf>[0]): number[] => {
@@ -46,7 +46,7 @@ test('a rule keeps what one of its members keeps, and always the newest', () => 
   assert.deepEqual(kept({ keepDailyDays: 1, keepAllDays: 1 }), [0, 1])
 })
 
-test('a dry run tells what the real one then deletes; pinned and kept versions stay', async (t) => {
+test('a dry run lists what the real one deletes, and pinned and kept versions stay', async (t) => {
   const { ask, extension, modelId, versionIds } = await aged(t)
   const { models, versions } = extension.project('p')
   await versions.change(modelId, versionIds[0], { kept: true })
@@ -73,7 +73,7 @@ test('a dry run tells what the real one then deletes; pinned and kept versions s
   assert.deepEqual((await models.prune(modelId)).versions, [])
 })
 
-test('the upkeep applies the rules once a day', async (t) => {
+test('the upkeep applies retention rules once a day', async (t) => {
   const { extension, modelId, clock } = await aged(t, 5)
   const { models } = extension.project('p')
   await models.change(modelId, { retention: { keepDailyDays: 3 } })

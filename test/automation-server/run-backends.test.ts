@@ -7,7 +7,7 @@ import { automated, definition, type Fixture, heldRun, uploadObjects } from './s
 
 const ARTIFACT_BYTES_MAX = 200_000
 
-suite('where runs report', () => {
+suite('run backends', () => {
   runBackendSuite('embedded', (t) => opened(t, ({ backend }) => backend))
   runBackendSuite('http', (t) =>
     opened(t, ({ runFile }, { service }) =>
@@ -76,7 +76,7 @@ async function opened(
   }
 }
 
-test('the client of a run reaches models, versions and runs of its project', async (t) => {
+test('the client of a run reads models, versions and runs of its project', async (t) => {
   const run = await opened(t, ({ runFile }, { service }) =>
     httpRunBackend(runFile, {
       retry: false,

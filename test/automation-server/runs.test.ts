@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
-import { hooked } from '../store/failures.ts'
+import { hooked, sharing } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
 import {
   automated,
@@ -11,7 +11,7 @@ import {
   reporting,
   uploadObjects,
   waiting,
-  withVersion,
+  withAutomation,
 } from './support.ts'
 import type { TestContext } from 'node:test'
 import type { AutomationTrigger, Run, RunExecutor, RunStart } from '../../src/automation-server/index.ts'
@@ -23,19 +23,11 @@ async function prepared(
 ) {
   const { trigger = 'manual', ...others } = options
   const fixture = automated(t, { functions: [definition(executor)], ...others })
-  const { modelId, versionId } = await withVersion(fixture)
-  const project = fixture.extension.project('p')
-  const automation = await project.automations.create({
-    name: 'Check',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger,
-  })
+  const { project, automation, modelId, versionId } = await withAutomation(fixture, { trigger })
   return { ...fixture, project, automation, modelId, versionId }
 }
 
-test('a version is refused while its root or something below it is missing', async (t) => {
+test('a version is refused while its root or a descendant is missing', async (t) => {
   const { service, extension } = automated(t)
   const { models, versions } = extension.project('p')
   const { id } = await models.create({ name: 'House' })
@@ -54,7 +46,7 @@ test('a version is refused while its root or something below it is missing', asy
   await assert.rejects(versions.create('0'.repeat(32), { rootObjectId: 'root', message: '' }), { code: 'not_found' })
 })
 
-test('versions that are created at once are all kept, in one order', async (t) => {
+test('concurrent versions are all kept, in one order', async (t) => {
   const { service, extension } = automated(t)
   await uploadObjects(service, 'p', [{ id: 'root' }])
   const { models, versions } = extension.project('p')
@@ -68,7 +60,7 @@ test('versions that are created at once are all kept, in one order', async (t) =
   assert.deepEqual([latestVersionId, versionCount], [items[0].id, 6])
 })
 
-test('a run that ends without a final status is an exception that says so, and so is one whose runner fails', async (t) => {
+test('a run without a final status, or whose executor fails, is an exception that says so', async (t) => {
   const silent = await prepared(
     t,
     inProcess(async () => undefined),
@@ -114,7 +106,7 @@ test('a canceled run is told to stop, keeps its status, and can be run again', a
   await extension.idle()
 })
 
-test('a run that is canceled between its taking up and its start is stopped at once, and not at the next renewal of its lease', async (t) => {
+test('a run canceled between claim and start stops at once, not at the next lease renewal', async (t) => {
   const inner = memoryBackend()
   let cancel: (() => Promise<unknown>) | undefined
   const reasons: string[] = []
@@ -135,7 +127,7 @@ test('a run that is canceled between its taking up and its start is stopped at o
   assert.deepEqual(reasons, ['canceled'])
 })
 
-test('only so many run at a time, the oldest first, and those that wait stay pending', async (t) => {
+test('a bounded number of runs is active, the oldest start first, and the others stay pending', async (t) => {
   const { project, automation, extension } = await prepared(t, waiting, { concurrency: 2 })
   const started: Run[] = []
   for (let count = 0; count < 4; count++) started.push(await project.runs.start(automation.id))
@@ -151,7 +143,7 @@ test('only so many run at a time, the oldest first, and those that wait stay pen
   await extension.idle()
 })
 
-test('a lost run becomes a time-out when its lease runs out, and a late report of it is refused', async (t) => {
+test('a lost run times out when its lease expires, and its late report is refused', async (t) => {
   let nowMs = Date.now()
   let lost: RunStart | undefined
   const executor = inProcess(async (start, stopped) => {
@@ -167,10 +159,7 @@ test('a lost run becomes a time-out when its lease runs out, and a late report o
   await eventually(async () => (await project.runs.get(id)).status === 'running', 'it runs')
   // Another server on the same storage, which opens after the lease has run out.
   nowMs += 61_000
-  const other = automated(t, {
-    backend: hooked(backend, (_call, _detail, work) => work()),
-    service: { clock: { now: () => nowMs } },
-  })
+  const other = automated(t, { backend: sharing(backend), service: { clock: { now: () => nowMs } } })
   await other.service.ready()
   await eventually(
     async () => (await other.extension.project('p').runs.get(id)).status === 'timeout',
@@ -193,21 +182,21 @@ test('reports renew the lease, and a run that takes too long is ended', async (t
   assert.deepEqual(reasons, ['timeout'])
 })
 
-test('after a restart pending runs are taken up, and those of a function that nobody has wait', async (t) => {
+test('a restart claims pending runs, and runs of unknown functions stay pending', async (t) => {
   const backend = memoryBackend()
-  const kept = hooked(backend, (_call, _detail, work) => work())
+  const kept = sharing(backend)
   const first = await prepared(t, waiting, { backend: kept, concurrency: 1 })
   const [one, two] = [
     await first.project.runs.start(first.automation.id),
     await first.project.runs.start(first.automation.id),
   ]
   await first.service.close({ graceMs: 0 })
-  const without = automated(t, { backend: hooked(backend, (_call, _detail, work) => work()) })
+  const without = automated(t, { backend: sharing(backend) })
   await without.service.ready()
   assert.equal((await without.extension.project('p').runs.get(two.id)).status, 'pending')
   await without.service.close({ graceMs: 0 })
   const second = automated(t, {
-    backend: hooked(backend, (_call, _detail, work) => work()),
+    backend: sharing(backend),
     functions: [definition(reporting({ status: 'succeeded', message: 'done' }))],
   })
   await second.service.ready()
@@ -221,7 +210,7 @@ test('after a restart pending runs are taken up, and those of a function that no
   )
 })
 
-test('a version that a run made starts other automations and not its own; two that start each other stop', async (t) => {
+test('a version of a run starts other automations but not its own, and two automations cannot loop', async (t) => {
   const versioning = inProcess(async ({ backend, projectId, run }) => {
     await backend.createVersion({
       projectId,
@@ -253,7 +242,7 @@ test('a version that a run made starts other automations and not its own; two th
   assert.equal((await project.versions.list(modelId)).items.length, 6)
 })
 
-test('runs are listed by what they belong to, in pages', async (t) => {
+test('runs are listed by automation, model and version, in pages', async (t) => {
   const { project, automation, extension, modelId, versionId } = await prepared(
     t,
     reporting({ status: 'succeeded', message: '' }),

@@ -5,25 +5,26 @@ import { AUTOMATION_API_SHAPES } from '../../src/automation-server/schemas/shape
 import { NEW_AUTOMATION } from '../../src/automation-server/schemas/shapes/automations.ts'
 import { RUN_REPORT } from '../../src/automation-server/schemas/shapes/reports.ts'
 import { readSource } from '../support/sources.ts'
+import { OBJECT_SHAPES } from '../../src/openapi/objects/shapes.ts'
 import { typesOf } from '../support/wire-types.ts'
 
-test('the types on the wire are those of the shapes', () => {
-  for (const [path, text] of Object.entries(typesOf(AUTOMATION_API_SHAPES)))
+test('the wire types match the schemas', () => {
+  for (const [path, text] of Object.entries(typesOf([...OBJECT_SHAPES, ...AUTOMATION_API_SHAPES])))
     assert.equal(words(readSource(path).text), words(text), `npm run schemas writes ${path}`)
 })
 
-test('every shape has a name of its own', () => {
+test('every schema has a unique name', () => {
   const names = AUTOMATION_API_SHAPES.map(({ name }) => name)
   assert.deepEqual(names.length, new Set(names).size)
 })
 
-test('a shape says which member is wrong, and what is right', () => {
+test('a schema error names the wrong member and the right form', () => {
   const automation = { name: 'Walls', functionId: 'f', modelId: '0'.repeat(32), inputs: {}, trigger: 'version' }
   for (const [value, message] of [
     [[], /^the body must be an object; it is a list of 0$/],
     [{ ...automation, trigger: 'never' }, /^trigger must be one of "version", "manual"; it is "never"$/],
     [{ ...automation, enabled: 1 }, /^enabled must be true or false; it is 1$/],
-    [{ ...automation, color: 'red' }, /^the body has a member "color", which is not known here; known are name, /],
+    [{ ...automation, color: 'red' }, /^the body has the unknown member "color"; known members are name, /],
     [{ ...automation, name: 'two\nlines' }, /^name is ".*"; it must be one line of 1 to 200 characters/],
   ] as const)
     assert.throws(

@@ -6,9 +6,17 @@ import { createObjectService, openAccess, type StorageBackend } from '../../src/
 import { checkStore } from '../../src/store/upkeep/check.ts'
 import type { Finding } from '../../src/store/upkeep/finding.ts'
 import { reindexStore } from '../../src/store/upkeep/reindex.ts'
-import { hooked, imageOf, putBlob, putRecord } from '../store/failures.ts'
+import { imageOf, putBlob, putRecord, sharing } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
-import { automated, definition, type Fixture, inProcess, uploadObjects, withVersion } from './support.ts'
+import {
+  automated,
+  definition,
+  type Fixture,
+  inProcess,
+  uploadObjects,
+  withAutomation,
+  withVersion,
+} from './support.ts'
 
 const DAY_MS = 86_400_000
 
@@ -16,11 +24,6 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = []
   for await (const item of items) found.push(item)
   return found
-}
-
-/** The same storage, for another service. */
-function shared(backend: StorageBackend): StorageBackend {
-  return hooked(backend, (_call, _detail, work) => work())
 }
 
 async function ownRecords(backend: StorageBackend): Promise<number> {
@@ -56,23 +59,15 @@ async function used(
     await start.backend.report({ sequence: 1, annotations, logs: [{ atMs: 1, level: 'info', message: 'a line' }] })
     await start.backend.report({ sequence: 2, status: 'succeeded', message: 'done', result: { a: 1 } })
   })
-  const fixture = automated(t, { backend: shared(backend), functions: [definition(executor)], ...options })
-  const { modelId } = await withVersion(fixture)
-  const project = fixture.extension.project('p')
-  const automation = await project.automations.create({
-    name: 'Check',
-    functionId: 'checker',
-    modelId,
-    inputs: { apiKey: 'hush' },
-    trigger: 'manual',
-  })
+  const fixture = automated(t, { backend: sharing(backend), functions: [definition(executor)], ...options })
+  const { project, automation } = await withAutomation(fixture, { inputs: { apiKey: 'hush' } })
   const { id: runId } = await project.runs.start(automation.id)
   await fixture.extension.idle()
   const { artifacts } = await project.runs.get(runId)
   return { ...fixture, runId, artifactId: artifacts[0].id }
 }
 
-test('a removed project is unreadable at once, its space comes back, and it can be begun anew', async (t) => {
+test('a removed project is unreadable at once, its space is reclaimed, and it can be filled again', async (t) => {
   const backend = memoryBackend()
   const { service, extension, ask, runId, artifactId } = await used(t, backend)
   const other = await extension.project('q').models.create({ name: 'Other' })
@@ -89,7 +84,7 @@ test('a removed project is unreadable at once, its space comes back, and it can 
   assert.deepEqual(await all(checkAutomation(backend)), [])
 })
 
-test('a project that holds nothing but a model is one of those that the service tells, until it is removed', async (t) => {
+test('a project that contains only a model is listed until it is removed', async (t) => {
   const { service, extension } = automated(t)
   await extension.project('only a model').models.create({ name: 'House' })
   await uploadObjects(service, 'objects', [{ id: 'root' }])
@@ -99,7 +94,7 @@ test('a project that holds nothing but a model is one of those that the service 
   assert.deepEqual((await all(service.projects())).flat(), ['objects'])
 })
 
-test('a run in a project that is removed is told to stop', async (t) => {
+test('a run of a removed project is told to stop', async (t) => {
   const reasons: string[] = []
   const errors: unknown[] = []
   const executor = inProcess(async (_start, stopped) => void reasons.push(await stopped))
@@ -107,15 +102,7 @@ test('a run in a project that is removed is told to stop', async (t) => {
     functions: [definition(executor)],
     service: { logger: { error: (fields) => errors.push(fields) } },
   })
-  const { modelId } = await withVersion({ service, extension })
-  const project = extension.project('p')
-  const automation = await project.automations.create({
-    name: 'Check',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger: 'manual',
-  })
+  const { project, automation } = await withAutomation({ service, extension })
   const { id } = await project.runs.start(automation.id)
   await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
   await service.project('p').remove()
@@ -124,7 +111,7 @@ test('a run in a project that is removed is told to stop', async (t) => {
   assert.deepEqual(errors, [])
 })
 
-test('the object store leaves alone what automation keeps: its check, its sweep and its reindexing', async (t) => {
+test('check, sweep and reindex of the object store ignore automation data', async (t) => {
   const backend = memoryBackend()
   const { service, runId, artifactId } = await used(t, backend)
   await service.close()
@@ -138,20 +125,20 @@ test('the object store leaves alone what automation keeps: its check, its sweep 
   assert.deepEqual(own(await imageOf(backend)), own(before))
   // A service without automation, after the time in which blobs that no record names are kept.
   const plain = createObjectService({
-    backend: shared(backend),
+    backend: sharing(backend),
     access: openAccess(),
     clock: { now: () => Date.now() + DAY_MS },
   })
   await plain.ready()
   await plain.close()
   assert.deepEqual(own(await imageOf(backend)), own(before))
-  const again = automated(t, { backend: shared(backend) })
+  const again = automated(t, { backend: sharing(backend) })
   assert.equal((await again.ask('GET', `p/runs/${runId}`)).json.status, 'succeeded')
   const file = await again.service.fetch(new Request(`http://in.process/api/v1/projects/p/artifacts/${artifactId}`))
   assert.equal(await file.text(), 'a,b')
 })
 
-test('check tells a damaged record, a blob that is gone or changed, and one that nobody names', async (t) => {
+test('check reports a damaged record, a missing or changed blob, and an unreferenced one', async (t) => {
   const backend = memoryBackend()
   const { service } = await used(t, backend)
   await service.close()
@@ -193,18 +180,18 @@ test('check tells a damaged record, a blob that is gone or changed, and one that
   )
 })
 
-test('blobs that no record names are removed after a grace, those of records stay', async (t) => {
+test('unreferenced blobs are removed after a grace period, and referenced ones stay', async (t) => {
   const backend = memoryBackend()
   const { service } = await used(t, backend)
   await service.close()
   const named = await ownBlobs(backend)
   await putBlob(backend, `${named[0]}0`, Buffer.from('cut off'))
   await putBlob(backend, `x/${'0'.repeat(64)}/00000001-artifact-a`, Buffer.from('of a project whose records are lost'))
-  const early = automated(t, { backend: shared(backend) })
+  const early = automated(t, { backend: sharing(backend) })
   await early.service.ready()
   await early.service.close()
   assert.equal((await ownBlobs(backend)).length, named.length + 2)
-  const late = automated(t, { backend: shared(backend), service: { clock: { now: () => Date.now() + DAY_MS } } })
+  const late = automated(t, { backend: sharing(backend), service: { clock: { now: () => Date.now() + DAY_MS } } })
   await late.service.ready()
   await eventually(async () => (await ownBlobs(backend)).length === named.length + 1, 'what nothing names is gone')
   assert.deepEqual(
@@ -213,21 +200,21 @@ test('blobs that no record names are removed after a grace, those of records sta
   )
 })
 
-test('runs are kept for their time, and then go with all that they left', async (t) => {
+test('a run is removed with all its data after its retention period', async (t) => {
   const backend = memoryBackend()
   const { service, runId, artifactId } = await used(t, backend)
   await service.close()
   const before = await ownRecords(backend)
   const inTime = automated(t, {
-    backend: shared(backend),
-    keptMs: 10 * DAY_MS,
+    backend: sharing(backend),
+    runRetentionMs: 10 * DAY_MS,
     service: { clock: { now: () => Date.now() + 9 * DAY_MS } },
   })
   assert.equal((await inTime.ask('GET', `p/runs/${runId}`)).status, 200)
   await inTime.service.close()
   const late = automated(t, {
-    backend: shared(backend),
-    keptMs: 10 * DAY_MS,
+    backend: sharing(backend),
+    runRetentionMs: 10 * DAY_MS,
     service: { clock: { now: () => Date.now() + 11 * DAY_MS } },
   })
   await late.service.ready()

@@ -4,9 +4,9 @@ import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { AutomationTrigger, FunctionDefinition } from '../../src/automation-server/index.ts'
 import { ActiveRuns } from '../../src/automation-server/domain/active-runs.ts'
 import { AutomationStore } from '../../src/automation-server/records/store.ts'
-import { hooked, imageOf, putRecord } from '../store/failures.ts'
+import { hooked, imageOf, putRecord, sharing } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
-import { automated, definition, type FixtureOptions, reporting, waiting, withVersion } from './support.ts'
+import { automated, definition, type FixtureOptions, reporting, waiting, withAutomation } from './support.ts'
 
 const HOUR_MS = 3_600_000
 const SUCCEEDING: FunctionDefinition = definition(reporting({ status: 'succeeded', message: 'done' }))
@@ -15,15 +15,7 @@ const NOBODY_TAKES_UP: FixtureOptions = { serverUrl: () => new Promise(() => und
 
 async function prepared(t: TestContext, options: FixtureOptions, trigger: AutomationTrigger = 'manual') {
   const fixture = automated(t, { functions: [definition(waiting)], ...options })
-  const { modelId } = await withVersion(fixture)
-  const project = fixture.extension.project('p')
-  const automation = await project.automations.create({
-    name: 'Check',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger,
-  })
+  const { project, automation, modelId } = await withAutomation(fixture, { trigger })
   return {
     ...fixture,
     project,
@@ -39,7 +31,7 @@ async function waitingMarks({ backend }: Pick<Awaited<ReturnType<typeof prepared
   ).length
 }
 
-test('of one automation only so many runs wait that were asked for, also when they are asked for at once', async (t) => {
+test('the queue of an automation is bounded, even for concurrent requests', async (t) => {
   const { ask, project, automation, modelId } = await prepared(t, { ...NOBODY_TAKES_UP, limits: { pendingRunsMax: 3 } })
   const answers = await Promise.all(
     Array.from({ length: 8 }, () => ask('POST', `p/automations/${automation.id}/runs`, {})),
@@ -64,7 +56,7 @@ test('of one automation only so many runs wait that were asked for, also when th
   assert.equal((await project.runs.start(other.id)).status, 'pending')
 })
 
-test('a run that was taken up waits no more, whatever becomes of it', async (t) => {
+test('a claimed run leaves the queue, whatever its outcome', async (t) => {
   const fixture = await prepared(t, { concurrency: 1, limits: { pendingRunsMax: 1 } })
   const { project, automation, extension } = fixture
   const isTakenUp = (id: string) =>
@@ -81,7 +73,7 @@ test('a run that was taken up waits no more, whatever becomes of it', async (t) 
   assert.equal(await waitingMarks(fixture), 0)
 })
 
-test('a new version always gets its run: the oldest that waits is superseded, those that somebody asked for last', async (t) => {
+test('a new version always queues its run: the oldest queued run is superseded, requested ones last', async (t) => {
   const { project, automation, newVersion } = await prepared(
     t,
     { ...NOBODY_TAKES_UP, limits: { pendingRunsMax: 3 } },
@@ -118,18 +110,18 @@ test('a new version always gets its run: the oldest that waits is superseded, th
   assert.equal((await project.runs.list({ versionId })).items[0].status, 'pending')
 })
 
-test('what more than the limit waits, since the limit was lowered, gives way with the next version', async (t) => {
+test('after the limit is lowered, the next version supersedes the excess runs', async (t) => {
   const backend = memoryBackend()
   const before = await prepared(
     t,
-    { ...NOBODY_TAKES_UP, backend: hooked(backend, (_call, _detail, work) => work()), limits: { pendingRunsMax: 5 } },
+    { ...NOBODY_TAKES_UP, backend: sharing(backend), limits: { pendingRunsMax: 5 } },
     'version',
   )
   for (const message of ['two', 'three', 'four', 'five']) await before.newVersion(message)
   await before.service.close({ graceMs: 0 })
   const after = automated(t, {
     ...NOBODY_TAKES_UP,
-    backend: hooked(backend, (_call, _detail, work) => work()),
+    backend: sharing(backend),
     functions: [SUCCEEDING],
     limits: { pendingRunsMax: 2 },
   })
@@ -140,14 +132,14 @@ test('what more than the limit waits, since the limit was lowered, gives way wit
   assert.equal((await runs.list({ status: 'canceled' })).items.length, 3)
 })
 
-test('a run that nobody took up in time becomes a time-out that says why, and is not taken up any more', async (t) => {
+test('a run that waits too long times out with a reason and is not claimed later', async (t) => {
   const backend = memoryBackend()
   let nowMs = Date.now()
   const shared = (options: FixtureOptions): FixtureOptions => ({
     sweepIntervalMs: 10,
     pendingMsMax: 2 * HOUR_MS,
     ...options,
-    backend: hooked(backend, (_call, _detail, work) => work()),
+    backend: sharing(backend),
     service: { clock: { now: () => nowMs } },
   })
   const { project, automation, service } = await prepared(t, shared(NOBODY_TAKES_UP))
@@ -174,13 +166,13 @@ test('a run that nobody took up in time becomes a time-out that says why, and is
   assert.equal(await waitingMarks({ backend }), 0)
 })
 
-test('a run of a function that no server has any more ends with words that name it', async (t) => {
+test('a run whose function no server has ends with a message that names it', async (t) => {
   const backend = memoryBackend()
-  const first = await prepared(t, { ...NOBODY_TAKES_UP, backend: hooked(backend, (_call, _detail, work) => work()) })
+  const first = await prepared(t, { ...NOBODY_TAKES_UP, backend: sharing(backend) })
   const { id } = await first.project.runs.start(first.automation.id)
   await first.service.close({ graceMs: 0 })
   const without = automated(t, {
-    backend: hooked(backend, (_call, _detail, work) => work()),
+    backend: sharing(backend),
     service: { clock: { now: () => Date.now() + 24 * HOUR_MS } },
   })
   await without.service.ready()
@@ -197,9 +189,9 @@ test('a run of a function that no server has any more ends with words that name 
   assert.ok(endedAt !== null)
 })
 
-test('runs that wait are found with few reads, and a damaged one is told and keeps no other from being taken up', async (t) => {
+test('queued runs are found with few reads, and a damaged one is reported and blocks no other', async (t) => {
   const backend = memoryBackend()
-  const before = await prepared(t, { ...NOBODY_TAKES_UP, backend: hooked(backend, (_call, _detail, work) => work()) })
+  const before = await prepared(t, { ...NOBODY_TAKES_UP, backend: sharing(backend) })
   const ids: string[] = []
   for (let count = 0; count < 10; count++) ids.push((await before.project.runs.start(before.automation.id)).id)
   await before.service.close({ graceMs: 0 })
@@ -229,7 +221,7 @@ test('runs that wait are found with few reads, and a damaged one is told and kee
   assert.match(String(errors), /does not match its CRC-32/)
   assert.ok(reads <= 4, `${reads} reads`)
   const after = automated(t, {
-    backend: hooked(backend, (_call, _detail, work) => work()),
+    backend: sharing(backend),
     functions: [SUCCEEDING],
     service: { logger: { error: () => undefined } },
   })

@@ -12,7 +12,7 @@ import {
   RunCanceled,
   RunInterrupted,
 } from '../../src/automation/index.ts'
-import { attributeFailure } from '../../src/automation/runtime/index.ts'
+import { failCurrentRun } from '../../src/automation/runtime/index.ts'
 import { testFunction, type TestedRun, type TestFunctionOptions } from '../../src/automation/testing/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -40,7 +40,7 @@ interface House extends DagObject {
 type Body = (context: AutomationContext<Inputs>) => void | Promise<void>
 
 function tested(body: Body, options: Partial<TestFunctionOptions> = {}): Promise<TestedRun> {
-  return testFunction(body, Inputs, { object: MODEL, unmarked: 'success', graceMs: 50, ...options })
+  return testFunction(body, Inputs, { object: MODEL, defaultStatus: 'success', graceMs: 50, ...options })
 }
 
 async function fileOf(t: TestContext, content: string): Promise<string> {
@@ -60,7 +60,7 @@ function succeeded(run: TestedRun): void {
 }
 
 suite('the model', () => {
-  test('receiveVersion gives the whole model, with shared children shared and arrays whole', async () => {
+  test('receiveVersion returns the whole model, with shared children and joined arrays', async () => {
     succeeded(
       await tested(async (context) => {
         const house = (await context.receiveVersion()) as House
@@ -71,7 +71,7 @@ suite('the model', () => {
     )
   })
 
-  test('objects gives every object once, the root first, with references', async () => {
+  test('objects yields every object once, the root first, with references', async () => {
     succeeded(
       await tested(async (context) => {
         const all: DagObject[] = []
@@ -84,7 +84,7 @@ suite('the model', () => {
     )
   })
 
-  test('the properties say what the run is about', async () => {
+  test('the properties describe the run', async () => {
     succeeded(
       await tested(
         async (context) => {
@@ -102,7 +102,7 @@ suite('the model', () => {
 })
 
 suite('annotations', () => {
-  test('have a level, a category, objects with their application ids, a message and metadata', async () => {
+  test('annotations have a level, a category, objects with their application ids, a message and metadata', async () => {
     const run = await tested(async (context) => {
       const house = (await context.receiveVersion()) as House
       const metadata = { limit: 3 }
@@ -132,7 +132,7 @@ suite('annotations', () => {
     )
   })
 
-  test('that cannot be are refused at once', async () => {
+  test('invalid annotations are refused at once', async () => {
     const run = await tested((context) => {
       const cyclic: Record<string, never> = {}
       Object.assign(cyclic, { cyclic })
@@ -162,7 +162,7 @@ suite('annotations', () => {
     assert.deepEqual(run.annotations, [])
   })
 
-  test('messages are cut, and lose what cannot be shown', async () => {
+  test('messages are cut to their limit, and characters that cannot be shown are removed', async () => {
     const run = await tested((context) => {
       context.attachInfoToObjects('category', ['id'], `a\u0000b\ud800 ${'x'.repeat(10_000)}`)
       context.progress(0.5, 'two\nlines')
@@ -172,7 +172,7 @@ suite('annotations', () => {
     assert.deepEqual(run.progress, { fraction: 0.5, message: 'two lines' })
   })
 
-  test('lines of the log show their fields, whatever these are', async () => {
+  test('log lines show fields of any type', async () => {
     const run = await tested((context) => {
       context.log.debug('one', { count: 3n, nested: { deep: [1] } })
       context.log.error('two', { error: new Error('cause') })
@@ -189,7 +189,7 @@ suite('annotations', () => {
 })
 
 suite('versions and files', () => {
-  test('a new version has only what changed as new objects, and can be received', async () => {
+  test('a new version adds only changed objects and can be received', async () => {
     const run = await tested(async (context) => {
       const house = (await context.receiveVersion()) as House
       house['@elements'][0]['@level'].name = 'first'
@@ -206,7 +206,7 @@ suite('versions and files', () => {
     assert.equal(changed['@elements'][1]['@level'].name, 'first')
   })
 
-  test('an unchanged model is the same object again; another project needs a model', async () => {
+  test('an unchanged model keeps its root, and another project needs a model', async () => {
     const run = await tested(async (context) => {
       const house = await context.receiveVersion()
       await context.createNewVersionInProject('test', house, 'the same')
@@ -238,7 +238,7 @@ suite('versions and files', () => {
     )
   })
 
-  test('what is no file, has no name or is too large is refused', async (t) => {
+  test('a file result that is not a file, has no name or is too large is refused', async (t) => {
     const path = await fileOf(t, 'x'.repeat(1_001))
     const run = await tested(
       async (context) => {
@@ -257,7 +257,7 @@ suite('versions and files', () => {
 })
 
 suite('the end of a run', () => {
-  test('waits for what was started, and refuses what comes later', async (t) => {
+  test('the run waits for calls in flight and refuses later ones', async (t) => {
     const path = await fileOf(t, 'content')
     let late: AutomationContext<Inputs> | undefined
     const run = await tested((context) => {
@@ -283,13 +283,13 @@ suite('the end of a run', () => {
     }
   })
 
-  test('an iteration that goes on afterwards is refused', async () => {
+  test('an iteration that continues after the end is refused', async () => {
     let batches: AsyncIterator<readonly DagObject[]> | undefined
     await tested((context) => void (batches = context.objects()[Symbol.asyncIterator]()))
     await assert.rejects((batches as AsyncIterator<readonly DagObject[]>).next(), /the run has ended/)
   })
 
-  test('a call that failed and that nobody waited for is an exception; one that was dealt with is not', async () => {
+  test('a failed call that nothing awaited is an exception, and a handled one is not', async () => {
     const run = await tested(async (context) => {
       void context.storeFileResult('no-such-file', 'lost')
       await wait(20)
@@ -306,7 +306,7 @@ suite('the end of a run', () => {
     )
   })
 
-  test('a canceled run says nothing more; a stopped one is an exception, unless it had its word', async () => {
+  test('a canceled run reports nothing more, and a stopped one is an exception unless it set a status', async () => {
     const stopped = async (reason: Error, body: Body): Promise<readonly [string, string]> => {
       const stop = new AbortController()
       let begun: () => void = () => undefined
@@ -318,7 +318,7 @@ suite('the end of a run', () => {
           begun()
           return body(context)
         },
-        { signal: stop.signal, unmarked: 'exception' },
+        { signal: stop.signal, defaultStatus: 'exception' },
       )
       await beginning
       stop.abort(reason)
@@ -346,10 +346,10 @@ suite('the end of a run', () => {
     )
   })
 
-  test('a host can tell which run an error comes from', async () => {
-    assert.equal(attributeFailure(new Error('of nobody')), false)
+  test('a host can tell which run caused an error', async () => {
+    assert.equal(failCurrentRun(new Error('of nobody')), false)
     const run = await tested(async (context) => {
-      setTimeout(() => assert.equal(attributeFailure(new Error('from a timer')), true), 1)
+      setTimeout(() => assert.equal(failCurrentRun(new Error('from a timer')), true), 1)
       await wait(5_000, undefined, { signal: context.signal })
     })
     assert.deepEqual([run.status, run.message], ['exception', 'from a timer'])

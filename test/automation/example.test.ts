@@ -14,7 +14,7 @@ const HOUSE = {
   ],
 }
 
-test('the example of the page finds what it should', async () => {
+test('the example of the page reports the expected objects', async () => {
   const run = await testFunction(wallChecker, { inputs: { listFine: true }, object: HOUSE })
   assert.deepEqual([run.status, run.message], ['failed', '1 walls have no fireRating: they are marked as errors'])
   assert.deepEqual(
@@ -33,7 +33,7 @@ test('the example of the page finds what it should', async () => {
   assert.deepEqual([wallChecker.name, wallChecker.inputs.description.fields.length], ['Wall checker', 2])
 })
 
-test('the example of the readme marks the walls that lack something', async () => {
+test('the example of the README marks the walls without the property', async () => {
   const run = await testFunction(shortWallChecker, { inputs: {}, object: HOUSE })
   assert.deepEqual(
     [run.status, run.annotations.map(({ message }) => message)],
@@ -41,7 +41,7 @@ test('the example of the readme marks the walls that lack something', async () =
   )
 })
 
-test('pages show the examples as they are', async () => {
+test('the pages show the examples unchanged', async () => {
   const text = (path: string): Promise<string> => readFile(join(REPOSITORY, path), 'utf8')
   for (const [page, example] of [
     ['docs/automation.md', 'wall-checker'],

@@ -7,8 +7,8 @@ class Inputs extends defineInputs({ tolerance: number({ default: 10, gt: 0, lt: 
 
 const WALL = { speckle_type: 'Wall', name: 'a wall' }
 
-suite('how a run ends', () => {
-  test('a mark is the status of the run, with its message and result; the function goes on after it', async () => {
+suite('the status of a run', () => {
+  test('a mark sets the status with its message and result, and the function continues', async () => {
     let wentOn = false
     const run = await testFunction(
       (context) => {
@@ -37,7 +37,7 @@ suite('how a run ends', () => {
     assert.match(exception.logs.at(-1)?.message ?? '', /marks\.test\.ts/)
   })
 
-  test('a second mark throws, and the run is an exception unless the function deals with that', async () => {
+  test('a second mark throws, and the run is an exception unless the function handles that', async () => {
     const run = await testFunction(
       (context) => {
         context.markRunSuccess('first')
@@ -60,7 +60,7 @@ suite('how a run ends', () => {
     assert.deepEqual([caught.status, caught.message], ['failed', 'first'])
   })
 
-  test('a mark needs words', async () => {
+  test('a mark needs a message', async () => {
     const run = await testFunction(
       (context) => {
         for (const words of ['', ' \n', undefined as unknown as string, 7 as unknown as string])
@@ -74,11 +74,11 @@ suite('how a run ends', () => {
     assert.equal(run.status, 'succeeded')
   })
 
-  test('without a mark it is an exception that says so, or a success with a warning', async () => {
+  test('a run without a mark is an exception that says so, or a success with a warning', async () => {
     const run = await testFunction(() => {}, Inputs, { object: WALL })
     assert.equal(run.status, 'exception')
     assert.match(run.message, /returned without a mark/)
-    const lenient = await testFunction(() => {}, Inputs, { object: WALL, unmarked: 'success' })
+    const lenient = await testFunction(() => {}, Inputs, { object: WALL, defaultStatus: 'success' })
     assert.equal(lenient.status, 'succeeded')
     assert.deepEqual(
       lenient.logs.map(({ level }) => level),
@@ -116,7 +116,7 @@ suite('how a run ends', () => {
     assert.match(contradiction.message, /already marked as succeeded, and then threw RunFailed: not fine/)
   })
 
-  test('what is thrown is an exception, whatever was marked, and what was said before is kept', async () => {
+  test('a thrown error overrides the mark, and earlier reports are kept', async () => {
     const run = await testFunction(
       async (context) => {
         const { id } = await context.receiveVersion()
@@ -151,7 +151,7 @@ suite('how a run ends', () => {
     }
   })
 
-  test('what is thrown may fail when it is looked at, and may have words that are no text: the run ends all the same, and what was said before is kept', async () => {
+  test('a thrown value with failing getters or messages still ends the run, and earlier reports are kept', async () => {
     const failing = (): never => {
       throw new Error('looked at')
     }
@@ -177,12 +177,12 @@ suite('how a run ends', () => {
     }
   })
 
-  test('an exception can be marked with an error that says nothing', async () => {
+  test('an exception can be marked with an error without a message', async () => {
     const run = await testFunction((context) => context.markRunException(new Error(' ')), Inputs, { object: WALL })
     assert.deepEqual([run.status, run.message], ['exception', 'an error without a message was thrown'])
   })
 
-  test('inputs that are not valid are an exception that names the fields and shows no value', async () => {
+  test('invalid inputs are an exception, which names the fields and shows no value', async () => {
     let wasCalled = false
     const run = await testFunction(
       () => {
@@ -197,7 +197,7 @@ suite('how a run ends', () => {
     assert.doesNotMatch(JSON.stringify(run.logs) + run.message, /4711|mauve/)
   })
 
-  test('inputs come parsed, with defaults', async () => {
+  test('inputs arrive parsed, with defaults', async () => {
     const run = await testFunction(
       (context, inputs) => {
         assert.ok(inputs instanceof Inputs)

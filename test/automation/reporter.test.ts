@@ -68,7 +68,7 @@ async function ran(
 const unavailable = (): StowageError => new StowageError('storage_unavailable', 'try again')
 
 suite('delivery', () => {
-  test('reports that fail come again under the same number until they are taken, each once, though the answer was lost', async () => {
+  test('failed reports are sent again under the same number until accepted, and stored once even if a response is lost', async () => {
     let calls = 0
     const { outcome, reported } = await ran(
       async (context) => {
@@ -103,7 +103,7 @@ suite('delivery', () => {
     )
   })
 
-  test('says first that it runs, then many things at once in few reports of bounded size, and the status last', async () => {
+  test('a run reports that it runs, then many items in few bounded reports, and the status last', async () => {
     const { reports } = await ran((context) => {
       for (let n = 0; n < 3_000; n++) context.attachInfoToObjects('rule', [`object-${n}`], 'x'.repeat(200))
       for (let n = 0; n <= 1_000; n++) context.progress(n / 1_000)
@@ -124,7 +124,7 @@ suite('delivery', () => {
     assert.equal(reports.at(-1)?.status, 'succeeded')
   })
 
-  test('an annotation of many objects becomes several', async () => {
+  test('an annotation of many objects is split', async () => {
     const { reported } = await ran((context) => {
       context.attachWarningToObjects(
         'many',
@@ -140,7 +140,7 @@ suite('delivery', () => {
     assert.equal(reported.annotations[2].objectAppIds['object-2499'], 'app-2499')
   })
 
-  test('what waits for delivery is bounded: annotations are refused, lines are counted and left out', async () => {
+  test('the delivery queue is bounded: annotations are refused, and dropped log lines are counted', async () => {
     let release = (): void => undefined
     const blocked = new Promise<void>((resolve) => (release = resolve))
     const { outcome, reported } = await ran(
@@ -166,7 +166,7 @@ suite('delivery', () => {
     assert.match(reported.logs.at(-1)?.message ?? '', /2000 lines were dropped/)
   })
 
-  test('a report that is refused for what it holds makes the run an exception; the rest arrives', async () => {
+  test('a report with refused content makes the run an exception, and the rest is delivered', async () => {
     let refuse = (): void => undefined
     const refused = new Promise<void>((resolve) => (refuse = resolve))
     const { outcome, reported } = await ran(
@@ -194,7 +194,7 @@ suite('delivery', () => {
     )
   })
 
-  test('a backend that never answers is given up in time', async () => {
+  test('a backend that never answers is abandoned after a time limit', async () => {
     const { outcome } = await ran(
       (context) => context.markRunSuccess('done'),
       () => ({ report: () => new Promise<void>(() => undefined) }),
@@ -210,7 +210,7 @@ suite('delivery', () => {
     )
   })
 
-  test('times without an end are long, and not over at once', async () => {
+  test('an infinite time limit is long, not zero', async () => {
     const { outcome } = await ran(
       async (context) => {
         context.markRunSuccess('in time')
@@ -249,7 +249,7 @@ suite('delivery', () => {
     assert.deepEqual([status, message], ['succeeded', 'in time'])
   })
 
-  test('a run that was ended on the other side stops, and says nothing more', async () => {
+  test('a run that the server ended stops and reports nothing more', async () => {
     const { outcome, reported } = await ran(
       async (context) => {
         context.progress(0.5)
@@ -264,7 +264,7 @@ suite('delivery', () => {
     assert.deepEqual([outcome.status, outcome.isDelivered, reported.status], ['canceled', false, 'pending'])
   })
 
-  test('the lease tells of a cancellation; a beat that fails is no reason to stop', async () => {
+  test('the lease reports a cancellation, and a failed renewal does not stop the run', async () => {
     let beats = 0
     const { outcome } = await ran(
       async (context) => {
@@ -281,7 +281,7 @@ suite('delivery', () => {
     assert.deepEqual([outcome.status, outcome.message, beats], ['canceled', 'the run was canceled', 5])
   })
 
-  test('a final report that comes second is told as not delivered', async () => {
+  test('a second final report is marked as not delivered', async () => {
     const { outcome, reported } = await ran(
       (context) => context.markRunSuccess('mine'),
       ({ report }) => ({
@@ -299,7 +299,7 @@ suite('delivery', () => {
     )
   })
 
-  test('secrets leave in no channel: messages, annotations, metadata, annotations, progress, log, names and versions', async () => {
+  test('no channel leaks secrets: messages, annotations, metadata, progress, log, names and versions', async () => {
     const key = 'sword fish/mauve'
     const { reported, reports } = await ran(
       async (context, inputs) => {
@@ -325,7 +325,7 @@ suite('delivery', () => {
     for (const trace of ['mauve', 'violet', Buffer.from(key).toString('base64').slice(2, 12)])
       assert.ok(!said.includes(trace), trace)
   })
-  test('no part of a secret is left where a text is cut, and no text grows beyond what a server takes', async () => {
+  test('a cut text contains no part of a secret, and no text exceeds the limits of a server', async () => {
     const key = 'Sword-fish-4711'
     const { reported } = await ran(
       (context) => {

@@ -55,7 +55,7 @@ export function runBackendSuite(name: string, open: (t: TestContext) => Promise<
 }
 
 function reports(open: (t: TestContext) => Promise<RunUnderTest>): void {
-  test('knows the version that triggered the run, and its client reads the model', async (t) => {
+  test('getRun returns the version that triggered the run, and its client reads the model', async (t) => {
     const { backend, projectId, modelId, rootObjectId } = await open(t)
     const trigger = await backend.triggeringVersion()
     assert.deepEqual(
@@ -66,7 +66,7 @@ function reports(open: (t: TestContext) => Promise<RunUnderTest>): void {
     assert.equal(root.id, rootObjectId)
   })
 
-  test('adds what reports say, in order', async (t) => {
+  test('items of reports are added in order', async (t) => {
     const { backend, state } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
     await backend.report({
@@ -82,7 +82,7 @@ function reports(open: (t: TestContext) => Promise<RunUnderTest>): void {
     assert.deepEqual(logs, [LINE])
   })
 
-  test('takes a report once, however often it comes', async (t) => {
+  test('a repeated report is stored once', async (t) => {
     const { backend, state } = await open(t)
     await backend.report({ sequence: 1, status: 'running', logs: [LINE] })
     await backend.report({ sequence: 1, status: 'running', logs: [LINE] })
@@ -96,7 +96,7 @@ function reports(open: (t: TestContext) => Promise<RunUnderTest>): void {
 }
 
 function endings(open: (t: TestContext) => Promise<RunUnderTest>): void {
-  test('keeps the final status with its message; the same report again is delivered already, another one is a conflict', async (t) => {
+  test('the final status keeps its message, a repeat is accepted, and another final status is a conflict', async (t) => {
     const { backend, state } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
     const final = { sequence: 2, status: 'failed', message: 'two walls', annotations: [RESULT] } as const
@@ -110,7 +110,7 @@ function endings(open: (t: TestContext) => Promise<RunUnderTest>): void {
     assert.deepEqual([status, message, annotations.length], ['failed', 'two walls', 1])
   })
 
-  test('of two different final reports at once exactly one holds', async (t) => {
+  test('of two different concurrent final reports, exactly one succeeds', async (t) => {
     const { backend, state } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
     const messages = await Promise.all(
@@ -127,14 +127,14 @@ function endings(open: (t: TestContext) => Promise<RunUnderTest>): void {
     assert.ok(messages.includes(status as 'succeeded'), `${status} holds, and was refused`)
   })
 
-  test('a status may not go back', async (t) => {
+  test('a status cannot go back', async (t) => {
     const { backend, state } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
     await assert.rejects(backend.report({ sequence: 2, status: 'initializing' }), { code: 'conflict' })
     assert.equal((await state()).status, 'running')
   })
 
-  test('a canceled run takes no success, and its lease says so', async (t) => {
+  test('a canceled run refuses a success, and its lease reports the cancellation', async (t) => {
     const { backend, state, cancel } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
     if (backend.renewLease !== undefined)
@@ -151,7 +151,7 @@ function endings(open: (t: TestContext) => Promise<RunUnderTest>): void {
 }
 
 function versions(open: (t: TestContext) => Promise<RunUnderTest>): void {
-  test('makes a version of what the project holds, once for each key', async (t) => {
+  test('createVersion makes a version of stored objects, once for each key', async (t) => {
     const { backend, projectId, modelId, version, versionCount } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
     const before = await versionCount()
@@ -164,7 +164,7 @@ function versions(open: (t: TestContext) => Promise<RunUnderTest>): void {
     assert.equal((await versionCount()) - before, 1)
   })
 
-  test('refuses a version whose root or child is missing, and another project', async (t) => {
+  test('a version with a missing root or child, or of another project, is refused', async (t) => {
     const { backend, projectId, modelId } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
     const wanted = {
@@ -185,7 +185,7 @@ function versions(open: (t: TestContext) => Promise<RunUnderTest>): void {
 }
 
 function artifacts(open: (t: TestContext) => Promise<RunUnderTest>): void {
-  test('stores a file under its display name, once for each key', async (t) => {
+  test('a file is stored under its display name, once for each key', async (t) => {
     const { backend, artifact, artifactCount } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
     const file = fileOf('quantités & <levels> 100%.csv', [Buffer.from('level,area\n'), Buffer.from('1,2\n')])
@@ -198,7 +198,7 @@ function artifacts(open: (t: TestContext) => Promise<RunUnderTest>): void {
     assert.equal((await artifact(empty)).bytes.length, 0)
   })
 
-  test('refuses a file that is too large, whatever it says about its size', async (t) => {
+  test('a file that is too large is refused, regardless of its declared size', async (t) => {
     const { backend, artifactBytesMax, artifactCount } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
     const chunks = Array.from({ length: Math.ceil(artifactBytesMax / 65_536) + 1 }, () => new Uint8Array(65_536))
@@ -213,7 +213,7 @@ function artifacts(open: (t: TestContext) => Promise<RunUnderTest>): void {
     assert.equal(await artifactCount(), 0)
   })
 
-  test('keeps nothing of a file whose content fails', async (t) => {
+  test('a file whose content fails leaves nothing', async (t) => {
     const { backend, artifactCount } = await open(t)
     await backend.report({ sequence: 1, status: 'running' })
     async function* content(): AsyncGenerator<Uint8Array> {

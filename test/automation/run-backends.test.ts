@@ -12,7 +12,7 @@ runBackendSuite('http', async (t) => {
   return { ...run, backend: httpRunBackend(runFile(), { retry: false }) }
 })
 
-test('over http: no error shows the token, whatever the server repeats', async (t) => {
+test('over http: no error shows the token, even if the server repeats it', async (t) => {
   const server = await runServer(t)
   server.fault = (req, res) => {
     answer(res, 403, {
@@ -41,7 +41,7 @@ test('over http: no error shows the token, whatever the server repeats', async (
   }
 })
 
-test('over http: what no server of ours answers is told as such', async (t) => {
+test('over http: a response that does not come from Stowage is reported as such', async (t) => {
   const server = await runServer(t)
   const backend = httpRunBackend(server.runFile())
   const answers: readonly (readonly [number, object, string, boolean])[] = [
@@ -65,7 +65,7 @@ test('over http: what no server of ours answers is told as such', async (t) => {
   await assert.rejects(backend.report({ sequence: 1 }), { code: 'network_failed', isRetryable: true })
 })
 
-test('over http: a run file without a trigger, or with ids that no path can hold', async (t) => {
+test('over http: a run file needs a trigger and ids that fit in a path', async (t) => {
   const { runFile } = await runServer(t)
   const file = runFile()
   const without = httpRunBackend({ ...file, automationRunData: { ...file.automationRunData, triggers: [] } })

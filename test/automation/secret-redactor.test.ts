@@ -7,7 +7,7 @@ import { processorMs } from '../support/processor.ts'
 const SECRET = 'pä$$ "w/ord\\+1\n'
 const redactor = new SecretRedactor([SECRET, 'abc', 'plainkey'])
 
-test('removes a secret however it is spelled', () => {
+test('redaction removes every spelling of a secret', () => {
   const base64 = (text: string): string => Buffer.from(text).toString('base64')
   const spellings = [
     SECRET,
@@ -34,7 +34,7 @@ test('removes a secret however it is spelled', () => {
   }
 })
 
-test('removes a secret in other letters, and backwards', () => {
+test('redaction removes a secret in other letters and backwards', () => {
   for (const text of [
     'PLAINKEY',
     'Plainkey',
@@ -47,7 +47,7 @@ test('removes a secret in other letters, and backwards', () => {
   assert.equal(redactor.text(begin) + redactor.text(end), 'plainkey', 'what the documents say of two outputs')
 })
 
-test('removes a secret from what node shows of a value', () => {
+test('redaction removes a secret from values that Node prints', () => {
   for (const secret of [`it's "all" \`here\``, 'a\u001b[1mb\u007fc', "back\\slash's"]) {
     const shown = inspect(
       { secret, list: [secret], error: Object.assign(new Error('x'), { secret }) },
@@ -58,18 +58,18 @@ test('removes a secret from what node shows of a value', () => {
   }
 })
 
-test('leaves the rest, and what is too short to be a secret', () => {
+test('redaction keeps other text and ignores secrets that are too short', () => {
   for (const text of ['', 'abc', 'plainke', 'a level of 3 % and "quotes"', 'cGxhaW4='])
     assert.equal(redactor.text(text), text)
   assert.equal(new SecretRedactor([]).text('plainkey'), 'plainkey')
 })
 
-test('reaches every text of a value, names included', () => {
+test('redaction covers every text in a value, including names', () => {
   const value = { plainkey: ['plainkey', 7, null, true, { deep: 'a plainkey here' }] }
   assert.deepEqual(redactor.json(value), { '******': ['******', 7, null, true, { deep: 'a ****** here' }] })
 })
 
-test('a line of a key of several lines is removed by itself', () => {
+test('redaction removes each line of a multi-line key', () => {
   const lines = Array.from({ length: 12 }, (_, n) =>
     Buffer.from(`line ${n} of a key, which is long`).toString('base64'),
   )
@@ -79,7 +79,7 @@ test('a line of a key of several lines is removed by itself', () => {
   assert.equal(key.text('{ a: 1 }'), '{ a: 1 }')
 })
 
-test('half of a long secret is removed too, as it is and spelled otherwise', () => {
+test('redaction removes half of a long secret in every spelling', () => {
   const token = Array.from({ length: 100 }, (_, n) => `${n}/x`).join('.')
   const half = token.slice(0, Math.ceil(token.length / Math.ceil(token.length / 200)))
   const long = new SecretRedactor([token])
@@ -95,7 +95,7 @@ test('half of a long secret is removed too, as it is and spelled otherwise', () 
   }
 })
 
-test('long texts and secrets take no long time', () => {
+test('redaction of long texts and secrets is fast', () => {
   const beganMs = processorMs()
   const long = new SecretRedactor(['%'.repeat(2_000), 'a'.repeat(10_000), '\\'.repeat(2_000)])
   for (const text of ['%'.repeat(100_000), 'a'.repeat(9_999), '%25'.repeat(30_000), '\\'.repeat(50_000)])
@@ -103,7 +103,7 @@ test('long texts and secrets take no long time', () => {
   assert.ok(processorMs() - beganMs < 5_000)
 })
 
-test('texts that nearly hold a long secret take no long time either', () => {
+test('redaction of texts that nearly contain a long secret is fast', () => {
   const long = new SecretRedactor(['0123456789abcdef'.repeat(1_000), 'Zm9v+YmFy/'.repeat(300)])
   const startedMs = performance.now()
   for (const word of ['a'.repeat(390), 'Zm9v+YmFy/'.repeat(19), '%41', '\\u0041'])

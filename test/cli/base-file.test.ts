@@ -8,7 +8,7 @@ import { newDataFolder } from './command.ts'
 
 const never = new AbortController().signal
 
-test('the texts of a file of lines are found by their ids, wherever its pieces end', async (t) => {
+test('texts in a file of lines are found by id, regardless of chunks', async (t) => {
   const folder = newDataFolder(t)
   mkdirSync(folder)
   const texts = new Map(
@@ -30,7 +30,7 @@ test('the texts of a file of lines are found by their ids, wherever its pieces e
   }
 })
 
-test('what is not a file of lines is refused with what it must be', async (t) => {
+test('a file that is not made of lines is refused with the expected format', async (t) => {
   const folder = newDataFolder(t)
   mkdirSync(folder)
   const path = join(folder, 'file')

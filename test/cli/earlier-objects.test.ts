@@ -26,14 +26,14 @@ async function guesses(newer: readonly string[]): Promise<Map<string, string | u
   return found
 }
 
-test('what stands between the same neighbours is taken for the same, also where several differ side by side', async () => {
+test('objects between the same neighbours are matched, even if several adjacent ones differ', async () => {
   const newer = older.map(({ id }, at) => (at % 100 < 3 ? `new ${at}` : id))
   const found = await guesses(newer)
   assert.equal(found.size, OBJECTS * 0.03)
   for (const [id, base] of found) assert.equal(base, id.replace('new ', 'o'))
 })
 
-test('objects that came or went lead nobody astray for long', async () => {
+test('matching recovers quickly after inserted or removed objects', async () => {
   const newer = older.flatMap(({ id }, at) =>
     at % 500 === 10 ? [`more ${at}`, id] : at % 500 === 20 ? [] : at % 500 === 30 ? [`new ${at}`] : [id],
   )
@@ -41,7 +41,7 @@ test('objects that came or went lead nobody astray for long', async () => {
   for (const [id, base] of found) if (id.startsWith('new')) assert.equal(base, id.replace('new ', 'o'))
 })
 
-test('where a long run is gone, the place is found again', async () => {
+test('matching finds its place again after a long removed run', async () => {
   const newer = older
     .filter((_, at) => at < 3_000 || at > 9_000)
     .map(({ id }, at, all) => (at % 100 === 99 && at < all.length - 1 ? `new ${id.slice(1)}` : id))
@@ -51,7 +51,7 @@ test('where a long run is gone, the place is found again', async () => {
   for (const [id, base] of late) assert.equal(base, id.replace('new ', 'o'))
 })
 
-test('another order, and an older file that ends, give few guesses or none, and no error', async () => {
+test('a different order or a shorter older file gives few guesses and no error', async () => {
   await guesses(older.map(({ id }, at) => (at % 7 === 0 ? `new ${at}` : id)).toReversed())
   const found = await guesses(Array.from({ length: OBJECTS + 10 }, (_, at) => `new ${at}`))
   assert.equal([...found.values()].filter((base) => base === undefined).length, 10)

@@ -22,7 +22,7 @@ async function statuses(
   }
 }
 
-test('a service is ready from when it is open until it closes; the process lives throughout', async (t) => {
+test('a service is ready between opening and closing, and alive throughout', async (t) => {
   const service = openService()
   const ask = await statuses(t, service)
   assert.deepEqual(
@@ -44,7 +44,7 @@ test('a service is ready from when it is open until it closes; the process lives
   )
 })
 
-test('a service whose storage has lost a write is not ready again', async (t) => {
+test('a service whose storage lost a write never becomes ready again', async (t) => {
   const backend = memoryBackend()
   backend.records.commit = () =>
     Promise.reject(new StoragePoisonedError(new Error('the disk at a secret place failed')))
@@ -56,7 +56,7 @@ test('a service whose storage has lost a write is not ready again', async (t) =>
   assert.deepEqual(await ask('/healthz'), [503, { status: 'unavailable' }])
 })
 
-test('the metrics of the command count what was refused at bounds on connections', async (t) => {
+test('the metrics of the command count connections refused at the limits', async (t) => {
   const service = openService()
   t.after(() => service.close())
   const hits: ConnectionLimitHits = new Map([['connectionsMax', 2]])

@@ -16,7 +16,7 @@ const FILES: Readonly<Record<string, string>> = {
   'unrelated.js': 'export const b = 1',
 }
 
-test('the digest of a file changes with every file that it imports by a relative path, and with no other', async (t) => {
+test('the digest of a file changes with each file that it imports by a relative path, and no other', async (t) => {
   const folder = temporaryFolder(t)
   for (const [name, code] of Object.entries(FILES)) {
     await mkdir(dirname(join(folder, name)), { recursive: true })

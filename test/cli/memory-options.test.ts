@@ -12,7 +12,7 @@ function parsed(...args: readonly string[]): ServeOptions {
   return command.parse(args, { from: 'user' }).opts()
 }
 
-test('the wait for memory and the lowest rate of a body are options; 0 accepts any rate', () => {
+test('the memory wait and the lowest body rate are options, and 0 accepts any rate', () => {
   const { memoryWaitMs, bodyBytesPerSecondMin } = parsed('--memory-wait-ms', '1500', '--body-bytes-per-second-min', '0')
   assert.deepEqual([memoryWaitMs, bodyBytesPerSecondMin], [1_500, 0])
   const absent = parsed()

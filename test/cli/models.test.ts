@@ -40,7 +40,7 @@ async function all<T>(pages: AsyncIterable<readonly T[]>): Promise<T[]> {
   return items
 }
 
-test('what a request made whose answer was lost is not made twice', async (t) => {
+test('a retry does not repeat a creation whose response was lost', async (t) => {
   const { models, lost } = await modelsOf(t, true)
   const model = await models.create('Town hall')
   const version = await models.createVersion(model, 'root', 'first')
@@ -54,7 +54,7 @@ test('what a request made whose answer was lost is not made twice', async (t) =>
   assert.notEqual(again.id, version.id, 'the same once more is a version of its own')
 })
 
-test('a model is found by its name or its id; a name that several have finds none', async (t) => {
+test('a model is found by name or id, and an ambiguous name finds none', async (t) => {
   const { models } = await modelsOf(t, false)
   const first = await models.create('Town hall')
   assert.equal((await models.get('Town hall')).id, first.id)
@@ -69,7 +69,7 @@ test('a model is found by its name or its id; a name that several have finds non
   await assert.rejects(models.get('Church'), { code: 'not_found', message: /there is no model "Church"/ })
 })
 
-test('a deleted model or version is found among deleted ones alone, and restored', async (t) => {
+test('a deleted model or version is found only among deleted ones, and can be restored', async (t) => {
   const { models } = await modelsOf(t, false)
   const model = await models.create('Town hall')
   const version = await models.createVersion(model, 'root', 'first')

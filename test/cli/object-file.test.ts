@@ -29,7 +29,7 @@ async function readAll(t: TestContext, content: string | Uint8Array): Promise<Ob
   return all
 }
 
-test('texts come out of every form of file character by character', async (t) => {
+test('objects are read character by character from every file format', async (t) => {
   const oneLine = EXACT.map((text) => text.replaceAll('\n', ''))
   const forms: Record<string, readonly [string, readonly string[]]> = {
     array: [` [\n${EXACT.join(' ,\n')}\n] \n`, EXACT],
@@ -47,7 +47,7 @@ test('texts come out of every form of file character by character', async (t) =>
   for (const nothing of ['', ' \n', '[]', ' [ ] ']) assert.deepEqual(await readAll(t, nothing), [])
 })
 
-test('wherever a text is cut, the same objects come out', () => {
+test('any chunking of a file gives the same objects', () => {
   const text = `[${EXACT.slice(0, 3).join(', ')}]`
   for (const size of [1, 2, 3, 7, 50]) {
     const reader = new JsonObjects('array')
@@ -59,7 +59,7 @@ test('wherever a text is cut, the same objects come out', () => {
   }
 })
 
-test('an object without an id gets the one that the server gives', async (t) => {
+test('an object without an id gets the id that the server would assign', async (t) => {
   const [{ id, json }, named, empty] = await readAll(t, '[{"a": 1.0,\n\t"b":2}, {"id":"x"}, { }]')
   const text = '{"a": 1.0,"b":2}'
   assert.equal(id, hash('sha256', text).slice(0, 32))
@@ -68,7 +68,7 @@ test('an object without an id gets the one that the server gives', async (t) => 
   assert.deepEqual(JSON.parse(empty.json), { id: empty.id })
 })
 
-test('what is no file of objects is refused with its place', async (t) => {
+test('a file that does not contain objects is refused with the place', async (t) => {
   const refused: readonly (readonly [string | Uint8Array, string, RegExp])[] = [
     [
       '[{"id":"a"},{"id":"b",}]',
@@ -100,7 +100,7 @@ test('what is no file of objects is refused with its place', async (t) => {
   })
 })
 
-test('roots are what nobody refers to, in whatever order objects come', () => {
+test('the roots are the objects without a parent, regardless of the order', () => {
   const texts: ObjectText[] = ['leaf', 'left', 'right', 'top', 'alone'].map((id) => {
     const children = { left: ['leaf'], right: ['leaf', 'right'], top: ['left', 'right'] }[id] ?? []
     return {

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { transferText } from '../../src/cli/commands/download.ts'
-import { hasBar, lineProgress, Story } from '../../src/cli/client/progress.ts'
+import { hasBar, lineProgress, ProgressText } from '../../src/cli/client/progress.ts'
 import { RateMeter } from '../../src/cli/client/rate.ts'
 import { formatDuration } from '../../src/cli/common/format.ts'
 
 const MB = 1_048_576
 
-test('a bar is drawn on terminals that can go back, and nowhere else', () => {
+test('a bar appears only on terminals that can move the cursor', () => {
   assert.deepEqual(
     [
       hasBar({ isTTY: true }, { TERM: 'xterm' }),
@@ -19,8 +19,8 @@ test('a bar is drawn on terminals that can go back, and nowhere else', () => {
   )
 })
 
-test('the bar shows the rate and the time left; bytes that were kept make neither look better', () => {
-  const story = new Story(0)
+test('the bar shows the rate and the remaining time, and skipped bytes improve neither', () => {
+  const story = new ProgressText(0)
   assert.equal(story.bar(0, 0), '')
   story.update({ done: 20 * MB, total: 100 * MB, skipped: 20 * MB, text: '1 object' }, 500)
   assert.equal(story.bar(0.2, 500), '█████░░░░░░░░░░░░░░░░░░░  20 % 1 object')
@@ -30,14 +30,14 @@ test('the bar shows the rate and the time left; bytes that were kept make neithe
   assert.equal(story.bar(1, 8_000), '████████████████████████ 100 % 10.0 MB/s, all')
 })
 
-test('without a total there is a rate, and no time left', () => {
-  const story = new Story(0)
+test('without a total, the bar shows a rate and no remaining time', () => {
+  const story = new ProgressText(0)
   story.update({ done: 4 * MB, total: undefined, text: 'some' }, 2_000)
   assert.equal(story.bar(0, 2_000), '2.0 MB/s, some')
 })
 
-test('what the command waits for takes the place of the rate until something moves again', () => {
-  const story = new Story(0)
+test('a wait replaces the rate until progress resumes', () => {
+  const story = new ProgressText(0)
   story.update({ done: MB, total: 2 * MB, text: 'half' }, 1_000)
   story.wait({ text: 'waiting for http://there (ECONNREFUSED)', leftMs: 300_000 }, 2_000)
   story.wait({ text: 'waiting for http://there (ECONNREFUSED)', leftMs: 310_000 }, 3_000)
@@ -50,7 +50,7 @@ test('what the command waits for takes the place of the rate until something mov
   assert.match(story.bar(1, 303_000), /100 % .*all$/)
 })
 
-test('a log gets a line soon after a wait begins, and one every ten seconds', () => {
+test('a log gets a line soon after a wait begins, then one every ten seconds', () => {
   const lines: string[] = []
   let nowMs = 0
   const progress = lineProgress(
@@ -68,7 +68,7 @@ test('a log gets a line soon after a wait begins, and one every ten seconds', ()
   ])
 })
 
-test('a rate is that of the last ten seconds, and falls while nothing moves', () => {
+test('the rate covers the last ten seconds and falls while nothing moves', () => {
   const meter = new RateMeter(0)
   meter.add(5_000, 500)
   assert.equal(meter.bytesPerSecond(900), undefined)
@@ -77,7 +77,7 @@ test('a rate is that of the last ten seconds, and falls while nothing moves', ()
   assert.equal(meter.bytesPerSecond(70_000), 500_000)
 })
 
-test('times are told in their two largest units', () => {
+test('durations are shown in their two largest units', () => {
   assert.deepEqual([-5, 400, 59_600, 61_000, 120_000, 7_500_000, 90_000_000].map(formatDuration), [
     '0 s',
     '0 s',
@@ -89,7 +89,7 @@ test('times are told in their two largest units', () => {
   ])
 })
 
-test('a summary of a download counts lost connections and new starts apart, in the right number', () => {
+test('a download summary counts lost connections and restarts separately, with the right plural', () => {
   const progress = { objects: 1, cached: 0, receivedBytes: 5, totalBytes: 5, keptBytes: 0, resumes: 0, restarts: 0 }
   assert.equal(transferText(progress), '1 object, 5 bytes received')
   assert.equal(transferText({ ...progress, resumes: 1 }), '1 object, 5 bytes received, connection lost 1 time')

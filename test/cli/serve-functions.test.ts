@@ -51,7 +51,7 @@ function parsed(...args: readonly string[]): FunctionServeOptions {
   return command.parse(args, { from: 'user' }).opts()
 }
 
-test('a file of a function is registered under its own name, with what its code says of it', async (t) => {
+test('a function file is registered under its name, with the metadata in its code', async (t) => {
   const extension = automation({ serverUrl: SERVER_URL })
   const schema = { type: 'object', properties: { tolerance: { type: 'number' } } }
   await registerFiles(extension, [RULE_CHECKER, written(t, 'plain.cjs', writing(schema))], { readablePaths: [SOURCES] })
@@ -68,7 +68,7 @@ test('a file of a function is registered under its own name, with what its code 
   assert.match(checker.release, /^[0-9a-f]{12}$/)
 })
 
-test('a file that is no function is refused with its name and what is wrong', async (t) => {
+test('a file that is not a function is refused with its name and the fault', async (t) => {
   const good = written(t, 'same.cjs', writing({ type: 'object', properties: {} }))
   const cases: readonly (readonly [readonly string[], RegExp])[] = [
     [
@@ -128,7 +128,7 @@ test('a file that is no function is refused with its name and what is wrong', as
   )
 })
 
-test('functions get the variables that are named, and the memory that they may take', async (t) => {
+test('functions receive the named variables and a memory limit', async (t) => {
   process.env.STOWAGE_TEST_CHECKER = 'Checker of the environment'
   t.after(() => delete process.env.STOWAGE_TEST_CHECKER)
   const code = `const title = [process.env.STOWAGE_TEST_CHECKER, process.env.NODE_OPTIONS, process.env.USER].join()
@@ -146,7 +146,7 @@ test('functions get the variables that are named, and the memory that they may t
   assert.equal(extension.functions()[0].name, 'Checker of the environment,--max-old-space-size=192,')
 })
 
-test('times and numbers of runs are options, and what makes no sense is refused with what would', () => {
+test('times and numbers of runs are options, and invalid ones are refused with valid examples', () => {
   const options = [
     '--function-timeout',
     '15m',
@@ -166,14 +166,14 @@ test('times and numbers of runs are options, and what makes no sense is refused 
     concurrency: 3,
     pendingMsMax: 43_200_000,
     limits: { pendingRunsMax: 7 },
-    keptMs: 90 * 86_400_000,
+    runRetentionMs: 90 * 86_400_000,
     deletionGraceMs: 30 * 86_400_000,
   })
   assert.deepEqual(automationOptionsOf(parsed()), {
     runMsMax: DEFAULT_RUN_TIMES.runMsMax,
     pendingMsMax: DEFAULT_RUN_TIMES.pendingMsMax,
     limits: { pendingRunsMax: DEFAULT_AUTOMATION_LIMITS.pendingRunsMax },
-    keptMs: DEFAULT_RUN_TIMES.keptMs,
+    runRetentionMs: DEFAULT_RUN_TIMES.runRetentionMs,
     deletionGraceMs: DEFAULT_RUN_TIMES.deletionGraceMs,
   })
   const wrong: readonly (readonly [string, string, RegExp])[] = [
@@ -196,7 +196,7 @@ test('times and numbers of runs are options, and what makes no sense is refused 
     assert.throws(() => functionProcessOf(parsed('--function-env', name)), { code: 'invalid_request', message })
 })
 
-test('the page for operators has every limit, time and option', async () => {
+test('the operations page lists every limit, time and option', async () => {
   const page = await readFile(join(REPOSITORY, 'docs/automation-server.md'), 'utf8')
   for (const name of [...Object.keys(DEFAULT_AUTOMATION_LIMITS), ...Object.keys(DEFAULT_RUN_TIMES)])
     assert.ok(page.includes(`\`${name}\``), name)

@@ -19,7 +19,7 @@ async function write(path: string, text: string): Promise<FileSink> {
   return sink
 }
 
-test('a file is there once it is whole, and what a link leads to gives way, not the link', async (t) => {
+test('a file appears once it is complete and replaces the target of a link, not the link', async (t) => {
   const folder = newFolder(t)
   writeFileSync(join(folder, 'old.txt'), 'old')
   mkdirSync(join(folder, 'links'))
@@ -39,7 +39,7 @@ test('a file is there once it is whole, and what a link leads to gives way, not 
 })
 
 test(
-  'a device stays a device: it is written to, and nothing is made beside it',
+  'output to a device goes to the device, without a temporary file beside it',
   { skip: process.platform === 'win32' },
   async (t) => {
     const folder = newFolder(t)
@@ -56,7 +56,7 @@ test(
   },
 )
 
-test('a folder is no file to write, and a folder that is not there is not made; before anything is asked for', async (t) => {
+test('a folder or a path in a missing folder is refused before any request', async (t) => {
   const folder = newFolder(t)
   await assert.rejects(fileSink(folder), { code: 'invalid_request', message: /is a folder; name the file to write/ })
   await assert.rejects(fileSink(join(folder, 'none', 'file.txt')), {

@@ -24,7 +24,7 @@ function silentBody(onCancel: () => void): Response {
   })
 }
 
-test('a fetch that does not heed signals is left behind, and its body told, when nothing comes and when the caller aborts', async () => {
+test('a fetch that ignores signals is abandoned and its body canceled, on a stall and on an abort', async () => {
   let cancelled = 0
   const bodies = async (): Promise<Response> => silentBody(() => (cancelled += 1))
   for (const fetchOne of [() => never<Response>(), bodies]) {
@@ -42,7 +42,7 @@ test('a fetch that does not heed signals is left behind, and its body told, when
   assert.equal(cancelled, 2)
 })
 
-test('an answer that comes when nothing waits for it any more is closed', async () => {
+test('a response that arrives after its caller left is closed', async () => {
   const closed = deferred()
   const late = deferred<Response>()
   const project = projectOver(() => late.promise, { stallTimeoutMs: 10, retry: false })
@@ -51,7 +51,7 @@ test('an answer that comes when nothing waits for it any more is closed', async 
   await closed.promise
 })
 
-test('who leaves the loop closes a body that does not heed signals', async () => {
+test('leaving the loop closes a body that ignores signals', async () => {
   const closed = deferred()
   let sent = 0
   const endless = async (): Promise<Response> =>
@@ -67,7 +67,7 @@ test('who leaves the loop closes a body that does not heed signals', async () =>
   await closed.promise
 })
 
-test('an abort ends a call while it waits for a token, for ids, and for another try', async () => {
+test('an abort ends a call that waits for a token, for ids or for a retry', async () => {
   const reason = new Error('enough')
   const aborting = (call: (signal: AbortSignal) => Promise<unknown>): Promise<unknown> => {
     const controller = new AbortController()
@@ -92,7 +92,7 @@ test('an abort ends a call while it waits for a token, for ids, and for another 
   await assert.rejects(failing.get('a', { signal: controller.signal }), (error) => error === reason)
 })
 
-test('a diff that fails closes where its ids come from', async () => {
+test('a failing diff closes the source of its ids', async () => {
   const closed = deferred()
   async function* ids(): AsyncGenerator<string> {
     try {
@@ -105,7 +105,7 @@ test('a diff that fails closes where its ids come from', async () => {
   await closed.promise
 })
 
-test('what came of a list is handed on while its next ids are waited for', async () => {
+test('received objects of a list are yielded while its next ids are awaited', async () => {
   const first = deferred()
   async function* ids(): AsyncGenerator<string> {
     for (let n = 0; n < 1_000; n++) yield `id-${n}`
@@ -128,7 +128,7 @@ test('what came of a list is handed on while its next ids are waited for', async
   assert.equal(count, 1_001)
 })
 
-test('many requests at a time are no leak of listeners', async (t) => {
+test('many concurrent requests leak no listeners', async (t) => {
   const warnings: Error[] = []
   const note = (warning: Error): void => void warnings.push(warning)
   process.on('warning', note)
@@ -150,7 +150,7 @@ test('many requests at a time are no leak of listeners', async (t) => {
   assert.deepEqual(warnings, [])
 })
 
-test('times beyond what a timer can be set to are long, not none; what is undefined counts as not given', async () => {
+test('a time limit above the maximum of a timer is long, not zero, and undefined means the default', async () => {
   const object = async (): Promise<Response> => {
     await longerThanAnOverflowedTimer()
     return new Response('{"id":"a"}', { headers: { 'Content-Type': 'application/json' } })

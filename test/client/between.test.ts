@@ -31,7 +31,7 @@ async function addressOf(t: TestContext, listener: RequestListener): Promise<str
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('a page with the status of success is no answer: nothing counts as held, as missing, as sent or as an object', async (t) => {
+test('an HTML page with status 200 is not a response: nothing counts as held, missing, sent or received', async (t) => {
   const cache = memoryCache()
   const project = projectOver(
     async () => new Response(PAGE, { headers: { 'Content-Type': 'text/html; charset=utf-8' } }),
@@ -55,7 +55,7 @@ test('a page with the status of success is no answer: nothing counts as held, as
   assert.deepEqual(await later.get('a'), { id: 'a', n: 1 }, 'the cache did not keep the page')
 })
 
-test('a question that is not answered for each id is no answer', async () => {
+test('a diff response without an answer for each id is refused', async () => {
   for (const text of ['{}', '[]', '{"error":"sign in"}', '{"a":true}', '{"a":true,"b":"no"}', '{"a":true,"b":null}']) {
     await assert.rejects(
       projectOver(async () => Response.json(JSON.parse(text))).has(['a', 'b']),
@@ -67,7 +67,7 @@ test('a question that is not answered for each id is no answer', async () => {
   assert.deepEqual((await fine.has(['a', '__proto__', 'b'])).missing, ['__proto__'])
 })
 
-test('only the service says that an object is not held, and what it sends is that object', async () => {
+test('only the service can say that an object is missing, and only a matching object is accepted', async () => {
   const elsewhere = projectOver(async () => new Response(PAGE, { status: 404 }))
   await assert.rejects(elsewhere.get('a'), { code: 'http_error', statusCode: 404 })
   const json = { 'Content-Type': 'application/json' }
@@ -91,7 +91,7 @@ test('only the service says that an object is not held, and what it sends is tha
   }
 })
 
-test('nothing is posted to where it is redirected, and no token goes to another host', async (t) => {
+test('a redirect receives no POST, and another host receives no token', async (t) => {
   const seen: (string | undefined)[] = []
   const elsewhere = await addressOf(t, (req, res) => {
     seen.push(`${req.method} ${req.headers.authorization ?? 'no token'}`)
@@ -113,7 +113,7 @@ test('nothing is posted to where it is redirected, and no token goes to another 
   }
 })
 
-test('ids, tokens and addresses that cannot be sent are refused before anything is, and no message shows a token', async () => {
+test('ids, tokens and addresses that cannot be sent are refused early, and no message shows a token', async () => {
   const asked: string[] = []
   const project = projectOver(async (url) => (asked.push(url), new Response('')))
   for (const call of [
@@ -148,7 +148,7 @@ test('ids, tokens and addresses that cannot be sent are refused before anything 
   assert.deepEqual(noted, ['Bearer token'], 'as it comes out of a file')
 })
 
-test('what a proxy made of the headers about roots that were left out does not end a download', async () => {
+test('a proxy that changes the headers about left-out roots does not end a download', async () => {
   const headers = { 'Content-Type': 'text/plain', 'Stowage-Have': 'old;subtracted, %E0%A4;unknown' }
   let have: readonly (readonly [string, string])[] = []
   await collect(

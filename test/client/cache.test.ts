@@ -45,7 +45,7 @@ async function cachedProject(
 }
 
 for (const kind of ['memory', 'level'] as const) {
-  test(`with a cache in ${kind} a graph is downloaded once; of the next version only what is new`, async (t) => {
+  test(`with a cache in ${kind}, a graph downloads once, and the next version only as new objects`, async (t) => {
     const folder = await mkdtemp(join(tmpdir(), 'stowage-cache-'))
     await using level = kind === 'level' ? levelCache({ path: folder }) : undefined
     t.after(() => rm(folder, { recursive: true }))
@@ -72,7 +72,7 @@ for (const kind of ['memory', 'level'] as const) {
   })
 }
 
-test('without closures the difference to the roots that it has is asked for, by the digest it remembers', async (t) => {
+test('without closures, a difference to cached roots is requested by its remembered digest', async (t) => {
   const bare = [buildModel({ objects: 900, closure: false }), buildModel({ objects: 900, closure: false, revision: 1 })]
   const { project, asked } = await cachedProject(t, memoryCache(), bare)
   await collect(project.graphTexts(bare[0].rootId))
@@ -85,7 +85,7 @@ test('without closures the difference to the roots that it has is asked for, by 
   assert.ok((last?.cached ?? 0) > 750 && (last?.receivedBytes ?? 0) < 40_000, JSON.stringify(last))
 })
 
-test('a difference that is asked for by hand uses the digest too', async (t) => {
+test('an explicit difference also uses the digest', async (t) => {
   const { project } = await cachedProject(t, memoryCache())
   await collect(project.graphTexts(FIRST.rootId))
   let outcome: string | undefined
@@ -98,7 +98,7 @@ test('a difference that is asked for by hand uses the digest too', async (t) => 
   assert.deepEqual([outcome, texts.length], ['subtracted', changed])
 })
 
-test('a cache that forgot something costs a request, never an object; one that is left alone is not asked', async (t) => {
+test('a cache that lost objects costs a request and no object, and an unused one is not asked', async (t) => {
   const cache = memoryCache({ charactersMax: 600_000 })
   const { project, asked } = await cachedProject(t, cache)
   for (let round = 0; round < 3; round++)
@@ -109,7 +109,7 @@ test('a cache that forgot something costs a request, never an object; one that i
   assert.throws(() => memoryCache({ charactersMax: -1 }), RangeError)
 })
 
-test('a graph with holes is never taken for whole: what comes later is found', async (t) => {
+test('a graph with missing objects is never cached as complete, and later objects are found', async (t) => {
   const { project } = await cachedProject(t, memoryCache(), [])
   const reference = (referencedId: string): object => ({ speckle_type: 'reference', referencedId })
   await project.upload([{ id: 'a' }, { id: 'root', at: [reference('a'), reference('late')] }])
@@ -121,7 +121,7 @@ test('a graph with holes is never taken for whole: what comes later is found', a
   await assert.rejects(collect(project.graph('nobody')), { code: 'not_found', statusCode: 404 })
 })
 
-test('what is not held is an error also where the cache knows the root, and what is missing is told also where the cache has the rest', async (t) => {
+test('an absent root is an error even if it is cached, and missing objects are reported even if others are cached', async (t) => {
   const cache = memoryCache()
   const { project, withOptions } = await cachedProject(t, cache, [])
   const reference = (referencedId: string): object => ({ speckle_type: 'reference', referencedId })
@@ -160,7 +160,7 @@ test('what is not held is an error also where the cache knows the root, and what
   await assert.rejects(collect(withOptions({ cache: forgetful }).graph('..')), { code: 'invalid_id' })
 })
 
-test('what a cache has instead of an object counts as forgotten; with hashes, also what is only a little different', async (t) => {
+test('a wrong cached object counts as lost, and with hashes a slightly different one does too', async (t) => {
   const cache = memoryCache()
   const { url, project } = await cachedProject(t, cache, [FIRST])
   await collect(project.graphTexts(FIRST.rootId))
@@ -183,7 +183,7 @@ test('what a cache has instead of an object counts as forgotten; with hashes, al
   assert.deepEqual(byId(await collect(project.graphTexts(FIRST.rootId, { verifyIds: true }))), FIRST.byId)
 })
 
-test('a cache on the disk: what has changed there is not given out, and who cannot have it is told why', async (t) => {
+test('a cache on disk never returns changed data, and reports why it cannot be opened', async (t) => {
   const folder = temporaryFolder(t)
   const cache = levelCache({ path: folder })
   await cache.putMany('s', [
@@ -229,7 +229,7 @@ test('a cache on the disk: what has changed there is not given out, and who cann
   await assert.rejects(damaged.roots('s'), { code: 'storage_unavailable', message: /cannot be used: .*can be removed/ })
 })
 
-test('projects share nothing in a cache', async (t) => {
+test('a cache keeps projects apart', async (t) => {
   const cache = memoryCache()
   const [one, two] = [await cachedProject(t, cache, []), await cachedProject(t, cache, [])]
   await one.project.upload([{ id: 'same', of: 1 }])

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import {
-  type BasedText,
+  type TextWithBase,
   type Fetch,
   memoryCache,
   type ObjectCache,
@@ -29,7 +29,7 @@ function differenceOf(older: Model, newer: Model): Map<string, string> {
 }
 
 /** The objects of the newer version with those that stood in their place in the older one. */
-function based(older: Model, newer: Model): (ObjectText | BasedText)[] {
+function based(older: Model, newer: Model): (ObjectText | TextWithBase)[] {
   return newer.objects.map(({ id, json }, at) => ({ id, json, base: older.objects[at] }))
 }
 
@@ -65,7 +65,7 @@ async function cacheWith(project: (cache: ObjectCache) => Project, model: Model)
   return cache
 }
 
-test('a second version comes as what makes it of the first one in the cache, for less than 5 in 100 of its bytes', async (t) => {
+test('a second version arrives as deltas on the cached one, in less than 5% of its bytes', async (t) => {
   const { project, withOptions } = await serviceAndClient(t)
   const [older, newer] = versions()
   await project.upload(older.objects)
@@ -78,7 +78,7 @@ test('a second version comes as what makes it of the first one in the cache, for
   assert.ok(bytes < all.down * 0.05, `${bytes} of ${all.down} bytes`)
 })
 
-test('where a base is not there any more, or is another, the object is asked for', async (t) => {
+test('an object whose base is missing or different is requested whole', async (t) => {
   const { project, withOptions } = await serviceAndClient(t)
   const [older, newer] = versions()
   await project.upload(older.objects)
@@ -95,7 +95,7 @@ test('where a base is not there any more, or is another, the object is asked for
   }
 })
 
-test('a root that the cache has and the server has lost is no harm: what both have is not sent', async (t) => {
+test('a root that the cache holds and the server lost does no harm: common objects are not sent', async (t) => {
   const { service, withOptions } = await serviceAndClient(t)
   const [older, newer] = versions()
   await withOptions({}).upload(older.objects)
@@ -109,7 +109,7 @@ test('a root that the cache has and the server has lost is no harm: what both ha
   assert.deepEqual(asked, [graph, `${graph}/single`, 'POST /api/getobjects/demo'])
 })
 
-test('a download of deltas that breaks is gone on with, and nothing comes twice', async (t) => {
+test('an interrupted download of deltas resumes, and no object arrives twice', async (t) => {
   const { project, port, withOptions } = await serviceAndClient(t)
   const [older, newer] = versions(0.3)
   await project.upload(older.objects)
@@ -121,7 +121,7 @@ test('a download of deltas that breaks is gone on with, and nothing comes twice'
   assert.ok(proxy.connections() > 1)
 })
 
-test('objects go up as deltas on older ones, for less than 5 in 100 of the bytes, and come back as they are', async (t) => {
+test('objects upload as deltas on older ones, in less than 5% of the bytes, and download unchanged', async (t) => {
   const { project } = await serviceAndClient(t)
   const [older, newer] = versions()
   const whole = await project.upload(older.objects)
@@ -133,7 +133,7 @@ test('objects go up as deltas on older ones, for less than 5 in 100 of the bytes
   assert.deepEqual(byId(await collect(project.graphTexts(newer.rootId))), newer.byId)
 })
 
-test('who refuses deltas gets everything whole, and is not tried again and again', async (t) => {
+test('a server that refuses deltas receives whole objects, and is not asked again each time', async (t) => {
   const { project, withOptions } = await serviceAndClient(t)
   const [older, newer] = versions()
   await project.upload(older.objects)
@@ -151,7 +151,7 @@ test('who refuses deltas gets everything whole, and is not tried again and again
   assert.deepEqual(byId(await collect(project.graphTexts(newer.rootId))), newer.byId)
 })
 
-test('a base that the server does not hold, or holds otherwise, is no harm; forms never hold deltas', async (t) => {
+test('a base that the server lacks or holds otherwise does no harm, and forms never contain deltas', async (t) => {
   const { project } = await serviceAndClient(t)
   const json = `{"id":"new","text":"${'0123456789'.repeat(100)}"}`
   const base = { id: 'old', json: json.replace('"new"', '"old"') }
@@ -176,7 +176,7 @@ test('a base that the server does not hold, or holds otherwise, is no harm; form
   )
 })
 
-test('a value that was received, changed and sent again goes as what makes it of what it was', async (t) => {
+test('a received value that changes is sent as a delta', async (t) => {
   const { withOptions } = await serviceAndClient(t)
   const project = withOptions({ cache: memoryCache() })
   const doors = Array.from({ length: 500 }, (_, at) => ({ name: `door ${at}`, note: 'as the one before '.repeat(20) }))

@@ -9,7 +9,7 @@ import { eventually, turns } from '../support/patience.ts'
 
 const REFERENCE = { speckle_type: 'reference' }
 
-test('get, list and has: what is held, and what is not', async (t) => {
+test('get, list and has return held objects and report the others', async (t) => {
   const { project } = await serviceAndClient(t)
   await project.upload([
     { id: 'a', n: 1 },
@@ -41,7 +41,7 @@ test('get, list and has: what is held, and what is not', async (t) => {
   )
 })
 
-test('lists of any length come in requests of a thousand, a few at a time', async (t) => {
+test('lists of any length are requested a thousand ids at a time, a few requests at once', async (t) => {
   const { project, withOptions } = await serviceAndClient(t)
   const all = Array.from({ length: 4_500 }, (_, n) => `object-${n}`)
   await project.upload(
@@ -70,7 +70,7 @@ test('lists of any length come in requests of a thousand, a few at a time', asyn
   assert.deepEqual([asked.length, Math.max(...asked), Math.min(...asked)], [5, 1_000, 500])
 })
 
-test('a graph comes with what the server says about it; what lacks is counted, or an error', async (t) => {
+test('a graph arrives with the metadata of the server, and missing objects are counted or an error', async (t) => {
   const { project } = await serviceAndClient(t)
   await project.upload([
     { id: 'leaf' },
@@ -94,7 +94,7 @@ test('a graph comes with what the server says about it; what lacks is counted, o
   await assert.rejects(collect(project.graph('gone')), { code: 'not_found', statusCode: 404, isRetryable: false })
 })
 
-test('a difference: what lies below another root is left out', async (t) => {
+test('a difference leaves out descendants of another root', async (t) => {
   const { project } = await serviceAndClient(t)
   const [first, second] = [buildModel({ objects: 600 }), buildModel({ objects: 600, revision: 1 })]
   await project.upload([...first.objects, ...second.objects])
@@ -116,7 +116,7 @@ test('a difference: what lies below another root is left out', async (t) => {
   assert.deepEqual(new Set(idsOf(difference)), new Set([...second.byId.keys()].filter((id) => !first.byId.has(id))))
 })
 
-test('hashes are taken where that is wished: one changed byte is noticed', async (t) => {
+test('optional hashes detect one changed byte', async (t) => {
   const { project } = await serviceAndClient(t)
   const model = buildModel({ objects: 300 })
   await project.upload(model.objects)
@@ -129,7 +129,7 @@ test('hashes are taken where that is wished: one changed byte is noticed', async
   })
 })
 
-test('a hash over a text that names another id further on is none', async () => {
+test('a hash ignores an id that is named later in the text', async () => {
   const line = async (rest: string): Promise<string> =>
     `${await contentId(`{${rest}`)}\t{"id":"${await contentId(`{${rest}`)}",${rest}\n`
   const comes = async (rest: string): Promise<number> => {
@@ -147,7 +147,7 @@ test('a hash over a text that names another id further on is none', async () => 
     await assert.rejects(comes(rest), { code: 'integrity_failed' }, rest)
 })
 
-test('a consumer that stops, and one that aborts, free the connection', async (t) => {
+test('a consumer that stops or aborts frees the connection', async (t) => {
   const { project, withOptions } = await serviceAndClient(t)
   const model = buildModel({ objects: 1_000 })
   await project.upload(model.objects)
@@ -171,7 +171,7 @@ test('a consumer that stops, and one that aborts, free the connection', async (t
   await assert.rejects(collect(watched.list(['a'], { signal: controller.signal })), (error) => error === reason)
 })
 
-test('a consumer that waits holds up the answer', async (t) => {
+test('a slow consumer slows the response', async (t) => {
   const { project } = await serviceAndClient(t)
   const text = Array.from({ length: 4_000 }, () => Math.random().toString(36)).join(' ')
   const ids = Array.from({ length: 100 }, (_, n) => `part-${n}`)
@@ -190,7 +190,7 @@ test('a consumer that waits holds up the answer', async (t) => {
   assert.ok(total > 1_500_000 && received < total / 2, `${received} of ${total} bytes`)
 })
 
-test('answers that are not what they should be are errors, never objects', async () => {
+test('a malformed response is an error and never an object', async () => {
   const line = 'a\t{"id":"a"}\n'
   const text = { 'Content-Type': 'text/plain' }
   const file = { 'Content-Type': 'application/gzip' }
@@ -220,7 +220,7 @@ test('answers that are not what they should be are errors, never objects', async
   }
 })
 
-test('a server without files of its own is read as text', async () => {
+test('a server without download metadata is read as text', async () => {
   const service = openService()
   const plain: Fetch = (url, init) => service.fetch(new Request(url.replace('archive=gzip', ''), init))
   const project = createClient({ url: 'http://in.process/', token: undefined, fetch: plain }).project('demo')
@@ -230,7 +230,7 @@ test('a server without files of its own is read as text', async () => {
   await service.close()
 })
 
-test('the token goes along, fresh each time where it is asked for; addresses and options that cannot be are refused', async (t) => {
+test('each request carries a fresh token on demand, and invalid addresses and options are refused', async (t) => {
   const seen: (string | null)[] = []
   const noting: Fetch = async (_, init) => (
     seen.push(new Headers(init.headers).get('authorization')),

@@ -16,7 +16,7 @@ function failing(fetch: Fetch): Promise<unknown> {
   return rejection(project.get('a'))
 }
 
-test('errors of the client and of the service have one base class: statusCode, code, isRetryable', async (t) => {
+test('client and service errors share a base class with statusCode, code and isRetryable', async (t) => {
   const { project, service: objects } = await serviceAndClient(t)
   for (const call of [project.get('..'), objects.project('demo').get('')]) {
     const error = await rejection(call)
@@ -27,7 +27,7 @@ test('errors of the client and of the service have one base class: statusCode, c
   assert.equal(StowageError, service.StowageError)
 })
 
-test('the status of an error is that of the answer, and that of its code where there is no answer', async () => {
+test('an error has the status of the response, or that of its code without one', async () => {
   const forbidden = await failing(async () => Response.json({ message: 'no', code: 'forbidden' }, { status: 403 }))
   assert.ok(forbidden instanceof ClientError)
   assert.deepEqual([forbidden.code, forbidden.statusCode, forbidden.isAnswered], ['forbidden', 403, true])
@@ -37,7 +37,7 @@ test('the status of an error is that of the answer, and that of its code where t
   assert.ok(broken.isRetryable)
 })
 
-test('errors of another copy of the package are recognized, errors of others are not', () => {
+test('errors of another copy of the package are recognized, and foreign ones are not', () => {
   const members = { code: 'not_found', statusCode: 404, isRetryable: false, toJSON: () => ({}) }
   const copied = Object.assign(new Error('no'), members)
   assert.ok(!(copied instanceof StowageError) && isStowageError(copied))

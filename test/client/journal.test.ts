@@ -48,7 +48,7 @@ async function firstBatch(batches: AsyncIterable<readonly ObjectText[]>): Promis
   for await (const _ of batches) return
 }
 
-test('a download goes on where another one was left, also when that was at its very end; a change starts it anew', async (t) => {
+test('a download resumes where an earlier one stopped, even at its end, and restarts after a change', async (t) => {
   const { project, url } = await serviceAndClient(t)
   const [last, ...others] = [...MODEL.objects].filter(({ id }) => id !== MODEL.rootId)
   await project.upload([...others, { id: MODEL.rootId, json: MODEL.byId.get(MODEL.rootId) ?? '' }], { sendAll: true })
@@ -75,7 +75,7 @@ test('a download goes on where another one was left, also when that was at its v
   assert.equal(progress?.receivedBytes, progress?.totalBytes, 'the graph has another tag now')
 })
 
-test('an answer waits unread for as long as what was kept takes, also when garbage is collected meanwhile', async (t) => {
+test('a response waits unread while kept data is checked, even across garbage collection', async (t) => {
   const { project, url } = await serviceAndClient(t)
   await project.upload(MODEL.objects)
   await planned({ url }, MODEL.rootId)
@@ -109,7 +109,7 @@ async function* afterCollections(
   yield* pieces
 }
 
-test('a journal that has more than there is starts anew; one that is damaged is to blame, not the answer', async (t) => {
+test('a journal longer than the graph restarts it, and a damaged journal is reported as the cause', async (t) => {
   const { project } = await serviceAndClient(t)
   await project.upload(MODEL.objects)
   const journal = memoryJournal()
@@ -128,7 +128,7 @@ test('a journal that has more than there is starts anew; one that is damaged is 
   })
 })
 
-test('what a graph is can be asked without the graph', async (t) => {
+test('the metadata of a graph is available without the graph', async (t) => {
   const { project } = await serviceAndClient(t)
   await project.upload(MODEL.objects)
   const info = await project.graphInfo(MODEL.rootId)
@@ -136,7 +136,7 @@ test('what a graph is can be asked without the graph', async (t) => {
   assert.equal(await project.graphInfo('nobody'), undefined)
 })
 
-test('the set of seen ids agrees with a set, through additions and removals', () => {
+test('the set of seen ids agrees with a Set through additions and removals', () => {
   const seen = new SeenIds()
   const set = new Set<string>()
   const ids = Array.from({ length: 400 }, (_, at) =>

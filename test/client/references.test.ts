@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deserialize, Origins, serialize } from '../../src/client/index.ts'
-import { belowOf } from '../../src/client/common/references.ts'
+import { referencedIdsOf } from '../../src/client/common/references.ts'
 import { canBeId } from '../object/oracle.ts'
 import { inspectAll } from '../object/inspecting.ts'
 
@@ -29,18 +29,18 @@ test('the server and the client find the same references', async () => {
   const expected = ['typed', 'bare', 'rich', 'nested', 'ä'.repeat(256)].sort()
   assert.ok(expected.every(canBeId))
   assert.deepEqual([...objects[0].references].sort(), expected)
-  assert.deepEqual([...belowOf({ id: 'root', json }).references].sort(), expected)
+  assert.deepEqual([...referencedIdsOf({ id: 'root', json }).references].sort(), expected)
   for (const [name, value] of Object.entries(VALUES)) {
     const one = JSON.stringify({ id: 'root', [name]: value })
     assert.deepEqual(
-      belowOf({ id: 'root', json: one }).references,
+      referencedIdsOf({ id: 'root', json: one }).references,
       (await inspectAll([one])).objects[0].references,
       name,
     )
   }
 })
 
-test('what is received has an object in the place of every reference, and what is sent counts each of them', async () => {
+test('a received model has an object in place of every reference, and sending counts each reference', async () => {
   const root = { id: 'root', ...VALUES }
   const children = ['typed', 'bare', 'rich', 'nested', 'ä'.repeat(256)].map((id) => ({ id, name: `this is ${id}` }))
   const texts = [root, ...children].map((object) => ({ id: object.id, json: JSON.stringify(object) }))

@@ -6,7 +6,7 @@ import { breakingProxy, byId, collect, planned, QUICK, serviceAndClient } from '
 
 const MODEL: Model = buildModel({ objects: 1_500 })
 
-test('over a line that breaks again and again a graph comes whole: each byte is asked for once', async (t) => {
+test('a graph arrives whole over a connection that keeps breaking, and each byte is requested once', async (t) => {
   const { project, port, url, withOptions } = await serviceAndClient(t)
   await project.upload(MODEL.objects)
   await planned({ url }, MODEL.rootId)
@@ -25,7 +25,7 @@ test('over a line that breaks again and again a graph comes whole: each byte is 
   assert.ok(totalBytes > 200_000 && receivedBytes <= totalBytes, `${receivedBytes} of ${totalBytes} bytes`)
 })
 
-test('when the answer has changed by the time the line is back, it starts anew, and nothing comes twice', async (t) => {
+test('a response that changed after a disconnect restarts the download, and nothing arrives twice', async (t) => {
   const { project, port, url, withOptions } = await serviceAndClient(t)
   const [last, ...others] = [...MODEL.objects].filter(({ id }) => id !== MODEL.rootId)
   await project.upload([...others, { id: MODEL.rootId, json: MODEL.byId.get(MODEL.rootId) ?? '' }], { sendAll: true })
@@ -44,7 +44,7 @@ test('when the answer has changed by the time the line is back, it starts anew, 
   assert.ok((progress?.resumes ?? 0) > 0)
 })
 
-test('an answer that cannot be continued starts anew, and nothing comes twice', async (t) => {
+test('a response that cannot be resumed restarts, and nothing arrives twice', async (t) => {
   const { project, withOptions } = await serviceAndClient(t)
   await project.upload(MODEL.objects)
   let asked = 0
@@ -61,7 +61,7 @@ test('an answer that cannot be continued starts anew, and nothing comes twice', 
   assert.ok(asked > 2 && progress?.restarts === asked - 1)
 })
 
-test('a list that breaks asks again for what did not come', async (t) => {
+test('an interrupted list requests only the remaining objects', async (t) => {
   const { project, withOptions } = await serviceAndClient(t)
   await project.upload(MODEL.objects)
   let asked = 0
@@ -75,7 +75,7 @@ test('a list that breaks asks again for what did not come', async (t) => {
   assert.ok(asked > 2)
 })
 
-test('a line on which nothing is gained is given up', async (t) => {
+test('a connection without progress is given up', async (t) => {
   const { project, port, withOptions } = await serviceAndClient(t)
   await project.upload(MODEL.objects)
   const proxy = await breakingProxy(t, port, 100)

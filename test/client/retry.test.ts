@@ -9,7 +9,7 @@ function projectOf(fetch: Fetch, retry: RetryOptions): Project {
   )
 }
 
-test('a server that is away is waited for as long as retryForMs says, however many tries that takes', async () => {
+test('an unavailable server is retried for retryForMs, regardless of the number of attempts', async () => {
   let asked = 0
   const lefts: number[] = []
   const project = projectOf(() => (asked++, Promise.reject(new TypeError('fetch failed'))), {
@@ -32,27 +32,27 @@ test('a server that is away is waited for as long as retryForMs says, however ma
   )
 })
 
-test('a server that comes back within the time finds the client waiting, also behind a proxy that answers for it', async () => {
+test('a server that returns in time finds the client waiting, even behind a proxy that answers for it', async () => {
   const answers = [...Array.from({ length: 10 }, (_, at) => [502, 503, 504, 429, 408][at % 5]), 201]
   const project = projectOf(async () => new Response('', { status: answers.shift() }), {})
   assert.equal((await project.upload([{ id: 'a' }], { sendAll: true })).retries, 10)
 })
 
-test('what is wrong with the answers of a server is not waited for as long', async () => {
+test('wrong responses are retried for a shorter time', async () => {
   let asked = 0
   const failing: Fetch = async () => (asked++, new Response('', { status: 500 }))
   await assert.rejects(projectOf(failing, {}).upload([{ id: 'a' }]), { statusCode: 500 })
   assert.equal(asked, 6)
 })
 
-test('a server that asks to be left alone for longer than there is time is not asked again', async () => {
+test('a Retry-After beyond the remaining time ends the retries', async () => {
   let asked = 0
   const busy: Fetch = async () => (asked++, new Response('', { status: 503, headers: { 'Retry-After': '60' } }))
   await assert.rejects(projectOf(busy, { retryForMs: 59_000 }).upload([{ id: 'a' }]), { statusCode: 503 })
   assert.equal(asked, 1)
 })
 
-test('no time at all means one try; no bound of time is a bound, too', async () => {
+test('retryForMs 0 means one attempt, and Infinity is a valid bound', async () => {
   let asked = 0
   const away: Fetch = () => (asked++, Promise.reject(new TypeError('fetch failed')))
   await assert.rejects(projectOf(away, { retryForMs: 0 }).get('a'), { code: 'network_failed' })

@@ -36,7 +36,7 @@ const VALUE = {
   '@text': 'plain',
 }
 
-test('what is serialized comes back as it was', async () => {
+test('a serialized value comes back unchanged', async () => {
   assert.deepEqual(await roundTrip(VALUE), VALUE)
   for (const value of [
     {},
@@ -50,7 +50,7 @@ test('what is serialized comes back as it was', async () => {
   }
 })
 
-test('names decide what stands by itself; ids are hashes; closures have the smallest depths', async () => {
+test('names decide which values become objects, ids are hashes, and closures have the smallest depths', async () => {
   const objects = await objectsOf(VALUE)
   const find = (matches: (object: Members) => boolean): Members => objects.find(matches) ?? assert.fail()
   const root = objects[objects.length - 1]
@@ -78,7 +78,7 @@ test('names decide what stands by itself; ids are hashes; closures have the smal
     assert.equal(await contentId(json.replace(`"id":"${id}",`, '')), id)
 })
 
-test('the shortest way counts, and shared children are written once', async () => {
+test('closures contain the shortest depth, and shared children are written once', async () => {
   const leaf = { name: 'leaf' }
   const middle = { '@leaf': leaf }
   const value = { '@far': { '@middle': middle }, '@near': leaf, '@again': [middle, leaf], '@equal': { name: 'leaf' } }
@@ -92,7 +92,7 @@ test('the shortest way counts, and shared children are written once', async () =
   assert.equal(back['@far']['@middle']['@leaf'], back['@near'])
 })
 
-test('the ids of parts do not depend on what else is there', async () => {
+test('the id of a part does not depend on other parts', async () => {
   const part = (): object => ({
     '@a': { '@x': { n: 1 }, '@y': { n: 2 } },
     '@b': { n: 2 },
@@ -108,7 +108,7 @@ test('the ids of parts do not depend on what else is there', async () => {
   for (const { id } of alone) assert.ok(ids.has(id))
 })
 
-test('cycles and what JSON cannot hold are errors that name the place', async () => {
+test('cycles and values that JSON cannot hold are errors that name the place', async () => {
   const inline: Members = { a: {} }
   inline.a = { b: [inline] }
   const detached: Members = { '@a': {} }
@@ -136,7 +136,7 @@ test('cycles and what JSON cannot hold are errors that name the place', async ()
     await assert.rejects(collect(serialize(value)), { code: 'invalid_value' })
 })
 
-test('what JSON would make nothing of is refused; what holds a primitive value is one; toJSON counts at the root too', async () => {
+test('values that JSON drops are refused, wrapped primitives become primitives, and toJSON also applies to the root', async () => {
   for (const [value, message] of [
     [new Date(Number.NaN), /an invalid date/],
     [/x/, /a RegExp/],
@@ -165,7 +165,7 @@ test('what JSON would make nothing of is refused; what holds a primitive value i
   await assert.rejects(collect(serialize(new Date())), { code: 'invalid_value' })
 })
 
-test('pieces inside pieces stay what they are, however deep, and arrays of one piece again and again have an end', async () => {
+test('nested chunks stay as they are at any depth, and repeated arrays of one chunk end', async () => {
   const piece = (id: string, data: readonly unknown[]): ObjectText => ({
     id,
     json: JSON.stringify({ id, speckle_type: 'Speckle.Core.Models.DataChunk', data }),
@@ -191,7 +191,7 @@ test('pieces inside pieces stay what they are, however deep, and arrays of one p
   })
 })
 
-test('graphs are deeper than calls, and closures have a limit', async () => {
+test('graphs may be deeper than the call stack, and closures have a limit', async () => {
   let chain: Members = { n: 0 }
   for (let n = 1; n < 1_100; n++) chain = { n, '@next': chain }
   const texts = await collect(serialize(chain, { closureIdsMax: 10 }))
@@ -208,7 +208,7 @@ test('graphs are deeper than calls, and closures have a limit', async () => {
   assert.equal(depth, 1_100)
 })
 
-test('dates become texts, typed arrays lists; undefined members go; the spelling of types and references can be another', async () => {
+test('dates become texts, typed arrays become lists, undefined is dropped, and type and reference names are configurable', async () => {
   const value = { at: new Date(0), gone: undefined, '@(2)list': new Float32Array([1, 2, 3]), '@x': { kind: 'X' } }
   const objects = await objectsOf(value, {
     typeField: 'kind',
@@ -227,7 +227,7 @@ test('dates become texts, typed arrays lists; undefined members go; the spelling
   assert.deepEqual(back['@(2)list'], [1, 2, 3])
 })
 
-test('references without their object are an error, or stay; they count as children', async () => {
+test('references without their object are an error or are kept, and count as children', async () => {
   const value = { '@known': { speckle_type: 'reference', referencedId: 'elsewhere' } }
   const texts = await collect(serialize(value))
   assert.deepEqual((JSON.parse(texts[0].json) as Members).__closure, { elsewhere: 1 })
@@ -237,7 +237,7 @@ test('references without their object are an error, or stay; they count as child
   await assert.rejects(deserialize([[{ id: 'a', json: '[1]' }]], 'a'), { code: 'invalid_answer' })
 })
 
-test('a received model is sent again under the same ids; after a change only what lies above it is new', async (t) => {
+test('a received model is sent under the same ids, and a change renews only its ancestors', async (t) => {
   const { project } = await serviceAndClient(t)
   const model = buildModel({ objects: 800 })
   await project.upload(foreign(model.objects))
@@ -267,7 +267,7 @@ test('a received model is sent again under the same ids; after a change only wha
   assert.deepEqual(withoutMeta(back), withoutMeta(value))
 })
 
-test('what stood inside an object stays inside, beside and around what did not; what is new stands by itself where others did', async () => {
+test('an inline value stays inline beside changed ones, and a new value is detached where its siblings were', async () => {
   const reference = (referencedId: string): object => ({ speckle_type: 'reference', referencedId })
   const texts = [
     { id: 'leaf', n: 1 },
@@ -321,7 +321,7 @@ test('what stood inside an object stays inside, beside and around what did not; 
   )
 })
 
-test('an array that came in one piece, or in an empty one, grows in pieces of a sensible size', async () => {
+test('an array of one chunk or an empty chunk grows in chunks of a sensible size', async () => {
   const piece = (id: string, data: readonly number[]): ObjectText => ({
     id,
     json: JSON.stringify({ id, speckle_type: 'Speckle.Core.Models.DataChunk', data }),
@@ -363,7 +363,7 @@ test('an array that came in one piece, or in an empty one, grows in pieces of a 
   }
 })
 
-test('a client can send what another one received, to another project, under the same ids', async (t) => {
+test('a client can send a model that another client received to another project, under the same ids', async (t) => {
   const [from, to] = [await serviceAndClient(t), await serviceAndClient(t)]
   const model = buildModel({ objects: 300 })
   await from.project.upload(foreign(model.objects))
@@ -374,7 +374,7 @@ test('a client can send what another one received, to another project, under the
   assert.deepEqual(await to.project.receive(root), value)
 })
 
-test('what is sent is received as it was, through a service', async (t) => {
+test('a model survives a round trip through a service', async (t) => {
   const { project } = await serviceAndClient(t)
   const { root, created } = await project.send(VALUE)
   assert.ok(created > 5)
@@ -384,7 +384,7 @@ test('what is sent is received as it was, through a service', async (t) => {
   assert.equal((await project.send(VALUE)).sent, 0)
 })
 
-test('origins are forgotten with another client, and ids that are hashes stay all the same', async () => {
+test('another client forgets origins, and ids that are hashes stay the same', async () => {
   const texts = await collect(serialize(VALUE))
   const root = texts[texts.length - 1].id
   const value = await deserialize([texts], root)

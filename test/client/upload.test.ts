@@ -6,7 +6,7 @@ import { buildModel } from '../support/model.ts'
 import { eventually, turns } from '../support/patience.ts'
 import { byId, collect, QUICK, serviceAndClient } from './support.ts'
 
-test('a model goes up in several requests and comes back byte for byte; a second time nothing is sent', async (t) => {
+test('a model uploads in several requests and downloads byte for byte, and a second upload sends nothing', async (t) => {
   const { project } = await serviceAndClient(t)
   const model = buildModel({ objects: 1_200 })
   const told: UploadProgress[] = []
@@ -24,7 +24,7 @@ test('a model goes up in several requests and comes back byte for byte; a second
   assert.deepEqual([again.held, again.sent, again.requests], [1_200, 0, 0])
 })
 
-test('objects, texts, arrays of them and asynchronous sources; as gzip files and as forms', async (t) => {
+test('objects, texts, arrays and asynchronous sources upload as gzip files and as forms', async (t) => {
   const { project } = await serviceAndClient(t)
   async function* source(): AsyncGenerator<object> {
     yield { id: 'a', value: 'é\u2028' }
@@ -53,7 +53,7 @@ test('objects, texts, arrays of them and asynchronous sources; as gzip files and
   assert.equal((await project.upload([{ id: 'a', value: 'another' }], { sendAll: true })).differing, 1)
 })
 
-test('objects whose text is not kept to the byte are counted, and keep their values', async (t) => {
+test('objects whose text is rewritten are counted and keep their values', async (t) => {
   const { project } = await serviceAndClient(t)
   const texts = [
     '{"id":"kept", "x": 1.50}',
@@ -78,7 +78,7 @@ test('objects whose text is not kept to the byte are counted, and keep their val
   for (const [at, text] of texts.entries()) assert.deepEqual(JSON.parse(heldTexts[at] ?? ''), JSON.parse(text))
 })
 
-test('an object without id gets the one that the server would give it', async (t) => {
+test('an object without an id gets the id that the server would assign', async (t) => {
   const { project, url } = await serviceAndClient(t)
   for (const object of [{}, { name: 'x', list: [1, { y: null }] }, { text: 'a\u0085b\u2028c\u2029d\ud800' }]) {
     const { lastId } = await project.upload([object], { sendAll: true })
@@ -114,7 +114,7 @@ test('the last object is sent after all others are acknowledged', async (t) => {
   assert.equal(isRootHeld, false)
 })
 
-test('what passes is tried again: a broken connection, 408, 429, 500 and 503; Retry-After is the least that is waited', async (t) => {
+test('temporary faults are retried: a broken connection, 408, 429, 500 and 503, not before Retry-After', async (t) => {
   const { withOptions } = await serviceAndClient(t)
   const failures = [
     () => Promise.reject(new TypeError('fetch failed')),
@@ -143,7 +143,7 @@ test('what passes is tried again: a broken connection, 408, 429, 500 and 503; Re
   )
 })
 
-test('what lasts is not tried again, nor is anything for ever', async (t) => {
+test('permanent faults are not retried, and retries end', async (t) => {
   const { withOptions, project } = await serviceAndClient(t, { limits: { objectBytesMax: 1_000 } })
   await assert.rejects(project.upload([{ id: 'a', text: 'x'.repeat(2_000) }]), (error) => {
     assert.ok(error instanceof ClientError)
@@ -179,7 +179,7 @@ test('what lasts is not tried again, nor is anything for ever', async (t) => {
   )
 })
 
-test('a service that counts nothing, or in its own way, is taken at its status', async () => {
+test('a service with no counts, or different ones, is trusted by its status', async () => {
   for (const [text, type] of [
     ['', 'text/plain'],
     ['{"created":"5","differing":null}', 'application/json'],
@@ -199,7 +199,7 @@ test('a service that counts nothing, or in its own way, is taken at its status',
   }
 })
 
-test('a server that says nothing is given up after a while', async (t) => {
+test('a silent server is given up after a time limit', async (t) => {
   const { withOptions } = await serviceAndClient(t)
   const silent: Fetch = (_, init) =>
     new Promise((_resolve, reject) =>
@@ -209,7 +209,7 @@ test('a server that says nothing is given up after a while', async (t) => {
   await assert.rejects(project.upload([{ id: 'a' }]), { code: 'timed_out', isRetryable: true })
 })
 
-test('an abort ends the upload at once with its reason, and the source too', async (t) => {
+test('an abort ends the upload at once with its reason, and ends the source', async (t) => {
   const { withOptions } = await serviceAndClient(t)
   const reason = new Error('enough')
   for (const when of ['before', 'in flight', 'while the source waits', 'while it waits for another try'] as const) {
@@ -242,7 +242,7 @@ test('an abort ends the upload at once with its reason, and the source too', asy
   }
 })
 
-test('what the source throws is what the upload rejects with', async (t) => {
+test('an upload rejects with the error of its source', async (t) => {
   const { project } = await serviceAndClient(t)
   const reason = new Error('no more')
   function* source(): Generator<object> {
@@ -252,7 +252,7 @@ test('what the source throws is what the upload rejects with', async (t) => {
   await assert.rejects(project.upload(source()), (error) => error === reason)
 })
 
-test('what cannot be an object is refused, and says why', async (t) => {
+test('a value that cannot be an object is refused with a reason', async (t) => {
   const { project } = await serviceAndClient(t)
   for (const [item, code] of [
     [['text'], 'invalid_value'],
@@ -272,7 +272,7 @@ test('what cannot be an object is refused, and says why', async (t) => {
     await assert.rejects(project.upload([{ id: 'a' }], options), RangeError)
 })
 
-test('the id is the one that the text has, not one that only the value shows', async (t) => {
+test('the id comes from the text, not from the parsed value', async (t) => {
   const { project } = await serviceAndClient(t)
   class Wall {
     readonly n = 1
@@ -296,7 +296,7 @@ test('the id is the one that the text has, not one that only the value shows', a
   ])
 })
 
-test('no more is read from a source than a few groups ahead of what is acknowledged', async (t) => {
+test('the source is read at most a few groups ahead of acknowledged ones', async (t) => {
   const { project } = await serviceAndClient(t)
   let made = 0
   let acknowledged = 0
@@ -315,7 +315,7 @@ test('no more is read from a source than a few groups ahead of what is acknowled
   assert.ok(aheadMax < 12_000, `${aheadMax} objects ahead`)
 })
 
-test('a 413 of a proxy is told as one; the own limits of a service as theirs', async (t) => {
+test('a 413 of a proxy is reported as such, and a limit of the service as its own', async (t) => {
   const page = '<html><head><title>413 Request Entity Too Large</title></head></html>'
   const proxied = createClient({
     url: 'http://in.process',

@@ -18,7 +18,7 @@ const arrays = Array.from({ length: 4 }, (_, part) =>
 )
 
 test(
-  '.NET SDK, older, its largest requests: gzipped they pass; uncompressed they are 413 unless requestBytesMax is raised',
+  'older .NET SDK: its largest requests pass when gzipped, and get 413 uncompressed unless requestBytesMax is raised',
   { timeout: 120_000 },
   async (t) => {
     const { port } = await served(t)

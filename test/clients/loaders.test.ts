@@ -35,7 +35,7 @@ async function loadsWhole(
   assertSameObjects(new Map([...given, ...damaged.map(([id]) => [id, expected.get(id) ?? ''] as const)]), expected)
 }
 
-test('a model that came in as from a browser goes out by each loader, byte for byte', TIME_LIMIT, async (t) => {
+test('each loader downloads a browser upload byte for byte', TIME_LIMIT, async (t) => {
   const model = buildModel({ objects: OBJECTS })
   const target = await serveFor201(t, 'demo')
   assert.ok((await sendFromBrowser(target, model.objects)) > 50)
@@ -59,7 +59,7 @@ for (const [loader, hostName] of [
 }
 
 for (const loader of LOADERS) {
-  test(`${loader} with one object missing: it gets all others`, TIME_LIMIT, async (t) => {
+  test(`${loader} receives all other objects if one is missing`, TIME_LIMIT, async (t) => {
     await using server = await startServer()
     const target = { url: server.url, token: 'any', projectId: 'demo' }
     const objects = [...building({ objects: 1_500 })].flat()
@@ -86,22 +86,18 @@ for (const loader of LOADERS) {
     assert.ok((await strict.text()).includes(lost.id))
   })
 
-  test(
-    `${loader} without the root, and without the right to it: it fails at once, it does not hang`,
-    TIME_LIMIT,
-    async (t) => {
-      const target = await serveFor201(t, 'demo')
-      for (const [chosen, message] of [
-        [target, /404/],
-        [{ ...target, token: 'nobody' }, /not have access/],
-      ] as const) {
-        const { end } = await load(t, loader, chosen, 'absent')
-        assert.match(end, message)
-      }
-    },
-  )
+  test(`${loader} fails at once without the root or without access to it`, TIME_LIMIT, async (t) => {
+    const target = await serveFor201(t, 'demo')
+    for (const [chosen, message] of [
+      [target, /404/],
+      [{ ...target, token: 'nobody' }, /not have access/],
+    ] as const) {
+      const { end } = await load(t, loader, chosen, 'absent')
+      assert.match(end, message)
+    }
+  })
 
-  test(`${loader} gets objects that came without an id`, TIME_LIMIT, async (t) => {
+  test(`${loader} receives objects that were uploaded without an id`, TIME_LIMIT, async (t) => {
     await using server = await startServer()
     const send = async (object: object): Promise<string> => {
       const answer = await fetch(`${server.url}/objects/demo`, {

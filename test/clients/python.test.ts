@@ -29,7 +29,7 @@ print(json.dumps({
 }))
 `
 
-test('what the Python client sends is understood, and what it gets is what was sent', async () => {
+test('the Python client uploads a model and downloads it unchanged', async () => {
   const folder = await mkdtemp(join(tmpdir(), 'stowage-python-'))
   const server = await startServer()
   try {

@@ -13,38 +13,38 @@ const TIME_LIMIT = { timeout: 600_000 }
 const ELEMENTS: Readonly<Record<Specklepy, number>> = { current: 2_500, older: 1_200 }
 
 for (const client of CLIENTS) {
-  test(
-    `specklepy ${SPECKLEPY[client]}: what it sends comes back equal, in itself and in each loader`,
-    TIME_LIMIT,
-    async (t) => {
-      const target = await serveFor201(t, 'demo')
-      const sent = await roundTrip(t, client, 'send', target, { elements: ELEMENTS[client] })
-      assert.equal(sent.version, SPECKLEPY[client])
-      assert.ok(sent.objects.size > 4 * ELEMENTS[client])
-      const again = await roundTrip(t, client, 'send', target, { elements: ELEMENTS[client] })
-      assert.equal(again.root, sent.root)
-      const received = await roundTrip(t, client, 'receive', target, { root: sent.root, elements: ELEMENTS[client] })
-      assert.equal(received.same, true)
-      assertSameObjects(received.objects, sent.objects)
-      for (const loader of ['objectloader2', 'objectloader'] as const) {
-        const loaded = await load(t, loader, target, sent.root)
-        assert.equal(loaded.end, 'done')
-        assertSameObjects(loaded.received, sent.objects)
-        assert.equal(loaded.given.size, sent.objects.size)
-      }
-    },
-  )
-
-  test(`specklepy ${SPECKLEPY[client]}: 20,000 objects of a browser, all ids in one request`, TIME_LIMIT, async (t) => {
-    const model = buildModel({ objects: 20_000 })
+  test(`specklepy ${SPECKLEPY[client]}: an upload is equal in specklepy and in each loader`, TIME_LIMIT, async (t) => {
     const target = await serveFor201(t, 'demo')
-    await sendFromBrowser(target, model.objects)
-    const received = await roundTrip(t, client, 'receive', target, { root: model.rootId })
-    assertSameObjects(received.objects, model.byId)
+    const sent = await roundTrip(t, client, 'send', target, { elements: ELEMENTS[client] })
+    assert.equal(sent.version, SPECKLEPY[client])
+    assert.ok(sent.objects.size > 4 * ELEMENTS[client])
+    const again = await roundTrip(t, client, 'send', target, { elements: ELEMENTS[client] })
+    assert.equal(again.root, sent.root)
+    const received = await roundTrip(t, client, 'receive', target, { root: sent.root, elements: ELEMENTS[client] })
+    assert.equal(received.same, true)
+    assertSameObjects(received.objects, sent.objects)
+    for (const loader of ['objectloader2', 'objectloader'] as const) {
+      const loaded = await load(t, loader, target, sent.root)
+      assert.equal(loaded.end, 'done')
+      assertSameObjects(loaded.received, sent.objects)
+      assert.equal(loaded.given.size, sent.objects.size)
+    }
   })
 
   test(
-    `specklepy ${SPECKLEPY[client]}: separators of lines and tabs inside of what others sent`,
+    `specklepy ${SPECKLEPY[client]}: requests all ids of a browser's 20,000 objects at once`,
+    TIME_LIMIT,
+    async (t) => {
+      const model = buildModel({ objects: 20_000 })
+      const target = await serveFor201(t, 'demo')
+      await sendFromBrowser(target, model.objects)
+      const received = await roundTrip(t, client, 'receive', target, { root: model.rootId })
+      assertSameObjects(received.objects, model.byId)
+    },
+  )
+
+  test(
+    `specklepy ${SPECKLEPY[client]}: reads objects of others that contain line separators and tabs`,
     TIME_LIMIT,
     async (t) => {
       await using server = await startServer({ uploadStatus: 201 })
@@ -68,7 +68,7 @@ for (const client of CLIENTS) {
 
 /* The older one does not try again: an upload that meets a 503 fails there. */
 test(
-  `specklepy ${SPECKLEPY.current}: 503 with Retry-After, once for each kind of request, costs time and nothing else`,
+  `specklepy ${SPECKLEPY.current}: a 503 with Retry-After for each request kind costs only time`,
   TIME_LIMIT,
   async (t) => {
     const refused = new Set<string>()
@@ -97,7 +97,7 @@ test(
   },
 )
 
-test('specklepy against express 5 and hono 4, below a path', TIME_LIMIT, async (t) => {
+test('specklepy works with Express 5 and Hono 4, below a path', TIME_LIMIT, async (t) => {
   for (const name of ['express 5', 'hono 4']) {
     const host = HOSTS.find((known) => known.name === name)
     assert.ok(host)
@@ -111,7 +111,7 @@ test('specklepy against express 5 and hono 4, below a path', TIME_LIMIT, async (
 })
 
 test(
-  'specklepy against a service that answers uploads with 200, as the contract says: it says so and fails',
+  'specklepy reports a failure if a service answers uploads with 200, as the contract says',
   TIME_LIMIT,
   async (t) => {
     await using server = await startServer()

@@ -66,7 +66,7 @@ for size in json.loads(os.environ['SIZES']):
 print(json.dumps(statuses))
 `
 
-test('Python requests sees 413 for bodies over the limit, whole and multipart', async () => {
+test('Python requests sees 413 for whole and multipart bodies over the limit', async () => {
   const environment = {
     SIZES: JSON.stringify(SIZES_MB),
     FOLDER: folder,

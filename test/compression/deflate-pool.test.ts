@@ -15,7 +15,7 @@ function inflatedAlone(fragment: Uint8Array): Uint8Array {
   return inflateRawSync(Buffer.concat([fragment, Uint8Array.of(3, 0)]))
 }
 
-test('many inputs at once each become a fragment of their own, in any order', async () => {
+test('many concurrent inputs each become their own fragment, in any order', async () => {
   const pool = new DeflatePool({ level: 1, concurrency: 3 })
   const inputs = Array.from({ length: 40 }, (_, i) =>
     i % 7 === 0 ? randomBytes(i * 9_000) : words(1 + i * 3_000, i + 1),
@@ -28,7 +28,7 @@ test('many inputs at once each become a fragment of their own, in any order', as
   pool.close()
 })
 
-test('the same input gives the same bytes, whatever the stream compressed before', async () => {
+test('the same input gives the same bytes, regardless of earlier inputs of the stream', async () => {
   const pool = new DeflatePool({ level: 6, concurrency: 1 })
   const raw = words(16_384, 5)
   const first = Buffer.from(await pool.deflate(raw))
@@ -37,7 +37,7 @@ test('the same input gives the same bytes, whatever the stream compressed before
   pool.close()
 })
 
-test('inputs larger than the output buffers, and of no bytes', async () => {
+test('inputs larger than the output buffers and empty inputs are compressed', async () => {
   const pool = new DeflatePool({ level: 1, concurrency: 2 })
   const raw = randomBytes(5_000_000)
   const fragment = await pool.deflate(raw)
@@ -47,7 +47,7 @@ test('inputs larger than the output buffers, and of no bytes', async () => {
   pool.close()
 })
 
-test('close rejects what is under way, what waits and what comes later', async () => {
+test('close rejects running, queued and later calls', async () => {
   const pool = new DeflatePool({ level: 9, concurrency: 1 })
   const waiting = [pool.deflate(words(500_000, 3)), pool.deflate(words(500_000, 4)), pool.deflate(words(10, 1))]
   const outcomes = Promise.allSettled(waiting)
@@ -65,7 +65,7 @@ test('a level or a concurrency out of range is refused', () => {
   assert.throws(() => new DeflatePool({ level: 1, concurrency: 0 }), RangeError)
 })
 
-test('inflating gives back exactly the bytes, for one fragment, several, and none', async () => {
+test('inflating returns exactly the bytes of one fragment, several and none', async () => {
   const pool = new DeflatePool({ level: 6, concurrency: 2 })
   const inputs = [words(16_384, 1), words(63, 2), randomBytes(70_000), words(1, 1)]
   const fragments = await Promise.all(inputs.map((raw) => pool.deflate(raw)))
@@ -79,7 +79,7 @@ test('inflating gives back exactly the bytes, for one fragment, several, and non
   pool.close()
 })
 
-test('inflating refuses a wrong size, cut or foreign bytes, and a stream that ends inside', async () => {
+test('inflating refuses a wrong size, cut or foreign bytes, and a stream that ends too early', async () => {
   const pool = new DeflatePool({ level: 6, concurrency: 1 })
   const raw = words(16_384, 1)
   const fragment = Buffer.from(await pool.deflate(raw))

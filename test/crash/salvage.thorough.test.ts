@@ -44,7 +44,7 @@ function flipOneOf(storage: Storage, kind: RegExp): string {
 
 for (const storage of ['filesystem', 'level'] as const) {
   for (const kind of [/^records\/CURRENT$/, /^records\/MANIFEST/]) {
-    test(`${storage}: nothing is lost with ${kind.source}`, async () => {
+    test(`${storage}: losing ${kind.source} loses no object`, async () => {
       const path = flipOneOf(storage, kind)
       const told = await salvage(storage)
       assert.match(told[0], new RegExp(`^${path.replace(/MANIFEST.*/, '')}[^ ]* is damaged: `))
@@ -53,7 +53,7 @@ for (const storage of ['filesystem', 'level'] as const) {
     })
   }
 
-  test(`${storage}: with a damaged table, the rest is saved and nothing is wrong`, async () => {
+  test(`${storage}: a damaged table costs only its own records, and no object is wrong`, async () => {
     const path = flipOneOf(storage, /^records\/\d+\.ldb$/)
     const told = await salvage(storage)
     assert.match(told[0], new RegExp(`^${path} is damaged: .*; it was set aside as damaged`))
@@ -63,14 +63,14 @@ for (const storage of ['filesystem', 'level'] as const) {
   })
 }
 
-test('a whole folder is not touched by it', async () => {
+test('salvage leaves a sound folder unchanged', async () => {
   const folder = join(scratch, 'filesystem')
   damagedCopy(folder, copy, { path: 'stowage.json', at: 0, name: 'nothing', apply: (bytes) => bytes })
   assert.deepEqual(await salvage('filesystem'), [])
   assert.deepEqual(await judge('filesystem', copy), { wrong: [], isVisible: false })
 })
 
-test('without any records, packs that are files of their own come back', async () => {
+test('packs in their own files come back without any records', async () => {
   damagedCopy(join(scratch, 'filesystem'), copy, {
     path: 'stowage.json',
     at: 0,

@@ -22,7 +22,7 @@ async function inflate(bytes: Uint8Array, { chunk = 65_536, bytesMax = 100_000_0
 
 const text = Buffer.from('[{"id":"a","v":1},{"id":"b","v":2}]')
 
-test('inflates one member and many, whatever the chunks', async () => {
+test('gunzip inflates one member and many, regardless of chunks', async () => {
   const random = randomFrom(1)
   const noise = Buffer.from(Array.from({ length: 600_000 }, () => 0x20 + Math.floor(random() * 90)))
   for (const content of [text, Buffer.alloc(1_000_000, 'ab'), noise]) {
@@ -34,7 +34,7 @@ test('inflates one member and many, whatever the chunks', async () => {
   for (const chunk of [1, 5, 1_000]) assert.ok((await inflate(Buffer.concat(members), { chunk })).equals(text))
 })
 
-test('refuses gzip that is cut at any place', async () => {
+test('gunzip refuses input cut at any place', async () => {
   const bytes = Buffer.concat([gzipSync(text), gzipSync('more')])
   const firstMember = gzipSync(text).length
   for (let length = 0; length < bytes.length; length++) {
@@ -46,7 +46,7 @@ test('refuses gzip that is cut at any place', async () => {
   }
 })
 
-test('refuses a wrong checksum, a wrong length, and a flipped bit anywhere behind the header', async () => {
+test('gunzip refuses a wrong checksum, a wrong length, and any flipped bit after the header', async () => {
   const bytes = gzipSync(text)
   for (let at = 10; at < bytes.length; at++) {
     const damaged = Buffer.from(bytes)
@@ -58,7 +58,7 @@ test('refuses a wrong checksum, a wrong length, and a flipped bit anywhere behin
   assert.match((await errorOf(inflate(wrongChecksum)))?.message ?? '', /the body.*incorrect data check/)
 })
 
-test('refuses whatever follows the last member, zeros too', async () => {
+test('gunzip refuses bytes after the last member, even zeros', async () => {
   const bytes = gzipSync(text)
   for (const tail of [
     Buffer.from([0]),
@@ -78,13 +78,13 @@ test('refuses whatever follows the last member, zeros too', async () => {
   }
 })
 
-test('refuses what is no gzip, and other compressions', async () => {
+test('gunzip refuses text and other compressions', async () => {
   for (const bytes of [text, deflateRawSync(text), Buffer.from([0x1f, 0x8b, 7, 0, 0, 0, 0, 0, 0, 0])]) {
     assert.equal(await codeOf(inflate(bytes)), 'invalid_gzip')
   }
 })
 
-test('refuses gzip inside gzip', async () => {
+test('gunzip refuses gzip inside gzip', async () => {
   for (const chunk of [1, 65_536]) {
     const refused = await errorOf(inflate(gzipSync(gzipSync(text)), { chunk }))
     assert.equal(refused?.code, 'invalid_gzip')
@@ -94,13 +94,13 @@ test('refuses gzip inside gzip', async () => {
   assert.equal(await codeOf(inflate(divided)), 'invalid_gzip')
 })
 
-test('takes exactly the bound of inflated bytes and refuses one more', async () => {
+test('gunzip accepts inflated bytes up to the limit and refuses one more', async () => {
   const bytes = gzipSync(text)
   assert.equal((await inflate(bytes, { bytesMax: text.length })).length, text.length)
   assert.equal(await codeOf(inflate(bytes, { bytesMax: text.length - 1 })), 'inflated_too_large')
 })
 
-test('takes thousands of members, and refuses 100,000 quickly', async () => {
+test('gunzip accepts thousands of members and quickly refuses 100,000', async () => {
   const member = gzipSync('{},')
   const many = (count: number): Buffer => Buffer.concat(Array.from({ length: count }, () => member))
   assert.equal((await inflate(many(5_000))).length, 15_000)
@@ -110,7 +110,7 @@ test('takes thousands of members, and refuses 100,000 quickly', async () => {
   assert.ok(processorMs() - beganMs < 10_000)
 })
 
-test('a consumer that leaves early ends the source', async () => {
+test('a consumer that stops early ends the source', async () => {
   let ended = false
   async function* endless(): AsyncGenerator<Uint8Array> {
     try {

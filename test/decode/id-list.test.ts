@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { type ObjectStreamRequest, decodeIdList, decodeObjectStreamRequest } from '../../src/decode/id-list.ts'
+import { type ObjectStreamSelection, decodeIdList, decodeObjectStreamRequest } from '../../src/decode/id-list.ts'
 import { type Limits, DEFAULT_LIMITS } from '../../src/limits.ts'
 import type { IdSet } from '../../src/object/id-set.ts'
 import { processorMs } from '../support/processor.ts'
@@ -15,7 +15,7 @@ async function ids(body: Uint8Array | string, sent: Sent = {}, limits: Partial<L
   return listed(await decodeIdList(source(body, sent), { ...DEFAULT_LIMITS, ...limits }, { signal }))
 }
 
-function stream(body: string | Uint8Array, sent: Sent = {}): Promise<ObjectStreamRequest> {
+function stream(body: string | Uint8Array, sent: Sent = {}): Promise<ObjectStreamSelection> {
   return decodeObjectStreamRequest(source(body, sent), DEFAULT_LIMITS, { signal })
 }
 
@@ -39,7 +39,7 @@ function spellings(list: readonly string[]): [string | Uint8Array, Sent][] {
   ]
 }
 
-test('reads every spelling of a list to the same ids, each once and in order', async () => {
+test('every spelling of an id list yields the same ids, each once and in order', async () => {
   const lists = [
     [],
     ['a'],
@@ -54,7 +54,7 @@ test('reads every spelling of a list to the same ids, each once and in order', a
   }
 })
 
-test('agrees with JSON.parse on random strings', async () => {
+test('the reader agrees with JSON.parse on random strings', async () => {
   const random = randomFrom(11)
   const pieces = [
     'a',
@@ -82,12 +82,12 @@ test('agrees with JSON.parse on random strings', async () => {
   }
 })
 
-test('keeps what can never be an id, so that a diff can answer for it', async () => {
+test('impossible ids stay in the list, so that a diff can answer for them', async () => {
   const hostile = ['', '.', '../x', '\u0000', 'a\nb', '\u2028', 'C:\\x', 'x'.repeat(2_000), '__proto__']
   for (const [body, sent] of spellings(hostile)) assert.deepEqual(await ids(body, sent), hostile)
 })
 
-test('refuses what is no list of strings', async () => {
+test('a body that is not a list of strings is refused', async () => {
   const bad: Record<string, readonly string[]> = {
     invalid_request: [
       '[]',
@@ -155,7 +155,7 @@ test('refuses what is no list of strings', async () => {
   assert.equal(await codeOf(ids('objects=["%ff"]', { type: FORM })), 'invalid_utf8')
 })
 
-test('refuses a list that is cut at any place', async () => {
+test('a list cut at any place is refused', async () => {
   for (const body of ['{"objects":"[\\"a\\",\\"b\\\\n\\"]"}', '{"objects":["a","b\\n"]}']) {
     for (let length = 0; length < body.length; length++) {
       assert.match(String(await codeOf(ids(body.slice(0, length)))), /^invalid_/, `cut at ${length}`)
@@ -163,7 +163,7 @@ test('refuses a list that is cut at any place', async () => {
   }
 })
 
-test('refuses other types, and content that is not what was declared', async () => {
+test('other content types, and bodies that do not match their type, are refused', async () => {
   const body = '{"objects":[]}'
   for (const type of [
     '',
@@ -187,7 +187,7 @@ test('refuses other types, and content that is not what was declared', async () 
   assert.equal(await codeOf(stream('objectIds=[]', { type: FORM })), 'unsupported_media_type')
 })
 
-test('bounds the body on the wire and inflated', async () => {
+test('the body is bounded on the wire and after inflation', async () => {
   const body = JSON.stringify({ objects: Array.from({ length: 500 }, (_, i) => `an-id-${i}`) })
   assert.equal((await ids(body, {}, { idListBytesMax: body.length })).length, 500)
   for (const length of [undefined, body.length]) {
@@ -203,7 +203,7 @@ test('bounds the body on the wire and inflated', async () => {
   )
 })
 
-test('an aborted request ends', async () => {
+test('an aborted request ends the reader', async () => {
   const body: AsyncIterable<Uint8Array> = {
     [Symbol.asyncIterator]: () => ({ next: () => new Promise(() => undefined) }),
   }
@@ -227,7 +227,7 @@ test('a list of 100,000 ids is read quickly', async () => {
   assert.ok(processorMs() - beganMs < 5_000)
 })
 
-test('reads an object-stream request with and without a mask', async () => {
+test('an object-stream request is read with and without a mask', async () => {
   const plain = await stream('{"objectIds":["a","b","a"]}')
   assert.deepEqual(listed(plain.ids), ['a', 'b'])
   assert.equal(plain.mask, undefined)
@@ -241,7 +241,19 @@ test('reads an object-stream request with and without a mask', async () => {
   )
 })
 
-test('reads an object-stream request strictly', async () => {
+test('an invalid attribute mask is refused with the rule that it breaks', async () => {
+  for (const [mask, message] of [
+    [
+      '{"include":[],"exclude":[]}',
+      /^StowageError: attributeMask must .* exactly one of include, exclude; it is an object with "include", "exclude"$/,
+    ],
+    ['{}', /^StowageError: attributeMask must be an object with exactly one of include, exclude; it is an object$/],
+    ['[]', /^StowageError: attributeMask must be an object$/],
+  ] as const)
+    await assert.rejects(stream(`{"objectIds":["a"],"attributeMask":${mask}}`), message)
+})
+
+test('a malformed object-stream request is refused', async () => {
   const mask = (text: string): string => `{"objectIds":["a"],"attributeMask":${text}}`
   const bad = [
     '{}',

@@ -48,7 +48,7 @@ const BOUNDS: Record<string, Bound> = {
  */
 const HELD_SHARE_MAX = 1 / 4
 
-test('hostile uploads end early, in little memory, and leave the event loop to others', async () => {
+test('hostile uploads end early, use little memory, and do not block the event loop', async () => {
   const child = fileURLToPath(new URL('./hostile-uploads.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [...process.execArgv, child])
   const [control, ...outcomes] = stdout

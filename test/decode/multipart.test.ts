@@ -31,7 +31,7 @@ async function read(body: Uint8Array, { chunk, limits, boundary = BOUNDARY }: Re
   return parts
 }
 
-test('reads files with their headers, whatever the chunks', async () => {
+test('files are read with their headers, regardless of chunks', async () => {
   const random = randomFrom(3)
   const tricky = [
     '',
@@ -70,14 +70,14 @@ test('reads files with their headers, whatever the chunks', async () => {
   }
 })
 
-test('reads large files, with all of their bytes', async () => {
+test('large files are read whole', async () => {
   const content = gzipSync(Buffer.from(Array.from({ length: 400_000 }, (_, i) => (i * i) % 251)), { level: 0 })
   const parts = await read(multipart([file(content), file(content)]), { chunk: 30_001 })
   for (const part of parts) assert.ok(Buffer.from(part.content, 'latin1').equals(content))
   assert.equal(parts.length, 2)
 })
 
-test('a body cut at any place is refused, whatever the chunks', async () => {
+test('a body cut at any place is refused, regardless of chunks', async () => {
   const body = multipart([file('[{"id":"a"}]', 'application/json'), file('[{"id":"b"}]')])
   for (let length = 0; length < body.length - '\r\n'.length; length++) {
     for (const chunk of [16, 65_536]) {
@@ -87,7 +87,7 @@ test('a body cut at any place is refused, whatever the chunks', async () => {
   assert.equal((await read(body.subarray(0, -2))).length, 2)
 })
 
-test('a file is known by its file name, by its name, or by its type', async () => {
+test('a part is a file by its file name, its name or its type', async () => {
   const disposition = 'Content-Disposition: form-data; name='
   const accepted: readonly (readonly string[])[] = [
     [`${disposition}"anything"; filename="a.json"`],
@@ -107,7 +107,7 @@ test('a file is known by its file name, by its name, or by its type', async () =
   assert.equal(quotedName.name, 'a"é;b')
 })
 
-test('no part is dropped or cut in silence', async () => {
+test('no part is silently dropped or cut', async () => {
   const good = file('[]')
   const disposition = 'Content-Disposition: form-data; name="file"'
   const bad: Record<string, Part> = {
@@ -160,7 +160,7 @@ test('a part that ends inside its headers is refused', async () => {
   }
 })
 
-test('bytes behind the closing boundary are refused, except white space', async () => {
+test('bytes after the closing boundary are refused, except white space', async () => {
   const body = multipart([file('[]')])
   for (const tail of ['', '\r\n', '  \r\n\r\n']) {
     assert.equal((await read(Buffer.concat([body, Buffer.from(tail)]), { chunk: 9 })).length, 1)
@@ -176,7 +176,7 @@ test('bytes behind the closing boundary are refused, except white space', async 
   }
 })
 
-test('a preamble is skipped, a body without parts refused', async () => {
+test('a preamble is skipped, and a body without parts is refused', async () => {
   assert.equal(
     (await read(Buffer.concat([Buffer.from('to old readers: ignore this\r\n'), multipart([file('[]')])]), { chunk: 4 }))
       .length,
@@ -188,7 +188,7 @@ test('a preamble is skipped, a body without parts refused', async () => {
   }
 })
 
-test('the boundary has 1 to 70 characters', async () => {
+test('a boundary has 1 to 70 characters', async () => {
   for (const boundary of ['x', 'b'.repeat(70), "'()+_,-./:=?"]) {
     assert.equal((await read(multipart([file('[]')], boundary), { boundary })).length, 1)
   }
@@ -199,14 +199,14 @@ test('the boundary has 1 to 70 characters', async () => {
   assert.equal(await codeOf(missing.next()), 'invalid_multipart')
 })
 
-test('takes as many parts as the limit and refuses one more', async () => {
+test('parts up to the limit are accepted, and one more is refused', async () => {
   const parts = (count: number): Buffer => multipart(Array.from({ length: count }, () => file('[]')))
   assert.equal((await read(parts(5), { limits: { partsMax: 5 } })).length, 5)
   for (const chunk of [10, 65_536])
     assert.equal(await codeOf(read(parts(6), { chunk, limits: { partsMax: 5 } })), 'too_many_parts')
 })
 
-test('takes part headers of exactly the limit and refuses one byte more', async () => {
+test('part headers up to the limit are accepted, and one byte more is refused', async () => {
   const limits = { partHeaderBytesMax: 1_000 }
   const lines = file('[]').headers.reduce((sum, line) => sum + line.length + '\r\n'.length, 0)
   const sized = (bytes: number): Buffer =>
@@ -221,7 +221,7 @@ test('takes part headers of exactly the limit and refuses one byte more', async 
   assert.equal(await codeOf(read(manyLines, { limits: { partHeaderBytesMax: 500 } })), 'part_header_too_large')
 })
 
-test('skips what is not read of a part, pulls no more than is read, and lets go of the body', async () => {
+test('an unread part is skipped without reading ahead, and the body is released', async () => {
   const body = multipart([file('x'.repeat(100_000)), file('[]')])
   const names: number[] = []
   for await (const part of fileParts(inChunks(body), { boundary: BOUNDARY, limits: DEFAULT_LIMITS }))

@@ -71,7 +71,7 @@ function list(item: () => string): string {
   return Array.from({ length: Math.floor(random() * 4) }, item).join(`${pick(SPACES)},${pick(SPACES)}`)
 }
 
-test('cuts generated arrays into their elements, whatever the chunks', () => {
+test('generated arrays are split into their elements, regardless of chunks', () => {
   for (let round = 0; round < 150; round++) {
     const elements = Array.from({ length: Math.floor(random() * 6) }, () => object(0))
     const text = `${pick(SPACES)}[${pick(SPACES)}${elements.join(`${pick(SPACES)},${pick(SPACES)}`)}${pick(SPACES)}]${pick(SPACES)}`
@@ -111,7 +111,7 @@ function wellFormed(text: string): string {
   return Buffer.from(text).toString()
 }
 
-test('with an inspection of each element it accepts exactly what JSON.parse accepts, on damaged texts', () => {
+test('the splitter and the inspection together accept the same damaged texts as JSON.parse', () => {
   const junk = ['[', ']', '{', '}', ',', ',,', '"', '\\', ' ', '1', 'null', '\u0000', '[]', '{}', '//', "'"]
   let accepted = 0
   for (let round = 0; round < 3_000; round++) {
@@ -129,14 +129,14 @@ test('with an inspection of each element it accepts exactly what JSON.parse acce
   assert.ok(accepted > 50, `only ${accepted} damaged texts were still good`)
 })
 
-test('refuses every proper beginning of a text', () => {
+test('every proper prefix of a text is refused', () => {
   const text = ' [ {"a":[1,{"b":"\\"]"}]} , {"c":"\\\\"} ] '
   assert.equal(split(text, 3).length, 2)
   for (let length = 0; length < text.trimEnd().length; length++)
     assert.equal(failure(text.slice(0, length), 4).code, 'invalid_json')
 })
 
-test('names the part, the element and the byte of what is wrong', () => {
+test('an error names the part, the element and the byte', () => {
   assert.match(failure('[{"a":1},{"b":2]').message, /part 0, element 1, byte 15/)
   assert.match(failure('[{}] x').message, /nothing more.*"x".*byte 5/)
   assert.match(failure('[{},]').message, /expected an object.*"\]"/)
@@ -144,7 +144,7 @@ test('names the part, the element and the byte of what is wrong', () => {
   assert.match(failure('').message, /empty/)
 })
 
-test('refuses a byte order mark, and what is no array of objects', () => {
+test('a byte order mark is refused, and so is a text that is not an array of objects', () => {
   const marked = failure(Buffer.concat([Buffer.from([0xef, 0xbb, 0xbf]), Buffer.from('[]')]))
   assert.equal(marked.code, 'invalid_json')
   assert.match(marked.message, /byte order mark/)
@@ -156,7 +156,7 @@ test('refuses a byte order mark, and what is no array of objects', () => {
     assert.equal(failure(text).code, 'invalid_json')
 })
 
-test('takes an object of exactly the limit and refuses one byte more, with its id', () => {
+test('an object at the limit is accepted, and one byte more is refused with its id', () => {
   const sized = (bytes: number): string => `{"id":"abc","x":"${'y'.repeat(bytes - 19)}"}`
   for (const chunk of [1, 13, 1_000]) {
     assert.deepEqual(split(`[ ${sized(100)} ]`, chunk, { objectBytesMax: 100 }), [sized(100)])
@@ -167,7 +167,7 @@ test('takes an object of exactly the limit and refuses one byte more, with its i
   }
 })
 
-test('stops an object that never ends at its limit, holding no more than that', () => {
+test('an endless object stops at its limit, without buffering more', () => {
   const splitter = new ElementSplitter({
     part: 0,
     limits: { ...DEFAULT_LIMITS, objectBytesMax: 1_000_000 },
@@ -181,14 +181,14 @@ test('stops an object that never ends at its limit, holding no more than that', 
   assert.ok(process.memoryUsage().arrayBuffers - before < 5_000_000)
 })
 
-test('takes nesting of exactly the limit and refuses one level more', () => {
+test('nesting up to the limit is accepted, and one level more is refused', () => {
   const nested = (levels: number): string => `[${'{"a":'.repeat(levels - 1)}{}${'}'.repeat(levels - 1)}]`
   assert.equal(split(nested(20), 3, { nestingMax: 20 }).length, 1)
   assert.equal(failure(nested(21), 3, { nestingMax: 20 }).code, 'nesting_too_deep')
   assert.equal(failure(`[{"a":${'['.repeat(20)}`, 3, { nestingMax: 20 }).code, 'nesting_too_deep')
 })
 
-test('takes as many objects as the limit and refuses one more, over all parts', () => {
+test('objects up to the limit are accepted across all parts, and one more is refused', () => {
   assert.equal(split(`[${'{},'.repeat(9)}{}]`, 4, { objectsMax: 10 }).length, 10)
   assert.equal(failure(`[${'{},'.repeat(10)}{}]`, 4, { objectsMax: 10 }).code, 'too_many_objects')
   const tally = { objects: 0 }

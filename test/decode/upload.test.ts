@@ -16,7 +16,7 @@ function form(...parts: readonly Part[]): ReturnType<typeof source> {
   return source(multipart(parts), FORM)
 }
 
-test('takes whole bodies: JSON, JSON in gzip, and both declared together', async () => {
+test('whole bodies are accepted as JSON, as gzipped JSON, and with both declared', async () => {
   for (const chunk of [1, 3, 65_536]) {
     assert.deepEqual(await texts(source(plain, { chunk })), objects)
     assert.deepEqual(
@@ -30,7 +30,7 @@ test('takes whole bodies: JSON, JSON in gzip, and both declared together', async
   assert.deepEqual(await texts(source('[]')), [])
 })
 
-test('refuses other types and encodings before anything is read, naming what is accepted', async () => {
+test('other types and encodings are refused before reading, with the accepted ones named', async () => {
   async function* unread(): AsyncGenerator<Uint8Array> {
     assert.fail('the body was read')
     yield new Uint8Array(0)
@@ -76,7 +76,7 @@ test('content, type and encoding of a whole body must agree', async () => {
   )
 })
 
-test('takes the files of real clients', async () => {
+test('files of real clients are accepted', async () => {
   const wire: Record<string, Part> = {
     'gzip, as the contract recommends': file(gzip, 'application/gzip'),
     'gzip with a part header too (.NET)': file(gzip, 'application/gzip', 'Content-Encoding: gzip'),
@@ -124,7 +124,7 @@ test('content, type and headers of a file must agree', async () => {
   }
 })
 
-test('an upload cut at any place is refused, whatever it is', async () => {
+test('an upload cut at any place is refused, in every form', async () => {
   const twice = multipart([file(gzip, 'application/gzip'), file(plain)])
   const bodies = [
     [Buffer.from(plain), {}, 0],
@@ -140,7 +140,7 @@ test('an upload cut at any place is refused, whatever it is', async () => {
   }
 })
 
-test('takes a body of exactly the limit, and refuses one byte more with and without a length', async () => {
+test('a body at the limit is accepted, and one byte more is refused with and without a length', async () => {
   const body = `[{"id":"${'x'.repeat(10_000)}"}]`
   const exact = { requestBytesMax: body.length }
   for (const length of [undefined, body.length]) {
@@ -172,7 +172,7 @@ test('takes a body of exactly the limit, and refuses one byte more with and with
   assert.equal(pulled, false)
 })
 
-test('bounds what all parts together inflate to and hold', async () => {
+test('the inflated bytes and the objects of all parts together are bounded', async () => {
   const three = form(file(gzip), file(gzip), file(plain))
   assert.equal((await decode(three, { inflatedBytesMax: 2 * plain.length, objectsMax: 6 })).length, 6)
   assert.equal(
@@ -182,14 +182,14 @@ test('bounds what all parts together inflate to and hold', async () => {
   assert.equal(await codeOf(decode(form(file(gzip), file(plain), file(gzip)), { objectsMax: 5 })), 'too_many_objects')
 })
 
-test('hands over what came before a fault, so that nothing may be kept until the end', async () => {
+test('a fault in the last part fails the upload after the first part was yielded', async () => {
   const damaged = Buffer.from(gzip)
   damaged[gzip.length - 1] ^= 1
   assert.equal(await codeOf(decode(form(file(plain), file(damaged)))), 'invalid_gzip')
   assert.equal(await codeOf(decode(form(file(plain), file('[{},]')))), 'invalid_json')
 })
 
-test('one huge chunk comes out in small batches', async () => {
+test('one huge chunk is yielded in small batches', async () => {
   const body = Buffer.from(`[${'{"id":"abcdefgh"},'.repeat(100_000)}{}]`)
   const sizes: number[] = []
 
@@ -223,7 +223,7 @@ function stalling(
   return { body: { [Symbol.asyncIterator]: () => iterator }, state }
 }
 
-test('an abort ends a body that stalls, at every stage, and lets it go', async () => {
+test('an abort ends a stalled body at every stage and releases it', async () => {
   const begun = multipart([file(gzip, 'application/gzip'), file(plain)])
   const beginnings = [
     [Buffer.from(plain.slice(0, 9)), 'application/json'],
@@ -246,7 +246,7 @@ test('an abort ends a body that stalls, at every stage, and lets it go', async (
   }
 })
 
-test('an abort with a reason of its own says so, and a failing body is an aborted request', async () => {
+test('an abort keeps its own reason, and a failing body is an aborted request', async () => {
   const closing = AbortSignal.abort(new StowageError('closing', 'the service is closing'))
   assert.equal(await codeOf(decode(source(plain), {}, closing)), 'closing')
   async function* failing(): AsyncGenerator<Uint8Array> {
@@ -265,7 +265,7 @@ test('an abort with a reason of its own says so, and a failing body is an aborte
   assert.match(String(error?.cause), /ECONNRESET/)
 })
 
-test('a consumer that leaves early, and a refusal, let the body go', async () => {
+test('a consumer that stops early and a refusal release the body', async () => {
   const bodies = [
     [Buffer.from(plain), 'application/json'],
     [multipart([file(plain), file(plain)]), FORM.type],

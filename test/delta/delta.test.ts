@@ -16,12 +16,12 @@ function roundTrip(base: string, text: string): string | undefined {
   return delta
 }
 
-test('the CRC-32 is that of zlib', () => {
+test('the CRC-32 equals that of zlib', () => {
   for (const text of ['', 'a', '123456789', 'ü€😀'.repeat(1_000)])
     assert.equal(crc32(Buffer.from(text)), zlibCrc32(Buffer.from(text)))
 })
 
-test('a closure in which some ids are others costs what the others cost, and a little', () => {
+test('a changed closure costs little more than its changed ids', () => {
   const delta = roundTrip(
     closureText(20_000, () => false),
     closureText(20_000, (at) => at % 1_000 === 7),
@@ -29,7 +29,7 @@ test('a closure in which some ids are others costs what the others cost, and a l
   assert.ok(delta !== undefined && delta.length < 20 * 64, `${delta?.length} characters`)
 })
 
-test('what was put in, taken out or moved is found', () => {
+test('insertions, deletions and moves are found', () => {
   const words = Array.from({ length: 2_000 }, (_, at) => `"${hexId(at)}":${at}`)
   const base = `{${words.join()}}`
   const put = words.toSpliced(1_000, 0, '"new":"one"')
@@ -41,7 +41,7 @@ test('what was put in, taken out or moved is found', () => {
   }
 })
 
-test('texts that have little in common have no delta', () => {
+test('texts with little in common have no delta', () => {
   const random = createRandom(1)
   const noise = (length: number): string =>
     Array.from({ length }, () => String.fromCharCode(33 + random.below(90))).join('')
@@ -51,7 +51,7 @@ test('texts that have little in common have no delta', () => {
   assert.equal(roundTrip(noise(300_000), ''), undefined)
 })
 
-test('characters of every width stay whole, whatever differs in them', () => {
+test('characters of every width stay whole, wherever texts differ', () => {
   const pieces = ['a', '\ufeff', 'é', 'è', '€', '₭', '😀', '😁', '\\n', '"', '0123456789abcdefghij']
   const random = createRandom(2)
   for (let round = 0; round < 300; round++) {
@@ -62,7 +62,7 @@ test('characters of every width stay whole, whatever differs in them', () => {
   assert.ok(roundTrip('é'.repeat(200), `${'é'.repeat(100)}è${'é'.repeat(100)}`) !== undefined)
 })
 
-test('work in slices of any size leads to the same delta', () => {
+test('slices of any size yield the same delta', () => {
   const base = closureText(300, () => false)
   const text = closureText(300, (at) => at % 20 === 3)
   const whole = encodeDelta('base', base, text)
@@ -70,7 +70,7 @@ test('work in slices of any size leads to the same delta', () => {
   assert.ok(whole !== undefined)
 })
 
-test('giving up on a large text that is new takes no look at all of it', () => {
+test('a large new text is abandoned without reading all of it', () => {
   const text = Buffer.alloc(8 * MB, 'the same in no base, ')
   const encoder = new DeltaEncoder('base', Buffer.from(closureText(100, () => false)), text)
   let slices = 0
@@ -79,7 +79,7 @@ test('giving up on a large text that is new takes no look at all of it', () => {
   assert.equal(encoder.take(), undefined)
 })
 
-test('what is no delta is refused, and the message says where', () => {
+test('a malformed delta is refused with the place', () => {
   const refused: readonly [string, RegExp][] = [
     ['{}', /must be a JSON array/],
     ['[1,', /must be a JSON array: /],
@@ -102,7 +102,7 @@ test('what is no delta is refused, and the message says where', () => {
     )
 })
 
-test('a delta for another base, or for more than is allowed, makes nothing', () => {
+test('a delta for another base, or for a text over the limit, yields nothing', () => {
   const base = Buffer.from(closureText(100, () => false))
   const delta = parseDelta(
     encodeDelta(

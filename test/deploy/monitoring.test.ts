@@ -3,9 +3,10 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { freePort } from '../../bench/free-port.ts'
 import { REPOSITORY } from '../../bench/repository.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
-import { deployFile, deployPath, freePort, runToEnd, scratchFolder, startProgram, startUpstream } from './support.ts'
+import { deployFile, deployPath, runToEnd, scratchFolder, startProgram, startUpstream } from './support.ts'
 
 interface Board {
   readonly panels: readonly { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }[]
@@ -23,12 +24,12 @@ const SHOWN_LATER: ReadonlySet<string> = new Set([
   'stowage_downloads_total',
 ])
 
-void test('each alert fires for what it is for, and for nothing else', () => {
+void test('each alert fires for its own cause and no other', () => {
   runToEnd('promtool', ['check', 'rules', deployPath('alerts.yml')])
   runToEnd('promtool', ['test', 'rules', join(REPOSITORY, 'test/deploy/alerts-test.yml')])
 })
 
-void test('Prometheus scrapes a server, takes the rules, and answers every question of the board', async (t) => {
+void test('Prometheus scrapes a server, loads the rules and answers every query of the dashboard', async (t) => {
   const upstream = await startUpstream(t)
   const folder = scratchFolder(t)
   const settings = await deployFile('prometheus.yml', {
@@ -84,7 +85,7 @@ function metricsOf(expr: string): readonly string[] {
   return expr.match(/\b(?:stowage|nodejs|process)_\w+|\bup\b/g) ?? []
 }
 
-void test('metrics that a quiet server does not show exist all the same', async () => {
+void test('metrics that a quiet server does not show exist', async () => {
   const sources = ['src/metrics/metrics.ts', 'src/cli/server/health-and-metrics.ts']
   const source = (await Promise.all(sources.map((file) => readFile(join(REPOSITORY, file), 'utf8')))).join('\n')
   for (const name of SHOWN_LATER)

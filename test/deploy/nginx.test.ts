@@ -5,16 +5,8 @@ import { test, type TestContext } from 'node:test'
 import { writeModel } from '../cli/model-file.ts'
 import { stowage } from '../cli/command.ts'
 import { proxyCases, signIn } from './proxy-cases.ts'
-import {
-  ask,
-  deployFile,
-  freePort,
-  type Proxied,
-  runToEnd,
-  scratchFolder,
-  startProgram,
-  startUpstream,
-} from './support.ts'
+import { freePort } from '../../bench/free-port.ts'
+import { ask, deployFile, type Proxied, runToEnd, scratchFolder, startProgram, startUpstream } from './support.ts'
 
 /**
  * nginx with the documented site, over a certificate of the test's own. `change` is for sites that are not as
@@ -81,20 +73,20 @@ function certificate(folder: string): { readonly keyPath: string; readonly caPat
 
 proxyCases('nginx', startNginx)
 
-void test('nginx sends plain http to https', async (t) => {
+void test('nginx redirects plain http to https', async (t) => {
   const proxied = await startNginx(t)
   const { status, headers } = await ask(proxied, `${proxied.plainUrl}/web?a=b`, { headers: { Host: 'models.example' } })
   assert.deepEqual([status, headers.location], [308, 'https://models.example/web?a=b'])
 })
 
-void test('nginx: pages need --origin, or Host as the browser sent it', async (t) => {
+void test('nginx: pages need --origin or the Host header of the browser', async (t) => {
   const changesHost = (site: string): string => site.replace('proxy_set_header Host $http_host;', '')
   const proxied = await startNginx(t, [], changesHost)
   assert.equal((await signIn(proxied, new URL(proxied.url).origin)).status, 303, '--origin says it')
   assert.equal((await signIn(proxied, 'http://stowage')).status, 403)
 })
 
-void test('nginx: proxy_cache ends resumed downloads, as the documents say', async (t) => {
+void test('nginx: proxy_cache breaks resumed downloads, as documented', async (t) => {
   const proxied = await startNginx(
     t,
     [],

@@ -17,7 +17,7 @@ const CHUNK = Buffer.alloc(65_536, ' ')
 
 /** What must hold through any proxy in front of Stowage that is set up as documented. */
 export function proxyCases(name: string, start: (t: TestContext, args?: readonly string[]) => Promise<Proxied>): void {
-  void test(`${name}: a model goes up and comes down, over broken connections too`, async (t) => {
+  void test(`${name}: a model uploads and downloads, even over broken connections`, async (t) => {
     const proxied = await start(t)
     const folder = scratchFolder(t)
     const [model, copy] = [join(folder, 'model.txt'), join(folder, 'copy.txt')]
@@ -60,7 +60,7 @@ export function proxyCases(name: string, start: (t: TestContext, args?: readonly
     assertTooLarge(Number(status), printed)
   })
 
-  void test(`${name}: an upload reaches Stowage as it comes`, async (t) => {
+  void test(`${name}: an upload reaches Stowage while it is sent`, async (t) => {
     const proxied = await start(t)
     const metric = async (): Promise<string | undefined> =>
       /^stowage_uploads_in_flight(?:\{.*?\})? (\d+)$/m.exec(await (await fetch(proxied.metricsUrl)).text())?.[1]

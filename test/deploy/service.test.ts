@@ -5,14 +5,15 @@ import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { freePort } from '../../bench/free-port.ts'
 import { REPOSITORY } from '../../bench/repository.ts'
 import { newDataFolder, startServer, stowage } from '../cli/command.ts'
-import { deployFile, freePort, runToEnd, scratchFolder } from './support.ts'
+import { deployFile, runToEnd, scratchFolder } from './support.ts'
 
 /** What systemd 252 counts for the hardening of the unit; 10 would be none. */
 const EXPOSURE_MAX = 4.2
 
-void test('systemd takes the unit, and finds it well shut', async (t) => {
+void test('systemd accepts the unit and rates its sandbox well', async (t) => {
   const unit = join(scratchFolder(t), 'stowage.service')
   const program = { '/opt/stowage/node_modules/.bin/stowage': process.execPath }
   await writeFile(unit, await deployFile('stowage.service', program))
@@ -31,7 +32,7 @@ void test('the command line of the unit starts a server', async (t) => {
   assert.match(started.line, /^stowage serves .* on http:\/\/127\.0\.0\.1:\d+, metrics on /)
 })
 
-void test('the server of the unit counts requests for the client that the proxy beside it names', async (t) => {
+void test('the server of the unit counts requests by the client that its proxy names', async (t) => {
   const [, command] = /^ExecStart=(.*)$/m.exec(await deployFile('stowage.service')) as RegExpExecArray
   const args = [...command.split(' ').slice(1), '--requests-per-address-max', '1']
   const { port, folder } = await startDocumented(t, args, '/var/lib/stowage')
@@ -84,7 +85,7 @@ async function startDocumented(
   return { line, port: Number(/:(\d+)/.exec(line)?.[1]), folder }
 }
 
-void test('the container file installs the package as the page says', async (t) => {
+void test('the container file installs the package as documented', async (t) => {
   const [, run] = /^RUN (npm install .*) && rm .*$/m.exec(await deployFile('Containerfile')) as RegExpExecArray
   assert.match(run, /^npm install --omit=dev --no-audit --no-fund \.\/stowage-\*\.tgz prom-client@15$/)
   const folder = scratchFolder(t)

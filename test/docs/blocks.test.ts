@@ -61,13 +61,13 @@ const FATES: Readonly<Record<string, Readonly<Record<string, Fate>>>> = {
 }
 
 for (const page of pages())
-  test(`${page}: each block of code is run by a test, or has a reason why not`, () => {
+  test(`${page}: a test runs each code block, or the page gives a reason`, () => {
     const languages = new Set(blocksOf(page).map(({ language }) => language))
     languages.delete('ts')
     assert.deepEqual([...languages].sort(), Object.keys(FATES[page] ?? {}).sort(), `the entry of ${page} in FATES`)
   })
 
-test('the tests that run blocks of code exist', () => {
+test('the tests that run code blocks exist', () => {
   for (const [page, fates] of Object.entries(FATES))
     for (const { by, because } of Object.values(fates)) {
       assert.ok((by === undefined) !== (because === undefined), page)

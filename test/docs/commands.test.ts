@@ -62,7 +62,7 @@ for (const page of pages())
     }
   })
 
-test('a command and an option that do not exist are found', () => {
+test('an unknown command and an unknown option are detected', () => {
   assert.equal(fault(['serve', '--data', './data']), undefined)
   assert.equal(fault(['serv', '--data', './data']), 'there is no command "serv"')
   assert.equal(fault(['model', 'create', '--nam', 'x']), '"stowage model create" has no option --nam')

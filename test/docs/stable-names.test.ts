@@ -12,7 +12,7 @@ function changed(from: string, ...to: readonly string[]): readonly string[] {
   return [...names.filter((line) => line !== from), ...to]
 }
 
-test('the promises are those of docs/versioning.md: codes, HTTP, the command line, metrics', () => {
+test('docs/versioning.md lists the stable names: codes, HTTP, archives, the command line, metrics', () => {
   for (const line of [
     'error invalid_json 400',
     'exit 2 usage',
@@ -24,12 +24,16 @@ test('the promises are those of docs/versioning.md: codes, HTTP, the command lin
     'command stowage serve --data <value>',
     'environment STOWAGE_TOKEN',
     'metric stowage_requests_total{method,route,status}',
+    'http GET /api/v1/projects/{projectId}/export/objects query after string',
+    'archive entry manifest.json',
+    'archive record version rootObjectId',
+    'archive source.json cursor',
   ])
     assert.ok(names.includes(line), line)
   assert.deepEqual(brokenPromises(names, names), [])
 })
 
-test('what goes, or changes, breaks users', () => {
+test('a removed or changed name is a breaking change', () => {
   for (const [from, ...to] of [
     ['error invalid_json 400'],
     ['error invalid_json 400', 'error invalid_json 422'],
@@ -41,7 +45,7 @@ test('what goes, or changes, breaks users', () => {
     assert.deepEqual(brokenPromises(names, changed(from, ...to)), [`gone: ${from}`])
 })
 
-test('what is new breaks nobody, unless something old asks for it', () => {
+test('a new name is not a breaking change unless an old one requires it', () => {
   const path = 'http POST /api/v1/projects/{projectId}/models'
   for (const line of [
     'error something_new 400',

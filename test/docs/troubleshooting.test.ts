@@ -8,7 +8,7 @@ import { ERROR_STATUS } from '../../src/errors.ts'
 /** A row of one of the tables of codes: the code, its meaning, and what to do about it. */
 const ROW = /^\| `([a-z_0-9]+)`\s*\| ([^|]+)\| ([^|]+)\|$/gm
 
-void test('the page on troubleshooting has each error code once, with a meaning and a remedy, under its status', async () => {
+void test('the troubleshooting page has each error code once, under its status, with a meaning and a remedy', async () => {
   const page = await readFile(join(REPOSITORY, 'docs/troubleshooting.md'), 'utf8')
   const sections = page.split(/^## /m).slice(1)
   const documented = sections.flatMap((section) => {

@@ -42,7 +42,7 @@ function expected(made: Made, { format }: EmitOptions): Buffer {
   return format === 'text' ? made.text : made.json
 }
 
-test('every format, coding, mix of stored and loose lines, with and without a plan', async () => {
+test('every format and coding emits stored and loose lines, with and without a plan', async () => {
   for (const [count, jsonBytes] of [
     [1, 60],
     [2, 60],
@@ -61,7 +61,7 @@ test('every format, coding, mix of stored and loose lines, with and without a pl
   }
 })
 
-test('the length of a planned answer is known, and is the one that is sent', async () => {
+test('the length of a planned response is known and equals the sent bytes', async () => {
   for (const count of [0, 1, 40]) {
     const made = await madeSelection(madeObjects(count), { planned: true })
     for (const options of COMBINATIONS) {
@@ -88,7 +88,7 @@ test('an empty selection is an empty text and an empty array', async () => {
     assert.equal((await decoded(made, options)).toString(), options.format === 'json' ? '[]' : '')
 })
 
-test('parts of a small planned answer, from every byte to every byte but some', async () => {
+test('every range of a small planned response is exact', async () => {
   const made = await madeSelection(madeObjects(3, 30), { planned: true, blockBytes: 60 })
   for (const options of MEASURED) {
     const whole = await collected(emit(made.selection, options, { signal }))
@@ -105,7 +105,7 @@ test('parts of a small planned answer, from every byte to every byte but some', 
   assert.equal(made.open, 0)
 })
 
-test('random parts of a larger planned answer, and parts with one end given', async () => {
+test('random ranges of a larger planned response, open at one end or not, are exact', async () => {
   const made = await madeSelection(madeObjects(2_000, 200), { planned: true, blockBytes: 4_000 })
   for (const options of MEASURED) {
     const whole = await collected(emit(made.selection, options, { signal }))
@@ -128,7 +128,7 @@ test('random parts of a larger planned answer, and parts with one end given', as
   }
 })
 
-test('parts outside the answer, or of one whose length is not known, are refused before anything is read', async () => {
+test('ranges outside a response or of unknown length are refused before reading', async () => {
   const planned = await madeSelection(madeObjects(3), { planned: true })
   const length = planned.text.length
   for (const [start, end] of [
@@ -151,7 +151,7 @@ test('parts outside the answer, or of one whose length is not known, are refused
   assert.equal(planned.pulls + unplanned.pulls, 0)
 })
 
-test('one huge line', async () => {
+test('one huge line is emitted in bounded memory', async () => {
   const json = `{"id":"huge","data":[${'0.125,'.repeat(800_000)}1]}`
   for (const shape of [{ linesEach: 1 }, { planned: true }]) {
     const made = await madeSelection(
@@ -165,7 +165,7 @@ test('one huge line', async () => {
   }
 })
 
-test('the same selection gives gzip of the same size, however its lines come', async () => {
+test('the same selection gives gzip of the same size, regardless of its batches', async () => {
   const objects = madeObjects(4_000, 120)
   const one = await madeSelection(objects, { linesEach: 1, blockBytes: 1_000 })
   const other = await madeSelection(objects, { linesEach: 1, blockBytes: 90_000 })
@@ -181,14 +181,14 @@ test('the same selection gives gzip of the same size, however its lines come', a
   }
 })
 
-test('the lines of the selection are not written to', async () => {
+test('the lines of the selection are never modified', async () => {
   const made = await madeSelection(madeObjects(50), { linesEach: 1 })
   const before = await collected(made.selection.lines({ signal }))
   await decoded(made, { format: 'json', coding: 'identity' })
   assert.ok((await collected(made.selection.lines({ signal }))).equals(before))
 })
 
-test('a failing read rejects and frees everything, with a compressor of its own or a shared one', async () => {
+test('a failing read rejects and frees everything, with its own or a shared compressor', async () => {
   const compressor = new DeflatePool({ level: 1, concurrency: 2 })
   for (const shape of [{ linesEach: 2 }, { planned: true }]) {
     const made = await madeSelection(madeObjects(400, 300), { ...shape, failAt: 3 })
@@ -204,7 +204,7 @@ test('a failing read rejects and frees everything, with a compressor of its own 
   compressor.close()
 })
 
-test('an abort rejects with its reason and frees everything, before the first pull and in the middle', async () => {
+test('an abort rejects with its reason and frees everything, before the first pull and midway', async () => {
   for (const shape of [{ linesEach: 2 }, { planned: true }]) {
     const made = await madeSelection(randomObjects(300), { ...shape, blockBytes: 40_000 })
     for (const options of COMBINATIONS) {
@@ -246,7 +246,7 @@ test('small fragments leave in large buffers', async () => {
   assert.ok(sizes.length <= 1 + sizes.reduce((sum, bytes) => sum + bytes, 0) / 200_000, sizes.join(' '))
 })
 
-test('a plan whose bytes end too early is an error, not a short answer', async () => {
+test('a plan with missing bytes is an error, not a short response', async () => {
   const made = await madeSelection(madeObjects(20), { planned: true })
   const plan = made.selection.plan!
   const short = { ...made.selection, plan: { ...plan, rawBytes: plan.rawBytes + 5, storedBytes: plan.storedBytes + 5 } }
@@ -255,7 +255,7 @@ test('a plan whose bytes end too early is an error, not a short answer', async (
   }
 })
 
-test('a mask is applied to the lines in both codings, with and without a plan, and not to a JSON array', async () => {
+test('a mask applies to lines in both codings, with and without a plan, and not to a JSON array', async () => {
   for (const shape of [{ linesEach: 2 }, { planned: true }]) {
     const made = await madeSelection(madeObjects(100), shape)
     const masked = made.text

@@ -3,7 +3,7 @@ import { randomBytes, randomInt } from 'node:crypto'
 import { test } from 'node:test'
 import { BufferCoalescer } from '../../src/emit/buffer-coalescer.ts'
 
-test('pieces of every size come out in their order, in buffers that are large', () => {
+test('pieces of every size leave in order, in large buffers', () => {
   const gatherer = new BufferCoalescer()
   const pieces = Array.from({ length: 3_000 }, (_, i) =>
     randomBytes(i % 50 === 0 ? randomInt(0, 400_000) : randomInt(0, 9_000)),
@@ -19,7 +19,7 @@ test('pieces of every size come out in their order, in buffers that are large', 
   assert.deepEqual(gatherer.takeAll(), [])
 })
 
-test('a large piece passes without a copy and at once, after the small ones before it', () => {
+test('a large piece passes at once and without a copy, after the small ones before it', () => {
   const gatherer = new BufferCoalescer()
   const large = new Uint8Array(200_000)
   gatherer.add(Uint8Array.of(1))
@@ -30,7 +30,7 @@ test('a large piece passes without a copy and at once, after the small ones befo
   assert.equal(same.length, large.length)
 })
 
-test('neighbours in memory are joined without a copy, up to about 1 MB', () => {
+test('adjacent memory is joined without a copy, up to about 1 MB', () => {
   const gatherer = new BufferCoalescer()
   const memory = new Uint8Array(3_000_000).fill(7)
   for (let at = 0; at < memory.length; at += 6_000) gatherer.add(memory.subarray(at, at + 6_000))
@@ -43,7 +43,7 @@ test('neighbours in memory are joined without a copy, up to about 1 MB', () => {
   )
 })
 
-test('pieces with a gap between them, or that lie side by side in the wrong order, are not joined', () => {
+test('pieces with a gap or in the wrong order are not joined', () => {
   const gatherer = new BufferCoalescer()
   const memory = Uint8Array.from({ length: 100 }, (_, i) => i)
   for (const [start, end] of [

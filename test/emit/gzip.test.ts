@@ -31,7 +31,7 @@ test('the end of a gzip stream holds the length modulo 2^32', () => {
   }
 })
 
-test('fragments of every kind become one member that gunzip accepts', async () => {
+test('fragments of every kind form one member that gunzip accepts', async () => {
   const compressor = new DeflatePool({ level: 1, concurrency: 2 })
   const raws = [
     randomBytes(300_000),
@@ -51,7 +51,7 @@ test('fragments of every kind become one member that gunzip accepts', async () =
   compressor.close()
 })
 
-test('a fragment whose CRC-32 is wrong is noticed by who inflates', async () => {
+test('a fragment with a wrong CRC-32 fails to inflate', async () => {
   const compressor = new DeflatePool({ level: 1, concurrency: 1 })
   const deflated = await compressor.deflate(Buffer.from('a\t{}\n'))
   const gzip = await collected(
@@ -70,7 +70,7 @@ test('a stored block is a fragment', async () => {
   compressor.close()
 })
 
-test('what lines came in does not matter for the segments, and their number under way is bounded', async () => {
+test('segments do not depend on the batches of lines, and few are in flight at once', async () => {
   const pool = new DeflatePool({ level: 1, concurrency: 2 })
   let underWay = 0
   let most = 0

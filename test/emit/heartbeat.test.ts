@@ -36,7 +36,7 @@ async function* textsOf(sent: AsyncIterable<Uint8Array>, coding: 'gzip' | 'ident
   yield text
 }
 
-test('a slow source gets heartbeats between its lines, in both codings, with and without a plan', async () => {
+test('a slow source gets heartbeats between lines, in both codings, with and without a plan', async () => {
   for (const shape of [{ linesEach: 2 }, { planned: true }]) {
     for (const coding of ['gzip', 'identity'] as const) {
       const told = { text: '' }
@@ -54,7 +54,7 @@ test('a slow source gets heartbeats between its lines, in both codings, with and
   }
 })
 
-test('a quick source gets none', async () => {
+test('a quick source gets no heartbeats', async () => {
   const made = await madeSelection(madeObjects(500), { linesEach: 2 })
   for (const coding of ['gzip', 'identity'] as const) {
     const sent = await collected(
@@ -64,7 +64,7 @@ test('a quick source gets none', async () => {
   }
 })
 
-test('in gzip a heartbeat brings everything that was held back', async () => {
+test('a gzip heartbeat flushes everything that was buffered', async () => {
   const told = { text: '' }
   const made = await madeSelection(madeObjects(30), {
     before: () => twoMoreHeartbeats(told),
@@ -79,7 +79,7 @@ test('in gzip a heartbeat brings everything that was held back', async () => {
   assert.ok(objectsBeforeTheEnd > 3, `${objectsBeforeTheEnd} objects`)
 })
 
-test('returning after a heartbeat stops a source that is at work', async () => {
+test('a return after a heartbeat stops a busy source', async () => {
   for (const coding of ['gzip', 'identity'] as const) {
     const made = await madeSelection(madeObjects(40), { delayMs: 60_000 })
     for await (const buffer of emit(made.selection, textOptions(coding), { signal })) {
@@ -90,7 +90,7 @@ test('returning after a heartbeat stops a source that is at work', async () => {
   }
 })
 
-test('an abort between heartbeats, and a source that fails after one', async () => {
+test('an abort between heartbeats and a source that fails after one end the stream', async () => {
   for (const coding of ['gzip', 'identity'] as const) {
     const slow = await madeSelection(madeObjects(40), { delayMs: 60_000 })
     const controller = new AbortController()
@@ -107,7 +107,7 @@ test('an abort between heartbeats, and a source that fails after one', async () 
   }
 })
 
-test('a heartbeat that cannot be is refused', async () => {
+test('an invalid heartbeat is refused', async () => {
   const { selection } = await madeSelection(madeObjects(1))
   for (const wrong of [
     { intervalMs: 0, line: heartbeat.line },

@@ -38,7 +38,7 @@ function until(isThere: () => boolean): Promise<void> {
   return eventually(isThere, 'it is told')
 }
 
-test('an upload and a download are told with their counts, bytes and request, and no text of an object', async (t) => {
+test('upload and download events have counts, bytes and the request, and no text of an object', async (t) => {
   const { url, of, all } = await told(t)
   const body = JSON.stringify(MODEL)
   await fetch(`${url}/objects/p`, {
@@ -90,7 +90,7 @@ test('an upload and a download are told with their counts, bytes and request, an
   assert.ok(all.every((event) => Object.isFrozen(event) && !JSON.stringify(event).includes(SECRET)))
 })
 
-test('a limit that was hit, an error and another text for a held id are told, on both cores', async (t) => {
+test('both cores report exceeded limits, errors and a different text for a held id', async (t) => {
   const events: ServiceEvent[] = []
   for (const [core, ask] of await bothCores(t, () => ({
     limits: { nestingMax: 3 },
@@ -126,7 +126,7 @@ test('a limit that was hit, an error and another text for a held id are told, on
   }
 })
 
-test('calls in process are told as uploads and downloads, without a request', async (t) => {
+test('calls in process cause upload and download events without a request', async (t) => {
   const events: ServiceEvent[] = []
   const service = openService({ onEvent: (event) => events.push(event) })
   t.after(() => service.close())
@@ -147,7 +147,7 @@ test('calls in process are told as uploads and downloads, without a request', as
   )
 })
 
-test('a download that its client leaves is told as incomplete, and is no error', async (t) => {
+test('a download that its client leaves is reported as incomplete, not as an error', async (t) => {
   const { url, of } = await told(t)
   const objects = Array.from({ length: 3_000 }, (_, n) => ({ id: `o${n}`, data: 'x'.repeat(5_000) }))
   await fetch(`${url}/objects/p`, jsonUpload(objects))
@@ -166,7 +166,7 @@ test('a download that its client leaves is told as incomplete, and is no error',
   )
 })
 
-test('the channels of the process carry the events of all services, each with its name; a listener of one hears only that one', async (t) => {
+test('diagnostics channels carry events of all services by name, and a listener of one hears only that one', async (t) => {
   const published: ServiceEvent[] = []
   const listener = (event: unknown): void => void published.push(event as ServiceEvent)
   subscribe(EVENT_CHANNELS.upload, listener)
@@ -186,7 +186,7 @@ test('the channels of the process carry the events of all services, each with it
   assert.deepEqual(heard, ['one upload', 'one request'])
 })
 
-test('a listener that throws, at once or later, fails no request and is told to the logger', async (t) => {
+test('a listener that throws, now or later, fails no request and is logged', async (t) => {
   const logged: string[] = []
   const logger: Logger = { error: (_fields, message) => logged.push(message) }
   for (const onEvent of [
@@ -202,7 +202,7 @@ test('a listener that throws, at once or later, fails no request and is told to 
   assert.match(logged[0], /^a listener of upload events threw$/)
 })
 
-test('damage that is found is told as a finding', async (t) => {
+test('detected damage is reported as a finding', async (t) => {
   const findings: ServiceEvent[] = []
   const backend = memoryBackend()
   const read = backend.blobs.read.bind(backend.blobs)
@@ -224,7 +224,7 @@ test('damage that is found is told as a finding', async (t) => {
   )
 })
 
-test('pino is a logger as it is, and so is console; levels are as documented', async (t) => {
+test('pino and console are valid loggers, and levels are as documented', async (t) => {
   const lines: { level: number; msg: string; code?: string; route?: string }[] = []
   const logger = pino(
     { level: 'debug' },
@@ -259,7 +259,7 @@ test('pino is a logger as it is, and so is console; levels are as documented', a
   assert.equal(spied.mock.callCount(), 1)
 })
 
-test('the status of a service follows its life', async () => {
+test('the status of a service follows its life cycle', async () => {
   const service = openService()
   assert.equal(service.status().state, 'new')
   await service.ready()

@@ -74,7 +74,7 @@ function idsOf(chosen: readonly Wall[]): readonly string[] {
 }
 
 suite('the rule checker', () => {
-  test('walls without a fire rating are errors, exactly these', async (t) => {
+  test('walls without a fire rating are errors, exactly the expected ones', async (t) => {
     const unrated = walls.filter(({ rating }) => typeof rating !== 'string')
     assert.deepEqual([walls.length, unrated.map(({ rating }) => rating)], [12, [null, undefined, null]])
     const run = await tried(t, ruleChecker, {})
@@ -92,7 +92,7 @@ suite('the rule checker', () => {
     )
   })
 
-  test('a lowest rating, a tolerated share, warnings, and walls that are fine', async (t) => {
+  test('a lowest rating and a tolerated share give errors, warnings and valid walls', async (t) => {
     const below = walls.filter(({ rating }) => rating === 'EI 30' || rating === 'EI 60')
     const fine = walls.filter(({ rating }) => rating === 'EI 90' || rating === 'EI 120')
     const inputs = { minimumMinutes: 90, unrated: 'warning', markFine: true }
@@ -116,7 +116,7 @@ suite('the rule checker', () => {
     )
   })
 
-  test('a rating that names no minutes is an error, and a model without walls no success', async () => {
+  test('a rating without minutes is an error, and a model without walls is not a success', async () => {
     const wall = {
       speckle_type: 'Wall',
       category: 'Wall',
@@ -146,7 +146,7 @@ suite('the rule checker', () => {
 })
 
 suite('the quantity take-off', () => {
-  test('sums by category and level, with the names of the levels', async (t) => {
+  test('quantities are summed by category and level, with level names', async (t) => {
     const run = await tried(t, quantityTakeOff, { decimals: 3 })
     assert.equal(run.status, 'succeeded', run.message)
     const [{ name, bytes }] = run.artifacts
@@ -168,7 +168,7 @@ suite('the quantity take-off', () => {
     )
   })
 
-  test('a row for each category of a choice', async () => {
+  test('each selected category has a row', async () => {
     const run = await testFunction(quantityTakeOff, {
       inputs: { rows: 'category', categories: 'Wall, Door', byteOrderMark: false, decimals: 0, fileName: 'x.csv' },
       object: value,
@@ -208,7 +208,7 @@ suite('the level renamer', () => {
     ['a pattern', { rule: 'pattern', pattern: '{number}/{count}: {name}' }, ['0/2: Level 0', '1/2: Level 1']],
     ['a list', { rule: 'mapping', mapping: 'Level 1 = Top = roof' }, ['Level 0', 'Top = roof']],
   ] as const) {
-    test(`new names by ${what}, in a new version`, async (t) => {
+    test(`levels get new names by ${what}, in a new version`, async (t) => {
       const run = await tried(t, levelRenamer, { ...inputs, message: 'New names' })
       assert.deepEqual(
         [run.status, run.versions.map(({ message }) => message)],
@@ -225,7 +225,7 @@ suite('the level renamer', () => {
     })
   }
 
-  test('no new version where nothing changes, and a list that is none', async () => {
+  test('no new version is created without changes, and an invalid list is refused', async () => {
     const object = {
       collectionType: 'building',
       name: 'Small',
@@ -244,7 +244,7 @@ suite('the level renamer', () => {
     assert.match((await testFunction(levelRenamer, { object: { name: 'nothing' } })).message, /no levels/)
   })
 
-  test('on a server, only the levels and the building are uploaded; the version does not start the automation again', async (t) => {
+  test('on a server, only the levels and the building are uploaded, and the version does not restart the automation', async (t) => {
     const uploads: Upload[] = []
     const { service, extension } = automated(t, {
       functions: [{ id: 'level-renamer', release: '1', function: levelRenamer }],

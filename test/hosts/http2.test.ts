@@ -11,7 +11,7 @@ import { LIMITS } from '../mounts/requests.ts'
 
 const UPLOAD = { ':method': 'POST', ':path': '/models/objects/p', 'content-type': 'application/json' }
 
-void test('HTTP/2: the same answers, by a server of Node and by Fastify', async (t) => {
+void test('HTTP/2 gets the same responses from a Node server and from Fastify', async (t) => {
   const service = openService({ limits: LIMITS })
   t.after(() => service.close({ graceMs: 0 }))
   const fastify = Fastify({ http2: true })

@@ -67,7 +67,7 @@ async function abortUploads(port: number, count: number): Promise<void> {
 }
 
 for (const { name } of HOSTS) {
-  test(`case 20: ${name}: ${ABORTED} aborted uploads leave no memory behind, and nothing under way`, async (t) => {
+  test(`case 20: ${name}: ${ABORTED} aborted uploads leave no memory and nothing in flight`, async (t) => {
     const host = await hostProcess(t, name)
     await abortUploads(host.port, WARM_ABORTED)
     const before = await host.holdings()
@@ -134,7 +134,7 @@ async function areCutOff(host: HostProcess, kind: keyof typeof SLOW): Promise<vo
 }
 
 test(
-  `case 19: ${SLOW_CLIENTS} slow clients of each kind at once are cut off in time, through every mount`,
+  `case 19: ${SLOW_CLIENTS} slow clients of each kind are cut off in time, through every mount`,
   { concurrency: HOSTS.length },
   async (t) => {
     await Promise.all(
@@ -173,7 +173,7 @@ test(
 )
 
 for (const { name } of HOSTS) {
-  test(`case 27: ${name}: 32 uploads and 32 downloads for ${LOAD_MS / 1_000} s in bounded memory, with a responsive event loop`, async (t) => {
+  test(`case 27: ${name}: 32 uploads and 32 downloads run for ${LOAD_MS / 1_000} s in bounded memory, with a responsive event loop`, async (t) => {
     const host = await hostProcess(t, name)
     const load = await loadFor(host, LOAD_MS)
     const { heldBytes, rssBytesMax, loopP99Ms } = await host.holdings()

@@ -91,7 +91,7 @@ async function smallDisk(t: TestContext): Promise<string | undefined> {
 }
 
 for (const { name } of HOSTS) {
-  test(`case 23: ${name}: a full disk is 507, what was acknowledged is readable, and it goes on once there is room`, async (t) => {
+  test(`case 23: ${name}: a full disk is 507, acknowledged objects stay readable, and uploads resume once there is room`, async (t) => {
     const disk = await smallDisk(t)
     if (disk === undefined) return t.skip('needs the right to mount a tmpfs')
     const host = await hostProcess(t, name, { path: `${disk}/data` })
@@ -110,7 +110,7 @@ for (const { name } of HOSTS) {
     await host.end()
   })
 
-  test(`case 23: ${name}: too many open files are 503 with Retry-After, and pass`, async (t) => {
+  test(`case 23: ${name}: too many open files cause a temporary 503 with Retry-After`, async (t) => {
     const host = await hostProcess(t, name, { openFilesMax: 120 })
     const before = batch('before')
     assert.equal((await upload(host, before)).status, 200)
@@ -125,7 +125,7 @@ for (const { name } of HOSTS) {
     await host.end()
   })
 
-  test(`case 23: ${name}: a failed sync is 503 until the storage is opened again, and what was acknowledged is readable`, async (t) => {
+  test(`case 23: ${name}: a failed sync is 503 until the storage reopens, and acknowledged objects stay readable`, async (t) => {
     const path = temporaryFolder(t)
     const host = await hostProcess(t, name, { path })
     const [before, during, after] = [batch('before'), batch('during'), batch('after')]

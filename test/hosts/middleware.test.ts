@@ -155,7 +155,7 @@ async function opened(
 const PATH = '/objects/p/a%2Fb'
 
 for (const [name, open] of HOSTED) {
-  void test(`${name}: who signed in at the host is who asks`, async (t) => {
+  void test(`${name}: the user of the host is the caller of Stowage`, async (t) => {
     const { tell, paths, lines } = await opened(t, open)
     const status = async (headers: Readonly<Record<string, string>>, path: string = PATH): Promise<number> =>
       (await tell({ path, headers })).status
@@ -184,7 +184,7 @@ for (const [name, open] of HOSTED) {
     )
   })
 
-  void test(`${name}: the host's CORS middleware does its work on every answer`, async (t) => {
+  void test(`${name}: the host's CORS middleware applies to every response`, async (t) => {
     const { tell } = await opened(t, open)
     const preflight = await tell({
       method: 'OPTIONS',
@@ -209,7 +209,7 @@ for (const [name, open] of HOSTED) {
   })
 }
 
-void test('a host that refuses by itself has the last word', async (t) => {
+void test('a host that refuses a request has the last word', async (t) => {
   const paths: string[] = []
   const service = hostedService<unknown>(t, () => USERS.ada, paths)
   const fastify = Fastify()
@@ -238,7 +238,7 @@ void test('a host that refuses by itself has the last word', async (t) => {
   assert.deepEqual(paths, [])
 })
 
-void test('endpoints by themselves serve hosts that route on their own', async (t) => {
+void test('single endpoints serve hosts with their own routing', async (t) => {
   const paths: string[] = []
   const service = hostedService<unknown>(t, () => USERS.ada, paths)
   await service.project('p').upload(new Blob(['[{"id":"a/b"}]']).stream(), 'application/json')

@@ -55,7 +55,7 @@ const HOSTS: readonly Host[] = [
 
 for (const { name, open } of HOSTS) {
   for (const isParsed of [false, true]) {
-    test(`pages in ${name}${isParsed ? ', whose parser has read the form' : ''}`, async (t) => {
+    test(`pages work in ${name}${isParsed ? ', whose parser has read the form' : ''}`, async (t) => {
       const parts = paged(t)
       await withVersion(parts)
       const origin = `http://127.0.0.1:${await listen(t, await open(parts.service, isParsed), parts.service)}`

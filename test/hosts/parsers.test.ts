@@ -107,7 +107,7 @@ function post(path: string, headers: Readonly<Record<string, string>>, body: str
 const multipart = multipartUpload([filePart('[{"id":"m","n":1.50}]', 'application/json')])
 
 for (const { name, open, jsonUpload } of BEHIND) {
-  void test(`behind ${name}: what was parsed is used, what was not is read, and what is lost is an error`, async (t) => {
+  void test(`behind ${name}, a parsed body is used, an unparsed one is read, and a lost one is an error`, async (t) => {
     const service = openService()
     t.after(() => service.close({ graceMs: 0 }))
     const port = await listen(t, await open(service), service)
@@ -157,7 +157,7 @@ for (const { name, open, jsonUpload } of BEHIND) {
   })
 }
 
-void test('a text with characters that a parser put in for broken bytes is refused, not stored', async (t) => {
+void test('a parsed text with replacement characters is refused', async (t) => {
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
   const port = await listen(t, await behindExpress(express, express.text({ type: '*/*' }))(service), service)
@@ -166,7 +166,7 @@ void test('a text with characters that a parser put in for broken bytes is refus
   assert.equal((await ask(port, { path: '/models/objects/p/a' })).status, 404)
 })
 
-void test('a body of which somebody else has read a part is an error that says so', async (t) => {
+void test('a body that was partly read elsewhere is an error that says so', async (t) => {
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
   const peek: express.RequestHandler = (req, _res, next) => {
@@ -193,7 +193,7 @@ void test("Fastify's own routes keep their parsers and limits", async (t) => {
   assert.deepEqual(await own({ 'content-type': 'multipart/form-data' }, ''), [415, undefined])
 })
 
-void test('in Hono a body that was read before is an error, whichever way it goes on to Stowage', async (t) => {
+void test('in Hono a body that was read before is an error on every route to Stowage', async (t) => {
   const service = openService({ prefix: '/raw' })
   t.after(() => service.close({ graceMs: 0 }))
   const hono = new Hono()

@@ -140,7 +140,7 @@ onEachHost(
   },
 )
 
-void test('hono by a route, not by mount(), leaves the body alone', async (t) => {
+void test('a Hono route, unlike mount(), does not read the body', async (t) => {
   const service = openService({ limits: LIMITS, prefix: PREFIX })
   const hono = new Hono().all(`${PREFIX}/*`, (context) => service.fetch(context.req.raw, context))
   const port = await listen(t, createAdaptorServer({ fetch: hono.fetch }) as Server, service)
@@ -167,7 +167,7 @@ onEachHost(
   },
 )
 
-void test('slow bodies and slow readers are cut off, on every host at once', async (t) => {
+void test('slow bodies and slow readers are cut off on all hosts at once', async (t) => {
   await Promise.all(
     HOSTS.map(async (host) => slowClients(await opened(t, host, { store: full, stallTimeoutMs: 150, limits: LIMITS }))),
   )
@@ -198,7 +198,7 @@ class FailingStore extends WatchedStore {
   }
 }
 
-void test('what the storage fails with has its status on every mount, tells no secret, and passes', async (t) => {
+void test('a storage failure has its status on every mount, leaks no secret, and passes', async (t) => {
   const store = new FailingStore()
   const told: string[] = []
   const note = (...what: unknown[]): void => void told.push(JSON.stringify(what))
@@ -239,7 +239,7 @@ void test('what the storage fails with has its status on every mount, tells no s
   for (const text of told) assert.doesNotMatch(text, /hunter2|secret-token|<script>|\/srv/i)
 })
 
-void test('a client that was gone before the mount had its turn holds nothing up', async (t) => {
+void test('a client that left before the mount ran blocks nothing', async (t) => {
   const service = openService()
   let passed = 0
   const koa = new Koa()

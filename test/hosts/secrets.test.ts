@@ -103,7 +103,7 @@ function tellsNothing({ headers, body }: Answered, what: string): void {
 }
 
 for (const host of HOSTS) {
-  void test(`case 21: ${host.name}: secrets and line ends of requests are in no answer, no log line and no error`, async (t) => {
+  void test(`case 21: ${host.name}: secrets and line ends of requests appear in no response, log line or error`, async (t) => {
     const told: string[] = []
     const log = (fields: unknown, message: unknown): void =>
       void told.push(inspect(fields, { depth: 0 }), String(message))

@@ -21,7 +21,7 @@ async function sending(port: number, text: string): Promise<Socket> {
 const UPLOAD_HEAD =
   'POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
 
-test('a client that goes away while it uploads leaves nothing', async (t) => {
+test('a client that disconnects during an upload leaves nothing', async (t) => {
   const store = new WatchedStore()
   const { port, url, service } = await served(t, { store })
   const socket = await sending(port, `${UPLOAD_HEAD}11\r\n[{"id":"a"},{"id"\r\n`)
@@ -32,7 +32,7 @@ test('a client that goes away while it uploads leaves nothing', async (t) => {
   await closesByItself(service)
 })
 
-test('a client that goes away while its graph is walked, or while it is sent, frees everything', async (t) => {
+test('a client that disconnects while its graph is walked or sent frees everything', async (t) => {
   const store = new WatchedStore()
   const { port, url, service } = await served(t, { store })
   await (
@@ -54,7 +54,7 @@ test('a client that goes away while its graph is walked, or while it is sent, fr
   await closesByItself(service)
 })
 
-test('the fetch core: cancelling the body, aborting the request, and dropping a HEAD free everything', async () => {
+test('the fetch core: canceling the body, aborting the request and dropping a HEAD free everything', async () => {
   const store = new WatchedStore()
   const service = openService({ store })
   await service.fetch(new Request('http://x/objects/p', jsonUpload(LARGE)))
@@ -76,7 +76,7 @@ test('the fetch core: cancelling the body, aborting the request, and dropping a 
   await closesByItself(service)
 })
 
-test('a reader that stalls is cut off, on both cores', async (t) => {
+test('a stalled reader is disconnected, on both cores', async (t) => {
   const store = new WatchedStore()
   const { port, url } = await served(t, { store, stallTimeoutMs: 300 })
   await (await fetch(`${url}/objects/p`, jsonUpload(LARGE))).arrayBuffer()
@@ -98,7 +98,7 @@ test('a reader that stalls is cut off, on both cores', async (t) => {
   await closesByItself(service)
 })
 
-test('a body that stalls is refused', async (t) => {
+test('a stalled body is refused', async (t) => {
   const { port, service } = await served(t, { stallTimeoutMs: 100 })
   assert.match(
     await rawExchange(port, [`${UPLOAD_HEAD}5\r\n[{"id\r\n`]),
@@ -114,7 +114,7 @@ test('a body that stalls is refused', async (t) => {
   assert.equal((await errorOf(await service.fetch(new Request('http://x/objects/p', init)))).code, 'request_aborted')
 })
 
-test('a server that was held up itself takes what came meanwhile', async (t) => {
+test('a server that stalled itself reads what arrived meanwhile', async (t) => {
   const store = new WatchedStore()
   const { port } = await served(t, { store, stallTimeoutMs: 60_000 })
   t.mock.timers.enable({ apis: ['setTimeout'] })
@@ -131,7 +131,7 @@ test('a server that was held up itself takes what came meanwhile', async (t) => 
   socket.destroy()
 })
 
-test('an error after the first byte destroys the connection and is told to the host', async (t) => {
+test('an error after the first byte destroys the connection and is reported to the host', async (t) => {
   class Breaking extends PlainObjectStore {
     #calls = 0
     override async *get(

@@ -12,7 +12,7 @@ function receive(rate: BodyRate, pieces: number, { bytes, waitMs }: { bytes: num
   }
 }
 
-test('a body at the lowest rate passes, window after window', () => {
+test('a body at the lowest rate is accepted in window after window', () => {
   assert.doesNotThrow(() => receive(new BodyRate(500), 100, { bytes: 1_000, waitMs: 2_000 }))
 })
 
@@ -25,7 +25,7 @@ test('a body below the lowest rate is refused at the end of the first window, wi
   })
 })
 
-test('what came in one window does not count in the next', () => {
+test('the bytes of one window do not count in the next', () => {
   const rate = new BodyRate(500)
   receive(rate, 1, { bytes: 50_000_000, waitMs: WINDOW_MS })
   assert.throws(() => receive(rate, 1, { bytes: 9_999, waitMs: WINDOW_MS }), { code: 'request_aborted' })

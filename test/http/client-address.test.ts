@@ -9,13 +9,13 @@ function addressOf(trust: TrustProxy | undefined, remoteAddress: string, headers
 
 const chain = { 'x-forwarded-for': '203.0.113.9, 198.51.100.7, 10.0.0.2' }
 
-test('without trusted proxies the address of the connection is the client, whatever headers say', () => {
+test('without trusted proxies, the client is the address of the connection, regardless of headers', () => {
   assert.equal(addressOf(undefined, '192.0.2.1', chain), '192.0.2.1')
   assert.equal(addressOf({ proxies: ['10.0.0.0/8'] }, '192.0.2.1', chain), '192.0.2.1')
   assert.equal(addressOf({ proxies: 0 }, '192.0.2.1', chain), '192.0.2.1')
 })
 
-test('trusted addresses are passed from the right, and the first that is none is the client', () => {
+test('trusted addresses are skipped from the right, and the first other address is the client', () => {
   assert.equal(addressOf({ proxies: ['loopback', '10.0.0.0/8'] }, '::ffff:127.0.0.1', chain), '198.51.100.7')
   assert.equal(addressOf({ proxies: ['127.0.0.1'] }, '127.0.0.1', chain), '10.0.0.2')
   const all = { proxies: ['0.0.0.0/0'] }
@@ -24,13 +24,13 @@ test('trusted addresses are passed from the right, and the first that is none is
   assert.equal(addressOf(all, '127.0.0.1'), '127.0.0.1')
 })
 
-test('so many hops are passed, and no more', () => {
+test('a number of hops is skipped exactly', () => {
   assert.equal(addressOf({ proxies: 1 }, '127.0.0.1', chain), '10.0.0.2')
   assert.equal(addressOf({ proxies: 2 }, '127.0.0.1', chain), '198.51.100.7')
   assert.equal(addressOf({ proxies: 9 }, '127.0.0.1', chain), '203.0.113.9')
 })
 
-test('Forwarded is read where it is chosen, with its quotes, brackets and ports, and never beside the other header', () => {
+test('Forwarded is read only if selected, with quotes, brackets and ports, and never beside the other header', () => {
   const trust = { proxies: 1, header: 'forwarded' } as const
   const headers = { ...chain, forwarded: 'for=192.0.2.60;proto=http, by=203.0.113.43;For="[2001:db8:cafe::17]:4711"' }
   assert.equal(addressOf(trust, '127.0.0.1', headers), '2001:db8:cafe::17')
@@ -46,7 +46,7 @@ test('an IPv6 client is counted by its network of 64 bits', () => {
   assert.equal(addressGroup('192.0.2.1'), '192.0.2.1')
 })
 
-test('what is no address, network or number of hops is refused', () => {
+test('an invalid address, network or number of hops is refused', () => {
   for (const proxies of [['proxy.example'], ['10.0.0.0/33'], ['10.0.0.0/8/8'], [''], -1, 1.5, 33])
     assert.throws(() => new ClientAddresses({ proxies }), TypeError, JSON.stringify(proxies))
 })

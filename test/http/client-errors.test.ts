@@ -73,7 +73,7 @@ const BAD: readonly (readonly [string, number, string, string])[] = [
 ]
 
 for (const [what, status, code, text] of BAD) {
-  void test(`${what} is answered in the shape of all errors`, async (t) => {
+  void test(`${what} gets an error in the common shape`, async (t) => {
     const [answer, ...others] = await exchange(await serving(t), text)
     assert.equal(others.length, 0)
     assert.equal(answer.status, status)
@@ -88,7 +88,7 @@ for (const [what, status, code, text] of BAD) {
 const UPLOAD = 'POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n'
 const JUNK = '\u0000\u0001 this is no HTTP\r\n\r\n'
 
-test('an answer arrives whole when junk follows the body that was declared', async (t) => {
+test('a response arrives whole if junk follows the declared body', async (t) => {
   const port = await serving(t)
   const body = '[{"id":"a"}]'
   for (const pieces of [
@@ -102,7 +102,7 @@ test('an answer arrives whole when junk follows the body that was declared', asy
   }
 })
 
-test('a refusal that is sent while the body still comes keeps its last byte', async (t) => {
+test('a refusal sent while the body still arrives keeps its last byte', async (t) => {
   const port = await serving(t)
   const head = `${UPLOAD}Content-Length: 2000\r\n\r\n`
   const [refused] = await exchange(port, head, ' '.repeat(1_500), `${' '.repeat(500)}${JUNK}`)
@@ -110,7 +110,7 @@ test('a refusal that is sent while the body still comes keeps its last byte', as
   assert.equal((JSON.parse(refused.body) as { code: string }).code, 'request_too_large')
 })
 
-test('answers to requests that were pipelined before the junk come first, in order', async (t) => {
+test('responses to requests pipelined before junk arrive first, in order', async (t) => {
   const get = 'GET /objects/p/none HTTP/1.1\r\nHost: x\r\n\r\n'
   const answers = await exchange(await serving(t), `${get}${get}${JUNK}`)
   assert.deepEqual(
@@ -119,7 +119,7 @@ test('answers to requests that were pipelined before the junk come first, in ord
   )
 })
 
-test('a body that breaks off in the middle is refused at once', async (t) => {
+test('a body that breaks off midway is refused at once', async (t) => {
   const answers = await exchange(await serving(t), `${UPLOAD}Transfer-Encoding: chunked\r\n\r\n5\r\n[{"id\r\nXYZ\r\n`)
   assert.deepEqual(
     answers.map(({ status, body }) => [status, (JSON.parse(body) as { code: string }).code]),
@@ -127,7 +127,7 @@ test('a body that breaks off in the middle is refused at once', async (t) => {
   )
 })
 
-test('a host of another kind has the same with one line', async (t) => {
+test('another kind of host gets the same with one line', async (t) => {
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
   const app = express().use('/models', expressMount(service))

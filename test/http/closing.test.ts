@@ -31,7 +31,7 @@ async function waiting(store: SlowStore): Promise<void> {
   await eventually(() => store.waiting > 0, 'a request is under way')
 }
 
-test('closing answers 503 to new requests, waits for those under way, then closes the store', async (t) => {
+test('closing answers 503 to new requests, waits for those in flight, then closes the store', async (t) => {
   const store = new SlowStore()
   const { service, url } = await served(t, { store })
   await (await fetch(`${url}/objects/p`, jsonUpload([{ id: 'a' }]))).arrayBuffer()
@@ -50,7 +50,7 @@ test('closing answers 503 to new requests, waits for those under way, then close
   assert.equal(store.closed, 1)
 })
 
-test('what does not end within the grace is aborted and answered 503', async (t) => {
+test('a request that exceeds the grace period is aborted and gets 503', async (t) => {
   const store = new SlowStore()
   const { service, url } = await served(t, { store })
   await (await fetch(`${url}/objects/p`, jsonUpload([{ id: 'a' }]))).arrayBuffer()
@@ -68,7 +68,7 @@ test('a backend belongs to one service', async () => {
   await service[Symbol.asyncDispose]()
 })
 
-test('ready opens once and rejects with the cause; requests fail while it fails', async () => {
+test('ready opens the store once and rejects with the cause, and requests fail meanwhile', async () => {
   const cause = new Error('the folder holds another format')
   let opened = 0
   const backend: StorageBackend = {

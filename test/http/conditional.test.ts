@@ -23,7 +23,7 @@ const rangeOf = (range: string, ifRange?: string): string => {
   }
 }
 
-test('ranges by RFC 9110 section 14', () => {
+test('ranges follow RFC 9110 section 14', () => {
   const expected: readonly (readonly [string, string])[] = [
     ['bytes=0-0', '0-1'],
     ['bytes=10-19', '10-20'],
@@ -76,7 +76,7 @@ const VARIANTS: readonly { readonly path: string; readonly headers: Readonly<Rec
   { path: '/objects/p/root?archive=gzip', headers: {} },
 ]
 
-test('a planned graph has its length, its tag, conditions and ranges, over both cores', async (t) => {
+test('a planned graph has a length, a tag, conditions and ranges, over both cores', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     await plannedModel(ask)
     const tags = new Set<string>()
@@ -104,7 +104,7 @@ test('a planned graph has its length, its tag, conditions and ranges, over both 
   }
 })
 
-test('a body that is resumed with Range and If-Range is the whole body', async (t) => {
+test('a body resumed with Range and If-Range equals the whole body', async (t) => {
   const [, [, ask]] = await bothCores(t)
   await plannedModel(ask)
   const text = MODEL.map((object) => `${object.id}\t${JSON.stringify(object)}\n`)
@@ -128,7 +128,7 @@ test('a body that is resumed with Range and If-Range is the whole body', async (
   }
 })
 
-test('an archive is a file of its own', async (t) => {
+test('an archive has its own length and tag', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     await (await ask('/objects/p', jsonUpload([{ id: 'a' }, { id: 'b"/\\' }]))).arrayBuffer()
     const named = await ask('/objects/p/a?archive=gzip')
@@ -142,7 +142,7 @@ test('an archive is a file of its own', async (t) => {
   }
 })
 
-test('have subtracts what the client has and says what became of it', async (t) => {
+test('have omits objects of the client and reports how it was applied', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     await plannedModel(ask)
     const closure = (await ask('/objects/p/root', { method: 'HEAD' })).headers.get('stowage-closure') ?? ''
@@ -160,7 +160,7 @@ test('have subtracts what the client has and says what became of it', async (t) 
   }
 })
 
-test('strict answers 409 with what is missing', async (t) => {
+test('strict answers 409 with the missing ids', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     await (await ask('/objects/p', jsonUpload([{ id: 'root', c: { referencedId: 'gone' } }]))).arrayBuffer()
     const lax = await ask('/objects/p/root')

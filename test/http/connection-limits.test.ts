@@ -59,7 +59,7 @@ function ask(port: number, localAddress: string, headers: Record<string, string>
 
 const answerOk: RequestListener = (_req, res) => void res.end('ok')
 
-test('an address that opens more than may wait closes its own longest waiting connections, and others stay', async (t) => {
+test('an address with too many waiting connections loses its own oldest ones, and others keep theirs', async (t) => {
   const { port, told, open } = await limited(t, answerOk, { waitingPerAddressMax: 5 })
   const other = await silent(t, port, '127.0.0.3')
   const many: Silent[] = []
@@ -76,7 +76,7 @@ test('an address that opens more than may wait closes its own longest waiting co
   assert.equal((await ask(port, '127.0.0.1')).status, 200)
 })
 
-test('a full server takes a new connection in the place of one that waits, of the address with most of them', async (t) => {
+test('a full server replaces a waiting connection of the address with most of them', async (t) => {
   const { port, told, open } = await limited(t, answerOk, { connectionsMax: 10 })
   const one = await silent(t, port, '127.0.0.3')
   const many: Silent[] = []
@@ -87,7 +87,7 @@ test('a full server takes a new connection in the place of one that waits, of th
   assert.deepEqual(told, [{ limit: 'connectionsMax', address: '127.0.0.2' }])
 })
 
-test('connections whose request is being answered never give way, and count as waiting again after it', async (t) => {
+test('connections with an active request are never closed, and wait again afterwards', async (t) => {
   const held: ServerResponse[] = []
   const { port, told } = await limited(t, (_req, res) => void held.push(res), { connectionsMax: 3 })
   const text = 'GET / HTTP/1.1\r\nHost: x\r\n\r\n'
@@ -111,7 +111,7 @@ test('connections whose request is being answered never give way, and count as w
   )
 })
 
-test('requests of one address over the bound get 503 in the shape of all errors, and those of others are served', async (t) => {
+test('requests of an address over its limit get a normal 503, and other addresses are served', async (t) => {
   const held: ServerResponse[] = []
   const listener: RequestListener = (req, res) => (req.url === '/' ? void res.end('ok') : void held.push(res))
   const { port, told } = await limited(t, listener, { requestsPerAddressMax: 2 })
@@ -120,7 +120,7 @@ test('requests of one address over the bound get 503 in the shape of all errors,
   const refused = await ask(port, '127.0.0.2')
   assert.deepEqual([refused.status, refused.headers['retry-after'], refused.headers.connection], [503, '2', 'close'])
   assert.deepEqual(JSON.parse(refused.text), {
-    message: '2 requests of this address are under way, the most at a time; try again shortly',
+    message: '2 requests of this address are in progress, the limit; try again shortly',
     statusCode: 503,
     code: 'overloaded',
   })
@@ -130,7 +130,7 @@ test('requests of one address over the bound get 503 in the shape of all errors,
   await eventually(async () => (await ask(port, '127.0.0.2')).status === 200, 'there is room again')
 })
 
-test('behind a trusted proxy the clients that it names are counted, not the proxy', async (t) => {
+test('behind a trusted proxy, connections count for the client that it names', async (t) => {
   const held: ServerResponse[] = []
   const listener: RequestListener = (req, res) => (req.url === '/' ? void res.end('ok') : void held.push(res))
   const { port, open } = await limited(t, listener, {
@@ -148,7 +148,7 @@ test('behind a trusted proxy the clients that it names are counted, not the prox
   assert.equal((await ask(port, '127.0.0.3', forwarded('203.0.113.9'))).status, 200, 'nobody else may say so')
 })
 
-test('a connection that leaves HTTP is in use until it closes', async (t) => {
+test('an upgraded connection is in use until it closes', async (t) => {
   const server = createServer(answerOk)
   limitConnections(server, { waitingPerAddressMax: 1 })
   server.on('upgrade', (_req, socket) => void socket.write('HTTP/1.1 101 Switching Protocols\r\n\r\n'))
@@ -170,7 +170,7 @@ test('a connection that leaves HTTP is in use until it closes', async (t) => {
   web.socket.destroy()
 })
 
-test('bounds that are none are refused', () => {
+test('invalid limits are refused', () => {
   for (const options of [{ connectionsMax: 0 }, { waitingPerAddressMax: 1.5 }, { requestsPerAddressMax: -1 }])
     assert.throws(() => limitConnections(createServer(), options), RangeError)
 })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { applyDelta, DELTA_MEDIA_TYPE, parseDelta } from '../../src/delta/delta.ts'
-import type { Access, Right } from '../../src/index.ts'
+import type { Access, AccessRight } from '../../src/index.ts'
 import { closureText, encodeDelta } from '../delta/support.ts'
 import { PlainObjectStore } from './plain-object-store.ts'
 import { type Ask, bothCores, jsonUpload, openService } from './served.ts'
@@ -43,7 +43,7 @@ function rawUpload(json: string): RequestInit {
   return { method: 'POST', headers: { 'content-type': 'application/json' }, body: json }
 }
 
-test('objects go up as deltas on objects that are held, beside whole ones, and are held like any other', async (t) => {
+test('objects upload as deltas on held objects, beside whole ones, and are stored like any other', async (t) => {
   for (const isGzip of [false, true]) {
     for (const [core, ask] of await bothCores(t)) {
       await (await ask('/objects/p', rawUpload(`[${OLD}]`))).arrayBuffer()
@@ -62,7 +62,7 @@ test('objects go up as deltas on objects that are held, beside whole ones, and a
   }
 })
 
-test('what is no delta, or one for another base, is refused with what and where, and nothing of it is kept', async (t) => {
+test('a malformed delta or one for another base is refused with the place, and nothing is stored', async (t) => {
   const huge = JSON.stringify([
     'old',
     0,
@@ -101,7 +101,7 @@ test('what is no delta, or one for another base, is refused with what and where,
   }
 })
 
-test('what one upload reads and makes is bounded, however small its deltas are', async (t) => {
+test('the work of one upload is bounded, however small its deltas are', async (t) => {
   for (const [core, ask] of await bothCores(t, () => ({ limits: { inflatedBytesMax: OLD.length * 5 } }))) {
     await (await ask('/objects/p', rawUpload(`[${OLD}]`))).arrayBuffer()
     const many = Array.from(
@@ -113,10 +113,10 @@ test('what one upload reads and makes is bounded, however small its deltas are',
   }
 })
 
-test('who may write and not read cannot send deltas, whose checksums would tell what objects hold', async () => {
+test('a writer without the read right cannot send deltas, because checksums would reveal objects', async () => {
   const mayOnlyWrite: Access<unknown> = {
     authenticate: () => ({ subject: 'a' }),
-    authorize: (_principal, _projectId, right: Right) => right === 'write',
+    authorize: (_principal, _projectId, right: AccessRight) => right === 'write',
   }
   const service = openService({ access: mayOnlyWrite })
   const ask = (init: RequestInit): Promise<Response> => service.fetch(new Request('http://x/objects/p', init))
@@ -125,7 +125,7 @@ test('who may write and not read cannot send deltas, whose checksums would tell 
   await service.close()
 })
 
-test('downloads of what changed come as deltas to who asks for them, as text and as a gzip file', async (t) => {
+test('changed objects download as deltas on request, as text and as a gzip file', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     await (await ask('/objects/p', rawUpload(`[${OLD}]`))).arrayBuffer()
     await (await ask('/objects/p', rawUpload(`[${NEW}]`))).arrayBuffer()
@@ -154,7 +154,7 @@ test('downloads of what changed come as deltas to who asks for them, as text and
   }
 })
 
-test("a host's own store takes deltas, too", async () => {
+test("a host's own store accepts deltas", async () => {
   const service = openService({ store: new PlainObjectStore() })
   const ask: Ask = (path, init) => service.fetch(new Request(`http://x${path}`, init))
   await ask('/objects/p', jsonUpload([JSON.parse(OLD)]))

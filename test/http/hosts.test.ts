@@ -35,7 +35,7 @@ function behindParser(service: ObjectService, parse: Parse): RequestListener {
 
 const parseJson: Parse = (bytes) => JSON.parse(bytes.toString()) as unknown
 
-test('a body that a parser of the host has read is used where nothing is lost, and a clear error otherwise', async (t) => {
+test("a body that a host's parser read is used if nothing is lost, and is a clear error otherwise", async (t) => {
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
   const parsed = await listening(t, behindParser(service, parseJson))
@@ -70,7 +70,7 @@ test('a body that a parser of the host has read is used where nothing is lost, a
   assert.equal((await errorOf(await fetch(`${dropped}/api/diff/p`, idList(['a'])))).code, 'body_consumed')
 })
 
-test('a form that the host parsed, and a body that it inflated, are read as what they are now', async (t) => {
+test('a form that the host parsed and a body that it inflated are read in their present form', async (t) => {
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
   const url = await listening(
@@ -90,7 +90,7 @@ test('a form that the host parsed, and a body that it inflated, are read as what
   )
 })
 
-test("paths that are not Stowage's go to the host; with a prefix, only what is under it is served", async (t) => {
+test('paths of others go to the host, and with a prefix only paths below it are served', async (t) => {
   const service = openService({ prefix: '/models' })
   t.after(() => service.close({ graceMs: 0 }))
   const url = await listening(t, (req, res) => service.node(req, res, () => res.end('the host')))
@@ -99,7 +99,7 @@ test("paths that are not Stowage's go to the host; with a prefix, only what is u
   assert.equal((await errorOf(await service.fetch(new Request('http://x/objects/p/a')))).code, 'route_not_found')
 })
 
-test("errors: 'next' hands errors over, with the status a host would answer", async (t) => {
+test("errors: 'next' passes errors on with the status of a response", async (t) => {
   const told: StowageError[] = []
   const service = openService({ errors: 'next', onError: (error) => told.push(error) })
   t.after(() => service.close({ graceMs: 0 }))
@@ -119,7 +119,7 @@ test("errors: 'next' hands errors over, with the status a host would answer", as
   assert.equal(told.length, 3)
 })
 
-test('headers that the host set stay, and Vary is both', async (t) => {
+test('headers of the host stay, and Vary is merged', async (t) => {
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
   const url = await listening(t, (req, res) => {
@@ -135,7 +135,7 @@ test('headers that the host set stay, and Vary is both', async (t) => {
   )
 })
 
-test("endpoints serve what a host's own router has matched and decoded", async (t) => {
+test("endpoints accept parameters that the host's router has matched and decoded", async (t) => {
   const service = openService()
   t.after(() => service.close({ graceMs: 0 }))
   const { endpoints } = service
@@ -161,7 +161,7 @@ test("endpoints serve what a host's own router has matched and decoded", async (
   assert.deepEqual(await (await fetch(url)).json(), [{ id: 'a/b' }])
 })
 
-test('access is told of the host: the request under node, what was passed under fetch', async (t) => {
+test("access receives the host's request under node, and the passed context under fetch", async (t) => {
   const hosts: unknown[] = []
   const service = createObjectService({
     store: new PlainObjectStore(),

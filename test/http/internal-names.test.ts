@@ -62,7 +62,7 @@ for (const [error, code] of [
   [new BlobExistsError(SECRET), 'storage_unavailable'],
   [Object.assign(new Error(`EIO: i/o error, read ${SECRET}`), { code: 'EIO', path: SECRET }), undefined],
 ] as const) {
-  test(`what a storage says is in the log and not in the answer: ${error.name} ${error.message.slice(0, 12)}`, async (t) => {
+  test(`a storage message is logged and not sent: ${error.name} ${error.message.slice(0, 12)}`, async (t) => {
     const { service, errors, fail } = await failing(t)
     fail(error)
     const requests = [

@@ -14,7 +14,7 @@ const outcome = (negotiate: (headers: Headers) => string, name: string, value: s
   }
 }
 
-test('Accept chooses between JSON, the default, and text', () => {
+test('Accept selects JSON, the default, or text', () => {
   const expected: readonly (readonly [string | undefined, string])[] = [
     [undefined, 'json'],
     ['', 'json'],
@@ -39,7 +39,7 @@ test('Accept chooses between JSON, the default, and text', () => {
     assert.equal(outcome(negotiateFormat, 'accept', accept), format, String(accept))
 })
 
-test('Accept-Encoding chooses between gzip, which wins ties, and identity, the default', () => {
+test('Accept-Encoding selects gzip, which wins ties, or identity, the default', () => {
   const expected: readonly (readonly [string | undefined, string])[] = [
     [undefined, 'identity'],
     ['', 'identity'],
@@ -66,7 +66,7 @@ test('Accept-Encoding chooses between gzip, which wins ties, and identity, the d
     assert.equal(outcome(negotiateCoding, 'accept-encoding', accept), coding, String(accept))
 })
 
-test('each read in each format and coding says what it is', async (t) => {
+test('each read declares its format and coding', async (t) => {
   const [, [, ask]] = await bothCores(t)
   const objects = [
     { id: 'root', child: { referencedId: 'leaf' } },
@@ -98,7 +98,7 @@ test('each read in each format and coding says what it is', async (t) => {
   }
 })
 
-test('diff, upload and single are JSON whatever Accept says, since clients that want lines send the same header everywhere', async (t) => {
+test('diff, upload and single return JSON regardless of Accept, because clients that want lines send it everywhere', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     const headers = { accept: 'text/plain', 'content-type': 'application/json' }
     assert.equal(
@@ -119,7 +119,7 @@ test('diff, upload and single are JSON whatever Accept says, since clients that 
   }
 })
 
-test('a single object is compressed where that gains something, or where nothing else is allowed', async (t) => {
+test('a single object is compressed if that is smaller, or if nothing else is allowed', async (t) => {
   const [, [, ask]] = await bothCores(t)
   await (await ask('/objects/p', jsonUpload([{ id: 'small' }, { id: 'large', text: 'x'.repeat(5_000) }]))).arrayBuffer()
   const coded = async (id: string, accepted: string): Promise<string | null> => {

@@ -29,7 +29,7 @@ async function storeWith(objects: readonly { readonly id: string }[]): Promise<P
   return store
 }
 
-test('the five endpoints stand on three methods', async (t) => {
+test('the endpoints need only three methods of a store', async (t) => {
   for (const [core, ask] of await bothCores(t, () => ({ store: new PlainObjectStore() }))) {
     await fiveEndpoints(ask, core)
   }
@@ -68,7 +68,7 @@ async function fiveEndpoints(ask: Ask, core: string): Promise<void> {
   assert.deepEqual(strict.ids, ['\u0000', 'gone'], core)
 }
 
-test('cycles, chains and wide parents end, each object once, the root first', async () => {
+test('cycles, chains and wide parents end, with each object once and the root first', async () => {
   const chain = Array.from({ length: 1_500 }, (_, n) => ({ id: `c${n}`, next: reference(`c${(n + 1) % 1_500}`) }))
   const wide = [
     { id: 'wide', children: Array.from({ length: 3_000 }, (_, n) => reference(`w${n}`)) },
@@ -83,7 +83,7 @@ test('cycles, chains and wide parents end, each object once, the root first', as
   assert.equal(await store.closure('q', 'c7', { signal }), undefined)
 })
 
-test('a graph beyond the bound is refused before its first byte', async () => {
+test('a graph over the limit is refused before its first byte', async () => {
   const store = await storeWith([
     { id: 'root', children: Array.from({ length: 10 }, (_, n) => reference(`m${n}`)) } as { id: string },
   ])
@@ -93,7 +93,7 @@ test('a graph beyond the bound is refused before its first byte', async () => {
   })
 })
 
-test('a store that knows descendants is asked for them instead of being walked', async () => {
+test('a store with descendants is asked for them instead of walked', async () => {
   const plain = await storeWith([{ id: 'root' }, { id: 'a' }, { id: 'b' }])
   const store: ObjectStore = {
     put: (projectId, batches) => plain.put(projectId, batches),
@@ -109,7 +109,7 @@ test('a store that knows descendants is asked for them instead of being walked',
   assert.deepEqual(await idsOf(selection), ['root', 'b', 'a'])
 })
 
-test("texts of a host's own are brought into one line, and objects that vanish are noticed", async () => {
+test("a host's own texts are brought into one line, and vanished objects are noticed", async () => {
   const texts = new Map([
     ['a', '{\n\t"id": "a",\n\t"n": 1.0\n}'],
     ['b', '{"id":"b"}'],

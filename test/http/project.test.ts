@@ -15,7 +15,7 @@ const idsOf = async (batches: AsyncIterable<readonly ObjectRecord[]>): Promise<s
   return ids
 }
 
-test('a project in process does what HTTP does', async (t) => {
+test('a project in process does the same as HTTP', async (t) => {
   const service = openService()
   t.after(() => service.close())
   const project = service.project('p/1')
@@ -41,7 +41,7 @@ test('a project in process does what HTTP does', async (t) => {
   assert.equal(await project.get('root'), undefined)
 })
 
-test('calls in process can be aborted, and leave nothing', async (t) => {
+test('calls in process can be aborted and leave nothing', async (t) => {
   const service = openService()
   t.after(() => service.close())
   const project = service.project('p')

@@ -26,7 +26,7 @@ function limited(
   return { service, events, errors }
 }
 
-test('an upload whose length alone exceeds the quota is refused before it is read', async (t) => {
+test('an upload whose length alone exceeds the quota is refused unread', async (t) => {
   const { service, events, errors } = limited(t, { jsonBytesMax: 1_000 })
   const { port } = await behindPort(t, service)
   const head = 'POST /objects/p HTTP/1.1\r\nHost: x\r\nConnection: close\r\nContent-Type: application/json\r\n'
@@ -38,7 +38,7 @@ test('an upload whose length alone exceeds the quota is refused before it is rea
   assert.deepEqual(errors, [], 'a full project is no fault of the server')
 })
 
-test('a quota of its own for each project, over HTTP and in process', async (t) => {
+test('each project can have its own quota, over HTTP and in process', async (t) => {
   const { service } = limited(t, (projectId) => (projectId === 'small' ? { objectsMax: 1 } : undefined))
   const objects = [{ id: 'a' }, { id: 'b' }]
   const refused = await service.fetch(new Request('http://x/objects/small', jsonUpload(objects)))
@@ -50,7 +50,7 @@ test('a quota of its own for each project, over HTTP and in process', async (t) 
   await assert.rejects(service.project('small').upload(bytes(), 'application/json'), { code: 'quota_exceeded' })
 })
 
-test('a quota that cannot be is refused', () => {
+test('an invalid quota is refused', () => {
   const access = openAccess()
   assert.throws(
     () => createObjectService({ backend: memoryBackend(), access, quota: { objectsMax: -1 } }),

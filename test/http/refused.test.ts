@@ -29,7 +29,7 @@ function streamed(bytes: number): ReadableStream<Uint8Array> {
   })
 }
 
-test('a request of exactly the limit is read, one byte more is 413, with and without Content-Length', async (t) => {
+test('a request at the limit is read, and one byte more gets 413, with and without Content-Length', async (t) => {
   const { url } = await served(t, limited)
   const body = Buffer.alloc(LIMITS.requestBytesMax, ' ')
   body.write('[{"id":"a"}]')
@@ -42,7 +42,7 @@ test('a request of exactly the limit is read, one byte more is 413, with and wit
   assert.equal((await errorOf(await fetch(`${url}/objects/p`, chunked))).code, 'request_too_large')
 })
 
-test('fetch sees the 413 while it still sends, whether or not it told the length', async (t) => {
+test('fetch sees the 413 while it sends, with and without a declared length', async (t) => {
   const { url } = await served(t, limited)
   for (let round = 0; round < 5; round++) {
     const headers = { 'Content-Type': 'application/json' }
@@ -54,7 +54,7 @@ test('fetch sees the 413 while it still sends, whether or not it told the length
 })
 
 test(
-  'curl sees the 413 while it still sends',
+  'curl sees the 413 while it sends',
   { skip: spawnSync('curl', ['--version']).status !== 0 && 'there is no curl here' },
   async (t) => {
     const { url } = await served(t, limited)
@@ -89,7 +89,7 @@ test(
   },
 )
 
-test('a client that blocks until its whole body is out reads the 413, up to twice the limit', async (t) => {
+test('a client that blocks until its body is sent reads the 413, up to twice the limit', async (t) => {
   const { port } = await served(t, limited)
   const head = (length: string): string =>
     `POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\n${length}\r\n\r\n`
@@ -102,7 +102,7 @@ test('a client that blocks until its whole body is out reads the 413, up to twic
   }
 })
 
-test('an endless body is cut off: not much more than twice the limit is read', async (t) => {
+test('an endless body is cut off after about twice the limit', async (t) => {
   const { port, server } = await served(t, limited)
   const accepted = once(server, 'connection') as Promise<[Socket]>
   const socket = connect(port, '127.0.0.1')
@@ -123,7 +123,7 @@ test('an endless body is cut off: not much more than twice the limit is read', a
   assert.ok(bytesRead < 2 * LIMITS.requestBytesMax + MB, `${bytesRead} bytes were read`)
 })
 
-test('a refusal of any kind arrives while the client sends', async (t) => {
+test('every kind of refusal arrives while the client sends', async (t) => {
   const { url } = await served(t, { ...limited, access: { authenticate: () => undefined, authorize: () => false } })
   const answer = await fetch(`${url}/objects/p`, {
     method: 'POST',
@@ -133,7 +133,7 @@ test('a refusal of any kind arrives while the client sends', async (t) => {
   assert.equal((await errorOf(answer)).status, 401)
 })
 
-test('Expect: 100-continue: what is refused is not sent, what is read is asked for', async (t) => {
+test('Expect: 100-continue: refused bodies are not sent, and accepted ones are requested', async (t) => {
   const { port } = await served(t, limited)
   const ask = (length: number, body: string): Promise<{ continued: boolean; status: number | undefined }> =>
     new Promise((resolve, reject) => {
@@ -152,7 +152,7 @@ test('Expect: 100-continue: what is refused is not sent, what is read is asked f
   assert.deepEqual(await ask(12, '[{"id":"a"}]'), { continued: true, status: 200 })
 })
 
-test('the fetch core answers 413 and lets go of the body', async (t) => {
+test('the fetch core answers 413 and releases the body', async (t) => {
   const service = openService(limited)
   t.after(() => service.close({ graceMs: 0 }))
   let cancelled = false

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { StowageError } from '../../src/index.ts'
 import { type EndpointName, OBJECT_ROUTES, objectResources } from '../../src/http/object-routes.ts'
 import type { Operation } from '../../src/http/exchange.ts'
-import { decodeParams, endsLike, type Match, normalizePrefix, RouteTable } from '../../src/http/router.ts'
+import { decodeParams, matchesPathEnd, type Match, normalizePrefix, RouteTable } from '../../src/http/router.ts'
 import { splitTarget } from '../../src/http/target.ts'
 import { bothCores, errorOf, idList, jsonUpload } from './served.ts'
 
@@ -62,8 +62,8 @@ test('a prefix is a whole number of segments', () => {
   assert.equal(route('/models/objects/p', '/models'), 'upload')
   assert.equal(route('/modelsobjects/p', '/models'), undefined)
   assert.equal(route('/objects/p', '/models'), undefined)
-  assert.ok(endsLike('/any/where/objects/p', '/objects/:projectId'))
-  assert.ok(!endsLike('/objects/p/o', '/objects/:projectId'))
+  assert.ok(matchesPathEnd('/any/where/objects/p', '/objects/:projectId'))
+  assert.ok(!matchesPathEnd('/objects/p/o', '/objects/:projectId'))
 })
 
 test('segments are decoded once, after splitting', () => {
@@ -97,7 +97,7 @@ test('segments are decoded once, after splitting', () => {
   }
 })
 
-test('targets in absolute form and with a query', () => {
+test('targets may be absolute and have a query', () => {
   assert.deepEqual(splitTarget('/a/b?c=d?e'), { path: '/a/b', query: 'c=d?e' })
   assert.deepEqual(splitTarget('http://host:80/a%2Fb?x'), { path: '/a%2Fb', query: 'x' })
   assert.deepEqual(splitTarget('*'), { path: '*', query: '' })
@@ -124,7 +124,7 @@ const HOSTILE = [
   '|;,',
 ]
 
-test('hostile ids come back as they went in, over both cores', async (t) => {
+test('hostile ids survive a round trip over both cores', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     const created = await ask('/objects/p%2F1', jsonUpload(HOSTILE.map((id, n) => ({ id, n }))))
     assert.deepEqual(
@@ -148,7 +148,7 @@ test('hostile ids come back as they went in, over both cores', async (t) => {
   }
 })
 
-test('methods: HEAD where GET is, OPTIONS everywhere, 405 with Allow for the rest', async (t) => {
+test('HEAD works wherever GET does, OPTIONS everywhere, and other methods get 405 with Allow', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     await (await ask('/objects/p', jsonUpload([{ id: 'a' }]))).arrayBuffer()
     for (const path of ['/objects/p/a', '/objects/p/a/single']) {

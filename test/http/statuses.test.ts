@@ -52,7 +52,7 @@ function withToken(init: RequestInit, token: string | undefined): RequestInit {
   }
 }
 
-test('every endpoint asks who it is and what they may, over both cores', async (t) => {
+test('every endpoint authenticates and authorizes, over both cores', async (t) => {
   for (const [core, ask] of await bothCores(t, () => ({ access }))) {
     for (const { path, init, right, ok } of REQUESTS) {
       const where = `${core} ${path}`
@@ -68,7 +68,7 @@ test('every endpoint asks who it is and what they may, over both cores', async (
   }
 })
 
-test('refusals are worded by the access: of a token where there are tokens, and by the host where it has its own', async (t) => {
+test('refusals mention a token where tokens exist, and the host where it authenticates', async (t) => {
   const keys = new Uint8Array(32).fill(7)
   const tokens = jwtAccess({ keys, issuer: 'i', audience: 'a', algorithms: ['HS256'] })
   const refusals: AccessRefusals<unknown> = {
@@ -100,7 +100,7 @@ test('refusals are worded by the access: of a token where there are tokens, and 
   assert.deepEqual(await refusedBy({ ...ada, refusals }), [403, 'ada may not read p', null])
 })
 
-test('access comes before what a request holds and before what a project holds', async (t) => {
+test('access is checked before the contents of the request and of the project', async (t) => {
   const [, [, ask]] = await bothCores(t, () => ({ access }))
   const broken = { method: 'POST', body: '[', headers: { 'content-type': 'application/json' } }
   assert.equal((await errorOf(await ask('/objects/p', withToken(broken, 'reader')))).status, 403)
@@ -114,7 +114,7 @@ test('access comes before what a request holds and before what a project holds',
   }
 })
 
-test('unknown projects hold nothing', async (t) => {
+test('an unknown project is empty', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     assert.deepEqual(
       await (await ask('/api/diff/new', idList(['a', '__proto__']))).text(),
@@ -158,7 +158,7 @@ const BAD: readonly (readonly [string, RequestInit, ServiceErrorCode])[] = [
   ['/objects/p/a?have=%00', {}, 'invalid_id'],
 ]
 
-test('what is wrong with a request is told in one shape, over both cores', async (t) => {
+test('invalid requests get errors of one shape, over both cores', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     for (const [path, init, code] of BAD) {
       const answer = await ask(path, init)
@@ -171,7 +171,7 @@ test('what is wrong with a request is told in one shape, over both cores', async
   }
 })
 
-test('a failed upload leaves nothing; 201 is an option', async (t) => {
+test('a failed upload stores nothing, and 201 is an option', async (t) => {
   for (const [core, ask] of await bothCores(t, () => ({ uploadStatus: 201 }))) {
     await (
       await ask('/objects/p', {
@@ -200,7 +200,7 @@ test('a failed upload leaves nothing; 201 is an option', async (t) => {
   }
 })
 
-test('request ids: a sane one is repeated, any other replaced', async (t) => {
+test('a valid request id is repeated, and any other is replaced', async (t) => {
   for (const [core, ask] of await bothCores(t, () => ({ newId: counter() }))) {
     const idOf = async (sent?: string): Promise<string | null> =>
       (await ask('/nothing', sent === undefined ? {} : { headers: { 'x-request-id': sent } })).headers.get(
@@ -243,7 +243,7 @@ class ErrorOfCopy extends Error {
   }
 }
 
-test('what the server failed at is told to the host, not to the client', async () => {
+test('a server failure is reported to the host, not to the client', async () => {
   const secret = new Error('password=hunter2 in /srv/data')
   const cases: readonly (readonly [unknown, ServiceErrorCode])[] = [
     [secret, 'internal'],
@@ -277,7 +277,7 @@ test('what the server failed at is told to the host, not to the client', async (
   }
 })
 
-test('whatever is thrown becomes a StowageError', () => {
+test('every thrown value becomes a StowageError', () => {
   for (const thrown of [undefined, null, 'text', 7, {}, new Error('x')])
     assert.equal(toStowageError(thrown).code, 'internal')
   const known = new StowageError('not_found', 'x')
@@ -296,7 +296,7 @@ test('whatever is thrown becomes a StowageError', () => {
   )
 })
 
-test('CORS is answered when asked for, on every route', async (t) => {
+test('CORS, if enabled, applies to every route', async (t) => {
   const origin = 'https://viewer.example'
   for (const [core, ask] of await bothCores(t, () => ({ cors: { origins: [origin], credentials: true } }))) {
     const preflight = (path: string, from: string): Promise<Response> =>
@@ -334,7 +334,7 @@ async function exposes(ask: Ask, origin: string, core: string): Promise<void> {
   assert.deepEqual([missing.status, missing.headers.get('access-control-allow-origin')], [404, origin], core)
 }
 
-test('options that cannot be are refused at once', () => {
+test('invalid options are refused at once', () => {
   const store = new PlainObjectStore()
   assert.throws(
     () => createObjectService({ store, access: openAccess(), cors: { origins: '*', credentials: true } }),

@@ -22,13 +22,13 @@ async function warningsOf(
   return warnings
 }
 
-void test('an operator is told once that specklepy wants 201', async () => {
+void test('an operator is told once that specklepy needs 201', async () => {
   const [warning, ...others] = await warningsOf(200, [SPECKLEPY, SPECKLEPY])
   assert.match(warning, /--upload-status 201/)
   assert.deepEqual(others, [])
 })
 
-void test('nobody is told anything with 201, or about other clients', async () => {
+void test('no notice appears with 201 or for other clients', async () => {
   const others: readonly Readonly<Record<string, string>>[] = [
     {},
     { 'User-Agent': 'python-requests/2.32.5', Accept: '*/*' },

@@ -12,7 +12,7 @@ import { plainGraphStore } from '../../src/store/plain/plain-store.ts'
 import { PlainObjectStore } from './plain-object-store.ts'
 import { bothCores, idList, jsonUpload, openService } from './served.ts'
 
-test('multipart uploads as clients send them: gzip files, several, and a JSON batch named otherwise', async (t) => {
+test('multipart uploads may be gzip files, several files, and a JSON batch under another name', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     const form = new FormData()
     form.append('file', new Blob([gzipSync('[{"id":"a"},{"id":"b"}]')], { type: 'application/gzip' }), 'batch.gz')
@@ -43,7 +43,7 @@ test('multipart uploads as clients send them: gzip files, several, and a JSON ba
   }
 })
 
-test('diff and getobjects take forms; object-stream answers lines, masked, with and without the slash', async (t) => {
+test('diff and getobjects accept forms, and object-stream returns masked lines, with and without the slash', async (t) => {
   for (const [core, ask] of await bothCores(t)) {
     await (await ask('/objects/p', jsonUpload([{ id: 'a', keep: 1, drop: { id: 'x' } }, { id: 'b' }]))).arrayBuffer()
     const form = {
@@ -106,7 +106,7 @@ class HesitantStore extends PlainObjectStore {
   }
 }
 
-test('heartbeat lines come while nothing else does, for who asked and for nobody else', async (t) => {
+test('heartbeat lines arrive during silence, and only on request', async (t) => {
   const store = new HesitantStore()
   const service = openService({ store })
   await service.fetch(new Request('http://x/objects/p', jsonUpload([{ id: 'a' }])))

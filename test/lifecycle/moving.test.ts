@@ -80,12 +80,12 @@ function rounds(
   path: (number: number) => string,
   verify: (work: Work) => Promise<void>,
 ): void {
-  test(`${kind}: ${ROUNDS} kills, and in the end everything is there (seed ${SEED})`, () =>
+  test(`${kind}: ${ROUNDS} kills lose nothing (seed ${SEED})`, () =>
     killRounds({ rounds: ROUNDS, random: seeded(SEED), servers: servers(), work: workOf(kind, path), verify }))
 }
 
 // All at a time: each also meets the kills of the others.
-describe('what is killed goes on', { concurrency: true }, () => {
+describe('a killed transfer resumes', { concurrency: true }, () => {
   rounds(
     'export',
     () => [source],

@@ -17,7 +17,7 @@ function take(answer: AnswerBuffers, bytes: number): void {
   }
 }
 
-test('few answers have large buffers, and each of 500 holds one small one', () => {
+test('few responses have large buffers, and each of 500 holds one small one', () => {
   const memory = new AnswerMemory(LIMIT_BYTES)
   assert.equal(memory.roomBytes(), 3 * MB)
   const answers = Array.from({ length: 500 }, () => memory.open())
@@ -31,7 +31,7 @@ test('few answers have large buffers, and each of 500 holds one small one', () =
   assert.equal(memory.roomBytes(), 3 * MB)
 })
 
-test('however answers come one by one and stop, all of them together hold no more than a bound', () => {
+test('all stalled responses together hold bounded memory, even if they stall one by one', () => {
   const memory = new AnswerMemory(LIMIT_BYTES)
   const answers: AnswerBuffers[] = []
   for (let n = 0; n < 500; n++) {
@@ -48,7 +48,7 @@ test('however answers come one by one and stop, all of them together hold no mor
   assert.equal(memory.heldBytes, 0)
 })
 
-test('a client that reads on has large buffers among 500 that have stopped, until it pauses', () => {
+test('a client that keeps reading has large buffers among 500 stalled ones, until it pauses', () => {
   let nowMs = 0
   const memory = new AnswerMemory(LIMIT_BYTES, undefined, { monotonicMs: () => nowMs })
   const stopped = Array.from({ length: 500 }, () => memory.open())
@@ -65,7 +65,7 @@ test('a client that reads on has large buffers among 500 that have stopped, unti
   assert.equal(memory.heldBytes, 0)
 })
 
-test('what was passed on counts until the next two have followed, and an answer that is over counts no more', () => {
+test('a sent buffer counts until the next two have followed, and a finished response counts no more', () => {
   const changes: number[] = []
   const memory = new AnswerMemory(MB, (bytes) => changes.push(bytes))
   const answer = memory.open()

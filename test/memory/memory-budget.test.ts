@@ -28,7 +28,7 @@ async function isPending(promise: Promise<unknown>): Promise<boolean> {
   return isOpen
 }
 
-test('memory that is free is granted at once, and given back once', async () => {
+test('free memory is granted at once and released once', async () => {
   const budget = new MemoryBudget(1_000)
   const lease = await acquire(budget, 300, patient())
   assert.equal(budget.heldBytes, 300)
@@ -46,14 +46,14 @@ test('a budget is a positive integer', () => {
     assert.throws(() => new MemoryBudget(bytes), RangeError)
 })
 
-test('one who asks for all of it gets it when nobody else is there', async () => {
+test('a single caller may lease the whole budget', async () => {
   const budget = new MemoryBudget(1_000)
   const lease = await acquire(budget, 1_000, patient())
   lease.release()
   assert.equal(budget.heldBytes, 0)
 })
 
-test('what can never be granted is refused at once', async () => {
+test('a request larger than the budget is refused at once', async () => {
   const budget = new MemoryBudget(1_000)
   await assert.rejects(acquire(budget, 1_001, patient()), { code: 'memory_limit_exceeded', statusCode: 413 })
   const lease = await acquire(budget, 10, patient())
@@ -61,7 +61,7 @@ test('what can never be granted is refused at once', async () => {
   assert.equal(budget.heldBytes, 10)
 })
 
-test('who comes when it is spent waits in line, in order', async () => {
+test('callers queue in order when the budget is spent', async () => {
   const budget = new MemoryBudget(1_000)
   const first = await acquire(budget, 700, patient())
   const order: string[] = []
@@ -76,7 +76,7 @@ test('who comes when it is spent waits in line, in order', async () => {
   assert.equal(budget.heldBytes, 0)
 })
 
-test('who waits too long is refused, and keeps nobody else waiting', async () => {
+test('a caller that waits too long is refused and blocks nobody', async () => {
   const budget = new MemoryBudget(1_000)
   const lease = await acquire(budget, 500, patient())
   const large = acquire(budget, 600, { signal: live(), waitMs: 20 })
@@ -92,7 +92,7 @@ test('who waits too long is refused, and keeps nobody else waiting', async () =>
   assert.equal(budget.heldBytes, 0)
 })
 
-test('who aborts leaves the line', async () => {
+test('an aborted caller leaves the queue', async () => {
   const budget = new MemoryBudget(1_000)
   const lease = await acquire(budget, 500, patient())
   const controller = new AbortController()
@@ -107,7 +107,7 @@ test('who aborts leaves the line', async () => {
   assert.equal(budget.heldBytes, 0)
 })
 
-test('those inside have room to grow that newcomers cannot take', async () => {
+test('leases in use may grow into room that new callers cannot take', async () => {
   const budget = new MemoryBudget(1_000)
   const inside = await acquire(budget, 700, patient())
   const newcomer = acquire(budget, 200, patient())
@@ -118,7 +118,7 @@ test('those inside have room to grow that newcomers cannot take', async () => {
   assert.equal(budget.heldBytes, 700)
 })
 
-test('who grows waits for others to end, before newcomers', async () => {
+test('a growing lease is served before new callers', async () => {
   const budget = new MemoryBudget(1_000)
   const a = await acquire(budget, 300, patient())
   const b = await acquire(budget, 300, patient())
@@ -134,7 +134,7 @@ test('who grows waits for others to end, before newcomers', async () => {
   assert.equal(budget.heldBytes, 0)
 })
 
-test('when everybody waits to grow, the youngest is refused and the others end', async () => {
+test('if every lease waits to grow, the youngest is refused and the others finish', async () => {
   const budget = new MemoryBudget(1_000)
   const leases = []
   for (let i = 0; i < 5; i++) leases.push(await acquire(budget, 150, patient()))
@@ -157,7 +157,7 @@ test('when everybody waits to grow, the youngest is refused and the others end',
   assert.equal(budget.heldBytes, 0)
 })
 
-test('giving back while waiting to grow ends the wait and leaks nothing', async () => {
+test('a release while waiting to grow ends the wait and leaks nothing', async () => {
   const budget = new MemoryBudget(1_000)
   const a = await acquire(budget, 400, patient())
   const b = await acquire(budget, 300, patient())
@@ -184,7 +184,7 @@ test('growing can be aborted', async () => {
 
 const partyOf = (principal: string, projectId = 'p'): Party => ({ principal, projectId })
 
-test('one party waits for itself alone, and who holds less comes first', async () => {
+test('each party queues alone, and the party with the smaller share is served first', async () => {
   const budget = new MemoryBudget(1_000)
   const large = await acquire(budget, 600, { ...patient(), party: partyOf('a') })
   const waiting = acquire(budget, 400, { ...patient(), party: partyOf('a') })
@@ -200,7 +200,7 @@ for (const [name, hog, other] of [
   ['a principal', partyOf('hog', 'p'), partyOf('other', 'p')],
   ['a project of one principal', partyOf('host', 'p'), partyOf('host', 'q')],
 ] as const) {
-  test(`${name} that holds most gives back its youngest lease to who holds less`, async () => {
+  test(`the ${name} with most memory gives its youngest lease to one with less`, async () => {
     const budget = new MemoryBudget(1_000, { patienceMs: 5 })
     const revoked: number[] = []
     const leases: MemoryLease[] = []
@@ -225,7 +225,7 @@ for (const [name, hog, other] of [
   })
 }
 
-test('nobody is revoked for one of his own party, nor for one who would hold more', async () => {
+test('no lease is revoked for its own party, or for a party that would hold more', async () => {
   const budget = new MemoryBudget(1_000, { patienceMs: 5 })
   const revoke = (): void => assert.fail('revoked')
   const first = budget.open({ ...patient(), party: partyOf('a'), revoke })
@@ -236,7 +236,7 @@ test('nobody is revoked for one of his own party, nor for one who would hold mor
   first.release()
 })
 
-test('the last quarter is for one at a time, so that many who grow end one after the other', async () => {
+test('one lease at a time grows into the last quarter, so growing leases finish in turn', async () => {
   const budget = new MemoryBudget(1_000)
   const leases = []
   for (let i = 0; i < 7; i++) leases.push(await acquire(budget, 100, patient()))
@@ -249,7 +249,7 @@ test('the last quarter is for one at a time, so that many who grow end one after
   assert.equal(budget.heldBytes, 0)
 })
 
-test('what a request can do without is held only if it is free at once, and leaves a quarter to others', async () => {
+test('optional memory is granted only if it is free at once, and leaves a quarter to others', async () => {
   const budget = new MemoryBudget(1_000)
   const lease = budget.open(patient())
   assert.deepEqual([lease.tryHold(700), lease.tryHold(51), lease.tryHold(50)], [true, false, true])
@@ -266,7 +266,7 @@ test('what a request can do without is held only if it is free at once, and leav
   assert.equal(budget.heldBytes, 0)
 })
 
-test('a lease that nobody can revoke is not chosen', async () => {
+test('a lease that cannot be revoked is not chosen', async () => {
   const budget = new MemoryBudget(1_000, { patienceMs: 5 })
   const revoked: string[] = []
   const [revocable, fixed] = [

@@ -17,7 +17,7 @@ async function valueOf(
   return found?.value
 }
 
-test('metrics count what a service does, in the registry of the host, until they are removed', async (t) => {
+test("metrics count the work of a service in the host's registry until they are removed", async (t) => {
   const registry = new Registry()
   const service = openService({ limits: { nestingMax: 3 } })
   t.after(() => service.close())
@@ -64,7 +64,7 @@ test('metrics count what a service does, in the registry of the host, until they
   createMetrics({ registry, service }).remove()
 })
 
-test('two services on one registry need two prefixes, and what is refused leaves nothing behind', async (t) => {
+test('two services on one registry need two prefixes, and a refused service registers nothing', async (t) => {
   const registry = new Registry()
   const [one, two] = [openService(), openService()]
   t.after(() => Promise.all([one.close(), two.close()]))

@@ -81,7 +81,7 @@ export function mountsAgree(prefixes: readonly string[]): void {
     ['hostile ids', hostilePaths(PROJECT)],
     ['methods', methods(PROJECT)],
   ] as const) {
-    void test(`${what} get the same answers from every mount`, async (t) => {
+    void test(`${what} get the same responses from every mount`, async (t) => {
       const service = await filled(t)
       const expected = await plainAnswers(t, service, sents)
       await onEveryMount(t, service, async (host, port, prefix) => {
@@ -92,7 +92,7 @@ export function mountsAgree(prefixes: readonly string[]): void {
     })
   }
 
-  void test('fetch without a server gives the same answers', async (t) => {
+  void test('fetch without a server returns the same responses', async (t) => {
     const sents = [...reads(PROJECT), ...hostilePaths(PROJECT)]
     const service = await filled(t)
     const expected = await plainAnswers(t, service, sents)
@@ -115,7 +115,7 @@ export function mountsAgree(prefixes: readonly string[]): void {
     }
   })
 
-  void test('hostile ids are found by every one of those requests', async (t) => {
+  void test('every such request finds hostile ids', async (t) => {
     const service = await filled(t)
     const found = await plainAnswers(
       t,
@@ -130,7 +130,7 @@ export function mountsAgree(prefixes: readonly string[]): void {
     )
   })
 
-  void test('uploads get the same answers from every mount', async (t) => {
+  void test('uploads get the same responses from every mount', async (t) => {
     const service = await filled(t)
     const expected = await plainAnswers(t, service, uploads('plain'), false)
     assert.deepEqual(new Set(expected.map(({ status }) => status)), new Set([200, 400, 409, 413, 415]))
@@ -142,7 +142,7 @@ export function mountsAgree(prefixes: readonly string[]): void {
     })
   })
 
-  void test("paths that are not Stowage's go on to the host, with any method", async (t) => {
+  void test('paths of others pass to the host, with any method', async (t) => {
     const service = await filled(t)
     const paths = [
       '/',
@@ -173,7 +173,7 @@ export function mountsAgree(prefixes: readonly string[]): void {
     })
   })
 
-  void test("the service's own prefix stands below the mount's", async (t) => {
+  void test("the service's own prefix follows the mount's", async (t) => {
     const service = await filled(t, { prefix: '/v1' })
     await onEveryMount(t, service, async (_host, port, prefix) => {
       assert.equal((await ask(port, { path: `${prefix}/v1/objects/${PROJECT}/root` })).status, 200)

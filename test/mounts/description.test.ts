@@ -5,7 +5,7 @@ import { openService } from '../http/served.ts'
 import { HOSTS, listen } from './hosts.ts'
 
 for (const host of HOSTS) {
-  void test(`${host.name}: the description names where the service is mounted`, async (t) => {
+  void test(`${host.name}: the description names the mount point`, async (t) => {
     for (const [mount, prefix] of [
       ['', undefined],
       ['/models', undefined],

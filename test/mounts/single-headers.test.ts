@@ -23,7 +23,7 @@ const TWICE: readonly (readonly [string, readonly string[], number])[] = [
 ]
 
 for (const host of HOSTS) {
-  void test(`${host.name}: two headers of one name where one is meant are refused`, async (t) => {
+  void test(`${host.name}: duplicate headers are refused where one is expected`, async (t) => {
     const service = openService({ access })
     t.after(() => service.close({ graceMs: 0 }))
     const port = await listen(t, await host.open(service, '/models'), service)

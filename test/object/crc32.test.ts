@@ -4,7 +4,7 @@ import { test } from 'node:test'
 import { crc32 } from 'node:zlib'
 import { crc32Combine } from '../../src/compression/crc32-combine.ts'
 
-test('crc32Combine equals the CRC-32 of the concatenation, on random splits', () => {
+test('crc32Combine equals the CRC-32 of the concatenation for random splits', () => {
   for (let round = 0; round < 300; round++) {
     const bytes = randomBytes(randomInt(0, 70_000))
     const at = randomInt(0, bytes.length + 1)
@@ -13,7 +13,7 @@ test('crc32Combine equals the CRC-32 of the concatenation, on random splits', ()
   }
 })
 
-test('every length whose bytes include zeros combines', () => {
+test('lengths with zero bytes combine', () => {
   const zeros = new Uint8Array(1 << 17)
   const crcA = crc32('before')
   for (const length of [0, 1, 255, 256, 257, 65_535, 65_536, 65_537, 1 << 17]) {
@@ -25,7 +25,7 @@ test('every length whose bytes include zeros combines', () => {
   }
 })
 
-test('lengths beyond 2^32 combine as the same bytes combined in parts', () => {
+test('lengths above 2^32 combine as the same bytes combined in parts', () => {
   const crcs = [crc32('a'), crc32('b'), crc32('c')]
   for (const [lengthB, lengthC] of [
     [2 ** 32, 7],

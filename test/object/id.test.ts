@@ -51,7 +51,7 @@ const REFUSED = [
   ...CONTROLS.flatMap((value) => [codePoint(value), `a${codePoint(value)}é`, `é${codePoint(value)}`]),
 ]
 
-test('every id that is not refused by rule is taken as its UTF-8 bytes', () => {
+test('every id that no rule refuses is stored as its UTF-8 bytes', () => {
   for (const id of ACCEPTED) {
     assert.deepEqual(Buffer.from(checkObjectId(id)), Buffer.from(id, 'utf8'))
     assert.equal(isObjectId(utf8(id)), true, quoted(id))
@@ -72,7 +72,7 @@ test('lone surrogates are refused, as text and as bytes', () => {
   }
 })
 
-test('isObjectId looks at its place in the buffer alone', () => {
+test('isObjectId reads only its range of the buffer', () => {
   const bytes = utf8('\tid\n\u0085é\u2028')
   assert.equal(isObjectId(bytes, 1, 3), true)
   assert.equal(isObjectId(bytes, 6, 8), true)
@@ -82,13 +82,13 @@ test('isObjectId looks at its place in the buffer alone', () => {
   assert.equal(isObjectId(bytes, 6, bytes.length), false)
 })
 
-test('project ids have the same rules and 128 bytes', () => {
+test('project ids follow the same rules, with 128 bytes', () => {
   assert.equal(checkProjectId('p'.repeat(128)).length, 128)
   assert.equal(checkProjectId('../..').length, 5)
   for (const id of ['', 'p'.repeat(129), 'a\tb', '\ud800']) assert.throws(() => checkProjectId(id), isInvalidId)
 })
 
-test('the message says which rule was broken and shows no raw foreign text', () => {
+test('the message names the broken rule and shows no raw foreign text', () => {
   assert.throws(() => checkObjectId('ab\u0085'), /object id "ab\\u0085" holds U\+0085 at byte 2/)
   assert.throws(
     () => checkProjectId('x'.repeat(1_000)),
@@ -102,7 +102,7 @@ test('the message says which rule was broken and shows no raw foreign text', () 
   }
 })
 
-test('what is quoted cannot turn the text around it, nor break its line', () => {
+test('quoted text cannot change the direction or break the line of the text around it', () => {
   assert.equal(
     quoted('a\u202eb\u2066c\u200f\ufeff\u061c\n\u2028"'),
     '"a\\u202eb\\u2066c\\u200f\\ufeff\\u061c\\n\\u2028\\""',

@@ -9,7 +9,7 @@ const VALID_DOCUMENTS: number = propertyRuns(2_000)
 const INJURED_DOCUMENTS: number = propertyRuns(4_000)
 const RAW_LINE_BREAKS = /[\t\r\n\u0085\u2028\u2029]/
 
-test('valid documents become the lines, ids, references and claims that JSON.parse and the written rules give', async () => {
+test('valid documents yield the lines, ids, references and claims that JSON.parse and the rules give', async () => {
   const random = seeded(1)
   const texts: string[] = []
   const expected: Expected[] = []
@@ -36,7 +36,7 @@ test('valid documents become the lines, ids, references and claims that JSON.par
   }
 })
 
-test('injured documents are accepted exactly where JSON.parse after a fatal decoder accepts them', async () => {
+test('damaged documents are accepted exactly if JSON.parse accepts them after a fatal decoder', async () => {
   const random = seeded(2)
   const counts: Record<string, number> = {}
   for (let i = 0; i < INJURED_DOCUMENTS; i++) {

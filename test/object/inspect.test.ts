@@ -25,19 +25,19 @@ test('the text stays as it was sent', async () => {
   for (const text of texts) assert.equal(await jsonOf(text), text)
 })
 
-test('runs of white space go when they hold line ends or tabs; runs of spaces and strings stay', async () => {
+test('white space with line ends or tabs is removed, and other spaces and strings stay', async () => {
   assert.equal(await jsonOf('{\n  "id": "a",\n\t"b c": [1,  2, \r\n 3 ]\n}'), '{"id": "a","b c": [1,  2,3 ]}')
   assert.equal(await jsonOf('\t{"id":"a"} \n'), '{"id":"a"}')
 })
 
-test('raw line separators become escapes, in keys too', async () => {
+test('raw line separators become escapes, even in keys', async () => {
   assert.equal(
     await jsonOf('{"id":"a","\u0085":"x\u2028y\u2029\u2027\u0084"}'),
     '{"id":"a","\\u0085":"x\\u2028y\\u2029\u2027\u0084"}',
   )
 })
 
-test('an object without an id gets the digest of its text, as its first member', async () => {
+test('an object without an id gets the digest of its text as its first member', async () => {
   const hash = (text: string): string => createHash('sha256').update(text).digest('hex').slice(0, 32)
   const { objects, assigned } = await inspectAll(['{}', '{"id":"b"}', '{\n"a":"\u2028"}', '{ "a":{"id":"x"}}', '{ }'])
   const texts = ['{}', '{"a":"\\u2028"}', '{ "a":{"id":"x"}}', '{ }']
@@ -57,7 +57,7 @@ test('an object without an id gets the digest of its text, as its first member',
   )
 })
 
-test('of several ids the last one counts, however its key is spelled', async () => {
+test('the last of several ids counts, however its key is spelled', async () => {
   const { objects } = await inspectAll([
     '{"id":"a","\\u0069d":"b"}',
     '{"id":1,"id":"c"}',
@@ -71,7 +71,7 @@ test('of several ids the last one counts, however its key is spelled', async () 
   assert.equal((await refusalOf('{"id":"a","\\u0069d":null}'))?.code, 'invalid_object')
 })
 
-test('references are strings at any depth, claims the keys of a top-level __closure object', async () => {
+test('references are strings at any depth, and claims are the keys of a top-level __closure object', async () => {
   const text =
     '{"id":"a","referencedId":"r0","x":[{"referencedId":"r1"},{"y":{"referenced\\u0049d":"r\\u0032"}}],"n":{"referencedId":5,"__closure":{"no":1}},"__closure":{"c1":1,"c\\t2":2,"c\\u0033":{"no":3}}}'
   const {
@@ -81,7 +81,7 @@ test('references are strings at any depth, claims the keys of a top-level __clos
   assert.deepEqual(object.claims, ['c1', 'c3'])
 })
 
-test('what cannot be an id is no reference; of several __closure members the last counts', async () => {
+test('an invalid id is no reference, and the last of several __closure members counts', async () => {
   const unfit = ['', 'a\\nb', '\\ud800', '\u2028', '\u0085', 'x'.repeat(513), '\\u0061'.repeat(513)]
   const { objects } = await inspectAll([
     `{"id":"a","l":[${unfit.map((id) => `{"referencedId":"${id}"}`).join(',')}],"__closure":{${unfit.map((id) => `"${id}":1`).join(',')}}}`,
@@ -167,7 +167,7 @@ test('hostile ids are refused or kept apart, byte for byte', async () => {
   )
 })
 
-test('a refusal names the part, the element, the id if it is known, and the byte', async () => {
+test('a refusal names the part, the element, the id if known, and the byte', async () => {
   const elements: Element[] = [
     { bytes: Buffer.from('{"id":"a"}'), part: 1, index: 6 },
     { bytes: Buffer.from('{"id":"b\u0085","x":tru}'), part: 1, index: 7 },
@@ -205,7 +205,7 @@ test('nesting is bounded', async () => {
   assert.equal((await refusalOf(nested(51), 50))?.code, 'nesting_too_deep')
 })
 
-test('batches keep the order, hold about 256 KB, and are not written again', async () => {
+test('batches keep the order, hold about 256 KB, and are never overwritten', async () => {
   const texts = Array.from({ length: 3_000 }, (_, i) =>
     JSON.stringify({
       id: `o${i}`,
@@ -231,11 +231,11 @@ test('batches keep the order, hold about 256 KB, and are not written again', asy
   )
 })
 
-test('no elements make no batch', async () => {
+test('no elements yield no batch', async () => {
   assert.deepEqual(await inspectAll([]), { objects: [], assigned: [] })
 })
 
-test('the event loop turns inside a large object and between many small ones', async () => {
+test('the event loop runs during a large object and between many small ones', async () => {
   const large = `{"a":{${'"\\u0072eference\\u0064Ix":1,'.repeat(120_000)}"x":1},"pad":"${'p'.repeat(1_000_000)}"}`
   const digest = createHash('sha256').update(large).digest('hex').slice(0, 32)
   for (const texts of [[large], Array.from({ length: 150_000 }, (_, i) => `{"id":"${i}"}`)]) {

@@ -24,7 +24,7 @@ const CASES: readonly (readonly [text: string, rule: RegExp, line: number, colum
   ['\ufeff{}', /^it must be one object/, 1, 1, 0],
 ]
 
-test('a text that is no JSON object is told with what it broke, and where', () => {
+test('an error names the broken rule of JSON and the place', () => {
   for (const [text, rule, ...place] of CASES) {
     const fault = jsonFault(Buffer.from(text)) ?? assert.fail(text)
     assert.match(fault.rule, rule, text)
@@ -32,7 +32,7 @@ test('a text that is no JSON object is told with what it broke, and where', () =
   }
 })
 
-test('it is found in every text that the engine refuses, and in none that it takes', () => {
+test('a fault is found in every text that JSON.parse refuses, and in no other', () => {
   const random = seeded(20_261_121)
   for (let count = 0; count < 2_000; count++) {
     const whole = randomObjectText(random)

@@ -51,7 +51,7 @@ function fault(text: string, nestingMax?: number): string | undefined {
   return scanned(Buffer.from(text), text.length, nestingMax).at(-1)
 }
 
-test('stopping after any stretch changes nothing', () => {
+test('a pause at any byte changes no result', () => {
   const random = seeded(3)
   for (let i = 0; i < 2_000; i++) {
     const text = Buffer.from(randomObjectText(random))
@@ -100,7 +100,7 @@ test('a fault has the byte that breaks the rule', () => {
   for (const [text, at] of faults) assert.match(String(fault(text)), new RegExp(`^invalid_json ${at} .`), text)
 })
 
-test('levels are counted, the object itself included', () => {
+test('levels are counted, including the object itself', () => {
   for (const [opening, closing] of [
     ['[', ']'],
     ['{"a":', '}'],

@@ -4,7 +4,7 @@ import { inspectBatches } from '../../src/inspect/inspect.ts'
 import { toObjectRecords } from '../../src/object/line.ts'
 import { asBatches, elementsOf, never } from './inspecting.ts'
 
-test('records have the texts, and each name once', async () => {
+test('records hold the texts, each name once', async () => {
   const texts = [
     '{"id":"é","x":[{"referencedId":"b"},{"referencedId":"b"},{"referencedId":"ü"}],"__closure":{"b":1,"c":2,"c":3}}',
     '{"id":"b"}',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { applyMask, type AttributeMask, maskLines } from '../../src/inspect/mask.ts'
+import { applyMask, maskLines } from '../../src/inspect/mask.ts'
+import type { AttributeMask } from '../../src/object/wire-types.ts'
 import { inspectAll } from './inspecting.ts'
 import { expectedOf } from './oracle.ts'
 import { pick, randomObjectText, seeded } from './random-json.ts'
@@ -11,7 +12,7 @@ function masked(json: string, mask: AttributeMask): string {
   return line.slice('some id\t'.length, -1)
 }
 
-test('include keeps what is named and the id, exclude drops what is named but the id', () => {
+test('include keeps named members and the id, and exclude drops named members but the id', () => {
   const json = '{"id":"a","x":1,"y":{"x":2},"z":[]}'
   assert.equal(masked(json, { include: ['y'] }), '{"id":"a","y":{"x":2}}')
   assert.equal(masked(json, { include: [] }), '{"id":"a"}')
@@ -31,7 +32,7 @@ test('members stay byte for byte', () => {
   assert.equal(masked('{"a":[1,2, 3 ] ,"id":"a"}', { include: ['a'] }), '{"a":[1,2, 3 ],"id":"a"}')
 })
 
-test('a key counts by what it says', () => {
+test('a key matches by its decoded text', () => {
   assert.equal(
     masked('{"\\u0069d":"a","\\u0078":1,"x":2,"\u00e9":3,"__proto__":4}', { include: ['x', 'é', '__proto__'] }),
     '{"\\u0069d":"a","\\u0078":1,"x":2,"é":3,"__proto__":4}',
@@ -42,7 +43,7 @@ test('a key counts by what it says', () => {
   )
 })
 
-test('buffers of many lines, as they come', async () => {
+test('buffers may hold many lines, cut anywhere', async () => {
   const lines = (from: number, to: number): string =>
     Array.from({ length: to - from }, (_, i) => `i${from + i}\t{"id":"i${from + i}","n":${i},"keep":true}\n`).join('')
   const buffers = async function* (): AsyncGenerator<Uint8Array> {
@@ -58,7 +59,7 @@ test('buffers of many lines, as they come', async () => {
   )
 })
 
-test('any object keeps the values that its mask wants', async () => {
+test('every object keeps the values that its mask selects', async () => {
   const random = seeded(4)
   const texts = Array.from({ length: 4_000 }, () => randomObjectText(random)).filter(
     (text) => !('refused' in expectedOf(Buffer.from(text))),

@@ -54,7 +54,7 @@ function givenAnswer(server: Automated, { headers, body }: Answered, shown: unkn
   return given.id === undefined ? given : { ...given, id: (shown as { readonly id: string }).id }
 }
 
-test('every example of a request is answered as the document says and shows', async (t) => {
+test('every example request gets the documented response', async (t) => {
   const shared = await automatedServer(t)
   let compared = 0
   for (const found of operations) {
@@ -76,7 +76,7 @@ test('every example of a request is answered as the document says and shows', as
   assert.ok(compared >= 25, `${compared} answers`)
 })
 
-test('the data of every event is as the document says', async (t) => {
+test('the data of every event matches the document', async (t) => {
   const { template } = conformance.operation('followRun')
   const server = await automatedServer(t)
   const { body } = await server.ask(
@@ -235,7 +235,7 @@ async function provoke(server: Automated, found: Found, status: string): Promise
 
 const AUTOMATIONS_MAX: Readonly<Record<string, number>> = { createAutomation: 1 }
 
-test('every error that the document names can be had, and is as documented', async (t) => {
+test('every documented error occurs as documented', async (t) => {
   const limits = { reportBytesMax: 10_000, artifactBytesMax: 1_000, artifactsMax: 1 }
   const shared = await automatedServer(t, { underWay: true, limits })
   for (const found of operations) {
@@ -259,7 +259,7 @@ test('every error that the document names can be had, and is as documented', asy
   }
 })
 
-test('a service that is closing says so on every path', async (t) => {
+test('a closing service says so on every path', async (t) => {
   const server = await automatedServer(t)
   await server.service.close({ graceMs: 0 })
   for (const found of operations.filter(({ operation }) => '503' in operation.responses)) {
@@ -282,7 +282,7 @@ test('a service that is closing says so on every path', async (t) => {
   }
 })
 
-test('an account that asks too often is told so on every path', async (t) => {
+test('an account over its rate gets 429 on every path', async (t) => {
   const server = await automatedServer(t)
   const rate = { requestRate: { requestsPerSecond: 0.001, burst: 1 } }
   const { service } = exampleService({ ...server.backend }, waiting, {}, rate)
@@ -304,7 +304,7 @@ test('an account that asks too often is told so on every path', async (t) => {
   }
 })
 
-test('a service without a key for secrets refuses them', async (t) => {
+test('a service without a secret key refuses secrets', async (t) => {
   const server = await automatedServer(t)
   const { service } = exampleService({ ...server.backend }, waiting, { secretKeys: [] })
   t.after(() => service.close({ graceMs: 0 }))
@@ -323,7 +323,7 @@ test('a service without a key for secrets refuses them', async (t) => {
   }
 })
 
-test('who asks for the headers alone takes no place among the streams of events, and no range of a file', async (t) => {
+test('a HEAD request takes no event stream and no range of a file', async (t) => {
   const server = await automatedServer(t, { limits: { eventStreamsMax: 1 } })
   for (const [operationId, headers] of [
     ['headFollowRun', {}],
@@ -340,7 +340,7 @@ test('who asks for the headers alone takes no place among the streams of events,
   }
 })
 
-test('every status of every operation was seen', () => {
+test('every status of every operation occurred', () => {
   const documented = operations.flatMap(({ operation }) =>
     Object.keys(operation.responses).map((status) => `${operation.operationId} ${status}`),
   )

@@ -17,7 +17,7 @@ import { Conformance } from './conformance.ts'
 const document = openApiDocument({ server: '/', areas: [AUTOMATION_AREA, ARCHIVES_AREA] })
 const conformance = new Conformance(document)
 
-test('the document is one of OpenAPI 3.1, and the interface that it describes is 1.0.0', async () => {
+test('the document is OpenAPI 3.1 and describes version 1.0.0', async () => {
   const { valid, errors } = await new Validator().validate(
     JSON.parse(JSON.stringify(document)) as Record<string, unknown>,
   )
@@ -25,7 +25,7 @@ test('the document is one of OpenAPI 3.1, and the interface that it describes is
   assert.equal(document.info.version, '1.0.0')
 })
 
-test('every reference in the document leads somewhere, and nothing of its components is unused', () => {
+test('every reference resolves, and every component is used', () => {
   const used = new Set(JSON.stringify(document).match(/(?<="\$ref":")[^"]+/g))
   for (const reference of used) assert.notEqual(conformance.resolve({ $ref: reference }), undefined, reference)
   const answersOfNoOperation = new Set(
@@ -74,13 +74,13 @@ const NOT_OVER_HTTP: ReadonlySet<string> = new Set([
 /** With its share of what stands once. */
 const CHARACTERS_PER_OPERATION_MAX = 3_200
 
-test('the document that the package ships is small: what operations share is said once', () => {
+test('the shipped document is small because operations share components', () => {
   const { length } = JSON.stringify(document)
   const operations = conformance.operations().length
   assert.ok(length < CHARACTERS_PER_OPERATION_MAX * operations, `${length} characters for ${operations} operations`)
 })
 
-test('every error code is documented, and with its own status', () => {
+test('every error code is documented with its own status', () => {
   const told = new Map<string, Set<string>>()
   const responses = [
     ...conformance
@@ -103,7 +103,7 @@ test('every error code is documented, and with its own status', () => {
   )
 })
 
-test('every example is what its schema says', () => {
+test('every example matches its schema', () => {
   let seen = 0
   const check = (pointer: readonly string[], examples: Examples | undefined): void => {
     for (const [name, { value }] of Object.entries(examples ?? {})) {
@@ -125,7 +125,7 @@ test('every example is what its schema says', () => {
   assert.ok(seen > 50, `${seen} examples`)
 })
 
-test('a service describes itself, below its prefix, to everybody', async (t) => {
+test('a service describes itself below its prefix, without authentication', async (t) => {
   const { port } = await served(t, {
     prefix: '/models/',
     access: { authenticate: () => undefined, authorize: () => false },
@@ -153,7 +153,7 @@ test('a service describes itself, below its prefix, to everybody', async (t) => 
   assert.equal((await ask(port, { path: '/api/openapi.json' })).status, 404)
 })
 
-test('a service with automation describes that as well, and one without does not', async () => {
+test('a service describes automation only if it has it', async () => {
   for (const extensions of [[], [automation()]]) {
     const service = createObjectService({ backend: memoryBackend(), access: openAccess(), extensions })
     const described = (await (
@@ -170,7 +170,7 @@ test('a service with automation describes that as well, and one without does not
   }
 })
 
-test('areas that give one name to two things are refused', () => {
+test('areas that use one name for two things are refused', () => {
   const { openapi, info, servers, security } = document
   const area = (path: string): Parameters<typeof composeDocument>[1][number] => ({
     tags: [],

@@ -24,7 +24,7 @@ async function withModel(t: TestContext, cors: boolean): Promise<(sent: Sent) =>
 }
 
 for (const cors of [false, true]) {
-  test(`every example of a request gets an answer that the document describes${cors ? ', for another origin too' : ''}`, async (t) => {
+  test(`every example request gets a documented response${cors ? ', also for another origin' : ''}`, async (t) => {
     const send = await withModel(t, cors)
     for (const found of conformance.operations()) {
       for (const { name, sent } of exampleRequests(conformance, found)) {
@@ -42,7 +42,7 @@ for (const cors of [false, true]) {
   })
 }
 
-test('the answers are those that the document shows', async (t) => {
+test('responses equal those in the document', async (t) => {
   const send = await withModel(t, false)
   let compared = 0
   for (const found of conformance.operations()) {
@@ -64,7 +64,7 @@ test('the answers are those that the document shows', async (t) => {
   assert.ok(compared >= 16, `${compared} answers`)
 })
 
-test('uploads into an empty project are answered as the document shows', async (t) => {
+test('uploads into an empty project get the documented response', async (t) => {
   const found = conformance.operation('uploadObjects')
   for (const { name, sent } of exampleRequests(conformance, found).filter(({ name }) =>
     ['model', 'files', 'compressed'].includes(name),

@@ -63,9 +63,13 @@ await fiveEndpoints()
 
 const overwriting = await planted('overwriting', 'if (held === undefined) db.putSync', 'db.putSync')
 const records = await failuresOf(recordStoreConformance(() => overwriting().records, { timeoutMs: 20_000 }))
-const order = 'insertMany: undefined if the entry was put, otherwise the existing value, in the order of the entries'
-assertFails(records, order, /what is held afterwards: must be "old", but is "new"[^]*insertMany\(\[/)
-assertFails(records, 'insertMany: of two entries with one key in one call the first is put', /must be[^]*"first"/)
+const order = 'insertMany: returns undefined for inserted entries and the existing value otherwise, in order'
+assertFails(
+  records,
+  order,
+  /the stored value, which insertMany never overwrites: must be 'old', but is 'new'[^]*insertMany\(\[/,
+)
+assertFails(records, 'insertMany: inserts the first of two entries with one key in a call', /must be[^]*"first"/)
 
 const repeating = await planted(
   'repeating',
@@ -73,13 +77,13 @@ const repeating = await planted(
   'start = batch.at(-1).key',
 )
 const lists = blobStoreConformance(() => repeating().blobs, { timeoutMs: 20_000 }).filter(({ name }) =>
-  name.startsWith('list: more'),
+  name.startsWith('list: returns more than'),
 )
 assertFails(await failuresOf(lists), lists[0].name, /the list gave \S+ twice; it must give each blob exactly once/)
 
 const short = await planted('short', 'return bytes\n', 'return bytes.subarray(1)\n')
 const reads = blobStoreConformance(() => short().blobs, { timeoutMs: 20_000 }).filter(({ name }) =>
-  name.startsWith('read: exactly'),
+  name.startsWith('read: returns exactly'),
 )
 assertFails(await failuresOf(reads), reads[0].name, /a read of blob \S+ from byte 0 to 1 gave 0 bytes; it must give 1/)
 process.stdout.write(`a backend made outside, under ${process.version}: five endpoints, and three planted bugs found\n`)

@@ -17,7 +17,7 @@ function allExamples(): DocstringExample[] {
   return sources.flatMap((path) => examplesOf(readFileSync(path, 'utf8')))
 }
 
-test('examples are found in docstrings of exports and of members, with and without fences', () => {
+test('examples are found in docstrings of exports and members, with and without fences', () => {
   const source = [
     '/** No example. */',
     'export interface First {',
@@ -48,12 +48,12 @@ test('examples are found in docstrings of exports and of members, with and witho
   ])
 })
 
-test('the names of an entry point are those of its report', () => {
+test('the names of an entry point equal those of its report', () => {
   const names = exportedNames(readFileSync(join(REPOSITORY, 'docs/api/stowage-express.api.md'), 'utf8'))
   assert.ok(names.has('expressMount'), [...names].join(' '))
 })
 
-test('each example imports what it uses from the package, by the name of an entry point', () => {
+test('each example imports its names from an entry point of the package', () => {
   const manifest = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
     readonly exports: Readonly<Record<string, unknown>>
   }
@@ -67,7 +67,7 @@ test('each example imports what it uses from the package, by the name of an entr
   }
 })
 
-test('each entry point has an example, about itself or about one of its exports', () => {
+test('each entry point has an example about itself or about one of its exports', () => {
   const { exports } = JSON.parse(readFileSync(join(REPOSITORY, 'package.json'), 'utf8')) as {
     readonly exports: Readonly<Record<string, string | { readonly types: string }>>
   }

@@ -30,7 +30,7 @@ const files = await packedFiles()
 const pages = files.filter((path) => path.endsWith('.md') && !path.startsWith('docs/api/'))
 const textOf = (page: string): string => readFileSync(join(REPOSITORY, page), 'utf8')
 
-test('every relative link of a page leads to a file of the package, and to a heading of it', () => {
+test('every relative link of a page leads to a file of the package and to one of its headings', () => {
   assert.ok(pages.length > 10, pages.join(' '))
   let links = 0
   for (const page of pages) {
@@ -48,7 +48,7 @@ test('every relative link of a page leads to a file of the package, and to a hea
   assert.ok(links > 40, `${links} links`)
 })
 
-test('examples that the pages name to copy are in the package', () => {
+test('the package contains the examples that pages offer for copying', () => {
   const named = pages.flatMap((page) => [...textOf(page).matchAll(EXAMPLES)].map(([, path]) => ({ page, path })))
   assert.ok(named.length > 3)
   for (const { page, path } of named) {

@@ -24,7 +24,7 @@ test('a version and a model are deleted after a confirmation, and restored', asy
   assert.match(textOf((await visitor.get('/web/projects/p')).html), /House/)
 })
 
-test('a visitor who may only read sees no forms to delete', async (t) => {
+test('a reader sees no forms to delete', async (t) => {
   const parts = paged(t)
   const { modelId, versionId } = await withVersion(parts)
   const visitor = await signedIn(parts.service, { p: 'read' })
@@ -33,7 +33,7 @@ test('a visitor who may only read sees no forms to delete', async (t) => {
   assert.equal((await visitor.post(`${path}/versions/${versionId}/delete`)).status, 403)
 })
 
-test('the storage page tells what a project and its models hold', async (t) => {
+test('the storage page shows the storage of a project and its models', async (t) => {
   const parts = paged(t)
   const { modelId } = await withVersion(parts)
   const visitor = await signedIn(parts.service)

@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/index.ts'
 import { waiting } from '../automation-server/support.ts'
-import { hooked } from '../store/failures.ts'
+import { sharing } from '../store/failures.ts'
 import { everyKind, RIGHT_FORM } from './kinds.ts'
 import { type Paged, paged, type Shown, signedIn, textOf, type Visitor, withVersion } from './support.ts'
 
@@ -88,14 +88,14 @@ const INVALID: readonly (readonly [name: string, value: string, message: string]
   ['input.apiKey', 'short', 'API key must have at least 8 characters.'],
 ]
 
-test('what is wrong with each kind of input is said beside it and at the top, and nothing is made', async (t) => {
+test('errors of each kind of input appear beside it and at the top, and nothing is created', async (t) => {
   const { visitor, form, extension } = await opened(t)
   for (const [name, value, message] of INVALID)
     assertComplaint(await visitor.post(NEW, { ...form, [name]: value }), name, message)
   assert.deepEqual((await extension.project('p').automations.list()).items, [])
 })
 
-test('values are kept as they were sent, but for secrets', async (t) => {
+test('submitted values stay in the form, except secrets', async (t) => {
   const { visitor, form } = await opened(t)
   const sent = {
     ...form,
@@ -125,7 +125,7 @@ test('values are kept as they were sent, but for secrets', async (t) => {
   assert.ok(!html.includes('<script>'))
 })
 
-test('the form says what is asked for before anybody gets it wrong', async (t) => {
+test('the form shows its requirements before any error', async (t) => {
   const { visitor, modelId } = await opened(t)
   const { status, html } = await visitor.get(`${NEW}?modelId=${modelId}`)
   assert.equal(status, 200)
@@ -150,7 +150,7 @@ test('the form says what is asked for before anybody gets it wrong', async (t) =
     for (const id of described[1].split(' ')) assert.ok(html.includes(`id="${id}"`), id)
 })
 
-test('what is right becomes an automation, is changed, started and deleted', async (t) => {
+test('a valid form creates an automation, which can be changed, started and deleted', async (t) => {
   const { visitor, form, modelId, extension } = await opened(t)
   const { automations, runs } = extension.project('p')
   const made = await visitor.post(NEW, { ...form, 'input.remark': 'one\r\ntwo' })
@@ -224,9 +224,9 @@ test('what is right becomes an automation, is changed, started and deleted', asy
   )
 })
 
-test('what a function asks for since the automation was saved stands at its default, and so does a choice that is gone', async (t) => {
+test('a new input stands at its default, and so does a choice that no longer exists', async (t) => {
   const kept = memoryBackend()
-  const backend = (): StorageBackend => hooked(kept, (_call, _detail, work) => work())
+  const backend = (): StorageBackend => sharing(kept)
   const before = paged(t, {
     backend: backend(),
     functions: [
@@ -245,7 +245,7 @@ test('what a function asks for since the automation was saved stands at its defa
   assert.match(html, /<option dir="auto" value="mm" selected[^>]*>mm<\/option>/)
 })
 
-test('a form is bounded, must be a form, and takes the right to write', async (t) => {
+test('a submission is bounded, must be a form, and needs the write right', async (t) => {
   const { service, visitor, form } = await opened(t)
   const sent = (
     body: RequestInit['body'],

@@ -5,7 +5,7 @@ import { paged, signedIn, textOf, tokenFor, withVersion } from './support.ts'
 
 /* What the page of a run tells about its cause. */
 
-test('the page tells that a cause has reached the limit of its runs, and how many were not started', async (t) => {
+test('the page reports that a cause has reached its limit, and the number of runs that did not start', async (t) => {
   const executor = inProcess(async ({ backend, runFile: { automationRunData: run } }) => {
     const { modelId } = run.triggers[0].payload
     const version = { projectId: run.projectId, modelId, rootObjectId: 'root', message: 'made by a run' }
@@ -33,7 +33,7 @@ test('the page tells that a cause has reached the limit of its runs, and how man
   )
 })
 
-test('the page of an external run tells that a person runs it elsewhere, and can cancel it', async (t) => {
+test('the page of an external run says that a person runs it elsewhere, and can cancel it', async (t) => {
   const fixture = paged(t, { functions: [definition(waiting)] })
   const { modelId } = await withVersion(fixture)
   const project = fixture.extension.project('p')

@@ -35,7 +35,7 @@ async function cookieFor(
   return answered.get('set-cookie') ?? ''
 }
 
-test('the cookie is for this service alone, out of reach of scripts and other sites, and sealed', async (t) => {
+test('the cookie is sealed, for this service only, and out of reach of scripts and other sites', async (t) => {
   const plain = { 'sec-fetch-site': 'same-origin', origin: 'http://stowage.test' }
   const secure = { ...plain, origin: 'https://stowage.test' }
   const cases = [
@@ -63,7 +63,7 @@ test('the cookie is for this service alone, out of reach of scripts and other si
   }
 })
 
-test('what is no token of a person does not sign in', async (t) => {
+test("a token that is not a person's cannot sign in", async (t) => {
   const { service } = paged(t)
   const cases = [
     ['', /Paste a token to sign in\./],
@@ -100,7 +100,7 @@ test('the token of a run opens no page', async (t) => {
   assert.equal((await visitor.get('/web', { authorization: `Bearer ${runToken}` })).status, 403)
 })
 
-test('signing in leads to the page that was asked for, and to no other site', async (t) => {
+test('signing in leads to the requested page and to no other site', async (t) => {
   const { service } = paged(t, { service: { prefix: '/m' } })
   const token = await tokenFor({ p: 'read' })
   const asked = await new Visitor(service).get('/m/web/projects/p/runs?status=failed')
@@ -147,7 +147,7 @@ test('a link signs in once, within five minutes, and only when its button is pre
   assert.equal((await new Visitor(service).post('/m/web/sign-in', { code: late })).status, 422)
 })
 
-test('the cookie is worth nothing to the API, but for the events of a run and for files', async (t) => {
+test('the cookie grants no API access, except for events of a run and files', async (t) => {
   const parts = paged(t, {
     functions: [
       definition(
@@ -204,7 +204,7 @@ test('the cookie is worth nothing to the API, but for the events of a run and fo
   )
 })
 
-test('a session ends with its time, with its token, by signing out, and where its cookie is damaged', async (t) => {
+test('a session ends with its time, with its token, at sign-out, and if its cookie is damaged', async (t) => {
   const clock = new MovedClock()
   const { service } = paged(t, { service: { clock } })
   const visitor = await signedIn(service)
@@ -223,7 +223,7 @@ test('a session ends with its time, with its token, by signing out, and where it
   assert.equal((await new Visitor(service).get('/web', { cookie: kept })).status, 401)
 })
 
-test('with the same key people stay signed in over a restart, with another they do not', async (t) => {
+test('sessions survive a restart with the same key, and end with another key', async (t) => {
   const folder = temporaryFolder(t)
   const key = await sessionKeysFromFolder(folder)
   const path = join(folder, 'access/session-key')
@@ -242,7 +242,7 @@ test('with the same key people stay signed in over a restart, with another they 
   })
 })
 
-test('with a new session key, people whose cookie an older one sealed stay signed in while it is valid', async (t) => {
+test('after a session key changes, cookies of the older key stay valid until they expire', async (t) => {
   const [first, second] = [new Uint8Array(32).fill(1), new Uint8Array(32).fill(2)]
   const { cookie } = await signedIn(paged(t, { pages: { sessionKeys: [first] } }).service)
   const statusWith = async (sessionKeys: readonly Uint8Array[]): Promise<number> =>
@@ -253,7 +253,7 @@ test('with a new session key, people whose cookie an older one sealed stay signe
   assert.equal((await new Visitor(service).get('/web', { cookie: newer })).status, 200, 'the first key seals')
 })
 
-test('with an address of the host to sign in, people who are not signed in are sent there', async (t) => {
+test('with a sign-in address of the host, signed-out visitors are redirected there', async (t) => {
   const { service } = paged(t, { pages: { signInUrl: '/login' } })
   const visitor = new Visitor(service)
   const { status, headers } = await visitor.get('/web/projects/p?tab=1')
@@ -267,7 +267,7 @@ test('with an address of the host to sign in, people who are not signed in are s
     assert.throws(() => pages({ automation: auto, signInUrl }), { name: 'TypeError', message: /signInUrl is/ })
 })
 
-test("a host's own way to know people needs no sign-in", async (t) => {
+test('a host that authenticates its own users needs no sign-in', async (t) => {
   const access: Access<unknown> = {
     ...openAccess(),
     authenticate: ({ headers }) =>
@@ -281,7 +281,7 @@ test("a host's own way to know people needs no sign-in", async (t) => {
   assert.equal((await new Visitor(service).get('/web')).status, 401)
 })
 
-test('a form is taken from our own pages alone', async (t) => {
+test('forms are accepted only from our own pages', async (t) => {
   const parts = paged(t, { functions: [definition(waiting)] })
   const { modelId } = await withVersion(parts)
   const { automations, runs } = parts.extension.project('p')
@@ -329,7 +329,7 @@ test('a form is taken from our own pages alone', async (t) => {
   assert.equal((await automations.list()).items.length, 1)
 })
 
-test('behind a proxy that changes the host, the origin is told', async (t) => {
+test('behind a proxy that changes Host, the origin must be configured', async (t) => {
   const { service } = paged(t, { pages: { origin: 'https://models.example' } })
   const signIn = async (origin: string): Promise<number> =>
     (await new Visitor(service).post('/web/sign-in', { token: await tokenFor({ p: 'read' }) }, { origin })).status
@@ -343,7 +343,7 @@ test('behind a proxy that changes the host, the origin is told', async (t) => {
   )
 })
 
-test('scripts and pictures of other sites see no page, links of other sites open one', async (t) => {
+test('scripts and images of other sites load no page, but links of other sites open one', async (t) => {
   const visitor = await signedIn(paged(t).service)
   const from = async (site: string, mode: string, dest: string): Promise<number> =>
     (await visitor.get('/web', { 'sec-fetch-site': site, 'sec-fetch-mode': mode, 'sec-fetch-dest': dest })).status
@@ -365,7 +365,7 @@ test('scripts and pictures of other sites see no page, links of other sites open
   )
 })
 
-test('options that cannot be are refused', () => {
+test('invalid options are refused', () => {
   const auto = automation()
   assert.throws(() => pages({ automation: auto, sessionKeys: [new Uint8Array(31)] }), {
     name: 'TypeError',
@@ -381,6 +381,6 @@ test('options that cannot be are refused', () => {
     assert.throws(() => pages({ automation: auto, sessionMs }), { name: 'RangeError', message: /sessionMs is/ })
   assert.throws(() => pages({ automation: auto }).signInLink({ token: 'x' }), {
     name: 'TypeError',
-    message: /belong to no service yet/,
+    message: /have no service yet/,
   })
 })

@@ -5,7 +5,7 @@ import type { Annotation } from '../../src/automation/index.ts'
 import type { RunExecutor } from '../../src/automation-server/index.ts'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/index.ts'
-import { hooked } from '../store/failures.ts'
+import { sharing } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
 import { definition, inProcess, reporting, waiting } from '../automation-server/support.ts'
 import {
@@ -143,7 +143,7 @@ function assertPage(path: string, { status, headers, html }: Shown): void {
   )
 }
 
-test('every page that a link leads to is there, whatever it is about is called', async (t) => {
+test('every linked page exists, regardless of the names on it', async (t) => {
   const { service, extension, runId, automationId, modelId } = await ran(t, HOSTILE_ID, HOSTILE, hostile, {
     service: { prefix: '/m' },
   })
@@ -178,7 +178,7 @@ test('every page that a link leads to is there, whatever it is about is called',
     assert.ok(run.includes(words), words)
 })
 
-test('below the mount point of a host, all links stay below it', async (t) => {
+test('below a mount point, all links stay below it', async (t) => {
   const { service } = await ran(t, 'p', 'Check', waiting, { service: { prefix: '/m' } })
   const server = createServer(
     (req, res) =>
@@ -221,7 +221,7 @@ function withHost(given: Headers, port: number): Headers {
   return headers
 }
 
-test('what is not there, and what may not be seen, is told by pages to browsers and by JSON to all others', async (t) => {
+test('missing and forbidden pages are HTML for browsers and JSON for other clients', async (t) => {
   const { service, automationId } = await ran(t, 'p', 'Check', waiting)
   const visitor = await signedIn(service)
   const none = '0'.repeat(32)
@@ -284,7 +284,7 @@ test('the address of a button leads to the page that has it', async (t) => {
   assert.equal((await visitor.get('/web')).status, 200)
 })
 
-test('the page of a run that goes on is loaded again without a script, unless that is not wanted', async (t) => {
+test('the page of an active run reloads without a script, unless that is turned off', async (t) => {
   const { service, extension, runId } = await ran(t, 'p', 'Check', waiting)
   const visitor = await signedIn(service)
   const path = `/web/projects/p/runs/${runId}`
@@ -311,7 +311,7 @@ test('the page of a run that goes on is loaded again without a script, unless th
   )
 })
 
-test('long lists come in parts, and only what a person may read is listed', async (t) => {
+test('long lists are paginated and show only readable items', async (t) => {
   const parts = await ran(t, 'p', 'Check', reporting({ status: 'failed', message: 'no' }))
   const { runs, models } = parts.extension.project('p')
   for (let at = 0; at < 51; at++) await models.create({ name: `Model ${at}` })
@@ -338,9 +338,9 @@ test('long lists come in parts, and only what a person may read is listed', asyn
   )
 })
 
-test('the page of a run that waits says for what, and one too many is refused with words', async (t) => {
+test('the page of a pending run names its reason to wait, and an excess run is refused with a message', async (t) => {
   const backend = memoryBackend()
-  const shared = (): StorageBackend => hooked(backend, (_call, _detail, work) => work())
+  const shared = (): StorageBackend => sharing(backend)
   const first = await ran(t, 'p', 'Check', waiting, {
     backend: shared(),
     serverUrl: () => new Promise(() => undefined),
@@ -363,7 +363,7 @@ test('the page of a run that waits says for what, and one too many is refused wi
   )
 })
 
-test('what is said of some objects at a time is read once', async (t) => {
+test('annotations of several objects are read once', async (t) => {
   const of = (message: string, ids: readonly string[]): Annotation => ({
     category: 'Fire rating',
     level: 'ERROR',
@@ -389,7 +389,7 @@ test('what is said of some objects at a time is read once', async (t) => {
   )
 })
 
-test('many annotations come in parts, by level and by category', async (t) => {
+test('many annotations are paginated, by level and by category', async (t) => {
   const annotations = Array.from({ length: 70 }, (_, at): Annotation => ({
     category: at % 2 === 0 ? 'even' : 'odd',
     level: at < 60 ? 'ERROR' : 'INFO',
@@ -429,7 +429,7 @@ test('many annotations come in parts, by level and by category', async (t) => {
   assert.equal((await found('?objectId=o3')).findings, 1)
 })
 
-test('the stylesheet and the script may be kept for good, under names that change with them', async (t) => {
+test('the stylesheet and the script are cached forever under names that contain their hash', async (t) => {
   const visitor = new Visitor(paged(t).service)
   const style = linksOf((await visitor.get('/web/sign-in')).html).find((link) => link.includes('/assets/')) ?? ''
   assert.match(style, /^\/web\/assets\/style\.[\w-]{16}\.css$/)

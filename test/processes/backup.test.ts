@@ -27,7 +27,7 @@ async function ok(args: readonly string[]): Promise<string> {
   return stdout
 }
 
-test('a server that goes on is backed up, then what is new, and restored by one command when its folder is gone', async (t) => {
+test('a live server is backed up, then incrementally, and one command restores it after its folder is lost', async (t) => {
   const data = newDataFolder(t)
   const backup = join(dirname(data), 'backup')
   const server = await started(t, data)

@@ -14,7 +14,7 @@ import { eventually } from '../support/patience.ts'
 const MODEL = `[{"id":"leaf","speckle_type":"Wall","n":1e400},
 {"id":"top","speckle_type":"House","walls":[{"referencedId":"leaf"},{"referencedId":"gone"}]}]`
 
-test('what the commands of the client print, and how they end', async (t) => {
+test('the client commands print their results and end with documented exit codes', async (t) => {
   const folder = newDataFolder(t)
   mkdirSync(folder)
   const file = join(folder, 'model.json')
@@ -53,7 +53,7 @@ test('what the commands of the client print, and how they end', async (t) => {
   assert.match(refused.stderr, /^stowage: --project is missing: .*\(see "stowage upload --help"\)\n$/)
 })
 
-test('Ctrl-C ends an upload from a pipe that does not end', async (t) => {
+test('Ctrl-C ends an upload from an endless pipe', async (t) => {
   const { url, service } = await served(t)
   const child = spawn(
     process.execPath,
@@ -71,7 +71,7 @@ test('Ctrl-C ends an upload from a pipe that does not end', async (t) => {
   assert.deepEqual([code, stderr], [130, 'stowage: stopped by SIGINT; run the command again to continue\n'])
 })
 
-test('an upload waits for a server that is away, says so, and goes on when it is there', async (t) => {
+test('an upload waits for an unavailable server, says so, and resumes when it returns', async (t) => {
   const folder = newDataFolder(t)
   mkdirSync(folder)
   const file = join(folder, 'model.json')
@@ -94,7 +94,7 @@ test('an upload waits for a server that is away, says so, and goes on when it is
   assert.deepEqual([code, stdout], [0, 'top\n'], stderr)
 })
 
-test('--retry-for bounds the wait, and 0 is none', async (t) => {
+test('--retry-for bounds the wait, and 0 disables it', async (t) => {
   const { server, url } = await served(t)
   server.close()
   await once(server, 'close')
@@ -109,7 +109,7 @@ test('--retry-for bounds the wait, and 0 is none', async (t) => {
   assert.equal(code, 2, stderr)
 })
 
-test('a partial file gives back what it was given, to the same download alone', async (t) => {
+test('a partial file resumes only the same download', async (t) => {
   const folder = newDataFolder(t)
   mkdirSync(folder)
   const path = join(folder, 'x.partial')

@@ -9,7 +9,7 @@ const HEAP_MB_MAX = 50
 /** That are in use: half of the 60 MB that go through. */
 const BUFFERS_MB_MAX = 32
 
-test('50,000 objects, 60 MB, go up and come back through a process that has room for 50 MB', async (t) => {
+test('50,000 objects, 60 MB, upload and download in a process with 50 MB to spare', async (t) => {
   const { url } = await served(t)
   const script = fileURLToPath(new URL('../client/fifty-thousand.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [

@@ -54,7 +54,7 @@ async function folderFor(t: TestContext, shell: Shell): Promise<string> {
 }
 
 for (const shell of ['bash', 'zsh'] as const) {
-  test(`${shell} completes what is typed at a terminal`, async (t) => {
+  test(`${shell} completes words at a terminal`, async (t) => {
     const folder = await folderFor(t, shell)
     const { start, setUp } = SHELLS[shell]
     const terminal = spawn('script', ['-qec', start, '/dev/null'], {
@@ -92,7 +92,7 @@ function words(args: readonly string[]): readonly string[] {
   return args.flatMap((arg) => (arg.startsWith('--') ? arg.split('=') : [arg.replace(/\/$/, '')]))
 }
 
-test('fish completes what is typed', async (t) => {
+test('fish completes words', async (t) => {
   const folder = await folderFor(t, 'fish')
   for (const [keys, expected] of TYPED.filter(([, args]) => !args.at(-1)?.match(/^\d/))) {
     const last = expected[expected.length - 1]
@@ -128,7 +128,7 @@ test('fish and bash know each command and option, and nothing else', async (t) =
   }
 })
 
-test('another shell is refused with those that there are', async () => {
+test('an unknown shell is refused with the known ones', async () => {
   const { code, stderr } = await stowage(['completion', 'tcsh'])
   assert.equal(code, 2)
   assert.match(stderr, /'tcsh' is invalid .* bash, zsh, fish/)

@@ -49,7 +49,7 @@ function silentConnections(t: TestContext, port: number, localAddress: string): 
   return { closed: () => closed }
 }
 
-test('1,000 silent connections of one address shut out neither others nor health, on either listener', async (t) => {
+test('1,000 silent connections of one address block neither other clients nor health checks, on either listener', async (t) => {
   const folder = newDataFolder(t)
   const server = await startServer(t, ['--data', folder, '--storage', 'memory', '--json', '--health', '0'])
   const { url, healthUrl } = JSON.parse(server.line) as Line
@@ -67,7 +67,7 @@ test('1,000 silent connections of one address shut out neither others nor health
   assert.ok(stderr.split('\n').length < 40, 'the log does not grow with every connection')
 })
 
-test('requests behind a proxy count for the client that it names; two ports for one listener are refused', async (t) => {
+test('requests behind a proxy count for the client that it names, and two ports for one listener are refused', async (t) => {
   const folder = newDataFolder(t)
   const bounds = ['--requests-per-address-max', '1', '--waiting-per-address-max', '2', '--trust-proxy', '127.0.0.2']
   const server = await startServer(t, ['--data', folder, '--storage', 'memory', '--json', ...bounds])

@@ -45,7 +45,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     }
 
     for (const what of ['obey', 'ignore']) {
-      test(`${functionId}: canceled while the function would ${what}`, async () => {
+      test(`${functionId}: a run is canceled while the function would ${what}`, async () => {
         const id = await server.start(functionId, { what })
         await server.until(id, ({ progress }) => progress !== null)
         assert.equal((await server.ask<{ status: string }>('POST', `runs/${id}/cancel`)).status, 'canceled')
@@ -54,7 +54,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
       })
     }
 
-    test(`${functionId}: a secret that is told on purpose is told nowhere`, async () => {
+    test(`${functionId}: a deliberately printed secret appears nowhere`, async () => {
       const id = await server.start(functionId, { what: 'tell-the-key', key: KEY })
       const run = await server.ended(id)
       assert.deepEqual(
@@ -76,7 +76,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     })
   }
 
-  test('a process that is killed from outside is an exception that says how, with its children gone', async () => {
+  test('a process killed from outside is an exception that says how, and its children are gone', async () => {
     const id = await server.start('there', { what: 'have-a-child' })
     const { progress } = await server.until(id, (run) => run.progress !== null)
     const [first, child] = pidsOf(progress?.message)
@@ -87,7 +87,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     await eventually(async () => !(await isAlive(child)), 'the child is gone')
   })
 
-  test('canceling ends the whole group of processes, also one that heeds no signal', async () => {
+  test('canceling ends the whole process group, including one that ignores signals', async () => {
     const id = await server.start('there', { what: 'have-a-child' })
     const { progress } = await server.until(id, (run) => run.progress !== null)
     const deaf = await server.start('deaf')
@@ -102,7 +102,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     for (const run of [id, deaf]) assert.equal((await server.run(run)).status, 'canceled')
   })
 
-  test('the limit on memory ends a run, and says so', async () => {
+  test('a run over its memory limit ends and says so', async () => {
     const run = await server.ended(await server.start('there', { what: 'hoard' }))
     assert.equal(run.status, 'exception')
     assert.match(
@@ -111,7 +111,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     )
   })
 
-  test('a flood of output is cut in the log and does not fill the server; its end stands in the message', async () => {
+  test('a flood of output is cut in the log and does not fill the server, and its end is in the message', async () => {
     const id = await server.start('there', { what: 'flood' })
     const run = await server.ended(id)
     assert.equal(run.status, 'exception')
@@ -121,7 +121,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     assert.ok(kept.some(({ level, message }) => level === 'warn' && message.includes('prints more than 100000 bytes')))
   })
 
-  test('a process gets a private file in a private folder, nothing of the environment of the server, and leaves nothing', async () => {
+  test('a process gets a private file in a private folder, no server environment, and leaves nothing', async () => {
     const run = await server.ended(await server.start('there', { what: 'look-around' }))
     const { environment, fileMode, folderMode, folder, files } = run.result as {
       environment: Record<string, string>
@@ -167,7 +167,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     await eventually(async () => !(await readdir(tmpdir())).includes(name), 'the folder is gone')
   })
 
-  test('a program that is not there, and one that reports nothing, are exceptions that say so', async () => {
+  test('a missing program and one without reports are exceptions that say so', async () => {
     const missing = await server.ended(await server.start('missing'))
     assert.deepEqual(
       [missing.status, missing.message],
@@ -182,7 +182,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     assert.match(stubborn.message ?? '', /^the function's process ended with exit code 0/)
   })
 
-  test('two automations that start each other by their versions, each under another executor, stop', async () => {
+  test('two automations under different executors that start each other by versions stop', async () => {
     const versionOf = await server.ask<{ rootObjectId: string }>(
       'GET',
       `models/${await server.modelId()}/versions/${(await server.versions()).at(-1)?.id}`,
@@ -217,7 +217,7 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     ])
   })
 
-  test('a process that stays when its run has ended is ended ten seconds later, and the run stays what it was', async () => {
+  test('a process that outlives its run ends ten seconds later, and the run keeps its status', async () => {
     const id = await server.start('lingering')
     await eventually(async () => (await server.logs(id)).length > 0, 'it has printed its pid')
     const [pid] = pidsOf((await server.logs(id))[0].message)
@@ -227,5 +227,5 @@ suite('runs of both executors on a server', { concurrency: 3 }, () => {
     assert.deepEqual([status, message], ['succeeded', 'done'])
   })
 
-  test('the server has told nothing of all that as an error', () => assert.equal(server.errors(), ''))
+  test('the server reported none of these cases as an error', () => assert.equal(server.errors(), ''))
 })

@@ -45,13 +45,13 @@ async function ownRun(t: TestContext, inputs: object): Promise<Own> {
   return { server, automationId, ...(await reported(t, server, ['--automation', automationId])) }
 }
 
-suite('a function that a person runs, and that reports to the server', { concurrency: 2 }, () => {
+suite('a person runs a function that reports to the server', { concurrency: 2 }, () => {
   for (const [what, status, message, expected] of [
     ['succeed', 'succeeded', 'all is well', 0],
     ['fail', 'failed', 'a rule is broken', 3],
     ['throw', 'exception', 'thrown by the function', 1],
   ] as const) {
-    test(`${what}: exit code ${expected}, and a run of the automation with its annotations and its end`, async (t) => {
+    test(`${what}: exit code ${expected}, and a run of the automation with annotations and a status`, async (t) => {
       const { server, automationId, code, output } = await ownRun(t, { what })
       assert.equal(code, expected, output)
       const [run] = await server.runs()
@@ -66,7 +66,7 @@ suite('a function that a person runs, and that reports to the server', { concurr
     })
   }
 
-  test('its log, its files and its versions are there, without secrets of the person', async (t) => {
+  test('its log, files and versions arrive, without secrets of the person', async (t) => {
     const server = await automationServer(t, { folder: temporaryFolder(t) })
     const automationId = await newAutomation(server, { what: 'succeed' })
     const folder = temporaryFolder(t)
@@ -82,14 +82,14 @@ suite('a function that a person runs, and that reports to the server', { concurr
     assert.doesNotMatch(JSON.stringify([run, logs, await server.annotations(id)]) + output, /swordfish|of-a-person/)
   })
 
-  test('secret inputs of the automation are not handed out: inputs must be given, and no run is opened', async (t) => {
+  test('secret inputs of the automation are not handed out: the person must supply inputs, or no run starts', async (t) => {
     const { server, code, output } = await ownRun(t, { what: 'succeed', key: 'swordfish' })
     assert.equal(code, 2)
     assert.match(output, /the automation has secret inputs \(key\).*--inputs FILE/)
     assert.deepEqual(await server.runs(), [])
   })
 
-  test('what cannot be: an automation that is missing or unknown', async (t) => {
+  test('a missing or unknown automation is refused', async (t) => {
     const server = await automationServer(t, { folder: temporaryFolder(t) })
     const cases = [
       [[], /--automation ID is missing/],

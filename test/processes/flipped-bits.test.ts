@@ -12,7 +12,7 @@ const PER_KIND = 2
 const SEED = Math.floor(Math.random() * 1_000_000)
 
 for (const storage of ['filesystem', 'level'] as const) {
-  test(`a damaged file never becomes a wrong object, and check finds it: ${storage}`, async (t) => {
+  test(`a damaged file never yields a wrong object, and check detects it: ${storage}`, async (t) => {
     const scratch = folderInMemory(t)
     t.diagnostic(`seed ${SEED}`)
     const { counts, failures } = await damageFiles({ storage, scratch, perKind: PER_KIND, random: createRandom(SEED) })
@@ -33,7 +33,7 @@ for (const storage of ['filesystem', 'level'] as const) {
   })
 }
 
-test('a pack that was cut, or has a page of zeros, is found by check and by clients', async (t) => {
+test('check and clients detect a cut pack and a page of zeros', async (t) => {
   const scratch = folderInMemory(t)
   const [folder, copy] = [join(scratch, 'whole'), join(scratch, 'copy')]
   await fillFolder('filesystem', folder, join(scratch, 'crashed'))

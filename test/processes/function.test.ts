@@ -74,7 +74,7 @@ suite('a function as a process', { concurrency: 2 }, () => {
     })
   }
 
-  test('a run that is canceled on the server ends, and stays canceled', async (t) => {
+  test('a run that is canceled on the server ends and stays canceled', async (t) => {
     const server = await runServer(t)
     const { ended } = started(t, await server.written({ what: 'obey' }))
     await eventually(() => server.run.backend.reported.progress !== undefined, 'the function has begun')
@@ -84,7 +84,7 @@ suite('a function as a process', { concurrency: 2 }, () => {
     assert.match(output, /canceled: the run was canceled/)
   })
 
-  test('a server that is lost: the process gives up in time, with an exit code that says so', async (t) => {
+  test('a function that loses its server gives up in time, with an exit code that says so', async (t) => {
     const server = await runServer(t)
     server.fault = (req) => {
       req.destroy()
@@ -96,7 +96,7 @@ suite('a function as a process', { concurrency: 2 }, () => {
     assert.doesNotMatch(output, /47110815/)
   })
 
-  test('a secret that is printed on purpose stays in the function', async (t) => {
+  test('a deliberately printed secret stays in the function', async (t) => {
     const server = await runServer(t)
     const { output } = await started(t, 'run', await server.written({ what: 'print', key: 'swordfish-4711' })).ended
     const { message, logs } = server.run.backend.reported
@@ -106,7 +106,7 @@ suite('a function as a process', { concurrency: 2 }, () => {
 })
 
 suite('the command of a function', { concurrency: 2 }, () => {
-  test('writes the schema, under both spellings of the command', async (t) => {
+  test('the command writes the schema, under both of its spellings', async (t) => {
     const folder = temporaryFolder(t)
     for (const command of ['generate_schema', 'generate-schema']) {
       const path = join(folder, command)
@@ -116,7 +116,7 @@ suite('the command of a function', { concurrency: 2 }, () => {
     }
   })
 
-  test('validates inputs without running, and shows no value', async (t) => {
+  test('the command validates inputs without a run and shows no value', async (t) => {
     const server = await runServer(t)
     assert.equal((await started(t, 'validate').ended).code, 0)
     assert.equal((await started(t, 'validate', await server.written({ what: 'succeed' })).ended).code, 0)
@@ -127,7 +127,7 @@ suite('the command of a function', { concurrency: 2 }, () => {
     assert.deepEqual(server.asked, [])
   })
 
-  test('a run file that is none: exit code 2, without any of its text', async (t) => {
+  test('an invalid run file gives exit code 2 and shows none of its text', async (t) => {
     const folder = temporaryFolder(t)
     const path = join(folder, 'run.json')
     for (const [text, words] of [
@@ -143,7 +143,7 @@ suite('the command of a function', { concurrency: 2 }, () => {
     assert.equal((await started(t, 'run', join(folder, 'nothing')).ended).code, 2)
   })
 
-  test('a file that is imported runs nothing', async () => {
+  test('an imported function file runs nothing', async () => {
     const { misbehaving } = await import('./functions/misbehaving.ts')
     assert.deepEqual([misbehaving.name, misbehaving.graceMs], ['misbehaving', 300])
   })
@@ -161,8 +161,8 @@ async function ownRun(t: TestContext, inputs: object, ...more: readonly string[]
   return { server, modelId, folder, ...(await started(t, 'run', ...options, '--files', join(folder, 'files')).ended) }
 }
 
-suite('a function that somebody runs on their own machine', { concurrency: 2 }, () => {
-  test('without parameters it shows its usage', async (t) => {
+suite('a person runs a function on their own machine', { concurrency: 2 }, () => {
+  test('without parameters the command prints its usage', async (t) => {
     const { code, output } = await started(t).ended
     assert.equal(code, 2)
     assert.match(output, /Usage: .*\[options\] \[command\]/)
@@ -174,7 +174,7 @@ suite('a function that somebody runs on their own machine', { concurrency: 2 }, 
     ['fail', 'failed: a rule is broken', 3],
     ['throw', 'exception: thrown by the function', 1],
   ] as const) {
-    test(`${what}: exit code ${expected}, told on the terminal, and no run on the server`, async (t) => {
+    test(`${what}: exit code ${expected}, a message on the terminal, and no run on the server`, async (t) => {
       const { code, output, server } = await ownRun(t, { what })
       assert.equal(code, expected, output)
       assert.ok(output.includes(status), output)
@@ -183,7 +183,7 @@ suite('a function that somebody runs on their own machine', { concurrency: 2 }, 
     })
   }
 
-  test('versions that it makes are made, files are stored beside it', async (t) => {
+  test('new versions are created, and files are stored beside the function', async (t) => {
     const { code, output, server } = await ownRun(t, { what: 'make-a-version' })
     assert.equal(code, 0, output)
     const [made] = await server.versions()
@@ -194,7 +194,7 @@ suite('a function that somebody runs on their own machine', { concurrency: 2 }, 
     assert.doesNotMatch(told.output, /swordfish|of-a-person/)
   })
 
-  test('a run file with a token that is no run of the server: exit code 4 says so, and --local works', async (t) => {
+  test('a run file whose token belongs to no run gives exit code 4 with a message, and --local works', async (t) => {
     const server = await automationServer(t, { folder: temporaryFolder(t) })
     const folder = temporaryFolder(t)
     const modelId = await server.modelId()
@@ -215,7 +215,7 @@ suite('a function that somebody runs on their own machine', { concurrency: 2 }, 
     assert.deepEqual([own.code, own.output.includes('succeeded: all is well')], [0, true], own.output)
   })
 
-  test('what is missing is named', async (t) => {
+  test('a missing parameter is named', async (t) => {
     const { code, output } = await started(t, 'run', '--url', 'http://127.0.0.1:1').ended
     assert.equal(code, 2)
     assert.match(output, /--project ID is missing|there is no token/)

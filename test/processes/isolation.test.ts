@@ -98,21 +98,21 @@ async function killed({ process }: AutomationServer): Promise<void> {
   await gone
 }
 
-test('this machine isolates functions as it is expected to', async () => {
+test('this machine isolates functions as expected', async () => {
   const view = await new CommandRunner().view()
   assert.equal(view.kind, EXPECTED, view.reason)
 })
 
 for (const kind of KINDS) {
-  suite(`functions by ${kind}`, { concurrency: 2 }, () => {
-    test('a function that holds its event loop is gone with its server when that is killed', async (t) => {
+  suite(`functions isolated by ${kind}`, { concurrency: 2 }, () => {
+    test('a function that blocks its event loop dies with its killed server', async (t) => {
       const { server } = await started(t, kind, { functions: [program('spin', SPINNING)] })
       const id = await begun(server, 'spin')
       await killed(server)
       await eventually(noneOf(id), 'nothing of it is left, though no server has come')
     })
 
-    test('what left its session is gone with its server, or when the next one comes', async (t) => {
+    test('a process outside its session dies with its server, or when the next server starts', async (t) => {
       const functions = [program('leave', leaving(STAY), { env: { CODE: STAY } })]
       const { server, folder } = await started(t, kind, { functions })
       const id = await begun(server, 'leave')
@@ -124,7 +124,7 @@ for (const kind of KINDS) {
       assert.deepEqual(await readdir(join(folder, 'processes')), [])
     })
 
-    test('what left its session is gone at the end of the time limit', async (t) => {
+    test('a process outside its session dies at the time limit', async (t) => {
       const functions = [program('leave', leaving(STAY), { env: { CODE: STAY }, killAfterMs: 200 })]
       const { server } = await started(t, kind, { functions, runMsMax: 3_000 })
       const id = await begun(server, 'leave')
@@ -132,7 +132,7 @@ for (const kind of KINDS) {
       await eventually(noneOf(id), 'nothing of it is left')
     })
 
-    test('what left its session is gone when the function ends', async (t) => {
+    test('a process outside its session dies when its function ends', async (t) => {
       const functions = [program('leave', leaving(''), { env: { CODE: STAY } })]
       const { server } = await started(t, kind, { functions })
       const id = await server.start('leave')
@@ -140,7 +140,7 @@ for (const kind of KINDS) {
       await eventually(noneOf(id), 'nothing of it is left')
     })
 
-    test('memory of what left its session counts', async (t) => {
+    test('memory of a process outside its session counts', async (t) => {
       const hoard = 'globalThis.kept = Buffer.alloc(300e6, 1); setInterval(() => undefined, 1000)'
       const functions = [program('leave', leaving(STAY), { env: { CODE: hoard }, memoryBytesMax: 256 * 1_048_576 })]
       const { server } = await started(t, kind, { functions })
@@ -150,7 +150,7 @@ for (const kind of KINDS) {
       await eventually(noneOf(id), 'nothing of it is left')
     })
 
-    test('what a function sees and reaches', async (t) => {
+    test('a function sees and reaches only what it may', async (t) => {
       const own = await mkdtemp(join(tmpdir(), 'stowage-own-'))
       const other = createServer((_req, res) => res.end('other')).listen(0, '127.0.0.1')
       await once(other, 'listening')
@@ -191,7 +191,7 @@ for (const kind of KINDS) {
   })
 }
 
-test('isolation that is required and not to be had keeps a server from opening', async (t) => {
+test('a server refuses to open if required isolation is unavailable', async (t) => {
   const path = process.env.PATH
   t.after(() => {
     process.env.PATH = path

@@ -26,7 +26,7 @@ async function keysOf(data: string): Promise<readonly PrintedKey[]> {
     .map((line) => JSON.parse(line) as PrintedKey)
 }
 
-test('keys rotate beside a running server: old tokens hold until the date, new ones at once', async (context) => {
+test('keys rotate beside a running server: old tokens stay valid until the end date, new ones at once', async (context) => {
   const data = newDataFolder(context)
   const { line } = await startServer(context, ['--data', data, '--json'])
   const { url } = JSON.parse(line) as { url: string }
@@ -65,7 +65,7 @@ test('keys rotate beside a running server: old tokens hold until the date, new o
   assert.deepEqual((await stowage(['token', 'list', '--data', data])).stdout.match(/ valid /g)?.length, 1)
 })
 
-test('what a rotation refuses', async (context) => {
+test('invalid rotations are refused', async (context) => {
   const data = newDataFolder(context)
   await tokenOf(data, '1h')
   const cases: readonly (readonly [readonly string[], RegExp])[] = [

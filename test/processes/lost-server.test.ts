@@ -33,9 +33,9 @@ async function killed(server: AutomationServer): Promise<void> {
   await gone
 }
 
-suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => {
+suite('a server that dies during a run', { concurrency: 2 }, () => {
   for (const functionId of ['here', 'there']) {
-    test(`killed, with a run ${functionId}: the run becomes a time-out, and nothing of it goes on`, async (t) => {
+    test(`killed, with a run ${functionId}: the run times out, and nothing of it continues`, async (t) => {
       const folder = temporaryFolder(t)
       const first = await automationServer(t, { folder, ...SOON })
       const id = await first.start(functionId, { what: 'ignore' })
@@ -58,7 +58,7 @@ suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => 
     })
   }
 
-  test('killed, with a program that notices nothing: its lease runs out, whatever it asks for, and nothing of it is taken any more', async (t) => {
+  test('killed, with a program that notices nothing: its lease expires, and all its later requests are refused', async (t) => {
     const folder = temporaryFolder(t)
     const first = await automationServer(t, { folder, ...SOON })
     const id = await first.start('deaf')
@@ -89,7 +89,7 @@ suite('a server that is lost in the middle of a run', { concurrency: 2 }, () => 
   })
 
   for (const isolation of ['off', 'auto'] as const)
-    test(`stopped, isolation ${isolation}: the run ends as an exception, its process is gone, and what was pending is taken up by the next server`, async (t) => {
+    test(`stopped, isolation ${isolation}: the run is an exception, its process is gone, and the next server claims pending runs`, async (t) => {
       const folder = temporaryFolder(t)
       const first = await automationServer(t, { folder, concurrency: 2, isolation })
       const ids = [await first.start('here', { what: 'obey' }), await first.start('there', { what: 'obey' })]

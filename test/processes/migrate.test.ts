@@ -21,7 +21,7 @@ async function server(t: TestContext): Promise<{ readonly url: string; readonly 
   return { url: (JSON.parse(line) as { readonly url: string }).url, token }
 }
 
-void test('the page on migration moves versions, also two of one root, from a server with nothing but the contract', async (t) => {
+void test('the migration page moves versions, even two of one root, from a server with only the contract', async (t) => {
   const [old, next] = [await server(t), await server(t)]
   const folder = join(dirname(newDataFolder(t)), 'work')
   await mkdir(join(folder, 'bin'), { recursive: true })

@@ -7,7 +7,7 @@ import { moveModels } from '../cli/moving.ts'
 /**
  * The soak of the client with a small model, of which a changed object is a larger part: see test/soak/client.test.ts.
  */
-test('a model goes up and down through kills and breaking connections, and its second version costs little', async (t) => {
+test('a model transfers through kills and broken connections, and its second version costs little', async (t) => {
   const folder = newDataFolder(t)
   mkdirSync(folder)
   const { url } = await served(t)

@@ -8,7 +8,7 @@ interface Line {
   readonly metricsUrl: string
 }
 
-test('a server tells its health to everybody and its metrics on a port of their own, and logs requests as JSON', async (context) => {
+test('a server reports its health without authentication and its metrics on a separate port, and logs requests as JSON', async (context) => {
   const folder = newDataFolder(context)
   const server = await startServer(context, [
     '--data',
@@ -64,7 +64,7 @@ test('a server tells its health to everybody and its metrics on a port of their 
   await taken.stop()
 })
 
-test('lines of the log hold what their level says, and nothing that a client sent can look like another line', (t) => {
+test('log lines match their level, and client text cannot look like another line', (t) => {
   const written: string[] = []
   t.mock.method(process.stderr, 'write', (text: string) => written.push(text) > 0)
   const logger = commandLogger('warn', 'text')

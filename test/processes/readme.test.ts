@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { promisify } from 'node:util'
 import { COMMAND, startServer } from '../cli/command.ts'
-import { freePort } from '../deploy/support.ts'
+import { freePort } from '../../bench/free-port.ts'
 import { type Block, blocksOf } from '../docs/blocks.ts'
 import { eventually } from '../support/patience.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -55,7 +55,7 @@ test('the first server of the README runs as pasted, and so do its two requests'
   assert.match(stdout, /^\{"objects":2,"created":2,/)
 })
 
-test('"Run it" of the README serves, makes a token, uploads a model and downloads it', async (t) => {
+test('"Run it" of the README serves, issues a token, uploads a model and downloads it', async (t) => {
   const { folder, env } = newFolder(t)
   const [serve, ...others] = blockThat('npx stowage serve --data ./data').text.split('\n')
   const port = String(await freePort())

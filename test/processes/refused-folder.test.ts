@@ -70,7 +70,7 @@ const MISSING: readonly (readonly [RegExp, RegExp])[] = [
   [/^packs$/, /packs is missing/],
 ]
 
-test('a folder in which something is missing is refused and left as it is', async (t) => {
+test('an incomplete folder is refused and stays unchanged', async (t) => {
   for (const [missing, reason] of MISSING) {
     await t.test(`without ${missing.source}`, async () => {
       const data = newCopy()
@@ -81,7 +81,7 @@ test('a folder in which something is missing is refused and left as it is', asyn
   }
 })
 
-test('a folder of another storage, of a later format, and one whose marker is damaged', async () => {
+test('a folder of another storage, of a later format or with a damaged marker is refused', async () => {
   const marker = readFileSync(join(whole, 'stowage.json'), 'utf8')
   const withMarker = (text: string): string => {
     const data = newCopy()
@@ -89,7 +89,12 @@ test('a folder of another storage, of a later format, and one whose marker is da
     return data
   }
   await assertRefused(newCopy(), [...SERVE, '--storage', 'level'], /holds storage of the kind filesystem/)
-  await assertRefused(withMarker(marker.replace('"format":1', '"format":9')), SERVE, /has format 9/)
+  await assertRefused(withMarker(marker.replace('"format":2', '"format":9')), SERVE, /has format 9/)
+  await assertRefused(
+    withMarker(marker.replace('"format":2', '"format":1')),
+    SERVE,
+    /has format 1; this release reads format 2; nothing was changed; serve it with the older release that wrote it, export/,
+  )
   await assertRefused(
     withMarker(marker.replace('ready', 'reary')),
     SERVE,
@@ -97,7 +102,7 @@ test('a folder of another storage, of a later format, and one whose marker is da
   )
 })
 
-test('a folder that another process holds', async (t) => {
+test('a folder that another process holds is refused', async (t) => {
   const data = newCopy()
   const { child } = await startServer(t, ['--data', data])
   const reason = new RegExp(`in use by process ${child.pid} `)
@@ -105,7 +110,7 @@ test('a folder that another process holds', async (t) => {
     await assertRefused(data, args, reason)
 })
 
-test('a process of its own says it in one line', async () => {
+test('a separate process reports it in one line', async () => {
   const data = newCopy()
   rmSync(find(data, /^records\/CURRENT$/))
   const untouched = fingerprint(data)
@@ -115,7 +120,7 @@ test('a process of its own says it in one line', async () => {
   assert.equal(fingerprint(data), untouched)
 })
 
-test('reindex: the exit code tells damage from a command that could not run', async () => {
+test('reindex: the exit code distinguishes damage from a failed command', async () => {
   const data = newCopy()
   const reindex = (folder: string): ReturnType<typeof stowage> => stowage(['reindex', '--data', folder])
   const good = await reindex(data)
@@ -129,7 +134,7 @@ test('reindex: the exit code tells damage from a command that could not run', as
   assert.match(stdout, /^damage: .*\n(.*\n)*1 finding of damage \(and \d+ notes?\)\n$/)
 })
 
-test('check finds a flipped bit in the key and in the record of a token, and serve refuses the key', async () => {
+test('check finds a flipped bit in the key and in a token record, and serve refuses the key', async () => {
   for (const pattern of [/^access\/key$/, /^access\/tokens\/\w+$/]) {
     const data = newCopy()
     const path = find(data, pattern)

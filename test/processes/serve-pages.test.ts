@@ -14,7 +14,7 @@ const BROWSER = {
   'sec-fetch-dest': 'document',
 }
 
-test('a server for this machine has pages, and a link for the token of the environment', async (context) => {
+test('a server on localhost has pages, and a link for the token of the environment', async (context) => {
   const folder = newDataFolder(context)
   const { token } = await issueToken(folder, { projects: new Map([['demo', 'write']]), subject: 'ada', ttlSeconds: 60 })
   const server = await startServer(context, ['--data', folder, '--json', '--prefix', '/models'], {
@@ -47,7 +47,7 @@ test('a server for this machine has pages, and a link for the token of the envir
   if (process.platform !== 'win32') assert.equal(statSync(keyPath).mode & 0o777, 0o600)
 })
 
-test('other machines get pages only when that is asked for', (context) => {
+test('pages are served to other machines only on request', (context) => {
   const data = newDataFolder(context)
   const hosts = [
     '127.0.0.1',
@@ -73,7 +73,7 @@ test('other machines get pages only when that is asked for', (context) => {
   assert.deepEqual(pagesLine(undefined, 'http://127.0.0.1:1'), {})
 })
 
-test('behind a proxy, links lead to the address that browsers use, and forms are taken from there', async (context) => {
+test('behind a proxy, links use the public address, and forms are accepted from it', async (context) => {
   const folder = newDataFolder(context)
   const { token } = await issueToken(folder, { projects: new Map([['demo', 'read']]), subject: 'ada', ttlSeconds: 60 })
   const args = ['--data', folder, '--json', '--prefix', '/models', '--origin', 'https://models.example/']

@@ -52,7 +52,7 @@ async function newToken(folder: string): Promise<{ token: string; jti: string }>
   return { token, jti: record.jti }
 }
 
-test('a server from its first line to its end, and what can be done with its folder afterwards', async (context) => {
+test('a server runs from its first line to its end, and its folder is usable afterwards', async (context) => {
   const folder = newDataFolder(context)
   const server = await startServer(context, [
     '--data',
@@ -133,7 +133,7 @@ function flipByte(folder: string): void {
   writeFileSync(largest, bytes)
 }
 
-test('from memory, in plain words; a second signal does not wait', async (context) => {
+test('a server in memory says so, and a second signal stops it at once', async (context) => {
   const folder = newDataFolder(context)
   const server = await startServer(context, ['--data', folder, '--storage', 'memory', '--grace-ms', '60000'])
   assert.match(server.line, /^stowage serves from memory on http:\/\/127\.0\.0\.1:[0-9]+$/)
@@ -148,7 +148,7 @@ test('from memory, in plain words; a second signal does not wait', async (contex
   assert.deepEqual(readdirSync(folder), ['access'])
 })
 
-test('a command that would look at a folder does not make one', async (context) => {
+test('a command that only reads a folder does not create one', async (context) => {
   const folder = newDataFolder(context)
   const { code, stderr } = await stowage(['check', '--data', folder])
   assert.equal(code, 1)

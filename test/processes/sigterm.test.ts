@@ -107,7 +107,7 @@ async function readTooSlowly({ url, headers }: Client, gone: Promise<unknown>): 
   return ended
 }
 
-test('case 29: SIGTERM under load: what is in flight finishes or fails cleanly, the exit code is 0, and a restart finds everything that was acknowledged', async (context) => {
+test('case 29: SIGTERM under load: requests finish or fail cleanly, the exit code is 0, and a restart has every acknowledged object', async (context) => {
   const folder = newDataFolder(context)
   const { token } = await issueToken(folder, {
     projects: new Map([['demo', 'write']]),

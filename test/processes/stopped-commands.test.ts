@@ -36,7 +36,7 @@ function folderWith(t: TestContext, files: Readonly<Record<string, string>>): st
   return folder
 }
 
-test('a signal ends a command whose standard output nobody reads, and one that waits for its standard input', async (t) => {
+test('a signal ends a command with unread output, and one that waits for input', async (t) => {
   const { url } = await served(t)
   const model = buildModel({ objects: 3_000 })
   const folder = folderWith(t, { 'model.txt': model.objects.map(({ id, json }) => `${id}\t${json}\n`).join('') })
@@ -61,7 +61,7 @@ test('a signal ends a command whose standard output nobody reads, and one that w
   assert.deepEqual(await exitOf(known), { code: 130, stderr: `stowage: stopped by SIGINT; ${STOPPED}` })
 })
 
-test('a command that fails ends, also while its standard input stays open', async (t) => {
+test('a failing command ends even while its standard input is open', async (t) => {
   const { url } = await served(t)
   const failing = pipedCommand(t, `${url}/elsewhere`, ['upload', '-'])
   failing.stdin.write(Array.from({ length: 3_000 }, (_, at) => `{"id":"${at}"}\n`).join(''))
@@ -70,7 +70,7 @@ test('a command that fails ends, also while its standard input stays open', asyn
   assert.match(stderr, /^stowage: POST .* answered 404: .*; does --url name the service/)
 })
 
-test('a command line that makes no sense has the exit code 2, whatever notices it, and leaves nothing', async (t) => {
+test('an invalid command line gives exit code 2, whatever detects it, and leaves nothing', async (t) => {
   const { url } = await served(t)
   const folder = folderWith(t, {})
   const env = { STOWAGE_URL: url, STOWAGE_PROJECT: 'demo', STOWAGE_TOKEN: '' }
@@ -94,7 +94,7 @@ test('a command line that makes no sense has the exit code 2, whatever notices i
   assert.deepEqual(readdirSync(folder), [])
 })
 
-test('what objects hold cannot look like another line, and a file of ids may begin with a byte order mark', async (t) => {
+test('text of objects cannot look like another line, and a file of ids may begin with a byte order mark', async (t) => {
   const { url } = await served(t)
   const env = { STOWAGE_URL: url, STOWAGE_PROJECT: 'demo' }
   const folder = folderWith(t, { 'a.json': JSON.stringify({ id: 'a', speckle_type: 'first\nsecond\u001b[31m' }) })
@@ -107,7 +107,7 @@ test('what objects hold cannot look like another line, and a file of ids may beg
   assert.deepEqual([code, (JSON.parse(got) as { id: string }).id], [0, 'a'])
 })
 
-test('what a download with a cache lacks is told, the second time too', async (t) => {
+test('a download with a cache reports missing objects, even the second time', async (t) => {
   const { url } = await served(t)
   const reference = (referencedId: string): object => ({ referencedId })
   const ids = ['a', 'b', 'c', 'd']

@@ -59,7 +59,7 @@ async function served(t: TestContext): Promise<{ readonly extension: AutomationE
   return { extension, url }
 }
 
-test('over HTTP, a function that streams 200,000 objects and annotates thousands of them has room in a heap of 64 MB', async (t) => {
+test('over HTTP, a function streams 200,000 objects and annotates thousands in a heap of 64 MB', async (t) => {
   const { extension, url } = await served(t)
   const { lastId: rootObjectId = '' } = await createClient({ url, token: undefined })
     .project('p')

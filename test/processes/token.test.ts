@@ -13,7 +13,7 @@ async function principalOf(folder: string, token: string): Promise<Principal | u
   return (await accessFromFolder(folder)).authenticate({ headers, method: 'GET', path: '/', host: undefined })
 }
 
-test('two first uses at a time print tokens of one key, each alone on stdout', async (context) => {
+test('two concurrent first uses print tokens of one key, each alone on stdout', async (context) => {
   const folder = newDataFolder(context)
   const outcomes = await Promise.all([
     stowage([
@@ -62,7 +62,7 @@ test('two first uses at a time print tokens of one key, each alone on stdout', a
     )
 })
 
-test('a command line that makes no sense: one line that says what would, and the exit code 2', async (context) => {
+test('an invalid command line gives one line with the correct form, and exit code 2', async (context) => {
   const folder = newDataFolder(context)
   const cases: readonly (readonly [string[], RegExp])[] = [
     [['tokn'], /unknown command 'tokn' \(Did you mean token\?\)/],

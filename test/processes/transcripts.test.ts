@@ -75,7 +75,7 @@ async function output(command: string): Promise<readonly string[]> {
   return stdout.trimEnd().split('\n')
 }
 
-test('the transcripts of the page on the command line are what the command prints', async (t) => {
+test('the transcripts of the command-line page equal the output of the command', async (t) => {
   writeFiles()
   const data = join(folder, 'data')
   let running: Awaited<ReturnType<typeof startServer>> | undefined

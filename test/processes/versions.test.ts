@@ -25,7 +25,7 @@ function jsonLines(outcome: Outcome): Record<string, unknown>[] {
     .map((line) => JSON.parse(line) as Record<string, unknown>)
 }
 
-test('an upload makes the model and its versions; the commands list them', async (t) => {
+test('an upload creates the model and its versions, and the commands list them', async (t) => {
   const file = filesOf(t, { 'first.json': FIRST, 'second.json': SECOND })
   const { url } = await served(t, { extensions: [automation()] })
   const env = { STOWAGE_URL: url, STOWAGE_PROJECT: 'demo' }
@@ -62,7 +62,7 @@ test('an upload makes the model and its versions; the commands list them', async
   assert.match(lacking.stderr, /answered 409: .*nothing/)
 })
 
-test('a file with several roots is uploaded, and makes a version of the one that is named', async (t) => {
+test('a file with several roots uploads, and the named root becomes a version', async (t) => {
   const file = filesOf(t, { 'two.json': '[{"id":"a"},{"id":"b"}]' })
   const { url } = await served(t, { extensions: [automation()] })
   const env = { STOWAGE_URL: url, STOWAGE_PROJECT: 'demo' }
@@ -86,7 +86,7 @@ test('a file with several roots is uploaded, and makes a version of the one that
   assert.match(refused.stderr, /answered 404: .*; does --url name the service/)
 })
 
-test('models of a folder on this machine', async (t) => {
+test('commands work on models of a local folder', async (t) => {
   const data = newDataFolder(t)
   const server = await startServer(t, ['--data', data])
   const { stdout } = await server.stop()

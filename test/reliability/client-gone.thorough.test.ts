@@ -186,7 +186,7 @@ for (const [direction, stages] of [
   ['up', UP],
   ['down', DOWN],
 ] as const) {
-  test(`case 7: client gone at every stage, ${direction}: files, connections, timers and memory are back`, async (t) => {
+  test(`case 7: a client that leaves at any stage frees files, connections, timers and memory, ${direction}`, async (t) => {
     const host = await openHost(t)
     const { url, port, folder, service, server } = host
     await seed(host)
@@ -214,7 +214,7 @@ for (const [direction, stages] of [
   })
 }
 
-test('case 7: clients gone while they wait for access, for memory, and for what others do', async (t) => {
+test('case 7: clients leave while they wait for access, for memory, and for others', async (t) => {
   let waiting = 0
   let letGo: () => void = () => undefined
   const gate = new Promise<void>((resolve) => (letGo = resolve))

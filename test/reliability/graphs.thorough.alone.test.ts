@@ -31,7 +31,7 @@ const EXPECTED: Readonly<Record<string, Expected>> = {
   'missing children': { lines: 1, missing: '100000', strictStatus: 409 },
 }
 
-test('case 28: cycles, a depth of 100,000, 100,000 children of one parent, 100,000 missing children: ends in time and memory, each object once, the root first', async () => {
+test('case 28: cycles, depth 100,000, 100,000 children and 100,000 missing children end in time and memory, each object once, the root first', async () => {
   const child = fileURLToPath(new URL('./graph-shapes.ts', import.meta.url))
   const { stdout } = await promisify(execFile)(process.execPath, [...process.execArgv, child])
   const outcomes = stdout
@@ -57,7 +57,7 @@ function opened(t: TestContext, memoryBytesMax?: number): (path: string, init?: 
   return (path, init) => service.fetch(new Request(`http://x${path}`, init))
 }
 
-test('case 28: a chain that goes from pack to pack 20,000 times, in little memory', async (t) => {
+test('case 28: a chain that changes packs 20,000 times needs little memory', async (t) => {
   const ask = opened(t, 8 * MB)
   for (let pack = 0; pack < 200; pack++) {
     const objects = Array.from({ length: 100 }, (_, k) => k * 200 + pack).map((n) => ({
@@ -74,7 +74,7 @@ test('case 28: a chain that goes from pack to pack 20,000 times, in little memor
 
 const to = (...ids: readonly string[]): object => ({ to: ids.map((referencedId) => ({ referencedId })) })
 
-test('case 28: an object that refers to itself, two that refer to each other, and claims that run in circles', async (t) => {
+test('case 28: self-references, mutual references and circular claims end', async (t) => {
   const ask = opened(t)
   await (
     await ask(
@@ -98,7 +98,7 @@ test('case 28: an object that refers to itself, two that refer to each other, an
   assert.deepEqual([first, rest.toSorted()], ['claims', ['claimed', 'self']])
 })
 
-test('case 28: a missing child is counted once, named by ?strict, and found when it comes', async (t) => {
+test('case 28: a missing child is counted once, named by ?strict, and found once it arrives', async (t) => {
   const ask = opened(t)
   const missing = Array.from({ length: 150 }, (_, n) => `m${n}`)
   await (

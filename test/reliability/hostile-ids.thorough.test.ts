@@ -254,7 +254,7 @@ for (const [name, backendAt] of [
   ['files', filesystemBackend],
   ['level', levelBackend],
 ] as const) {
-  test(`case 13: ${STORED.length} hostile ids are stored safely, no two meet, and nothing is written outside the data folder, over ${name}`, async (t) => {
+  test(`case 13: ${STORED.length} hostile ids are stored safely and apart, and nothing is written outside the data folder, over ${name}`, async (t) => {
     assert.ok(STORED.length + REFUSED.length >= 200)
     const host = await servedFromFolder(t, { below: DATA, backendAt: (path) => backendAt({ path }) })
     const { url, port, service, folder } = host
@@ -292,7 +292,7 @@ for (const [name, backendAt] of [
   })
 }
 
-test('case 13: no two hostile ids of projects meet', async (t) => {
+test('case 13: hostile project ids stay apart', async (t) => {
   await projectsAreApart(
     await served(t),
     STORED.filter((id) => Buffer.byteLength(id) <= 128),
@@ -329,7 +329,7 @@ async function projectsAreApart({ port, url }: Served, projects: readonly string
   }
 }
 
-test(`case 13: ${REFUSED.length} ids that cannot be are 400, in every place where an id can stand`, async (t) => {
+test(`case 13: ${REFUSED.length} invalid ids get 400, in every place that takes an id`, async (t) => {
   const { url, port } = await served(t)
   const body = (content: string): RequestInit => ({ ...jsonUpload([]), body: content })
   for (const id of REFUSED) {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
-import { createObjectService, type ObjectService, type Right } from '../../src/index.ts'
+import { createObjectService, type ObjectService, type AccessRight } from '../../src/index.ts'
 import {
   accessOf,
   authorization,
@@ -18,7 +18,7 @@ import { errorOf, idList, jsonUpload } from '../http/served.ts'
 const SECRET = randomBytes(32)
 
 /** Every role, with what its token grants; `undefined` is a request without one. */
-const ROLES: readonly (readonly [string, Readonly<Record<string, Right>> | undefined])[] = [
+const ROLES: readonly (readonly [string, Readonly<Record<string, AccessRight>> | undefined])[] = [
   ['nobody', undefined],
   ['no project', {}],
   ['reads a', { a: 'read' }],
@@ -33,7 +33,7 @@ const ROLES: readonly (readonly [string, Readonly<Record<string, Right>> | undef
 ]
 
 interface Endpoint {
-  readonly right: Right
+  readonly right: AccessRight
   readonly path: (project: string, id: string) => string
   readonly init: (id: string) => RequestInit
   /** What it answers for an id that is not held. */
@@ -104,16 +104,16 @@ async function filledService(): Promise<ObjectService> {
 }
 
 function expected(
-  granted: Readonly<Record<string, Right>> | undefined,
+  granted: Readonly<Record<string, AccessRight>> | undefined,
   project: string,
-  right: Right,
+  right: AccessRight,
 ): 'yes' | 401 | 403 {
   if (granted === undefined) return 401
-  const rights = new Set<Right | undefined>([granted[project], granted['*']])
+  const rights = new Set<AccessRight | undefined>([granted[project], granted['*']])
   return rights.has('write') || (right === 'read' && rights.has('read')) ? 'yes' : 403
 }
 
-test('case 18: each role at each endpoint of each project gets exactly 200, 401, 403 or 404', async (t) => {
+test('case 18: each role gets exactly 200, 401, 403 or 404 at each endpoint of each project', async (t) => {
   const service = await filledService()
   t.after(() => service.close({ graceMs: 0 }))
   for (const [role, granted] of ROLES) {
@@ -141,7 +141,7 @@ async function told(service: ObjectService, path: string, init: RequestInit): Pr
   return [answer.status, [...answer.headers].filter(([name]) => name !== 'x-request-id'), await answer.text()]
 }
 
-test('case 18: who may not look is told the same, whether the project and the object exist or not, whatever is asked', async (t) => {
+test('case 18: a caller without access gets the same answer, whether the project and the object exist or not', async (t) => {
   const service = await filledService()
   t.after(() => service.close({ graceMs: 0 }))
   const conditions: readonly Record<string, string>[] = [
@@ -154,7 +154,7 @@ test('case 18: who may not look is told the same, whether the project and the ob
     { Origin: 'https://viewer.example' },
   ]
   for (const granted of [undefined, {}, { other: 'write' }] as readonly (
-    | Readonly<Record<string, Right>>
+    | Readonly<Record<string, AccessRight>>
     | undefined
   )[]) {
     const headers = authorization(granted === undefined ? undefined : await tokenFor(SECRET, granted))
@@ -181,7 +181,7 @@ test('case 18: who may not look is told the same, whether the project and the ob
   assert.deepEqual([diffs[1], diffs[2]], [diffs[0], diffs[0]], 'diff tells nothing to who may only read')
 })
 
-test('case 18: ids of other projects are not held in diff, lists, graphs, have and uploads', async (t) => {
+test('case 18: ids of other projects are absent in diff, lists, graphs, have and uploads', async (t) => {
   const service = await filledService()
   t.after(() => service.close({ graceMs: 0 }))
   const headers = authorization(await tokenFor(SECRET, { a: 'write', own: 'write' }))

@@ -43,7 +43,7 @@ function whole(body: Buffer): RequestInit {
   return { method: 'POST', headers: JSON_HEADERS, body: body as Uint8Array<ArrayBuffer> }
 }
 
-test('case 1: an object of 10 MB is stored, with one byte more the request is 413, names it, and leaves nothing', async (t) => {
+test('case 1: an object of 10 MB is stored, and one byte more gets 413, is named, and leaves nothing', async (t) => {
   const { url } = await served(t)
   const refused = await errorOf(await fetch(`${url}/objects/p`, whole(arrayOf(10 * MB + 1, '{"id":"before"},'))))
   assert.deepEqual(
@@ -61,7 +61,7 @@ test('case 1: an object of 10 MB is stored, with one byte more the request is 41
   assert.ok(single.equals(stored.subarray(1, -1)))
 })
 
-test('case 2: a request of 50 MB is stored, with one byte more it is 413, with and without Content-Length', async (t) => {
+test('case 2: a request of 50 MB is stored, and one byte more gets 413, with and without Content-Length', async (t) => {
   const { url } = await served(t)
   for (const [framing, init] of [
     ['Content-Length', whole],
@@ -95,7 +95,7 @@ function* framed(bytes: number, isChunked: boolean): Generator<string | Uint8Arr
   if (isChunked) yield '0\r\n\r\n'
 }
 
-test('case 3: a raw socket that reads nothing before its whole body is out sees 413 for 55 to 100 MB, every time', async (t) => {
+test('case 3: a raw socket that reads only after its whole body sees 413 for 55 to 100 MB, every time', async (t) => {
   const { port } = await served(t)
   for (const [megabytes, isChunked] of [
     [55, false],
@@ -178,7 +178,7 @@ test(
 const ENDLESS_HEAD =
   'POST /objects/p HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n'
 
-test('case 4: an endless body after 413 is closed, and 100 MB of it are read at most', async (t) => {
+test('case 4: the connection of an endless body closes after 413, and at most 100 MB of it are read', async (t) => {
   const { port, server } = await served(t)
   const accepted = once(server, 'connection') as Promise<[Socket]>
   const socket = connect(port, '127.0.0.1')
@@ -201,7 +201,7 @@ test('case 4: an endless body after 413 is closed, and 100 MB of it are read at 
   assert.ok(bytesRead < 100 * MB + READ_AHEAD_BYTES, `${bytesRead} bytes were read`)
 })
 
-test('case 4: an endless body that drips after 413 is closed when its time is over', async (t) => {
+test('case 4: an endless slow body after 413 closes when its time is over', async (t) => {
   const { port, server } = await served(t, { limits: { requestBytesMax: 10 } })
   const accepted = once(server, 'connection') as Promise<[Socket]>
   let passedMs = 0

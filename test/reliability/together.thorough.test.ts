@@ -69,14 +69,14 @@ async function uploadTogether(
 }
 
 for (const storage of STORAGES) {
-  test(`case 15: the same object from 100 clients at once is one value, and 200 for all, over ${storage}`, async (t) => {
+  test(`case 15: 100 clients that upload the same object at once store one value and get 200, over ${storage}`, async (t) => {
     const { url } = await openHost(t, storage)
     const same = await uploadTogether(url, 'same', () => [{ id: 'a', n: 1 }])
     assert.deepEqual([sum(same, 'objects'), sum(same, 'created'), sum(same, 'differing')], [100, 1, 0])
     assert.equal((await alone(`${url}/objects/same/a/single`)).body, '{"id":"a","n":1}')
   })
 
-  test(`case 15: one id with 100 different texts at once is one of them, for everybody and for ever, over ${storage}`, async (t) => {
+  test(`case 15: of 100 concurrent texts of one id, one is stored, for every client and forever, over ${storage}`, async (t) => {
     const { url } = await openHost(t, storage)
     const shared = await uploadTogether(url, 'texts', (client) => [
       { id: 'a', client },
@@ -93,7 +93,7 @@ for (const storage of STORAGES) {
     assert.equal(seen.size, 1)
   })
 
-  test(`case 15: overlapping packs of 100 clients at once hold each object once, over ${storage}`, async (t) => {
+  test(`case 15: overlapping packs of 100 concurrent clients store each object once, over ${storage}`, async (t) => {
     const { url } = await openHost(t, storage)
     const objects = Array.from({ length: 60 }, (_, n) => ({
       id: `o${n}`,
@@ -112,7 +112,7 @@ for (const storage of STORAGES) {
     assert.equal(graph.length, 60)
   })
 
-  test(`case 16: what was answered with 200 is present on every connection from then on, over ${storage}`, async (t) => {
+  test(`case 16: an object acknowledged with 200 is present on every connection afterwards, over ${storage}`, async (t) => {
     const { url } = await openHost(t, storage)
     await alone(`${url}/objects/p`, {
       method: 'POST',

@@ -12,7 +12,7 @@ const SCHEMATHESIS = process.env.STOWAGE_TEST_SCHEMATHESIS ?? 'schemathesis'
 /** For each of some eighty operations, beside the cases that are made of bounds and examples. */
 const EXAMPLES = process.env.STOWAGE_SCHEMATHESIS_EXAMPLES ?? '3'
 
-test('Schemathesis finds nothing, with all checks on', async (t) => {
+test('Schemathesis finds no fault, with all checks on', async (t) => {
   const folder = newDataFolder(t)
   const server = await startServer(t, ['--data', folder, '--storage', 'memory', '--json', '--log-level', 'error'])
   const { url } = JSON.parse(server.line) as { readonly url: string }

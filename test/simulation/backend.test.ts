@@ -53,6 +53,6 @@ async function passTime(isOver: () => boolean): Promise<void> {
 
 for (const { name, run } of recordStoreConformance(() => connect().records)) test(name, () => withTime(run))
 /** It keeps what is put in memory. */
-const BOUNDED_MEMORY = /streams through bounded memory/
+const BOUNDED_MEMORY = /in bounded memory/
 for (const { name, run } of blobStoreConformance(() => connect().blobs))
   if (!BOUNDED_MEMORY.test(name)) test(name, () => withTime(run))

@@ -25,18 +25,18 @@ async function withoutAmbient<T>(work: () => Promise<T>): Promise<T> {
   }
 }
 
-test('what was acknowledged stays and answers are right, whatever goes wrong', async () => {
+test('acknowledged objects stay and responses are right under every fault', async () => {
   for (let seed = 0; seed < 25; seed++) {
     const { violation } = await simulate({ seed })
     assert.equal(violation, undefined, `npm run simulate -- --seed ${seed}`)
   }
 })
 
-test('a seed decides everything', async () => {
+test('a seed determines the whole run', async () => {
   for (const seed of [1, 7, 18, 40]) assert.deepEqual(await simulate({ seed }), await simulate({ seed }))
 })
 
-test('a run takes neither time nor randomness from the process', async () => {
+test('a run uses neither the time nor the randomness of the process', async () => {
   for (let seed = 100; seed < 110; seed++) {
     const { violation, steps } = await withoutAmbient(() => simulate({ seed }))
     assert.equal(violation, undefined)
@@ -44,7 +44,7 @@ test('a run takes neither time nor randomness from the process', async () => {
   }
 })
 
-test('seeds differ: faults of every kind happen, and runs without any', async () => {
+test('seeds differ: some cause faults of every kind, and some cause none', async () => {
   const fired = new Set<string>()
   let calm = 0
   for (let seed = 200; seed < 260; seed++) {

@@ -15,7 +15,7 @@ const RESIDENT_MB_MAX = 300
 const SHARE_MAX = 0.05
 const ALL_PROJECTS = '*'
 
-test(`${OBJECTS} objects go up and down, through kills and breaking connections, by a client with less than ${RESIDENT_MB_MAX} MB`, async (t) => {
+test(`${OBJECTS} objects upload and download through kills and broken connections, in a client with less than ${RESIDENT_MB_MAX} MB`, async (t) => {
   build()
   const data = newDataFolder(t)
   const folder = dirname(data)

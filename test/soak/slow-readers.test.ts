@@ -34,7 +34,7 @@ async function growth(
   }
 }
 
-test('case 19: 500 slow readers at once, in every way in which objects leave, over sockets and in process', async (t) => {
+test('case 19: 500 concurrent slow readers of every kind of download, over sockets and in process', async (t) => {
   const folder = await folderWithLargeGraph()
   t.after(() => folder.remove())
   const control = await growth(folder, SMALL, (server) => server.beginOverSockets(READERS, SMALL))

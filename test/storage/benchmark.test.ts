@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { storageBenchmark } from '../../src/storage/conformance/index.ts'
 import { mapBackend } from './third-party-backend.ts'
 
-test('the storage benchmark measures any backend and leaves no blob behind', async () => {
+test('the storage benchmark measures any backend and leaves no blob', async () => {
   const backend = mapBackend()
   const figures = await storageBenchmark(backend, { records: 2_000, blobBytes: 8 * 1_048_576 })
   for (const [name, figure] of Object.entries(figures))

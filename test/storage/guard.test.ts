@@ -83,7 +83,7 @@ function everyCall(records: RecordStore, blobs: BlobStore, signal?: AbortSignal)
   ]
 }
 
-test('whatever an engine throws becomes an error of ours, with the cause kept', async () => {
+test('every thrown engine error becomes a Stowage error with its cause', async () => {
   const raw = new Error('engine trouble, with secrets in it')
   const fail = (): never => {
     throw raw
@@ -104,7 +104,7 @@ test('whatever an engine throws becomes an error of ours, with the cause kept', 
   }
 })
 
-test('errors mean what their codes say, also when a database wraps the system', () => {
+test('errors have the meaning of their codes, even if a database wraps them', () => {
   const codeOf = (error: unknown): string => (storageError(error) as StowageError).code
   for (const code of ['ENOSPC', 'EDQUOT', 'EFBIG']) assert.equal(codeOf(system(code)), 'storage_full')
   assert.equal(
@@ -119,7 +119,7 @@ test('errors mean what their codes say, also when a database wraps the system', 
     assert.equal(codeOf(other), 'storage_unavailable')
 })
 
-test('errors of ours pass as they are', async () => {
+test('Stowage errors pass unchanged', async () => {
   const ours = new StowageError('corrupt_data', 'it is damaged')
   const { records, blobs } = asGuarded(
     failing(() => {
@@ -146,7 +146,7 @@ test('errors of another copy of the package are recognized by name and code', ()
   assert.deepEqual([ours.code, ours.statusCode, ours.cause], ['project_removed', 409, removed])
 })
 
-test('an abort passes as it is, and only an abort', async () => {
+test('only an abort passes unchanged as an abort', async () => {
   const controller = new AbortController()
   const abortError = Object.assign(new Error('aborted'), { name: 'AbortError' })
   const { records, blobs } = asGuarded(
@@ -163,7 +163,7 @@ test('an abort passes as it is, and only an abort', async () => {
   await assert.rejects(memory.records.getMany([key], { signal: controller.signal }), /the client left/)
 })
 
-test('what the content of a blob throws is not the doing of the storage', async () => {
+test('an error of the content of a blob is not a storage error', async () => {
   const { blobs } = asGuarded(memoryBackend())
   const broken = new Error('bad upload')
   const source = async function* (): AsyncGenerator<Uint8Array> {
@@ -174,13 +174,13 @@ test('what the content of a blob throws is not the doing of the storage', async 
   await assert.rejects(blobs.read('a', 0, 1), { code: 'corrupt_data' })
 })
 
-test('a blob that is shorter than what is read of it was cut short', async () => {
+test('a read that returns too few bytes is reported as damage', async () => {
   const { blobs } = asGuarded(memoryBackend())
   await blobs.put('a', content('four'))
   await assert.rejects(blobs.read('a', 2, 5), { code: 'corrupt_data', isRetryable: false })
 })
 
-test('what works is passed on, with limits and early returns', async () => {
+test('successful calls pass through, with limits and early returns', async () => {
   const inner = memoryBackend()
   const backend = asGuarded(inner)
   const { records, blobs } = backend

@@ -33,6 +33,8 @@ function mapStore(isOverwriting = false): ObjectStore {
 for (const { name, run } of objectStoreConformance(() => mapStore())) test(name, run)
 
 test('a store that overwrites fails in the case that says so', async () => {
-  const found = objectStoreConformance(() => mapStore(true)).find(({ name }) => name.startsWith('put: the first text'))
+  const found = objectStoreConformance(() => mapStore(true)).find(({ name }) =>
+    name.startsWith('put: keeps the first text'),
+  )
   await assert.rejects(async () => found?.run(), /the text that is held[^]*"?first|put\(/)
 })

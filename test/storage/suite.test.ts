@@ -31,38 +31,45 @@ function recordsWith(methods: Partial<RecordStore>, name: RegExp, timeoutMs?: nu
   )
 }
 
-test('a failing case says what was expected, what came, and with which arguments', async () => {
+test('a failing case names the expected and the actual value, and the arguments', async () => {
   const overwriting = recordsWith(
     { insertMany: async (entries) => entries.map(() => undefined) },
-    /^insertMany: repeating/,
+    /^insertMany: a repeated call/,
   )
   await assert.rejects(overwriting.run(), (error: Error) => {
-    assert.match(error.message, /answer 0: must be 1 bytes "0", but is undefined/)
-    assert.match(error.message, /insertMany\(\[\{ key: 22 bytes "[0-9a-f]{16}000000", value: 1 bytes "0" \}/)
+    assert.match(error.message, /result 0 of the repeated call: must be 1 byte "0", but is undefined/)
+    assert.match(error.message, /insertMany\(\[\{ key: 22 bytes "[0-9a-f]{16}000000", value: 1 byte "0" \}/)
     return true
   })
-  const unchecked = recordsWith({ getMany: async (keys) => keys.map(() => undefined) }, /^getMany: a key that is empty/)
+  const unchecked = recordsWith(
+    { getMany: async (keys) => keys.map(() => undefined) },
+    /^getMany: rejects an empty key/,
+  )
   await assert.rejects(unchecked.run(), /must reject with RangeError, but it resolved[^]*getMany\(\[0 bytes ""\]\)/)
 })
 
-test('errors are recognized by name: a backend may stand on another copy of the package', async () => {
+test('errors are recognized by name, so a backend may use another copy of the package', async () => {
   const methods: Partial<BlobStore> = {
     read: () => Promise.reject(Object.assign(new Error('elsewhere'), { name: 'BlobNotFoundError' })),
   }
   await find(
     blobStoreConformance(() => changed(memoryBackend().blobs, methods)),
-    /^read: a blob that is not there/,
+    /^read: rejects an absent blob/,
   ).run()
 })
 
 test('a case that hangs ends by its own time limit', async () => {
-  const hanging = recordsWith({ insertMany: () => new Promise(() => undefined) }, /^getMany: an empty value/, 50)
+  const hanging = recordsWith(
+    { insertMany: () => new Promise(() => undefined) },
+    /^getMany: returns an empty value/,
+    50,
+  )
   await assert.rejects(hanging.run(), /the case did not end within 50 ms[^]*insertMany\(/)
-  const unclosable = recordsWith({ close: () => new Promise(() => undefined) }, /^getMany: no keys/, 50)
+  const unclosable = recordsWith({ close: () => new Promise(() => undefined) }, /^getMany: returns an empty list/, 50)
   await assert.rejects(unclosable.run(), /close did not end within 50 ms/)
 })
 
-test('a store that forgets is not asked to remember', async () => {
+test('a volatile store is not reopened', async () => {
   for (const { run } of recordStoreConformance(() => memoryBackend().records).filter(({ name }) =>
     name.startsWith('reopen'),
   ))

@@ -17,26 +17,26 @@ const BROKEN: readonly (readonly [string, (store: RecordStore) => Partial<Record
   [
     'answers without order',
     (store) => ({ getMany: async (keys) => (await store.getMany(keys)).toReversed() }),
-    /^getMany: values in the order/,
+    /^getMany: returns values in the order/,
   ],
   [
     'a last write that wins',
     (store) => ({
       insertMany: async (entries) => (await store.commit({ put: entries.slice(0, 1) }), store.insertMany(entries)),
     }),
-    /^insertMany: undefined if/,
+    /^insertMany: returns undefined/,
   ],
   [
     'a commit without expectations',
     (store) => ({ commit: ({ put, remove }) => store.commit({ put, remove }) }),
-    /^commit: many counters/,
+    /^commit: loses no increment/,
   ],
   [
     'a range that ignores its limit',
     (store) => ({ range: ({ gte, lt }) => store.range({ gte, lt }) }),
-    /^range: a limit/,
+    /^range: limit counts/,
   ],
-  ['a close that does nothing', () => ({ close: async () => undefined }), /^close: again is fine/],
+  ['a close that does nothing', () => ({ close: async () => undefined }), /^close: may be repeated/],
 ]
 
 for (const [flaw, breakIt, rule] of BROKEN) {

@@ -21,7 +21,7 @@ function letters(text: string): string[] {
   return text.split('')
 }
 
-test('what stands between the same neighbours is taken for the same', () => {
+test('objects between the same neighbours are matched', () => {
   assert.deepEqual(changes(letters('abcdef'), letters('abcdef')), [])
   assert.deepEqual(changes(letters('abcdef'), letters('aBCdeF')), ['B was b', 'C was c', 'F was f'])
   assert.deepEqual(changes(letters('abcdef'), letters('abXcDef')), ['D was d'])
@@ -31,7 +31,7 @@ test('what stands between the same neighbours is taken for the same', () => {
   assert.deepEqual(changes(letters('abc'), []), [])
 })
 
-test('however many children there are, others get their turn', () => {
+test('a comparison of very many children yields to other work', () => {
   const older = Array.from({ length: 20_000 }, (_, at) => `o${at};`)
   for (const newer of [older, older.map((id) => `n${id}`), older.map((id, at) => (at % 40 === 0 ? `n${id}` : id))]) {
     const found = changes(older, newer)

@@ -74,13 +74,13 @@ async function useStore(open: () => StorageBackend, isLasting: boolean): Promise
   await store.close()
 }
 
-test('a store over memory', () => useStore(memoryBackend, false))
+test('a store over memory works', () => useStore(memoryBackend, false))
 
 for (const [name, backend] of [
   ['LevelDB', levelBackend],
   ['files', filesystemBackend],
 ] as const) {
-  test(`a store over ${name}, opened, checked and made anew`, async () => {
+  test(`a store over ${name} can be opened, checked and rebuilt`, async () => {
     const folder = await mkdtemp(join(tmpdir(), 'stowage-store-'))
     try {
       await useStore(() => backend({ path: join(folder, 'data') }), true)

@@ -6,7 +6,7 @@ import type { StorageBackend } from '../../src/storage/backend.ts'
 import { asGuarded } from '../../src/storage/guard.ts'
 import { checkStore } from '../../src/store/upkeep/check.ts'
 import { objectKeyMaker } from '../../src/store/records/keys.ts'
-import { decodeObjectRecord, encodeObjectRecord } from '../../src/store/records/records.ts'
+import { decodeObjectRecord, encodeObjectRecord } from '../../src/store/records/object-record.ts'
 import { faulty, gate, hooked, type Image, imageOf, noFault, putBlob, putRecord, restore } from './failures.ts'
 import { randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
 import { assertSound, batchesOf, collected, download, findingsOf, type Made, never, openStore, put } from './support.ts'
@@ -76,7 +76,7 @@ function placesIn(length: number, count: number): number[] {
   return [...Array.from({ length: count - 1 }, (_, i) => Math.floor((i * length) / (count - 1))), length - 1]
 }
 
-test('a sound storage has no damage, and what is under way is noted', async () => {
+test('a sound storage has no damage, and uploads in progress are noted', async () => {
   const image = await everything()
   const backend = await restore(memoryBackend(), image)
   const { damages, notes } = await findingsOf(backend)
@@ -179,7 +179,7 @@ test('every flipped bit of a whole small pack is found, and no flip makes a wron
   }
 })
 
-test('a sample reads some blocks alone, tables and records whole', async () => {
+test('a sample reads only some blocks, but tables and records whole', async () => {
   const { store, backend } = await openStore()
   const big = randomGraph(seeded(8), { objects: 1_000, paddingBytes: 2_000 })
   await put(store, 'demo', big)
@@ -193,14 +193,17 @@ test('a sample reads some blocks alone, tables and records whole', async () => {
   assert.ok(found > 0 && found < places.length, `${found} of ${places.length}`)
 })
 
-test('damage of one kind is told by what it is', async () => {
+test('each kind of damage is reported by its kind', async () => {
   const image = await everything()
   const keyOf = (kind: string): Uint8Array =>
     image.records.findLast(({ key }) => String.fromCharCode(key[0]) === kind && !isSwept(key))?.key as Uint8Array
   const messages = async (spoil: (backend: StorageBackend) => Promise<void>): Promise<string> =>
     (await damagesOf(await withDamage(image, spoil))).join('\n')
   assert.match(await messages((backend) => putRecord(backend, keyOf('o'), undefined)), /object "\w+" has no record/)
-  assert.match(await messages((backend) => putRecord(backend, keyOf('k'), undefined)), /pack 4: its record is missing/)
+  assert.match(
+    await messages((backend) => putRecord(backend, keyOf('k'), undefined)),
+    /the record of a pack is missing/,
+  )
   assert.match(await messages((backend) => putRecord(backend, keyOf('w'), undefined)), /its mark is missing/)
   assert.match(await messages((backend) => putRecord(backend, Buffer.from('h\0demo\0'), undefined)), /has no record/)
 })
@@ -231,7 +234,7 @@ test('an object whose record names a pack that does not own it is found', async 
   assert.ok((await damagesOf(backend)).some((message) => message.includes('beyond the end')))
 })
 
-test('a storage that cannot be read is an error of the check, not a finding', async () => {
+test('an unreadable storage is an error of the check, not a finding', async () => {
   const image = await everything()
   const inner = await restore(memoryBackend(), image)
   for (let at = 0; ; at += 3) {
@@ -252,7 +255,7 @@ test('a storage that cannot be read is an error of the check, not a finding', as
   await assert.rejects(collected(checkStore(inner, { signal: AbortSignal.abort(new Error('stopped')) })), /stopped/)
 })
 
-test('what every kind of upload leaves is sound', async () => {
+test('every kind of upload leaves a sound storage', async () => {
   const { store, backend } = await openStore()
   await Promise.all(
     splitRandomly(random, shuffled(random, GRAPH), 10).map((objects) => put(store, 'demo', [...objects, GRAPH[0]])),

@@ -14,7 +14,7 @@ async function countBelow(
   return { objects: selection.objects, missing: selection.missing }
 }
 
-test('a chain of 100,000, in one pack and alternating between two', async () => {
+test('a chain of 100,000 objects is walked in one pack and in two alternating ones', async () => {
   const opened = await openStore()
   const chain = Array.from({ length: 100_000 }, (_, i): Made => ({
     id: `c${i}`,
@@ -36,7 +36,7 @@ test('a chain of 100,000, in one pack and alternating between two', async () => 
   await opened.store.close()
 })
 
-test('100,000 children of one parent, missing and then there', async () => {
+test('100,000 children of one parent are walked, missing and then present', async () => {
   const opened = await openStore()
   const children = Array.from({ length: 100_000 }, (_, i): Made => ({ id: `k${i}` }))
   await put(opened.store, 'demo', [{ id: 'parent', children: referTo(children.map(({ id }) => id)) }])

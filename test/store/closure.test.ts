@@ -91,7 +91,7 @@ test('closures equal the oracle over random graphs, splits and orders', async ()
   }
 })
 
-test('closures equal the oracle when objects lie in several packs and one of them owns each', async () => {
+test('closures equal the oracle if objects lie in several packs and one of them owns each', async () => {
   for (let seed = 20; seed < 23; seed++) {
     const random = seeded(seed)
     const graph = randomGraph(random, {
@@ -127,7 +127,7 @@ test('closures equal the oracle when objects lie in several packs and one of the
   }
 })
 
-test('missing children count once, however often and from wherever they are referred to', async () => {
+test('missing children count once, regardless of the number of references', async () => {
   const opened = await openStore()
   const oracle = new Oracle()
   for (let i = 0; i < 5; i++) {
@@ -153,7 +153,7 @@ test('missing children count once, however often and from wherever they are refe
   await opened.store.close()
 })
 
-test('claims add what is held, and never hide a reference', async () => {
+test('claims add held objects and never hide a reference', async () => {
   const opened = await openStore()
   const oracle = new Oracle()
   const objects: Made[] = [
@@ -183,7 +183,7 @@ test('claims add what is held, and never hide a reference', async () => {
   await opened.store.close()
 })
 
-test('one walk serves all who ask at the same time, and ends when the last of them has left', async () => {
+test('one walk serves all concurrent callers and ends when the last one leaves', async () => {
   const inner = memoryBackend()
   const setup = await openStore(inner)
   const graph = randomGraph(seeded(1), { objects: 2_000, paddingBytes: 2_000 })
@@ -213,7 +213,7 @@ test('one walk serves all who ask at the same time, and ends when the last of th
   await opened.store.close()
 })
 
-test('an abort in the middle of a walk ends it', async () => {
+test('an abort ends a walk midway', async () => {
   const inner = memoryBackend()
   const setup = await openStore(inner)
   // Each object in a pack of its own, so that each step asks the storage.
@@ -244,7 +244,7 @@ test('an abort in the middle of a walk ends it', async () => {
   }
 })
 
-test('who asks after an upload was answered sees all of it, also while another walk of the root is under way', async () => {
+test('a caller after an acknowledged upload sees all of it, even during another walk of the root', async () => {
   for (const isPlanShared of [false, true]) {
     const applying = gate()
     const walking = gate()
@@ -281,7 +281,7 @@ test('who asks after an upload was answered sees all of it, also while another w
   }
 })
 
-test('a storage that fails at any call of a closure: an error, never a wrong answer, and it works again', async () => {
+test('a storage fault at any call of a closure is an error, never a wrong answer, and passes', async () => {
   const random = seeded(9)
   const graph = randomGraph(random, { objects: 1_050, missingPercent: 3, paddingBytes: 100 })
   const oracle = new Oracle()
@@ -317,7 +317,7 @@ test('a storage that fails at any call of a closure: an error, never a wrong ans
   await assertSound(inner)
 })
 
-test('with little memory a walk does without an index of its packs and finds the same', async (t) => {
+test('with little memory, a walk skips the index of its packs and finds the same', async (t) => {
   const random = seeded(77)
   const below = randomGraph(random, { objects: 3_000, missingPercent: 5, claimPercent: 20, isHex: true })
   const graph = [...below, { id: 'root', children: referTo(below.map(({ id }) => id)) }]

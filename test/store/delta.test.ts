@@ -100,7 +100,7 @@ async function opened(...uploads: readonly (readonly Made[])[]): Promise<{ opene
   return { opened: store, oracle }
 }
 
-test('what changed between versions comes as deltas, and with them is exactly what would have come', async () => {
+test('changes between versions arrive as deltas that restore exactly the whole objects', async () => {
   for (const options of [
     { objects: 40 },
     { objects: 500, paddingBytes: 2_000 },
@@ -121,7 +121,7 @@ test('what changed between versions comes as deltas, and with them is exactly wh
   }
 })
 
-test('pairs that wait to be compared are leased, and without memory for them objects come whole', async () => {
+test('pairs to compare are leased from the budget, and without memory objects are sent whole', async () => {
   const random = seeded(500)
   const first = randomGraph(random, { objects: 500, paddingBytes: 2_000 })
   const second = nextVersion(first, 1, random)
@@ -138,7 +138,7 @@ test('pairs that wait to be compared are leased, and without memory for them obj
   await made.opened.store.close()
 })
 
-test('a closure of thousands costs no more than what is new in it', async () => {
+test('a closure of thousands costs only its new objects', async () => {
   const leaves = Array.from({ length: 3_000 }, (_, at): Made => ({ id: `leaf ${at}`, at }))
   const rootOf = (version: number, all: readonly Made[]): Made => ({
     id: `root ${version}`,
@@ -153,7 +153,7 @@ test('a closure of thousands costs no more than what is new in it', async () => 
   await made.opened.store.close()
 })
 
-test('where nearly all is new, all comes whole', async () => {
+test('a mostly new version is sent whole', async () => {
   const graph = (version: number): Made[] => [
     { id: `root ${version}`, children: referTo([`a ${version}`, `b ${version}`]) },
     { id: `a ${version}`, text: 'x'.repeat(500) },
@@ -166,7 +166,7 @@ test('where nearly all is new, all comes whole', async () => {
   await made.opened.store.close()
 })
 
-test('where nothing is known to be held, all comes whole', async () => {
+test('an unknown version causes whole objects', async () => {
   const made = await opened(
     [
       { id: 'leaf', text: 'x'.repeat(500) },
@@ -187,7 +187,7 @@ test('where nothing is known to be held, all comes whole', async () => {
   await made.opened.store.close()
 })
 
-test('a download that is left early, or aborted, ends at once and frees its memory', async () => {
+test('a download that stops early or is aborted ends at once and frees its memory', async () => {
   const random = seeded(5)
   const first = randomGraph(random, { objects: 400, paddingBytes: 4_000 })
   const second = nextVersion(first, 1, random)

@@ -11,7 +11,7 @@ function counters(count: number): { readonly clocks: { nowMs: number }[]; readon
   return { clocks, servers: clocks.map((clock) => new EpochCounter(records, { monotonicMs: () => clock.nowMs })) }
 }
 
-test('an epoch ends when one server has seen it for its whole length', async () => {
+test('an epoch ends after one server has seen its whole length', async () => {
   const { clocks, servers } = counters(1)
   const [server] = servers
   await server.advanceWhenDue()
@@ -34,7 +34,7 @@ test('servers whose clocks differ by years advance one epoch together', async ()
   assert.equal((await servers[1].current()).number, 1, 'the second server begins to wait for the new epoch')
 })
 
-test('a clock that leaps ahead ends one epoch', async () => {
+test('a clock that jumps ahead ends one epoch', async () => {
   const { clocks, servers } = counters(1)
   const [server] = servers
   await server.advanceWhenDue()
@@ -43,7 +43,7 @@ test('a clock that leaps ahead ends one epoch', async () => {
   assert.equal((await server.current()).number, 1)
 })
 
-test('a commit that expects an epoch fails once the next one has begun', async () => {
+test('a commit that expects an epoch fails after the next one begins', async () => {
   const { records } = asGuarded(memoryBackend())
   const server = new EpochCounter(records, REAL_ENVIRONMENT)
   const { expectation } = await server.current()

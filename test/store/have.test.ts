@@ -71,7 +71,7 @@ async function assertSubtracts(
   }
 }
 
-test('what the client has is left out, the root never, in small and stored plans', async () => {
+test('objects of the client are left out, but never the root, in small and stored plans', async () => {
   for (const objects of [300, 1_100]) {
     const made = await versions(objects, 3)
     const [first, second, third] = made.roots
@@ -103,7 +103,7 @@ test('what the client has is left out, the root never, in small and stored plans
   }
 })
 
-test('without a digest only what was complete since its root came is left out', async () => {
+test('without a digest, only objects of a closure complete since its root arrived are left out', async () => {
   const opened = await openStore()
   const oracle = new Oracle()
   const made: Versions = { opened, oracle, roots: [] }
@@ -131,7 +131,7 @@ test('without a digest only what was complete since its root came is left out', 
   await opened.store.close()
 })
 
-test('a claim that came later makes the old closure another one', async () => {
+test('a later claim changes the old closure', async () => {
   const opened = await openStore()
   const oracle = new Oracle()
   const objects: Made[] = [
@@ -148,7 +148,7 @@ test('a claim that came later makes the old closure another one', async () => {
   await opened.store.close()
 })
 
-test('what other projects hold is never left out', async () => {
+test('objects of other projects are never left out', async () => {
   const opened = await openStore()
   const objects: Made[] = [{ id: 'a', children: referTo(['b']) }, { id: 'b' }]
   await put(opened.store, 'demo', objects)

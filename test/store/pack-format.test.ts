@@ -66,7 +66,7 @@ function flipped(bytes: Uint8Array, at: number, bit: number): Uint8Array {
   return copy
 }
 
-test('a header comes back, whatever follows it', () => {
+test('a header is decoded, regardless of the bytes after it', () => {
   const bytes = encodeHeader(HEADER)
   assert.deepEqual(decodeHeader(Buffer.concat([bytes, Buffer.from('blocks')])), {
     ...HEADER,
@@ -87,7 +87,7 @@ test('every flipped bit of a header is found', () => {
     assertCorrupt(() => decodeHeader(bytes.subarray(0, length)), `cut at ${length}`)
 })
 
-test('tables come back: objects, references, claims and what is outside the pack', async () => {
+test('tables are decoded: objects, references, claims and ids outside the pack', async () => {
   const tables = await tablesOf(FEW)
   const read = decodeTables(encoded(tables, 4_096))
   assert.deepEqual(read, tables)
@@ -106,7 +106,7 @@ test('tables come back: objects, references, claims and what is outside the pack
   assert.deepEqual(read.externals.ends.length, 2)
 })
 
-test('tables can lie anywhere in a buffer, and an empty pack has tables too', async () => {
+test('tables may begin anywhere in a buffer, and an empty pack has tables too', async () => {
   const empty = await tablesOf([])
   for (const tables of [await tablesOf(FEW), empty]) {
     const bytes = encoded(tables, 64)
@@ -117,7 +117,7 @@ test('tables can lie anywhere in a buffer, and an empty pack has tables too', as
   }
 })
 
-test('every flipped bit of tables and trailer is found, or harms nothing', async () => {
+test('every flipped bit of tables and trailer is found or harmless', async () => {
   const tables = await tablesOf(FEW)
   const bytes = encoded(tables, 4_096)
   let harmless = 0
@@ -140,7 +140,7 @@ test('every flipped bit of tables and trailer is found, or harms nothing', async
       assertCorrupt(() => decodeTrailer(flipped(trailer, at, bit)), `trailer byte ${at}`)
 })
 
-test('tables that are cut short, or longer, are refused', async () => {
+test('cut or extended tables are refused', async () => {
   const bytes = encoded(await tablesOf(FEW), 4_096)
   for (let start = 1; start <= bytes.length; start++)
     assertCorrupt(() => decodeTables(bytes.subarray(start)), `from ${start}`)
@@ -159,7 +159,7 @@ test('versions and features of later releases are refused by name', async () => 
     change(copy)
     return reseal(copy, copy.length - 4)
   }
-  assert.throws(() => decodeHeader(changedHeader((bytes) => bytes.writeUInt16LE(2, 8))), /version 2/)
+  assert.throws(() => decodeHeader(changedHeader((bytes) => bytes.writeUInt16LE(3, 8))), /version 3/)
   assert.throws(() => decodeHeader(changedHeader((bytes) => bytes.writeUInt32LE(0x10, 10))), /features 0x10/)
   const whole = encoded(await tablesOf(FEW), 4_096)
   const trailer = whole.subarray(whole.length - TRAILER_BYTES)
@@ -169,6 +169,6 @@ test('versions and features of later releases are refused by name', async () => 
     return reseal(copy, TRAILER_BYTES - 12)
   }
   assert.doesNotThrow(() => decodeTrailer(changedTrailer(() => undefined)))
-  assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt16LE(2, 52))), /version 2/)
+  assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt16LE(3, 52))), /version 3/)
   assert.throws(() => decodeTrailer(changedTrailer((bytes) => bytes.writeUInt32LE(1, 54))), /features 0x1/)
 })

@@ -17,7 +17,7 @@ import { gate } from './failures.ts'
 import { collected, never } from './support.ts'
 import { turns } from '../support/patience.ts'
 
-test('a cache keeps what was used last, under its bound, and loads once for all who ask', async () => {
+test('a cache keeps recently used values under its bound, and loads once for all callers', async () => {
   const cache = new ByteCache<string>(30, (value) => value.length)
   let loads = 0
   const get = (key: string, value = key.repeat(10)): Promise<string> =>
@@ -40,7 +40,7 @@ test('a cache keeps what was used last, under its bound, and loads once for all 
   assert.equal(cache.heldBytes, 0)
 })
 
-test('a value that fails to load is not kept, and one that was replaced is not deleted', async () => {
+test('a value that fails to load is not cached, and a replaced one is not deleted', async () => {
   const cache = new ByteCache<string>(100, (value) => value.length)
   await assert.rejects(
     cache.get('a', () => Promise.reject(new Error('broken'))),
@@ -58,7 +58,7 @@ test('a value that fails to load is not kept, and one that was replaced is not d
   assert.equal(await cache.get('a', () => Promise.resolve('third')), 'third')
 })
 
-test('a value that is deleted or cleared while it is loaded is not counted', async () => {
+test('a value that is deleted or cleared while it loads is not counted', async () => {
   const cache = new ByteCache<string>(100, (value) => value.length)
   const loading = gate()
   const value = cache.get('a', () => loading.opened.then(() => 'late'))
@@ -68,7 +68,7 @@ test('a value that is deleted or cleared while it is loaded is not counted', asy
   assert.equal(cache.heldBytes, 0)
 })
 
-test('one run serves all; it is aborted when the last one has left, and a later one begins anew', async () => {
+test('one run serves all callers, is aborted when the last one leaves, and starts anew for a later one', async () => {
   const tasks = new SingleFlight<number>()
   let runs = 0
   const task = async (signal: AbortSignal): Promise<number> => {
@@ -126,7 +126,7 @@ class FreeMemory {
   }
 }
 
-test('an index leaves out packs for which there is no memory, and finds nothing once it is dropped', async () => {
+test('an index omits packs without memory, and is empty once dropped', async () => {
   const memory = new FreeMemory(300_000)
   const index = new LocationIndex<string>(REAL_ENVIRONMENT.hashKey, memory)
   const yielder = new Yielder(REAL_ENVIRONMENT)
@@ -145,7 +145,7 @@ test('an index leaves out packs for which there is no memory, and finds nothing 
   assert.equal(await add('one'), false)
 })
 
-test('an index finds each id in the pack that owns it, and no other', async () => {
+test('an index finds each id only in the pack that owns it', async () => {
   const hex = (name: string): string => createHash('md5').update(name).digest('hex')
   const index = new LocationIndex<number>(REAL_ENVIRONMENT.hashKey, new FreeMemory(Infinity))
   const yielder = new Yielder(REAL_ENVIRONMENT)
@@ -214,7 +214,7 @@ test('reading ahead keeps the order and its bounds', async () => {
   )
 })
 
-test('reading ahead passes the first error on, in its place, and closes what it reads from', async () => {
+test('reading ahead passes the first error on in its place, and closes its source', async () => {
   let isClosed = false
   const source = async function* (): AsyncGenerator<number> {
     try {
@@ -237,7 +237,7 @@ test('reading ahead passes the first error on, in its place, and closes what it 
   assert.equal(isClosed, true)
 })
 
-test('packs that could not be applied are tried again, unless that is of no use', async () => {
+test('packs that failed to apply are retried, unless that is useless', async () => {
   const packOf = (projectId: string): CommittedPack => ({
     projectId,
     generation: 1,

@@ -30,7 +30,7 @@ function methodsOf(selection: Selection): Selection {
   }
 }
 
-test('a plan tells every size before the first byte, and every range of it is what it says', async () => {
+test('a plan states every size before the first byte, and every range is exact', async () => {
   const opened = await filled()
   for (const root of [ROOT, INNER]) {
     const selection = await plannedSelection(opened, root)
@@ -59,7 +59,7 @@ test('a plan tells every size before the first byte, and every range of it is wh
   await opened.store.close()
 })
 
-test('every range of a small plan', async () => {
+test('every range of a small plan is exact', async () => {
   const opened = await openStore()
   await put(opened.store, 'demo', GRAPH.slice(0, 30))
   await put(opened.store, 'demo', GRAPH.slice(30, 60))
@@ -77,7 +77,7 @@ test('every range of a small plan', async () => {
   await opened.store.close()
 })
 
-test('lines from any place, in text and in JSON', async () => {
+test('lines start at any position, in text and in JSON', async () => {
   const opened = await filled()
   for (const root of [ROOT, INNER]) {
     const selection = await plannedSelection(opened, root)
@@ -110,7 +110,7 @@ test('lines from any place, in text and in JSON', async () => {
   await opened.store.close()
 })
 
-test('a digest stays for the same bytes and changes with them', async () => {
+test('a digest depends only on the bytes', async () => {
   const opened = await openStore()
   await put(opened.store, 'demo', [{ id: 'a', children: referTo(['b']) }])
   await put(opened.store, 'other', [{ id: 'a', children: referTo(['b']) }])
@@ -130,7 +130,7 @@ test('a digest stays for the same bytes and changes with them', async () => {
   await opened.store.close()
 })
 
-test('an answer that is left early or aborted frees its plan', async () => {
+test('a response that stops early or is aborted frees its plan', async () => {
   const opened = await filled()
   const selection = await plannedSelection(opened)
   for await (const bytes of selection.plan.stored(0, selection.plan.storedBytes, { signal: never })) {
@@ -147,7 +147,7 @@ test('an answer that is left early or aborted frees its plan', async () => {
   await opened.store.close()
 })
 
-test('fragments of a plan are whole and can be inflated one by one', async () => {
+test('fragments of a plan are whole and inflate one by one', async () => {
   const opened = await filled()
   const selection = await plannedSelection(opened, INNER)
   const batches = await collected(selection.fragments({ signal: never }))

@@ -24,7 +24,7 @@ async function planBlobs(backend: StorageBackend): Promise<string[]> {
   return (await measureStorage(backend)).blobs.filter((name) => name.includes('/plan-'))
 }
 
-test('the plans of large closures are stored and used after opening again, small ones are not', async () => {
+test('plans of large closures are stored and used after reopening, and small ones are not stored', async () => {
   const opened = await filled()
   await assertRight(opened)
   await opened.store.idle()
@@ -46,7 +46,7 @@ test('the plans of large closures are stored and used after opening again, small
   await reopened.store.close()
 })
 
-test('the first answer does not wait for a plan that takes long', async () => {
+test('the first response does not wait for a slow plan', async () => {
   const making = gate()
   const opened = await filled(
     hooked(memoryBackend(), async (call, name, work) => {
@@ -61,7 +61,7 @@ test('the first answer does not wait for a plan that takes long', async () => {
   await opened.store.close()
 })
 
-test('a plan that is being made for an older closure is not taken for a newer one', async () => {
+test('a plan in progress for an older closure is not used for a newer one', async () => {
   const making = gate()
   let plans = 0
   const opened = await openStore(
@@ -87,7 +87,7 @@ test('a plan that is being made for an older closure is not taken for a newer on
   await opened.store.close()
 })
 
-test('a plan ends when something comes that was missing or claimed, and is stored anew', async () => {
+test('a plan ends when a missing or claimed object arrives, and is stored anew', async () => {
   const children = Array.from({ length: 1_200 }, (_, i): Made => ({
     id: `k${i}`,
     children: referTo(i % 100 === 0 ? [`gone${i}`] : []),
@@ -119,7 +119,7 @@ test('a plan ends when something comes that was missing or claimed, and is store
   }
 })
 
-test('a plan that was found to hold while an upload was applied is looked at again', async () => {
+test('a plan that was validated while an upload was applied is validated again', async () => {
   const applying = gate()
   let isApplying = false
   const { store } = await openStore(
@@ -144,7 +144,7 @@ test('a plan that was found to hold while an upload was applied is looked at aga
   await store.close()
 })
 
-test('a plan whose blob is lost or damaged anywhere is made again, and never answers wrongly', async () => {
+test('a plan whose blob is lost or damaged is rebuilt and never gives a wrong answer', async () => {
   const opened = await openStore()
   const graph = randomGraph(seeded(5), { objects: 1_100, paddingBytes: 60, prefix: 's' })
   const small = new Oracle()
@@ -192,7 +192,7 @@ test('a plan whose blob is lost or damaged anywhere is made again, and never ans
   }
 })
 
-test('plans in storage stay under their budget: the ones used last stay, and one in use is not taken away', async () => {
+test('stored plans stay within their budget: recently used ones stay, and one in use is not removed', async () => {
   const opened = await filled()
   const sizes = new Map<string, number>()
   const roots = GRAPH.slice(0, 60)
@@ -240,7 +240,7 @@ async function storedPlanBytes(backend: StorageBackend): Promise<number> {
   return bytes
 }
 
-test('trouble with room for plans, or with storing one, harms no answer', async () => {
+test('lack of room for plans, or a failed store of one, harms no response', async () => {
   for (const broken of ['put', 'remove', 'commit']) {
     let isBroken = false
     const opened = await filled(

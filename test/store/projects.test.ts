@@ -8,6 +8,8 @@ import { readTombstone } from '../../src/store/upkeep/tombstone.ts'
 import { faulty, gate, hooked, noFault } from './failures.ts'
 import { randomGraph, referTo, seeded, splitRandomly } from './graphs.ts'
 import {
+  idsOf,
+  heldCount,
   assertSound,
   batchesOf,
   collected,
@@ -41,30 +43,14 @@ async function projectsOf({ store }: Opened): Promise<string[]> {
 }
 
 async function assertGone(opened: Opened, project: string): Promise<void> {
-  assert.deepEqual(
-    await heldOf(
-      opened.store,
-      project,
-      GRAPH.map(({ id }) => id),
-    ),
-    new Set(),
-  )
+  assert.deepEqual(await heldOf(opened.store, project, idsOf(GRAPH)), new Set())
   assert.deepEqual(await listed(opened.store, project, [ROOT]), [])
   assert.equal(await download(opened.store, project, ROOT), undefined)
   assert.ok(!(await projectsOf(opened)).includes(project))
 }
 
 async function assertThere(opened: Opened, project: string): Promise<void> {
-  assert.equal(
-    (
-      await heldOf(
-        opened.store,
-        project,
-        GRAPH.map(({ id }) => id),
-      )
-    ).size,
-    GRAPH.length,
-  )
+  assert.equal(await heldCount(opened.store, project, GRAPH), GRAPH.length)
   assert.equal((await download(opened.store, project, ROOT))?.ids.size, GRAPH.length)
 }
 
@@ -75,7 +61,7 @@ async function assertSwept(backend: StorageBackend): Promise<void> {
   assert.deepEqual(records, { h: 1 })
 }
 
-test('projects are walls: the same ids have texts, children and plans of their own', async () => {
+test('projects are isolated: the same ids have their own texts, children and plans', async () => {
   const opened = await openStore()
   const projects = [
     'a',
@@ -112,7 +98,7 @@ test('projects are walls: the same ids have texts, children and plans of their o
   await assertSound(opened.backend)
 })
 
-test('a removed project is unreadable at once, others are untouched, and its space comes back', async () => {
+test('a removed project is unreadable at once, others stay unchanged, and its space is reclaimed', async () => {
   const opened = await openStore()
   await put(opened.store, 'demo', [{ id: 'x' }])
   const before = await measureStorage(opened.backend)
@@ -135,7 +121,7 @@ test('a removed project is unreadable at once, others are untouched, and its spa
   await opened.store.close()
 })
 
-test('a removed project can be filled again, also while it is being swept', async () => {
+test('a removed project can be filled again, even while it is swept', async () => {
   const sweeping = gate()
   let isHeld = false
   const opened = await openStore(
@@ -172,7 +158,7 @@ test('a removed project can be filled again, also while it is being swept', asyn
   await reopened.store.close()
 })
 
-test('an upload that is under way when its project is removed is refused, and leaves nothing', async () => {
+test('an upload to a project that is removed meanwhile is refused and leaves nothing', async () => {
   for (const point of ['source', 'insertMany'] as const) {
     for (const isSweptFirst of [false, true]) {
       const held = gate()
@@ -219,7 +205,7 @@ test('an upload that is under way when its project is removed is refused, and le
   }
 })
 
-test('a plan that is being made when its project is removed leaves nothing', async () => {
+test('a plan in progress leaves nothing when its project is removed', async () => {
   for (const isSweptFirst of [false, true]) {
     const making = gate()
     const inner = memoryBackend()
@@ -240,7 +226,7 @@ test('a plan that is being made when its project is removed leaves nothing', asy
   }
 })
 
-test('who reads a project while it is removed gets all of it or an error', async () => {
+test('a reader of a project that is removed gets all of it or an error', async () => {
   const opened = await openStore()
   await put(opened.store, 'demo', GRAPH.slice(0, 40))
   await put(opened.store, 'demo', GRAPH.slice(40, 80))
@@ -274,7 +260,7 @@ test('who reads a project while it is removed gets all of it or an error', async
   }
 })
 
-test('a download that meets the sweep of its project says that the project was removed, and tells of no damage', async () => {
+test('a download that meets the sweep of its project reports the removal, not damage', async () => {
   for (const isPlanned of [false, true]) {
     const opened = await openStore(memoryBackend())
     if (isPlanned) await fill(opened, 'demo')
@@ -290,7 +276,7 @@ test('a download that meets the sweep of its project says that the project was r
   }
 })
 
-test('a removal that fails or crashes at any call is finished after opening again, and nothing of others is lost', async () => {
+test('a removal that fails or crashes at any call completes after reopening, and other projects lose nothing', async () => {
   for (const mode of ['once', 'crash'] as const) {
     for (const isDone of [false, true]) {
       for (let at = 0; ; at++) {
@@ -315,29 +301,11 @@ test('a removal that fails or crashes at any call is finished after opening agai
         const isThere = (await heldOf(reopened.store, 'demo', [ROOT])).size > 0
         if (isAnswered) assert.equal(isThere, false)
         if (isThere) {
-          assert.equal(
-            (
-              await heldOf(
-                reopened.store,
-                'demo',
-                GRAPH.slice(0, 12).map(({ id }) => id),
-              )
-            ).size,
-            12,
-          )
+          assert.equal(await heldCount(reopened.store, 'demo', GRAPH.slice(0, 12)), 12)
           await reopened.store.remove('demo')
           await reopened.store.idle()
         }
-        assert.equal(
-          (
-            await heldOf(
-              reopened.store,
-              'other',
-              GRAPH.slice(0, 12).map(({ id }) => id),
-            )
-          ).size,
-          12,
-        )
+        assert.equal(await heldCount(reopened.store, 'other', GRAPH.slice(0, 12)), 12)
         await assertSound(inner)
         await reopened.store.remove('other')
         await reopened.store.idle()
@@ -351,7 +319,7 @@ test('a removal that fails or crashes at any call is finished after opening agai
   }
 })
 
-test('a tombstone that a crash cut short is written anew', async () => {
+test('a tombstone that a crash cut short is rewritten', async () => {
   const opened = await openStore()
   const { blobs } = opened.backend
   const name = tombstoneBlobName('torn', 1)

@@ -1,13 +1,24 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Oracle, randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
-import { assertSound, download, heldOf, lineOf, listed, type Made, measureStorage, openStore, put } from './support.ts'
+import {
+  assertListed,
+  assertSound,
+  download,
+  heldOf,
+  lineOf,
+  listed,
+  type Made,
+  measureStorage,
+  openStore,
+  put,
+} from './support.ts'
 
 function numbered(count: number, prefix = 'o', padding = ''): Made[] {
   return Array.from({ length: count }, (_, i) => ({ id: `${prefix}${i}`, number: i, padding }))
 }
 
-test('an upload is held with all its texts, and counted', async () => {
+test('an upload is stored with all its texts and counted', async () => {
   const { store, backend } = await openStore()
   const objects = numbered(2_500)
   assert.deepEqual(await put(store, 'demo', objects), {
@@ -16,16 +27,7 @@ test('an upload is held with all its texts, and counted', async () => {
     differing: 0,
     differingIds: [],
   })
-  assert.deepEqual(
-    (
-      await listed(
-        store,
-        'demo',
-        objects.map(({ id }) => id),
-      )
-    ).toSorted(),
-    objects.map(lineOf).sort(),
-  )
+  await assertListed(store, 'demo', objects)
   assert.deepEqual(await heldOf(store, 'demo', ['o0', 'o2499', 'o2500', '']), new Set(['o0', 'o2499']))
   assert.deepEqual(await heldOf(store, 'other', ['o0']), new Set())
   await store.idle()
@@ -33,7 +35,7 @@ test('an upload is held with all its texts, and counted', async () => {
   await store.close()
 })
 
-test('the first text of an id wins, within an upload and across uploads, and each id counts once', async () => {
+test('the first text of an id wins, within and across uploads, and each id counts once', async () => {
   const { store, backend } = await openStore()
   const same: Made = { id: 'a', text: 1 }
   const other: Made = { id: 'a', text: 2 }
@@ -81,14 +83,14 @@ test('a repeated upload writes nothing', async () => {
   await store.close()
 })
 
-test('an empty upload makes no project', async () => {
+test('an empty upload creates no project', async () => {
   const { store, backend } = await openStore()
   assert.deepEqual(await put(store, 'demo', []), { objects: 0, inserted: 0, differing: 0, differingIds: [] })
   assert.deepEqual((await measureStorage(backend)).records, {})
   await store.close()
 })
 
-test('the same object from a hundred clients at once has one value, and each of them can read it', async () => {
+test('a hundred clients that upload the same object at once store one value, and each can read it', async () => {
   const { store, backend } = await openStore()
   const answers = await Promise.all(
     Array.from({ length: 100 }, async (_, client) => {
@@ -113,7 +115,7 @@ test('the same object from a hundred clients at once has one value, and each of 
   await store.close()
 })
 
-test('uploads at once that share most ids leave each id with one owner', async () => {
+test('concurrent uploads with mostly the same ids give each id one owner', async () => {
   const random = seeded(5)
   const { store, backend, background } = await openStore()
   const graph = randomGraph(random, { objects: 2_000, paddingBytes: 60 })
@@ -135,7 +137,7 @@ test('uploads at once that share most ids leave each id with one owner', async (
   await store.close()
 })
 
-test('what is acknowledged can be read at once, by its id, in a list and below its root', async () => {
+test('acknowledged objects can be read at once, by id, in a list and below their root', async () => {
   const { store } = await openStore()
   const random = seeded(11)
   const oracle = new Oracle()
@@ -169,7 +171,7 @@ test('what is acknowledged can be read at once, by its id, in a list and below i
   await store.close()
 })
 
-test('ids of every length and alphabet, and objects of every size, come back as they were sent', async () => {
+test('ids of every length and alphabet, and objects of every size, are returned unchanged', async () => {
   const { store, backend } = await openStore()
   const idOf = (length: number, letter: string): string => letter.repeat(length)
   const objects: Made[] = [
@@ -198,22 +200,13 @@ test('ids of every length and alphabet, and objects of every size, come back as 
     if (project === 'tiny') for (const object of objects) await put(store, project, [object])
     else await put(store, project, objects, 3)
     for (const object of objects) assert.deepEqual(await listed(store, project, [object.id]), [lineOf(object)])
-    assert.deepEqual(
-      (
-        await listed(
-          store,
-          project,
-          objects.map(({ id }) => id),
-        )
-      ).toSorted(),
-      objects.map(lineOf).sort(),
-    )
+    await assertListed(store, project, objects)
   }
   await assertSound(backend)
   await store.close()
 })
 
-test('packs up to 48 KB lie inside their records, larger ones in blobs', async () => {
+test('packs up to 48 KB are stored in their records, larger ones in blobs', async () => {
   const random = seeded(3)
   const noise = (bytes: number): string =>
     Array.from({ length: bytes / 8 }, () =>

@@ -25,7 +25,7 @@ async function totalsOf(backend: StorageBackend): Promise<ProjectTotals> {
   return (await readTotals({ records, blobs }, { projectId: 'p', generation: 1 })).totals
 }
 
-test('the totals of a project are those of its packs, also after a reindex and when the project was removed', async () => {
+test('the totals of a project equal those of its packs, even after a reindex and a removal', async () => {
   const { store, backend } = await openStore()
   const many = objects('many', 2_000)
   const few = objects('few', 3)
@@ -49,7 +49,7 @@ test('the totals of a project are those of its packs, also after a reindex and w
   assert.equal((await totalsOf(backend)).objects, 0)
 })
 
-test('what is held already adds nothing, so a project near its quota takes it again', async () => {
+test('held objects add nothing, so a project near its quota accepts them again', async () => {
   const held = objects('held', 9)
   const { store } = await openStore(memoryBackend(), { quotaOf: () => ({ objectsMax: 10 }) })
   await store.put('p', batchesOf(held), { signal: never })
@@ -81,7 +81,7 @@ test('an upload that grows beyond the quota ends early and leaves no blob', asyn
   assert.deepEqual((await imageOf(backend)).blobs, [])
 })
 
-test('an upload beyond the bytes in storage is refused by its commit, and its blob is removed', async () => {
+test('an upload over the quota of stored bytes is refused at commit, and its blob is removed', async () => {
   const { store, backend } = await openStore(memoryBackend(), { quotaOf: () => ({ storedBytesMax: 50_000 }) })
   await assert.rejects(store.put('p', batchesOf(objects('large', 5_000)), { signal: never }), {
     code: 'quota_exceeded',
@@ -91,7 +91,7 @@ test('an upload beyond the bytes in storage is refused by its commit, and its bl
   await store.put('p', batchesOf(objects('small', 10)), { signal: never })
 })
 
-test('a quota holds under 32 uploads that race on two servers, and is used up', async () => {
+test('a quota holds and is fully used under 32 racing uploads on two servers', async () => {
   const backend = memoryBackend()
   const quotaOf = (): { objectsMax: number } => ({ objectsMax: 105 })
   const { store: first } = await openStore(backend, { quotaOf })
@@ -106,7 +106,7 @@ test('a quota holds under 32 uploads that race on two servers, and is used up', 
   assert.equal((await totalsOf(backend)).objects, 100)
 })
 
-test('of uploads whose lengths are known no more begin than fit, and the others may come again', async () => {
+test('uploads of known length start only if they fit together, and refused ones may retry', async () => {
   const { store } = await openStore(memoryBackend(), { quotaOf: () => ({ jsonBytesMax: 1_000 }) })
   let go = (): void => undefined
   const gate = new Promise<void>((resolve) => {

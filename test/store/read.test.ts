@@ -5,6 +5,7 @@ import { Bitmap } from '../../src/store/bytes/bitmap.ts'
 import { faulty, noFault } from './failures.ts'
 import { randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
 import {
+  assertListed,
   collected,
   download,
   heldOf,
@@ -31,7 +32,7 @@ function expected(ids: readonly string[]): string[] {
     .sort()
 }
 
-test('any list of ids gives the objects that are held, each once, and says which are missing', async () => {
+test('any list of ids returns the held objects once each and names the missing ones', async () => {
   const { store } = await openStore()
   for (const objects of splitRandomly(random, shuffled(random, GRAPH), 6)) await put(store, 'demo', objects)
   for (const share of [0, 1, 3, 30, 200, 500]) {
@@ -57,21 +58,12 @@ test('any list of ids gives the objects that are held, each once, and says which
   await store.close()
 })
 
-test('lists of thousands of ids over many packs', async () => {
+test('lists of thousands of ids are read over many packs', async () => {
   const { store } = await openStore()
   const many = Array.from({ length: 5_500 }, (_, i): Made => ({ id: `m${i}` }))
   for (const objects of splitRandomly(random, shuffled(random, many), 9)) await put(store, 'demo', objects)
   const half = many.filter((_, i) => i % 2 === 0)
-  assert.deepEqual(
-    (
-      await listed(
-        store,
-        'demo',
-        half.map(({ id }) => id),
-      )
-    ).toSorted(),
-    half.map(lineOf).sort(),
-  )
+  await assertListed(store, 'demo', half)
   assert.equal(
     (await heldOf(store, 'demo', [...half.map(({ id }) => `${id}x`), ...many.map(({ id }) => id)])).size,
     many.length,
@@ -79,7 +71,7 @@ test('lists of thousands of ids over many packs', async () => {
   await store.close()
 })
 
-test('a storage that fails at any call of a list or a question: an error, never a wrong answer, and it works again', async () => {
+test('a storage fault at any call of a list or a diff is an error, never a wrong answer, and passes', async () => {
   const inner = memoryBackend()
   const setup = await openStore(inner)
   for (const objects of splitRandomly(random, shuffled(random, GRAPH), 4)) await put(setup.store, 'demo', objects)
@@ -109,7 +101,7 @@ test('a storage that fails at any call of a list or a question: an error, never 
   }
 })
 
-test('reading that is left early or aborted ends at once', async () => {
+test('a read that stops early or is aborted ends at once', async () => {
   const { store } = await openStore()
   const big = randomGraph(random, { objects: 2_000, paddingBytes: 4_000 })
   for (const objects of splitRandomly(random, big, 3)) await put(store, 'demo', objects, 200)
@@ -133,7 +125,7 @@ test('reading that is left early or aborted ends at once', async () => {
   await store.close()
 })
 
-test('what is small when stored and large when sent is sent in bounded buffers', async () => {
+test('small stored objects with large texts are sent in bounded buffers', async () => {
   const { store } = await openStore()
   const zeros = '0'.repeat(1_500_000)
   const objects: Made[] = [
@@ -157,7 +149,7 @@ test('what is small when stored and large when sent is sent in bounded buffers',
   await store.close()
 })
 
-test('an object of its own block, at every place in its pack', async () => {
+test('an object in its own block is read at every position of its pack', async () => {
   const { store } = await openStore()
   const large = (i: number): Made => ({
     id: `large${i}`,
@@ -168,16 +160,7 @@ test('an object of its own block, at every place in its pack', async () => {
   for (let chosen = 1; chosen < 2 ** objects.length; chosen++) {
     const bits = new Bitmap(Uint8Array.of(chosen))
     const wanted = objects.filter((_, i) => bits.has(i))
-    assert.deepEqual(
-      (
-        await listed(
-          store,
-          'demo',
-          wanted.map(({ id }) => id),
-        )
-      ).toSorted(),
-      wanted.map(lineOf).sort(),
-    )
+    await assertListed(store, 'demo', wanted)
   }
   await store.close()
 })

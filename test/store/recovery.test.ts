@@ -7,6 +7,7 @@ import { createPackStore } from '../../src/store/pack-store.ts'
 import { type Fault, faulty, hooked, imageOf, noFault, putBlob, putRecord, restore } from './failures.ts'
 import { randomGraph, referTo, seeded } from './graphs.ts'
 import {
+  heldCount,
   assertSound,
   collected,
   download,
@@ -41,7 +42,7 @@ async function crashed(uploads: Readonly<Record<string, readonly Made[]>>): Prom
   return inner
 }
 
-test('opening applies what a crash left committed', async () => {
+test('opening applies commits that a crash interrupted', async () => {
   const backend = await crashed({ small: [{ id: 'a', children: referTo(['b']) }, { id: 'b' }], big: BIG })
   assert.equal((await measureStorage(backend)).records['w'], 2)
   const { store, background } = await openStore(backend)
@@ -54,7 +55,7 @@ test('opening applies what a crash left committed', async () => {
   await store.close()
 })
 
-test('a damaged pack keeps nobody else from being served, and is told', async () => {
+test('a damaged pack is reported and does not affect other objects', async () => {
   const backend = await crashed({ first: BIG, second: [{ id: 'a' }], third: [{ id: 'b' }] })
   const [{ name, bytes }] = (await imageOf(backend)).blobs
   await putBlob(
@@ -78,7 +79,7 @@ test('a damaged pack keeps nobody else from being served, and is told', async ()
   await assertSound(backend)
 })
 
-test('a damaged mark is told and not taken away: what it stands for may not be applied', async () => {
+test('a damaged marker is reported and kept, because its pack may not be applied', async () => {
   const backend = await crashed({ demo: [{ id: 'a' }] })
   const mark = (await imageOf(backend)).records.find(({ key }) => key[0] === 'w'.charCodeAt(0))
   assert.ok(mark !== undefined)
@@ -92,7 +93,7 @@ test('a damaged mark is told and not taken away: what it stands for may not be a
   await store.close()
 })
 
-test('a storage that fails or crashes while it is opened: an error, and the next opening does it all', async () => {
+test('a storage fault or a crash while opening is an error, and the next opening completes', async () => {
   const image = await imageOf(await crashed({ demo: [{ id: 'a' }, { id: 'b' }], big: BIG.slice(0, 50) }))
   for (const mode of ['once', 'crash'] as const) {
     for (const isDone of [false, true]) {
@@ -116,16 +117,7 @@ test('a storage that fails or crashes while it is opened: an error, and the next
         await within('closing', store.close())
         const reopened = await openStore(inner)
         assert.deepEqual(await heldOf(reopened.store, 'demo', ['a', 'b']), new Set(['a', 'b']), `call ${at}`)
-        assert.equal(
-          (
-            await heldOf(
-              reopened.store,
-              'big',
-              BIG.slice(0, 50).map(({ id }) => id),
-            )
-          ).size,
-          50,
-        )
+        assert.equal(await heldCount(reopened.store, 'big', BIG.slice(0, 50)), 50)
         await reopened.store.idle()
         await assertSound(inner)
         await reopened.store.close()
@@ -135,7 +127,7 @@ test('a storage that fails or crashes while it is opened: an error, and the next
   }
 })
 
-test('blobs that nothing names go after an hour, others never', async () => {
+test('unreferenced blobs are removed after an hour, and referenced ones never', async () => {
   const backend = memoryBackend()
   const { store } = await openStore(backend)
   const graph = randomGraph(seeded(2), { objects: 1_050, paddingBytes: 300 })
@@ -165,7 +157,7 @@ test('blobs that nothing names go after an hour, others never', async () => {
   await assertSound(backend)
 })
 
-test('a damaged pack record keeps the sweep from taking any blob', async () => {
+test('a damaged pack record keeps the sweep from removing any blob', async () => {
   const { store, backend } = await openStore()
   await put(store, 'demo', BIG)
   await put(store, 'demo', [{ id: 'a' }])
@@ -184,7 +176,7 @@ test('a damaged pack record keeps the sweep from taking any blob', async () => {
   await later.store.close()
 })
 
-test('opening and closing again and again, also without waiting, harms nothing', async () => {
+test('repeated opening and closing, even without waiting, is harmless', async () => {
   const backend = await crashed({ demo: BIG })
   for (let i = 0; i < 5; i++) {
     const store = createPackStore({ backend: asGuarded(undying(backend)) })

@@ -79,7 +79,7 @@ function wide(id: string, prefix: string): string {
   return `{"id":"${id}","__closure":{${claims.join()}}}`
 }
 
-test('very many absent claims are taken in short steps, looked up in none of the records, and remembered', async (t) => {
+test('very many absent claims are processed in short steps, without record lookups, and remembered', async (t) => {
   const steps = new CountedSteps(t)
   const { backend, keys } = counted(memoryBackend())
   const service = createObjectService({ backend, access: openAccess(), environment: steps.environment })
@@ -99,7 +99,7 @@ test('very many absent claims are taken in short steps, looked up in none of the
   assert.ok(keys() - before < 1_000, `${keys() - before} keys were looked up`)
 })
 
-test('a claimed object is found wherever it is, and one that comes later joins', async (t) => {
+test('a claimed object is found anywhere, and a later one joins', async (t) => {
   const steps = new CountedSteps(t)
   const service = createObjectService({
     backend: memoryBackend(),

@@ -40,7 +40,7 @@ function settled(service: ObjectService): Promise<void> {
   }, 'nothing is in flight')
 }
 
-test('an upload stream takes bytes in any pieces, and has stored everything when it finishes', async (t) => {
+test('an upload stream accepts bytes in any chunks, and has stored everything when it finishes', async (t) => {
   for (const [pieces, options] of [
     [[ARRAY], {}],
     [inPieces(ARRAY, 1_000), { highWaterMark: 1 }],
@@ -55,7 +55,7 @@ test('an upload stream takes bytes in any pieces, and has stored everything when
   }
 })
 
-test('in object mode it takes texts, records and values', async (t) => {
+test('in object mode it accepts texts, records and values', async (t) => {
   const { project } = opened(t)
   const bytes = Buffer.from('{"id":"d","n":1e400}')
   const record: ObjectRecord = { id: 'e', json: Buffer.from('{"id":"e"}'), references: [], claims: [] }
@@ -73,7 +73,7 @@ test('in object mode it takes texts, records and values', async (t) => {
   await assert.rejects(finished(wrong), { code: 'invalid_object', message: /not a number/ })
 })
 
-test('an upload stream that is destroyed leaves nothing, whenever that happens', async (t) => {
+test('an upload stream that is destroyed at any time leaves nothing', async (t) => {
   const { service, project } = opened(t)
   const reason = new Error('enough')
   for (const when of ['before anything', 'in the middle', 'after the last byte'] as const) {
@@ -101,7 +101,7 @@ test('an upload stream that is destroyed leaves nothing, whenever that happens',
   assert.ok(await isEmpty(service))
 })
 
-test('what is wrong with an upload destroys the stream with the error of HTTP, also while it waits', async (t) => {
+test('a fault of an upload destroys the stream with the error of HTTP, even while it waits', async (t) => {
   const { service, project } = opened(t)
   const broken = project.createUploadStream()
   broken.write('[{"id":"a"},]')
@@ -117,7 +117,7 @@ test('what is wrong with an upload destroys the stream with the error of HTTP, a
   await assert.rejects(pipeline(['[]'], project.createUploadStream()), { code: 'closing' })
 })
 
-test('graphs and lists come in each format and coding, as HTTP sends them', async (t) => {
+test('graphs and lists are read in each format and coding, as HTTP sends them', async (t) => {
   const { service, project } = await filled(t)
   const ask = async (path: string, accept: string): Promise<string> =>
     (await service.fetch(new Request(`http://in.process${path}`, { headers: { Accept: accept } }))).text()
@@ -142,7 +142,7 @@ test('graphs and lists come in each format and coding, as HTTP sends them', asyn
   await settled(service)
 })
 
-test('a reader that stops to read holds the core back, and one that leaves frees it', async (t) => {
+test('a reader that pauses slows the core, and one that leaves frees it', async (t) => {
   const { service, project } = await filled(t)
   for (const objectMode of [false, true]) {
     const stream = project.createGraphStream(MODEL.rootId, { objectMode, highWaterMark: 1 })
@@ -162,7 +162,7 @@ test('a reader that stops to read holds the core back, and one that leaves frees
   await settled(service)
 })
 
-test('what cannot be read destroys the stream with the error of HTTP', async (t) => {
+test('an unreadable object destroys the stream with the error of HTTP', async (t) => {
   const { project } = await filled(t)
   await assert.rejects(text(project.createGraphStream('nobody')), { code: 'not_found', statusCode: 404 })
   await assert.rejects(text(project.createGraphStream('\u0000')), { code: 'invalid_id' })
@@ -171,7 +171,7 @@ test('what cannot be read destroys the stream with the error of HTTP', async (t)
   assert.equal(await text(project.createObjectsStream([])), '')
 })
 
-test('nothing is read before it is asked for', async (t) => {
+test('nothing is read before it is requested', async (t) => {
   const { service, project } = await filled(t)
   const unread = project.createGraphStream('nobody')
   await turn()
@@ -180,7 +180,7 @@ test('nothing is read before it is asked for', async (t) => {
   await once(unread, 'close')
 })
 
-test('a whole pipeline ends when one of its streams fails, and nothing stays behind', async (t) => {
+test('a pipeline ends when one of its streams fails, and leaves nothing', async (t) => {
   const { service, project } = await filled(t)
   const target = opened(t)
   const breaking = new Transform({ transform: (_chunk, _encoding, done) => done(new Error('the filter failed')) })
@@ -199,7 +199,7 @@ test('a whole pipeline ends when one of its streams fails, and nothing stays beh
   await settled(service)
 })
 
-test('web streams of a graph and for an upload', async (t) => {
+test('web streams download a graph and upload objects', async (t) => {
   const { project } = await filled(t)
   const target = opened(t)
   const body = toWebReadable(project.createGraphStream(MODEL.rootId, { format: 'json' }))

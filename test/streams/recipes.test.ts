@@ -71,7 +71,7 @@ test('files go into a store', async (t) => {
   }
 })
 
-test('a store goes into files, a service, and an answer', async (t) => {
+test('a store goes into files, a service and a response', async (t) => {
   const { folder, service } = kitchen(t)
   const project = service.project('demo')
   await project.upload(Readable.from([Buffer.from(`[${OBJECTS.join(',')}]`)]), 'application/json')
@@ -112,14 +112,14 @@ test('one server goes into another', async (t) => {
   assert.equal(await held(other), 300)
 })
 
-test('the objects of a request are read in a host of its own', async (t) => {
+test('a host reads the objects of a request itself', async (t) => {
   const { folder } = kitchen(t)
   const request = Readable.from([gzipSync(`[${OBJECTS.join(',')}]`)])
   const ids = (await cook('objects of a request', { folder, request }, 'ids')) as string[]
   assert.deepEqual(new Set(ids), new Set(MODEL.byId.keys()))
 })
 
-test('every recipe was tried', () => {
+test('every recipe was tested', () => {
   assert.deepEqual(
     [...RECIPES.keys()].filter((name) => !done.has(name)),
     [],

@@ -28,7 +28,7 @@ async function through(pieces: readonly Uint8Array[], transform: Duplex): Promis
   return found
 }
 
-test('objects come out of arrays and of lines, however they are cut into pieces', async () => {
+test('objects are read from arrays and lines, regardless of chunks', async () => {
   for (const pieceBytes of [1, 2, 7, 1_000]) {
     for (const text of [
       JSON.stringify(VALUES),
@@ -45,7 +45,7 @@ test('objects come out of arrays and of lines, however they are cut into pieces'
   assert.deepEqual(await parsed(' {"n":1e400} \n', { output: 'texts' }), ['{"n":1e400}'])
 })
 
-test('what is wrong with a text destroys the transform, and says where', async () => {
+test('a fault in a text destroys the transform and names the place', async () => {
   const cases: readonly [string, ParseObjectsOptions, object][] = [
     ['[{"id":"a"},{"id":x}]', {}, { code: 'invalid_json', message: /^element 1 of the stream is not JSON: .*byte 6/ }],
     ['{"id":"a"}\n{"id":}\n', {}, { code: 'invalid_json', message: /^line 2 of the stream is not JSON/ }],
@@ -69,7 +69,7 @@ test('what is wrong with a text destroys the transform, and says where', async (
   )
 })
 
-test('ids come out of the bodies of requests, each once', async () => {
+test('ids are read from request bodies, each once', async () => {
   for (const body of ['{"objects":["a","b","a"]}', '{"objects":"[\\"a\\",\\"b\\"]"}'])
     assert.deepEqual(
       await Readable.from([Buffer.from(body)])
@@ -94,7 +94,7 @@ test('ids come out of the bodies of requests, each once', async () => {
   )
 })
 
-test('gzip is undone up to a bound', async () => {
+test('gzip is inflated up to a bound', async () => {
   const bytes = randomBytes(1_000_000)
   const inflated = async (file: Buffer, bytesMax?: number): Promise<Buffer> => {
     const pieces = await through([file], boundedGunzip(bytesMax === undefined ? {} : { bytesMax }))
@@ -107,7 +107,7 @@ test('gzip is undone up to a bound', async () => {
   await assert.rejects(inflated(gzipSync(bytes).subarray(0, -5)), { code: 'invalid_gzip' })
 })
 
-test('a transform takes no more than it can hand on, and ends with its pipeline', async () => {
+test('a transform buffers no more than it can pass on, and ends with its pipeline', async () => {
   let taken = 0
   async function* endless(): AsyncGenerator<Buffer> {
     for (; ; taken++) yield await Promise.resolve(Buffer.from(`${JSON.stringify({ id: String(taken) })}\n`))

@@ -5,7 +5,7 @@ import { gzipSync } from 'node:zlib'
 import { building } from '../../bench/model/building.ts'
 import { buildModel, jsonArray, reachable, referencedIds } from './model.ts'
 
-test('a model has exactly the objects that were asked for, each id once, all reachable from the last', () => {
+test('a model has exactly the requested objects, each id once, all reachable from the last', () => {
   for (const objects of [4, 5, 23, 24, 100, 1_001, 5_000]) {
     const model = buildModel({ objects })
     assert.equal(model.objects.length, objects)
@@ -40,7 +40,7 @@ test('a closure names every descendant with its smallest depth', () => {
   assert.equal(root.totalChildrenCount, 1_499)
 })
 
-test('without closures at the root, groups keep theirs; with none, nobody has one', () => {
+test('without closures at the root, groups keep theirs, and the option none removes all', () => {
   const rootLess = buildModel({ objects: 1_500, closure: 'root-less' })
   assert.ok(!rootLess.byId.get(rootLess.rootId)?.includes('__closure'))
   assert.ok(rootLess.objects.some(({ json }) => json.includes('"Zone 0.0"') && json.includes('__closure')))
@@ -48,13 +48,13 @@ test('without closures at the root, groups keep theirs; with none, nobody has on
   assert.throws(() => building({ objects: 300_000 }).next(), RangeError)
 })
 
-test('the same options give the same model, another seed another one', () => {
+test('the same options give the same model, and another seed gives another', () => {
   assert.deepEqual(buildModel({ objects: 500, seed: 3 }), buildModel({ objects: 500, seed: 3 }))
   const other = buildModel({ objects: 500, seed: 4 })
   assert.notEqual(other.rootId, buildModel({ objects: 500, seed: 3 }).rootId)
 })
 
-test('a second version changes about 5 objects in 100, the root among them', () => {
+test('a second version changes about 5 objects in 100, including the root', () => {
   const first = buildModel({ objects: 5_000, closure: 'root-less' })
   const second = buildModel({ objects: 5_000, closure: 'root-less', revision: 1 })
   const changed = second.objects.filter(({ id }) => !first.byId.has(id)).length / 5_000
@@ -63,7 +63,7 @@ test('a second version changes about 5 objects in 100, the root among them', () 
   assert.equal(reachable(second).size, 5_000)
 })
 
-test('objects are as large and compress as well as those of real models', () => {
+test('objects have the size and compress like those of real models', () => {
   const json = jsonArray(buildModel({ objects: 10_000 }).objects)
   const bytes = Buffer.byteLength(json)
   assert.ok(bytes / 10_000 > 1_100, `${bytes / 10_000} bytes an object`)

@@ -1,5 +1,6 @@
 import { Registry } from 'prom-client'
 import { memoryBackend } from '../../adapters/memory/index.ts'
+import { ARCHIVES_AREA } from '../../src/archive/server/openapi.ts'
 import { AUTOMATION_AREA } from '../../src/automation-server/schemas/openapi/area.ts'
 import { EXIT } from '../../src/cli/common/exit.ts'
 import { allCommands, commandTree } from '../../src/cli/completion/command-tree.ts'
@@ -8,6 +9,7 @@ import { ERROR_STATUS } from '../../src/errors.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
 import { createMetrics } from '../../src/metrics/index.ts'
 import { openApiDocument } from '../../src/openapi/document.ts'
+import { archiveLines } from './archive-names.ts'
 import type { OpenApiDocument, Operation, Parameter, Schema } from '../../src/openapi/description/types.ts'
 
 /*
@@ -23,7 +25,8 @@ export async function stableNames(): Promise<readonly string[]> {
   const lines = [
     ...Object.entries(ERROR_STATUS).map(([code, status]) => `error ${code} ${status}`),
     ...Object.entries(EXIT).map(([meaning, code]) => `exit ${code} ${meaning}`),
-    ...httpLines(openApiDocument({ server: '/', areas: [AUTOMATION_AREA] })),
+    ...httpLines(openApiDocument({ server: '/', areas: [AUTOMATION_AREA, ARCHIVES_AREA] })),
+    ...archiveLines(),
     ...(await commandLines()),
     ...(await metricLines()),
   ]

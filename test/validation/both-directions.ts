@@ -11,7 +11,7 @@ async function started(t: TestContext): Promise<Validated> {
 
 /** The served description and the server agree about what is right and what is wrong, over every operation. */
 export function testBothDirections(effort: Effort): void {
-  test('requests that follow the served description are not refused as wrong', async (t) => {
+  test('requests that follow the served description are not refused as invalid', async (t) => {
     const validated = await started(t)
     const attempts = validated.allowed(effort)
     t.diagnostic(`${attempts.length} requests`)
@@ -31,7 +31,7 @@ export function testBothDirections(effort: Effort): void {
     )
   })
 
-  test('requests that break one rule of the served description are refused, by an error that names the place', async (t) => {
+  test('requests that break one rule of the served description are refused with an error that names the place', async (t) => {
     const validated = await started(t)
     const attempts = validated.broken(effort)
     t.diagnostic(`${attempts.length} requests`)

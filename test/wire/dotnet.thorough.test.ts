@@ -15,7 +15,7 @@ const model = buildModel({ objects: 2_500 })
 const ids = [...model.byId.keys()]
 const arrays = inPieces(model.objects, 600).map(jsonArray)
 
-test('.NET SDK, current: gzipped chunked uploads, diff, root, and 500 ids a request with heartbeats, four at a time', async (t) => {
+test('current .NET SDK: gzipped chunked uploads, diff, root, and 500 ids a request with heartbeats, four at a time', async (t) => {
   const { port } = await served(t)
   const uploaded = await someAtATime(arrays, CONCURRENCY, (array) => replay(port, gzippedUpload('p', [array])))
   assert.deepEqual(
@@ -33,7 +33,7 @@ test('.NET SDK, current: gzipped chunked uploads, diff, root, and 500 ids a requ
   assert.deepEqual(new Map([[model.rootId, root.text], ...answers.flatMap((lines) => [...lines])]), model.byId)
 })
 
-test('.NET SDK, older: five parts a request, gzipped or plain text, 100,000 ids of diff, 10,000 ids of getobjects', async (t) => {
+test('older .NET SDK: five parts a request, gzipped or plain text, 100,000 ids of diff, 10,000 ids of getobjects', async (t) => {
   const { port } = await served(t)
   assert.equal((await replay(port, gzippedUpload('p', arrays))).status, 200)
   assert.equal((await replay(port, plainUpload('q', arrays))).status, 200)
@@ -53,7 +53,7 @@ test('.NET SDK, older: five parts a request, gzipped or plain text, 100,000 ids 
   }
 })
 
-test('.NET SDK, older: a request over the limit is 413, which it takes for good, and passes once the limit is raised', async (t) => {
+test('older .NET SDK: a request over the limit gets 413, taken as final, and passes once the limit is raised', async (t) => {
   const large = Array.from({ length: 5 }, (_, part) =>
     jsonArray([{ id: `${part}`, json: `{"id":"${part}","text":"${'x'.repeat(MB)}"}` }]),
   )

@@ -35,7 +35,7 @@ function jsonRequest(path: string, payload: object, ...headers: readonly string[
   }
 }
 
-test('the object sender in browsers: batches, the empty array when nothing is new, 201, and JSON from diff', async (t) => {
+test('browser object sender: batches, the empty array when nothing is new, 201, and JSON from diff', async (t) => {
   const { port } = await served(t, { uploadStatus: 201 })
   for (const batch of [...inPieces(model.objects, 150), []])
     assert.equal((await replay(port, senderUpload(jsonArray(batch)))).status, 201)

@@ -20,6 +20,7 @@ import { ONE_LINE_WITH_TEXT, RESOURCE_ID } from '../../automation-server/schemas
 import type { ApiArea } from '../../openapi/description/compose.ts'
 import { errorResponses, headersOf, headOf, optionsOf } from '../../openapi/description/shared.ts'
 import type { Header, Operation, Parameter, Response, Schema } from '../../openapi/description/types.ts'
+import { RECORD_SHAPES } from './record-shapes.ts'
 import { DOOR, lines, PROJECT_ID, ROOT, WALL } from '../../openapi/objects/examples.ts'
 
 /**
@@ -34,7 +35,7 @@ const RECORD: Schema = {
   type: 'object',
   required: ['kind', 'value'],
   properties: {
-    kind: { type: 'string', enum: ['pin', 'model', 'version', 'automation', 'annotations', 'logs', 'run', 'mark'] },
+    kind: { type: 'string', enum: Object.keys(RECORD_SHAPES) },
     value: { type: 'object', description: 'As docs/archive-format.md describes it for the kind.' },
   },
 }
@@ -97,8 +98,8 @@ const exportObjects = operationOf({
   right: 'read',
   summary: 'A page of everything that the project holds',
   description:
-    'Objects in the order of their arrival, as lines of about 4 MB. Request the next page with `Stowage-Next` as `after`, until it reaches the `Stowage-End` of the first page. While an upload is being stored, a page may be empty although it is not the last one. 409 means that the project was removed and created again: start again without a cursor.',
-  parameters: ['ExportAfter', 'AcceptEncoding'],
+    'Objects in the order of their arrival, as lines of about 4 MB. Request the next page with `Stowage-Next` as `after` and the `Stowage-End` of the first page as `end`, until `Stowage-Next` reaches it. While an upload is being stored, a page may be empty although it is not the last one. 409 means that the project was removed and created again: start again without a cursor.',
+  parameters: ['ExportAfter', 'ExportEnd', 'AcceptEncoding'],
   answers: {
     200: {
       description: 'The page.',
@@ -127,8 +128,8 @@ const exportAutomations = operationOf({
   right: 'write',
   summary: 'Automations with their sealed secrets',
   description:
-    'As the list of automations, each with `sealed`: its secrets, which only a server with the same key opens. Tokens of runs are refused.',
-  parameters: ['Limit', 'Cursor'],
+    'As the list of automations, each with `sealed`: its secrets, which only a server with the same key opens. With `sealedFor`, an automation that has secrets has `secrets` instead: a JWE in compact form for that key. The operator of the server names the keys that are allowed (403). Tokens of runs are refused.',
+  parameters: ['Limit', 'Cursor', 'ExportSealedFor'],
   answers: {
     200: ownJson(
       members({
@@ -247,6 +248,20 @@ const AFTER: Parameter = {
   schema: { type: 'string', pattern: CURSOR },
   examples: { start: { value: '1.0.0' } },
 }
+const END: Parameter = {
+  name: 'end',
+  in: 'query',
+  description: '`Stowage-End` of the first page, with every page after it, so that no merge of packs hides an object.',
+  schema: { type: 'string', pattern: CURSOR },
+  examples: { end: { value: '1.2f.0' } },
+}
+const SEALED_FOR: Parameter = {
+  name: 'sealedFor',
+  in: 'query',
+  description: 'A public key, X25519, EC or RSA: base64url of its DER (SubjectPublicKeyInfo).',
+  schema: { type: 'string', pattern: '^[\\w-]+$', maxLength: 4_096 },
+  examples: { x25519: { value: 'MCowBQYDK2VuAyEAhSDwCYkwp1R0i33ctD73Wg2_Og0mOBr066SpjqqbTmo' } },
+}
 const SOURCE_ID: Parameter = {
   name: 'sourceId',
   in: 'path',
@@ -276,6 +291,8 @@ export const ARCHIVES_AREA: ApiArea = {
       Limit: PARAMETERS.Limit,
       Cursor: PARAMETERS.Cursor,
       ExportAfter: AFTER,
+      ExportEnd: END,
+      ExportSealedFor: SEALED_FOR,
       SourceId: SOURCE_ID,
     },
   },

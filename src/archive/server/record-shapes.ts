@@ -18,6 +18,7 @@ import {
   wrong,
   found,
 } from '../../openapi/description/shape.ts'
+import type { Schema } from '../../openapi/description/types.ts'
 
 /** Annotations of a run, in the order in which they were reported. */
 export interface AnnotationPart {
@@ -35,9 +36,12 @@ export interface LogPart {
   readonly lines: readonly LogLine[]
 }
 
-/** An automation with its secrets, which only a server with the same key opens. */
+/** An automation with its secrets. */
 export interface SealedAutomation extends Automation {
+  /** Only a server with the same key opens them. */
   readonly sealed?: Readonly<Record<string, string>>
+  /** As the importer opened them, by the names of their inputs. */
+  readonly secrets?: Readonly<Record<string, string>>
 }
 
 /** How far a mirror of some source has come here. */
@@ -75,14 +79,19 @@ const LOG_PART: Shape<LogPart> = object(
 )
 
 const SEALED = optional(record(text(), text(), 'Sealed secrets by the names of their inputs.'))
+const SECRETS = optional(record(text(), text(), 'Secrets by the names of their inputs.'))
 
 const SEALED_AUTOMATION: Shape<SealedAutomation> = {
-  schema: AUTOMATION.schema,
+  schema: { ...AUTOMATION.definition, properties: { ...AUTOMATION.definition.properties, sealed: SEALED.schema } },
   read: (value, at) => {
     if (!isObject(value)) return AUTOMATION.read(value, at)
-    const { sealed, ...automation } = value
-    const read = SEALED.read(sealed, `${at}.sealed`)
-    return { ...AUTOMATION.read(automation, at), ...(read === undefined ? {} : { sealed: read }) }
+    const { sealed, secrets, ...automation } = value
+    const given = { sealed: SEALED.read(sealed, `${at}.sealed`), secrets: SECRETS.read(secrets, `${at}.secrets`) }
+    return {
+      ...AUTOMATION.read(automation, at),
+      ...(given.sealed === undefined ? {} : { sealed: given.sealed }),
+      ...(given.secrets === undefined ? {} : { secrets: given.secrets }),
+    }
   },
 }
 
@@ -93,7 +102,7 @@ const MARK: Shape<MirrorMark> = object(
 
 /** The counts of a run's consequences stay with the server that started it. */
 const RUN: Shape<RunDetails> = {
-  schema: RUN_DETAILS.schema,
+  schema: withoutCause(RUN_DETAILS.definition),
   read: (value, at) =>
     RUN_DETAILS.read(
       isObject(value) ? { ...value, cause: { id: value.id, runs: 0, notStarted: 0, runsMax: 0 } } : value,
@@ -101,7 +110,10 @@ const RUN: Shape<RunDetails> = {
     ),
 }
 
-const VALUES: { readonly [K in ImportedRecord['kind']]: Shape<Extract<ImportedRecord, { kind: K }>['value']> } = {
+/** The values of records, by their kind. */
+export const RECORD_SHAPES: {
+  readonly [K in ImportedRecord['kind']]: Shape<Extract<ImportedRecord, { kind: K }>['value']>
+} = {
   pin: PIN,
   model: MODEL,
   version: VERSION,
@@ -117,15 +129,20 @@ const RECORD: Shape<ImportedRecord> = {
   read: (value, at) => {
     if (!isObject(value)) throw wrong(at, 'an object', found(value))
     const { kind } = value
-    if (typeof kind !== 'string' || !Object.hasOwn(VALUES, kind))
-      throw wrong(`${at}.kind`, `one of ${Object.keys(VALUES).join(', ')}`, found(kind))
-    const read = VALUES[kind as ImportedRecord['kind']].read(value.value, `${at}.value`)
+    if (typeof kind !== 'string' || !Object.hasOwn(RECORD_SHAPES, kind))
+      throw wrong(`${at}.kind`, `one of ${Object.keys(RECORD_SHAPES).join(', ')}`, found(kind))
+    const read = RECORD_SHAPES[kind as ImportedRecord['kind']].read(value.value, `${at}.value`)
     return { kind, value: read } as ImportedRecord
   },
 }
 
 /** Records to import, in the order in which they are taken. */
 export const IMPORTED_RECORDS: Shape<readonly ImportedRecord[]> = list(RECORD, { itemsMax: RECORDS_MAX })
+
+function withoutCause({ properties = {}, required = [], ...schema }: Schema): Schema {
+  const { cause: _cause, ...others } = properties
+  return { ...schema, required: required.filter((name) => name !== 'cause'), properties: others }
+}
 
 function checkCursor(cursor: string, at: string): void {
   if (cursor.length > CURSOR_CHARACTERS_MAX)

@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { type BlobContext, contentOf, noise, WatchedContent } from './blob-context.ts'
-import { isNamed, rejects, rejectsWithReason, type Rule, sameBytes, within } from './case.ts'
+import { isNamed, rejects, rejectsWithReason, type Rule, same, sameBytes, within } from './case.ts'
 
 const SIZES = [0, 1, 65_536, 262_143, 262_144, 262_145, 1_048_575, 1_048_576, 1_048_577, 2_097_152, 3_000_000]
 const CHUNK_BYTES = 65_536
@@ -11,35 +11,37 @@ const CHUNK_BYTES = 65_536
 /** After a put that failed: no blob, no name, and the name is free. */
 async function isAbsent(context: BlobContext, rest: string): Promise<void> {
   await rejects('BlobNotFoundError', () => context.store.read(context.name(rest), 0, 0))
-  assert.deepEqual(await context.names(rest), [])
+  same(await context.names(rest), [], 'the names after a failed put')
   await context.put(rest, noise(10))
-  assert.deepEqual(await context.names(rest), [rest])
+  same(await context.names(rest), [rest], 'the names after a new put')
 }
 
 export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
   {
-    name: 'put: blobs of every size come back as they went in',
+    name: 'put: stores blobs of every size byte for byte',
     check: async (context) => {
       for (const size of SIZES) {
         const bytes = noise(size)
-        assert.deepEqual(await context.store.put(context.name(`size-${size}`), contentOf(bytes)), { sizeBytes: size })
+        same(await context.store.put(context.name(`size-${size}`), contentOf(bytes)), { sizeBytes: size }, 'the result')
         sameBytes(await context.store.read(context.name(`size-${size}`), 0, size), bytes, `${size} bytes`)
       }
     },
   },
   {
-    name: 'put: content without any chunk, and a size hint that is wrong',
+    name: 'put: accepts content without chunks and ignores a wrong size hint',
     check: async (context) => {
-      assert.deepEqual(await context.store.put(context.name('none'), contentOf(new Uint8Array(0))), { sizeBytes: 0 })
-      assert.deepEqual(
+      const empty = contentOf(new Uint8Array(0))
+      same(await context.store.put(context.name('none'), empty), { sizeBytes: 0 }, 'the result without content')
+      same(
         await context.store.put(context.name('hinted'), contentOf(noise(1_000)), { sizeHintBytes: 10 }),
         { sizeBytes: 1_000 },
+        'the result with a wrong hint',
       )
-      assert.deepEqual(await context.names(), ['hinted', 'none'])
+      same(await context.names(), ['hinted', 'none'], 'the names')
     },
   },
   {
-    name: 'put: a producer may fill its buffer again once it is asked for the next chunk',
+    name: 'put: copies each chunk before it asks for the next one, so a producer may reuse its buffer',
     check: async (context) => {
       const buffer = Buffer.alloc(100_000)
       const reused = async function* (): AsyncGenerator<Uint8Array> {
@@ -51,7 +53,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: a throw in the content passes and leaves nothing, early and late',
+    name: 'put: rethrows an error of the content, early or late, and leaves no blob',
     check: async (context) => {
       for (const size of [0, 10, 3_000_000]) {
         const failure = new Error('the producer failed')
@@ -62,7 +64,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: an abort in the middle rejects with its reason, lets go of the content and leaves nothing',
+    name: 'put: an abort midway rejects with its reason, ends the content and leaves no blob',
     check: async (context) => {
       for (const size of [10, 3_000_000]) {
         const controller = new AbortController()
@@ -76,61 +78,61 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
           within(30_000, 'a put that was aborted while its content hangs', putting),
           (error) => error === reason,
         )
-        assert.ok(content.closed, 'the content must be returned')
+        assert.ok(content.closed, 'the content must be ended by calling return() of its iterator')
         await isAbsent(context, `aborted-${size}`)
       }
     },
   },
   {
-    name: 'put: an abort that comes first rejects with its reason',
+    name: 'put: rejects with the reason of a signal that is already aborted',
     check: async (context) => {
       const content = new WatchedContent(noise(10), async () => undefined)
       await rejectsWithReason((signal) => context.store.put(context.name('never'), content, { signal }))
-      assert.ok(content.closed, 'the content must be returned')
+      assert.ok(content.closed, 'the content must be ended by calling return() of its iterator')
       await isAbsent(context, 'never')
     },
   },
   {
-    name: 'put: a name that exists is an error, the content is let go and the blob stays as it was',
+    name: 'put: rejects an existing name, ends the content and leaves the blob unchanged',
     check: async (context) => {
       const bytes = noise(1_000)
       await context.put('taken', bytes)
       const content = new WatchedContent(noise(3_000_000), async () => undefined)
       await rejects('BlobExistsError', () => context.store.put(context.name('taken'), content))
-      assert.ok(content.closed, 'the content must be returned')
+      assert.ok(content.closed, 'the content must be ended by calling return() of its iterator')
       sameBytes(await context.store.read(context.name('taken'), 0, 1_000), bytes, 'the first blob')
     },
   },
   {
-    name: 'put: of concurrent puts of one name exactly one wins, and its bytes are whole',
+    name: 'put: exactly one of several concurrent puts of a name wins, and its bytes are complete',
     check: async (context) => {
       for (const size of [100, 1_500_000]) {
         const contents = Array.from({ length: 5 }, () => noise(size))
         const results = await Promise.allSettled(contents.map((bytes) => context.put(`race-${size}`, bytes)))
         const winners = [...results.keys()].filter((at) => results[at].status === 'fulfilled')
-        assert.equal(winners.length, 1, `of 5 puts of one name ${winners.length} resolved; exactly one must`)
+        same(winners.length, 1, 'the number of puts that resolved')
         for (const result of results) if (result.status === 'rejected') isNamed('BlobExistsError', result.reason)
         sameBytes(await context.store.read(context.name(`race-${size}`), 0, size), contents[winners[0]], 'the winner')
-        assert.deepEqual(await context.names(`race-${size}`), [`race-${size}`])
+        same(await context.names(`race-${size}`), [`race-${size}`], 'the names')
       }
     },
   },
   {
-    name: 'put: a blob that is being put is absent until it is whole',
+    name: 'put: a blob stays invisible until it is complete',
     check: async (context) => {
       let look: () => void = () => undefined
       const looked = new Promise<void>((resolve) => (look = resolve))
       const putting = context.store.put(context.name('half'), new WatchedContent(noise(3_000_000), () => looked))
       await delay(20)
       await rejects('BlobNotFoundError', () => context.store.read(context.name('half'), 0, 10))
-      assert.deepEqual(await context.names(), [])
+      same(await context.names(), [], 'the names before the put ends')
       look()
       await putting
-      assert.deepEqual(await context.names(), ['half'])
+      same(await context.names(), ['half'], 'the names after the put')
     },
   },
   {
-    name: 'put: many at once',
+    name: 'put: stores many blobs concurrently',
     check: async (context) => {
       const blobs = Array.from({ length: 40 }, (_, at) => noise(at * 2_000))
       await Promise.all(blobs.map((bytes, at) => context.put(`many/${at}`, bytes)))
@@ -141,7 +143,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     },
   },
   {
-    name: 'put: invalid names reject and release the content',
+    name: 'put: rejects invalid names and ends the content',
     check: async (context) => {
       const hostile = [
         '',
@@ -169,24 +171,24 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
       for (const name of hostile) {
         const content = new WatchedContent(noise(10), async () => undefined)
         await rejects('RangeError', () => context.store.put(name, content), JSON.stringify(name))
-        assert.ok(content.closed, `the content must be returned for ${JSON.stringify(name)}`)
+        assert.ok(content.closed, `the content must be ended for ${JSON.stringify(name)}`)
         await rejects('RangeError', () => context.store.read(name, 0, 0), JSON.stringify(name))
         await rejects('RangeError', () => context.store.remove([context.name('a'), name]), JSON.stringify(name))
       }
     },
   },
   {
-    name: 'put: the longest name, and a name that another one starts with',
+    name: 'put: accepts the longest name, and a name that begins with another name',
     check: async (context) => {
       const longest = context.name('n'.repeat(240 - context.name('').length))
       await context.store.put(longest, contentOf(noise(5)))
-      assert.equal((await context.store.read(longest, 0, 5)).length, 5)
+      same((await context.store.read(longest, 0, 5)).length, 5, 'the number of bytes read')
       await context.put('a', noise(1))
       await context.put('a/b', noise(2))
       await context.put('a/b/c', noise(3))
-      assert.deepEqual(await context.names('a'), ['a', 'a/b', 'a/b/c'])
+      same(await context.names('a'), ['a', 'a/b', 'a/b/c'], 'the names')
       await context.store.remove([context.name('a/b')])
-      assert.deepEqual(await context.names('a'), ['a', 'a/b/c'])
+      same(await context.names('a'), ['a', 'a/b/c'], 'the names after a removal')
     },
   },
 ]
@@ -194,8 +196,8 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
 const HELD_BYTES_MAX = 24 * 1_048_576
 
 /**
- * Node offers it in no other way, unless it was started with a flag. The memory of buffers that one collection found
- * dead is given back by another thread, whenever that has a processor; the next collection waits for it.
+ * Node offers no other way, unless it was started with a flag. The memory of buffers that one collection found
+ * dead is released by another thread at some later time; the next collection waits for it.
  */
 function garbageCollector(): () => void {
   setFlagsFromString('--expose-gc')
@@ -209,7 +211,7 @@ function garbageCollector(): () => void {
 /** For stores on a medium of their own: streamed bytes must not pile up in memory. */
 export const BLOB_MEMORY_RULES: readonly Rule<BlobContext>[] = [
   {
-    name: 'put: a large blob streams through bounded memory',
+    name: 'put: streams a large blob in bounded memory',
     isForPersistent: true,
     check: async (context) => {
       const chunk = noise(CHUNK_BYTES)
@@ -227,7 +229,7 @@ export const BLOB_MEMORY_RULES: readonly Rule<BlobContext>[] = [
           yield chunk
         }
       }
-      assert.deepEqual(await context.store.put(context.name('large'), content()), { sizeBytes: chunks * CHUNK_BYTES })
+      same(await context.store.put(context.name('large'), content()), { sizeBytes: chunks * CHUNK_BYTES }, 'the result')
       assert.ok(peak <= HELD_BYTES_MAX, `${peak} bytes were held while ${chunks * CHUNK_BYTES} streamed through`)
       sameBytes(
         await context.store.read(context.name('large'), (chunks - 1) * CHUNK_BYTES, chunks * CHUNK_BYTES),

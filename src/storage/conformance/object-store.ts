@@ -7,6 +7,7 @@ import {
   freshPrefix,
   type Opener,
   type Rule,
+  same,
   type Session,
 } from './case.ts'
 import type { ObjectRecord } from '../../object/line.ts'
@@ -70,25 +71,25 @@ function textOf({ json }: ObjectRecord): string {
 
 const RULES: readonly Rule<ObjectContext>[] = [
   {
-    name: 'put: objects are returned byte for byte, and inserted counts those that were not held',
+    name: 'put: returns objects byte for byte, and inserted counts the new ones',
     check: async (context) => {
       const objects = Array.from({ length: 250 }, (_, at) => objectOf(`id-${at}`))
-      assert.equal(await context.put(objects), 250, 'inserted of 250 new objects')
-      assert.equal(await context.put([objects[0], objectOf('new')]), 1, 'inserted of one held and one new object')
+      same(await context.put(objects), 250, 'inserted for 250 new objects')
+      same(await context.put([objects[0], objectOf('new')]), 1, 'inserted for one stored and one new object')
       const texts = await context.texts(objects.map(({ id }) => id))
-      for (const object of objects) assert.equal(texts[object.id], textOf(object), `the text of ${object.id}`)
+      for (const object of objects) same(texts[object.id], textOf(object), `the text of ${object.id}`)
     },
   },
   {
-    name: 'put: the first text for an id stays',
+    name: 'put: keeps the first text of an id',
     check: async (context) => {
       await context.put([objectOf('a', 'first')])
-      assert.equal(await context.put([objectOf('a', 'second')]), 0, 'inserted of an object that is held')
-      assert.equal((await context.texts(['a'])).a, textOf(objectOf('a', 'first')), 'the text that is held')
+      same(await context.put([objectOf('a', 'second')]), 0, 'inserted for a stored object')
+      same((await context.texts(['a'])).a, textOf(objectOf('a', 'first')), 'the stored text')
     },
   },
   {
-    name: 'put: a throw in the batches passes and leaves nothing',
+    name: 'put: rethrows an error of the batches and stores nothing',
     check: async (context) => {
       const failure = new Error('the producer failed')
       const failing = async function* (): AsyncGenerator<readonly ObjectRecord[]> {
@@ -96,21 +97,21 @@ const RULES: readonly Rule<ObjectContext>[] = [
         throw failure
       }
       await assert.rejects(context.store.put(context.project, failing(), live()), (error) => error === failure)
-      assert.deepEqual(await context.store.has(context.project, ['a']), [false], 'an upload that failed is not visible')
+      same(await context.store.has(context.project, ['a']), [false], 'has after a failed upload')
     },
   },
   {
-    name: 'put: projects share nothing',
+    name: 'put: keeps projects apart',
     check: async (context) => {
       await context.put([objectOf('a', 'here')])
       const other = `${context.project}-other`
-      assert.deepEqual(await context.store.has(other, ['a']), [false], 'has in another project')
-      assert.equal(await context.put([objectOf('a', 'there')], other), 1, 'inserted in another project')
-      assert.equal((await context.texts(['a'])).a, textOf(objectOf('a', 'here')), 'the text of the first project')
+      same(await context.store.has(other, ['a']), [false], 'has in another project')
+      same(await context.put([objectOf('a', 'there')], other), 1, 'inserted in another project')
+      same((await context.texts(['a'])).a, textOf(objectOf('a', 'here')), 'the text of the first project')
     },
   },
   {
-    name: 'has: in the order of the ids, a thousand in one call, duplicates each time',
+    name: 'has: answers in the order of the ids, a thousand in one call, and repeats duplicates',
     check: async (context) => {
       const objects = Array.from({ length: IDS_PER_CALL }, (_, at) => objectOf(`id-${at}`)).filter(
         (_, at) => at % 2 === 0,
@@ -118,39 +119,39 @@ const RULES: readonly Rule<ObjectContext>[] = [
       await context.put(objects)
       const ids = Array.from({ length: IDS_PER_CALL }, (_, at) => `id-${(at * 7) % IDS_PER_CALL}`)
       const expected = ids.map((id) => Number(id.slice(3)) % 2 === 0)
-      assert.deepEqual(await context.store.has(context.project, ids), expected)
-      assert.deepEqual(await context.store.has(context.project, ['id-0', 'missing', 'id-0']), [true, false, true])
-      assert.deepEqual(await context.store.has(context.project, []), [])
+      same(await context.store.has(context.project, ids), expected, 'the answers')
+      same(await context.store.has(context.project, ['id-0', 'missing', 'id-0']), [true, false, true], 'the answers')
+      same(await context.store.has(context.project, []), [], 'the answers for no ids')
     },
   },
   {
-    name: 'get: a thousand ids in one call, missing ones left out, each once',
+    name: 'get: returns each of a thousand ids once and leaves out missing ones',
     check: async (context) => {
       const objects = Array.from({ length: IDS_PER_CALL - 1 }, (_, at) => objectOf(`id-${at}`))
       await context.put(objects)
       const texts = await context.texts([...objects.map(({ id }) => id), 'missing'])
-      assert.equal(Object.keys(texts).length, objects.length, 'objects that came')
-      assert.deepEqual(await context.texts([]), {})
+      same(Object.keys(texts).length, objects.length, 'the number of objects')
+      same(await context.texts([]), {}, 'the objects for no ids')
     },
   },
   {
-    name: 'get: ids of any text, and returning early',
+    name: 'get: accepts ids of any text, and an early return',
     check: async (context) => {
       const ids = ['é', 'e\u0301', '..', 'a/b', '__proto__x', "it's", '%2e', 'A', 'a']
       await context.put(ids.map((id) => objectOf(id)))
       const texts = await context.texts(ids)
-      for (const id of ids) assert.equal(texts[id], textOf(objectOf(id)), `the text of ${JSON.stringify(id)}`)
+      for (const id of ids) same(texts[id], textOf(objectOf(id)), `the text of ${JSON.stringify(id)}`)
       for await (const batch of context.store.get(context.project, ids, live())) if (batch.length > 0) break
-      assert.equal(Object.keys(await context.texts(ids)).length, ids.length)
+      same(Object.keys(await context.texts(ids)).length, ids.length, 'the number of objects')
     },
   },
   {
-    name: 'descendants: every id below the root, held or not, each once',
+    name: 'descendants: returns each id below the root once, whether stored or not',
     check: async (context) => {
       if (!context.store.descendants) return
       await context.put([objectOf('root', 'r', ['a', 'b']), objectOf('a', 'a', ['b', 'absent']), objectOf('b')])
       const ids = await batchesOf(context.store.descendants(context.project, 'root', live()))
-      assert.deepEqual(ids.filter((id) => id !== 'root').toSorted(), ['a', 'absent', 'b'])
+      same(ids.filter((id) => id !== 'root').toSorted(), ['a', 'absent', 'b'], 'the descendants')
     },
   },
 ]

@@ -1,10 +1,9 @@
-import assert from 'node:assert/strict'
-import { batchesOf, rejects, type Rule, within } from './case.ts'
+import { batchesOf, rejects, type Rule, same, within } from './case.ts'
 import type { RecordContext } from './record-context.ts'
 
 export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'close: again is fine, and calls after it reject',
+    name: 'close: may be repeated, and rejects later calls',
     check: async (context) => {
       const { store } = context
       await store.insertMany([context.entry('k')])
@@ -16,9 +15,9 @@ export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
       await rejects('StorageClosedError', () => batchesOf(store.range(context.all)))
     },
   },
-  { name: 'close: a store that was never used closes', check: async ({ store }) => store.close() },
+  { name: 'close: closes a store that was never used', check: async ({ store }) => store.close() },
   {
-    name: 'close: waits for calls under way, but not for a range that is no longer read',
+    name: 'close: waits for calls in flight, but not for an abandoned range',
     check: async (context) => {
       const { store } = context
       await store.insertMany(context.entries(3_000))
@@ -39,18 +38,19 @@ export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
 /** For stores that keep their contents when they are closed. */
 export const RECORD_REOPENING_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'reopen: everything that resolved is present',
+    name: 'reopen: keeps everything that resolved',
     isForPersistent: true,
     check: async (context) => {
       await context.store.insertMany(context.entries(2_500))
       await context.store.commit({ put: [context.entry('put')], remove: [context.key('000007')] })
       await context.reopen()
-      assert.equal((await context.suffixes()).length, 2_500)
-      assert.equal(await context.value('put'), 'value of put')
-      assert.equal(await context.value('000007'), undefined)
-      assert.deepEqual(
+      same((await context.suffixes()).length, 2_500, 'the number of entries after reopening')
+      same(await context.value('put'), 'value of put', 'a committed value after reopening')
+      same(await context.value('000007'), undefined, 'a removed value after reopening')
+      same(
         await context.store.commit({ expect: [{ key: context.key('put'), value: context.entry('put').value }] }),
         { ok: true },
+        'the result of an expectation after reopening',
       )
     },
   },

@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict'
 import type { Entry } from '../backend.ts'
-import { rejects, rejectsWithReason, type Rule } from './case.ts'
+import { rejects, rejectsWithReason, type Rule, same } from './case.ts'
 import { bytesOf, type RecordContext } from './record-context.ts'
 
 async function increment(context: RecordContext, suffix: string): Promise<void> {
@@ -9,7 +8,7 @@ async function increment(context: RecordContext, suffix: string): Promise<void> 
     const next = context.entry(suffix, String(Number(held ? Buffer.from(held).toString() : 0) + 1))
     const result = await context.store.commit({ put: [next], expect: [{ key: next.key, value: held }] })
     if (result.ok) return
-    assert.deepEqual(result.conflicts, [0])
+    same(result.conflicts, [0], 'the conflicts of a commit with one expectation')
   }
 }
 
@@ -23,49 +22,52 @@ function fillingEntries(context: RecordContext, count: number, bytes: number): E
 
 export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'commit: puts, replaces and removes together',
+    name: 'commit: inserts, replaces and removes together',
     check: async (context) => {
       await context.store.insertMany([context.entry('replaced', 'old'), context.entry('removed')])
       const result = await context.store.commit({
         put: [context.entry('replaced', 'new'), context.entry('added')],
         remove: [context.key('removed'), context.key('never there')],
       })
-      assert.deepEqual(result, { ok: true })
-      assert.equal(await context.value('replaced'), 'new')
-      assert.deepEqual(await context.suffixes(), ['added', 'replaced'])
+      same(result, { ok: true }, 'the result')
+      same(await context.value('replaced'), 'new', 'the replaced value')
+      same(await context.suffixes(), ['added', 'replaced'], 'the stored keys')
     },
   },
   {
-    name: 'commit: an empty change holds',
+    name: 'commit: accepts an empty change',
     check: async ({ store }) => {
-      assert.deepEqual(await store.commit({}), { ok: true })
-      assert.deepEqual(await store.commit({ put: [], remove: [], expect: [] }), { ok: true })
+      same(await store.commit({}), { ok: true }, 'the result')
+      same(await store.commit({ put: [], remove: [], expect: [] }), { ok: true }, 'the result')
     },
   },
   {
-    name: 'commit: expectations of absent, equal and empty values',
+    name: 'commit: checks expectations of absent, equal and empty values',
     check: async (context) => {
       const { store } = context
-      assert.deepEqual(
+      same(
         await store.commit({ put: [context.entry('k', '')], expect: [{ key: context.key('k'), value: undefined }] }),
         { ok: true },
+        'the result of an expectation of no value',
       )
-      assert.deepEqual(
+      same(
         await store.commit({
           put: [context.entry('k', 'full')],
           expect: [{ key: context.key('k'), value: new Uint8Array(0) }],
         }),
         { ok: true },
+        'the result of an expectation of an empty value',
       )
-      assert.deepEqual(
+      same(
         await store.commit({ remove: [context.key('k')], expect: [{ key: context.key('k'), value: bytesOf('full') }] }),
         { ok: true },
+        'the result of an expectation of an equal value',
       )
-      assert.equal(await context.value('k'), undefined)
+      same(await context.value('k'), undefined, 'the removed value')
     },
   },
   {
-    name: 'commit: a lost expectation is a result with the indices of all that did not hold, and nothing is changed',
+    name: 'commit: a failed expectation returns the indices of all that failed and changes nothing',
     check: async (context) => {
       await context.store.insertMany([context.entry('a', 'is'), context.entry('b', ''), context.entry('c', 'is')])
       const result = await context.store.commit({
@@ -80,26 +82,23 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
           { key: context.key('d'), value: bytesOf('is') },
         ],
       })
-      assert.deepEqual(result, { ok: false, conflicts: [1, 2, 4, 5] })
-      assert.deepEqual(await context.suffixes(), ['a', 'b', 'c'])
-      assert.equal(await context.value('a'), 'is')
+      same(result, { ok: false, conflicts: [1, 2, 4, 5] }, 'the result')
+      same(await context.suffixes(), ['a', 'b', 'c'], 'the stored keys')
+      same(await context.value('a'), 'is', 'the stored value')
     },
   },
   {
-    name: 'commit: an expectation alone is a check',
+    name: 'commit: checks expectations without writes',
     check: async (context) => {
       await context.store.insertMany([context.entry('k', 'is')])
-      assert.deepEqual(await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is') }] }), {
-        ok: true,
-      })
-      assert.deepEqual(await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is n') }] }), {
-        ok: false,
-        conflicts: [0],
-      })
+      const held = await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is') }] })
+      same(held, { ok: true }, 'the result of an expectation that holds')
+      const failed = await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is n') }] })
+      same(failed, { ok: false, conflicts: [0] }, 'the result of an expectation that fails')
     },
   },
   {
-    name: 'commit: a key that occurs twice in the writes, or twice in the expectations, rejects',
+    name: 'commit: rejects a key that occurs twice in the writes or twice in the expectations',
     check: async (context) => {
       const expectation = { key: context.key('k'), value: undefined }
       await rejects('RangeError', () =>
@@ -109,17 +108,17 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
       await rejects('RangeError', () =>
         context.store.commit({ put: [context.entry('x')], expect: [expectation, expectation] }),
       )
-      assert.deepEqual(await context.suffixes(), [])
+      same(await context.suffixes(), [], 'the stored keys after refused commits')
     },
   },
   {
-    name: 'commit: as many keys and bytes as the limits say, and one more',
+    name: 'commit: accepts keys and bytes up to the limits and rejects one more',
     check: async (context) => {
       const { commitEntriesMax, commitBytesMax, valueBytesMax } = context.store.limits
       const count = Math.min(commitEntriesMax, 1_000)
       const largest = fillingEntries(context, count, Math.min(commitBytesMax, count * valueBytesMax))
-      assert.deepEqual(await context.store.commit({ put: largest }), { ok: true })
-      assert.equal((await context.suffixes()).length, count)
+      same(await context.store.commit({ put: largest }), { ok: true }, 'the result of the largest commit')
+      same((await context.suffixes()).length, count, 'the number of stored entries')
       if (count === commitEntriesMax) {
         const expect = [{ key: context.key('one more'), value: undefined }]
         await rejects('RangeError', () => context.store.commit({ put: context.entries(count), expect }))
@@ -129,7 +128,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
     },
   },
   {
-    name: 'commit: a key or value over its limit rejects and changes nothing',
+    name: 'commit: rejects a key or value over its limit and changes nothing',
     check: async (context) => {
       const { keyBytesMax, valueBytesMax } = context.store.limits
       await rejects('RangeError', () =>
@@ -145,22 +144,22 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
       await rejects('RangeError', () =>
         context.store.commit({ put: [context.entry('k')], remove: [new Uint8Array(0)] }),
       )
-      assert.deepEqual(await context.suffixes(), [])
+      same(await context.suffixes(), [], 'the stored keys after refused commits')
     },
   },
   {
-    name: 'commit: many counters, many hands, no count is lost',
+    name: 'commit: loses no increment of many concurrent counters',
     check: async (context) => {
       const hands = Array.from({ length: 12 }, async (_, hand) => {
         for (let round = 0; round < 5; round++) await increment(context, `counter ${(hand + round) % 3}`)
       })
       await Promise.all(hands)
       const counts = await Promise.all([0, 1, 2].map(async (at) => Number(await context.value(`counter ${at}`))))
-      assert.deepEqual(counts, [20, 20, 20])
+      same(counts, [20, 20, 20], 'the counters')
     },
   },
   {
-    name: 'commit: of two that each forbid the other at most one holds (no write skew)',
+    name: 'commit: of two commits that exclude each other, at most one succeeds (no write skew)',
     check: async (context) => {
       for (let round = 0; round < 10; round++) {
         const [left, right] = [`left ${round}`, `right ${round}`]
@@ -168,12 +167,12 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
           context.store.commit({ put: [context.entry(left)], expect: [{ key: context.key(right), value: undefined }] }),
           context.store.commit({ put: [context.entry(right)], expect: [{ key: context.key(left), value: undefined }] }),
         ])
-        assert.equal(results.filter((result) => result.ok).length, 1)
+        same(results.filter((result) => result.ok).length, 1, 'the number of successful commits')
       }
     },
   },
   {
-    name: 'commit: serializable against inserts of the same key',
+    name: 'commit: is serializable against inserts of the same key',
     check: async (context) => {
       for (let round = 0; round < 10; round++) {
         const entry = context.entry(`k ${round}`, 'inserted')
@@ -184,27 +183,27 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
           }),
           context.store.insertMany([entry]),
         ])
-        assert.equal(committed.ok, found !== undefined, 'exactly one of the two is first')
-        assert.equal(await context.value(`k ${round}`), committed.ok ? 'committed' : 'inserted')
+        same(committed.ok, found !== undefined, 'ok of the commit, which is true if the insert found a value')
+        same(await context.value(`k ${round}`), committed.ok ? 'committed' : 'inserted', 'the stored value')
       }
     },
   },
   {
-    name: 'commit: later changes to buffers of the caller have no effect',
+    name: "commit: ignores later changes to the caller's buffers",
     check: async (context) => {
       const { key, value } = context.entry('k', 'kept')
       await context.store.commit({ put: [{ key, value }] })
       key.fill(0x7a)
       value.fill(0x7a)
-      assert.equal(await context.value('k'), 'kept')
-      assert.deepEqual(await context.suffixes(), ['k'])
+      same(await context.value('k'), 'kept', 'the stored value after the caller overwrote its buffers')
+      same(await context.suffixes(), ['k'], 'the stored keys')
     },
   },
   {
-    name: 'commit: an abort that comes first rejects with its reason and changes nothing',
+    name: 'commit: rejects with the reason of a signal that is already aborted and changes nothing',
     check: async (context) => {
       await rejectsWithReason((signal) => context.store.commit({ put: [context.entry('k')] }, { signal }))
-      assert.equal(await context.value('k'), undefined)
+      same(await context.value('k'), undefined, 'an entry of an aborted call')
     },
   },
 ]

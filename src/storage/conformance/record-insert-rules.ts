@@ -1,10 +1,9 @@
-import assert from 'node:assert/strict'
-import { rejects, rejectsWithReason, type Rule, sameBytes } from './case.ts'
+import { rejects, rejectsWithReason, type Rule, same, sameBytes } from './case.ts'
 import { bytesOf, type RecordContext } from './record-context.ts'
 
 export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
   {
-    name: 'insertMany: undefined if the entry was put, otherwise the existing value, in the order of the entries',
+    name: 'insertMany: returns undefined for inserted entries and the existing value otherwise, in order',
     check: async (context) => {
       await context.store.insertMany([context.entry('held', 'old')])
       const found = await context.store.insertMany([
@@ -12,71 +11,64 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
         context.entry('held', 'new'),
         context.entry('y'),
       ])
-      assert.equal(found.length, 3)
-      assert.equal(found[0], undefined)
-      sameBytes(found[1], bytesOf('old'), 'what was there')
-      assert.equal(found[2], undefined)
-      const held = await context.value('held')
-      assert.equal(
-        held,
-        'old',
-        `what is held afterwards: must be "old", but is ${JSON.stringify(held)}; insertMany never overwrites`,
-      )
-      assert.equal(await context.value('x'), 'value of x')
+      same(found.length, 3, 'the number of results for three entries')
+      sameBytes(found[0], undefined, 'the result of a new entry')
+      sameBytes(found[1], bytesOf('old'), 'the result of an entry whose key exists')
+      sameBytes(found[2], undefined, 'the result of a new entry')
+      same(await context.value('held'), 'old', 'the stored value, which insertMany never overwrites')
+      same(await context.value('x'), 'value of x', 'the stored value of a new entry')
     },
   },
   {
-    name: 'insertMany: no entries, no answers',
-    check: async ({ store }) => assert.deepEqual(await store.insertMany([]), []),
+    name: 'insertMany: returns an empty list for no entries',
+    check: async ({ store }) => same(await store.insertMany([]), [], 'the result for no entries'),
   },
   {
-    name: 'insertMany: of two entries with one key in one call the first is put',
+    name: 'insertMany: inserts the first of two entries with one key in a call',
     check: async (context) => {
       const found = await context.store.insertMany([
         context.entry('k', 'first'),
         context.entry('k', 'second'),
         context.entry('k', 'third'),
       ])
-      assert.equal(found[0], undefined)
-      sameBytes(found[1], bytesOf('first'), 'the second answer')
-      sameBytes(found[2], bytesOf('first'), 'the third answer')
-      const kept = await context.value('k')
-      assert.equal(kept, 'first', `what is held afterwards: must be "first", but is ${JSON.stringify(kept)}`)
+      sameBytes(found[0], undefined, 'the result of the first entry')
+      sameBytes(found[1], bytesOf('first'), 'the result of the second entry')
+      sameBytes(found[2], bytesOf('first'), 'the result of the third entry')
+      same(await context.value('k'), 'first', 'the stored value')
     },
   },
   {
-    name: 'insertMany: an empty value that was there is an answer',
+    name: 'insertMany: returns an existing empty value as a value',
     check: async (context) => {
       await context.store.insertMany([context.entry('k', '')])
       sameBytes((await context.store.insertMany([context.entry('k', 'new')]))[0], new Uint8Array(0), 'the empty value')
     },
   },
   {
-    name: 'insertMany: repeating it changes nothing',
+    name: 'insertMany: a repeated call changes nothing',
     check: async (context) => {
       const entries = context.entries(50)
       await context.store.insertMany(entries)
       const found = await context.store.insertMany(entries)
-      for (const [at, entry] of entries.entries()) sameBytes(found[at], entry.value, `answer ${at}`)
-      assert.equal((await context.suffixes()).length, 50)
+      for (const [at, entry] of entries.entries())
+        sameBytes(found[at], entry.value, `result ${at} of the repeated call`)
+      same((await context.suffixes()).length, 50, 'the number of stored entries')
     },
   },
   {
-    name: 'insertMany: any number of entries in one call, duplicates far apart among them',
+    name: 'insertMany: accepts any number of entries in a call, with duplicates far apart',
     check: async (context) => {
       const entries = context.entries(6_000)
       const found = await context.store.insertMany([...entries, ...entries.slice(0, 10)])
-      assert.equal(found.length, 6_010)
-      assert.equal(
-        found.findIndex((value) => value !== undefined),
-        6_000,
-      )
-      sameBytes(found[6_005], entries[5].value, 'the answer to a duplicate')
-      assert.equal((await context.suffixes()).length, 6_000)
+      same(found.length, 6_010, 'the number of results')
+      const firstHeld = found.findIndex((value) => value !== undefined)
+      same(firstHeld, 6_000, 'the index of the first result that is not undefined')
+      sameBytes(found[6_005], entries[5].value, 'the result of a duplicate')
+      same((await context.suffixes()).length, 6_000, 'the number of stored entries')
     },
   },
   {
-    name: 'insertMany: of concurrent calls with one key exactly one puts it, and all others learn its value',
+    name: 'insertMany: exactly one of several concurrent calls inserts a key, and the others return its value',
     check: async (context) => {
       const answers = await Promise.all(
         Array.from({ length: 20 }, (_, at) =>
@@ -84,16 +76,17 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
         ),
       )
       const winners = [...answers.keys()].filter((at) => answers[at][1] === undefined)
-      assert.equal(winners.length, 1)
+      same(winners.length, 1, 'the number of calls that inserted the shared key')
       for (const [at, answer] of answers.entries()) {
-        assert.equal(answer[0], undefined)
-        if (at !== winners[0]) sameBytes(answer[1], bytesOf(`by ${winners[0]}`), `what call ${at} learned`)
+        sameBytes(answer[0], undefined, `the result of call ${at} for its own key`)
+        if (at !== winners[0])
+          sameBytes(answer[1], bytesOf(`by ${winners[0]}`), `the result of call ${at} for the shared key`)
       }
-      assert.equal(await context.value('shared'), `by ${winners[0]}`)
+      same(await context.value('shared'), `by ${winners[0]}`, 'the stored value of the shared key')
     },
   },
   {
-    name: 'insertMany: concurrent large calls over the same keys agree on every key',
+    name: 'insertMany: large concurrent calls over the same keys agree on every key',
     check: async (context) => {
       const keys = Array.from({ length: 1_500 }, (_, at) => context.key(String(at)))
       const answers = await Promise.all(
@@ -102,38 +95,38 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       const values = await context.store.getMany(keys)
       for (const [at, value] of values.entries()) {
         const putters = [1, 2, 3].filter((caller) => answers[caller - 1][at] === undefined)
-        assert.deepEqual(putters, [value?.[0]])
-        for (const answer of answers) if (answer[at]) sameBytes(answer[at], value, `an answer for key ${at}`)
+        same(putters, [value?.[0]], `the callers that inserted key ${at}, given its stored value`)
+        for (const answer of answers) if (answer[at]) sameBytes(answer[at], value, `a result for key ${at}`)
       }
     },
   },
   {
-    name: "insertMany: answers are the callers' own, even between calls that ran together",
+    name: 'insertMany: each caller owns its results, even if calls were batched together',
     check: async (context) => {
       const calls = [0, 1, 2].map((at) => context.entry('k', `by ${at}`))
       const answers = await Promise.all(calls.map((entry) => context.store.insertMany([entry])))
       const expected = await context.value('k')
       for (const [at, [answer]] of answers.entries()) {
-        if (answer) assert.equal(Buffer.from(answer).toString(), expected)
+        if (answer) sameBytes(answer, bytesOf(expected ?? ''), `the result of call ${at}, which is the stored value`)
         answer?.fill(0)
         calls[at].value.fill(0)
       }
-      assert.equal(await context.value('k'), expected)
+      same(await context.value('k'), expected, 'the stored value after callers overwrote their buffers')
     },
   },
   {
-    name: 'insertMany: later changes to buffers of the caller have no effect',
+    name: "insertMany: ignores later changes to the caller's buffers",
     check: async (context) => {
       const { key, value } = context.entry('k', 'kept')
       await context.store.insertMany([{ key, value }])
       key.fill(0x7a)
       value.fill(0x7a)
-      assert.equal(await context.value('k'), 'kept')
-      assert.deepEqual(await context.suffixes(), ['k'])
+      same(await context.value('k'), 'kept', 'the stored value after the caller overwrote its buffers')
+      same(await context.suffixes(), ['k'], 'the stored keys')
     },
   },
   {
-    name: 'insertMany: keys and values at their limits, and one byte more',
+    name: 'insertMany: accepts keys and values at their limits and rejects one byte more',
     check: async (context) => {
       const { keyBytesMax, valueBytesMax } = context.store.limits
       const value = Buffer.alloc(valueBytesMax, 0xa5)
@@ -146,27 +139,27 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       ]
       for (const entry of tooMuch)
         await rejects('RangeError', () => context.store.insertMany([context.entry('before'), entry]))
-      assert.equal(await context.value('before'), undefined)
+      same(await context.value('before'), undefined, 'an entry of a refused call')
     },
   },
   {
-    name: 'insertMany: an abort rejects with its reason and puts nothing when it came first',
+    name: 'insertMany: an abort rejects with its reason, and inserts nothing if it came first',
     check: async (context) => {
       await rejectsWithReason((signal) => context.store.insertMany([context.entry('k')], { signal }))
-      assert.equal(await context.value('k'), undefined)
+      same(await context.value('k'), undefined, 'an entry of an aborted call')
     },
   },
   {
-    name: 'insertMany: an abort in the middle leaves entries whole or absent, and the call can be repeated',
+    name: 'insertMany: an abort midway leaves entries whole or absent, and the call can be repeated',
     check: async (context) => {
       const entries = context.entries(6_000)
       const controller = new AbortController()
       const inserting = context.store.insertMany(entries, { signal: controller.signal })
       setImmediate(() => controller.abort(new Error('gone')))
-      await inserting.catch((error: unknown) => assert.equal(error, controller.signal.reason))
+      await inserting.catch((error: unknown) => same(error, controller.signal.reason, 'the error'))
       const found = await context.store.insertMany(entries)
       for (const [at, value] of found.entries()) if (value) sameBytes(value, entries[at].value, `entry ${at}`)
-      assert.equal((await context.suffixes()).length, 6_000)
+      same((await context.suffixes()).length, 6_000, 'the number of stored entries')
     },
   },
 ]

@@ -12,8 +12,9 @@ import {
   projectFolder,
 } from '../records/keys.ts'
 import { onlyIfDamaged, packOf, readTables } from '../records/pack-catalog.ts'
+import { decodePackRecord } from '../records/pack-record.ts'
 import { isRemoved, readHead } from '../records/projects.ts'
-import { decodeMark, decodePackRecord, decodePlanRecord } from '../records/records.ts'
+import { decodeMark, decodePlanRecord } from '../records/records.ts'
 import { isTombstone } from './tombstone.ts'
 
 /** Blobs that no record names are kept this long: an upload whose commit is on its way may be about to name one. */

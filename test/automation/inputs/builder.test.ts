@@ -34,7 +34,7 @@ class Inputs extends defineInputs({
 const Unit = { Millimetres: 'mm', Metres: 'm' } as const
 const Level = { 0: 'Low', 5: 'High', 6: 'Top', Low: 0, High: 5, Top: 6 } as const
 
-test('the choices of an enum are its members: people see their names, the function gets their values', () => {
+test('an enum offers its members: people see the names, and the function receives the values', () => {
   const Inputs = defineInputs({ unit: select(Unit), level: select(Level, { default: Level.High }) })
   const { properties } = Inputs.toJSONSchema()
   assert.deepEqual(properties.unit, {
@@ -64,7 +64,7 @@ test('the choices of an enum are its members: people see their names, the functi
     assert.throws(() => Inputs.parse(wrong), { code: 'invalid_inputs' }, JSON.stringify(wrong))
 })
 
-test('only the reverse mapping of an enum is left out of an object', () => {
+test('only the reverse mapping of an enum is left out', () => {
   const options = (field: Input<unknown, unknown>): unknown =>
     defineInputs({ x: field }).toJSONSchema().properties.x.oneOf
   assert.deepEqual(options(select({ '1': 'one', '2': 'two' })), [
@@ -97,7 +97,7 @@ test('inputs are instances of their class, with defaults filled in', () => {
   assert.equal(new Inputs({ projectName: 'A', count: 3, apiKey: 'key' }).count, 3)
 })
 
-test('every wrong field has its issue, and none holds a value', () => {
+test('every wrong field has an issue, and no issue shows a value', () => {
   const json = {
     projectName: 'secret-name',
     tolerance: 100,
@@ -136,7 +136,7 @@ test('every wrong field has its issue, and none holds a value', () => {
   )
 })
 
-test('a message stays short, whatever was sent', () => {
+test('a message stays short, regardless of the input', () => {
   const json = Object.fromEntries(Array.from({ length: 1_000 }, (_, index) => [`${index}${'x'.repeat(1_000)}`, index]))
   assert.throws(
     () => Inputs.parse(json),
@@ -144,7 +144,7 @@ test('a message stays short, whatever was sent', () => {
   )
 })
 
-test('a long text is refused before it is looked at', () => {
+test('a long text is refused before it is parsed', () => {
   const Form = defineInputs({ name: text({ required: false }), code: text({ pattern: /x/, required: false }) })
   assert.throws(() => Form.parse({ name: 'x'.repeat(INPUTS_LIMITS.textCharactersMax + 1) }), /at most 65536 characters/)
   assert.throws(
@@ -157,7 +157,7 @@ test('a long text is refused before it is looked at', () => {
   )
 })
 
-test('a secret shows itself only when it is asked to', () => {
+test('a secret reveals itself only on request', () => {
   const { apiKey } = Inputs.parse({ projectName: 'A', apiKey: 'hunter2' })
   assert.ok(apiKey instanceof Secret)
   assert.equal(apiKey.reveal(), 'hunter2')
@@ -181,7 +181,7 @@ test('a secret shows itself only when it is asked to', () => {
   for (const copy of copies) assert.ok(!inspect(copy, { showHidden: true, depth: 9 }).includes('hunter2'))
 })
 
-test('the texts of secrets are known, for redacting, even when the inputs are wrong', () => {
+test('secret texts are known for redaction, even if the inputs are invalid', () => {
   const { secretTexts } = resolveInputs(Inputs)
   assert.deepEqual(secretTexts({ apiKey: 'hunter2', projectName: 'other' }), ['hunter2'])
   for (const json of [null, [], {}, { apiKey: '' }, { apiKey: 5 }]) assert.deepEqual(secretTexts(json), [])
@@ -304,7 +304,7 @@ for (const [name, fields, message] of WRONG) {
   })
 }
 
-test('what is no declaration of inputs is refused', () => {
+test('a value that does not declare inputs is refused', () => {
   for (const source of [undefined, null, {}, Secret, () => 5] as unknown[])
     assert.throws(() => resolveInputs(source as StandardInputs), TypeError)
 })

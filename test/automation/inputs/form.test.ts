@@ -28,7 +28,7 @@ function jsonOf(query: string): object {
   return fromFormValues(description, new URLSearchParams(query)).json
 }
 
-test('a form gives each value as its kind', () => {
+test('a form converts each value to its type', () => {
   const sent = 'name=Wall&share=0.25&count=3&all=on&open=false&unit=mm&key=k&other=1&__proto__=1'
   assert.deepEqual(fromFormValues(description, new URLSearchParams(sent)), {
     json: { name: 'Wall', share: 0.25, count: 3, all: true, open: false, unit: 'mm', key: 'k' },
@@ -36,7 +36,7 @@ test('a form gives each value as its kind', () => {
   })
 })
 
-test('an empty text is no value, and an empty checkbox is false where nothing else can be meant', () => {
+test('an empty text is no value, and an empty checkbox is false where that is the only meaning', () => {
   assert.deepEqual(fromFormValues(description, new URLSearchParams('name=&share=+&count=&unit=&open=')), {
     json: { all: false },
     emptySecrets: ['key'],
@@ -48,7 +48,7 @@ test('an empty text is no value, and an empty checkbox is false where nothing el
   )
 })
 
-test('numbers have the syntax that people write, and nothing more', () => {
+test('numbers accept only the syntax that people write', () => {
   const numbers: Readonly<Record<string, number>> = {
     '1': 1,
     ' 1 ': 1,
@@ -72,7 +72,7 @@ test('numbers have the syntax that people write, and nothing more', () => {
   }
 })
 
-test('of a name that comes twice the last one counts; files do not', () => {
+test('the last of several values with one name counts, but all files do', () => {
   assert.deepEqual(jsonOf('all=false&all=true'), { all: true })
   assert.deepEqual(
     fromFormValues(description, [
@@ -87,7 +87,7 @@ test('line ends become line feeds', () => {
   assert.deepEqual(fromFormValues(description, [['name', 'a\r\nb']]).json.name, 'a\nb')
 })
 
-test('right inputs that went through a form come back the same', () => {
+test('valid inputs survive a form unchanged', () => {
   const Form = defineInputs({
     name: text({ required: false }),
     share: number(),

@@ -81,13 +81,13 @@ const FOREIGN = {
   arktype: type({ name: '1 <= string <= 5', 'tolerance?': 'number > 0', unit: "'mm' | 'm'", all: 'boolean' }),
 }
 
-test('the schema of every kind, with every option of it, is one that a plain form can show', () => {
+test('a plain form can show the schema of every kind with every option', () => {
   for (const field of [...FIELDS, ...DEFAULTED]) assertPlainForm(defineInputs({ field }).toJSONSchema())
   assertPlainForm(AllKinds.toJSONSchema())
   assertPlainForm(defineInputs({}).toJSONSchema())
 })
 
-test('what a schema of another library becomes is one, too, and what cannot become one is refused', () => {
+test('a plain form can show converted schemas of other libraries, and unconvertible ones are refused', () => {
   for (const source of Object.values(FOREIGN)) assertPlainForm(resolveInputs(source).toJSONSchema())
   for (const source of [
     z.object({ at: z.object({ x: z.number() }) }),
@@ -99,11 +99,11 @@ test('what a schema of another library becomes is one, too, and what cannot beco
   }
 })
 
-test('so are those of the example functions', () => {
+test('a plain form can show the schemas of the example functions', () => {
   for (const { inputs } of [levelRenamer, quantityTakeOff, ruleChecker]) assertPlainForm(inputs.toJSONSchema())
 })
 
-test('so is every schema that a server tells of its functions', async (t) => {
+test('a plain form can show every schema that a server returns', async (t) => {
   const inProcess = Object.entries(FOREIGN).map(([id, source]) => ({
     id,
     release: '1',
@@ -129,7 +129,7 @@ test('so is every schema that a server tells of its functions', async (t) => {
   }
 })
 
-test('the check itself finds what no plain form can show', () => {
+test('the check detects schemas that no plain form can show', () => {
   const { properties, ...root } = defineInputs({ name: text() }).toJSONSchema()
   const wrong: readonly object[] = [
     { $ref: '#/$defs/name' },

@@ -165,7 +165,7 @@ const REFUSED: readonly [schema: unknown, path: string, message: RegExp][] = [
   ],
 ]
 
-test('every refusal names the path, the keyword and what would be right', () => {
+test('every refusal names the path, the keyword and the right form', () => {
   for (const [schema, path, message] of REFUSED) {
     assert.throws(
       () => readInputsSchema(schema),
@@ -183,7 +183,7 @@ test('every refusal names the path, the keyword and what would be right', () => 
   }
 })
 
-test('all fields are looked at before anything is refused', () => {
+test('all fields are checked before anything is refused', () => {
   const schema = { type: 'object', properties: { a: { $ref: '#' }, b: { type: 'string' }, c: { type: 'null' } } }
   assert.throws(
     () => readInputsSchema(schema),
@@ -191,7 +191,7 @@ test('all fields are looked at before anything is refused', () => {
   )
 })
 
-test('whatever is read ends in a description or in an InputsError', () => {
+test('any input yields a description or an InputsError', () => {
   const keyword = fc.constantFrom(
     'type',
     'title',
@@ -246,7 +246,7 @@ test('whatever is read ends in a description or in an InputsError', () => {
   )
 })
 
-test('a value that is no JSON is refused', () => {
+test('a value that is not JSON is refused', () => {
   const cycle: Record<string, unknown> = { type: 'object' }
   cycle.properties = { cycle }
   assert.throws(() => readInputsSchema(cycle), /is not JSON/)

@@ -30,7 +30,7 @@ const valibotInputs = toStandardJsonSchema(
   }),
 )
 
-test('a schema of zod becomes the same description, schema and values', async () => {
+test('a zod schema yields the same description, schema and values', async () => {
   const inputs = resolveInputs(zodInputs)
   assert.deepEqual(
     inputs.description.fields.map(({ name, kind, required }) => `${name} ${kind} ${required}`),
@@ -63,7 +63,7 @@ test('a schema of zod becomes the same description, schema and values', async ()
   )
 })
 
-test('schemas of arktype and valibot are taken too', async () => {
+test('schemas of arktype and valibot are accepted', async () => {
   const ark = resolveInputs(type({ name: '1 <= string <= 5', 'tolerance?': 'number > 0', unit: "'mm' | 'm'" }))
   assert.deepEqual(await ark.parse({ name: 'A', unit: 'm' }), { name: 'A', unit: 'm' })
   await assert.rejects(ark.parse({ name: 'ABCDEF', unit: 'm' }), /"name" must have at most 5 characters/)
@@ -72,7 +72,7 @@ test('schemas of arktype and valibot are taken too', async () => {
   await assert.rejects(valibot.parse({ name: 'A', unit: 'km' }), /"unit" must be one of the choices/)
 })
 
-test('the rules that only the schema knows are kept, but not when they quote a value', async () => {
+test('rules that only the schema knows are kept, unless they quote a value', async () => {
   const inputs = resolveInputs(
     z
       .object({ low: z.number(), high: z.number(), key: z.string().meta({ format: 'password', writeOnly: true }) })
@@ -94,12 +94,12 @@ test('the rules that only the schema knows are kept, but not when they quote a v
   })
 })
 
-test('what a schema makes of the values is what the function gets', async () => {
+test('the function receives the values that the schema returns', async () => {
   const inputs = resolveInputs(z.object({ names: z.string().transform((names) => names.split(',')) }))
   assert.deepEqual(await inputs.parse({ names: 'a,b' }), { names: ['a', 'b'] })
 })
 
-test('what no form can show is refused, wherever it comes from', () => {
+test('a schema that no form can show is refused, regardless of its library', () => {
   const schemas: readonly [StandardInputs, RegExp][] = [
     [z.object({ tags: z.array(z.string()) }), /"\/properties\/tags\/type" is .*array/],
     [z.object({ address: z.object({ street: z.string() }) }), /"\/properties\/address\/type" is .*object/],
@@ -115,7 +115,7 @@ test('what no form can show is refused, wherever it comes from', () => {
     )
 })
 
-test('a schema without a JSON Schema says what to do', () => {
+test('a schema without a JSON Schema is refused with a remedy', () => {
   assert.throws(
     () => resolveInputs(v.object({ name: v.string() }) as unknown as StandardInputs),
     /"valibot" offers no JSON Schema .* toStandardJsonSchema/,

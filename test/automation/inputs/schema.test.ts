@@ -97,7 +97,7 @@ const jsons = fc.oneof(
   { weight: 1, arbitrary: values },
 )
 
-test('every schema passes Ajv in strict mode, and Ajv and parse agree on every value', () => {
+test('every schema passes strict Ajv, and Ajv and parse agree on every value', () => {
   let accepted = 0
   fc.assert(
     fc.property(forms, fc.array(jsons, { minLength: 12, maxLength: 12 }), (Form, samples) => {
@@ -113,7 +113,7 @@ test('every schema passes Ajv in strict mode, and Ajv and parse agree on every v
   assert.ok(accepted > 10)
 })
 
-test('Ajv and parse agree on values that are made for the fields', () => {
+test('Ajv and parse agree on values generated for the fields', () => {
   for (const [name, field, samples] of [
     [
       'text',
@@ -142,7 +142,7 @@ test('Ajv and parse agree on values that are made for the fields', () => {
   }
 })
 
-test('a schema that was read back describes the same inputs', () => {
+test('a parsed schema describes the same inputs', () => {
   fc.assert(
     fc.property(forms, (Form) => {
       const schema: unknown = JSON.parse(JSON.stringify(Form.toJSONSchema()))
@@ -154,7 +154,7 @@ test('a schema that was read back describes the same inputs', () => {
   )
 })
 
-test('the schema says each kind in the keywords that forms know', () => {
+test('the schema describes each kind in keywords that form libraries know', () => {
   const { properties, ...root } = defineInputs(
     {
       name: text({ title: 'Name', description: 'Of the project', minLength: 1, maxLength: 100, pattern: /^[A-Z]+$/ }),
@@ -201,7 +201,7 @@ test('the schema says each kind in the keywords that forms know', () => {
   })
 })
 
-test('validation from a read schema fills in defaults, and secrets stay texts', () => {
+test('validation with a parsed schema fills in defaults, and secrets stay texts', () => {
   const { description } = defineInputs({
     tolerance: number({ default: 10 }),
     note: text({ required: false }),
