@@ -13,6 +13,8 @@ import { closureBytes, type ServerLife } from './server.ts'
 
 /** The objects of a root that a client has from an earlier download. */
 interface Downloaded {
+  /** No upload was under way: what its root leads to cannot have come later, unless a later upload brought it. */
+  readonly isQuiet: boolean
   readonly span: Span
   readonly texts: ReadonlyMap<string, string>
   readonly closureDigest: string | undefined
@@ -30,6 +32,8 @@ export interface Destination {
 
 const BODY_CHUNK_BYTES = 16_384
 const NOTHING: ReadonlyMap<string, string> = new Map()
+/** Of a client that did not keep the digest: it fits no closure. */
+const NO_DIGEST = '0'.repeat(32)
 
 /**
  * Performs the operations of clients, and reports their outcomes to the oracle. Remembers its downloads, for `have` and
@@ -74,13 +78,16 @@ export class SimulatedClient {
     const have =
       had === undefined
         ? undefined
-        : { id: haveRootId as string, ...(planned.index % 2 === 0 ? {} : { digest: had.closureDigest }) }
+        : {
+            id: haveRootId as string,
+            ...(planned.index % 2 === 0 && had.isQuiet ? {} : { digest: had.closureDigest ?? NO_DIGEST }),
+          }
     const selected: { closureDigest?: string | undefined } = {}
     let texts: Map<string, string>
     try {
       texts =
         form === 'records'
-          ? await recordsIn(to.project.graph(rootId, { signal, ...(have === undefined ? {} : { have: [have.id] }) }))
+          ? await recordsIn(to.project.graph(rootId, { signal, ...(have === undefined ? {} : { have: [wordOf(have)] }) }))
           : await this.#bytes(planned, to, have, selected)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'not_found') throw error
@@ -95,7 +102,12 @@ export class SimulatedClient {
     if (form === 'deltas' && !isOfOneProject) return
     const undone = form === 'deltas' ? withoutDeltas(texts, base) : texts
     oracle.sawClosure(rootId, undone, isOfOneProject ? base : undefined, span)
-    if (have === undefined) this.#downloaded.set(rootId, { span, texts: undone, closureDigest: selected.closureDigest })
+    if (have === undefined) this.#downloaded.set(rootId, {
+        span,
+        texts: undone,
+        closureDigest: selected.closureDigest,
+        isQuiet: oracle.isQuiet(span),
+      })
   }
 
   async lookUp({ kind, ids }: PlannedLookUp, { project, oracle, signal }: Destination): Promise<void> {
@@ -165,6 +177,10 @@ export class SimulatedClient {
     Readable.from(body).pipe(stream)
     await once(stream, 'finish')
   }
+}
+
+function wordOf({ id, digest }: { readonly id: string; readonly digest?: string | undefined }): string {
+  return digest === undefined ? id : `${id}@${digest}`
 }
 
 function tell(
