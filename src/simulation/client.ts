@@ -87,7 +87,9 @@ export class SimulatedClient {
     try {
       texts =
         form === 'records'
-          ? await recordsIn(to.project.graph(rootId, { signal, ...(have === undefined ? {} : { have: [wordOf(have)] }) }))
+          ? await recordsIn(
+              to.project.graph(rootId, { signal, ...(have === undefined ? {} : { have: [wordOf(have)] }) }),
+            )
           : await this.#bytes(planned, to, have, selected)
     } catch (error) {
       if ((error as NodeJS.ErrnoException).code !== 'not_found') throw error
@@ -102,7 +104,8 @@ export class SimulatedClient {
     if (form === 'deltas' && !isOfOneProject) return
     const undone = form === 'deltas' ? withoutDeltas(texts, base) : texts
     oracle.sawClosure(rootId, undone, isOfOneProject ? base : undefined, span)
-    if (have === undefined) this.#downloaded.set(rootId, {
+    if (have === undefined)
+      this.#downloaded.set(rootId, {
         span,
         texts: undone,
         closureDigest: selected.closureDigest,

@@ -100,9 +100,7 @@ export class ProjectOracle {
 
   /** Whether every upload that began before the end of this span was acknowledged before its start. */
   isQuiet({ start, end }: Span): boolean {
-    return this.#uploads.every(
-      (upload) => upload.start > end || (upload.end < start && upload.outcome !== 'unknown'),
-    )
+    return this.#uploads.every((upload) => upload.start > end || (upload.end < start && upload.outcome !== 'unknown'))
   }
 
   /** Whether a removal may have come after the beginning of one and before the end of the other. */
