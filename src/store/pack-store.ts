@@ -28,7 +28,8 @@ import { PlanCache } from './plan/plan-cache.ts'
 import { listProjects } from './records/projects.ts'
 import { checkStorageFormat } from './records/storage-format.ts'
 import { EpochCounter } from './upkeep/epochs.ts'
-import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
+import { BlobSweep } from './upkeep/blob-sweep.ts'
+import { applyPack, applyPending } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
 import { UnappliedPacks } from './ingest/unapplied-packs.ts'
@@ -80,6 +81,7 @@ export class PackStore implements GraphStore {
   readonly pins: PinRecords
   readonly usages: UsageCache
   readonly #janitor: BackgroundLoop
+  readonly #sweep: BlobSweep
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
 
@@ -100,7 +102,8 @@ export class PackStore implements GraphStore {
     const segments = new SegmentReader(blobs, memory.answers, environment)
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
     this.epochs = new EpochCounter(records, environment)
-    this.#janitor = janitorOf(this.epochs, environment, onBackgroundError)
+    this.#janitor = new BackgroundLoop(() => this.#lookAround(), EPOCH_LOOK_INTERVAL_MS, environment)
+    this.#sweep = new BlobSweep({ records, blobs, epochs: this.epochs, environment })
     this.#options = options
     this.#backend = backend
     this.#committer = new Committer({ records, blobs, environment })
@@ -116,6 +119,7 @@ export class PackStore implements GraphStore {
       newId,
       environment,
       budget: memory.requests,
+      recentEpoch: () => this.epochs.recent(),
       onError: onBackgroundError,
     }
     this.#plans = new PlanCache({ ...planParts, cacheBytes: memory.plansBytes, storedBytesMax })
@@ -230,7 +234,20 @@ export class PackStore implements GraphStore {
     const { signal } = this.#closing
     this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))
     this.#janitor.later()
-    this.#inBackground(() => sweepOrphans(parts, this.#clock.now(), signal))
+    this.#inBackground(() => this.#sweepBlobs())
+  }
+
+  /** Advances the store's own time. The server that does also sweeps. */
+  async #lookAround(): Promise<void> {
+    const onError = (error: unknown): void => this.#reportUnlessClosing(error)
+    const isAdvanced = await this.epochs.advanceWhenDue().catch(onError)
+    if (isAdvanced === true) await this.#sweepBlobs().catch(onError)
+  }
+
+  async #sweepBlobs(): Promise<void> {
+    const { signal } = this.#closing
+    await this.#sweep.removeCondemned(signal)
+    await this.#sweep.condemnUnnamed(signal)
   }
 
   #removalParts(): Parameters<typeof removeProject>[0] {
@@ -261,11 +278,6 @@ export class PackStore implements GraphStore {
   #reportUnlessClosing(error: unknown): void {
     if (!this.#closing.signal.aborted) this.#options.onBackgroundError?.(error)
   }
-}
-
-/** Advances the store's own time. */
-function janitorOf(epochs: EpochCounter, environment: Environment, onError: (error: unknown) => void): BackgroundLoop {
-  return new BackgroundLoop(() => epochs.advanceWhenDue().catch(onError), EPOCH_LOOK_INTERVAL_MS, environment)
 }
 
 export function createPackStore(options: PackStoreOptions): PackStore {

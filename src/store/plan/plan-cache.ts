@@ -18,11 +18,12 @@ import type { ProjectView } from '../records/project-view.ts'
 import { decodePlanTables, type PlanTables } from './plan-format.ts'
 import { PlanMaker, type PlanRequest } from './plan-maker.ts'
 import { LoadedPlan, type LoadedPlanOptions } from './planned-selection.ts'
-import { isQuiet, isRemoved, readHead } from '../records/projects.ts'
+import { isQuiet } from '../records/projects.ts'
 import { decodePlanRecord, encodePlanRecord, type PlanRecord } from '../records/records.ts'
 import type { SegmentReader } from '../pack/segment-reader.ts'
 import { readSource } from '../pack/segment-reader.ts'
 import { PlanQuota } from './plan-quota.ts'
+import { PlanRecords } from './plan-records.ts'
 
 /** Plans of closures up to this size are kept in memory alone: they are made again in less time than a sync takes. */
 const KEPT_IN_MEMORY_OBJECTS_MAX = 1_000
@@ -54,6 +55,8 @@ export interface PlanCacheParts {
   readonly newId: () => string
   readonly environment: Environment
   readonly budget: MemoryBudget
+  /** The store's own time. */
+  readonly recentEpoch: () => Promise<number>
   /** Bytes of plans held in memory, and of plan blobs in storage. */
   readonly cacheBytes: number
   readonly storedBytesMax: number
@@ -65,14 +68,16 @@ export interface PlanCacheParts {
 export class PlanCache {
   readonly #parts: PlanCacheParts
   readonly #loaded: ByteCache<LoadedPlan | undefined>
-  readonly #making = new Map<string, Promise<LoadedPlan>>()
+  readonly #making = new Map<string, Promise<LoadedPlan | undefined>>()
   readonly #oneAtATime = new Semaphore(1)
+  readonly #stored: PlanRecords
   readonly #quota: PlanQuota
 
   constructor(parts: PlanCacheParts) {
     this.#parts = parts
     this.#loaded = new ByteCache(parts.cacheBytes, (plan) => plan?.cachedBytes ?? 0)
-    this.#quota = new PlanQuota(parts.records, parts.blobs, parts.storedBytesMax)
+    this.#stored = new PlanRecords(parts)
+    this.#quota = new PlanQuota(parts.records, this.#stored, parts.storedBytesMax)
   }
 
   /** The plan of a root (`variant` names the subtracted closures), if there is a valid one. */
@@ -86,6 +91,10 @@ export class PlanCache {
     const name = nameOf(key)
     const loading = this.#loaded.get(name, () => this.#load(project, key))
     const plan = await loading
+    if (plan !== undefined && !(await this.#stored.stillNames(plan, project, key))) {
+      this.#loaded.delete(name, loading)
+      return this.find(project, rootId, variant, signal)
+    }
     if (plan !== undefined && !plan.use.isRetired && (await this.#stillHolds(plan, project, signal))) {
       this.#quota.used(name)
       return plan
@@ -139,7 +148,7 @@ export class PlanCache {
     this.#loaded.clear()
   }
 
-  async #make(order: PlanRequest, key: Uint8Array, signal: AbortSignal): Promise<LoadedPlan> {
+  async #make(order: PlanRequest, key: Uint8Array, signal: AbortSignal): Promise<LoadedPlan | undefined> {
     const { catalog, reader, deflate, newId } = this.#parts
     const planId = newId()
     const { packs, missing, absentClaims } = order.closure
@@ -153,7 +162,7 @@ export class PlanCache {
       : await this.#makeStored(maker, order, key, planId, signal)
     const name = nameOf(key)
     this.#loaded.delete(name)
-    return (await this.#loaded.get(name, () => Promise.resolve(plan))) as LoadedPlan
+    return plan === undefined ? undefined : this.#loaded.get(name, () => Promise.resolve(plan))
   }
 
   /**
@@ -170,14 +179,16 @@ export class PlanCache {
     return true
   }
 
+  /** `undefined` if another server was faster with the plan of another closure. */
   async #makeStored(
     maker: PlanMaker,
     { project, closure }: PlanRequest,
     key: Uint8Array,
     planId: string,
     signal: AbortSignal,
-  ): Promise<LoadedPlan> {
-    const { records, blobs } = this.#parts
+  ): Promise<LoadedPlan | undefined> {
+    const { blobs } = this.#parts
+    const before = await this.#stored.value(key)
     const blobName = planBlobName(project.projectId, planId)
     let planBytes = 0
     const sink = async (content: AsyncIterable<Uint8Array>): Promise<void> => {
@@ -193,8 +204,12 @@ export class PlanCache {
       layout: project.layout,
     }
     const value = encodePlanRecord(key, record)
-    await records.commit({ put: [{ key, value }] })
-    await this.#dropIfRemoved(project, key, value, blobName)
+    if (!(await this.#stored.put(project.projectId, { key, value, blobName }, before))) {
+      const theirs = await this.#load(project, key)
+      return theirs?.tables.closureDigest === made.tables.closureDigest ? theirs : undefined
+    }
+    if (await this.#stored.dropIfRemoved(project, { key, value, blobName }))
+      throw new StowageError('not_found', 'the project was removed while a plan was made for it')
     const plan = await loadedPlan({ blob: blobName }, made.tables, closure.sequence, {
       environment: this.#parts.environment,
     })
@@ -205,23 +220,14 @@ export class PlanCache {
     return plan
   }
 
-  /** The sweep of a removed project may have been here before the plan was. */
-  async #dropIfRemoved(project: ProjectView, key: Uint8Array, value: Uint8Array, blobName: string): Promise<void> {
-    const { records, blobs } = this.#parts
-    const { head } = await readHead(records, project.projectId)
-    if (!isRemoved(head, project.generation)) return
-    await records.commit({ remove: [key], expect: [{ key, value }] })
-    await blobs.remove([blobName])
-    throw new StowageError('not_found', 'the project was removed while a plan was made for it')
-  }
-
   async #load(project: ProjectView, key: Uint8Array): Promise<LoadedPlan | undefined> {
-    const { records, blobs, environment, onError } = this.#parts
-    const [value] = await records.getMany([key])
+    const { blobs, environment, onError } = this.#parts
+    const value = await this.#stored.value(key)
     if (value === undefined) return undefined
+    let blobName: string | undefined
     try {
       const record = decodePlanRecord(key, value)
-      const blobName = planBlobName(project.projectId, record.planId)
+      blobName = planBlobName(project.projectId, record.planId)
       const use = this.#quota.useOf(nameOf(key), blobName)
       const tables = await decodePlanTables(
         await readSource(blobs, { blob: blobName }, record.tablesStart, record.planBytes),
@@ -232,7 +238,7 @@ export class PlanCache {
     } catch (error) {
       if (!(error instanceof StowageError) || error.isRetryable) throw error
       onError(error)
-      await records.commit({ remove: [key], expect: [{ key, value }] }).catch(onError)
+      await this.#stored.drop(project.projectId, { key, value, blobName }).catch(onError)
       return undefined
     }
   }

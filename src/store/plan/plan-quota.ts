@@ -1,13 +1,10 @@
-import type { BlobStore, RecordStore } from '../../storage/backend.ts'
+import type { RecordStore } from '../../storage/backend.ts'
 import { keyBounds, keyParts, planBlobName } from '../records/keys.ts'
 import { PlanRefCount } from './planned-selection.ts'
 import { decodePlanRecord } from '../records/records.ts'
+import type { PlanEntry, PlanRecords } from './plan-records.ts'
 
-export interface StoredPlan {
-  readonly key: Uint8Array
-  /** The plan's record. */
-  readonly value: Uint8Array
-  readonly blobName: string
+export interface StoredPlan extends PlanEntry {
   readonly bytes: number
   readonly use: PlanRefCount
 }
@@ -18,16 +15,16 @@ export interface StoredPlan {
  */
 export class PlanQuota {
   readonly #records: RecordStore
-  readonly #blobs: BlobStore
+  readonly #stored: PlanRecords
   readonly #bytesMax: number
   /** In the order of their last use. */
   readonly #plans = new Map<string, StoredPlan>()
   #bytes = 0
   #surveyed: Promise<void> | undefined
 
-  constructor(records: RecordStore, blobs: BlobStore, bytesMax: number) {
+  constructor(records: RecordStore, stored: PlanRecords, bytesMax: number) {
     this.#records = records
-    this.#blobs = blobs
+    this.#stored = stored
     this.#bytesMax = bytesMax
   }
 
@@ -44,14 +41,10 @@ export class PlanQuota {
     return known?.blobName === blobName ? known.use : new PlanRefCount()
   }
 
-  /** Notes a plan that was made, and makes room. The one that it replaces is removed. */
+  /** Notes a plan that was made in place of another one, and makes room. */
   async added(name: string, stored: StoredPlan): Promise<void> {
     const replaced = this.#note(name, stored)
-    if (replaced !== undefined) {
-      replaced.use.isRetired = true
-      // A replaced plan that answers are still being sent by is left to the sweep of blobs that nothing names.
-      if (replaced.use.answers === 0) await this.#blobs.remove([replaced.blobName])
-    }
+    if (replaced !== undefined) replaced.use.isRetired = true
     await this.#makeRoom(name)
   }
 
@@ -72,13 +65,11 @@ export class PlanQuota {
     }
   }
 
-  async #evict(name: string, { key, value, blobName, bytes, use }: StoredPlan): Promise<void> {
-    use.isRetired = true
+  async #evict(name: string, plan: StoredPlan): Promise<void> {
+    plan.use.isRetired = true
     this.#plans.delete(name)
-    this.#bytes -= bytes
-    // Unless the record has changed: another maker replaced the plan.
-    await this.#records.commit({ remove: [key], expect: [{ key, value }] })
-    await this.#blobs.remove([blobName])
+    this.#bytes -= plan.bytes
+    await this.#stored.drop(keyParts(plan.key)[0], plan)
   }
 
   #note(name: string, stored: StoredPlan): StoredPlan | undefined {
