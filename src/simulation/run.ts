@@ -1,7 +1,9 @@
 import { Readable } from 'node:stream'
 import { StowageError } from '../errors.ts'
+import type { StorageBackend } from '../storage/backend.ts'
 import { asGuarded } from '../storage/guard.ts'
 import { checkStore } from '../store/upkeep/check.ts'
+import { EpochCounter } from '../store/upkeep/epochs.ts'
 import { SimulatedBackend } from './backend.ts'
 import { type Destination, SimulatedClient } from './client.ts'
 import { type Fault, FaultInjector, type FaultKind } from './faults.ts'
@@ -40,8 +42,10 @@ export interface RunResult {
 /** When a client gives up, and when an operator kills a server that has not even answered that. */
 const PATIENCE_MS = 60_000
 const LAST_ANSWER_MS = 90_000
-/** By then blobs that nothing names are swept. */
-const AFTERWARDS_MS = 3 * 60 * 60_000
+/** Blobs that nothing names are marked by then, and go when as many epochs have passed and a server has begun one. */
+const AFTERWARDS = { markedMs: 80 * 60_000, epochs: 150, sweptMs: 13 * 60_000 }
+/** The share of runs that go on for days afterwards. */
+const LONG_RUNS = 0.25
 /** How long a stopping server may finish its work. */
 const GRACE_MS_MAX = 2_000
 /** Background work has ended by then. */
@@ -109,9 +113,10 @@ class World {
       await this.#phase(this.#plan.operations.map((operation) => this.#perform(operation)))
       this.faults.stop()
       await this.#phase([this.#endLives()])
-      await this.#phase([this.#sleep(AFTERWARDS_MS)])
+      const isLong = this.#random.chance(LONG_RUNS)
+      if (isLong) await this.#phase([this.#passDays()])
       await this.#phase([this.#verify()])
-      if (!this.faults.fired.has('flip')) await this.#phase([this.#removeAll()])
+      if (isLong && !this.faults.fired.has('flip')) await this.#phase([this.#removeAll()])
     } catch (error) {
       this.#broken(error)
     }
@@ -253,24 +258,35 @@ class World {
       await project.upload(Readable.from([Buffer.from(LAST_OBJECT)]), 'application/json')
       await project.remove()
     }
-    await this.#sleep(UPKEEP_MS)
-    await server.stop(GRACE_MS_MAX)
-    await this.#sleep(AFTERWARDS_MS)
-    await server.life().service.ready()
-    await this.#sleep(UPKEEP_MS)
+    await this.#passDays()
     const left = this.#storage.sizeBytes
     if (left > TRACES_BYTES_MAX) throw new Violation(`all projects are removed, and ${left} bytes are left`)
   }
 
+  /** Days pass while one server is up; most of the epochs as if others counted them. Blobs go, and then their marks. */
+  async #passDays(): Promise<void> {
+    const { backend, environment } = this.#onlooker('time')
+    const ready = this.#servers[0].life().service.ready()
+    await Promise.all([ready.catch(() => undefined), this.#sleep(AFTERWARDS.markedMs)])
+    for (let graces = 0; graces < 2; graces++) {
+      await new EpochCounter(backend.records, environment).advance(AFTERWARDS.epochs)
+      await this.#sleep(AFTERWARDS.sweptMs)
+    }
+  }
+
   /** The findings of `stowage check`. */
   async #check(): Promise<void> {
-    const process = new SimulatedProcess('check', this.scheduler, this.#random.fork('check'))
+    const { backend, environment } = this.#onlooker('check')
+    for await (const { severity, subject, message } of checkStore(backend, { environment }))
+      if (severity === 'damage') throw new Violation(`check finds damage: ${subject}: ${message}`)
+  }
+
+  /** A process of its own, with a connection to the storage. */
+  #onlooker(name: string): { readonly backend: StorageBackend; readonly environment: SimulatedProcess } {
+    const process = new SimulatedProcess(name, this.scheduler, this.#random.fork(name))
     const { scheduler, faults } = this
     const parts = { storage: this.#storage, scheduler, faults, process, random: this.#random, onCrash: () => undefined }
-    for await (const { severity, subject, message } of checkStore(asGuarded(new SimulatedBackend(parts)), {
-      environment: process,
-    }))
-      if (severity === 'damage') throw new Violation(`check finds damage: ${subject}: ${message}`)
+    return { backend: asGuarded(new SimulatedBackend(parts)), environment: process }
   }
 
   #isExpected(error: unknown, context?: { readonly operation: Operation; readonly isRemoved: boolean }): boolean {

@@ -1,8 +1,14 @@
+import type { Environment } from '../../environment.ts'
 import type { RecordStore } from '../../storage/backend.ts'
 import { keyBounds, keyParts, planBlobName } from '../records/keys.ts'
 import { PlanRefCount } from './planned-selection.ts'
 import { decodePlanRecord } from '../records/records.ts'
 import type { PlanEntry, PlanRecords } from './plan-records.ts'
+
+/** The blob of a plan that went stays at least so long, and about so long. */
+const CONDEMNED_MS = 25 * 60 * 60_000
+/** These blobs may take so many times the room of the plans that count. */
+const CONDEMNED_FACTOR_MAX = 8
 
 export interface StoredPlan extends PlanEntry {
   readonly bytes: number
@@ -17,15 +23,33 @@ export class PlanQuota {
   readonly #records: RecordStore
   readonly #stored: PlanRecords
   readonly #bytesMax: number
+  readonly #environment: Pick<Environment, 'monotonicMs'>
   /** In the order of their last use. */
   readonly #plans = new Map<string, StoredPlan>()
   #bytes = 0
+  /** Plans that were evicted or replaced, whose blobs stay for a day. */
+  readonly #condemned: { readonly atMs: number; readonly bytes: number }[] = []
   #surveyed: Promise<void> | undefined
 
-  constructor(records: RecordStore, stored: PlanRecords, bytesMax: number) {
+  constructor(
+    records: RecordStore,
+    stored: PlanRecords,
+    { bytesMax, environment }: { readonly bytesMax: number; readonly environment: Pick<Environment, 'monotonicMs'> },
+  ) {
+    this.#environment = environment
     this.#records = records
     this.#stored = stored
     this.#bytesMax = bytesMax
+  }
+
+  /**
+   * Whether one more plan may be stored. Plans that went lately take room for a day; when that is too much, answers go
+   * without plans rather than fill the disk.
+   */
+  get hasRoom(): boolean {
+    const since = this.#environment.monotonicMs() - CONDEMNED_MS
+    while (this.#condemned.length > 0 && this.#condemned[0].atMs < since) this.#condemned.shift()
+    return this.#condemned.reduce((sum, { bytes }) => sum + bytes, 0) <= CONDEMNED_FACTOR_MAX * this.#bytesMax
   }
 
   used(name: string): void {
@@ -44,7 +68,10 @@ export class PlanQuota {
   /** Notes a plan that was made in place of another one, and makes room. */
   async added(name: string, stored: StoredPlan): Promise<void> {
     const replaced = this.#note(name, stored)
-    if (replaced !== undefined) replaced.use.isRetired = true
+    if (replaced !== undefined) {
+      replaced.use.isRetired = true
+      this.#condemn(replaced)
+    }
     await this.#makeRoom(name)
   }
 
@@ -69,7 +96,12 @@ export class PlanQuota {
     plan.use.isRetired = true
     this.#plans.delete(name)
     this.#bytes -= plan.bytes
+    this.#condemn(plan)
     await this.#stored.drop(keyParts(plan.key)[0], plan)
+  }
+
+  #condemn({ bytes }: StoredPlan): void {
+    this.#condemned.push({ atMs: this.#environment.monotonicMs(), bytes })
   }
 
   #note(name: string, stored: StoredPlan): StoredPlan | undefined {

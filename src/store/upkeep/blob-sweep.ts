@@ -28,6 +28,8 @@ export interface BlobSweepParts {
   readonly blobs: BlobStore
   readonly epochs: StoreEpochs
   readonly environment: Pick<Environment, 'monotonicMs'>
+  /** Removes the records of packs that were merged, as far as their blobs are due. */
+  readonly dropRetired: (projectId: string, isDue: (blobName: string) => boolean, signal: AbortSignal) => Promise<unknown>
 }
 
 interface Mark extends Entry {
@@ -136,6 +138,8 @@ export class BlobSweep {
 
   async #removeBlobs(projectId: string, marks: readonly Mark[], epoch: number, signal: AbortSignal): Promise<void> {
     if (marks.length === 0) return
+    const due = new Set(marks.map(({ blobName }) => blobName))
+    await this.#parts.dropRetired(projectId, (blobName) => due.has(blobName), signal)
     const named = await this.#named(projectId, signal)
     // What a record still names waits for another sweep.
     const free = marks.filter(({ blobName }) => !named.has(blobName))
