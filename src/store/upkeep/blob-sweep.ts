@@ -1,5 +1,5 @@
 import type { Environment } from '../../environment.ts'
-import type { StoreEpochs } from '../../object/graph-store.ts'
+import type { StoreEpochs } from '../../object/epochs.ts'
 import type { BlobStore, Entry, RecordStore } from '../../storage/backend.ts'
 import { condemnedBlobEntry } from '../records/condemned-blobs.ts'
 import {
