@@ -31,7 +31,8 @@ import { PlanCache } from './plan/plan-cache.ts'
 import { listProjects } from './records/projects.ts'
 import { checkStorageFormat } from './records/storage-format.ts'
 import { EpochCounter } from './upkeep/epochs.ts'
-import { applyPack, applyPending, sweepOrphans } from './upkeep/recovery.ts'
+import { BlobSweep } from './upkeep/blob-sweep.ts'
+import { applyPack, applyPending } from './upkeep/recovery.ts'
 import { removeProject, sweepGarbage } from './upkeep/removal.ts'
 import { SegmentReader } from './pack/segment-reader.ts'
 import { UnappliedPacks } from './ingest/unapplied-packs.ts'
@@ -83,6 +84,7 @@ export class PackStore implements GraphStore {
   readonly collector: PackCollector
   readonly compactor: PackCompactor
   readonly #janitor: BackgroundLoop
+  readonly #sweep: BlobSweep
   #background: Promise<void> = Promise.resolve()
   #opening: Promise<void> | undefined
 
@@ -104,6 +106,13 @@ export class PackStore implements GraphStore {
     const onBackgroundError = (error: unknown): void => this.#reportUnlessClosing(error)
     this.epochs = new EpochCounter(records, environment)
     this.#janitor = new BackgroundLoop(() => this.#lookAround(), EPOCH_LOOK_INTERVAL_MS, environment)
+    this.#sweep = new BlobSweep({
+      records,
+      blobs,
+      epochs: this.epochs,
+      environment,
+      dropRetired: (...due) => this.compactor.dropRetired(...due),
+    })
     this.#options = options
     this.#backend = backend
     this.#committer = new Committer({ records, blobs, environment })
@@ -119,6 +128,7 @@ export class PackStore implements GraphStore {
       newId,
       environment,
       budget: memory.requests,
+      recentEpoch: () => this.epochs.recent(),
       onError: onBackgroundError,
     }
     this.#plans = new PlanCache({ ...planParts, cacheBytes: memory.plansBytes, storedBytesMax })
@@ -237,14 +247,21 @@ export class PackStore implements GraphStore {
     this.#inBackground(() => sweepGarbage(this.#removalParts(), signal))
     this.#inBackground(() => this.compactor.finishOpenMerges((error) => this.#reportUnlessClosing(error), signal))
     this.#janitor.later()
-    this.#inBackground(() => sweepOrphans(parts, this.#clock.now(), signal))
+    this.#inBackground(() => this.#sweepBlobs())
   }
 
-  /** Advances the store's own time, and ends merges that were cut off. */
+  /** Advances the store's own time, and ends merges that were cut off. The server that advances the time also sweeps. */
   async #lookAround(): Promise<void> {
     const onError = (error: unknown): void => this.#reportUnlessClosing(error)
-    await this.epochs.advanceWhenDue().catch(onError)
+    const isAdvanced = await this.epochs.advanceWhenDue().catch(onError)
     await this.compactor.finishOpenMerges(onError, this.#closing.signal).catch(onError)
+    if (isAdvanced === true) await this.#sweepBlobs().catch(onError)
+  }
+
+  async #sweepBlobs(): Promise<void> {
+    const { signal } = this.#closing
+    await this.#sweep.removeCondemned(signal)
+    await this.#sweep.condemnUnnamed(signal)
   }
 
   #removalParts(): Parameters<typeof removeProject>[0] {
