@@ -5,7 +5,7 @@ import { SignJWT } from 'jose'
 import type { Clock } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { checkProjectId, quoted } from '../object/id.ts'
-import { type Access, claimAuthorize, ALL_PROJECTS, type Right } from './access.ts'
+import { type Access, claimAuthorize, ALL_PROJECTS, type AccessRight } from './access.ts'
 import { createExclusively, ensurePrivateFolder, TEMPORARY_PREFIX } from '../data-folder/exclusive-file.ts'
 import { heldKeys, damagedKeys, type FolderKey, type KeyRing, readKeys } from '../data-folder/key-ring.ts'
 import { BEARER_REFUSALS, TOKEN_BYTES_MAX } from './bearer.ts'
@@ -36,7 +36,7 @@ const FRESH_MS = 500
 const KEPT_AFTER_EXPIRY_MS = 30 * 86_400_000
 
 export interface TokenRequest {
-  readonly projects: ReadonlyMap<string, Right>
+  readonly projects: ReadonlyMap<string, AccessRight>
   /** The unit of limits per principal. Without a subject the token counts on its own, by its id. */
   readonly subject?: string
   readonly ttlSeconds: number
@@ -46,7 +46,7 @@ export interface TokenRequest {
 export interface TokenRecord {
   readonly jti: string
   readonly subject: string
-  readonly projects: Readonly<Record<string, Right>>
+  readonly projects: Readonly<Record<string, AccessRight>>
   readonly issuedAt: string
   readonly expiresAt: string
   /** The key that signed it. Absent in records that were written before keys could be rotated: the first key. */
@@ -95,7 +95,7 @@ export async function issueToken(
   if (token.length > TOKEN_BYTES_MAX)
     throw new StowageError(
       'invalid_request',
-      `the token would have ${token.length} bytes; name fewer projects, so that it has ${TOKEN_BYTES_MAX} at most`,
+      `the token would have ${token.length} bytes; the limit is ${TOKEN_BYTES_MAX}; name fewer projects`,
     )
   await createExclusively(tokenPath(dataFolder, record.jti), seal(JSON.stringify(record)))
   return { token, record }
@@ -120,7 +120,7 @@ export async function revokeToken(dataFolder: string, jti: string): Promise<void
   if (!JTI.test(jti) || (await readRecord(dataFolder, jti)) === undefined) {
     throw new StowageError(
       'not_found',
-      `no token with the id ${quoted(jti)} was issued here; "stowage token list" shows those that were`,
+      `this folder issued no token ${quoted(jti)}; "stowage token list" shows its tokens`,
     )
   }
   await ensurePrivateFolder(revokedFolder(dataFolder))
@@ -184,7 +184,7 @@ function checkRequest({ projects, subject = '', ttlSeconds }: TokenRequest): voi
   if (subject.length > SUBJECT_CHARACTERS_MAX || /[\p{Cc}\p{Surrogate}]/u.test(subject)) {
     throw new StowageError(
       'invalid_request',
-      `the subject ${quoted(subject)} must have ${SUBJECT_CHARACTERS_MAX} characters at most, and neither control characters nor lone surrogates`,
+      `the subject ${quoted(subject)} must have at most ${SUBJECT_CHARACTERS_MAX} characters, without control characters and lone surrogates`,
     )
   }
 }

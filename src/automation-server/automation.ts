@@ -111,7 +111,7 @@ class Automation<H> implements AutomationExtension<H> {
   #storageSweptAtMs = Number.NEGATIVE_INFINITY
 
   constructor(options: AutomationOptions) {
-    const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, keptMs, deletionGraceMs } = {
+    const { leaseMs, pendingMsMax, runMsMax, sweepIntervalMs, runRetentionMs, deletionGraceMs } = {
       ...DEFAULT_RUN_TIMES,
       ...options,
     }
@@ -124,7 +124,7 @@ class Automation<H> implements AutomationExtension<H> {
       pendingMsMax: positive('pendingMsMax', pendingMsMax),
       runMsMax: positive('runMsMax', runMsMax, TIMER_MS_MAX),
       sweepIntervalMs: positive('sweepIntervalMs', sweepIntervalMs, TIMER_MS_MAX),
-      keptMs: positive('keptMs', keptMs),
+      runRetentionMs: positive('runRetentionMs', runRetentionMs),
       deletionGraceMs: positive('deletionGraceMs', deletionGraceMs),
     }
     this.#sweeps = new BackgroundLoop(() => this.#sweep(), sweepIntervalMs)
@@ -140,7 +140,7 @@ class Automation<H> implements AutomationExtension<H> {
         "automation keeps its records on a storage backend; a service over a host's own object store has none",
       )
     if (this.#attached !== undefined)
-      throw new TypeError('this automation belongs to a service already; make one for each service')
+      throw new TypeError('this automation already belongs to a service; create one for each service')
     const domain = new Domain({
       ...context,
       backend,
@@ -231,16 +231,14 @@ class Automation<H> implements AutomationExtension<H> {
   #register(registered: FunctionRegistration): FunctionInfo {
     if ('command' in registered && this.#options.serverUrl === undefined)
       throw new TypeError(
-        'a function that is a command reports over the network; tell automation the serverUrl at which its process finds the service',
+        'a command reports over the network: pass serverUrl, the address of the service, to automation()',
       )
     return this.#functions.register(withExecutor(registered, { guard: this.#guard, runner: this.#runner }))
   }
 
   get #parts(): Attached<H> {
     if (this.#attached === undefined)
-      throw new TypeError(
-        'this automation belongs to no service yet; pass it to createObjectService among its extensions',
-      )
+      throw new TypeError('this automation has no service yet; pass it to createObjectService in extensions')
     return this.#attached
   }
 
@@ -249,9 +247,9 @@ class Automation<H> implements AutomationExtension<H> {
     const { store, options } = domain
     const nowMs = store.clock.now()
     const isDue = nowMs - this.#storageSweptAtMs >= STORAGE_SWEEP_INTERVAL_MS
-    if (isDue) await expireRuns(store, nowMs - this.#times.keptMs, signal)
+    if (isDue) await expireRuns(store, nowMs - this.#times.runRetentionMs, signal)
     if (isDue) await applyRetention(domain, signal)
-    if (isDue) await expireCauses(store, nowMs - this.#times.keptMs - TIMER_MS_MAX, signal)
+    if (isDue) await expireCauses(store, nowMs - this.#times.runRetentionMs - TIMER_MS_MAX, signal)
     await sweepGarbage(store, signal)
     await purgeDeleted({ store, epochs: options.epochs, graceMs: this.#times.deletionGraceMs }, signal)
     if (isDue) await sweepOrphans(store, signal)

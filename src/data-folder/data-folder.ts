@@ -1,11 +1,11 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DataFolderError, hasCode, openingError } from './data-folder-error.ts'
-import { closeToOthers, makeFolder, OWNER_ONLY, writeFileDurably } from './durable-files.ts'
+import { restrictToOwner, makeFolder, OWNER_ONLY, writeFileDurably } from './durable-files.ts'
 import {
   type FolderHolder,
   folderHolder,
-  isProvenHolder,
+  isHeldByThisProcess,
   readLockFile,
   removeLockFile,
   writeLockFile,
@@ -13,7 +13,7 @@ import {
 
 /** Says which storage and format a data folder holds. Its absence, or an unexpected byte in it, means hands off. */
 export const MARKER_FILE = 'stowage.json'
-const FORMAT = 1
+const FORMAT = 2
 
 export type FolderKind = 'filesystem' | 'level'
 
@@ -82,7 +82,7 @@ async function openFolder<T>(plan: FolderPlan<T>): Promise<OpenFolder<T>> {
  */
 async function refuseHeld<T>({ path, mayBeIncomplete }: FolderPlan<T>): Promise<void> {
   const holder = await folderHolder(path)
-  if (holder && (mayBeIncomplete === true || (await isProvenHolder(holder)))) throw heldError(path, holder)
+  if (holder && (mayBeIncomplete === true || (await isHeldByThisProcess(holder)))) throw heldError(path, holder)
 }
 
 function heldError(path: string, holder: FolderHolder | undefined, cause?: unknown): DataFolderError {
@@ -122,10 +122,15 @@ function markerError(path: string, kind: FolderKind, text: string): DataFolderEr
       `the data folder ${path} holds storage of the kind ${storage}; it cannot be opened as ${kind}`,
     )
   }
-  if (storage === kind && typeof format === 'number' && format > FORMAT) {
+  if (storage === kind && typeof format === 'number' && format !== FORMAT) {
+    const remedy =
+      format > FORMAT
+        ? 'use the release that wrote it, or a newer one'
+        : 'serve it with the older release that wrote it, export its projects ("stowage export") and import them into ' +
+          'a new folder ("stowage import")'
     return new DataFolderError(
       'FOLDER_FORMAT',
-      `the data folder ${path} has format ${format}; this version knows formats up to ${FORMAT}`,
+      `the data folder ${path} has format ${format}; this release reads format ${FORMAT}; nothing was changed; ${remedy}`,
     )
   }
   return new DataFolderError(
@@ -169,7 +174,7 @@ async function openContent<T>(plan: FolderPlan<T>, createIfMissing: boolean): Pr
   try {
     if (createIfMissing || plan.mayBeIncomplete === true)
       for (const name of plan.folders) await makeFolder(join(plan.path, name), OWNER_ONLY)
-    for (const name of plan.folders) await closeToOthers(join(plan.path, name))
+    for (const name of plan.folders) await restrictToOwner(join(plan.path, name))
     return await plan.open({ createIfMissing })
   } catch (error) {
     if (!hasCode(error, 'LEVEL_LOCKED')) throw error

@@ -7,7 +7,7 @@ import type { AttributeMask } from '../object/wire-types.ts'
 import type { Fragment, PlannedSelection, Selection, SelectionReadOptions } from '../object/selection.ts'
 import { GZIP_FRAME_BYTES, gzipFromFragments, type GzipOptions, plannedGzip, storedBlock } from './gzip.ts'
 import { jsonArray } from './json-array.ts'
-import { type Heartbeat, Pacer, withBeats } from './pacer.ts'
+import { type Heartbeat, Pacer, withHeartbeats } from './pacer.ts'
 import { sliceBytes } from './slice.ts'
 
 export type { Heartbeat } from './pacer.ts'
@@ -152,13 +152,13 @@ async function* kept(
   const read = { signal: AbortSignal.any([context.signal, stop.signal]) }
   if (options.coding === 'gzip') {
     const beat = [{ deflated: storedBlock(line), rawBytes: line.length, crc32: crc32(line) }]
-    yield* gzipFromFragments(withBeats(textFragments(selection, options, read), beat, pacer, stop), {
+    yield* gzipFromFragments(withHeartbeats(textFragments(selection, options, read), beat, pacer, stop), {
       ...context,
       pacer,
     })
     return
   }
-  for await (const lines of withBeats(textLines(selection, options, read), line, pacer, stop)) {
+  for await (const lines of withHeartbeats(textLines(selection, options, read), line, pacer, stop)) {
     yield lines
     pacer.sent()
   }
@@ -190,7 +190,7 @@ function checkRange(start: number, end: number, length: number): void {
   if (Number.isSafeInteger(start) && Number.isSafeInteger(end) && start >= 0 && start <= end && end <= length) return
   throw new StowageError(
     'range_not_satisfiable',
-    `bytes ${start} to ${end} are not inside the answer, which has ${length} bytes`,
+    `bytes ${start} to ${end} are outside the response, which has ${length} bytes`,
   )
 }
 
@@ -198,5 +198,5 @@ function checkHeartbeat({ intervalMs, line }: Heartbeat): void {
   if (!(intervalMs > 0))
     throw new RangeError(`heartbeat.intervalMs is ${intervalMs}; it must be a positive number of milliseconds`)
   if (line.length <= HEARTBEAT_BYTES_MAX) return
-  throw new RangeError(`heartbeat.line has ${line.length} bytes; it must have ${HEARTBEAT_BYTES_MAX} at most`)
+  throw new RangeError(`heartbeat.line has ${line.length} bytes; it must have at most ${HEARTBEAT_BYTES_MAX}`)
 }

@@ -68,7 +68,7 @@ export function allowOf(resource: Pick<Resource<never>, 'operations'>): string {
 export function normalizePrefix(prefix = ''): string {
   const trimmed = prefix.replace(/^\/+|\/+$/g, '')
   if (/[?#\s]/.test(trimmed))
-    throw new TypeError(`prefix ${quoted(prefix)} is not the start of a path: it holds '?', '#' or white space`)
+    throw new TypeError(`prefix ${quoted(prefix)} is not the start of a path: it contains '?', '#' or white space`)
   return trimmed === '' ? '' : `/${trimmed}`
 }
 
@@ -88,7 +88,7 @@ export function pathBelow(path: string, mountPoint: MountPoint): string | undefi
 }
 
 /** Whether the end of a raw path matches a resource's, under any mount. */
-export function endsLike(path: string, resourcePath: string): boolean {
+export function matchesPathEnd(path: string, resourcePath: string): boolean {
   const shape = segmentsOf(resourcePath)
   return fits(shape, path.split('/').slice(-shape.length))
 }

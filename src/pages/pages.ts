@@ -3,7 +3,7 @@ import type { AutomationExtension } from '../automation-server/automation.ts'
 import type { Clock } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import type { ServiceContext, ServiceExtension } from '../service/extension.ts'
-import { endsLike, type Resource } from '../http/router.ts'
+import { matchesPathEnd, type Resource } from '../http/router.ts'
 import { Assets } from './views/assets.ts'
 import { automationResources } from './handlers/automations.tsx'
 import { projectResources } from './handlers/project.tsx'
@@ -98,7 +98,7 @@ class Pages<H> implements PagesExtension<H> {
 
   attach(context: ServiceContext<H>): readonly Resource<H>[] {
     if (this.#attached !== undefined)
-      throw new TypeError('these pages belong to a service already; make some for each service')
+      throw new TypeError('these pages already belong to a service; create pages for each service')
     const codes = new SignInCodes(context.clock)
     const sessions = this.#sessions(context.clock)
     this.#attached = { context, codes, sessions }
@@ -125,7 +125,7 @@ class Pages<H> implements PagesExtension<H> {
       const { headers, method, path } = request
       const takesCookie =
         (method === 'GET' || method === 'HEAD') &&
-        COOKIE_PATHS.some((one) => endsLike(path, one)) &&
+        COOKIE_PATHS.some((one) => matchesPathEnd(path, one)) &&
         !headers.has('authorization') &&
         mayRead(headers)
       const token = takesCookie ? await this.#attached?.sessions.tokenOf(headers) : undefined
@@ -143,7 +143,7 @@ class Pages<H> implements PagesExtension<H> {
 
   signInLink({ token }: SignInLinkOptions): string {
     if (this.#attached === undefined)
-      throw new TypeError('these pages belong to no service yet; pass them to createObjectService among its extensions')
+      throw new TypeError('these pages have no service yet; pass them to createObjectService in extensions')
     const { context, codes } = this.#attached
     return `${context.prefix}${WEB}/sign-in?code=${codes.issue(token)}`
   }

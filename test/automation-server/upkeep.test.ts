@@ -207,14 +207,14 @@ test('a run is removed with all its data after its retention period', async (t) 
   const before = await ownRecords(backend)
   const inTime = automated(t, {
     backend: sharing(backend),
-    keptMs: 10 * DAY_MS,
+    runRetentionMs: 10 * DAY_MS,
     service: { clock: { now: () => Date.now() + 9 * DAY_MS } },
   })
   assert.equal((await inTime.ask('GET', `p/runs/${runId}`)).status, 200)
   await inTime.service.close()
   const late = automated(t, {
     backend: sharing(backend),
-    keptMs: 10 * DAY_MS,
+    runRetentionMs: 10 * DAY_MS,
     service: { clock: { now: () => Date.now() + 11 * DAY_MS } },
   })
   await late.service.ready()

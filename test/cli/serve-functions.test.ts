@@ -166,14 +166,14 @@ test('times and numbers of runs are options, and invalid ones are refused with v
     concurrency: 3,
     pendingMsMax: 43_200_000,
     limits: { pendingRunsMax: 7 },
-    keptMs: 90 * 86_400_000,
+    runRetentionMs: 90 * 86_400_000,
     deletionGraceMs: 30 * 86_400_000,
   })
   assert.deepEqual(automationOptionsOf(parsed()), {
     runMsMax: DEFAULT_RUN_TIMES.runMsMax,
     pendingMsMax: DEFAULT_RUN_TIMES.pendingMsMax,
     limits: { pendingRunsMax: DEFAULT_AUTOMATION_LIMITS.pendingRunsMax },
-    keptMs: DEFAULT_RUN_TIMES.keptMs,
+    runRetentionMs: DEFAULT_RUN_TIMES.runRetentionMs,
     deletionGraceMs: DEFAULT_RUN_TIMES.deletionGraceMs,
   })
   const wrong: readonly (readonly [string, string, RegExp])[] = [

@@ -18,7 +18,7 @@ import {
   type Stored,
   timeOfId,
 } from '../../automation-server/records/store.ts'
-import { checkMessage, checkName, notHeld } from '../../automation-server/schemas/checks.ts'
+import { checkMessage, checkName, notFoundError } from '../../automation-server/schemas/checks.ts'
 import type { Model, RunDetails, Version } from '../../automation-server/schemas/types.ts'
 import type { JsonObject, LogLine } from '../../automation/author/run-data.ts'
 import { StowageError } from '../../errors.ts'
@@ -106,7 +106,7 @@ export class RecordImport {
     return store.retried(async () => {
       const scope = await store.scope(projectId)
       const model = scope && (await store.get<ModelRecord>(scope, 'model', version.modelId))
-      if (scope === undefined || model === undefined) throw notHeld('model', version.modelId)
+      if (scope === undefined || model === undefined) throw notFoundError('model', version.modelId)
       // Items that were deleted here stay deleted.
       if (model.value.deletion !== null) return 'unchanged'
       const stored = await store.get<VersionRecord>(scope, 'version', version.modelId, version.id)
@@ -142,7 +142,7 @@ export class RecordImport {
   ): Promise<ImportOutcome | undefined> {
     const { store } = this.#parts
     if (stored.value.rootObjectId !== rootObjectId)
-      throw new StowageError('conflict', `there is a version ${quoted(id)} with another root`)
+      throw new StowageError('conflict', `the version ${quoted(id)} exists with another root`)
     if (stored.value.kept === kept) return 'unchanged'
     const put = [store.entry(stored.key, { ...stored.value, kept })]
     return (await store.commit(scope, { put, expect: [expectSame(stored)] })) ? 'updated' : undefined
@@ -152,8 +152,8 @@ export class RecordImport {
     const { store } = this.#parts
     const stored = await store.get<AutomationRecord>(scope, 'automation', given.id)
     if (stored !== undefined && stored.value.functionId !== given.functionId)
-      throw new StowageError('conflict', `there is an automation ${quoted(given.id)} of another function`)
-    if ((await store.get(scope, 'model', given.modelId)) === undefined) throw notHeld('model', given.modelId)
+      throw new StowageError('conflict', `the automation ${quoted(given.id)} exists with another function`)
+    if ((await store.get(scope, 'model', given.modelId)) === undefined) throw notFoundError('model', given.modelId)
     if (stored === undefined) await this.#checkRoom(scope)
     const { sealed: _sealed, secrets: _secrets, ...automation } = given
     const sealed = (await this.#sealedHere(scope, given, stored?.value)) ?? stored?.value.sealed ?? {}
@@ -302,7 +302,7 @@ export class RecordImport {
     let count = 0
     for await (const entries of store.records.range(boundsOf(projectKey(scope, 'automation')))) count += entries.length
     if (count >= limits.automationsMax)
-      throw new StowageError('conflict', `this project has ${count} automations; that is the most`)
+      throw new StowageError('conflict', `this project has ${count} automations, the limit`)
   }
 
   async #checkComplete(projectId: string, rootObjectId: string, signal: AbortSignal): Promise<void> {
@@ -325,7 +325,7 @@ export class RecordImport {
     if (timeOfId(id) <= this.#parts.store.clock.now() + CLOCK_DIFFERENCE_MS_MAX) return
     throw new StowageError(
       'invalid_id',
-      `the id ${quoted(id)} names a time more than a day ahead of this server's clock`,
+      `the id ${quoted(id)} contains a time more than a day ahead of this server's clock`,
     )
   }
 }

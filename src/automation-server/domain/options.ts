@@ -86,7 +86,7 @@ export function positive(name: string, value: number, max: number = Number.MAX_S
   throw new RangeError(`${name} is ${value}; it must be an integer from 1 to ${max}`)
 }
 
-/** Times, in milliseconds; all but `pendingMsMax`, `keptMs` and `deletionGraceMs` are 24 days at most. */
+/** Times, in milliseconds; all but `pendingMsMax`, `runRetentionMs` and `deletionGraceMs` are 24 days at most. */
 export interface RunTimes {
   /** How long a run may be silent. Its runner renews its lease, or the run times out. */
   readonly leaseMs: number
@@ -97,7 +97,7 @@ export interface RunTimes {
   /** How often lost runs are looked for. */
   readonly sweepIntervalMs: number
   /** How long a run is kept after its end, with its annotations, logs and artifacts. */
-  readonly keptMs: number
+  readonly runRetentionMs: number
   /**
    * How long a deleted model or version can be restored. Counted in the store's epochs, so time in which no server runs
    * does not count.
@@ -114,6 +114,6 @@ export const DEFAULT_RUN_TIMES: RunTimes = {
   pendingMsMax: 86_400_000,
   runMsMax: 3_600_000,
   sweepIntervalMs: 10_000,
-  keptMs: 365 * 86_400_000,
+  runRetentionMs: 365 * 86_400_000,
   deletionGraceMs: 14 * 86_400_000,
 }

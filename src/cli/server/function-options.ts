@@ -128,17 +128,20 @@ export function isolationLine({ kind, reason }: IsolationStatus): string {
 /** The options for `automation`. */
 export function automationOptionsOf(
   options: FunctionServeOptions,
-): Pick<AutomationOptions, 'concurrency' | 'runMsMax' | 'pendingMsMax' | 'limits' | 'keptMs' | 'deletionGraceMs'> {
+): Pick<
+  AutomationOptions,
+  'concurrency' | 'runMsMax' | 'pendingMsMax' | 'limits' | 'runRetentionMs' | 'deletionGraceMs'
+> {
   const {
     functionConcurrency,
     functionTimeout = DEFAULT_RUN_TIMES.runMsMax,
     pendingTimeout = DEFAULT_RUN_TIMES.pendingMsMax,
     pendingRunsMax,
-    keepRuns = DEFAULT_RUN_TIMES.keptMs,
+    keepRuns = DEFAULT_RUN_TIMES.runRetentionMs,
     deletionGrace = DEFAULT_RUN_TIMES.deletionGraceMs,
   } = options
   return {
-    keptMs: keepRuns,
+    runRetentionMs: keepRuns,
     deletionGraceMs: deletionGrace,
     runMsMax: functionTimeout,
     pendingMsMax: pendingTimeout,
