@@ -12,7 +12,7 @@ export interface Listening {
 export async function listenUntilEnd(ending: Ending, server: Server): Promise<Listening> {
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
-  ending.after(() => void server.close().closeAllConnections())
+  ending.after(() => server.close().closeAllConnections())
   const { port } = server.address() as AddressInfo
   return { url: `http://127.0.0.1:${port}`, port }
 }
