@@ -19,6 +19,7 @@ export type {
   RunArtifact,
   RunCause,
   RunProgress,
+  UnreferencedObject,
   Version,
 } from '../../client/resources/wire-types.ts'
 export type {

@@ -3,15 +3,26 @@ import type { RunStatus } from './wire-types.ts'
 /* What a server tells of models, versions and runs. Times are ISO 8601 in UTC, ids are 32 hex digits that sort by age. */
 
 export type {
+  ChosenReport as RemoteChosenReport,
+  CollectedAmount as RemoteCollectedAmount,
+  CollectionProgress as RemoteCollectionProgress,
+  CollectionReport as RemoteCollectionReport,
+  CollectObjectsRequest,
+  CollectRequest,
+  CompactionProgress as RemoteCompactionProgress,
+  CompactionReport as RemoteCompactionReport,
+  CompactRequest,
   Model as RemoteModel,
   ModelChange as RemoteModelChange,
   NewModelVersion as NewRemoteVersion,
   NewPin as NewRemotePin,
+  ObjectAmount as RemoteObjectAmount,
   Pin as RemotePin,
   ProjectUsage as RemoteUsage,
   RetentionRule as RemoteRetentionRule,
   Run as RemoteRun,
   RunStatus as RemoteRunStatus,
+  UnreferencedObject as RemoteUnreferencedObject,
   Version as RemoteVersion,
 } from './wire-types.ts'
 
