@@ -4,8 +4,8 @@ import type { Answer } from './answer.ts'
 /** Lines are short; only a broken server sends more than this without an end. */
 const LINE_BYTES_MAX = 1_048_576
 
-interface Line<P, R> {
-  readonly progress?: P | null
+interface Line<R> {
+  readonly progress?: unknown
   readonly report?: R
   readonly error?: unknown
 }
@@ -14,13 +14,13 @@ interface Line<P, R> {
  * The report at the end of an answer in lines of JSON. Throws the error that stands there instead, `invalid_answer` for
  * lines that are none, and `network_failed` for an answer that ends before either.
  */
-export async function readLongWork<P, R>(answer: Answer, onProgress: ((progress: P) => void) | undefined): Promise<R> {
+export async function readLongWork<R>(answer: Answer, onProgress?: (progress: never) => void): Promise<R> {
   answer.checkType('application/x-ndjson')
   for await (const text of textLines(answer)) {
-    const { progress, report, error } = parsed<P, R>(text, answer.what)
+    const { progress, report, error } = parsed<R>(text, answer.what)
     if (error !== undefined) throw toldError(error, answer.what)
     if (report !== undefined) return report
-    if (progress !== undefined && progress !== null) onProgress?.(progress)
+    if (progress !== undefined && progress !== null) onProgress?.(progress as never)
   }
   throw new ClientError('network_failed', `${answer.what} ended before its result`, { isRetryable: true })
 }
@@ -37,9 +37,9 @@ async function* textLines(answer: Answer): AsyncGenerator<string> {
   }
 }
 
-function parsed<P, R>(text: string, what: string): Line<P, R> {
+function parsed<R>(text: string, what: string): Line<R> {
   try {
-    const value = JSON.parse(text) as Line<P, R> | null
+    const value = JSON.parse(text) as Line<R> | null
     if (typeof value === 'object' && value !== null) return value
   } catch (cause) {
     throw new ClientError('invalid_answer', `${what} sent a line that is not JSON`, { cause })
