@@ -54,10 +54,10 @@ export interface RemoteUpkeep {
 type Read = <T>(path: readonly string[], request?: UnreferencedFilter & CallOptions) => Promise<T>
 
 export function upkeepOf({ connection, retry, projectId }: Remote, read: Read): RemoteUpkeep {
-  const long = <P, R>(
+  const long = <R>(
     path: string,
     wanted: object | undefined,
-    { signal, onProgress }: ProgressOptions<P>,
+    { signal, onProgress }: ProgressOptions<never>,
   ): Promise<R> =>
     retry.run(signal, async () => {
       const answer = await connection.request({
@@ -67,7 +67,7 @@ export function upkeepOf({ connection, retry, projectId }: Remote, read: Read): 
         ...(wanted && { body: JSON.stringify(wanted) }),
         signal,
       })
-      return readLongWork<P, R>(answer, onProgress)
+      return readLongWork<R>(answer, onProgress)
     })
   return {
     collect: ({ signal, onProgress, ...wanted } = {}) => long('collect', wanted, { signal, onProgress }),
