@@ -98,6 +98,10 @@ export interface ErrorBody {
   readonly statusCode: number
   /** The machine-readable cause of the error. */
   readonly code: StowageErrorCode
+  /** With `objects_missing`: the first hundred ids that are not held. */
+  readonly ids?: readonly string[]
+  /** With `invalid_inputs` and `invalid_inputs_schema`: each input that is wrong, and why. */
+  readonly issues?: readonly { readonly path: string; readonly message: string }[]
 }
 
 /** Optional parts of an error besides its code and message. */

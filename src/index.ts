@@ -91,7 +91,7 @@ export type {
   UploadStream,
   UploadStreamOptions,
 } from './service/project-streams.ts'
-export type { AssignedId, UploadSummary } from './object/upload-summary.ts'
+export type { AssignedId, UploadSummary } from './object/wire-types.ts'
 export type { ObjectRecord } from './object/line.ts'
 export type { ObjectStore, StoredObject } from './store/plain/object-store.ts'
 export {

@@ -42,6 +42,7 @@ interface JournalOpening {
   readonly project: string
   readonly since: string | null
   readonly sealed: boolean
+  readonly sealedFor: string | null
 }
 
 /**
@@ -61,6 +62,7 @@ export async function exportToFile(
     project: project.remote.projectId,
     since: options.since?.cursor ?? null,
     sealed: options.hasSealedSecrets === true,
+    sealedFor: options.sealSecretsFor ?? null,
   }
   const state = await readJournal(journalPath, opening, (await sizeOf(partial)) ?? 0)
   const file = await open(partial, state === undefined ? 'w' : 'r+', 0o600)

@@ -8,8 +8,9 @@ import { quoted } from '../object/id.ts'
 import { ARTIFACTS_FOLDER, type Manifest, OBJECTS_FOLDER, RECORDS_FOLDER } from './format.ts'
 import { type ArchiveEntry, ArchiveReader } from './read-archive.ts'
 import { type ProjectAddress, remoteProject } from './remote.ts'
-import type { RemoteProject } from './remote-project.ts'
+import type { MovedRecord, RemoteProject } from './remote-project.ts'
 import { RecordSender, type RecordTotals } from './record-sender.ts'
+import { SecretOpener } from './sealed-secrets.ts'
 import type { MovedArtifact } from './source-records.ts'
 
 /** How far an import is. */
@@ -22,6 +23,11 @@ export interface ImportProgress {
 
 /** How archives are imported. */
 export interface ImportOptions {
+  /**
+   * The private key, as PEM, of the archives whose secrets were sealed for a key. They are opened here and sent to the
+   * target, which seals them with its own key. Without it they are left out.
+   */
+  readonly secretsKey?: string
   /** Aborts the import, which can be repeated. */
   readonly signal?: AbortSignal
   /** Called after each request. */
@@ -94,12 +100,14 @@ class Importer {
   readonly #project: RemoteProject
   readonly #archives: readonly ArchiveReader[]
   readonly #options: ImportOptions
+  readonly #secrets: SecretOpener | undefined
   readonly #tally = { objects: 0, sent: 0, differing: 0 }
 
   constructor(project: RemoteProject, archives: readonly ArchiveReader[], options: ImportOptions) {
     this.#project = project
     this.#archives = archives
     this.#options = options
+    this.#secrets = options.secretsKey === undefined ? undefined : new SecretOpener(options.secretsKey)
   }
 
   async run(): Promise<ImportResult> {
@@ -133,11 +141,18 @@ class Importer {
         for (const line of lines) {
           const { kind, value } = JSON.parse(line) as { kind: string; value: Record<string, unknown> }
           if (kind === 'artifact') announced.set(String(value.id), value as unknown as MovedArtifact)
-          else if (isNewest || KINDS_OF_RUNS.has(kind)) await sender.send({ kind, value })
+          else if (isNewest || KINDS_OF_RUNS.has(kind))
+            await sender.send(kind === 'automation' ? { kind, value: await this.#opened(value) } : { kind, value })
         }
       }
       if (isIn(entry, ARTIFACTS_FOLDER)) await this.#artifact(archive, entry, announced)
     }
+  }
+
+  /** An automation with its secrets opened, or without them. */
+  async #opened({ secrets, ...record }: MovedRecord['value']): Promise<MovedRecord['value']> {
+    if (typeof secrets !== 'string' || this.#secrets === undefined) return record
+    return { ...record, secrets: await this.#secrets.open(secrets, String(record.id)) }
   }
 
   async #artifact(archive: ArchiveReader, entry: ArchiveEntry, announced: Map<string, MovedArtifact>): Promise<void> {

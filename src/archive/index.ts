@@ -31,6 +31,7 @@
 
 export { baseOfCursor, baseOfFile } from './base.ts'
 export { archives, type ArchivesOptions } from './server/archives.ts'
+export type { SecretRecipients } from './server/secret-export.ts'
 export { exportProject, importProject } from './streams.ts'
 export { exportToFile, type ExportFileOptions, type ExportProgress, type ExportResult } from './export-file.ts'
 export { importFiles, verifyFiles, type ImportOptions, type ImportProgress, type ImportResult } from './import-file.ts'

@@ -66,10 +66,22 @@ export class RemoteProject {
   }
 
   /** Items of a list of the server, in pages. */
-  async *list(...path: readonly string[]): AsyncGenerator<readonly Json[]> {
+  list(...path: readonly string[]): AsyncGenerator<readonly Json[]> {
+    return this.#pages(path)
+  }
+
+  /** Automations with their secrets: sealed for the recipient of a public key, or as the server keeps them. */
+  automationsWithSecrets(recipient: string | undefined): AsyncGenerator<readonly Json[]> {
+    return this.#pages(['export', 'automations'], recipient === undefined ? [] : [['sealedFor', recipient]])
+  }
+
+  async *#pages(
+    path: readonly string[],
+    parameters: readonly [string, string][] = [],
+  ): AsyncGenerator<readonly Json[]> {
     let cursor: string | null = null
     do {
-      const query: [string, string][] = [['limit', String(PAGE_ITEMS)]]
+      const query: [string, string][] = [...parameters, ['limit', String(PAGE_ITEMS)]]
       if (cursor !== null) query.push(['cursor', cursor])
       const { items, cursor: next } = await this.#json({ path, query })
       if (!Array.isArray(items)) throw new ClientError('invalid_answer', `${path.join('/')} answered without items`)

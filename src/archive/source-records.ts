@@ -14,6 +14,8 @@ export type SourceItem = { readonly record: MovedRecord } | { readonly artifact:
 export interface SourceOptions {
   /** With the secrets of automations, sealed with the key of the server. Needs the right to write. */
   readonly hasSealedSecrets?: boolean
+  /** With the secrets sealed for the holder of this public key instead. */
+  readonly recipient?: string
   /** Of runs that ended before, only the record is read: annotations, logs and files are known. ISO 8601. */
   readonly runsKnownUntil?: string
 }
@@ -44,9 +46,13 @@ export async function* sourceItems(project: RemoteProject, options: SourceOption
         for (const value of versions) yield { record: { kind: 'version', value } }
     }
   }
-  const automations = options.hasSealedSecrets === true ? ['export', 'automations'] : ['automations']
+  const { hasSealedSecrets = false, recipient } = options
+  const automations =
+    hasSealedSecrets || recipient !== undefined
+      ? project.automationsWithSecrets(recipient)
+      : project.list('automations')
   // A target refuses automations of models that it lacks, such as deleted ones.
-  for await (const page of project.list(...automations))
+  for await (const page of automations)
     for (const value of page) if (modelIds.has(value.modelId)) yield { record: { kind: 'automation', value } }
   const knownUntilMs = Date.parse(options.runsKnownUntil ?? '') - CLOCK_MARGIN_MS
   for await (const runs of project.list('runs'))

@@ -16,6 +16,7 @@ import {
   type Source,
 } from './format.ts'
 import type { RemoteProject } from './remote-project.ts'
+import { recipientKey, recipientText } from './server/recipient-key.ts'
 import { type MovedArtifact, sourceItems } from './source-records.ts'
 import { encodeHeader, END_BYTES, paddingOf } from './tar.ts'
 
@@ -28,6 +29,12 @@ export interface ExportOptions {
    * the same key opens them.
    */
   readonly hasSealedSecrets?: boolean
+  /**
+   * A public key, as PEM: the secrets of automations are sealed for it, and its private half opens them at the import.
+   * Needs the right to write, and a server whose operator allows the key (`secretRecipients`). Not with
+   * `hasSealedSecrets`.
+   */
+  readonly sealSecretsFor?: string
 }
 
 /** An archive that is valid up to here: an export that breaks off later continues from this. */
@@ -68,9 +75,12 @@ const compressed = promisify(gzip) as (bytes: Uint8Array, options: typeof COMPRE
 /** The bytes of an archive of the project, piece by piece; from where `state` ends, if it is given. */
 export async function* writeArchive(
   project: RemoteProject,
-  { since, hasSealedSecrets }: ExportOptions,
+  { since, hasSealedSecrets = false, sealSecretsFor }: ExportOptions,
   state?: ExportState,
 ): AsyncGenerator<ArchivePiece> {
+  if (hasSealedSecrets && sealSecretsFor !== undefined)
+    throw new TypeError('an export has its secrets sealed for a key (sealSecretsFor) or as they are, not both')
+  const recipient = sealSecretsFor === undefined ? undefined : recipientText(recipientKey(sealSecretsFor))
   const writer = new ArchiveWriter(state)
   let runsListedAt = state?.runsListedAt ?? ''
   if (state === undefined) {
@@ -78,7 +88,8 @@ export async function* writeArchive(
     // Before anything else, so that everything that a version needs is among the objects that follow.
     if (await project.hasRecords()) {
       runsListedAt = await project.timeText()
-      yield* writer.records(project, { hasSealedSecrets, runsKnownUntil: since?.runsListedAt })
+      const secrets = { hasSealedSecrets, ...(recipient === undefined ? {} : { recipient }) }
+      yield* writer.records(project, { ...secrets, runsKnownUntil: since?.runsListedAt })
     }
   }
   let cursor = state?.cursor ?? since?.cursor ?? null

@@ -4,7 +4,9 @@ import { StowageError } from '../errors.ts'
 import type { Limits } from '../limits.ts'
 import type { MemoryLease } from '../memory/memory-lease.ts'
 import { IdSet } from '../object/id-set.ts'
-import type { AttributeMask } from '../inspect/mask.ts'
+import type { AttributeMask } from '../object/wire-types.ts'
+import type { Schema } from '../openapi/description/types.ts'
+import { ATTRIBUTE_MASK, MASK_NAMES_MAX, OBJECT_STREAM_REQUEST } from '../openapi/objects/shapes.ts'
 import { Yielder } from '../async/yielder.ts'
 import { formValue } from './form.ts'
 import { readIdBody } from './id-body.ts'
@@ -19,12 +21,17 @@ const OBJECTS = 'objects'
 const QUOTE = 0x22
 /** Looked through in one go, before the event loop may turn. */
 const STRETCH_BYTES = 1_048_576
-const MASK_NAMES_MAX = 1_000
 const MASK_BYTES_MAX = 131_072
 /** A name as a string, in the worst case, and once more as bytes. */
 const MASK_MEMORY_BYTES: number = 3 * MASK_BYTES_MAX
 
-export interface ObjectStreamRequest {
+/** The members of an object-stream request, and those of its mask. */
+const STREAM_MEMBERS: readonly string[] = [
+  ...memberNames(OBJECT_STREAM_REQUEST.definition),
+  ...memberNames(ATTRIBUTE_MASK.definition).map((name) => `attributeMask.${name}`),
+]
+
+export interface ObjectStreamSelection {
   readonly ids: IdSet
   readonly mask?: AttributeMask
 }
@@ -73,13 +80,12 @@ export async function decodeObjectStreamRequest(
   source: UploadSource,
   limits: Limits,
   options: DecodeOptions,
-): Promise<ObjectStreamRequest> {
+): Promise<ObjectStreamSelection> {
   const yielder = new Yielder(options.environment ?? REAL_ENVIRONMENT)
   const reading = { yielder, memory: options.memory }
   const body = await readIdBody(source, limits, { signal: options.signal, formAccepted: false, ...reading })
-  const names = ['objectIds', 'attributeMask', 'attributeMask.include', 'attributeMask.exclude']
   const members = await readMembers(body.bytes, {
-    names,
+    names: STREAM_MEMBERS,
     strict: true,
     nestingMax: limits.nestingMax,
     what: BODY,
@@ -138,17 +144,14 @@ async function readMask(
 ): Promise<AttributeMask | undefined> {
   const mask = members.get('attributeMask')
   if (mask === undefined) return undefined
-  const include = members.get('attributeMask.include')
-  const exclude = members.get('attributeMask.exclude')
-  if (mask.kind !== 'object' || (include === undefined) === (exclude === undefined)) {
-    throw new StowageError(
-      'invalid_request',
-      'attributeMask must be an object with either "include" or "exclude", each an array of names',
-    )
-  }
+  if (mask.kind !== 'object') throw new StowageError('invalid_request', 'attributeMask must be an object')
   await memory?.hold(MASK_MEMORY_BYTES, 'id_list_too_large')
-  if (include !== undefined) return { include: await readNames(include, 'attributeMask.include', yielder) }
-  return { exclude: await readNames(exclude as MemberValue, 'attributeMask.exclude', yielder) }
+  const given: Record<string, readonly string[]> = {}
+  for (const [path, value] of members) {
+    const [parent, name] = path.split('.')
+    if (parent === 'attributeMask' && name !== undefined) given[name] = await readNames(value, path, yielder)
+  }
+  return ATTRIBUTE_MASK.read(given, 'attributeMask')
 }
 
 async function readNames(value: MemberValue, what: string, yielder: Yielder): Promise<readonly string[]> {
@@ -164,4 +167,8 @@ async function readNames(value: MemberValue, what: string, yielder: Yielder): Pr
   }
   await readStringArray(value.kind === 'string' ? new Uint8Array(0) : value.bytes, add, { what, yielder })
   return names
+}
+
+function memberNames({ properties = {}, oneOf = [] }: Schema): readonly string[] {
+  return [...Object.keys(properties), ...oneOf.flatMap(memberNames)]
 }

@@ -1,7 +1,7 @@
 import type { DeflatePool } from '../compression/deflate-pool.ts'
 import { emit, emittedLength, type Heartbeat } from '../emit/emit.ts'
-import { StowageError } from '../errors.ts'
-import type { AttributeMask } from '../inspect/mask.ts'
+import { type ErrorBody, StowageError } from '../errors.ts'
+import type { AttributeMask } from '../object/wire-types.ts'
 import { ANSWER_BYTES } from '../memory/answer-memory.ts'
 import type { MemoryLease } from '../memory/memory-lease.ts'
 import { quoted } from '../object/id.ts'
@@ -69,7 +69,7 @@ class ObjectsMissingError extends StowageError {
     this.ids = ids
   }
 
-  override toJSON(): ReturnType<StowageError['toJSON']> & { readonly ids: readonly string[] } {
+  override toJSON(): ErrorBody {
     return { ...super.toJSON(), ids: this.ids }
   }
 }

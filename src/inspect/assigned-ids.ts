@@ -1,4 +1,4 @@
-import type { AssignedId } from '../object/upload-summary.ts'
+import type { AssignedId } from '../object/wire-types.ts'
 
 /** The memory of one of them as an object with a string, and as text in the response. */
 const LISTED_BYTES = 320

@@ -1,10 +1,8 @@
 import { ByteList } from '../object/byte-list.ts'
 import { IdSet } from '../object/id-set.ts'
+import type { AttributeMask } from '../object/wire-types.ts'
 import { ObjectScanner, type ScanListener } from './json-scanner.ts'
 import { decodeString } from './json-string.ts'
-
-/** Which top-level members of objects are wanted: those named, or all but those named. `id` always is. */
-export type AttributeMask = { readonly include: readonly string[] } | { readonly exclude: readonly string[] }
 
 const TAB = 0x09
 const LF = 0x0a

@@ -8,7 +8,7 @@ import type { Limits } from '../limits.ts'
 import type { MemoryLease } from '../memory/memory-lease.ts'
 import type { Element } from '../object/element.ts'
 import type { ObjectSelector, ObjectWriter } from '../object/graph-store.ts'
-import type { UploadSummary } from '../object/upload-summary.ts'
+import type { UploadSummary } from '../object/wire-types.ts'
 import { resolveDeltas } from './resolve-deltas.ts'
 
 /** The memory of an upload however little has arrived: its request, and the stages that wait for it. */

@@ -26,7 +26,7 @@ import {
   projectStreams,
 } from './project-streams.ts'
 import type { ProjectUpkeep } from './project-upkeep.ts'
-import type { UploadSummary } from '../object/upload-summary.ts'
+import type { UploadSummary } from '../object/wire-types.ts'
 import { uploadObjects } from '../operations/upload-objects.ts'
 
 /**

@@ -1,10 +1,11 @@
 import type { TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
-import { archives, type ProjectAddress } from '../../src/archive/index.ts'
+import { archives, type ProjectAddress, type SecretRecipients } from '../../src/archive/index.ts'
 import {
   automation,
   type AutomationExtension,
   type RunExecutor,
+  type SecretKey,
   type Version,
 } from '../../src/automation-server/index.ts'
 import { createClient, type Project } from '../../src/client/index.ts'
@@ -26,6 +27,11 @@ export interface Site {
   readonly project: Project
 }
 
+export interface SiteSecrets {
+  readonly secretKey?: SecretKey
+  readonly secretRecipients?: SecretRecipients
+}
+
 const REPORTING = reporting(
   { status: 'running', logs: [{ atMs: 1, level: 'info', message: 'first\u2028line' }] },
   {
@@ -41,9 +47,10 @@ export function site(
   t: TestContext,
   backend: StorageBackend = memoryBackend(),
   executor: RunExecutor = REPORTING,
+  { secretKey = SECRET_KEY, secretRecipients = [] }: SiteSecrets = {},
 ): Site {
-  const extension = automation({ secretKeys: [SECRET_KEY], functions: [definition(executor)] })
-  const extensions = [extension, archives({ secretKeys: [SECRET_KEY], pageBytes: PAGE_BYTES })]
+  const extension = automation({ secretKeys: [secretKey], functions: [definition(executor)] })
+  const extensions = [extension, archives({ secretKeys: [secretKey], secretRecipients, pageBytes: PAGE_BYTES })]
   const service = createObjectService({ backend, access: openAccess(), extensions })
   t.after(() => service.close({ graceMs: 100 }))
   const address: ProjectAddress = {

@@ -5,10 +5,11 @@ import { AUTOMATION_API_SHAPES } from '../../src/automation-server/schemas/shape
 import { NEW_AUTOMATION } from '../../src/automation-server/schemas/shapes/automations.ts'
 import { RUN_REPORT } from '../../src/automation-server/schemas/shapes/reports.ts'
 import { readSource } from '../support/sources.ts'
+import { OBJECT_SHAPES } from '../../src/openapi/objects/shapes.ts'
 import { typesOf } from '../support/wire-types.ts'
 
 test('the wire types match the schemas', () => {
-  for (const [path, text] of Object.entries(typesOf(AUTOMATION_API_SHAPES)))
+  for (const [path, text] of Object.entries(typesOf([...OBJECT_SHAPES, ...AUTOMATION_API_SHAPES])))
     assert.equal(words(readSource(path).text), words(text), `npm run schemas writes ${path}`)
 })
 

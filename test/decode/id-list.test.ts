@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
-import { type ObjectStreamRequest, decodeIdList, decodeObjectStreamRequest } from '../../src/decode/id-list.ts'
+import { type ObjectStreamSelection, decodeIdList, decodeObjectStreamRequest } from '../../src/decode/id-list.ts'
 import { type Limits, DEFAULT_LIMITS } from '../../src/limits.ts'
 import type { IdSet } from '../../src/object/id-set.ts'
 import { processorMs } from '../support/processor.ts'
@@ -15,7 +15,7 @@ async function ids(body: Uint8Array | string, sent: Sent = {}, limits: Partial<L
   return listed(await decodeIdList(source(body, sent), { ...DEFAULT_LIMITS, ...limits }, { signal }))
 }
 
-function stream(body: string | Uint8Array, sent: Sent = {}): Promise<ObjectStreamRequest> {
+function stream(body: string | Uint8Array, sent: Sent = {}): Promise<ObjectStreamSelection> {
   return decodeObjectStreamRequest(source(body, sent), DEFAULT_LIMITS, { signal })
 }
 
@@ -239,6 +239,18 @@ test('an object-stream request is read with and without a mask', async () => {
     (await stream(gzipSync('{"objectIds":["a"],"attributeMask":{"exclude":[]}}'), { encoding: 'gzip' })).mask,
     { exclude: [] },
   )
+})
+
+test('an invalid attribute mask is refused with the rule that it breaks', async () => {
+  for (const [mask, message] of [
+    [
+      '{"include":[],"exclude":[]}',
+      /^StowageError: attributeMask must .* exactly one of include, exclude; it is an object with "include", "exclude"$/,
+    ],
+    ['{}', /^StowageError: attributeMask must be an object with exactly one of include, exclude; it is an object$/],
+    ['[]', /^StowageError: attributeMask must be an object$/],
+  ] as const)
+    await assert.rejects(stream(`{"objectIds":["a"],"attributeMask":${mask}}`), message)
 })
 
 test('a malformed object-stream request is refused', async () => {

@@ -3,7 +3,7 @@ import { DEFAULT_LIMITS } from '../../src/limits.ts'
 import type { ObjectBatch } from '../../src/object/batch.ts'
 import type { Element } from '../../src/object/element.ts'
 import { AssignedIds } from '../../src/inspect/assigned-ids.ts'
-import type { AssignedId } from '../../src/object/upload-summary.ts'
+import type { AssignedId } from '../../src/object/wire-types.ts'
 import { inspectBatches } from '../../src/inspect/inspect.ts'
 
 export const never: AbortSignal = new AbortController().signal

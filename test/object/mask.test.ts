@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { applyMask, type AttributeMask, maskLines } from '../../src/inspect/mask.ts'
+import { applyMask, maskLines } from '../../src/inspect/mask.ts'
+import type { AttributeMask } from '../../src/object/wire-types.ts'
 import { inspectAll } from './inspecting.ts'
 import { expectedOf } from './oracle.ts'
 import { pick, randomObjectText, seeded } from './random-json.ts'

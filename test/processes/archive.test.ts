@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile } from 'node:child_process'
+import { generateKeyPairSync } from 'node:crypto'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
@@ -11,12 +12,25 @@ import { buildModel, jsonArray } from '../support/model.ts'
 
 const run = promisify(execFile)
 const PAGE_URL = 'http://127.0.0.1:8642'
+
+/** The lines of the page with this option of the command. */
+function linesOf(option: string): string {
+  const lines = blocksOf('docs/archive-format.md').flatMap(({ text }) => text.split('\n'))
+  return lines.filter((line) => line.startsWith('stowage ') && line.includes(option)).join('\n')
+}
+
 const model = buildModel({ objects: 200, seed: 3 })
 
 test('the commands of the archive page move a project and report their work', async (t) => {
   const data = newDataFolder(t)
   const folder = dirname(data)
-  const server = await startServer(t, ['--data', data, '--json'])
+  // The keys of the page, as `openssl` makes them.
+  const { publicKey, privateKey } = generateKeyPairSync('x25519')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'secrets.pem'), privateKey.export({ format: 'pem', type: 'pkcs8' }))
+  writeFileSync(join(folder, 'secrets-public.pem'), publicKey.export({ format: 'pem', type: 'spki' }))
+  const recipient = ['--secret-recipient', join(folder, 'secrets-public.pem')]
+  const server = await startServer(t, ['--data', data, '--json', ...recipient])
   const { url } = JSON.parse(server.line) as { url: string }
   const issued = await stowage(['token', '--data', data, '--project', '*', '--access', 'write'])
   mkdirSync(join(folder, 'bin'))
@@ -48,6 +62,15 @@ test('the commands of the archive page move a project and report their work', as
   await bash(`stowage mirror --from ${url} --to ${url} --project demo --to-project mirrored \
     --from-token-file token.txt --to-token-file token.txt --quiet`)
   assert.match(String((await bash('stowage version list House --project mirrored')).stdout), /first/)
+
+  const sealed = linesOf('--seal-secrets-for').replace('demo.tar', 'sealed.tar')
+  assert.match(String((await bash(sealed)).stderr), /exported 200 objects/)
+  await bash(linesOf('--secrets-key').replace('demo.tar', 'sealed.tar'))
+  await assert.rejects(
+    bash(sealed.replace('-o sealed', '-o other').replace('-public.pem', '.pem.absent')),
+    /cannot be read/,
+  )
+  await assert.rejects(bash('stowage serve --secret-recipient token.txt'), /not a public key as PEM/)
 
   await server.stop()
   await bash(`stowage export demo -o offline.tar --data ${data} --quiet`)

@@ -37,8 +37,8 @@ test('a failing case names the expected and the actual value, and the arguments'
     /^insertMany: a repeated call/,
   )
   await assert.rejects(overwriting.run(), (error: Error) => {
-    assert.match(error.message, /answer 0: must be 1 bytes "0", but is undefined/)
-    assert.match(error.message, /insertMany\(\[\{ key: 22 bytes "[0-9a-f]{16}000000", value: 1 bytes "0" \}/)
+    assert.match(error.message, /result 0 of the repeated call: must be 1 byte "0", but is undefined/)
+    assert.match(error.message, /insertMany\(\[\{ key: 22 bytes "[0-9a-f]{16}000000", value: 1 byte "0" \}/)
     return true
   })
   const unchecked = recordsWith(

@@ -3,7 +3,8 @@ import type { Schema } from '../../src/openapi/description/types.ts'
 
 /** The TypeScript types of the shapes on the wire: one description makes the checks, the OpenAPI document and the types. */
 
-const NOTICE = '/* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */'
+const NOTICE =
+  '/* Generated from the shapes of the wire (`src/openapi/description/shape.ts`): run `npm run schemas`. */'
 
 interface TypesFile {
   readonly path: string
@@ -15,12 +16,19 @@ interface TypesFile {
   readonly addresses: Readonly<Record<string, string>>
 }
 
+const OBJECT_FILE = 'src/object/wire-types.ts'
 const CLIENT_FILE = 'src/client/resources/wire-types.ts'
 const AUTHOR_FILE = 'src/automation/author/wire-types.ts'
 const SERVER_FILE = 'src/automation-server/schemas/wire-types.ts'
 
 /** Each file hands on the types of those before it that it is asked for. */
 const FILES: readonly TypesFile[] = [
+  {
+    path: OBJECT_FILE,
+    names: ['AssignedId', 'UploadSummary', 'ObjectDiffResponse', 'AttributeMask', 'ObjectStreamRequest'],
+    imports: {},
+    addresses: {},
+  },
   {
     path: CLIENT_FILE,
     names: [
@@ -175,6 +183,7 @@ function typeText(schema: Schema, definitions: Definitions): string {
   if (schema.type === 'integer' || schema.type === 'number') return 'number'
   if (schema.type === 'string' || schema.type === 'boolean') return schema.type
   if (schema.type === 'array') return `readonly (${typeText(schema.items ?? {}, definitions)})[]`
+  if (schema.oneOf !== undefined) return schema.oneOf.map((choice) => typeText(choice, definitions)).join(' | ')
   if (schema.properties !== undefined) return `{ ${members(schema, definitions)} }`
   if (typeof schema.additionalProperties === 'object')
     return `{ readonly [name: string]: ${typeText(schema.additionalProperties, definitions)} }`

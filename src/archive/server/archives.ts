@@ -22,6 +22,7 @@ import { importArtifact } from './artifact-import.ts'
 import { ARCHIVES_AREA } from './openapi.ts'
 import { type ImportOutcome, RecordImport } from './record-import.ts'
 import { IMPORTED_RECORDS } from './record-shapes.ts'
+import { SecretExport, type SecretRecipients } from './secret-export.ts'
 
 /** Options of `archives`. All have defaults. */
 export interface ArchivesOptions {
@@ -30,6 +31,11 @@ export interface ArchivesOptions {
    * import.
    */
   readonly secretKeys?: readonly SecretKey[] | SecretKeySource
+  /**
+   * Public keys, as PEM, for which exports may have secrets sealed: whoever holds the private half can read the secrets
+   * of every project in which he may write. `any` for a service that its operator alone calls. None by default.
+   */
+  readonly secretRecipients?: SecretRecipients
   /** The limits of automation, as the extension `automation` got them. */
   readonly limits?: Partial<AutomationLimits>
   /** Bytes of lines in one page of an export, about: the export holds that much at a time. 4 MB by default. */
@@ -49,9 +55,10 @@ const COMPRESSION_LEVEL = 1
  * and accepts records that keep their ids. Pass it among the `extensions` of a service over a storage backend.
  */
 export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExtension<H> {
-  const { secretKeys = [] } = options
+  const { secretKeys = [], secretRecipients = [] } = options
   const secrets = async (): Promise<SecretBox> =>
     new SecretBox('read' in secretKeys ? await secretKeys.read() : secretKeys)
+  const secretExport = new SecretExport(secretRecipients, secrets)
   const limits = resolveAutomationLimits(options.limits)
   const compressor = new DeflatePool({ level: COMPRESSION_LEVEL, concurrency: availableParallelism() })
   if (!(options.pageBytes === undefined || options.pageBytes >= 1))
@@ -68,7 +75,7 @@ export function archives<H = unknown>(options: ArchivesOptions = {}): ServiceExt
       attached = store
       return [
         objectResource(context, compressor, options.pageBytes ?? PAGE_BYTES),
-        sealedResource(context, store),
+        sealedResource(context, store, secretExport),
         recordResource(context, records),
         markResource(context, records),
         artifactResource(context, store, limits.artifactBytesMax),
@@ -113,20 +120,32 @@ function objectResource<H>(
   }
 }
 
-/** Sealed secrets of automations: of use only to a server that has the key which sealed them. */
-function sealedResource<H>({ guard }: ServiceContext<H>, store: AutomationStore): Resource<H> {
+/**
+ * Sealed secrets of automations: of use only to a server that has the key which sealed them, or to the holder of the
+ * key for which they are sealed anew.
+ */
+function sealedResource<H>(
+  { guard }: ServiceContext<H>,
+  store: AutomationStore,
+  secretExport: SecretExport,
+): Resource<H> {
   return {
     path: `${EXPORT}/automations`,
     check: checkParams,
     operations: {
       GET: async (exchange) => {
         checkNoRun(await guard(exchange, 'write'))
-        const request = readQuery(exchange)
+        const { sealedFor, ...request } = readQuery(exchange, 'sealedFor')
         checkPage(request)
-        const scope = await store.scope(exchange.params.projectId)
+        const recipient = sealedFor === undefined ? undefined : secretExport.recipient(sealedFor)
+        const { projectId } = exchange.params
+        const scope = await store.scope(projectId)
         if (scope === undefined) return jsonAnswer(200, { items: [], cursor: null })
         const { items, cursor } = await store.page<AutomationRecord>(projectKey(scope, 'automation'), request)
-        return jsonAnswer(200, { items: items.map(({ value }) => value), cursor })
+        const shown: object[] = []
+        for (const { value } of items)
+          shown.push(recipient === undefined ? value : await secretExport.automation(value, projectId, recipient))
+        return jsonAnswer(200, { items: shown, cursor })
       },
     },
   }

@@ -128,8 +128,8 @@ const exportAutomations = operationOf({
   right: 'write',
   summary: 'Automations with their sealed secrets',
   description:
-    'As the list of automations, each with `sealed`: its secrets, which only a server with the same key opens. Tokens of runs are refused.',
-  parameters: ['Limit', 'Cursor'],
+    'As the list of automations, each with `sealed`: its secrets, which only a server with the same key opens. With `sealedFor`, an automation that has secrets has `secrets` instead: a JWE in compact form for that key. The operator of the server names the keys that are allowed (403). Tokens of runs are refused.',
+  parameters: ['Limit', 'Cursor', 'ExportSealedFor'],
   answers: {
     200: ownJson(
       members({
@@ -248,6 +248,13 @@ const AFTER: Parameter = {
   schema: { type: 'string', pattern: CURSOR },
   examples: { start: { value: '1.0.0' } },
 }
+const SEALED_FOR: Parameter = {
+  name: 'sealedFor',
+  in: 'query',
+  description: 'A public key, X25519, EC or RSA: base64url of its DER (SubjectPublicKeyInfo).',
+  schema: { type: 'string', pattern: '^[\\w-]+$', maxLength: 4_096 },
+  examples: { x25519: { value: 'MCowBQYDK2VuAyEAhSDwCYkwp1R0i33ctD73Wg2_Og0mOBr066SpjqqbTmo' } },
+}
 const SOURCE_ID: Parameter = {
   name: 'sourceId',
   in: 'path',
@@ -277,6 +284,7 @@ export const ARCHIVES_AREA: ApiArea = {
       Limit: PARAMETERS.Limit,
       Cursor: PARAMETERS.Cursor,
       ExportAfter: AFTER,
+      ExportSealedFor: SEALED_FOR,
       SourceId: SOURCE_ID,
     },
   },

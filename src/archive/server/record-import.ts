@@ -5,7 +5,7 @@ import { finalResultEntries } from '../../automation-server/domain/final-result.
 import { Logs } from '../../automation-server/domain/logs.ts'
 import type { AutomationLimits } from '../../automation-server/domain/options.ts'
 import { checkProjects } from '../../automation-server/domain/allowed-projects.ts'
-import { REDACTED, type SecretBox } from '../../automation-server/domain/secrets.ts'
+import { REDACTED, type SealedInputs, type SecretBox } from '../../automation-server/domain/secrets.ts'
 import type { ModelRecord } from '../../automation-server/domain/models.ts'
 import type { VersionRecord } from '../../automation-server/domain/versions.ts'
 import { decodeRecord } from '../../automation-server/records/codec.ts'
@@ -20,7 +20,7 @@ import {
 } from '../../automation-server/records/store.ts'
 import { checkMessage, checkName, notHeld } from '../../automation-server/schemas/checks.ts'
 import type { Model, RunDetails, Version } from '../../automation-server/schemas/types.ts'
-import type { LogLine } from '../../automation/author/run-data.ts'
+import type { JsonObject, LogLine } from '../../automation/author/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
 import type { ClosureSelector } from '../../object/graph-store.ts'
@@ -155,8 +155,8 @@ export class RecordImport {
       throw new StowageError('conflict', `there is an automation ${quoted(given.id)} of another function`)
     if ((await store.get(scope, 'model', given.modelId)) === undefined) throw notHeld('model', given.modelId)
     if (stored === undefined) await this.#checkRoom(scope)
-    const { sealed: _sealed, ...automation } = given
-    const sealed = (await this.#openable(scope, given)) ?? stored?.value.sealed ?? {}
+    const { sealed: _sealed, secrets: _secrets, ...automation } = given
+    const sealed = (await this.#sealedHere(scope, given, stored?.value)) ?? stored?.value.sealed ?? {}
     const lacksSecrets = Object.entries(given.inputs).some(([name, text]) => text === REDACTED && !(name in sealed))
     const record: AutomationRecord = {
       ...automation,
@@ -172,19 +172,31 @@ export class RecordImport {
     return stored === undefined ? 'created' : 'updated'
   }
 
-  /** The secrets, where this server can open them. */
-  async #openable(
+  /** The secrets as this server keeps them; `undefined` if none were given, or none that it can open. */
+  async #sealedHere(
     { projectId }: ProjectScope,
-    { id, inputs, sealed }: SealedAutomation,
+    { id, inputs, sealed, secrets: given }: SealedAutomation,
+    stored: AutomationRecord | undefined,
   ): Promise<Readonly<Record<string, string>> | undefined> {
-    if (sealed === undefined) return undefined
     const secrets = await this.#parts.secrets()
-    try {
-      secrets.open({ inputs, sealed }, { projectId, automationId: id })
-      return sealed
-    } catch {
-      return undefined
+    const owner = { projectId, automationId: id }
+    const opened = (one: SealedInputs): JsonObject | undefined => {
+      try {
+        return secrets.open(one, owner)
+      } catch {
+        return undefined
+      }
     }
+    if (given === undefined)
+      return sealed !== undefined && opened({ inputs, sealed }) !== undefined ? sealed : undefined
+    const names = Object.keys(given)
+    for (const name of names)
+      if (inputs[name] !== REDACTED)
+        throw new StowageError('invalid_request', `the automation ${quoted(id)} has no secret input ${quoted(name)}`)
+    const kept = stored && opened(stored)
+    // Sealing anew would change the record, and an import that is repeated changes nothing.
+    if (stored !== undefined && names.every((name) => kept?.[name] === given[name])) return stored.sealed
+    return secrets.seal({ ...given }, names, owner).sealed
   }
 
   async #annotationPart(

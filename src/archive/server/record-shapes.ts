@@ -36,9 +36,12 @@ export interface LogPart {
   readonly lines: readonly LogLine[]
 }
 
-/** An automation with its secrets, which only a server with the same key opens. */
+/** An automation with its secrets. */
 export interface SealedAutomation extends Automation {
+  /** Only a server with the same key opens them. */
   readonly sealed?: Readonly<Record<string, string>>
+  /** As the importer opened them, by the names of their inputs. */
+  readonly secrets?: Readonly<Record<string, string>>
 }
 
 /** How far a mirror of some source has come here. */
@@ -76,14 +79,19 @@ const LOG_PART: Shape<LogPart> = object(
 )
 
 const SEALED = optional(record(text(), text(), 'Sealed secrets by the names of their inputs.'))
+const SECRETS = optional(record(text(), text(), 'Secrets by the names of their inputs.'))
 
 const SEALED_AUTOMATION: Shape<SealedAutomation> = {
   schema: { ...AUTOMATION.definition, properties: { ...AUTOMATION.definition.properties, sealed: SEALED.schema } },
   read: (value, at) => {
     if (!isObject(value)) return AUTOMATION.read(value, at)
-    const { sealed, ...automation } = value
-    const read = SEALED.read(sealed, `${at}.sealed`)
-    return { ...AUTOMATION.read(automation, at), ...(read === undefined ? {} : { sealed: read }) }
+    const { sealed, secrets, ...automation } = value
+    const given = { sealed: SEALED.read(sealed, `${at}.sealed`), secrets: SECRETS.read(secrets, `${at}.secrets`) }
+    return {
+      ...AUTOMATION.read(automation, at),
+      ...(given.sealed === undefined ? {} : { sealed: given.sealed }),
+      ...(given.secrets === undefined ? {} : { secrets: given.secrets }),
+    }
   },
 }
 

@@ -10,7 +10,7 @@ import type {
   Pin,
 } from '../../client/resources/wire-types.ts'
 
-/* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */
+/* Generated from the shapes of the wire (`src/openapi/description/shape.ts`): run `npm run schemas`. */
 
 /** A model to create. */
 export interface NewModel {

@@ -1,6 +1,6 @@
 import type { JsonObject } from './json.ts'
 
-/* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */
+/* Generated from the shapes of the wire (`src/openapi/description/shape.ts`): run `npm run schemas`. */
 
 /** The severity of an annotation. */
 export type AnnotationLevel = 'SUCCESS' | 'INFO' | 'WARNING' | 'ERROR'

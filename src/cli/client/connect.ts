@@ -161,7 +161,7 @@ export async function withFolder(folder: string, use: (where: ClientOptions) => 
     const service = createObjectService({
       backend,
       access: openAccess(),
-      extensions: [automation(), archives({ secretKeys: secretKeysFromFolder(folder) })],
+      extensions: [automation(), archives({ secretKeys: secretKeysFromFolder(folder), secretRecipients: 'any' })],
     })
     try {
       await use({

@@ -2,7 +2,7 @@ import { existsSync } from 'node:fs'
 import { Command, Option } from 'commander'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
 import { TRANSFER_EXIT_HELP } from '../common/exit.ts'
-import { jsonOption } from '../common/options.ts'
+import { fileText, jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
 import { formatBytes, formatCount } from '../common/format.ts'
 
@@ -13,8 +13,8 @@ Examples:
   stowage export demo -o demo.tar --data /var/lib/stowage   from a folder that no server has open
 
 The file contains the whole project: objects, models, versions, automations, and ended runs with their annotations, logs
-and files. It appears when it is complete. Run a stopped export again to continue it. Deleted models and versions, and
-secrets, are omitted.
+and files. It appears when it is complete. Run a stopped export again to continue it. Deleted models and versions are
+omitted, and so are secrets without one of the two options for them.
 ${CONNECT_HELP}
 ${TRANSFER_EXIT_HELP}`
 
@@ -22,6 +22,7 @@ interface ExportOptions extends ConnectOptions {
   readonly output: string
   readonly since?: string
   readonly sealedSecrets?: boolean
+  readonly sealSecretsFor?: string
 }
 
 export function exportCommand(): Command {
@@ -39,6 +40,14 @@ export function exportCommand(): Command {
         'with the secrets of automations, sealed: only a server with the same key opens them; needs the right to write',
       ),
     )
+    .addOption(
+      new Option(
+        '--seal-secrets-for <file>',
+        'with the secrets, sealed for this public key (PEM); the server must allow the key (serve --secret-recipient)',
+      )
+        .argParser(fileText)
+        .conflicts('sealedSecrets'),
+    )
     .addOption(jsonOption('print {"file", "objects", "sha256", "cursor"}'))
     .addHelpText('after', EXAMPLES)
     .action(exportProject)
@@ -46,13 +55,14 @@ export function exportCommand(): Command {
 
 async function exportProject(project: string | undefined, options: ExportOptions, command: Command): Promise<void> {
   const { baseOfCursor, baseOfFile, exportToFile } = await import('../../archive/index.ts')
-  const { output, since, sealedSecrets = false } = options
+  const { output, since, sealedSecrets = false, sealSecretsFor } = options
   await withProject(named(options, project), command, async ({ remote, signal, openProgress }) => {
     const base = since === undefined ? undefined : existsSync(since) ? await baseOfFile(since) : baseOfCursor(since)
     const progress = await openProgress()
     const { manifest, cursor } = await exportToFile(remote, output, {
       signal,
       hasSealedSecrets: sealedSecrets,
+      ...(sealSecretsFor === undefined ? {} : { sealSecretsFor }),
       ...(base === undefined ? {} : { since: base }),
       onProgress: ({ bytes, objects }) =>
         progress.update({

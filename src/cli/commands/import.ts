@@ -1,7 +1,7 @@
 import { Command, Option } from 'commander'
 import { addConnectOptions, CONNECT_HELP, type ConnectOptions, withProject } from '../client/connect.ts'
 import { EXIT, FindingsError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
-import { jsonOption } from '../common/options.ts'
+import { fileText, jsonOption } from '../common/options.ts'
 import { printJson, printNote } from '../common/output.ts'
 import { formatCount } from '../common/format.ts'
 
@@ -19,6 +19,7 @@ ${TRANSFER_EXIT_HELP}`
 
 interface ImportOptions extends ConnectOptions {
   readonly check?: boolean
+  readonly secretsKey?: string
 }
 
 export function importCommand(): Command {
@@ -29,6 +30,12 @@ export function importCommand(): Command {
   )
     .argument('<file...>', 'the archive, and the incremental ones after it')
     .addOption(new Option('--check', 'only compare the files with their checksums'))
+    .addOption(
+      new Option(
+        '--secrets-key <file>',
+        'the private key (PEM) of secrets that were exported with --seal-secrets-for; without it they are left out',
+      ).argParser(fileText),
+    )
     .addOption(jsonOption('print what was imported'))
     .addHelpText('after', EXAMPLES)
     .action(importProject)
@@ -47,6 +54,7 @@ async function importProject(files: readonly string[], options: ImportOptions, c
     const progress = await openProgress()
     const result = await importFiles(remote, files, {
       signal,
+      ...(options.secretsKey === undefined ? {} : { secretsKey: options.secretsKey }),
       onProgress: ({ objects, sent }) =>
         progress.update({ done: objects, total: undefined, text: `${formatCount(objects, 'object')}, ${sent} new` }),
     })

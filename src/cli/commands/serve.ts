@@ -8,6 +8,7 @@ import { addQuotas } from '../server/quota-options.ts'
 import { addConnectionOptions } from '../server/connection-options.ts'
 import { addOperationsListener } from '../server/operations-options.ts'
 import type { ServeOptions } from '../server/run-server.ts'
+import { addSecretRecipients } from '../server/secret-recipients.ts'
 import { addPages } from '../server/serve-pages.ts'
 import { storageOption } from '../common/storage.ts'
 
@@ -79,6 +80,7 @@ export function serveCommand(): Command {
     )
   addPages(command)
   addQuotas(command)
+  addSecretRecipients(command)
   addConnectionOptions(command)
   addLogOptions(command)
   addOperationsListener(command)

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs'
 import { InvalidArgumentError, Option } from 'commander'
 
 const SECONDS: Readonly<Record<string, number>> = { s: 1, m: 60, h: 3_600, d: 86_400 }
@@ -14,6 +15,15 @@ export function jsonOption(what: string): Option {
 export function folderName(text: string): string {
   if (text === '') throw new InvalidArgumentError('It must be the name of a folder.')
   return text
+}
+
+/** The content of the file. */
+export function fileText(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new InvalidArgumentError(`The file cannot be read: ${(error as NodeJS.ErrnoException).code}.`)
+  }
 }
 
 export function positiveInteger(text: string): number {

@@ -32,6 +32,7 @@ import { type OperationsLine, startOperations } from './operations-server.ts'
 import { boundedServer, listen, stopServing } from './http-server.ts'
 import { printJson, printLine } from '../common/output.ts'
 import { registerFiles } from './serve-functions.ts'
+import type { SecretRecipientOptions } from './secret-recipients.ts'
 import { signalToStop } from '../common/signals.ts'
 import { type PagesLine, pagesLine, pagesOf, type PagesServeOptions, withHome } from './serve-pages.ts'
 import { type StorageKind, storageOf } from '../common/storage.ts'
@@ -44,7 +45,8 @@ export interface ServeOptions
     FunctionServeOptions,
     ConnectionServeOptions,
     OperationsOptions,
-    QuotaServeOptions {
+    QuotaServeOptions,
+    SecretRecipientOptions {
   readonly storage?: StorageKind
   readonly port: number
   readonly prefix?: string
@@ -71,7 +73,11 @@ export async function runServer(options: ServeOptions, command: Command): Promis
   const secretKeys = secretKeysFromFolder(options.data)
   const auto = automation({ secretKeys, serverUrl: () => announced, ...isolation, ...automationOptionsOf(options) })
   const web = pagesOf(options, auto)
-  const extensions = [auto, archives({ secretKeys }), ...(web === undefined ? [] : [web])]
+  const extensions = [
+    auto,
+    archives({ secretKeys, secretRecipients: options.secretRecipient ?? [] }),
+    ...(web === undefined ? [] : [web]),
+  ]
   const service = createService(
     { backend, access: await accessFromFolder(options.data), extensions, ...serviceOptions(options) },
     command,

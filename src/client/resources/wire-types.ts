@@ -1,4 +1,4 @@
-/* Generated from the shapes in `src/automation-server/schemas/shapes`: run `npm run schemas`. */
+/* Generated from the shapes of the wire (`src/openapi/description/shape.ts`): run `npm run schemas`. */
 
 /**
  * Which versions of a model are kept: those that one of the members keeps. The latest version,

@@ -38,7 +38,7 @@ export type ValuesOf<M extends Members> = {
 }
 
 /** An object with these members and no others. */
-export function object<M extends Members>(members: M, description: string): Shape<ValuesOf<M>> {
+export function object<M extends Members>(members: M, description?: string): Shape<ValuesOf<M>> {
   const names = Object.keys(members)
   return {
     schema: {
@@ -46,7 +46,7 @@ export function object<M extends Members>(members: M, description: string): Shap
       required: names.filter((name) => !isOptional(members[name])),
       additionalProperties: false,
       properties: Object.fromEntries(names.map((name) => [name, members[name].schema])),
-      description,
+      ...(description === undefined ? {} : { description }),
     },
     read: (value, at) => {
       if (!isObject(value)) throw wrong(at, 'an object', found(value))
@@ -60,6 +60,25 @@ export function object<M extends Members>(members: M, description: string): Shap
         if (member !== undefined) read[name] = member
       }
       return read as ValuesOf<M>
+    },
+  }
+}
+
+/** An object with exactly one of these members. */
+export function exactlyOne<M extends Members>(
+  members: M,
+  description: string,
+): Shape<{ [K in keyof M]: { readonly [P in K]: ValueOf<M[P]> } }[keyof M]> {
+  const names = Object.keys(members)
+  const choices = names.map((name) => object({ [name]: members[name] }))
+  return {
+    schema: { oneOf: choices.map(({ schema }) => schema), description },
+    read: (value, at) => {
+      const given = isObject(value) ? Object.keys(value) : []
+      const choice = given.length === 1 ? choices[names.indexOf(given[0])] : undefined
+      if (choice === undefined)
+        throw wrong(at, `an object with exactly one of ${names.join(', ')}`, givenMembers(value, given))
+      return choice.read(value, at) as { [K in keyof M]: { readonly [P in K]: ValueOf<M[P]> } }[keyof M]
     },
   }
 }
@@ -215,6 +234,10 @@ function unknownMember(at: string, name: string, known: readonly string[]): Stow
     'invalid_request',
     `${at === '' ? 'the body' : at} has a member ${quoted(name)}, which is not known here; known are ${known.join(', ')}`,
   )
+}
+
+function givenMembers(value: unknown, names: readonly string[]): string {
+  return names.length === 0 ? found(value) : `an object with ${names.map((name) => quoted(name)).join(', ')}`
 }
 
 function isOptional(shape: Shape<unknown>): boolean {

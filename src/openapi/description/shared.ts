@@ -1,15 +1,6 @@
-import { ERROR_STATUS, type ServiceErrorCode } from '../../errors.ts'
-import type {
-  Components,
-  Header,
-  Headers,
-  Operation,
-  Parameter,
-  Reference,
-  Response,
-  Responses,
-  Schema,
-} from './types.ts'
+import { ERROR_STATUS, type ErrorBody, type ServiceErrorCode } from '../../errors.ts'
+import { integer, list, named, type NamedShape, object, oneOf, optional, text } from './shape.ts'
+import type { Components, Header, Headers, Operation, Parameter, Reference, Response, Responses } from './types.ts'
 
 /**
  * Parts that every area of the interface has in common: headers of every response, the one shape of errors, the
@@ -19,35 +10,29 @@ import type {
 const REQUEST_ID = '^[\\w.:+/=-]{1,128}$'
 const CODES = Object.keys(ERROR_STATUS) as ServiceErrorCode[]
 
-const ERROR: Schema = {
-  type: 'object',
-  description: 'The body of every error answer, on every route.',
-  required: ['message', 'statusCode', 'code'],
-  properties: {
-    message: {
-      type: 'string',
-      minLength: 1,
-      description: 'The broken rule, the place, and the remedy. For people; it may change.',
+const ISSUE = object({ path: text(), message: text() })
+
+const ERROR: NamedShape<ErrorBody> = named(
+  'Error',
+  object(
+    {
+      message: text({
+        minLength: 1,
+        description: 'The broken rule, the place, and the remedy. For people; it may change.',
+      }),
+      statusCode: integer(400, 599, 'The status of the answer.'),
+      code: oneOf(CODES, 'For programs; it does not change.'),
+      ids: optional(
+        list(text(), {
+          itemsMax: 100,
+          description: 'With `objects_missing`: the first hundred ids that are not held.',
+        }),
+      ),
+      issues: optional(list(ISSUE, { description: 'With `invalid_inputs`: each input that is wrong, and why.' })),
     },
-    statusCode: { type: 'integer', minimum: 400, maximum: 599, description: 'The status of the answer.' },
-    code: { type: 'string', enum: CODES, description: 'For programs; it does not change.' },
-    ids: {
-      type: 'array',
-      maxItems: 100,
-      items: { type: 'string' },
-      description: 'With `objects_missing`: the first hundred ids that are not held.',
-    },
-    issues: {
-      type: 'array',
-      items: {
-        type: 'object',
-        required: ['path', 'message'],
-        properties: { path: { type: 'string' }, message: { type: 'string' } },
-      },
-      description: 'With `invalid_inputs`: each input that is wrong, and why.',
-    },
-  },
-}
+    'The body of every error answer, on every route.',
+  ),
+)
 
 export const SHARED_HEADERS: Readonly<Record<string, Header>> = {
   'X-Request-Id': {
@@ -293,7 +278,7 @@ const RESPONSES: Readonly<Record<string, Response>> = {
 }
 
 export const SHARED_COMPONENTS: Components = {
-  schemas: { Error: ERROR },
+  schemas: { Error: ERROR.definition },
   parameters: PARAMETERS,
   headers: SHARED_HEADERS,
   responses: RESPONSES,

@@ -1,18 +1,8 @@
 import { schemaRef } from '../description/shared.ts'
 import type { Schema } from '../description/types.ts'
-import { ASSIGNED_ID, UPLOAD_SUMMARY } from './shapes.ts'
+import { OBJECT_SHAPES } from './shapes.ts'
 
 export const NO_CONTROL_CHARACTERS = '^[^\\u0000-\\u001f\\u007f-\\u009f\\u2028\\u2029]+$'
-
-/** Two fields and no more than one of the lists. */
-function maskOf(member: 'include' | 'exclude', description: string): Schema {
-  return {
-    type: 'object',
-    required: [member],
-    additionalProperties: false,
-    properties: { [member]: { type: 'array', maxItems: 1_000, items: { type: 'string' }, description } },
-  }
-}
 
 export const SCHEMAS: Readonly<Record<string, Schema>> = {
   ObjectId: {
@@ -50,11 +40,6 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     },
   },
   ObjectIdForm: { type: 'object', required: ['objects'], properties: { objects: schemaRef('ObjectIdArray') } },
-  ObjectDiffResponse: {
-    type: 'object',
-    additionalProperties: { type: 'boolean' },
-    description: 'Each requested id: `true` if the project holds it, otherwise `false`.',
-  },
   Object: {
     type: 'object',
     required: ['id'],
@@ -117,23 +102,5 @@ export const SCHEMAS: Readonly<Record<string, Schema>> = {
     description:
       'An object as edits to the text of another one that is held, its base: after the base and the checksum come steps of three, `skip`, `copy`, `insert`: move by `skip` bytes in the base from the end of the last copy (0 at first, and it may be negative), append the `copy` bytes from there, then append the text `insert`. At most 1,048,576 characters.',
   },
-  UploadSummary: UPLOAD_SUMMARY.definition,
-  AssignedId: ASSIGNED_ID.definition,
-  ObjectStreamRequest: {
-    type: 'object',
-    required: ['objectIds'],
-    additionalProperties: false,
-    properties: {
-      objectIds: {
-        type: 'array',
-        minItems: 1,
-        items: { type: 'string' },
-        description: 'The ids, as many as fit 32 MB.',
-      },
-      attributeMask: {
-        description: 'The top-level members to send. `id` is always sent.',
-        oneOf: [maskOf('include', 'Only these.'), maskOf('exclude', 'All but these.')],
-      },
-    },
-  },
+  ...Object.fromEntries(OBJECT_SHAPES.map(({ name, definition }) => [name, definition])),
 }

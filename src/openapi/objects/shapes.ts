@@ -1,10 +1,29 @@
-import type { AssignedId, UploadSummary } from '../../object/upload-summary.ts'
-import { described, integer, list, named, type NamedShape, object, sent, type Shape } from '../description/shape.ts'
-import { schemaRef } from '../description/shared.ts'
+import type {
+  AssignedId,
+  AttributeMask,
+  ObjectDiffResponse,
+  ObjectStreamRequest,
+  UploadSummary,
+} from '../../object/wire-types.ts'
+import {
+  described,
+  exactlyOne,
+  integer,
+  list,
+  named,
+  type NamedShape,
+  object,
+  optional,
+  record,
+  sent,
+  type Shape,
+  text,
+} from '../description/shape.ts'
 
-/**
- * Answers of the object endpoints, as shapes of their types: a member that only one of the two has does not compile.
- */
+/** The JSON that the object endpoints take and answer, described once: `npm run schemas` makes the types. */
+
+/** The most names in an attribute mask. */
+export const MASK_NAMES_MAX = 1_000
 
 const COUNT: Shape<number> = { ...integer(0, Number.MAX_SAFE_INTEGER), schema: { type: 'integer', minimum: 0 } }
 
@@ -14,7 +33,7 @@ export const ASSIGNED_ID: NamedShape<AssignedId> = named(
     {
       part: described(COUNT, 'The index of the part of the body, from 0; 0 without parts.'),
       index: described(COUNT, 'Which element of its array, from 0.'),
-      id: sent<string>(schemaRef('ObjectId')),
+      id: sent<string>({ $ref: '#/components/schemas/ObjectId', description: 'The id that the service made.' }),
     },
     'An object that arrived without an id, and the id that it was assigned.',
   ),
@@ -46,3 +65,44 @@ export const UPLOAD_SUMMARY: NamedShape<UploadSummary> = named(
     'What became of an upload.',
   ),
 )
+
+export const OBJECT_DIFF_RESPONSE: NamedShape<ObjectDiffResponse> = named(
+  'ObjectDiffResponse',
+  record(
+    text(),
+    sent<boolean>({ type: 'boolean' }),
+    'Each requested id: `true` if the project holds it, otherwise `false`.',
+  ),
+)
+
+function maskNames(description: string): Shape<readonly string[]> {
+  return list(text(), { itemsMax: MASK_NAMES_MAX, description })
+}
+
+export const ATTRIBUTE_MASK: NamedShape<AttributeMask> = named(
+  'AttributeMask',
+  exactlyOne(
+    { include: maskNames('Only these.'), exclude: maskNames('All but these.') },
+    'The top-level members to send. `id` is always sent.',
+  ),
+)
+
+export const OBJECT_STREAM_REQUEST: NamedShape<ObjectStreamRequest> = named(
+  'ObjectStreamRequest',
+  object(
+    {
+      objectIds: list(text(), { itemsMin: 1, description: 'The ids, as many as fit 32 MB.' }),
+      attributeMask: optional(ATTRIBUTE_MASK),
+    },
+    'Objects to send, and which of their members.',
+  ),
+)
+
+/** Every shape of the object endpoints that the OpenAPI document names. */
+export const OBJECT_SHAPES: readonly NamedShape<unknown>[] = [
+  ASSIGNED_ID,
+  UPLOAD_SUMMARY,
+  OBJECT_DIFF_RESPONSE,
+  ATTRIBUTE_MASK,
+  OBJECT_STREAM_REQUEST,
+]

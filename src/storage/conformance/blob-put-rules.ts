@@ -3,7 +3,7 @@ import { setTimeout as delay } from 'node:timers/promises'
 import { setFlagsFromString } from 'node:v8'
 import { runInNewContext } from 'node:vm'
 import { type BlobContext, contentOf, noise, WatchedContent } from './blob-context.ts'
-import { isNamed, rejects, rejectsWithReason, type Rule, sameBytes, within } from './case.ts'
+import { isNamed, rejects, rejectsWithReason, type Rule, same, sameBytes, within } from './case.ts'
 
 const SIZES = [0, 1, 65_536, 262_143, 262_144, 262_145, 1_048_575, 1_048_576, 1_048_577, 2_097_152, 3_000_000]
 const CHUNK_BYTES = 65_536
@@ -11,9 +11,9 @@ const CHUNK_BYTES = 65_536
 /** After a put that failed: no blob, no name, and the name is free. */
 async function isAbsent(context: BlobContext, rest: string): Promise<void> {
   await rejects('BlobNotFoundError', () => context.store.read(context.name(rest), 0, 0))
-  assert.deepEqual(await context.names(rest), [])
+  same(await context.names(rest), [], 'the names after a failed put')
   await context.put(rest, noise(10))
-  assert.deepEqual(await context.names(rest), [rest])
+  same(await context.names(rest), [rest], 'the names after a new put')
 }
 
 export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
@@ -22,7 +22,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     check: async (context) => {
       for (const size of SIZES) {
         const bytes = noise(size)
-        assert.deepEqual(await context.store.put(context.name(`size-${size}`), contentOf(bytes)), { sizeBytes: size })
+        same(await context.store.put(context.name(`size-${size}`), contentOf(bytes)), { sizeBytes: size }, 'the result')
         sameBytes(await context.store.read(context.name(`size-${size}`), 0, size), bytes, `${size} bytes`)
       }
     },
@@ -30,12 +30,14 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
   {
     name: 'put: accepts content without chunks and ignores a wrong size hint',
     check: async (context) => {
-      assert.deepEqual(await context.store.put(context.name('none'), contentOf(new Uint8Array(0))), { sizeBytes: 0 })
-      assert.deepEqual(
+      const empty = contentOf(new Uint8Array(0))
+      same(await context.store.put(context.name('none'), empty), { sizeBytes: 0 }, 'the result without content')
+      same(
         await context.store.put(context.name('hinted'), contentOf(noise(1_000)), { sizeHintBytes: 10 }),
         { sizeBytes: 1_000 },
+        'the result with a wrong hint',
       )
-      assert.deepEqual(await context.names(), ['hinted', 'none'])
+      same(await context.names(), ['hinted', 'none'], 'the names')
     },
   },
   {
@@ -76,7 +78,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
           within(30_000, 'a put that was aborted while its content hangs', putting),
           (error) => error === reason,
         )
-        assert.ok(content.closed, 'the content must be returned')
+        assert.ok(content.closed, 'the content must be ended by calling return() of its iterator')
         await isAbsent(context, `aborted-${size}`)
       }
     },
@@ -86,7 +88,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     check: async (context) => {
       const content = new WatchedContent(noise(10), async () => undefined)
       await rejectsWithReason((signal) => context.store.put(context.name('never'), content, { signal }))
-      assert.ok(content.closed, 'the content must be returned')
+      assert.ok(content.closed, 'the content must be ended by calling return() of its iterator')
       await isAbsent(context, 'never')
     },
   },
@@ -97,7 +99,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
       await context.put('taken', bytes)
       const content = new WatchedContent(noise(3_000_000), async () => undefined)
       await rejects('BlobExistsError', () => context.store.put(context.name('taken'), content))
-      assert.ok(content.closed, 'the content must be returned')
+      assert.ok(content.closed, 'the content must be ended by calling return() of its iterator')
       sameBytes(await context.store.read(context.name('taken'), 0, 1_000), bytes, 'the first blob')
     },
   },
@@ -111,7 +113,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
         assert.equal(winners.length, 1, `of 5 puts of one name ${winners.length} resolved; exactly one must`)
         for (const result of results) if (result.status === 'rejected') isNamed('BlobExistsError', result.reason)
         sameBytes(await context.store.read(context.name(`race-${size}`), 0, size), contents[winners[0]], 'the winner')
-        assert.deepEqual(await context.names(`race-${size}`), [`race-${size}`])
+        same(await context.names(`race-${size}`), [`race-${size}`], 'the names')
       }
     },
   },
@@ -123,10 +125,10 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
       const putting = context.store.put(context.name('half'), new WatchedContent(noise(3_000_000), () => looked))
       await delay(20)
       await rejects('BlobNotFoundError', () => context.store.read(context.name('half'), 0, 10))
-      assert.deepEqual(await context.names(), [])
+      same(await context.names(), [], 'the names before the put ends')
       look()
       await putting
-      assert.deepEqual(await context.names(), ['half'])
+      same(await context.names(), ['half'], 'the names after the put')
     },
   },
   {
@@ -169,7 +171,7 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
       for (const name of hostile) {
         const content = new WatchedContent(noise(10), async () => undefined)
         await rejects('RangeError', () => context.store.put(name, content), JSON.stringify(name))
-        assert.ok(content.closed, `the content must be returned for ${JSON.stringify(name)}`)
+        assert.ok(content.closed, `the content must be ended for ${JSON.stringify(name)}`)
         await rejects('RangeError', () => context.store.read(name, 0, 0), JSON.stringify(name))
         await rejects('RangeError', () => context.store.remove([context.name('a'), name]), JSON.stringify(name))
       }
@@ -180,13 +182,13 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
     check: async (context) => {
       const longest = context.name('n'.repeat(240 - context.name('').length))
       await context.store.put(longest, contentOf(noise(5)))
-      assert.equal((await context.store.read(longest, 0, 5)).length, 5)
+      same((await context.store.read(longest, 0, 5)).length, 5, 'the number of bytes read')
       await context.put('a', noise(1))
       await context.put('a/b', noise(2))
       await context.put('a/b/c', noise(3))
-      assert.deepEqual(await context.names('a'), ['a', 'a/b', 'a/b/c'])
+      same(await context.names('a'), ['a', 'a/b', 'a/b/c'], 'the names')
       await context.store.remove([context.name('a/b')])
-      assert.deepEqual(await context.names('a'), ['a', 'a/b/c'])
+      same(await context.names('a'), ['a', 'a/b/c'], 'the names after a removal')
     },
   },
 ]
@@ -194,8 +196,8 @@ export const BLOB_PUT_RULES: readonly Rule<BlobContext>[] = [
 const HELD_BYTES_MAX = 24 * 1_048_576
 
 /**
- * Node offers it in no other way, unless it was started with a flag. The memory of buffers that one collection found
- * dead is given back by another thread, whenever that has a processor; the next collection waits for it.
+ * Node offers no other way, unless it was started with a flag. The memory of buffers that one collection found
+ * dead is released by another thread at some later time; the next collection waits for it.
  */
 function garbageCollector(): () => void {
   setFlagsFromString('--expose-gc')
@@ -227,7 +229,7 @@ export const BLOB_MEMORY_RULES: readonly Rule<BlobContext>[] = [
           yield chunk
         }
       }
-      assert.deepEqual(await context.store.put(context.name('large'), content()), { sizeBytes: chunks * CHUNK_BYTES })
+      same(await context.store.put(context.name('large'), content()), { sizeBytes: chunks * CHUNK_BYTES }, 'the result')
       assert.ok(peak <= HELD_BYTES_MAX, `${peak} bytes were held while ${chunks * CHUNK_BYTES} streamed through`)
       sameBytes(
         await context.store.read(context.name('large'), (chunks - 1) * CHUNK_BYTES, chunks * CHUNK_BYTES),

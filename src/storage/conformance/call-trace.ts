@@ -49,7 +49,7 @@ export function describedBytes(bytes: Uint8Array | undefined): string {
   if (!bytes) return 'undefined'
   const text = Buffer.from(bytes.subarray(0, TEXT_MAX)).toString('latin1')
   const shown = /^[\x20-\x7e]*$/.test(text) ? JSON.stringify(text) : `0x${Buffer.from(text, 'latin1').toString('hex')}`
-  return `${bytes.length} bytes ${shortened(shown)}`
+  return `${bytes.length} ${bytes.length === 1 ? 'byte' : 'bytes'} ${shortened(shown)}`
 }
 
 function shortened(text: string): string {

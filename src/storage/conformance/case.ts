@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
+import { inspect } from 'node:util'
 import type { StorageErrorName } from '../storage-errors.ts'
 import { CallTrace, describedBytes } from './call-trace.ts'
 
@@ -45,12 +46,13 @@ export interface ConformanceOptions {
 /** More than any case puts into a store. Other entries may lie there, too. */
 const ITEMS_MAX = 1_000_000
 const TIMEOUT_MS = 60_000
+const VALUES_SHOWN_MAX = 20
 /** How long a store may take to close after a failed case; some call may still hang. */
 const CLOSE_MS = 5_000
 
 /**
  * Opens a store for each rule and closes it after it, whatever happens. Each case ends within its time limit: a test
- * runner that meets a promise that never settles cancels all the tests behind it.
+ * runner that meets a promise that never settles cancels all later tests.
  */
 export function casesOf<S extends Closable, C>(
   rules: readonly Rule<C>[],
@@ -82,7 +84,7 @@ async function runRule<S extends Closable, C>(
   if (isPersistent || !isForPersistent) await check(contextOf(session))
 }
 
-/** The failure with the calls that led to it: they say which argument the store did not take as it must. */
+/** The failure with the calls that led to it: they show the argument that the store mishandled. */
 function explained(error: unknown, trace: CallTrace): Error {
   const message = error instanceof Error ? error.message : String(error)
   return new Error(`${message}\n\nThe last calls, in the order in which they began:\n${trace.text()}`, { cause: error })
@@ -115,6 +117,15 @@ export class Session<S extends Closable> {
   async close(): Promise<void> {
     await this.#store?.close()
   }
+}
+
+/** Fails with both values in one line: `what` names the value. */
+export function same(actual: unknown, expected: unknown, what: string): void {
+  assert.deepEqual(actual, expected, `${what}: must be ${shown(expected)}, but is ${shown(actual)}`)
+}
+
+function shown(value: unknown): string {
+  return inspect(value, { breakLength: Infinity, compact: true, maxArrayLength: VALUES_SHOWN_MAX })
 }
 
 export async function batchesOf<T>(batches: AsyncIterable<readonly T[]>): Promise<T[]> {

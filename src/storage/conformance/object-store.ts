@@ -7,6 +7,7 @@ import {
   freshPrefix,
   type Opener,
   type Rule,
+  same,
   type Session,
 } from './case.ts'
 import type { ObjectRecord } from '../../object/line.ts'
@@ -73,18 +74,18 @@ const RULES: readonly Rule<ObjectContext>[] = [
     name: 'put: returns objects byte for byte, and inserted counts the new ones',
     check: async (context) => {
       const objects = Array.from({ length: 250 }, (_, at) => objectOf(`id-${at}`))
-      assert.equal(await context.put(objects), 250, 'inserted of 250 new objects')
-      assert.equal(await context.put([objects[0], objectOf('new')]), 1, 'inserted of one held and one new object')
+      same(await context.put(objects), 250, 'inserted for 250 new objects')
+      same(await context.put([objects[0], objectOf('new')]), 1, 'inserted for one stored and one new object')
       const texts = await context.texts(objects.map(({ id }) => id))
-      for (const object of objects) assert.equal(texts[object.id], textOf(object), `the text of ${object.id}`)
+      for (const object of objects) same(texts[object.id], textOf(object), `the text of ${object.id}`)
     },
   },
   {
     name: 'put: keeps the first text of an id',
     check: async (context) => {
       await context.put([objectOf('a', 'first')])
-      assert.equal(await context.put([objectOf('a', 'second')]), 0, 'inserted of an object that is held')
-      assert.equal((await context.texts(['a'])).a, textOf(objectOf('a', 'first')), 'the text that is held')
+      same(await context.put([objectOf('a', 'second')]), 0, 'inserted for a stored object')
+      same((await context.texts(['a'])).a, textOf(objectOf('a', 'first')), 'the stored text')
     },
   },
   {
@@ -96,7 +97,7 @@ const RULES: readonly Rule<ObjectContext>[] = [
         throw failure
       }
       await assert.rejects(context.store.put(context.project, failing(), live()), (error) => error === failure)
-      assert.deepEqual(await context.store.has(context.project, ['a']), [false], 'an upload that failed is not visible')
+      same(await context.store.has(context.project, ['a']), [false], 'has after a failed upload')
     },
   },
   {
@@ -104,9 +105,9 @@ const RULES: readonly Rule<ObjectContext>[] = [
     check: async (context) => {
       await context.put([objectOf('a', 'here')])
       const other = `${context.project}-other`
-      assert.deepEqual(await context.store.has(other, ['a']), [false], 'has in another project')
-      assert.equal(await context.put([objectOf('a', 'there')], other), 1, 'inserted in another project')
-      assert.equal((await context.texts(['a'])).a, textOf(objectOf('a', 'here')), 'the text of the first project')
+      same(await context.store.has(other, ['a']), [false], 'has in another project')
+      same(await context.put([objectOf('a', 'there')], other), 1, 'inserted in another project')
+      same((await context.texts(['a'])).a, textOf(objectOf('a', 'here')), 'the text of the first project')
     },
   },
   {
@@ -118,9 +119,9 @@ const RULES: readonly Rule<ObjectContext>[] = [
       await context.put(objects)
       const ids = Array.from({ length: IDS_PER_CALL }, (_, at) => `id-${(at * 7) % IDS_PER_CALL}`)
       const expected = ids.map((id) => Number(id.slice(3)) % 2 === 0)
-      assert.deepEqual(await context.store.has(context.project, ids), expected)
-      assert.deepEqual(await context.store.has(context.project, ['id-0', 'missing', 'id-0']), [true, false, true])
-      assert.deepEqual(await context.store.has(context.project, []), [])
+      same(await context.store.has(context.project, ids), expected, 'the answers')
+      same(await context.store.has(context.project, ['id-0', 'missing', 'id-0']), [true, false, true], 'the answers')
+      same(await context.store.has(context.project, []), [], 'the answers for no ids')
     },
   },
   {
@@ -129,8 +130,8 @@ const RULES: readonly Rule<ObjectContext>[] = [
       const objects = Array.from({ length: IDS_PER_CALL - 1 }, (_, at) => objectOf(`id-${at}`))
       await context.put(objects)
       const texts = await context.texts([...objects.map(({ id }) => id), 'missing'])
-      assert.equal(Object.keys(texts).length, objects.length, 'objects that came')
-      assert.deepEqual(await context.texts([]), {})
+      same(Object.keys(texts).length, objects.length, 'the number of objects')
+      same(await context.texts([]), {}, 'the objects for no ids')
     },
   },
   {
@@ -139,9 +140,9 @@ const RULES: readonly Rule<ObjectContext>[] = [
       const ids = ['é', 'e\u0301', '..', 'a/b', '__proto__x', "it's", '%2e', 'A', 'a']
       await context.put(ids.map((id) => objectOf(id)))
       const texts = await context.texts(ids)
-      for (const id of ids) assert.equal(texts[id], textOf(objectOf(id)), `the text of ${JSON.stringify(id)}`)
+      for (const id of ids) same(texts[id], textOf(objectOf(id)), `the text of ${JSON.stringify(id)}`)
       for await (const batch of context.store.get(context.project, ids, live())) if (batch.length > 0) break
-      assert.equal(Object.keys(await context.texts(ids)).length, ids.length)
+      same(Object.keys(await context.texts(ids)).length, ids.length, 'the number of objects')
     },
   },
   {
@@ -150,7 +151,7 @@ const RULES: readonly Rule<ObjectContext>[] = [
       if (!context.store.descendants) return
       await context.put([objectOf('root', 'r', ['a', 'b']), objectOf('a', 'a', ['b', 'absent']), objectOf('b')])
       const ids = await batchesOf(context.store.descendants(context.project, 'root', live()))
-      assert.deepEqual(ids.filter((id) => id !== 'root').toSorted(), ['a', 'absent', 'b'])
+      same(ids.filter((id) => id !== 'root').toSorted(), ['a', 'absent', 'b'], 'the descendants')
     },
   },
 ]

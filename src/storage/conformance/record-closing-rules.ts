@@ -1,5 +1,4 @@
-import assert from 'node:assert/strict'
-import { batchesOf, rejects, type Rule, within } from './case.ts'
+import { batchesOf, rejects, type Rule, same, within } from './case.ts'
 import type { RecordContext } from './record-context.ts'
 
 export const RECORD_CLOSING_RULES: readonly Rule<RecordContext>[] = [
@@ -45,12 +44,13 @@ export const RECORD_REOPENING_RULES: readonly Rule<RecordContext>[] = [
       await context.store.insertMany(context.entries(2_500))
       await context.store.commit({ put: [context.entry('put')], remove: [context.key('000007')] })
       await context.reopen()
-      assert.equal((await context.suffixes()).length, 2_500)
-      assert.equal(await context.value('put'), 'value of put')
-      assert.equal(await context.value('000007'), undefined)
-      assert.deepEqual(
+      same((await context.suffixes()).length, 2_500, 'the number of entries after reopening')
+      same(await context.value('put'), 'value of put', 'a committed value after reopening')
+      same(await context.value('000007'), undefined, 'a removed value after reopening')
+      same(
         await context.store.commit({ expect: [{ key: context.key('put'), value: context.entry('put').value }] }),
         { ok: true },
+        'the result of an expectation after reopening',
       )
     },
   },

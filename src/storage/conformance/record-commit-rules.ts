@@ -1,6 +1,5 @@
-import assert from 'node:assert/strict'
 import type { Entry } from '../backend.ts'
-import { rejects, rejectsWithReason, type Rule } from './case.ts'
+import { rejects, rejectsWithReason, type Rule, same } from './case.ts'
 import { bytesOf, type RecordContext } from './record-context.ts'
 
 async function increment(context: RecordContext, suffix: string): Promise<void> {
@@ -9,7 +8,7 @@ async function increment(context: RecordContext, suffix: string): Promise<void> 
     const next = context.entry(suffix, String(Number(held ? Buffer.from(held).toString() : 0) + 1))
     const result = await context.store.commit({ put: [next], expect: [{ key: next.key, value: held }] })
     if (result.ok) return
-    assert.deepEqual(result.conflicts, [0])
+    same(result.conflicts, [0], 'the conflicts of a commit with one expectation')
   }
 }
 
@@ -30,38 +29,41 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
         put: [context.entry('replaced', 'new'), context.entry('added')],
         remove: [context.key('removed'), context.key('never there')],
       })
-      assert.deepEqual(result, { ok: true })
-      assert.equal(await context.value('replaced'), 'new')
-      assert.deepEqual(await context.suffixes(), ['added', 'replaced'])
+      same(result, { ok: true }, 'the result')
+      same(await context.value('replaced'), 'new', 'the replaced value')
+      same(await context.suffixes(), ['added', 'replaced'], 'the stored keys')
     },
   },
   {
     name: 'commit: accepts an empty change',
     check: async ({ store }) => {
-      assert.deepEqual(await store.commit({}), { ok: true })
-      assert.deepEqual(await store.commit({ put: [], remove: [], expect: [] }), { ok: true })
+      same(await store.commit({}), { ok: true }, 'the result')
+      same(await store.commit({ put: [], remove: [], expect: [] }), { ok: true }, 'the result')
     },
   },
   {
     name: 'commit: checks expectations of absent, equal and empty values',
     check: async (context) => {
       const { store } = context
-      assert.deepEqual(
+      same(
         await store.commit({ put: [context.entry('k', '')], expect: [{ key: context.key('k'), value: undefined }] }),
         { ok: true },
+        'the result of an expectation of no value',
       )
-      assert.deepEqual(
+      same(
         await store.commit({
           put: [context.entry('k', 'full')],
           expect: [{ key: context.key('k'), value: new Uint8Array(0) }],
         }),
         { ok: true },
+        'the result of an expectation of an empty value',
       )
-      assert.deepEqual(
+      same(
         await store.commit({ remove: [context.key('k')], expect: [{ key: context.key('k'), value: bytesOf('full') }] }),
         { ok: true },
+        'the result of an expectation of an equal value',
       )
-      assert.equal(await context.value('k'), undefined)
+      same(await context.value('k'), undefined, 'the removed value')
     },
   },
   {
@@ -80,22 +82,19 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
           { key: context.key('d'), value: bytesOf('is') },
         ],
       })
-      assert.deepEqual(result, { ok: false, conflicts: [1, 2, 4, 5] })
-      assert.deepEqual(await context.suffixes(), ['a', 'b', 'c'])
-      assert.equal(await context.value('a'), 'is')
+      same(result, { ok: false, conflicts: [1, 2, 4, 5] }, 'the result')
+      same(await context.suffixes(), ['a', 'b', 'c'], 'the stored keys')
+      same(await context.value('a'), 'is', 'the stored value')
     },
   },
   {
     name: 'commit: checks expectations without writes',
     check: async (context) => {
       await context.store.insertMany([context.entry('k', 'is')])
-      assert.deepEqual(await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is') }] }), {
-        ok: true,
-      })
-      assert.deepEqual(await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is n') }] }), {
-        ok: false,
-        conflicts: [0],
-      })
+      const held = await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is') }] })
+      same(held, { ok: true }, 'the result of an expectation that holds')
+      const failed = await context.store.commit({ expect: [{ key: context.key('k'), value: bytesOf('is n') }] })
+      same(failed, { ok: false, conflicts: [0] }, 'the result of an expectation that fails')
     },
   },
   {
@@ -109,7 +108,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
       await rejects('RangeError', () =>
         context.store.commit({ put: [context.entry('x')], expect: [expectation, expectation] }),
       )
-      assert.deepEqual(await context.suffixes(), [])
+      same(await context.suffixes(), [], 'the stored keys after refused commits')
     },
   },
   {
@@ -118,8 +117,8 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
       const { commitEntriesMax, commitBytesMax, valueBytesMax } = context.store.limits
       const count = Math.min(commitEntriesMax, 1_000)
       const largest = fillingEntries(context, count, Math.min(commitBytesMax, count * valueBytesMax))
-      assert.deepEqual(await context.store.commit({ put: largest }), { ok: true })
-      assert.equal((await context.suffixes()).length, count)
+      same(await context.store.commit({ put: largest }), { ok: true }, 'the result of the largest commit')
+      same((await context.suffixes()).length, count, 'the number of stored entries')
       if (count === commitEntriesMax) {
         const expect = [{ key: context.key('one more'), value: undefined }]
         await rejects('RangeError', () => context.store.commit({ put: context.entries(count), expect }))
@@ -145,7 +144,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
       await rejects('RangeError', () =>
         context.store.commit({ put: [context.entry('k')], remove: [new Uint8Array(0)] }),
       )
-      assert.deepEqual(await context.suffixes(), [])
+      same(await context.suffixes(), [], 'the stored keys after refused commits')
     },
   },
   {
@@ -156,7 +155,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
       })
       await Promise.all(hands)
       const counts = await Promise.all([0, 1, 2].map(async (at) => Number(await context.value(`counter ${at}`))))
-      assert.deepEqual(counts, [20, 20, 20])
+      same(counts, [20, 20, 20], 'the counters')
     },
   },
   {
@@ -168,7 +167,7 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
           context.store.commit({ put: [context.entry(left)], expect: [{ key: context.key(right), value: undefined }] }),
           context.store.commit({ put: [context.entry(right)], expect: [{ key: context.key(left), value: undefined }] }),
         ])
-        assert.equal(results.filter((result) => result.ok).length, 1)
+        same(results.filter((result) => result.ok).length, 1, 'the number of successful commits')
       }
     },
   },
@@ -184,8 +183,8 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
           }),
           context.store.insertMany([entry]),
         ])
-        assert.equal(committed.ok, found !== undefined, 'exactly one of the two is first')
-        assert.equal(await context.value(`k ${round}`), committed.ok ? 'committed' : 'inserted')
+        same(committed.ok, found !== undefined, 'ok of the commit, which is true if the insert found a value')
+        same(await context.value(`k ${round}`), committed.ok ? 'committed' : 'inserted', 'the stored value')
       }
     },
   },
@@ -196,15 +195,15 @@ export const RECORD_COMMIT_RULES: readonly Rule<RecordContext>[] = [
       await context.store.commit({ put: [{ key, value }] })
       key.fill(0x7a)
       value.fill(0x7a)
-      assert.equal(await context.value('k'), 'kept')
-      assert.deepEqual(await context.suffixes(), ['k'])
+      same(await context.value('k'), 'kept', 'the stored value after the caller overwrote its buffers')
+      same(await context.suffixes(), ['k'], 'the stored keys')
     },
   },
   {
     name: 'commit: rejects with the reason of a signal that is already aborted and changes nothing',
     check: async (context) => {
       await rejectsWithReason((signal) => context.store.commit({ put: [context.entry('k')] }, { signal }))
-      assert.equal(await context.value('k'), undefined)
+      same(await context.value('k'), undefined, 'an entry of an aborted call')
     },
   },
 ]

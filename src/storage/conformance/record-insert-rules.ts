@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { rejects, rejectsWithReason, type Rule, sameBytes } from './case.ts'
+import { rejects, rejectsWithReason, type Rule, same, sameBytes } from './case.ts'
 import { bytesOf, type RecordContext } from './record-context.ts'
 
 export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
@@ -12,22 +12,22 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
         context.entry('held', 'new'),
         context.entry('y'),
       ])
-      assert.equal(found.length, 3)
-      assert.equal(found[0], undefined)
-      sameBytes(found[1], bytesOf('old'), 'what was there')
-      assert.equal(found[2], undefined)
+      same(found.length, 3, 'the number of results for three entries')
+      sameBytes(found[0], undefined, 'the result of a new entry')
+      sameBytes(found[1], bytesOf('old'), 'the result of an entry whose key exists')
+      sameBytes(found[2], undefined, 'the result of a new entry')
       const held = await context.value('held')
       assert.equal(
         held,
         'old',
-        `what is held afterwards: must be "old", but is ${JSON.stringify(held)}; insertMany never overwrites`,
+        `the stored value: must be "old", but is ${JSON.stringify(held)}; insertMany never overwrites`,
       )
-      assert.equal(await context.value('x'), 'value of x')
+      same(await context.value('x'), 'value of x', 'the stored value of a new entry')
     },
   },
   {
     name: 'insertMany: returns an empty list for no entries',
-    check: async ({ store }) => assert.deepEqual(await store.insertMany([]), []),
+    check: async ({ store }) => same(await store.insertMany([]), [], 'the result for no entries'),
   },
   {
     name: 'insertMany: inserts the first of two entries with one key in a call',
@@ -37,11 +37,10 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
         context.entry('k', 'second'),
         context.entry('k', 'third'),
       ])
-      assert.equal(found[0], undefined)
-      sameBytes(found[1], bytesOf('first'), 'the second answer')
-      sameBytes(found[2], bytesOf('first'), 'the third answer')
-      const kept = await context.value('k')
-      assert.equal(kept, 'first', `what is held afterwards: must be "first", but is ${JSON.stringify(kept)}`)
+      sameBytes(found[0], undefined, 'the result of the first entry')
+      sameBytes(found[1], bytesOf('first'), 'the result of the second entry')
+      sameBytes(found[2], bytesOf('first'), 'the result of the third entry')
+      same(await context.value('k'), 'first', 'the stored value')
     },
   },
   {
@@ -57,8 +56,9 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       const entries = context.entries(50)
       await context.store.insertMany(entries)
       const found = await context.store.insertMany(entries)
-      for (const [at, entry] of entries.entries()) sameBytes(found[at], entry.value, `answer ${at}`)
-      assert.equal((await context.suffixes()).length, 50)
+      for (const [at, entry] of entries.entries())
+        sameBytes(found[at], entry.value, `result ${at} of the repeated call`)
+      same((await context.suffixes()).length, 50, 'the number of stored entries')
     },
   },
   {
@@ -66,13 +66,11 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
     check: async (context) => {
       const entries = context.entries(6_000)
       const found = await context.store.insertMany([...entries, ...entries.slice(0, 10)])
-      assert.equal(found.length, 6_010)
-      assert.equal(
-        found.findIndex((value) => value !== undefined),
-        6_000,
-      )
-      sameBytes(found[6_005], entries[5].value, 'the answer to a duplicate')
-      assert.equal((await context.suffixes()).length, 6_000)
+      same(found.length, 6_010, 'the number of results')
+      const firstHeld = found.findIndex((value) => value !== undefined)
+      same(firstHeld, 6_000, 'the index of the first result that is not undefined')
+      sameBytes(found[6_005], entries[5].value, 'the result of a duplicate')
+      same((await context.suffixes()).length, 6_000, 'the number of stored entries')
     },
   },
   {
@@ -84,12 +82,13 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
         ),
       )
       const winners = [...answers.keys()].filter((at) => answers[at][1] === undefined)
-      assert.equal(winners.length, 1)
+      same(winners.length, 1, 'the number of calls that inserted the shared key')
       for (const [at, answer] of answers.entries()) {
-        assert.equal(answer[0], undefined)
-        if (at !== winners[0]) sameBytes(answer[1], bytesOf(`by ${winners[0]}`), `what call ${at} learned`)
+        sameBytes(answer[0], undefined, `the result of call ${at} for its own key`)
+        if (at !== winners[0])
+          sameBytes(answer[1], bytesOf(`by ${winners[0]}`), `the result of call ${at} for the shared key`)
       }
-      assert.equal(await context.value('shared'), `by ${winners[0]}`)
+      same(await context.value('shared'), `by ${winners[0]}`, 'the stored value of the shared key')
     },
   },
   {
@@ -102,8 +101,12 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       const values = await context.store.getMany(keys)
       for (const [at, value] of values.entries()) {
         const putters = [1, 2, 3].filter((caller) => answers[caller - 1][at] === undefined)
-        assert.deepEqual(putters, [value?.[0]])
-        for (const answer of answers) if (answer[at]) sameBytes(answer[at], value, `an answer for key ${at}`)
+        same(
+          putters,
+          [value?.[0]],
+          `key ${at} stores the number of the one caller that inserted it; the callers that did`,
+        )
+        for (const answer of answers) if (answer[at]) sameBytes(answer[at], value, `a result for key ${at}`)
       }
     },
   },
@@ -114,11 +117,12 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       const answers = await Promise.all(calls.map((entry) => context.store.insertMany([entry])))
       const expected = await context.value('k')
       for (const [at, [answer]] of answers.entries()) {
-        if (answer) assert.equal(Buffer.from(answer).toString(), expected)
+        if (answer)
+          sameBytes(answer, bytesOf(expected ?? ''), `the result of call ${at}, which must be the stored value`)
         answer?.fill(0)
         calls[at].value.fill(0)
       }
-      assert.equal(await context.value('k'), expected)
+      same(await context.value('k'), expected, 'the stored value after callers overwrote their buffers')
     },
   },
   {
@@ -128,8 +132,8 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       await context.store.insertMany([{ key, value }])
       key.fill(0x7a)
       value.fill(0x7a)
-      assert.equal(await context.value('k'), 'kept')
-      assert.deepEqual(await context.suffixes(), ['k'])
+      same(await context.value('k'), 'kept', 'the stored value after the caller overwrote its buffers')
+      same(await context.suffixes(), ['k'], 'the stored keys')
     },
   },
   {
@@ -146,14 +150,14 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       ]
       for (const entry of tooMuch)
         await rejects('RangeError', () => context.store.insertMany([context.entry('before'), entry]))
-      assert.equal(await context.value('before'), undefined)
+      same(await context.value('before'), undefined, 'an entry of a refused call')
     },
   },
   {
     name: 'insertMany: an abort rejects with its reason, and inserts nothing if it came first',
     check: async (context) => {
       await rejectsWithReason((signal) => context.store.insertMany([context.entry('k')], { signal }))
-      assert.equal(await context.value('k'), undefined)
+      same(await context.value('k'), undefined, 'an entry of an aborted call')
     },
   },
   {
@@ -166,7 +170,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       await inserting.catch((error: unknown) => assert.equal(error, controller.signal.reason))
       const found = await context.store.insertMany(entries)
       for (const [at, value] of found.entries()) if (value) sameBytes(value, entries[at].value, `entry ${at}`)
-      assert.equal((await context.suffixes()).length, 6_000)
+      same((await context.suffixes()).length, 6_000, 'the number of stored entries')
     },
   },
 ]

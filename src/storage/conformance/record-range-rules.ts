@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict'
-import { batchesOf, rejects, type Rule, sameBytes } from './case.ts'
+import { batchesOf, rejects, type Rule, same, sameBytes } from './case.ts'
 import type { RecordContext } from './record-context.ts'
 
 const FOUR = ['a', 'b', 'c', 'd']
@@ -14,7 +14,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
     check: async (context) => {
       await insertFour(context)
       const entries = await batchesOf(context.store.range(context.all))
-      assert.equal(entries.length, 4)
+      same(entries.length, 4, 'the number of entries')
       for (const [at, { key, value }] of entries.entries()) {
         sameBytes(key, context.key(FOUR[at]), `key ${at}`)
         sameBytes(value, context.entry(FOUR[at]).value, `value ${at}`)
@@ -49,21 +49,20 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
         shuffled.map((suffix) => ({ key: context.key(suffix), value: Uint8Array.from(suffix) })),
       )
       const expected = ordered.map((suffix) => Buffer.from(suffix).toString('latin1'))
-      assert.deepEqual(await context.suffixes(), expected)
-      assert.deepEqual(await context.suffixes({ reverse: true }), expected.toReversed())
+      same(await context.suffixes(), expected, 'the keys')
+      same(await context.suffixes({ reverse: true }), expected.toReversed(), 'the keys in reverse')
     },
   },
   {
     name: 'range: includes gte, excludes lt, and neither has to exist',
     check: async (context) => {
       await insertFour(context)
-      assert.deepEqual(await context.suffixes({ gte: context.key('b'), lt: context.key('d') }), ['b', 'c'])
-      assert.deepEqual(await context.suffixes({ gte: context.key('aa'), lt: context.key('cc') }), ['b', 'c'])
-      assert.deepEqual(await context.suffixes({ gte: context.key('b'), lt: context.key('d'), reverse: true }), [
-        'c',
-        'b',
-      ])
-      assert.deepEqual(await context.suffixes({ gte: context.key('b'), lt: context.key([0x62, 0]) }), ['b'])
+      const keys = (gte: string, lt: string, reverse = false): Promise<string[]> =>
+        context.suffixes({ gte: context.key(gte), lt: context.key(lt), reverse })
+      same(await keys('b', 'd'), ['b', 'c'], 'the keys from b to d')
+      same(await keys('aa', 'cc'), ['b', 'c'], 'the keys from aa to cc')
+      same(await keys('b', 'd', true), ['c', 'b'], 'the keys from b to d in reverse')
+      same(await keys('b', 'b\0'), ['b'], 'the keys from b to the next possible key')
     },
   },
   {
@@ -80,7 +79,11 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
             assert.fail(`${batch.length} entries between ${gte} and ${lt}`)
         }
       }
-      assert.deepEqual(await batchesOf(context.store.range({ gte: new Uint8Array(0), lt: new Uint8Array(0) })), [])
+      same(
+        await batchesOf(context.store.range({ gte: new Uint8Array(0), lt: new Uint8Array(0) })),
+        [],
+        'an empty range',
+      )
     },
   },
   {
@@ -92,18 +95,21 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
       )
       sameBytes(first?.key, context.key('a'), 'the last key before b')
       const [lowest] = await batchesOf(context.store.range({ gte: new Uint8Array(0), lt: context.key('b'), limit: 1 }))
-      assert.ok(lowest && Buffer.compare(lowest.key, context.key('a')) <= 0)
+      assert.ok(
+        lowest && Buffer.compare(lowest.key, context.key('a')) <= 0,
+        'a range from an empty gte starts at the first key',
+      )
     },
   },
   {
     name: 'range: limit counts entries, from the end if reverse',
     check: async (context) => {
       await insertFour(context)
-      assert.deepEqual(await context.suffixes({ limit: 3 }), ['a', 'b', 'c'])
-      assert.deepEqual(await context.suffixes({ limit: 3, reverse: true }), ['d', 'c', 'b'])
-      assert.deepEqual(await context.suffixes({ limit: 4 }), FOUR)
-      assert.deepEqual(await context.suffixes({ limit: 100 }), FOUR)
-      assert.deepEqual(await context.suffixes({ limit: 0 }), [])
+      same(await context.suffixes({ limit: 3 }), ['a', 'b', 'c'], 'the keys with a limit of 3')
+      same(await context.suffixes({ limit: 3, reverse: true }), ['d', 'c', 'b'], 'the keys in reverse')
+      same(await context.suffixes({ limit: 4 }), FOUR, 'the keys with a limit of 4')
+      same(await context.suffixes({ limit: 100 }), FOUR, 'the keys with a limit of 100')
+      same(await context.suffixes({ limit: 0 }), [], 'the keys with a limit of 0')
       await rejects('RangeError', () => context.suffixes({ limit: -1 }))
       await rejects('RangeError', () => context.suffixes({ limit: 1.5 }))
     },
@@ -120,7 +126,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
           sizes.push(batch.length)
           for (const { key } of batch) sameBytes(key, entries[reverse ? 4_999 - seen++ : seen++].key, `entry ${seen}`)
         }
-        assert.equal(seen, 5_000)
+        same(seen, 5_000, 'the number of entries')
         assert.ok(!sizes.includes(0), 'a batch is never empty')
         assert.ok(
           sizes.length <= 500,
@@ -144,7 +150,8 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
         await context.store.commit({ remove: others.slice(from, from + 20).map((entry) => entry.key) })
         await context.store.insertMany(others.slice(750 + from, 770 + from))
       }
-      for (const { key } of kept) assert.equal(seen.get(Buffer.from(key).toString()), 1)
+      for (const { key } of kept)
+        same(seen.get(Buffer.from(key).toString()) ?? 0, 1, 'how often the range gave an entry that stayed')
       assert.ok(
         [...seen.values()].every((times) => times === 1),
         'no entry is seen twice',
@@ -161,7 +168,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
       await assert.rejects(async () => {
         for await (const batch of context.store.range(context.all)) throw new Error(`thrown after ${batch.length}`)
       }, /thrown after/)
-      assert.equal((await context.suffixes()).length, 3_000)
+      same((await context.suffixes()).length, 3_000, 'the number of entries')
     },
   },
   {
@@ -184,7 +191,7 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
         },
         (error) => error === reason,
       )
-      assert.equal(batches, 1)
+      same(batches, 1, 'the number of batches until the abort')
     },
   },
   {
@@ -195,8 +202,8 @@ export const RECORD_RANGE_RULES: readonly Rule<RecordContext>[] = [
         key.fill(0)
         value.fill(0)
       }
-      assert.deepEqual(await context.suffixes(), FOUR)
-      assert.equal(await context.value('b'), 'value of b')
+      same(await context.suffixes(), FOUR, 'the keys after the caller overwrote its buffers')
+      same(await context.value('b'), 'value of b', 'the stored value')
     },
   },
 ]

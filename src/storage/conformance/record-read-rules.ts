@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict'
 import { CORE_RECORD_LIMITS } from '../backend.ts'
-import { rejects, rejectsWithReason, type Rule, sameBytes } from './case.ts'
+import { rejects, rejectsWithReason, type Rule, same, sameBytes } from './case.ts'
 import { bytesOf, type RecordContext } from './record-context.ts'
 
 export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
@@ -10,7 +10,7 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
       for (const [name, needed] of Object.entries(CORE_RECORD_LIMITS)) {
         assert.ok(
           store.limits[name as keyof typeof CORE_RECORD_LIMITS] >= needed,
-          `limits.${name} must be ${needed} at least`,
+          `limits.${name} must be at least ${needed}`,
         )
       }
     },
@@ -21,14 +21,14 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
       await context.store.insertMany([context.entry('a'), context.entry('b'), context.entry('c')])
       const asked = ['c', 'missing', 'a', 'c', 'b', 'missing']
       const values = await context.store.getMany(asked.map((suffix) => context.key(suffix)))
-      assert.equal(values.length, asked.length)
+      same(values.length, asked.length, 'the number of values')
       for (const [at, suffix] of asked.entries())
         sameBytes(values[at], suffix === 'missing' ? undefined : bytesOf(`value of ${suffix}`), `value ${at}`)
     },
   },
   {
     name: 'getMany: returns an empty list for no keys',
-    check: async ({ store }) => assert.deepEqual(await store.getMany([]), []),
+    check: async ({ store }) => same(await store.getMany([]), [], 'the result for no keys'),
   },
   {
     name: 'getMany: accepts thousands of keys in one call',
@@ -37,7 +37,7 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
       await context.store.insertMany(entries)
       const backwards = entries.toReversed()
       const values = await context.store.getMany(backwards.map((entry) => entry.key))
-      assert.equal(values.length, backwards.length)
+      same(values.length, backwards.length, 'the number of values')
       for (const [at, entry] of backwards.entries()) sameBytes(values[at], entry.value, `value ${at}`)
     },
   },
@@ -48,7 +48,7 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
       const [first, second] = await context.store.getMany([context.key('a'), context.key('a')])
       first?.fill(0)
       sameBytes(second, bytesOf('value of a'), 'the other value of the same call')
-      assert.equal(await context.value('a'), 'value of a')
+      same(await context.value('a'), 'value of a', 'the stored value')
     },
   },
   {
@@ -93,10 +93,10 @@ export const RECORD_READ_RULES: readonly Rule<RecordContext>[] = [
     check: async (context) => {
       for (let round = 0; round < 20; round++) {
         await context.store.commit({ put: [context.entry('round', String(round))] })
-        assert.equal(await context.value('round'), String(round))
+        same(await context.value('round'), String(round), 'the value after a commit')
       }
       await context.store.commit({ remove: [context.key('round')] })
-      assert.equal(await context.value('round'), undefined)
+      same(await context.value('round'), undefined, 'the value after its removal')
     },
   },
   {
