@@ -19,9 +19,9 @@ export type {
   RunArtifact,
   RunCause,
   RunProgress,
-  UnreferencedObject,
   Version,
 } from '../../client/resources/wire-types.ts'
+export type { UnreferencedObject } from '../../client/resources/upkeep-wire-types.ts'
 export type {
   Automation,
   AutomationChange,

@@ -1,7 +1,4 @@
 import type { RunStatus } from './wire-types.ts'
-
-/* What a server tells of models, versions and runs. Times are ISO 8601 in UTC, ids are 32 hex digits that sort by age. */
-
 export type {
   ChosenReport as RemoteChosenReport,
   CollectedAmount as RemoteCollectedAmount,
@@ -12,17 +9,22 @@ export type {
   CompactionProgress as RemoteCompactionProgress,
   CompactionReport as RemoteCompactionReport,
   CompactRequest,
+  ObjectAmount as RemoteObjectAmount,
+  UnreferencedObject as RemoteUnreferencedObject,
+} from './upkeep-wire-types.ts'
+
+/* What a server tells of models, versions and runs. Times are ISO 8601 in UTC, ids are 32 hex digits that sort by age. */
+
+export type {
   Model as RemoteModel,
   ModelChange as RemoteModelChange,
   NewModelVersion as NewRemoteVersion,
   NewPin as NewRemotePin,
-  ObjectAmount as RemoteObjectAmount,
   Pin as RemotePin,
   ProjectUsage as RemoteUsage,
   RetentionRule as RemoteRetentionRule,
   Run as RemoteRun,
   RunStatus as RemoteRunStatus,
-  UnreferencedObject as RemoteUnreferencedObject,
   Version as RemoteVersion,
 } from './wire-types.ts'
 

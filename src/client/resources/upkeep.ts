@@ -13,7 +13,7 @@ import type {
   CompactRequest,
   ObjectAmount,
   UnreferencedObject,
-} from './wire-types.ts'
+} from './upkeep-wire-types.ts'
 
 /** How a long call tells how far it is. */
 export interface ProgressOptions<P> extends CallOptions {

@@ -23,7 +23,7 @@ import type {
   CompactRequest,
   ObjectAmount,
   UnreferencedObject,
-} from '../../../client/resources/wire-types.ts'
+} from '../../../client/resources/upkeep-wire-types.ts'
 import { CHOSEN_MAX } from '../../../object/collection.ts'
 import { COUNT, OBJECT_ID, pageOf } from './common.ts'
 
