@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { readFile, writeFile } from 'node:fs/promises'
 import { connect, type Socket } from 'node:net'
 import type { TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
 import type { AttackedSettings, Load } from './settings.ts'
+import { testProcess } from '../support/child-process.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
 export interface AttackedServer {
@@ -35,33 +34,22 @@ export interface AttackedOptions extends Omit<AttackedSettings, 'path'> {
 export async function attackedServer(t: TestContext, { heapMb, ...rest }: AttackedOptions): Promise<AttackedServer> {
   const path = temporaryFolder(t)
   const settings: AttackedSettings = { path, ...rest }
-  const file = fileURLToPath(new URL('server.ts', import.meta.url))
-  const child = spawn(
-    process.execPath,
-    [`--max-old-space-size=${heapMb}`, '--expose-gc', ...process.execArgv, file, JSON.stringify(settings)],
-    { stdio: ['ignore', 'inherit', 'pipe', 'ipc'] },
-  )
-  let said = ''
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text))
-  t.after(() => child.kill('SIGKILL'))
-  const { port } = (await messageFrom(child, () => said)) as { readonly port: number }
+  const { child, said, next, ask } = testProcess(t, new URL('server.ts', import.meta.url), settings, {
+    execArgv: [`--max-old-space-size=${heapMb}`, '--expose-gc'],
+  })
+  const { port } = await next<{ readonly port: number }>()
   const proc = `/proc/${child.pid}`
-  const asked = async (what: 'load' | 'collect'): Promise<Load> => {
-    const answered = messageFrom(child, () => said)
-    child.send(what)
-    return (await answered) as Load
-  }
   return {
     port,
     url: `http://127.0.0.1:${port}`,
     peakBytes: () => statusBytes(proc, 'VmHWM'),
     residentBytes: () => statusBytes(proc, 'VmRSS'),
     forgetPeak: () => writeFile(`${proc}/clear_refs`, '5'),
-    load: () => asked('load'),
-    collected: () => asked('collect'),
+    load: () => ask('load'),
+    collected: () => ask('collect'),
     assertAlive: () => {
-      assert.equal(child.exitCode ?? child.signalCode, null, said)
-      assert.equal(said, '')
+      assert.equal(child.exitCode ?? child.signalCode, null, said())
+      assert.equal(said(), '')
     },
   }
 }
@@ -69,18 +57,6 @@ export async function attackedServer(t: TestContext, { heapMb, ...rest }: Attack
 async function statusBytes(proc: string, name: 'VmHWM' | 'VmRSS'): Promise<number> {
   const [, kilobytes] = new RegExp(`${name}:\\s+(\\d+) kB`).exec(await readFile(`${proc}/status`, 'utf8')) ?? []
   return Number(kilobytes) * 1_024
-}
-
-async function messageFrom(child: ChildProcess, said: () => string): Promise<unknown> {
-  const exit = new AbortController()
-  const onExit = (): void => exit.abort(new Error(`the server has ended: ${said()}`))
-  child.once('exit', onExit)
-  try {
-    const [message] = (await once(child, 'message', { signal: exit.signal })) as [unknown]
-    return message
-  } finally {
-    child.off('exit', onExit)
-  }
 }
 
 /** A connection on which bytes are written by hand. */

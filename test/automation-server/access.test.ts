@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { claimAuthorize, type Principal } from '../../src/index.ts'
-import { automated, definition, inProcess, withVersion } from './support.ts'
+import { automated, definition, inProcess, withAutomation, withVersion } from './support.ts'
 
 test('the token of a run is valid for its own project only, regardless of the project id', async (t) => {
   const owner: Principal = { subject: 'owner', projects: { '*': 'write' } }
@@ -19,16 +19,8 @@ test('the token of a run is valid for its own project only, regardless of the pr
     await stopped
   })
   const { ask, ...fixture } = automated(t, { functions: [definition(executor)], service: { access } })
-  const { modelId } = await withVersion(fixture, '*')
+  const { project, automation } = await withAutomation(fixture, {}, '*')
   await withVersion(fixture, 'other')
-  const project = fixture.extension.project('*')
-  const automation = await project.automations.create({
-    name: 'Check',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger: 'manual',
-  })
   await project.runs.start(automation.id)
   const headers = { Authorization: `Bearer ${await token}` }
   assert.equal((await ask('GET', '*/models', undefined, headers)).status, 200)

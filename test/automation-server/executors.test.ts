@@ -13,10 +13,10 @@ import { defineFunction, defineInputs, integer, secret, text } from '../../src/a
 import type { LogLine } from '../../src/automation/runtime/index.ts'
 import type { StorageBackend } from '../../src/index.ts'
 import { memoryBackend } from '../../adapters/memory/index.ts'
-import { hooked } from '../store/failures.ts'
+import { sharing } from '../store/failures.ts'
 import { eventually, turns } from '../support/patience.ts'
 import { processorMs } from '../support/processor.ts'
-import { automated, definition, uploadObjects, waiting, withVersion } from './support.ts'
+import { automated, definition, uploadObjects, waiting, withAutomation } from './support.ts'
 
 /** What a log keeps of these chunks. */
 async function logged(
@@ -187,11 +187,6 @@ test('invalid functions are refused at registration', () => {
     assert.throws(() => made(wrong), RangeError)
 })
 
-/** The same storage, for another service. */
-function sharing(backend: StorageBackend): StorageBackend {
-  return hooked(backend, (_call, _detail, work) => work())
-}
-
 class Inputs extends defineInputs({
   code: text({ pattern: /^(a|a)*$/, default: 'a' }),
   count: integer({ default: 1 }),
@@ -208,15 +203,11 @@ async function ranHere(
     ...options,
     functions: [{ id: 'here', release: '1', function: defineFunction(body, Inputs, { graceMs }) }],
   })
-  const { modelId } = await withVersion(fixture)
-  const project = fixture.extension.project('p')
-  const { id: automationId } = await project.automations.create({
-    name: 'a',
-    functionId: 'here',
+  const {
+    project,
+    automation: { id: automationId },
     modelId,
-    inputs: {},
-    trigger: 'version',
-  })
+  } = await withAutomation(fixture, { functionId: 'here', trigger: 'version' })
   return { ...fixture, project, modelId, automationId }
 }
 
@@ -328,15 +319,7 @@ test('an abandoned attempt cannot report, and does not end the next attempt', as
     attemptsMax: 2,
     service: { clock },
   })
-  const { modelId } = await withVersion(first)
-  const project = first.extension.project('p')
-  const automationMade = await project.automations.create({
-    name: 'a',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger: 'manual',
-  })
+  const { project, automation: automationMade, modelId } = await withAutomation(first)
   const { id } = await project.runs.start(automationMade.id)
   await eventually(async () => begun.length === 1, 'the first server takes it up')
   nowMs += 61_000
@@ -378,15 +361,10 @@ test('a service that closes without a time limit waits for its runs', async (t) 
     backend: sharing(backend),
     functions: [{ id: 'checker', release: '1', function: slow }],
   })
-  const { modelId } = await withVersion(first)
-  const project = first.extension.project('p')
-  const { id: automationId } = await project.automations.create({
-    name: 'a',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger: 'manual',
-  })
+  const {
+    project,
+    automation: { id: automationId },
+  } = await withAutomation(first)
   const { id } = await project.runs.start(automationId)
   await eventually(async () => (await project.runs.get(id)).progress !== null, 'the run is under way')
   await first.service.close({ graceMs: Infinity })
@@ -404,15 +382,10 @@ test('a run that never ends is abandoned when the service closes, and the run sa
   const backend = memoryBackend()
   const endless = { start: () => ({ cancel: () => undefined, ended: new Promise<void>(() => undefined) }) }
   const first = automated(t, { backend: sharing(backend), functions: [definition(endless)] })
-  const { modelId } = await withVersion(first)
-  const project = first.extension.project('p')
-  const { id: automationId } = await project.automations.create({
-    name: 'a',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger: 'manual',
-  })
+  const {
+    project,
+    automation: { id: automationId },
+  } = await withAutomation(first)
   const { id } = await project.runs.start(automationId)
   await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
   await first.service.close({ graceMs: 20 })
@@ -430,15 +403,10 @@ test('a server that stalled keeps its own runs, and a run does not renew its own
     sweepIntervalMs: 5,
     leaseMs: 60_000,
   })
-  const { modelId } = await withVersion({ extension, service })
-  const project = extension.project('p')
-  const { id: automationId } = await project.automations.create({
-    name: 'a',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger: 'manual',
-  })
+  const {
+    project,
+    automation: { id: automationId },
+  } = await withAutomation({ extension, service })
   const { id } = await project.runs.start(automationId)
   await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
   nowMs += 61_000

@@ -7,7 +7,7 @@ import { automation } from '../../src/automation-server/index.ts'
 import { claimAuthorize, createObjectService, openAccess, type Principal } from '../../src/index.ts'
 import { PlainObjectStore } from '../http/plain-object-store.ts'
 import { behindPort } from '../http/served.ts'
-import { hooked } from '../store/failures.ts'
+import { sharing } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
 import {
   automated,
@@ -18,6 +18,7 @@ import {
   SECRET_KEY,
   uploadObjects,
   waiting,
+  withAutomation,
   withVersion,
 } from './support.ts'
 
@@ -206,7 +207,7 @@ test('a text that becomes a secret, or a secret that becomes a text, is never ex
   const secret = { type: 'string', format: 'password', writeOnly: true }
   const served = (apiKey: object): ReturnType<typeof automated> =>
     automated(t, {
-      backend: hooked(kept, (_call, _detail, work) => work()),
+      backend: sharing(kept),
       functions: [definition(executor, { inputs: { type: 'object', properties: { apiKey } } })],
     })
   const first = served(secret)
@@ -355,15 +356,7 @@ test('artifacts download as files, whole or in part, and are stored once for eac
     limits: { artifactBytesMax: 100_000, artifactsMax: 2 },
   })
   let token = ''
-  const { modelId } = await withVersion({ ...fixture, service, extension })
-  const project = extension.project('p')
-  const automation = await project.automations.create({
-    name: 'Check',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger: 'manual',
-  })
+  const { project, automation } = await withAutomation({ ...fixture, service, extension })
   const { id } = await project.runs.start(automation.id)
   await eventually(async () => token !== '', 'the run has its token')
   const { url } = await behindPort(t, service)

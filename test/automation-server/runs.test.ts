@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
-import { hooked } from '../store/failures.ts'
+import { hooked, sharing } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
 import {
   automated,
@@ -11,7 +11,7 @@ import {
   reporting,
   uploadObjects,
   waiting,
-  withVersion,
+  withAutomation,
 } from './support.ts'
 import type { TestContext } from 'node:test'
 import type { AutomationTrigger, Run, RunExecutor, RunStart } from '../../src/automation-server/index.ts'
@@ -23,15 +23,7 @@ async function prepared(
 ) {
   const { trigger = 'manual', ...others } = options
   const fixture = automated(t, { functions: [definition(executor)], ...others })
-  const { modelId, versionId } = await withVersion(fixture)
-  const project = fixture.extension.project('p')
-  const automation = await project.automations.create({
-    name: 'Check',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger,
-  })
+  const { project, automation, modelId, versionId } = await withAutomation(fixture, { trigger })
   return { ...fixture, project, automation, modelId, versionId }
 }
 
@@ -167,10 +159,7 @@ test('a lost run times out when its lease expires, and its late report is refuse
   await eventually(async () => (await project.runs.get(id)).status === 'running', 'it runs')
   // Another server on the same storage, which opens after the lease has run out.
   nowMs += 61_000
-  const other = automated(t, {
-    backend: hooked(backend, (_call, _detail, work) => work()),
-    service: { clock: { now: () => nowMs } },
-  })
+  const other = automated(t, { backend: sharing(backend), service: { clock: { now: () => nowMs } } })
   await other.service.ready()
   await eventually(
     async () => (await other.extension.project('p').runs.get(id)).status === 'timeout',
@@ -195,19 +184,19 @@ test('reports renew the lease, and a run that takes too long is ended', async (t
 
 test('a restart claims pending runs, and runs of unknown functions stay pending', async (t) => {
   const backend = memoryBackend()
-  const kept = hooked(backend, (_call, _detail, work) => work())
+  const kept = sharing(backend)
   const first = await prepared(t, waiting, { backend: kept, concurrency: 1 })
   const [one, two] = [
     await first.project.runs.start(first.automation.id),
     await first.project.runs.start(first.automation.id),
   ]
   await first.service.close({ graceMs: 0 })
-  const without = automated(t, { backend: hooked(backend, (_call, _detail, work) => work()) })
+  const without = automated(t, { backend: sharing(backend) })
   await without.service.ready()
   assert.equal((await without.extension.project('p').runs.get(two.id)).status, 'pending')
   await without.service.close({ graceMs: 0 })
   const second = automated(t, {
-    backend: hooked(backend, (_call, _detail, work) => work()),
+    backend: sharing(backend),
     functions: [definition(reporting({ status: 'succeeded', message: 'done' }))],
   })
   await second.service.ready()

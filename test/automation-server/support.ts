@@ -7,6 +7,7 @@ import {
   type AutomationOptions,
   type AutomationProject,
   type FunctionDefinition,
+  type NewAutomation,
   type RunExecutor,
   type RunStart,
   type SecretKey,
@@ -135,6 +136,30 @@ export async function withVersion(
   return { modelId, versionId }
 }
 
+/** The same with an automation of the function "checker" for the model, started by hand unless told otherwise. */
+export async function withAutomation(
+  fixture: Pick<Fixture, 'service' | 'extension'>,
+  changes: Partial<NewAutomation> = {},
+  projectId = 'p',
+): Promise<{
+  readonly project: AutomationProject
+  readonly automation: Automation
+  readonly modelId: string
+  readonly versionId: string
+}> {
+  const ids = await withVersion(fixture, projectId)
+  const project = fixture.extension.project(projectId)
+  const automation = await project.automations.create({
+    name: 'Check',
+    functionId: 'checker',
+    modelId: ids.modelId,
+    inputs: {},
+    trigger: 'manual',
+    ...changes,
+  })
+  return { project, automation, ...ids }
+}
+
 export interface RunningFixture extends Fixture {
   readonly project: AutomationProject
   readonly automation: Automation
@@ -162,15 +187,7 @@ export function heldRun(): { readonly executor: RunExecutor; readonly starting: 
 export async function running(t: TestContext, options: FixtureOptions = {}): Promise<RunningFixture> {
   const { executor, starting } = heldRun()
   const fixture = automated(t, { functions: [definition(executor)], ...options })
-  const { modelId } = await withVersion(fixture)
-  const project = fixture.extension.project('p')
-  const automation = await project.automations.create({
-    name: 'Check',
-    functionId: 'checker',
-    modelId,
-    inputs: { apiKey: 'hush' },
-    trigger: 'manual',
-  })
+  const { project, automation } = await withAutomation(fixture, { inputs: { apiKey: 'hush' } })
   const { id } = await project.runs.start(automation.id)
   const start = await starting
   const token = { Authorization: `Bearer ${start.runFile.speckleToken}` }

@@ -6,10 +6,19 @@ import { createObjectService, openAccess, type StorageBackend } from '../../src/
 import { checkStore } from '../../src/store/upkeep/check.ts'
 import type { Finding } from '../../src/store/upkeep/finding.ts'
 import { reindexStore } from '../../src/store/upkeep/reindex.ts'
-import { hooked, imageOf, putBlob, putRecord } from '../store/failures.ts'
+import { imageOf, putBlob, putRecord, sharing } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
 import type { Run } from '../../src/automation-server/index.ts'
 import { automated, definition, type Fixture, inProcess, uploadObjects, withVersion } from './support.ts'
+import {
+  automated,
+  definition,
+  type Fixture,
+  inProcess,
+  uploadObjects,
+  withAutomation,
+  withVersion,
+} from './support.ts'
 
 const DAY_MS = 86_400_000
 
@@ -17,11 +26,6 @@ async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
   const found: T[] = []
   for await (const item of items) found.push(item)
   return found
-}
-
-/** The same storage, for another service. */
-function shared(backend: StorageBackend): StorageBackend {
-  return hooked(backend, (_call, _detail, work) => work())
 }
 
 async function ownRecords(backend: StorageBackend): Promise<number> {
@@ -57,16 +61,8 @@ async function used(
     await start.backend.report({ sequence: 1, annotations, logs: [{ atMs: 1, level: 'info', message: 'a line' }] })
     await start.backend.report({ sequence: 2, status: 'succeeded', message: 'done', result: { a: 1 } })
   })
-  const fixture = automated(t, { backend: shared(backend), functions: [definition(executor)], ...options })
-  const { modelId } = await withVersion(fixture)
-  const project = fixture.extension.project('p')
-  const automation = await project.automations.create({
-    name: 'Check',
-    functionId: 'checker',
-    modelId,
-    inputs: { apiKey: 'hush' },
-    trigger: 'manual',
-  })
+  const fixture = automated(t, { backend: sharing(backend), functions: [definition(executor)], ...options })
+  const { project, automation } = await withAutomation(fixture, { inputs: { apiKey: 'hush' } })
   const { id: runId } = await project.runs.start(automation.id)
   await fixture.extension.idle()
   const { artifacts } = await project.runs.get(runId)
@@ -108,15 +104,7 @@ test('a run of a removed project is told to stop', async (t) => {
     functions: [definition(executor)],
     service: { logger: { error: (fields) => errors.push(fields) } },
   })
-  const { modelId } = await withVersion({ service, extension })
-  const project = extension.project('p')
-  const automation = await project.automations.create({
-    name: 'Check',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger: 'manual',
-  })
+  const { project, automation } = await withAutomation({ service, extension })
   const { id } = await project.runs.start(automation.id)
   await eventually(async () => (await project.runs.get(id)).startedAt !== null, 'it has started')
   await service.project('p').remove()
@@ -139,14 +127,14 @@ test('check, sweep and reindex of the object store ignore automation data', asyn
   assert.deepEqual(own(await imageOf(backend)), own(before))
   // A service without automation, after the time in which blobs that no record names are kept.
   const plain = createObjectService({
-    backend: shared(backend),
+    backend: sharing(backend),
     access: openAccess(),
     clock: { now: () => Date.now() + DAY_MS },
   })
   await plain.ready()
   await plain.close()
   assert.deepEqual(own(await imageOf(backend)), own(before))
-  const again = automated(t, { backend: shared(backend) })
+  const again = automated(t, { backend: sharing(backend) })
   assert.equal((await again.ask('GET', `p/runs/${runId}`)).json.status, 'succeeded')
   const file = await again.service.fetch(new Request(`http://in.process/api/v1/projects/p/artifacts/${artifactId}`))
   assert.equal(await file.text(), 'a,b')
@@ -201,11 +189,11 @@ test('unreferenced blobs are removed after a grace period, and referenced ones s
   const named = await ownBlobs(backend)
   await putBlob(backend, `${named[0]}0`, Buffer.from('cut off'))
   await putBlob(backend, `x/${'0'.repeat(64)}/00000001-artifact-a`, Buffer.from('of a project whose records are lost'))
-  const early = automated(t, { backend: shared(backend) })
+  const early = automated(t, { backend: sharing(backend) })
   await early.service.ready()
   await early.service.close()
   assert.equal((await ownBlobs(backend)).length, named.length + 2)
-  const late = automated(t, { backend: shared(backend), service: { clock: { now: () => Date.now() + DAY_MS } } })
+  const late = automated(t, { backend: sharing(backend), service: { clock: { now: () => Date.now() + DAY_MS } } })
   await late.service.ready()
   await eventually(async () => (await ownBlobs(backend)).length === named.length + 1, 'what nothing names is gone')
   assert.deepEqual(
@@ -220,14 +208,14 @@ test('a run is removed with all its data after its retention period', async (t) 
   await service.close()
   const before = await ownRecords(backend)
   const inTime = automated(t, {
-    backend: shared(backend),
+    backend: sharing(backend),
     keptMs: 10 * DAY_MS,
     service: { clock: { now: () => Date.now() + 9 * DAY_MS } },
   })
   assert.equal((await inTime.ask('GET', `p/runs/${runId}`)).status, 200)
   await inTime.service.close()
   const late = automated(t, {
-    backend: shared(backend),
+    backend: sharing(backend),
     keptMs: 10 * DAY_MS,
     service: { clock: { now: () => Date.now() + 11 * DAY_MS } },
   })
@@ -250,7 +238,7 @@ test('the annotations, the log and the files of a run go when their own times ha
   const times = { annotationsKeptMs: 10 * DAY_MS, logsKeptMs: 20 * DAY_MS, artifactsKeptMs: 30 * DAY_MS }
   const after = async (days: number, blobs: number, records: number): Promise<Fixture> => {
     const fixture = automated(t, {
-      backend: shared(backend),
+      backend: sharing(backend),
       ...times,
       service: { clock: { now: () => Date.now() + days * DAY_MS } },
     })

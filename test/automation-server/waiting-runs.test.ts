@@ -4,9 +4,9 @@ import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { AutomationTrigger, FunctionDefinition } from '../../src/automation-server/index.ts'
 import { ActiveRuns } from '../../src/automation-server/domain/active-runs.ts'
 import { AutomationStore } from '../../src/automation-server/records/store.ts'
-import { hooked, imageOf, putRecord } from '../store/failures.ts'
+import { hooked, imageOf, putRecord, sharing } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
-import { automated, definition, type FixtureOptions, reporting, waiting, withVersion } from './support.ts'
+import { automated, definition, type FixtureOptions, reporting, waiting, withAutomation } from './support.ts'
 
 const HOUR_MS = 3_600_000
 const SUCCEEDING: FunctionDefinition = definition(reporting({ status: 'succeeded', message: 'done' }))
@@ -15,15 +15,7 @@ const NOBODY_TAKES_UP: FixtureOptions = { serverUrl: () => new Promise(() => und
 
 async function prepared(t: TestContext, options: FixtureOptions, trigger: AutomationTrigger = 'manual') {
   const fixture = automated(t, { functions: [definition(waiting)], ...options })
-  const { modelId } = await withVersion(fixture)
-  const project = fixture.extension.project('p')
-  const automation = await project.automations.create({
-    name: 'Check',
-    functionId: 'checker',
-    modelId,
-    inputs: {},
-    trigger,
-  })
+  const { project, automation, modelId } = await withAutomation(fixture, { trigger })
   return {
     ...fixture,
     project,
@@ -122,14 +114,14 @@ test('after the limit is lowered, the next version supersedes the excess runs', 
   const backend = memoryBackend()
   const before = await prepared(
     t,
-    { ...NOBODY_TAKES_UP, backend: hooked(backend, (_call, _detail, work) => work()), limits: { pendingRunsMax: 5 } },
+    { ...NOBODY_TAKES_UP, backend: sharing(backend), limits: { pendingRunsMax: 5 } },
     'version',
   )
   for (const message of ['two', 'three', 'four', 'five']) await before.newVersion(message)
   await before.service.close({ graceMs: 0 })
   const after = automated(t, {
     ...NOBODY_TAKES_UP,
-    backend: hooked(backend, (_call, _detail, work) => work()),
+    backend: sharing(backend),
     functions: [SUCCEEDING],
     limits: { pendingRunsMax: 2 },
   })
@@ -147,7 +139,7 @@ test('a run that waits too long times out with a reason and is not claimed later
     sweepIntervalMs: 10,
     pendingMsMax: 2 * HOUR_MS,
     ...options,
-    backend: hooked(backend, (_call, _detail, work) => work()),
+    backend: sharing(backend),
     service: { clock: { now: () => nowMs } },
   })
   const { project, automation, service } = await prepared(t, shared(NOBODY_TAKES_UP))
@@ -176,11 +168,11 @@ test('a run that waits too long times out with a reason and is not claimed later
 
 test('a run whose function no server has ends with a message that names it', async (t) => {
   const backend = memoryBackend()
-  const first = await prepared(t, { ...NOBODY_TAKES_UP, backend: hooked(backend, (_call, _detail, work) => work()) })
+  const first = await prepared(t, { ...NOBODY_TAKES_UP, backend: sharing(backend) })
   const { id } = await first.project.runs.start(first.automation.id)
   await first.service.close({ graceMs: 0 })
   const without = automated(t, {
-    backend: hooked(backend, (_call, _detail, work) => work()),
+    backend: sharing(backend),
     service: { clock: { now: () => Date.now() + 24 * HOUR_MS } },
   })
   await without.service.ready()
@@ -199,7 +191,7 @@ test('a run whose function no server has ends with a message that names it', asy
 
 test('queued runs are found with few reads, and a damaged one is reported and blocks no other', async (t) => {
   const backend = memoryBackend()
-  const before = await prepared(t, { ...NOBODY_TAKES_UP, backend: hooked(backend, (_call, _detail, work) => work()) })
+  const before = await prepared(t, { ...NOBODY_TAKES_UP, backend: sharing(backend) })
   const ids: string[] = []
   for (let count = 0; count < 10; count++) ids.push((await before.project.runs.start(before.automation.id)).id)
   await before.service.close({ graceMs: 0 })
@@ -229,7 +221,7 @@ test('queued runs are found with few reads, and a damaged one is reported and bl
   assert.match(String(errors), /does not match its CRC-32/)
   assert.ok(reads <= 4, `${reads} reads`)
   const after = automated(t, {
-    backend: hooked(backend, (_call, _detail, work) => work()),
+    backend: sharing(backend),
     functions: [SUCCEEDING],
     service: { logger: { error: () => undefined } },
   })

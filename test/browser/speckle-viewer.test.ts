@@ -1,8 +1,6 @@
 import assert from 'node:assert/strict'
 import { execFile, spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { mkdir, symlink, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { promisify } from 'node:util'
@@ -15,6 +13,7 @@ import { newDataFolder, startServer } from '../cli/command.ts'
 import { required } from '../clients/support.ts'
 import { codeBlocks } from '../support/markdown.ts'
 import { browserTest, screenshot } from './support/browser.ts'
+import { freePort } from '../../bench/free-port.ts'
 
 /* The page on the viewer, done as it says: its two scripts, its page and its command line, with the viewer as published. */
 
@@ -84,15 +83,6 @@ async function serveDocumented(t: TestContext, cwd: string, port: number): Promi
     })
   })
   await listening
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 interface Colours {

@@ -3,10 +3,10 @@ import { join } from 'node:path'
 import type { TestContext } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
 import { proxyCases } from './proxy-cases.ts'
+import { freePort } from '../../bench/free-port.ts'
 import {
   deployFile,
   deployPath,
-  freePort,
   type Proxied,
   runToEnd,
   scratchFolder,

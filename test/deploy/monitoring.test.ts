@@ -3,9 +3,10 @@ import { copyFile, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { test } from 'node:test'
 import { setTimeout as delay } from 'node:timers/promises'
+import { freePort } from '../../bench/free-port.ts'
 import { REPOSITORY } from '../../bench/repository.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
-import { deployFile, deployPath, freePort, runToEnd, scratchFolder, startProgram, startUpstream } from './support.ts'
+import { deployFile, deployPath, runToEnd, scratchFolder, startProgram, startUpstream } from './support.ts'
 
 interface Board {
   readonly panels: readonly { readonly title: string; readonly targets?: readonly { readonly expr: string }[] }[]

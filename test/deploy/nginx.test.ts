@@ -5,16 +5,8 @@ import { test, type TestContext } from 'node:test'
 import { writeModel } from '../cli/model-file.ts'
 import { stowage } from '../cli/command.ts'
 import { proxyCases, signIn } from './proxy-cases.ts'
-import {
-  ask,
-  deployFile,
-  freePort,
-  type Proxied,
-  runToEnd,
-  scratchFolder,
-  startProgram,
-  startUpstream,
-} from './support.ts'
+import { freePort } from '../../bench/free-port.ts'
+import { ask, deployFile, type Proxied, runToEnd, scratchFolder, startProgram, startUpstream } from './support.ts'
 
 /**
  * nginx with the documented site, over a certificate of the test's own. `change` is for sites that are not as

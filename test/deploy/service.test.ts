@@ -5,9 +5,10 @@ import { writeFile } from 'node:fs/promises'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
+import { freePort } from '../../bench/free-port.ts'
 import { REPOSITORY } from '../../bench/repository.ts'
 import { newDataFolder, startServer, stowage } from '../cli/command.ts'
-import { deployFile, freePort, runToEnd, scratchFolder } from './support.ts'
+import { deployFile, runToEnd, scratchFolder } from './support.ts'
 
 /** What systemd 252 counts for the hardening of the unit; 10 would be none. */
 const EXPOSURE_MAX = 4.2

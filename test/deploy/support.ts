@@ -5,7 +5,7 @@ import { readFile } from 'node:fs/promises'
 import { connect as connectHttp2 } from 'node:http2'
 import { request as httpRequest, type IncomingHttpHeaders } from 'node:http'
 import { request as httpsRequest } from 'node:https'
-import { type AddressInfo, connect, createServer } from 'node:net'
+import { connect } from 'node:net'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { buffer, text } from 'node:stream/consumers'
@@ -40,15 +40,6 @@ export async function deployFile(name: string, replacements: Readonly<Record<str
 export function scratchFolder(t: TestContext): string {
   const folder = temporaryFolder(t)
   return folder
-}
-
-export async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }
 
 /** Debian keeps nginx where only administrators look. */

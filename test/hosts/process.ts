@@ -1,8 +1,7 @@
 import assert from 'node:assert/strict'
-import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import type { TestContext } from 'node:test'
-import { fileURLToPath } from 'node:url'
+import { testProcess } from '../support/child-process.ts'
 import { closesByItself } from '../support/patience.ts'
 import type { Command, Holdings, ServerSettings, Told } from './settings.ts'
 import { temporaryFolder } from '../support/folder.ts'
@@ -35,48 +34,20 @@ export async function hostProcess(
 ): Promise<HostProcess> {
   const { openFilesMax = 4_096, path = temporaryFolder(t), ...rest } = options
   const settings: ServerSettings = { host, path, prefix: PREFIX, ...rest }
-  const command = [
-    process.execPath,
-    ...process.execArgv,
-    fileURLToPath(new URL('server.ts', import.meta.url)),
-    JSON.stringify(settings),
-  ]
-  const child = spawn('sh', ['-c', `ulimit -n ${openFilesMax} 2>/dev/null; exec "$0" "$@"`, ...command], {
-    stdio: ['ignore', 'inherit', 'pipe', 'ipc'],
-  })
-  let said = ''
-  child.stderr?.setEncoding('utf8').on('data', (text: string) => (said += text))
-  t.after(() => child.kill('SIGKILL'))
-  const { port } = (await nextMessage(child, () => said)) as { readonly port: number }
-  const ask = async (command: Command): Promise<void> => void (await answerTo(command))
-  const answerTo = async (command: Command): Promise<unknown> => {
-    const answered = nextMessage(child, () => said)
-    child.send(command)
-    return ((await answered) as { readonly answer: unknown }).answer
-  }
+  const { child, said, next, ask } = testProcess(t, new URL('server.ts', import.meta.url), settings, { openFilesMax })
+  const { port } = await next<{ readonly port: number }>()
+  const tell = async <T>(command: Command): Promise<T> => (await ask<{ readonly answer: T }>(command)).answer
   return {
     port,
     url: `http://127.0.0.1:${port}${PREFIX}`,
-    tell: ask,
-    holdings: async () => (await answerTo('holdings')) as Holdings,
+    tell,
+    holdings: () => tell('holdings'),
     end: async (maySay) => {
-      await closesByItself({ close: ({ graceMs }) => ask({ close: { graceMs } }) })
+      await closesByItself({ close: ({ graceMs }) => tell({ close: { graceMs } }) })
       const exited = once(child, 'exit')
       child.disconnect()
       await exited
-      if (maySay?.test(said) !== true) assert.equal(said, '')
+      if (maySay?.test(said()) !== true) assert.equal(said(), '')
     },
-  }
-}
-
-async function nextMessage(child: ChildProcess, said: () => string): Promise<unknown> {
-  const exit = new AbortController()
-  const onExit = (): void => exit.abort(new Error(`the server has ended: ${said()}`))
-  child.once('exit', onExit)
-  try {
-    const [message] = (await once(child, 'message', { signal: exit.signal })) as [unknown]
-    return message
-  } finally {
-    child.off('exit', onExit)
   }
 }

@@ -4,18 +4,24 @@ import { filesystemBackend } from '../../adapters/filesystem/index.ts'
 import { archives } from '../../src/archive/index.ts'
 import { automation } from '../../src/automation-server/index.ts'
 import { createObjectService, openAccess } from '../../src/index.ts'
+import { dyingBackend } from './dying-backend.ts'
+import { answerCommands } from './server-commands.ts'
+import { epochHand } from './epoch-hand.ts'
 
 /** A server that tests may kill at any moment: `<folder> <port> <page bytes>`. Says when it listens. */
 const [path, port, pageBytes] = process.argv.slice(2)
+const { backend, dieAfter } = dyingBackend(filesystemBackend({ path }))
+const epochs = epochHand()
 const service = createObjectService({
-  backend: filesystemBackend({ path }),
+  backend,
   access: openAccess(),
-  extensions: [automation(), archives({ pageBytes: Number(pageBytes) })],
+  extensions: [automation(), archives({ pageBytes: Number(pageBytes) }), epochs.extension],
 })
 await service.ready()
 const server = createServer((req, res) => service.node(req, res))
 server.listen(Number(port), '127.0.0.1')
 await once(server, 'listening')
+answerCommands(service, { dieAfter, advanceEpochs: epochs.advance })
 process.send?.('listening')
 // Ends with whoever started it.
 process.on('disconnect', () => process.exit())

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { fileURLToPath } from 'node:url'
+import type { CommandAnswer, CommandMessage, ServerCommands } from './server-commands.ts'
 import type { Work } from './work.ts'
 
 const SERVER = fileURLToPath(new URL('./archive-server.ts', import.meta.url))
@@ -16,6 +17,7 @@ export class KillableServer {
   readonly #pageBytes: number
   #child: ChildProcess | undefined
   #port = 0
+  #commands = 0
   #restarting: Promise<void> = Promise.resolve()
 
   constructor(folder: string, pageBytes: number) {
@@ -49,6 +51,36 @@ export class KillableServer {
     return this.#restarting
   }
 
+  /** Tells the server something. Rejects with `ServerKilledError` if it dies before it answers. */
+  call<K extends keyof ServerCommands>(
+    name: K,
+    ...args: Parameters<ServerCommands[K]>
+  ): Promise<Awaited<ReturnType<ServerCommands[K]>>> {
+    const child = this.#child
+    const number = ++this.#commands
+    return new Promise((resolve, reject) => {
+      const end = (): void => void child?.off('message', onAnswer).off('exit', onExit)
+      const onExit = (): void => reject(new ServerKilledError(name))
+      const onAnswer = (answer: CommandAnswer): void => {
+        if (answer.number !== number) return
+        end()
+        if ('error' in answer) reject(new Error(`${name}: ${answer.error}`))
+        else resolve(answer.result as Awaited<ReturnType<ServerCommands[K]>>)
+      }
+      child?.on('message', onAnswer).once('exit', onExit)
+      if (child?.connected !== true) return reject(new ServerKilledError(name))
+      child.send({ number, name, args } satisfies CommandMessage, (error) => {
+        if (error !== null) reject(new ServerKilledError(name))
+      })
+    })
+  }
+
+  /** Resolves when the process has ended, as it was told to (`dieAfter`). */
+  async died(): Promise<void> {
+    const child = this.#child
+    if (child !== undefined && child.exitCode === null && child.signalCode === null) await once(child, 'exit')
+  }
+
   async #listen(): Promise<void> {
     const child = forked(SERVER, [this.#folder, String(this.#port), String(this.#pageBytes)])
     this.#child = child
@@ -63,6 +95,9 @@ export class KillableServer {
     await once(child, 'exit')
   }
 }
+
+/** The server died before it answered. */
+export class ServerKilledError extends Error {}
 
 /**
  * Numbers from 0 up to, not including, `below`: the same ones for the same seed (the generator of Numerical Recipes).

@@ -64,7 +64,11 @@ await fiveEndpoints()
 const overwriting = await planted('overwriting', 'if (held === undefined) db.putSync', 'db.putSync')
 const records = await failuresOf(recordStoreConformance(() => overwriting().records, { timeoutMs: 20_000 }))
 const order = 'insertMany: returns undefined for inserted entries and the existing value otherwise, in order'
-assertFails(records, order, /the stored value: must be "old", but is "new"[^]*insertMany\(\[/)
+assertFails(
+  records,
+  order,
+  /the stored value, which insertMany never overwrites: must be 'old', but is 'new'[^]*insertMany\(\[/,
+)
 assertFails(records, 'insertMany: inserts the first of two entries with one key in a call', /must be[^]*"first"/)
 
 const repeating = await planted(

@@ -3,7 +3,7 @@ import { test, type TestContext } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/index.ts'
 import { waiting } from '../automation-server/support.ts'
-import { hooked } from '../store/failures.ts'
+import { sharing } from '../store/failures.ts'
 import { everyKind, RIGHT_FORM } from './kinds.ts'
 import { type Paged, paged, type Shown, signedIn, textOf, type Visitor, withVersion } from './support.ts'
 
@@ -226,7 +226,7 @@ test('a valid form creates an automation, which can be changed, started and dele
 
 test('a new input stands at its default, and so does a choice that no longer exists', async (t) => {
   const kept = memoryBackend()
-  const backend = (): StorageBackend => hooked(kept, (_call, _detail, work) => work())
+  const backend = (): StorageBackend => sharing(kept)
   const before = paged(t, {
     backend: backend(),
     functions: [

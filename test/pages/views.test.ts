@@ -5,7 +5,7 @@ import type { Annotation } from '../../src/automation/index.ts'
 import type { RunExecutor } from '../../src/automation-server/index.ts'
 import { memoryBackend } from '../../adapters/memory/index.ts'
 import type { StorageBackend } from '../../src/index.ts'
-import { hooked } from '../store/failures.ts'
+import { sharing } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
 import { definition, inProcess, reporting, waiting } from '../automation-server/support.ts'
 import {
@@ -340,7 +340,7 @@ test('long lists are paginated and show only readable items', async (t) => {
 
 test('the page of a pending run names its reason to wait, and an excess run is refused with a message', async (t) => {
   const backend = memoryBackend()
-  const shared = (): StorageBackend => hooked(backend, (_call, _detail, work) => work())
+  const shared = (): StorageBackend => sharing(backend)
   const first = await ran(t, 'p', 'Check', waiting, {
     backend: shared(),
     serverUrl: () => new Promise(() => undefined),

@@ -4,7 +4,6 @@ import { randomBytes } from 'node:crypto'
 import { once } from 'node:events'
 import { existsSync } from 'node:fs'
 import { mkdir, mkdtemp, rm, writeFile } from 'node:fs/promises'
-import { type AddressInfo, createServer } from 'node:net'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { text } from 'node:stream/consumers'
@@ -17,6 +16,7 @@ import { assertSameObjects, linesById, required } from '../clients/support.ts'
 import { codeBlocks } from '../support/markdown.ts'
 import { buildModel } from '../support/model.ts'
 import { PATIENCE_MS } from '../support/patience.ts'
+import { freePort } from '../../bench/free-port.ts'
 
 /* The programs on the page about hosts, each run by its own runtime with the packed package. */
 
@@ -156,13 +156,4 @@ async function answers(url: string): Promise<boolean> {
     ({ ok }) => ok,
     () => false,
   )
-}
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1')
-  await once(server, 'listening')
-  const { port } = server.address() as AddressInfo
-  server.close()
-  await once(server, 'close')
-  return port
 }

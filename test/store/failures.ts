@@ -78,6 +78,11 @@ export function hooked(backend: StorageBackend, around: Around): StorageBackend 
   }
 }
 
+/** The same storage, for another service. */
+export function sharing(backend: StorageBackend): StorageBackend {
+  return hooked(backend, (_call, _detail, work) => work())
+}
+
 /** Something to wait for, until somebody opens it. */
 export function gate(): { readonly opened: Promise<void>; readonly open: () => void } {
   let open = (): void => undefined

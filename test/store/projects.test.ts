@@ -8,6 +8,8 @@ import { readTombstone } from '../../src/store/upkeep/tombstone.ts'
 import { faulty, gate, hooked, noFault } from './failures.ts'
 import { randomGraph, referTo, seeded, splitRandomly } from './graphs.ts'
 import {
+  idsOf,
+  heldCount,
   assertSound,
   batchesOf,
   collected,
@@ -41,30 +43,14 @@ async function projectsOf({ store }: Opened): Promise<string[]> {
 }
 
 async function assertGone(opened: Opened, project: string): Promise<void> {
-  assert.deepEqual(
-    await heldOf(
-      opened.store,
-      project,
-      GRAPH.map(({ id }) => id),
-    ),
-    new Set(),
-  )
+  assert.deepEqual(await heldOf(opened.store, project, idsOf(GRAPH)), new Set())
   assert.deepEqual(await listed(opened.store, project, [ROOT]), [])
   assert.equal(await download(opened.store, project, ROOT), undefined)
   assert.ok(!(await projectsOf(opened)).includes(project))
 }
 
 async function assertThere(opened: Opened, project: string): Promise<void> {
-  assert.equal(
-    (
-      await heldOf(
-        opened.store,
-        project,
-        GRAPH.map(({ id }) => id),
-      )
-    ).size,
-    GRAPH.length,
-  )
+  assert.equal(await heldCount(opened.store, project, GRAPH), GRAPH.length)
   assert.equal((await download(opened.store, project, ROOT))?.ids.size, GRAPH.length)
 }
 
@@ -315,29 +301,11 @@ test('a removal that fails or crashes at any call completes after reopening, and
         const isThere = (await heldOf(reopened.store, 'demo', [ROOT])).size > 0
         if (isAnswered) assert.equal(isThere, false)
         if (isThere) {
-          assert.equal(
-            (
-              await heldOf(
-                reopened.store,
-                'demo',
-                GRAPH.slice(0, 12).map(({ id }) => id),
-              )
-            ).size,
-            12,
-          )
+          assert.equal(await heldCount(reopened.store, 'demo', GRAPH.slice(0, 12)), 12)
           await reopened.store.remove('demo')
           await reopened.store.idle()
         }
-        assert.equal(
-          (
-            await heldOf(
-              reopened.store,
-              'other',
-              GRAPH.slice(0, 12).map(({ id }) => id),
-            )
-          ).size,
-          12,
-        )
+        assert.equal(await heldCount(reopened.store, 'other', GRAPH.slice(0, 12)), 12)
         await assertSound(inner)
         await reopened.store.remove('other')
         await reopened.store.idle()

@@ -8,13 +8,13 @@ import { PATIENCE_MS, turns } from '../support/patience.ts'
 import { referTo } from './graphs.ts'
 import { faulty, gate, noFault } from './failures.ts'
 import {
+  idsOf,
+  assertListed,
   assertSound,
   batchesOf,
   collected,
   download,
   heldOf,
-  listed,
-  lineOf,
   type Made,
   measureStorage,
   never,
@@ -42,11 +42,7 @@ async function isWholeOrAbsent(
   objects: readonly Made[],
   message: string,
 ): Promise<void> {
-  const held = await heldOf(
-    opened.store,
-    'demo',
-    objects.map(({ id }) => id),
-  )
+  const held = await heldOf(opened.store, 'demo', idsOf(objects))
   assert.ok(
     held.size === 0 || held.size === objects.length,
     `${message}: ${held.size} of ${objects.length} are visible`,
@@ -54,16 +50,7 @@ async function isWholeOrAbsent(
 }
 
 async function assertHeld(opened: Awaited<ReturnType<typeof openStore>>, objects: readonly Made[]): Promise<void> {
-  assert.deepEqual(
-    (
-      await listed(
-        opened.store,
-        'demo',
-        objects.map(({ id }) => id),
-      )
-    ).toSorted(),
-    objects.map(lineOf).sort(),
-  )
+  await assertListed(opened.store, 'demo', objects)
 }
 
 test('a source that fails at any point leaves nothing', async () => {

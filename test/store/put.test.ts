@@ -1,7 +1,18 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { Oracle, randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
-import { assertSound, download, heldOf, lineOf, listed, type Made, measureStorage, openStore, put } from './support.ts'
+import {
+  assertListed,
+  assertSound,
+  download,
+  heldOf,
+  lineOf,
+  listed,
+  type Made,
+  measureStorage,
+  openStore,
+  put,
+} from './support.ts'
 
 function numbered(count: number, prefix = 'o', padding = ''): Made[] {
   return Array.from({ length: count }, (_, i) => ({ id: `${prefix}${i}`, number: i, padding }))
@@ -16,16 +27,7 @@ test('an upload is stored with all its texts and counted', async () => {
     differing: 0,
     differingIds: [],
   })
-  assert.deepEqual(
-    (
-      await listed(
-        store,
-        'demo',
-        objects.map(({ id }) => id),
-      )
-    ).toSorted(),
-    objects.map(lineOf).sort(),
-  )
+  await assertListed(store, 'demo', objects)
   assert.deepEqual(await heldOf(store, 'demo', ['o0', 'o2499', 'o2500', '']), new Set(['o0', 'o2499']))
   assert.deepEqual(await heldOf(store, 'other', ['o0']), new Set())
   await store.idle()
@@ -198,16 +200,7 @@ test('ids of every length and alphabet, and objects of every size, are returned 
     if (project === 'tiny') for (const object of objects) await put(store, project, [object])
     else await put(store, project, objects, 3)
     for (const object of objects) assert.deepEqual(await listed(store, project, [object.id]), [lineOf(object)])
-    assert.deepEqual(
-      (
-        await listed(
-          store,
-          project,
-          objects.map(({ id }) => id),
-        )
-      ).toSorted(),
-      objects.map(lineOf).sort(),
-    )
+    await assertListed(store, project, objects)
   }
   await assertSound(backend)
   await store.close()

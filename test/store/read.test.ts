@@ -5,6 +5,7 @@ import { Bitmap } from '../../src/store/bytes/bitmap.ts'
 import { faulty, noFault } from './failures.ts'
 import { randomGraph, referTo, seeded, shuffled, splitRandomly } from './graphs.ts'
 import {
+  assertListed,
   collected,
   download,
   heldOf,
@@ -62,16 +63,7 @@ test('lists of thousands of ids are read over many packs', async () => {
   const many = Array.from({ length: 5_500 }, (_, i): Made => ({ id: `m${i}` }))
   for (const objects of splitRandomly(random, shuffled(random, many), 9)) await put(store, 'demo', objects)
   const half = many.filter((_, i) => i % 2 === 0)
-  assert.deepEqual(
-    (
-      await listed(
-        store,
-        'demo',
-        half.map(({ id }) => id),
-      )
-    ).toSorted(),
-    half.map(lineOf).sort(),
-  )
+  await assertListed(store, 'demo', half)
   assert.equal(
     (await heldOf(store, 'demo', [...half.map(({ id }) => `${id}x`), ...many.map(({ id }) => id)])).size,
     many.length,
@@ -168,16 +160,7 @@ test('an object in its own block is read at every position of its pack', async (
   for (let chosen = 1; chosen < 2 ** objects.length; chosen++) {
     const bits = new Bitmap(Uint8Array.of(chosen))
     const wanted = objects.filter((_, i) => bits.has(i))
-    assert.deepEqual(
-      (
-        await listed(
-          store,
-          'demo',
-          wanted.map(({ id }) => id),
-        )
-      ).toSorted(),
-      wanted.map(lineOf).sort(),
-    )
+    await assertListed(store, 'demo', wanted)
   }
   await store.close()
 })

@@ -10,6 +10,8 @@ import { reindexStore } from '../../src/store/upkeep/reindex.ts'
 import { faulty, gate, hooked, imageOf, noFault, putBlob, putRecord } from './failures.ts'
 import { Oracle, randomGraph, referTo, seeded, splitRandomly } from './graphs.ts'
 import {
+  idsOf,
+  heldCount,
   assertSound,
   batchesOf,
   collected,
@@ -185,11 +187,7 @@ test('an unreadable pack is reported, and the others are restored', async () => 
   assert.match(damages[0].message, /it cannot be used/)
   const reopened = await openStore(backend)
   await reopened.store.idle()
-  const held = await heldOf(
-    reopened.store,
-    'demo',
-    GRAPH.map(({ id }) => id),
-  )
+  const held = await heldOf(reopened.store, 'demo', idsOf(GRAPH))
   assert.ok(held.size >= GRAPH.length * 0.7 && held.size < GRAPH.length)
   assert.ok((await measureStorage(backend)).blobs.includes(name), 'the damaged pack stays for who may repair it')
   await put(reopened.store, 'demo', GRAPH)
@@ -353,16 +351,7 @@ test('a storage fault stops the work without loss, and the next run completes it
       assert.deepEqual((await reindex(inner)).damages, [], `call ${at}`)
       await assertSound(inner)
       const reopened = await openStore(inner)
-      assert.equal(
-        (
-          await heldOf(
-            reopened.store,
-            'demo',
-            GRAPH.slice(0, 120).map(({ id }) => id),
-          )
-        ).size,
-        120,
-      )
+      assert.equal(await heldCount(reopened.store, 'demo', GRAPH.slice(0, 120)), 120)
       assert.equal((await heldOf(reopened.store, 'gone', ['x'])).size, 0)
       await reopened.store.close()
       if (!isHit) break

@@ -117,6 +117,15 @@ export async function heldOf(store: PackStore, project: string, ids: readonly st
   return new Set(Array.from({ length: set.size }, (_, i) => set.stringAt(i)).filter((_, i) => held[i] === 1))
 }
 
+export function idsOf(objects: readonly Made[]): string[] {
+  return objects.map(({ id }) => id)
+}
+
+/** How many of the objects are held. */
+export async function heldCount(store: PackStore, project: string, objects: readonly Made[]): Promise<number> {
+  return (await heldOf(store, project, idsOf(objects))).size
+}
+
 const compressor: DeflatePool = new DeflatePool({ level: 1, concurrency: 2 })
 process.once('beforeExit', () => compressor.close())
 
@@ -196,6 +205,11 @@ export async function listed(store: PackStore, project: string, ids: readonly st
   } finally {
     selection.release()
   }
+}
+
+/** All of the objects are in a list of them, with their texts. */
+export async function assertListed(store: PackStore, project: string, objects: readonly Made[]): Promise<void> {
+  assert.deepEqual((await listed(store, project, idsOf(objects))).toSorted(), objects.map(lineOf).toSorted())
 }
 
 /** How many bytes the storage holds, and in how many blobs and records of each kind. */

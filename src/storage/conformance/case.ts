@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { setImmediate as nextTurn } from 'node:timers/promises'
-import { inspect } from 'node:util'
+import { inspect, isDeepStrictEqual } from 'node:util'
 import type { StorageErrorName } from '../storage-errors.ts'
 import { CallTrace, describedBytes } from './call-trace.ts'
 
@@ -121,7 +121,7 @@ export class Session<S extends Closable> {
 
 /** Fails with both values in one line: `what` names the value. */
 export function same(actual: unknown, expected: unknown, what: string): void {
-  assert.deepEqual(actual, expected, `${what}: must be ${shown(expected)}, but is ${shown(actual)}`)
+  assert.ok(isDeepStrictEqual(actual, expected), `${what}: must be ${shown(expected)}, but is ${shown(actual)}`)
 }
 
 function shown(value: unknown): string {

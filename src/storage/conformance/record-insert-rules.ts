@@ -1,4 +1,3 @@
-import assert from 'node:assert/strict'
 import { rejects, rejectsWithReason, type Rule, same, sameBytes } from './case.ts'
 import { bytesOf, type RecordContext } from './record-context.ts'
 
@@ -16,12 +15,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       sameBytes(found[0], undefined, 'the result of a new entry')
       sameBytes(found[1], bytesOf('old'), 'the result of an entry whose key exists')
       sameBytes(found[2], undefined, 'the result of a new entry')
-      const held = await context.value('held')
-      assert.equal(
-        held,
-        'old',
-        `the stored value: must be "old", but is ${JSON.stringify(held)}; insertMany never overwrites`,
-      )
+      same(await context.value('held'), 'old', 'the stored value, which insertMany never overwrites')
       same(await context.value('x'), 'value of x', 'the stored value of a new entry')
     },
   },
@@ -101,11 +95,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       const values = await context.store.getMany(keys)
       for (const [at, value] of values.entries()) {
         const putters = [1, 2, 3].filter((caller) => answers[caller - 1][at] === undefined)
-        same(
-          putters,
-          [value?.[0]],
-          `key ${at} stores the number of the one caller that inserted it; the callers that did`,
-        )
+        same(putters, [value?.[0]], `the callers that inserted key ${at}, given its stored value`)
         for (const answer of answers) if (answer[at]) sameBytes(answer[at], value, `a result for key ${at}`)
       }
     },
@@ -117,8 +107,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       const answers = await Promise.all(calls.map((entry) => context.store.insertMany([entry])))
       const expected = await context.value('k')
       for (const [at, [answer]] of answers.entries()) {
-        if (answer)
-          sameBytes(answer, bytesOf(expected ?? ''), `the result of call ${at}, which must be the stored value`)
+        if (answer) sameBytes(answer, bytesOf(expected ?? ''), `the result of call ${at}, which is the stored value`)
         answer?.fill(0)
         calls[at].value.fill(0)
       }
@@ -167,7 +156,7 @@ export const RECORD_INSERT_RULES: readonly Rule<RecordContext>[] = [
       const controller = new AbortController()
       const inserting = context.store.insertMany(entries, { signal: controller.signal })
       setImmediate(() => controller.abort(new Error('gone')))
-      await inserting.catch((error: unknown) => assert.equal(error, controller.signal.reason))
+      await inserting.catch((error: unknown) => same(error, controller.signal.reason, 'the error'))
       const found = await context.store.insertMany(entries)
       for (const [at, value] of found.entries()) if (value) sameBytes(value, entries[at].value, `entry ${at}`)
       same((await context.suffixes()).length, 6_000, 'the number of stored entries')

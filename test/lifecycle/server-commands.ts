@@ -1,0 +1,52 @@
+import type { ObjectService } from '../../src/index.ts'
+
+/** What a test may tell its server over the channel of the process, and the result. */
+export interface ServerCommands {
+  /** The process dies by SIGKILL, so many changes of its storage later. */
+  dieAfter(changes: number): void
+  /** Begins so many epochs. */
+  advanceEpochs(count: number): Promise<number>
+  /** One epoch of grace each. */
+  collect(projectId: string, options?: { readonly dryRun?: boolean }): ReturnType<ProjectUpkeep['collect']>
+  compact(
+    projectId: string,
+    options?: { readonly all?: boolean; readonly processorShare?: number },
+  ): ReturnType<ProjectUpkeep['compact']>
+  unreferenced(projectId: string): ReturnType<ProjectUpkeep['unreferenced']>
+  /** The most that the process held in memory so far. */
+  memory(): { readonly residentBytesMax: number }
+}
+
+type ProjectUpkeep = Pick<ReturnType<ObjectService['project']>, 'collect' | 'compact' | 'unreferenced'>
+
+export interface CommandMessage {
+  readonly number: number
+  readonly name: keyof ServerCommands
+  readonly args: readonly unknown[]
+}
+
+export type CommandAnswer = { readonly number: number } & ({ readonly result: unknown } | { readonly error: string })
+
+export function answerCommands(
+  service: ObjectService,
+  hands: Pick<ServerCommands, 'dieAfter' | 'advanceEpochs'>,
+): void {
+  const commands: ServerCommands = {
+    ...hands,
+    // Shorter times are rounded up to one epoch.
+    collect: (projectId, options) => service.project(projectId).collect({ olderThanMs: 1, undoMs: 1, ...options }),
+    compact: (projectId, options) => service.project(projectId).compact(options),
+    unreferenced: (projectId) => service.project(projectId).unreferenced(),
+    memory: () => ({ residentBytesMax: process.resourceUsage().maxRSS * 1_024 }),
+  }
+  process.on('message', (message: CommandMessage) => {
+    const { number, name, args } = message
+    const run = commands[name] as (...given: readonly unknown[]) => unknown
+    void Promise.resolve()
+      .then(() => run(...args))
+      .then(
+        (result) => process.send?.({ number, result } satisfies CommandAnswer),
+        (error: unknown) => process.send?.({ number, error: String(error) } satisfies CommandAnswer),
+      )
+  })
+}
