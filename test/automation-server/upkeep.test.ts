@@ -9,7 +9,6 @@ import { reindexStore } from '../../src/store/upkeep/reindex.ts'
 import { imageOf, putBlob, putRecord, sharing } from '../store/failures.ts'
 import { eventually } from '../support/patience.ts'
 import type { Run } from '../../src/automation-server/index.ts'
-import { automated, definition, type Fixture, inProcess, uploadObjects, withVersion } from './support.ts'
 import {
   automated,
   definition,
