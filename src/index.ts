@@ -52,7 +52,7 @@ export type { TrustProxy } from './http/client-address.ts'
 export { answerClientErrors } from './http/client-errors.ts'
 export { type ConnectionLimitEvent, type ConnectionLimitOptions, limitConnections } from './http/connection-limits.ts'
 export type { CorsOptions } from './http/cors.ts'
-export type { HostCall, Next } from './http/node.ts'
+export type { MountedRequest, Next } from './http/node.ts'
 export type { EndpointName, Params, Route } from './http/object-routes.ts'
 export type { MountPoint } from './http/router.ts'
 export type {
@@ -101,7 +101,7 @@ export {
   claimAuthorize,
   ALL_PROJECTS,
   type Principal,
-  type Right,
+  type AccessRight,
 } from './access/access.ts'
 export { jwtAccess, type JwtAccessOptions } from './access/jwt.ts'
 export type { RequestRate } from './access/request-rate.ts'

@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { Semaphore } from '../../src/async/semaphore.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
-import type { OpenDriver } from '../../src/storage/driver.ts'
+import type { OpenedDriver } from '../../src/storage/driver.ts'
 import { guardedBackend } from '../../src/storage/guard.ts'
 import { openDataFolder } from '../../src/data-folder/data-folder.ts'
 import type { OpenFolder } from '../../src/data-folder/data-folder.ts'
@@ -32,7 +32,7 @@ export interface FilesystemBackendOptions {
    * Opens a folder whose database is damaged too, with everything that can be saved, and receives the steps. Afterwards
    * the store must be rebuilt from its packs.
    */
-  readonly salvage?: (what: string) => void
+  readonly onSalvaged?: (what: string) => void
 }
 
 interface FilesystemContent {
@@ -59,7 +59,7 @@ export function filesystemBackend(options: FilesystemBackendOptions): StorageBac
   return guardedBackend({ open: () => openDriver(pinned) })
 }
 
-async function openDriver(options: FilesystemBackendOptions): Promise<OpenDriver> {
+async function openDriver(options: FilesystemBackendOptions): Promise<OpenedDriver> {
   const folder = await openFilesystemFolder(options)
   const blobs = new FileBlobs(folder.content.files)
   return {
@@ -76,16 +76,16 @@ function openFilesystemFolder({
   path,
   diskReserveBytes,
   unsafeNoSync = false,
-  salvage,
+  onSalvaged,
 }: FilesystemBackendOptions): Promise<OpenFolder<FilesystemContent>> {
   return openDataFolder<FilesystemContent>({
     path,
     kind: 'filesystem',
     databases: ['records'],
     folders: ['packs', 'incoming'],
-    mayBeIncomplete: salvage !== undefined,
+    mayBeIncomplete: onSalvaged !== undefined,
     open: async (options) => {
-      const opened = await openRecordsDatabase(join(path, 'records'), { ...options, salvage })
+      const opened = await openRecordsDatabase(join(path, 'records'), { ...options, onSalvaged })
       try {
         await removeIncoming(join(path, 'incoming'))
       } catch (error) {

@@ -1,5 +1,5 @@
 import { Level } from 'level'
-import { closeToOthers, makeFolder, OWNER_ONLY, syncFolder } from '../../src/data-folder/durable-files.ts'
+import { restrictToOwner, makeFolder, OWNER_ONLY, syncFolder } from '../../src/data-folder/durable-files.ts'
 import { RecordedLengths } from './recorded-lengths.ts'
 import { salvageDatabase } from './salvage.ts'
 import { verifyDatabase } from './verify.ts'
@@ -43,7 +43,7 @@ const EVERY_KEY: readonly [Uint8Array, Uint8Array] = [Buffer.of(0), Buffer.of(0x
 export interface DatabaseOptions {
   readonly createIfMissing: boolean
   /** Opens a damaged database too, with everything that can be saved of it, and reports the steps. */
-  readonly salvage?: (what: string) => void
+  readonly onSalvaged?: (what: string) => void
 }
 
 export async function openRecordsDatabase(path: string, options: DatabaseOptions): Promise<OpenDatabase> {
@@ -62,12 +62,12 @@ export async function closeDatabase({ database, lengths }: OpenDatabase): Promis
 
 async function openDatabase(
   path: string,
-  { createIfMissing, salvage, ...tuning }: DatabaseOptions & typeof RECORDS_TUNING,
+  { createIfMissing, onSalvaged, ...tuning }: DatabaseOptions & typeof RECORDS_TUNING,
 ): Promise<OpenDatabase> {
-  const isThere = salvage === undefined ? !createIfMissing : await salvageDatabase(path, salvage)
+  const isThere = onSalvaged === undefined ? !createIfMissing : await salvageDatabase(path, onSalvaged)
   if (isThere) await verifyDatabase(path)
   await makeFolder(path, OWNER_ONLY)
-  await closeToOthers(path)
+  await restrictToOwner(path)
   const settings = { ...tuning, createIfMissing: !isThere, keyEncoding: 'buffer', valueEncoding: 'buffer' }
   const database = new Level<Uint8Array, Uint8Array>(path, settings) as NodeLevel
   // In the same turn as the constructor. Otherwise it would open itself, and the reason of a failure would be lost.
@@ -75,7 +75,7 @@ async function openDatabase(
   try {
     // An opening renames `CURRENT` and leaves it to chance when that becomes durable.
     await syncFolder(path)
-    if (salvage !== undefined) await database.compactRange(...EVERY_KEY)
+    if (onSalvaged !== undefined) await database.compactRange(...EVERY_KEY)
     return { database, lengths: await RecordedLengths.start(path) }
   } catch (error) {
     await database.close()

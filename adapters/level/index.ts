@@ -1,7 +1,7 @@
 import { join, resolve } from 'node:path'
 import { Semaphore } from '../../src/async/semaphore.ts'
 import type { StorageBackend } from '../../src/storage/backend.ts'
-import type { OpenDriver } from '../../src/storage/driver.ts'
+import type { OpenedDriver } from '../../src/storage/driver.ts'
 import { guardedBackend } from '../../src/storage/guard.ts'
 import { openDataFolder } from '../../src/data-folder/data-folder.ts'
 import type { OpenFolder } from '../../src/data-folder/data-folder.ts'
@@ -29,7 +29,7 @@ export interface LevelBackendOptions {
    * Opens a folder whose database is damaged too, with everything that can be saved, and receives the steps. Afterwards
    * the store must be rebuilt from its packs.
    */
-  readonly salvage?: (what: string) => void
+  readonly onSalvaged?: (what: string) => void
 }
 
 interface LevelContent {
@@ -56,7 +56,7 @@ export function levelBackend(options: LevelBackendOptions): StorageBackend {
   return guardedBackend({ open: () => openDriver(pinned) })
 }
 
-async function openDriver(options: LevelBackendOptions): Promise<OpenDriver> {
+async function openDriver(options: LevelBackendOptions): Promise<OpenedDriver> {
   const folder = await openLevelFolder(options)
   const { records, blobs } = folder.content
   return { records: new LevelRecords(records), blobs: new LevelBlobs(blobs), close: () => folder.close() }
@@ -66,16 +66,16 @@ function openLevelFolder({
   path,
   diskReserveBytes,
   unsafeNoSync = false,
-  salvage,
+  onSalvaged,
 }: LevelBackendOptions): Promise<OpenFolder<LevelContent>> {
   return openDataFolder<LevelContent>({
     path,
     kind: 'level',
     databases: ['records', 'blobs'],
     folders: [],
-    mayBeIncomplete: salvage !== undefined,
+    mayBeIncomplete: onSalvaged !== undefined,
     open: (options) =>
-      openContent(path, { ...options, salvage }, new WriteGuard(path, diskReserveBytes), !unsafeNoSync),
+      openContent(path, { ...options, onSalvaged }, new WriteGuard(path, diskReserveBytes), !unsafeNoSync),
     close: async ({ records, blobs }) => {
       await closeDatabase(records)
       await closeDatabase(blobs)

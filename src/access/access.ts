@@ -1,5 +1,5 @@
 /** The rights in a project. With the default `authorize`, `write` includes `read`. */
-export type Right = 'read' | 'write'
+export type AccessRight = 'read' | 'write'
 
 /** In a principal's `projects`: the right holds for every project. */
 export const ALL_PROJECTS = '*'
@@ -15,7 +15,7 @@ export interface Principal {
   /**
    * The right on each project by its id, `*` for every project. `write` includes `read`. Only `claimAuthorize` uses it.
    */
-  readonly projects?: ReadonlyMap<string, Right> | Readonly<Record<string, Right>>
+  readonly projects?: ReadonlyMap<string, AccessRight> | Readonly<Record<string, AccessRight>>
 }
 
 /**
@@ -45,7 +45,7 @@ export interface Access<H> {
    * `false` answers 403. Called before anything about the project is looked up, so that a response reveals nothing
    * about existing data.
    */
-  authorize(principal: Principal, projectId: string, right: Right): boolean | Promise<boolean>
+  authorize(principal: Principal, projectId: string, right: AccessRight): boolean | Promise<boolean>
   /** The texts for refused requests. By default they say that the request is not signed in, or lacks the right. */
   readonly refusals?: AccessRefusals<H>
 }
@@ -55,11 +55,11 @@ export interface AccessRefusals<H> {
   /** `challenge` is the value of `WWW-Authenticate` (RFC 9110, section 11.6.1). */
   readonly unauthenticated?: (request: AccessRequest<H>) => { readonly message: string; readonly challenge: string }
   /** The message of 403. */
-  readonly forbidden?: (principal: Principal, projectId: string, right: Right) => string
+  readonly forbidden?: (principal: Principal, projectId: string, right: AccessRight) => string
 }
 
 /** The default `authorize`: the principal's `projects` grant rights, either for this project or for all (`*`). */
-export function claimAuthorize(principal: Principal, projectId: string, right: Right): boolean {
+export function claimAuthorize(principal: Principal, projectId: string, right: AccessRight): boolean {
   const { projects } = principal
   if (projects === undefined) return false
   return grants(rightOn(projects, projectId), right) || grants(rightOn(projects, ALL_PROJECTS), right)
@@ -68,9 +68,9 @@ export function claimAuthorize(principal: Principal, projectId: string, right: R
 /** A plain object has inherited members too: a project named `constructor` or `__proto__` must not find them. */
 function rightOn(projects: NonNullable<Principal['projects']>, projectId: string): unknown {
   if (projects instanceof Map) return projects.get(projectId)
-  return Object.hasOwn(projects, projectId) ? (projects as Readonly<Record<string, Right>>)[projectId] : undefined
+  return Object.hasOwn(projects, projectId) ? (projects as Readonly<Record<string, AccessRight>>)[projectId] : undefined
 }
 
-function grants(held: unknown, wanted: Right): boolean {
+function grants(held: unknown, wanted: AccessRight): boolean {
   return held === 'write' || (held === 'read' && wanted === 'read')
 }

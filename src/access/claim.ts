@@ -1,11 +1,11 @@
-import type { Right } from './access.ts'
+import type { AccessRight } from './access.ts'
 
 /**
  * The rights that a token's claim `{"stowage":{"projects":{"<id>":"read"|"write"}}}` grants. A malformed part of the
  * claim grants nothing: it counts as absent, so the bearer is known and gets 403, and never more than was meant.
  */
-export function projectsOfClaim(claim: unknown): ReadonlyMap<string, Right> {
-  const granted = new Map<string, Right>()
+export function projectsOfClaim(claim: unknown): ReadonlyMap<string, AccessRight> {
+  const granted = new Map<string, AccessRight>()
   if (!isRecord(claim) || !isRecord(claim.projects)) return granted
   for (const [projectId, right] of Object.entries(claim.projects)) {
     if (right === 'read' || right === 'write') granted.set(projectId, right)

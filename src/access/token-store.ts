@@ -5,7 +5,7 @@ import { SignJWT } from 'jose'
 import type { Clock } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import { checkProjectId, quoted } from '../object/id.ts'
-import { type Access, claimAuthorize, ALL_PROJECTS, type Right } from './access.ts'
+import { type Access, claimAuthorize, ALL_PROJECTS, type AccessRight } from './access.ts'
 import { createExclusively, ensurePrivateFolder, TEMPORARY_PREFIX } from '../data-folder/exclusive-file.ts'
 import { heldKeys, damagedKeys, type FolderKey, type KeyRing, readKeys } from '../data-folder/key-ring.ts'
 import { BEARER_REFUSALS, TOKEN_BYTES_MAX } from './bearer.ts'
@@ -36,7 +36,7 @@ const FRESH_MS = 500
 const KEPT_AFTER_EXPIRY_MS = 30 * 86_400_000
 
 export interface TokenRequest {
-  readonly projects: ReadonlyMap<string, Right>
+  readonly projects: ReadonlyMap<string, AccessRight>
   /** The unit of limits per principal. Without a subject the token counts on its own, by its id. */
   readonly subject?: string
   readonly ttlSeconds: number
@@ -46,7 +46,7 @@ export interface TokenRequest {
 export interface TokenRecord {
   readonly jti: string
   readonly subject: string
-  readonly projects: Readonly<Record<string, Right>>
+  readonly projects: Readonly<Record<string, AccessRight>>
   readonly issuedAt: string
   readonly expiresAt: string
   /** The key that signed it. Absent in records that were written before keys could be rotated: the first key. */

@@ -243,7 +243,7 @@ class Automation<H> implements AutomationExtension<H> {
     const isDue = nowMs - this.#storageSweptAtMs >= STORAGE_SWEEP_INTERVAL_MS
     if (isDue) await expireRuns(store, endsOf(this.#times, nowMs), signal)
     if (isDue) await applyRetention(domain, signal)
-    if (isDue) await expireCauses(store, nowMs - this.#times.keptMs - TIMER_MS_MAX, signal)
+    if (isDue) await expireCauses(store, nowMs - this.#times.runRetentionMs - TIMER_MS_MAX, signal)
     await sweepGarbage(store, signal)
     await purgeDeleted({ store, epochs: options.epochs, graceMs: this.#times.deletionGraceMs }, signal)
     if (isDue) await sweepOrphans(store, signal)

@@ -37,7 +37,7 @@ export {
   type ChoiceOf,
   type Choices,
   type CommonOptions,
-  type Declared,
+  type DeclaredInput,
   type FieldOptions,
   type GivenOf,
   type Input,

@@ -20,7 +20,7 @@
 
 export { type Client, type ClientOptions, createClient } from './client.ts'
 export type { ConnectionOptions, Token } from './http/connection.ts'
-export type { BasedText, CallOptions, DagObject, Fetch, Ids, ObjectText } from './common/types.ts'
+export type { TextWithBase, CallOptions, DagObject, Fetch, Ids, ObjectText } from './common/types.ts'
 export type { ObjectTexts } from './download/deltas.ts'
 export type {
   HasOptions,
@@ -54,7 +54,7 @@ export { ClientError, type ClientErrorOptions } from './common/errors.ts'
 export { serialize, type SerializeOptions } from './serializer/serialize.ts'
 export { deserialize, type DeserializeOptions } from './serializer/deserialize.ts'
 export { type ChunkOrigin, type InlineOrigin, type Origin, Origins } from './serializer/origins.ts'
-export type { GraphShape } from './serializer/shape.ts'
+export type { GraphConventions } from './serializer/shape.ts'
 export type {
   ProjectResources,
   RemoteModels,

@@ -10,7 +10,7 @@ import { checkPathId, fetchHeld, fetchObject, IDS_PER_REQUEST, type Remote } fro
 import { type ProjectResources, projectResources } from './resources/project-resources.ts'
 import { deserialize, type DeserializeOptions } from './serializer/deserialize.ts'
 import type { Origins } from './serializer/origins.ts'
-import { serialize, serializeBased, type SerializeOptions } from './serializer/serialize.ts'
+import { serialize, serializeWithBases, type SerializeOptions } from './serializer/serialize.ts'
 import type { CallOptions, DagObject, Ids, ObjectText } from './common/types.ts'
 import { upload, type UploadOptions, type UploadResult } from './upload/upload-batches.ts'
 import type { UploadSource } from './upload/upload-source.ts'
@@ -196,7 +196,7 @@ async function send(
   const objects =
     cache === undefined
       ? serialize(value, settings)
-      : serializeBased(value, settings, cacheAsBases(cache, scopeOf(remote)))
+      : serializeWithBases(value, settings, cacheAsBases(cache, scopeOf(remote)))
   const result = await upload(remote, objects, options)
   return { ...result, root: result.lastId as string }
 }

@@ -1,11 +1,11 @@
 import { readFile, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import { DataFolderError, hasCode, openingError } from './data-folder-error.ts'
-import { closeToOthers, makeFolder, OWNER_ONLY, writeFileDurably } from './durable-files.ts'
+import { restrictToOwner, makeFolder, OWNER_ONLY, writeFileDurably } from './durable-files.ts'
 import {
   type FolderHolder,
   folderHolder,
-  isProvenHolder,
+  isHeldByThisProcess,
   readLockFile,
   removeLockFile,
   writeLockFile,
@@ -82,7 +82,7 @@ async function openFolder<T>(plan: FolderPlan<T>): Promise<OpenFolder<T>> {
  */
 async function refuseHeld<T>({ path, mayBeIncomplete }: FolderPlan<T>): Promise<void> {
   const holder = await folderHolder(path)
-  if (holder && (mayBeIncomplete === true || (await isProvenHolder(holder)))) throw heldError(path, holder)
+  if (holder && (mayBeIncomplete === true || (await isHeldByThisProcess(holder)))) throw heldError(path, holder)
 }
 
 function heldError(path: string, holder: FolderHolder | undefined, cause?: unknown): DataFolderError {
@@ -169,7 +169,7 @@ async function openContent<T>(plan: FolderPlan<T>, createIfMissing: boolean): Pr
   try {
     if (createIfMissing || plan.mayBeIncomplete === true)
       for (const name of plan.folders) await makeFolder(join(plan.path, name), OWNER_ONLY)
-    for (const name of plan.folders) await closeToOthers(join(plan.path, name))
+    for (const name of plan.folders) await restrictToOwner(join(plan.path, name))
     return await plan.open({ createIfMissing })
   } catch (error) {
     if (!hasCode(error, 'LEVEL_LOCKED')) throw error

@@ -23,7 +23,7 @@ const OTHERS = 0o077
 const MODE_STAYS: ReadonlySet<string | undefined> = new Set(['EPERM', 'EROFS', 'ENOTSUP', 'ENOSYS'])
 
 /** Removes the rights of everybody but the owner from an existing folder, if its mode is ours to change. */
-export async function closeToOthers(path: string): Promise<void> {
+export async function restrictToOwner(path: string): Promise<void> {
   if (process.platform === 'win32' || ((await stat(path)).mode & OTHERS) === 0) return
   await chmod(path, OWNER_ONLY).catch((error: NodeJS.ErrnoException) => {
     if (!MODE_STAYS.has(error.code)) throw error

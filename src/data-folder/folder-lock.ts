@@ -43,7 +43,7 @@ export async function readLockFile(path: string): Promise<FolderHolder | undefin
 /**
  * True if the lock file alone is proof: this very process is alive. Otherwise only the lock of the database can tell.
  */
-export async function isProvenHolder(holder: FolderHolder): Promise<boolean> {
+export async function isHeldByThisProcess(holder: FolderHolder): Promise<boolean> {
   return holder.incarnation !== '' && holder.incarnation === (await incarnation(holder.pid))
 }
 

@@ -7,7 +7,7 @@ import type { AttributeMask } from '../object/wire-types.ts'
 import type { Fragment, PlannedSelection, Selection, SelectionReadOptions } from '../object/selection.ts'
 import { GZIP_FRAME_BYTES, gzipFromFragments, type GzipOptions, plannedGzip, storedBlock } from './gzip.ts'
 import { jsonArray } from './json-array.ts'
-import { type Heartbeat, Pacer, withBeats } from './pacer.ts'
+import { type Heartbeat, Pacer, withHeartbeats } from './pacer.ts'
 import { sliceBytes } from './slice.ts'
 
 export type { Heartbeat } from './pacer.ts'
@@ -152,13 +152,13 @@ async function* kept(
   const read = { signal: AbortSignal.any([context.signal, stop.signal]) }
   if (options.coding === 'gzip') {
     const beat = [{ deflated: storedBlock(line), rawBytes: line.length, crc32: crc32(line) }]
-    yield* gzipFromFragments(withBeats(textFragments(selection, options, read), beat, pacer, stop), {
+    yield* gzipFromFragments(withHeartbeats(textFragments(selection, options, read), beat, pacer, stop), {
       ...context,
       pacer,
     })
     return
   }
-  for await (const lines of withBeats(textLines(selection, options, read), line, pacer, stop)) {
+  for await (const lines of withHeartbeats(textLines(selection, options, read), line, pacer, stop)) {
     yield lines
     pacer.sent()
   }

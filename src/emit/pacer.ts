@@ -33,7 +33,7 @@ export class Pacer {
  * The source's values, and `beat` between them whenever it is due and the next value is not there. An early return
  * aborts `stop`, so that a source that is at work ends, and closes it.
  */
-export async function* withBeats<T>(
+export async function* withHeartbeats<T>(
   source: AsyncIterable<T>,
   beat: T,
   pacer: Pacer,

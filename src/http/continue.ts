@@ -1,7 +1,7 @@
 import type { Server, ServerResponse } from 'node:http'
 import { AWAITS_CONTINUE, type NodeRequest } from './node-body.ts'
 import type { Route } from './object-routes.ts'
-import { endsLike } from './router.ts'
+import { matchesPathEnd } from './router.ts'
 import { splitTarget } from './target.ts'
 
 /**
@@ -13,7 +13,7 @@ import { splitTarget } from './target.ts'
 export function continueOnExpect(server: Server, service: { readonly endpoints: { readonly upload: Route } }): void {
   const { method, path } = service.endpoints.upload
   server.on('checkContinue', (req: NodeRequest, res: ServerResponse) => {
-    if (req.method === method && endsLike(splitTarget(req.url ?? '/').path, path)) continueWhenRead(req, res)
+    if (req.method === method && matchesPathEnd(splitTarget(req.url ?? '/').path, path)) continueWhenRead(req, res)
     else res.writeContinue()
     server.emit('request', req, res)
   })

@@ -1,4 +1,4 @@
-import type { Access, AccessRequest, Principal, Right } from '../access/access.ts'
+import type { Access, AccessRequest, Principal, AccessRight } from '../access/access.ts'
 import { principalKey } from '../access/principal-key.ts'
 import { EventLoopShare } from '../async/event-loop-share.ts'
 import { isServiceError, StowageError } from '../errors.ts'
@@ -12,7 +12,7 @@ import type { MemoryBudget, MemoryLease } from '../memory/memory-budget.ts'
 import { allowOf, type Method, type Resource } from './router.ts'
 
 /** A request before its path's parameters are known to be ids. */
-export type Arrival<H> = Omit<Exchange<H>, 'params' | 'trace' | 'memory'> & {
+export type IncomingRequest<H> = Omit<Exchange<H>, 'params' | 'trace' | 'memory'> & {
   /** Ends the request. */
   readonly abort: (reason: Error) => void
 }
@@ -61,16 +61,16 @@ export class HttpCore<H> {
 
   /** The answer of a resource. Rejects only with `handOver`, and then with a `StowageError`. */
   answer(
-    arrival: Arrival<H>,
+    incoming: IncomingRequest<H>,
     call: { readonly resource: Resource<H>; readonly params: () => PathParams; readonly handOver: boolean },
   ): Promise<Answer> {
     const { resource, params, handOver } = call
-    return this.#guarded(arrival, handOver, async (trace, memory) => {
-      checkSingleHeaders(arrival.headers)
-      if (arrival.method === 'OPTIONS') return this.#optionsAnswer(arrival, allowOf(resource))
-      const operation = operationOf(resource, arrival.method)
+    return this.#guarded(incoming, handOver, async (trace, memory) => {
+      checkSingleHeaders(incoming.headers)
+      if (incoming.method === 'OPTIONS') return this.#optionsAnswer(incoming, allowOf(resource))
+      const operation = operationOf(resource, incoming.method)
       if (operation === undefined) throw methodNotAllowed(allowOf(resource))
-      const exchange = { ...arrival, params: params(), trace, memory }
+      const exchange = { ...incoming, params: params(), trace, memory }
       resource.check?.(exchange.params)
       trace.routed(resource.path, exchange.params.projectId)
       this.#options.inFlightRequests.checkOpen()
@@ -80,8 +80,8 @@ export class HttpCore<H> {
   }
 
   /** The answer to a path that no route has. */
-  unmatched(arrival: Arrival<H>, handOver: boolean): Promise<Answer> {
-    return this.#guarded(arrival, handOver, () =>
+  unmatched(incoming: IncomingRequest<H>, handOver: boolean): Promise<Answer> {
+    return this.#guarded(incoming, handOver, () =>
       Promise.reject(new StowageError('route_not_found', 'there is nothing at this path')),
     )
   }
@@ -89,27 +89,27 @@ export class HttpCore<H> {
   /**
    * Reports an error to the host, even if it came too late for a response. A client that disconnects is not a failure.
    */
-  report(thrown: unknown, arrival: Arrival<H>): StowageError {
+  report(thrown: unknown, incoming: IncomingRequest<H>): StowageError {
     const error = toStowageError(thrown)
-    const { signal, requestId, host } = arrival
+    const { signal, requestId, host } = incoming
     if (!isClientGone(signal)) {
-      this.#traces.get(arrival)?.failed(error)
+      this.#traces.get(incoming)?.failed(error)
       this.#options.failed(error, { requestId, host })
     }
     return error
   }
 
   async #guarded(
-    arrival: Arrival<H>,
+    incoming: IncomingRequest<H>,
     handOver: boolean,
     work: (trace: RequestTrace, memory: MemoryLease) => Promise<Answer>,
   ): Promise<Answer> {
-    const trace = this.#options.startTrace(arrival)
-    this.#traces.set(arrival, trace)
-    const memory = this.#options.memory.open({ signal: arrival.signal, revoke: arrival.abort })
+    const trace = this.#options.startTrace(incoming)
+    this.#traces.set(incoming, trace)
+    const memory = this.#options.memory.open({ signal: incoming.signal, revoke: incoming.abort })
     const answer = await work(trace, memory).catch((thrown: unknown) => {
       memory.release()
-      const error = this.report(thrown, arrival)
+      const error = this.report(thrown, incoming)
       trace.answered(error.statusCode, error.code)
       if (handOver) {
         trace.end()
@@ -117,7 +117,7 @@ export class HttpCore<H> {
       }
       return errorAnswer(error)
     })
-    return traced(this.#paced(this.#withCommonHeaders(answer, arrival)), arrival.method, trace, memory)
+    return traced(this.#paced(this.#withCommonHeaders(answer, incoming)), incoming.method, trace, memory)
   }
 
   #paced(answer: Answer): Answer {
@@ -127,8 +127,8 @@ export class HttpCore<H> {
       : { ...answer, body: this.#eventLoopShare.paced(body) }
   }
 
-  #withCommonHeaders(answer: Answer, arrival: Arrival<H>): Answer {
-    return { ...answer, headers: { ...answer.headers, ...this.#commonHeaders(arrival, answer.headers.Vary) } }
+  #withCommonHeaders(answer: Answer, incoming: IncomingRequest<H>): Answer {
+    return { ...answer, headers: { ...answer.headers, ...this.#commonHeaders(incoming, answer.headers.Vary) } }
   }
 
   async #open(): Promise<void> {
@@ -141,17 +141,17 @@ export class HttpCore<H> {
     }
   }
 
-  #commonHeaders(arrival: Arrival<H>, vary: string | undefined): Record<string, string> {
-    const common = { 'X-Request-Id': arrival.requestId, 'X-Content-Type-Options': 'nosniff' }
+  #commonHeaders(incoming: IncomingRequest<H>, vary: string | undefined): Record<string, string> {
+    const common = { 'X-Request-Id': incoming.requestId, 'X-Content-Type-Options': 'nosniff' }
     const { cors } = this.#options
     return cors === undefined
       ? common
-      : { ...common, ...corsHeaders(cors, allowedOrigin(cors, arrival.headers.get('origin')), vary) }
+      : { ...common, ...corsHeaders(cors, allowedOrigin(cors, incoming.headers.get('origin')), vary) }
   }
 
-  #optionsAnswer(arrival: Arrival<H>, allow: string): Answer {
+  #optionsAnswer(incoming: IncomingRequest<H>, allow: string): Answer {
     const { cors } = this.#options
-    const preflight = cors === undefined ? {} : preflightHeaders(cors, allow, arrival.headers)
+    const preflight = cors === undefined ? {} : preflightHeaders(cors, allow, incoming.headers)
     return { status: 204, headers: { Allow: allow, ...preflight } }
   }
 }
@@ -172,7 +172,7 @@ function traced(answer: Answer, method: string, trace: RequestTrace, memory: Mem
  * Lets a request through to its operation, and identifies its principal: 401 without a principal, 403 without the
  * right.
  */
-export type Guard<H> = (exchange: Exchange<H>, right: Right) => Promise<Principal>
+export type Guard<H> = (exchange: Exchange<H>, right: AccessRight) => Promise<Principal>
 
 export function createGuard<H>(access: Access<H>): Guard<H> {
   return async (exchange, right) => {

@@ -1,5 +1,5 @@
 import { StowageError } from '../errors.ts'
-import type { Arrival, HttpCore } from './core.ts'
+import type { IncomingRequest, HttpCore } from './core.ts'
 import type { Answer, PathParams } from './exchange.ts'
 import type { InFlightRequest } from '../async/in-flight-requests.ts'
 import type { Resource } from './router.ts'
@@ -40,17 +40,17 @@ export async function serveFetch<H>(
   }
   try {
     if (request.signal.aborted) abort()
-    const arrival = fetchArrival(core, call, body, inFlightRequest)
+    const incoming = fetchArrival(core, call, body, inFlightRequest)
     const handOver = core.handsOver
     const answer = await (resource === undefined || params === undefined
-      ? core.unmatched(arrival, handOver)
-      : core.answer(arrival, { resource, params, handOver }))
+      ? core.unmatched(incoming, handOver)
+      : core.answer(incoming, { resource, params, handOver }))
     if (answer.status >= 400) await body.takeRest()
     return respond(answer, {
       inFlightRequest,
       landed,
       bodiless: request.method === 'HEAD',
-      failed: (thrown) => core.report(thrown, arrival),
+      failed: (thrown) => core.report(thrown, incoming),
       ...options,
     })
   } catch (thrown) {
@@ -96,7 +96,7 @@ function fetchArrival<H>(
   call: { readonly request: Request; readonly host: H },
   body: WebBody,
   flight: InFlightRequest,
-): Arrival<H> {
+): IncomingRequest<H> {
   const { request, host } = call
   const { path, query } = splitTarget(request.url)
   return {

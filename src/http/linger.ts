@@ -8,6 +8,6 @@ export const CLOSE_DELAY_MS = 500
 const LINGER_SLACK_BYTES = 65_536
 
 /** The most that is read of a body, whatever it turned out to be. */
-export function lingerBytesMax(requestBytesMax: number): number {
+export function drainedBytesMax(requestBytesMax: number): number {
   return 2 * requestBytesMax + LINGER_SLACK_BYTES
 }

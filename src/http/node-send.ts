@@ -2,7 +2,7 @@ import type { IncomingMessage, ServerResponse } from 'node:http'
 import { StowageError } from '../errors.ts'
 import { AHEAD_ROOM_BYTES_MIN } from '../memory/answer-memory.ts'
 import type { Answer } from './exchange.ts'
-import { LINGER_IDLE_MS, LINGER_MS_MAX, lingerBytesMax } from './linger.ts'
+import { LINGER_IDLE_MS, LINGER_MS_MAX, drainedBytesMax } from './linger.ts'
 import type { NodeBody } from './node-body.ts'
 import { waitFor } from './timeout.ts'
 
@@ -108,7 +108,7 @@ async function sendWhileReceiving(sending: Sending, bytes: Uint8Array): Promise<
 
 /** Reads further bytes and discards them, within bounds. */
 export async function takeRest(body: NodeBody, requestBytesMax: number): Promise<void> {
-  const bytesReadMax = lingerBytesMax(requestBytesMax)
+  const bytesReadMax = drainedBytesMax(requestBytesMax)
   const deadlineMs = performance.now() + LINGER_MS_MAX
   try {
     for await (const _ of body.rest(LINGER_IDLE_MS)) {

@@ -1,7 +1,7 @@
 import type { InFlightRequest } from '../async/in-flight-requests.ts'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { StowageError } from '../errors.ts'
-import type { Arrival, HttpCore } from './core.ts'
+import type { IncomingRequest, HttpCore } from './core.ts'
 import type { Answer, PathParams } from './exchange.ts'
 import { valuesOf } from './header-values.ts'
 import { NodeBody, type NodeRequest } from './node-body.ts'
@@ -22,7 +22,7 @@ export interface NodeOptions {
 }
 
 /** One request as a mount hands it over. */
-export interface HostCall<H> {
+export interface MountedRequest<H> {
   /** The request of Node. */
   readonly req: IncomingMessage
   /** The response of Node. */
@@ -43,7 +43,7 @@ export interface HostCall<H> {
   readonly onBeforeHeaders?: () => void
 }
 
-export interface NodeCall<H> extends HostCall<H> {
+export interface NodeCall<H> extends MountedRequest<H> {
   /** Both absent for a path that nothing is at. */
   readonly resource?: Resource<H>
   readonly params?: () => PathParams
@@ -63,18 +63,18 @@ export async function serveNode<H>(core: HttpCore<H>, options: NodeOptions, call
   if (res.destroyed) onClose()
   const leaveQueue = closeWhileQueued(req, res)
   const body = new NodeBody(req, { left: call.body, signal: inFlightRequest.signal, ...options })
-  let arrival: Arrival<H> | undefined
+  let incoming: IncomingRequest<H> | undefined
   try {
-    arrival = nodeArrival<H>(core, call, body, inFlightRequest)
+    incoming = nodeArrival<H>(core, call, body, inFlightRequest)
     const answer = await (resource === undefined || params === undefined
-      ? core.unmatched(arrival, handOver)
-      : core.answer(arrival, { resource, params, handOver }))
+      ? core.unmatched(incoming, handOver)
+      : core.answer(incoming, { resource, params, handOver }))
     await sendReleased(answer, () =>
       sendAnswer({ req, res, body, answer, onBeforeHeaders, signal: inFlightRequest.signal, ...options }),
     )
   } catch (thrown) {
     if (handOver && !res.headersSent && !res.destroyed) next(await handedOver(thrown, { req, res, body, ...options }))
-    else cutOff(core, arrival, res, thrown)
+    else cutOff(core, incoming, res, thrown)
   } finally {
     res.off('close', onClose)
     leaveQueue()
@@ -111,12 +111,22 @@ async function handedOver(
  * After the first byte of a body an error can only destroy the connection. A client that disconnects is not our
  * failure.
  */
-function cutOff<H>(core: HttpCore<H>, arrival: Arrival<H> | undefined, res: ServerResponse, thrown: unknown): void {
-  if (arrival !== undefined) core.report(thrown, arrival)
+function cutOff<H>(
+  core: HttpCore<H>,
+  incoming: IncomingRequest<H> | undefined,
+  res: ServerResponse,
+  thrown: unknown,
+): void {
+  if (incoming !== undefined) core.report(thrown, incoming)
   res.destroy()
 }
 
-function nodeArrival<H>(core: HttpCore<H>, call: NodeCall<H>, body: NodeBody, flight: InFlightRequest): Arrival<H> {
+function nodeArrival<H>(
+  core: HttpCore<H>,
+  call: NodeCall<H>,
+  body: NodeBody,
+  flight: InFlightRequest,
+): IncomingRequest<H> {
   const { req, host = call.req as H }: { readonly req: NodeRequest; readonly host?: H } = call
   const { query } = splitTarget(req.url ?? '/')
   const { path } = splitTarget(req.originalUrl ?? req.url ?? '/')

@@ -88,7 +88,7 @@ export function pathBelow(path: string, mountPoint: MountPoint): string | undefi
 }
 
 /** Whether the end of a raw path matches a resource's, under any mount. */
-export function endsLike(path: string, resourcePath: string): boolean {
+export function matchesPathEnd(path: string, resourcePath: string): boolean {
   const shape = segmentsOf(resourcePath)
   return fits(shape, path.split('/').slice(-shape.length))
 }

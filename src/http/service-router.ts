@@ -1,7 +1,7 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { HttpCore } from './core.ts'
 import { serveFetch } from './fetch.ts'
-import { type HostCall, type Next, serveNode } from './node.ts'
+import { type MountedRequest, type Next, serveNode } from './node.ts'
 import { decodeParams, type Match, pathBelow, type Resource, type RouteTable } from './router.ts'
 import type { PathParams } from './exchange.ts'
 import { splitTarget } from './target.ts'
@@ -17,7 +17,7 @@ export interface Mountable<H = unknown> {
    * The same for hosts whose `(req, res)` does not contain everything: the mounts use it. Resolves when the response is
    * sent, or `next` was called. Never rejects.
    */
-  readonly serve: (call: HostCall<H>) => Promise<void>
+  readonly serve: (call: MountedRequest<H>) => Promise<void>
   /** Serves fetch-style hosts, and a host's own tests without a port. It can be passed around on its own. */
   readonly fetch: (request: Request, host?: H) => Promise<Response>
   /** The prefix of all paths: `''`, or as in `/models`. A mount's own prefix comes before it. */
@@ -60,7 +60,7 @@ export class Router<H> implements Mountable<H> {
   }
 
   /** Serves one resource to a host that routes itself. */
-  serveResource(resource: Resource<H>, call: HostCall<H>, params: PathParams): Promise<void> {
+  serveResource(resource: Resource<H>, call: MountedRequest<H>, params: PathParams): Promise<void> {
     return serveNode(this.#core, this.#wire, { ...call, resource, params: () => params })
   }
 
@@ -72,7 +72,7 @@ export class Router<H> implements Mountable<H> {
     return serveFetch(this.#core, this.#wire, { ...call, resource, params: () => params })
   }
 
-  #serve(call: HostCall<H>): Promise<void> {
+  #serve(call: MountedRequest<H>): Promise<void> {
     const path = pathBelow(splitTarget(call.url ?? call.req.url ?? '/').path, call.mountPoint ?? 0)
     const match = path === undefined ? undefined : this.#table.match(path)
     if (match !== undefined || call.next === undefined)

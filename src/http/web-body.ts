@@ -1,7 +1,7 @@
 import { StowageError } from '../errors.ts'
 import { BodyRate } from './body-rate.ts'
 import { parseLength, type RequestBody } from './exchange.ts'
-import { CLOSE_DELAY_MS, LINGER_IDLE_MS, LINGER_MS_MAX, lingerBytesMax } from './linger.ts'
+import { CLOSE_DELAY_MS, LINGER_IDLE_MS, LINGER_MS_MAX, drainedBytesMax } from './linger.ts'
 import { bodyConsumed } from './parsed-body.ts'
 import { waitFor } from './timeout.ts'
 
@@ -47,7 +47,7 @@ export class WebBody {
     if (this.#ended || signal.aborted || (this.#bytesRead === 0 && this.#request.headers.has('expect'))) return
     const reader = this.#open()
     if (reader === undefined) return
-    const bytesReadMax = lingerBytesMax(requestBytesMax)
+    const bytesReadMax = drainedBytesMax(requestBytesMax)
     const deadlineMs = performance.now() + LINGER_MS_MAX
     try {
       while (!this.#ended && this.#bytesRead < bytesReadMax && performance.now() < deadlineMs)

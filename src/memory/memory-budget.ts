@@ -1,7 +1,7 @@
 import { REAL_ENVIRONMENT, type Environment, type Timer } from '../environment.ts'
 import { StowageError } from '../errors.ts'
-import { type AskedFor, MemoryLease, type Party } from './memory-lease.ts'
-import { Shares } from './shares.ts'
+import { type LeaseRequest, MemoryLease, type Party } from './memory-lease.ts'
+import { FairShares } from './shares.ts'
 
 export type { MemoryLease, Party } from './memory-lease.ts'
 
@@ -44,7 +44,7 @@ const COMMON_SHARE = 0.75
 
 /**
  * One budget for the memory of all requests in flight. If it is exhausted, requests queue, and are refused after a
- * while. Parties that hold less come before those that hold more (see `Shares`); within one party growing requests come
+ * while. Parties that hold less come before those that hold more (see `FairShares`); within one party growing requests come
  * before new ones, oldest first. So that one party cannot keep the memory from others, it gives back its youngest lease
  * when another that holds less has waited for `patienceMs`. The last quarter is for one request at a time, the oldest
  * of those that need it, until it ends. If all wait to grow even so, the youngest is refused, so that the others can
@@ -56,7 +56,7 @@ export class MemoryBudget {
   readonly #stepBytes: number
   readonly #patienceMs: number
   readonly #environment: Environment
-  readonly #shares = new Shares()
+  readonly #shares = new FairShares()
   readonly #leases = new Set<MemoryLease>()
   readonly #waiting = new Set<Waiter>()
   #heldBytes = 0
@@ -94,7 +94,7 @@ export class MemoryBudget {
   }
 
   /** Called by leases. `undefined` when it was granted at once. */
-  reserve(lease: MemoryLease, asked: AskedFor): Promise<void> | undefined {
+  reserve(lease: MemoryLease, asked: LeaseRequest): Promise<void> | undefined {
     if (asked.neededBytes > this.limitBytes) return Promise.reject(tooLargeForBudget(asked, this.limitBytes))
     if (asked.signal.aborted) return Promise.reject(asked.signal.reason as Error)
     const wanted = Math.min(this.limitBytes, Math.ceil(asked.neededBytes / this.#stepBytes) * this.#stepBytes)
@@ -161,7 +161,7 @@ export class MemoryBudget {
     return false
   }
 
-  #wait(lease: MemoryLease, bytes: number, { signal, waitMs }: AskedFor): Promise<void> {
+  #wait(lease: MemoryLease, bytes: number, { signal, waitMs }: LeaseRequest): Promise<void> {
     return new Promise((resolve, reject) => {
       const settle = (): void => {
         timer.cancel()
@@ -257,7 +257,7 @@ function overloaded(): StowageError {
   })
 }
 
-function tooLargeForBudget({ code }: AskedFor, limitBytes: number): StowageError {
+function tooLargeForBudget({ code }: LeaseRequest, limitBytes: number): StowageError {
   return new StowageError(
     code,
     `this request needs more than the ${limitBytes} bytes of memory that one request may use`,

@@ -10,7 +10,7 @@ export interface Party {
 export type TooLargeCode = 'memory_limit_exceeded' | 'id_list_too_large' | 'request_too_large'
 
 /** A lease's request to its budget. */
-export interface AskedFor {
+export interface LeaseRequest {
   readonly neededBytes: number
   readonly signal: AbortSignal
   readonly waitMs: number
@@ -19,7 +19,7 @@ export interface AskedFor {
 
 interface Lender {
   tryReserve(lease: MemoryLease, neededBytes: number): boolean
-  reserve(lease: MemoryLease, asked: AskedFor): Promise<void> | undefined
+  reserve(lease: MemoryLease, asked: LeaseRequest): Promise<void> | undefined
   giveBack(lease: MemoryLease, neededBytes: number): void
   close(lease: MemoryLease): void
 }

@@ -5,7 +5,7 @@ import type { Party } from './memory-lease.ts'
  * spreading requests over many projects. The projects of one principal are compared with each other, since a host may
  * use one name for all of its users.
  */
-export class Shares {
+export class FairShares {
   readonly #byPrincipal = new Map<string, number>()
   readonly #byParty = new Map<string, number>()
 

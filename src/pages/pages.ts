@@ -3,7 +3,7 @@ import type { AutomationExtension } from '../automation-server/automation.ts'
 import type { Clock } from '../environment.ts'
 import { StowageError } from '../errors.ts'
 import type { ServiceContext, ServiceExtension } from '../service/extension.ts'
-import { endsLike, type Resource } from '../http/router.ts'
+import { matchesPathEnd, type Resource } from '../http/router.ts'
 import { Assets } from './views/assets.ts'
 import { automationResources } from './handlers/automations.tsx'
 import { projectResources } from './handlers/project.tsx'
@@ -125,7 +125,7 @@ class Pages<H> implements PagesExtension<H> {
       const { headers, method, path } = request
       const takesCookie =
         (method === 'GET' || method === 'HEAD') &&
-        COOKIE_PATHS.some((one) => endsLike(path, one)) &&
+        COOKIE_PATHS.some((one) => matchesPathEnd(path, one)) &&
         !headers.has('authorization') &&
         mayRead(headers)
       const token = takesCookie ? await this.#attached?.sessions.tokenOf(headers) : undefined

@@ -1,6 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { ServiceListener } from '../events/event-dispatcher.ts'
-import type { HostCall, Next } from '../http/node.ts'
+import type { MountedRequest, Next } from '../http/node.ts'
 import type { EndpointName, Params } from '../http/object-routes.ts'
 import type { Mountable } from '../http/service-router.ts'
 import type { CollectAllOptions, CollectionTotals, CompactAllOptions, CompactionTotals } from './all-projects.ts'
@@ -19,7 +19,7 @@ export interface Endpoint<H = unknown> {
    * The same for hosts whose `(req, res)` does not contain everything. Resolves when the response is sent, or `next`
    * was called. Never rejects.
    */
-  serve(call: HostCall<H>, params: Params): Promise<void>
+  serve(call: MountedRequest<H>, params: Params): Promise<void>
   /** Serves a fetch-style request. Rejects only if the service has `errors: 'next'`, and then with a `StowageError`. */
   fetch(request: Request, params: Params, host?: H): Promise<Response>
 }

@@ -25,11 +25,11 @@ export interface StorageDriver {
    * Opens the storage. Called before the first call, and again at a later call if it rejected. Opening again finds the
    * same data, and nothing of a `put` that a crash cut short.
    */
-  open(): Promise<OpenDriver>
+  open(): Promise<OpenedDriver>
 }
 
 /** The opened storage of a driver. */
-export interface OpenDriver {
+export interface OpenedDriver {
   /** The records. */
   readonly records: RecordDriver
   /** The blobs. */

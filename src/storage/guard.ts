@@ -24,7 +24,7 @@ import {
   checkReadRange,
   isEmptyRange,
 } from './checks.ts'
-import type { BlobDriver, OpenDriver, RecordDriver, StorageDriver } from './driver.ts'
+import type { BlobDriver, OpenedDriver, RecordDriver, StorageDriver } from './driver.ts'
 import { GuardedHalf } from './guarded-half.ts'
 import { PutContent } from './put-content.ts'
 
@@ -39,9 +39,9 @@ const GUARDED: unique symbol = Symbol('stowage.storage.guarded')
  *
  * @example
  * import { memoryBackend } from 'stowage/memory'
- * import { guardedBackend, type OpenDriver } from 'stowage/storage'
+ * import { guardedBackend, type OpenedDriver } from 'stowage/storage'
  *
- * async function open(): Promise<OpenDriver> {
+ * async function open(): Promise<OpenedDriver> {
  *   const { records, blobs, close } = memoryBackend() // open your own database here
  *   return { records, blobs, close: async () => close?.() }
  * }
@@ -98,14 +98,14 @@ function marked(backend: StorageBackend): StorageBackend {
 class SharedDriver {
   readonly #driver: StorageDriver
   readonly #users = new Set<string>()
-  #opening: Promise<OpenDriver> | undefined
+  #opening: Promise<OpenedDriver> | undefined
 
   constructor(driver: StorageDriver) {
     this.#driver = driver
   }
 
   /** A failed opening is not remembered: the obstacle may be gone at the next call. */
-  async use(user: string): Promise<OpenDriver> {
+  async use(user: string): Promise<OpenedDriver> {
     this.#users.add(user)
     this.#opening ??= this.#driver.open()
     const opening = this.#opening

@@ -20,7 +20,7 @@ export type {
   RecordStore,
   StorageBackend,
 } from './backend.ts'
-export type { BlobDriver, OpenDriver, RecordDriver, StorageDriver } from './driver.ts'
+export type { BlobDriver, OpenedDriver, RecordDriver, StorageDriver } from './driver.ts'
 export { guardedBackend } from './guard.ts'
 export {
   BlobExistsError,

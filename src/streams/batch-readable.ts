@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
 import type { Done } from './handoff.ts'
-import { type Make, Puller } from './puller.ts'
+import { type OpenSource, Puller } from './puller.ts'
 import { definedOptions } from './defined-options.ts'
 
 /** Options of a readable stream. */
@@ -18,9 +18,9 @@ export interface SourceOptions {
 export class BatchReadable<T> extends Readable {
   readonly #puller: Puller<T>
 
-  constructor(make: Make<T>, options: SourceOptions & { readonly objectMode: boolean }) {
+  constructor(open: OpenSource<T>, options: SourceOptions & { readonly objectMode: boolean }) {
     super(definedOptions(options))
-    this.#puller = new Puller(this, make)
+    this.#puller = new Puller(this, open)
   }
 
   override _read(): void {

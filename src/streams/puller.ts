@@ -2,7 +2,7 @@ import type { Readable } from 'node:stream'
 import { type Done, notifyWhenSettled } from './handoff.ts'
 
 /** Makes the source of a stream. The signal aborts when the stream is destroyed. */
-export type Make<T> = (signal: AbortSignal) => AsyncIterable<readonly T[]>
+export type OpenSource<T> = (signal: AbortSignal) => AsyncIterable<readonly T[]>
 
 /**
  * Reads an iterable of batches for a stream: one batch for each call of `_read`, and none after the stream was
@@ -10,13 +10,13 @@ export type Make<T> = (signal: AbortSignal) => AsyncIterable<readonly T[]>
  */
 export class Puller<T> {
   readonly #stream: Readable
-  readonly #make: Make<T>
+  readonly #open: OpenSource<T>
   readonly #controller = new AbortController()
   #iterator: AsyncIterator<readonly T[]> | undefined
 
-  constructor(stream: Readable, make: Make<T>) {
+  constructor(stream: Readable, open: OpenSource<T>) {
     this.#stream = stream
-    this.#make = make
+    this.#open = open
   }
 
   /** For `_read`: pushes the next batch, or the end. */
@@ -34,7 +34,7 @@ export class Puller<T> {
   }
 
   async #pushNext(): Promise<void> {
-    this.#iterator ??= this.#make(this.#controller.signal)[Symbol.asyncIterator]()
+    this.#iterator ??= this.#open(this.#controller.signal)[Symbol.asyncIterator]()
     for (;;) {
       const step = await this.#iterator.next()
       if (this.#stream.destroyed) return

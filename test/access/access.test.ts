@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
-import { claimAuthorize, type Principal, type Right } from '../../src/access/access.ts'
+import { claimAuthorize, type Principal, type AccessRight } from '../../src/access/access.ts'
 import { projectsOfClaim } from '../../src/access/claim.ts'
 import { openAccess } from '../../src/access/open.ts'
 
 type Expected = 'nothing' | 'read' | 'write'
 
 function rightsOf(principal: Principal, projectId: string): Expected {
-  const [read, write] = (['read', 'write'] satisfies Right[]).map((right) =>
+  const [read, write] = (['read', 'write'] satisfies AccessRight[]).map((right) =>
     claimAuthorize(principal, projectId, right),
   )
   assert.ok(read || !write, 'write without read')
@@ -51,10 +51,10 @@ for (const [name, projects, expected] of roles) {
 
 test('names of inherited members are ordinary project ids', () => {
   for (const projectId of ['__proto__', 'constructor', 'hasOwnProperty', 'toString', 'get']) {
-    for (const projects of [{}, new Map(), JSON.parse('{"x":"write"}') as Record<string, Right>]) {
+    for (const projects of [{}, new Map(), JSON.parse('{"x":"write"}') as Record<string, AccessRight>]) {
       assert.equal(rightsOf({ subject: 's', projects }, projectId), 'nothing', projectId)
     }
-    const granted = JSON.parse(`{"${projectId}":"write"}`) as Record<string, Right>
+    const granted = JSON.parse(`{"${projectId}":"write"}`) as Record<string, AccessRight>
     assert.equal(rightsOf({ subject: 's', projects: granted }, projectId), 'write', projectId)
     assert.equal(rightsOf({ subject: 's', projects: granted }, 'a'), 'nothing', projectId)
   }

@@ -3,7 +3,7 @@ import { readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node
 import { join } from 'node:path'
 import { test, type TestContext } from 'node:test'
 import { decodeJwt } from 'jose'
-import { type Access, claimAuthorize, type Principal, type Right } from '../../src/access/access.ts'
+import { type Access, claimAuthorize, type Principal, type AccessRight } from '../../src/access/access.ts'
 import { seal } from '../../src/data-folder/sealed.ts'
 import {
   accessFromFolder,
@@ -24,7 +24,7 @@ function dataFolder(context: TestContext): string {
   return join(temporaryFolder(context), 'data')
 }
 
-function request(projects: Record<string, Right> = { demo: 'write' }, ttlSeconds = 60): TokenRequest {
+function request(projects: Record<string, AccessRight> = { demo: 'write' }, ttlSeconds = 60): TokenRequest {
   return { projects: new Map(Object.entries(projects)), subject: 'ada', ttlSeconds }
 }
 

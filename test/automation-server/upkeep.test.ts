@@ -208,14 +208,14 @@ test('a run is removed with all its data after its retention period', async (t) 
   const before = await ownRecords(backend)
   const inTime = automated(t, {
     backend: sharing(backend),
-    keptMs: 10 * DAY_MS,
+    runRetentionMs: 10 * DAY_MS,
     service: { clock: { now: () => Date.now() + 9 * DAY_MS } },
   })
   assert.equal((await inTime.ask('GET', `p/runs/${runId}`)).status, 200)
   await inTime.service.close()
   const late = automated(t, {
     backend: sharing(backend),
-    keptMs: 10 * DAY_MS,
+    runRetentionMs: 10 * DAY_MS,
     service: { clock: { now: () => Date.now() + 11 * DAY_MS } },
   })
   await late.service.ready()
@@ -234,7 +234,7 @@ test('the annotations, the log and the files of a run go when their own times ha
   const { service, runId, artifactId } = await used(t, backend)
   await service.close()
   const before = await ownRecords(backend)
-  const times = { annotationsKeptMs: 10 * DAY_MS, logsKeptMs: 20 * DAY_MS, artifactsKeptMs: 30 * DAY_MS }
+  const times = { annotationRetentionMs: 10 * DAY_MS, logRetentionMs: 20 * DAY_MS, artifactRetentionMs: 30 * DAY_MS }
   const after = async (days: number, blobs: number, records: number): Promise<Fixture> => {
     const fixture = automated(t, {
       backend: sharing(backend),

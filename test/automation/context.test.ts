@@ -12,7 +12,7 @@ import {
   RunCanceled,
   RunInterrupted,
 } from '../../src/automation/index.ts'
-import { attributeFailure } from '../../src/automation/runtime/index.ts'
+import { failCurrentRun } from '../../src/automation/runtime/index.ts'
 import { testFunction, type TestedRun, type TestFunctionOptions } from '../../src/automation/testing/index.ts'
 import { temporaryFolder } from '../support/folder.ts'
 
@@ -40,7 +40,7 @@ interface House extends DagObject {
 type Body = (context: AutomationContext<Inputs>) => void | Promise<void>
 
 function tested(body: Body, options: Partial<TestFunctionOptions> = {}): Promise<TestedRun> {
-  return testFunction(body, Inputs, { object: MODEL, unmarked: 'success', graceMs: 50, ...options })
+  return testFunction(body, Inputs, { object: MODEL, defaultStatus: 'success', graceMs: 50, ...options })
 }
 
 async function fileOf(t: TestContext, content: string): Promise<string> {
@@ -318,7 +318,7 @@ suite('the end of a run', () => {
           begun()
           return body(context)
         },
-        { signal: stop.signal, unmarked: 'exception' },
+        { signal: stop.signal, defaultStatus: 'exception' },
       )
       await beginning
       stop.abort(reason)
@@ -347,9 +347,9 @@ suite('the end of a run', () => {
   })
 
   test('a host can tell which run caused an error', async () => {
-    assert.equal(attributeFailure(new Error('of nobody')), false)
+    assert.equal(failCurrentRun(new Error('of nobody')), false)
     const run = await tested(async (context) => {
-      setTimeout(() => assert.equal(attributeFailure(new Error('from a timer')), true), 1)
+      setTimeout(() => assert.equal(failCurrentRun(new Error('from a timer')), true), 1)
       await wait(5_000, undefined, { signal: context.signal })
     })
     assert.deepEqual([run.status, run.message], ['exception', 'from a timer'])

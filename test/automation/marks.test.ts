@@ -78,7 +78,7 @@ suite('the status of a run', () => {
     const run = await testFunction(() => {}, Inputs, { object: WALL })
     assert.equal(run.status, 'exception')
     assert.match(run.message, /returned without a mark/)
-    const lenient = await testFunction(() => {}, Inputs, { object: WALL, unmarked: 'success' })
+    const lenient = await testFunction(() => {}, Inputs, { object: WALL, defaultStatus: 'success' })
     assert.equal(lenient.status, 'succeeded')
     assert.deepEqual(
       lenient.logs.map(({ level }) => level),

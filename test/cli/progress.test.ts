@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { transferText } from '../../src/cli/commands/download.ts'
-import { hasBar, lineProgress, Story } from '../../src/cli/client/progress.ts'
+import { hasBar, lineProgress, ProgressText } from '../../src/cli/client/progress.ts'
 import { RateMeter } from '../../src/cli/client/rate.ts'
 import { formatDuration } from '../../src/cli/common/format.ts'
 
@@ -20,7 +20,7 @@ test('a bar appears only on terminals that can move the cursor', () => {
 })
 
 test('the bar shows the rate and the remaining time, and skipped bytes improve neither', () => {
-  const story = new Story(0)
+  const story = new ProgressText(0)
   assert.equal(story.bar(0, 0), '')
   story.update({ done: 20 * MB, total: 100 * MB, skipped: 20 * MB, text: '1 object' }, 500)
   assert.equal(story.bar(0.2, 500), '█████░░░░░░░░░░░░░░░░░░░  20 % 1 object')
@@ -31,13 +31,13 @@ test('the bar shows the rate and the remaining time, and skipped bytes improve n
 })
 
 test('without a total, the bar shows a rate and no remaining time', () => {
-  const story = new Story(0)
+  const story = new ProgressText(0)
   story.update({ done: 4 * MB, total: undefined, text: 'some' }, 2_000)
   assert.equal(story.bar(0, 2_000), '2.0 MB/s, some')
 })
 
 test('a wait replaces the rate until progress resumes', () => {
-  const story = new Story(0)
+  const story = new ProgressText(0)
   story.update({ done: MB, total: 2 * MB, text: 'half' }, 1_000)
   story.wait({ text: 'waiting for http://there (ECONNREFUSED)', leftMs: 300_000 }, 2_000)
   story.wait({ text: 'waiting for http://there (ECONNREFUSED)', leftMs: 310_000 }, 3_000)

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gzipSync } from 'node:zlib'
 import {
-  type BasedText,
+  type TextWithBase,
   type Fetch,
   memoryCache,
   type ObjectCache,
@@ -29,7 +29,7 @@ function differenceOf(older: Model, newer: Model): Map<string, string> {
 }
 
 /** The objects of the newer version with those that stood in their place in the older one. */
-function based(older: Model, newer: Model): (ObjectText | BasedText)[] {
+function based(older: Model, newer: Model): (ObjectText | TextWithBase)[] {
   return newer.objects.map(({ id, json }, at) => ({ id, json, base: older.objects[at] }))
 }
 

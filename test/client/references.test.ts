@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { deserialize, Origins, serialize } from '../../src/client/index.ts'
-import { belowOf } from '../../src/client/common/references.ts'
+import { referencedIdsOf } from '../../src/client/common/references.ts'
 import { canBeId } from '../object/oracle.ts'
 import { inspectAll } from '../object/inspecting.ts'
 
@@ -29,11 +29,11 @@ test('the server and the client find the same references', async () => {
   const expected = ['typed', 'bare', 'rich', 'nested', 'ä'.repeat(256)].sort()
   assert.ok(expected.every(canBeId))
   assert.deepEqual([...objects[0].references].sort(), expected)
-  assert.deepEqual([...belowOf({ id: 'root', json }).references].sort(), expected)
+  assert.deepEqual([...referencedIdsOf({ id: 'root', json }).references].sort(), expected)
   for (const [name, value] of Object.entries(VALUES)) {
     const one = JSON.stringify({ id: 'root', [name]: value })
     assert.deepEqual(
-      belowOf({ id: 'root', json: one }).references,
+      referencedIdsOf({ id: 'root', json: one }).references,
       (await inspectAll([one])).objects[0].references,
       name,
     )

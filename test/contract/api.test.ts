@@ -35,7 +35,10 @@ function opened(t: TestContext, options: Partial<stowage.CommonServiceOptions<un
 test('a token\'s claim: {"stowage":{"projects":{"<id>":"read"|"write","*":"read"|"write"}}}', async (t) => {
   const secret = randomBytes(32)
   const service = opened(t, { access: accessOf(secret) })
-  const rightsOf = async (projects: Record<string, stowage.Right>, project: string): Promise<readonly number[]> => {
+  const rightsOf = async (
+    projects: Record<string, stowage.AccessRight>,
+    project: string,
+  ): Promise<readonly number[]> => {
     const headers = authorization(await tokenFor(secret, projects))
     const diff = await service.fetch(new Request(`http://x/api/diff/${project}`, contractList([], headers)))
     const single = await service.fetch(new Request(`http://x/objects/${project}/a/single`, { headers }))

@@ -46,7 +46,7 @@ async function served(t: TestContext, Inputs: InputsSource): Promise<Served> {
       {
         id: 'f',
         release: '1',
-        function: defineFunction(body as FunctionBody<unknown>, Inputs, { unmarked: 'success' }),
+        function: defineFunction(body as FunctionBody<unknown>, Inputs, { defaultStatus: 'success' }),
       },
     ],
     secretKeys: [{ id: 'key', key: new Uint8Array(32) }],

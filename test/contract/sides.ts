@@ -17,7 +17,7 @@ import {
   createObjectService,
   jwtAccess,
   type ObjectService,
-  type Right,
+  type AccessRight,
   type StorageBackend,
 } from '../../src/index.ts'
 import { jsonUpload } from '../http/served.ts'
@@ -128,7 +128,7 @@ export function accessOf(secret: Uint8Array): Access<unknown> {
 /** A JWT that grants these rights, for ten minutes unless told otherwise. */
 export function tokenFor(
   secret: Uint8Array,
-  projects: Readonly<Record<string, Right>>,
+  projects: Readonly<Record<string, AccessRight>>,
   expires: string | number = '10m',
 ): Promise<string> {
   return new SignJWT({ stowage: { projects } })

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { test } from 'node:test'
 import { gunzipSync, gzipSync } from 'node:zlib'
 import { applyDelta, DELTA_MEDIA_TYPE, parseDelta } from '../../src/delta/delta.ts'
-import type { Access, Right } from '../../src/index.ts'
+import type { Access, AccessRight } from '../../src/index.ts'
 import { closureText, encodeDelta } from '../delta/support.ts'
 import { PlainObjectStore } from './plain-object-store.ts'
 import { type Ask, bothCores, jsonUpload, openService } from './served.ts'
@@ -116,7 +116,7 @@ test('the work of one upload is bounded, however small its deltas are', async (t
 test('a writer without the read right cannot send deltas, because checksums would reveal objects', async () => {
   const mayOnlyWrite: Access<unknown> = {
     authenticate: () => ({ subject: 'a' }),
-    authorize: (_principal, _projectId, right: Right) => right === 'write',
+    authorize: (_principal, _projectId, right: AccessRight) => right === 'write',
   }
   const service = openService({ access: mayOnlyWrite })
   const ask = (init: RequestInit): Promise<Response> => service.fetch(new Request('http://x/objects/p', init))

@@ -3,7 +3,7 @@ import { test } from 'node:test'
 import { StowageError } from '../../src/index.ts'
 import { type EndpointName, OBJECT_ROUTES, objectResources } from '../../src/http/object-routes.ts'
 import type { Operation } from '../../src/http/exchange.ts'
-import { decodeParams, endsLike, type Match, normalizePrefix, RouteTable } from '../../src/http/router.ts'
+import { decodeParams, matchesPathEnd, type Match, normalizePrefix, RouteTable } from '../../src/http/router.ts'
 import { splitTarget } from '../../src/http/target.ts'
 import { bothCores, errorOf, idList, jsonUpload } from './served.ts'
 
@@ -62,8 +62,8 @@ test('a prefix is a whole number of segments', () => {
   assert.equal(route('/models/objects/p', '/models'), 'upload')
   assert.equal(route('/modelsobjects/p', '/models'), undefined)
   assert.equal(route('/objects/p', '/models'), undefined)
-  assert.ok(endsLike('/any/where/objects/p', '/objects/:projectId'))
-  assert.ok(!endsLike('/objects/p/o', '/objects/:projectId'))
+  assert.ok(matchesPathEnd('/any/where/objects/p', '/objects/:projectId'))
+  assert.ok(!matchesPathEnd('/objects/p/o', '/objects/:projectId'))
 })
 
 test('segments are decoded once, after splitting', () => {

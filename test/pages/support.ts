@@ -9,7 +9,7 @@ import {
   createObjectService,
   jwtAccess,
   type ObjectService,
-  type Right,
+  type AccessRight,
   type StorageBackend,
 } from '../../src/index.ts'
 import { pages, type PagesExtension, type PagesOptions } from '../../src/pages/index.ts'
@@ -27,7 +27,7 @@ export const TOKEN_ACCESS: Access<unknown> = jwtAccess({
   algorithms: ['HS256'],
 })
 
-export function tokenFor(projects: Readonly<Record<string, Right>>, subject = 'Ada'): Promise<string> {
+export function tokenFor(projects: Readonly<Record<string, AccessRight>>, subject = 'Ada'): Promise<string> {
   return new SignJWT({ stowage: { projects } })
     .setProtectedHeader({ alg: 'HS256' })
     .setIssuer('tests')
@@ -136,7 +136,7 @@ export class Visitor {
 
 export async function signedIn(
   service: Pick<ObjectService, 'fetch'>,
-  projects: Readonly<Record<string, Right>> = { p: 'write' },
+  projects: Readonly<Record<string, AccessRight>> = { p: 'write' },
 ): Promise<Visitor> {
   const visitor = new Visitor(service)
   await visitor.signIn(await tokenFor(projects))

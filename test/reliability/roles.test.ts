@@ -2,7 +2,7 @@ import assert from 'node:assert/strict'
 import { randomBytes } from 'node:crypto'
 import { test } from 'node:test'
 import { memoryBackend } from '../../adapters/memory/index.ts'
-import { createObjectService, type ObjectService, type Right } from '../../src/index.ts'
+import { createObjectService, type ObjectService, type AccessRight } from '../../src/index.ts'
 import {
   accessOf,
   authorization,
@@ -18,7 +18,7 @@ import { errorOf, idList, jsonUpload } from '../http/served.ts'
 const SECRET = randomBytes(32)
 
 /** Every role, with what its token grants; `undefined` is a request without one. */
-const ROLES: readonly (readonly [string, Readonly<Record<string, Right>> | undefined])[] = [
+const ROLES: readonly (readonly [string, Readonly<Record<string, AccessRight>> | undefined])[] = [
   ['nobody', undefined],
   ['no project', {}],
   ['reads a', { a: 'read' }],
@@ -33,7 +33,7 @@ const ROLES: readonly (readonly [string, Readonly<Record<string, Right>> | undef
 ]
 
 interface Endpoint {
-  readonly right: Right
+  readonly right: AccessRight
   readonly path: (project: string, id: string) => string
   readonly init: (id: string) => RequestInit
   /** What it answers for an id that is not held. */
@@ -104,12 +104,12 @@ async function filledService(): Promise<ObjectService> {
 }
 
 function expected(
-  granted: Readonly<Record<string, Right>> | undefined,
+  granted: Readonly<Record<string, AccessRight>> | undefined,
   project: string,
-  right: Right,
+  right: AccessRight,
 ): 'yes' | 401 | 403 {
   if (granted === undefined) return 401
-  const rights = new Set<Right | undefined>([granted[project], granted['*']])
+  const rights = new Set<AccessRight | undefined>([granted[project], granted['*']])
   return rights.has('write') || (right === 'read' && rights.has('read')) ? 'yes' : 403
 }
 
@@ -154,7 +154,7 @@ test('case 18: a caller without access gets the same answer, whether the project
     { Origin: 'https://viewer.example' },
   ]
   for (const granted of [undefined, {}, { other: 'write' }] as readonly (
-    | Readonly<Record<string, Right>>
+    | Readonly<Record<string, AccessRight>>
     | undefined
   )[]) {
     const headers = authorization(granted === undefined ? undefined : await tokenFor(SECRET, granted))

@@ -6,10 +6,10 @@ import {
   type JwtAccessOptions,
   openAccess,
   type Principal,
-  type Right,
+  type AccessRight,
 } from 'stowage'
 
-expectType<Right>('read' as 'read' | 'write')
+expectType<AccessRight>('read' as 'read' | 'write')
 expectAssignable<Access<unknown>>(openAccess())
 
 declare const keys: Uint8Array

@@ -127,7 +127,7 @@ expectAssignable<AutomationOptions>({
   leaseMs: 1,
   runMsMax: 1,
   sweepIntervalMs: 1,
-  keptMs: 1,
+  runRetentionMs: 1,
 })
 expectAssignable<AutomationOptions>({ serverUrl: async () => 'https://models.example' })
 expectError(automation({ secretKeys: ['text'] }))

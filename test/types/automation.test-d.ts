@@ -25,7 +25,7 @@ import {
   type Secret,
 } from 'stowage/automation'
 import {
-  attributeFailure,
+  failCurrentRun,
   httpRunBackend,
   type RunBackend,
   type RunFile,
@@ -94,14 +94,20 @@ async function body(context: AutomationContext<Inputs>, inputs: Inputs): Promise
 
 expectType<AutomationFunction>(executeFunction(body, Inputs))
 expectType<AutomationFunction>(
-  executeFunction(body, Inputs, { name: 'name', description: 'text', unmarked: 'success', graceMs: 5, main: false }),
+  executeFunction(body, Inputs, {
+    name: 'name',
+    description: 'text',
+    defaultStatus: 'success',
+    graceMs: 5,
+    main: false,
+  }),
 )
 expectType<Promise<TestedRun>>(testFunction(body, Inputs, { object: {}, inputs: { tolerance: 3 } }))
 expectType<Promise<TestedRun>>(testFunction(executeFunction(body, Inputs), { object: {} }))
 expectError(testFunction(body, Inputs, { inputs: {} }))
 expectError(testFunction(executeFunction(body, Inputs), { object: {}, graceMs: 3 }))
 expectError(executeFunction((_: AutomationContext<Inputs>, inputs: { other: string }) => void inputs, Inputs))
-expectError(executeFunction(body, Inputs, { unmarked: 'failed' }))
+expectError(executeFunction(body, Inputs, { defaultStatus: 'failed' }))
 
 // Schemas of other libraries; bodies without a type get it from them.
 executeFunction(
@@ -127,7 +133,7 @@ expectType<Promise<RunOutcome>>(
 expectType<Promise<RunOutcome>>(
   startRun(defined, { backend, runData: runFile.automationRunData, inputs: null }).outcome,
 )
-expectType<boolean>(attributeFailure(new Error('message')))
+expectType<boolean>(failCurrentRun(new Error('message')))
 expectAssignable<Error>(new RunFailed('message'))
 expectAssignable<Error>(new RunCanceled('message'))
 

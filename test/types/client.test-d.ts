@@ -10,7 +10,7 @@ import {
   type InlineOrigin,
   memoryCache,
   type ObjectCache,
-  type BasedText,
+  type TextWithBase,
   type ObjectText,
   type ObjectTexts,
   Origins,
@@ -62,9 +62,9 @@ expectError(project.upload(['a text']))
 expectError(project.upload(wall))
 expectError(project.upload(Promise.resolve([wall])))
 expectError(project.upload([wall], { body: 'zip' }))
-const based: BasedText = { id: 'b', json: '{"id":"b"}', base: { id: 'a', json: '{"id":"a"}' } }
+const based: TextWithBase = { id: 'b', json: '{"id":"b"}', base: { id: 'a', json: '{"id":"a"}' } }
 expectType<Promise<UploadResult>>(project.upload([based]))
-expectError<BasedText>({ id: 'b', json: '{"id":"b"}', base: 'a' })
+expectError<TextWithBase>({ id: 'b', json: '{"id":"b"}', base: 'a' })
 expectType<Promise<SendResult>>(project.send(wall, { typeField: 'type', concurrency: 2 }))
 expectError(project.send('a text'))
 

@@ -10,7 +10,7 @@ import {
   type Access,
   continueOnExpect,
   createObjectService,
-  type HostCall,
+  type MountedRequest,
   type ObjectService,
   openAccess,
 } from 'stowage'
@@ -87,7 +87,7 @@ declare const req: IncomingMessage
 declare const res: ServerResponse
 expectType<Promise<void>>(service.serve({ req, res, mountPoint: '/models', host: { any: 'thing' } }))
 expectType<Promise<void>>(graph.serve({ req, res }, { projectId: 'p', objectId: 'o' }))
-expectAssignable<HostCall<{ readonly user: string }>>({
+expectAssignable<MountedRequest<{ readonly user: string }>>({
   req,
   res,
   next: () => undefined,

@@ -18,7 +18,7 @@ import {
   type Stored,
   timeOfId,
 } from '../../automation-server/records/store.ts'
-import { checkMessage, checkName, notHeld } from '../../automation-server/schemas/checks.ts'
+import { checkMessage, checkName, notFoundError } from '../../automation-server/schemas/checks.ts'
 import type { Model, RunDetails, Version } from '../../automation-server/schemas/types.ts'
 import type { JsonObject, LogLine } from '../../automation/author/run-data.ts'
 import { StowageError } from '../../errors.ts'
@@ -106,7 +106,7 @@ export class RecordImport {
     return store.retried(async () => {
       const scope = await store.scope(projectId)
       const model = scope && (await store.get<ModelRecord>(scope, 'model', version.modelId))
-      if (scope === undefined || model === undefined) throw notHeld('model', version.modelId)
+      if (scope === undefined || model === undefined) throw notFoundError('model', version.modelId)
       // Items that were deleted here stay deleted.
       if (model.value.deletion !== null) return 'unchanged'
       const stored = await store.get<VersionRecord>(scope, 'version', version.modelId, version.id)
@@ -153,7 +153,7 @@ export class RecordImport {
     const stored = await store.get<AutomationRecord>(scope, 'automation', given.id)
     if (stored !== undefined && stored.value.functionId !== given.functionId)
       throw new StowageError('conflict', `there is an automation ${quoted(given.id)} of another function`)
-    if ((await store.get(scope, 'model', given.modelId)) === undefined) throw notHeld('model', given.modelId)
+    if ((await store.get(scope, 'model', given.modelId)) === undefined) throw notFoundError('model', given.modelId)
     if (stored === undefined) await this.#checkRoom(scope)
     const { sealed: _sealed, secrets: _secrets, ...automation } = given
     const sealed = (await this.#sealedHere(scope, given, stored?.value)) ?? stored?.value.sealed ?? {}

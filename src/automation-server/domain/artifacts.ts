@@ -5,7 +5,7 @@ import { BLOB_READ_BYTES_MAX } from '../../storage/backend.ts'
 import { blobName, projectKey } from '../records/keys.ts'
 import { expectAbsent } from '../records/store.ts'
 import type { RunArtifact } from '../schemas/types.ts'
-import { checkIdempotencyKey, checkResourceId, notHeld } from '../schemas/checks.ts'
+import { checkIdempotencyKey, checkResourceId, notFoundError } from '../schemas/checks.ts'
 import type { DomainParts } from './parts.ts'
 import { checkAttempt, type RunChanges } from './run-changes.ts'
 import { isFinal, type RunRecord } from './run-record.ts'
@@ -68,7 +68,7 @@ export class Artifacts {
     const { store } = this.#parts
     const scope = await store.scope(projectId)
     const stored = scope === undefined ? undefined : await store.get<ArtifactRecord>(scope, 'artifact', artifactId)
-    if (stored === undefined) throw notHeld('artifact', artifactId)
+    if (stored === undefined) throw notFoundError('artifact', artifactId)
     return stored.value
   }
 

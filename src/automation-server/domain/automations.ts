@@ -3,7 +3,7 @@ import { StowageError } from '../../errors.ts'
 import { projectKey } from '../records/keys.ts'
 import { expectAbsent, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
 import type { Automation, AutomationChange, NewAutomation, Page, PageRequest } from '../schemas/types.ts'
-import { checkName, checkPage, checkResourceId, notHeld, PAGE_ITEMS_MAX } from '../schemas/checks.ts'
+import { checkName, checkPage, checkResourceId, notFoundError, PAGE_ITEMS_MAX } from '../schemas/checks.ts'
 import type { Models } from './models.ts'
 import { checkProjects } from './allowed-projects.ts'
 import type { DomainParts } from './parts.ts'
@@ -80,7 +80,7 @@ export class Automations {
     const scope = await this.#parts.store.scope(projectId)
     const stored =
       scope === undefined ? undefined : await this.#parts.store.get<AutomationRecord>(scope, 'automation', automationId)
-    if (scope === undefined || stored === undefined) throw notHeld('automation', automationId)
+    if (scope === undefined || stored === undefined) throw notFoundError('automation', automationId)
     return { scope, stored }
   }
 

@@ -1,7 +1,7 @@
 import type { StoreEpochs } from '../../object/graph-store.ts'
 import { generationText, globalKey, projectKey } from '../records/keys.ts'
 import { expectSame, type ProjectScope, type Stored } from '../records/store.ts'
-import { checkResourceId, notHeld, PAGE_ITEMS_MAX } from '../schemas/checks.ts'
+import { checkResourceId, notFoundError, PAGE_ITEMS_MAX } from '../schemas/checks.ts'
 import type { Model, Page, Version } from '../schemas/types.ts'
 import { type ModelRecord, type Models, modelView } from './models.ts'
 import type { DomainParts } from './parts.ts'
@@ -125,7 +125,7 @@ export class Deletion {
     const { store } = this.#parts
     return store.retried(async () => {
       const scope = await store.scope(projectId)
-      if (scope === undefined) throw notHeld(what, id)
+      if (scope === undefined) throw notFoundError(what, id)
       return attempt(scope)
     })
   }

@@ -3,7 +3,7 @@ import { quoted } from '../../object/id.ts'
 import { projectKey } from '../records/keys.ts'
 import { type AutomationStore, expectAbsent, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
 import type { DeletableFilter, Model, ModelChange, NewModel, Page } from '../schemas/types.ts'
-import { checkName, checkPage, checkResourceId, notHeld } from '../schemas/checks.ts'
+import { checkName, checkPage, checkResourceId, notFoundError } from '../schemas/checks.ts'
 
 /** The time of a deletion, in the store's own time. */
 export interface DeletionMark {
@@ -53,7 +53,7 @@ export class Models {
   async get(projectId: string, modelId: string): Promise<Model> {
     checkResourceId(modelId, 'model')
     const scope = await this.#store.scope(projectId)
-    if (scope === undefined) throw notHeld('model', modelId)
+    if (scope === undefined) throw notFoundError('model', modelId)
     return modelView((await this.stored(scope, modelId)).value)
   }
 
@@ -67,7 +67,7 @@ export class Models {
   async stored(scope: ProjectScope, modelId: string): Promise<Stored<ModelRecord>> {
     checkResourceId(modelId, 'model')
     const stored = await this.#store.get<ModelRecord>(scope, 'model', modelId)
-    if (stored === undefined) throw notHeld('model', modelId)
+    if (stored === undefined) throw notFoundError('model', modelId)
     return stored
   }
 
@@ -99,7 +99,7 @@ export class Models {
     const store = this.#store
     const record = await store.retried(async () => {
       const scope = await store.scope(projectId)
-      if (scope === undefined) throw notHeld('model', modelId)
+      if (scope === undefined) throw notFoundError('model', modelId)
       const stored = await this.live(scope, modelId)
       const changed: ModelRecord = {
         ...stored.value,

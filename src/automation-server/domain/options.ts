@@ -99,13 +99,13 @@ export interface RunTimes {
   /** How often lost runs are looked for. */
   readonly sweepIntervalMs: number
   /** How long a run is kept after its end, with its annotations, logs and artifacts. */
-  readonly keptMs: number
+  readonly runRetentionMs: number
   /** How long the annotations of a run are kept after its end; as long as the run at most. */
-  readonly annotationsKeptMs: number
+  readonly annotationRetentionMs: number
   /** How long the log of a run is kept after its end; as long as the run at most. */
-  readonly logsKeptMs: number
+  readonly logRetentionMs: number
   /** How long the files of a run are kept after its end; as long as the run at most. */
-  readonly artifactsKeptMs: number
+  readonly artifactRetentionMs: number
   /**
    * How long a deleted model or version can be restored. Counted in the store's epochs, so time in which no server runs
    * does not count.
@@ -122,10 +122,10 @@ export const DEFAULT_RUN_TIMES: RunTimes = {
   pendingMsMax: 86_400_000,
   runMsMax: 3_600_000,
   sweepIntervalMs: 10_000,
-  keptMs: 365 * 86_400_000,
-  annotationsKeptMs: 365 * 86_400_000,
-  logsKeptMs: 365 * 86_400_000,
-  artifactsKeptMs: 365 * 86_400_000,
+  runRetentionMs: 365 * 86_400_000,
+  annotationRetentionMs: 365 * 86_400_000,
+  logRetentionMs: 365 * 86_400_000,
+  artifactRetentionMs: 365 * 86_400_000,
   deletionGraceMs: 14 * 86_400_000,
 }
 
@@ -134,10 +134,10 @@ export function checkedTimes(times: RunTimes): RunTimes {
   const short = ['leaseMs', 'runMsMax', 'sweepIntervalMs'] as const
   const long = [
     'pendingMsMax',
-    'keptMs',
-    'annotationsKeptMs',
-    'logsKeptMs',
-    'artifactsKeptMs',
+    'runRetentionMs',
+    'annotationRetentionMs',
+    'logRetentionMs',
+    'artifactRetentionMs',
     'deletionGraceMs',
   ] as const
   const checked = [

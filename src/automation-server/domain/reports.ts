@@ -1,4 +1,4 @@
-import { type LogLine, mayFollow, type RunReport, type RunStatus } from '../../automation/author/run-data.ts'
+import { type LogLine, canTransition, type RunReport, type RunStatus } from '../../automation/author/run-data.ts'
 import { StowageError } from '../../errors.ts'
 import type { Entry } from '../../storage/backend.ts'
 import type { ProjectScope } from '../records/store.ts'
@@ -153,7 +153,7 @@ function isTaken(run: RunRecord, { sequence, status, message }: RunReport): bool
       'conflict',
       `a report with the sequence ${sequence} was accepted before, and its status was not ${status}`,
     )
-  if (status !== undefined && status !== run.status && !mayFollow(run.status, status))
+  if (status !== undefined && status !== run.status && !canTransition(run.status, status))
     throw new StowageError('conflict', `the run cannot become ${status}: ${describeStatus(run.status)}`)
   return false
 }

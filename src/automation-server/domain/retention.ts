@@ -3,7 +3,7 @@ import type { PinStore } from '../../object/roots.ts'
 import { decodeRecord } from '../records/codec.ts'
 import { boundsOf, projectKey } from '../records/keys.ts'
 import type { ProjectScope } from '../records/store.ts'
-import { checkResourceId, notHeld } from '../schemas/checks.ts'
+import { checkResourceId, notFoundError } from '../schemas/checks.ts'
 import type { PruneRequest, PruneResult, RetentionRule } from '../schemas/types.ts'
 import type { Deletion } from './deletion.ts'
 import type { Models } from './models.ts'
@@ -40,7 +40,7 @@ export class Retention {
     checkResourceId(modelId, 'model')
     const { store, models, deletion } = this.#parts
     const scope = await store.scope(projectId)
-    if (scope === undefined) throw notHeld('model', modelId)
+    if (scope === undefined) throw notFoundError('model', modelId)
     const model = await models.live(scope, modelId)
     const rule = retention ?? model.value.retention
     if (rule === null) throw new StowageError('conflict', 'the model has no retention rule; set one, or send one')

@@ -1,7 +1,7 @@
-import type { Access, AccessRequest, Principal, Right } from '../../access/access.ts'
+import type { Access, AccessRequest, Principal, AccessRight } from '../../access/access.ts'
 import { bearerToken } from '../../access/bearer.ts'
 import { StowageError } from '../../errors.ts'
-import { endsLike } from '../../http/router.ts'
+import { matchesPathEnd } from '../../http/router.ts'
 import type { Domain } from './domain.ts'
 import type { RunClaims } from './run-tokens.ts'
 import { allowsProject, type AllowedProjects } from './allowed-projects.ts'
@@ -19,7 +19,7 @@ const LAST_WORDS: readonly string[] = [
 /** A run, which asks with its own token. */
 export class RunPrincipal implements Principal {
   readonly subject: string
-  readonly projects: ReadonlyMap<string, Right>
+  readonly projects: ReadonlyMap<string, AccessRight>
   readonly projectId: string
   readonly runId: string
   readonly attempt: number
@@ -76,7 +76,7 @@ async function runPrincipal<H>(
           }>(scope, 'run', claims.runId)
         )?.value
   if (run === undefined || run.attempt !== claims.attempt) return undefined
-  if (isFinal(run.status) && !LAST_WORDS.some((last) => endsLike(path, last))) return undefined
+  if (isFinal(run.status) && !LAST_WORDS.some((last) => matchesPathEnd(path, last))) return undefined
   return new RunPrincipal(claims, run.reach)
 }
 

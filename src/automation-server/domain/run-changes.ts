@@ -3,7 +3,7 @@ import { StowageError } from '../../errors.ts'
 import type { Entry, Expectation } from '../../storage/backend.ts'
 import { generationText, globalKey, projectKey } from '../records/keys.ts'
 import { type AutomationStore, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
-import { checkResourceId, notHeld } from '../schemas/checks.ts'
+import { checkResourceId, notFoundError } from '../schemas/checks.ts'
 import { isFinal, isWaiting, type RunRecord } from './run-record.ts'
 import type { RunSignals } from './run-signals.ts'
 
@@ -40,7 +40,7 @@ export class RunChanges {
     checkResourceId(runId, 'run')
     const scope = await this.#store.scope(projectId)
     const stored = scope === undefined ? undefined : await this.#store.get<RunRecord>(scope, 'run', runId)
-    if (scope === undefined || stored === undefined) throw notHeld('run', runId)
+    if (scope === undefined || stored === undefined) throw notFoundError('run', runId)
     return { scope, stored }
   }
 

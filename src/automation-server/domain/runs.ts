@@ -6,7 +6,7 @@ import { expectAbsent, type ProjectScope } from '../records/store.ts'
 import type { Page, Run, RunCause, RunDetails, RunFilter } from '../schemas/types.ts'
 import type { AutomationRecord, Automations } from './automations.ts'
 import type { Causes } from './causes.ts'
-import { checkPage, checkResourceId, notHeld } from '../schemas/checks.ts'
+import { checkPage, checkResourceId, notFoundError } from '../schemas/checks.ts'
 import { listRuns, newestRunsOf } from './run-list.ts'
 import { allowedProjectsOf, type AllowedProjects } from './allowed-projects.ts'
 import { readFinalResult } from './final-result.ts'
@@ -218,7 +218,7 @@ export class Runs {
   /** The inputs that a run was made with. */
   async inputs(scope: ProjectScope, runId: string): Promise<SealedInputs> {
     const stored = await this.#parts.store.get<SealedInputs>(scope, 'inputs', runId)
-    if (stored === undefined) throw notHeld('run', runId)
+    if (stored === undefined) throw notFoundError('run', runId)
     return stored.value
   }
 

@@ -8,7 +8,14 @@ import { decodeRecord } from '../records/codec.ts'
 import { boundsOf, globalKey, generationText, projectKey } from '../records/keys.ts'
 import { expectAbsent, expectSame, type ProjectScope, type Stored } from '../records/store.ts'
 import type { DeletableFilter, NewModelVersion, Page, Version, VersionChange } from '../schemas/types.ts'
-import { checkIdempotencyKey, checkMessage, checkName, checkPage, checkResourceId, notHeld } from '../schemas/checks.ts'
+import {
+  checkIdempotencyKey,
+  checkMessage,
+  checkName,
+  checkPage,
+  checkResourceId,
+  notFoundError,
+} from '../schemas/checks.ts'
 import type { DeletionMark, ModelRecord, Models } from './models.ts'
 import type { DomainParts } from './parts.ts'
 import { checkAttempt } from './run-changes.ts'
@@ -75,7 +82,7 @@ export class Versions {
     await this.#checkComplete(projectId, wanted.rootObjectId, options.signal)
     const record = await store.retried(async () => {
       const scope = await store.scope(projectId)
-      if (scope === undefined) throw notHeld('model', modelId)
+      if (scope === undefined) throw notFoundError('model', modelId)
       const model = await models.live(scope, modelId)
       return options.run === undefined
         ? this.#commit(scope, model, wanted)
@@ -94,7 +101,7 @@ export class Versions {
     checkResourceId(versionId, 'version')
     const { store } = this.#parts
     const scope = await store.scope(projectId)
-    if (scope === undefined) throw notHeld('version', versionId)
+    if (scope === undefined) throw notFoundError('version', versionId)
     return (await this.stored(scope, modelId, versionId)).value
   }
 
@@ -110,7 +117,7 @@ export class Versions {
   async stored(scope: ProjectScope, modelId: string, versionId: string): Promise<Stored<VersionRecord>> {
     checkResourceId(versionId, 'version')
     const stored = await this.#parts.store.get<VersionRecord>(scope, 'version', modelId, versionId)
-    if (stored === undefined) throw notHeld('version', versionId)
+    if (stored === undefined) throw notFoundError('version', versionId)
     return stored
   }
 
@@ -120,7 +127,7 @@ export class Versions {
     const { store } = this.#parts
     const record = await store.retried(async () => {
       const scope = await store.scope(projectId)
-      if (scope === undefined) throw notHeld('version', versionId)
+      if (scope === undefined) throw notFoundError('version', versionId)
       const stored = await this.stored(scope, modelId, versionId)
       const changed = { ...stored.value, kept: kept ?? stored.value.kept }
       const change = { put: [store.entry(stored.key, changed)], expect: [expectSame(stored)] }
@@ -196,13 +203,13 @@ export class Versions {
     const { store, limits } = this.#parts
     const isOwn = projectId === scope.projectId
     const own = isOwn ? scope : await store.scope(projectId)
-    if (own === undefined) throw notHeld('run', runId)
+    if (own === undefined) throw notFoundError('run', runId)
     const once = projectKey(own, 'once', runId, digestOf(model.value.id, wanted, idempotencyKey))
     const before = await store.getByKey<TriggerMark>(once)
     if (before !== undefined)
       return (await store.get<VersionRecord>(scope, 'version', before.value.modelId, before.value.versionId))?.value
     const run = await store.get<RunRecord>(own, 'run', runId)
-    if (run === undefined) throw notHeld('run', runId)
+    if (run === undefined) throw notFoundError('run', runId)
     checkAttempt(run.value, attempt)
     if (isFinal(run.value.status))
       throw new StowageError('conflict', `the run has ended (${run.value.status}), so it creates no more versions`)

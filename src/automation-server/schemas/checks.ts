@@ -76,6 +76,6 @@ export function checkIdempotencyKey(key: string | undefined): void {
   )
 }
 
-export function notHeld(what: string, id: string): StowageError {
+export function notFoundError(what: string, id: string): StowageError {
   return new StowageError('not_found', `there is no ${what} ${quoted(id)} in this project`)
 }

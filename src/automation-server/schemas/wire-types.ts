@@ -175,7 +175,7 @@ export interface RunStart {
 }
 
 /** The report is stored. */
-export interface ReportTaken {}
+export interface ReportAccepted {}
 
 /** The state of the run. */
 export interface Lease {

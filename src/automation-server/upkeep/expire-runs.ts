@@ -22,10 +22,10 @@ export interface ExpiryTimes {
 }
 
 export function endsOf(times: RunTimes, nowMs: number): ExpiryTimes {
-  const { keptMs, annotationsKeptMs, logsKeptMs, artifactsKeptMs } = times
+  const { runRetentionMs, annotationRetentionMs, logRetentionMs, artifactRetentionMs } = times
   return {
-    runMs: nowMs - keptMs,
-    partMs: { annotations: nowMs - annotationsKeptMs, logs: nowMs - logsKeptMs, artifacts: nowMs - artifactsKeptMs },
+    runMs: nowMs - runRetentionMs,
+    partMs: { annotations: nowMs - annotationRetentionMs, logs: nowMs - logRetentionMs, artifacts: nowMs - artifactRetentionMs },
   }
 }
 

@@ -17,7 +17,7 @@ export interface FunctionOptions {
    * The outcome of a run that ends without a mark: an exception that says so, or a success whose log has a warning.
    * `exception` by default.
    */
-  readonly unmarked?: 'exception' | 'success'
+  readonly defaultStatus?: 'exception' | 'success'
   /** How long the function may continue after `signal` aborts. 10,000 by default. */
   readonly graceMs?: number
 }
@@ -33,7 +33,7 @@ export interface AutomationFunction {
   /** The inputs that the function takes. */
   readonly inputs: ResolvedInputs<unknown>
   /** The status of a run that ends without a mark. */
-  readonly unmarked: 'exception' | 'success'
+  readonly defaultStatus: 'exception' | 'success'
   /** Milliseconds that the function has to end after its signal aborted. */
   readonly graceMs: number
 }
@@ -46,9 +46,16 @@ export function defineFunction<Source extends InputsSource>(
   Inputs: Source,
   options: FunctionOptions = {},
 ): AutomationFunction {
-  const { name = body.name, description = '', unmarked = 'exception', graceMs = GRACE_MS } = options
+  const { name = body.name, description = '', defaultStatus = 'exception', graceMs = GRACE_MS } = options
   if (!(graceMs >= 0)) throw new RangeError(`graceMs is ${graceMs}; it must be 0 or more`)
-  return { name: name === '' ? 'function' : name, description, body, inputs: resolveInputs(Inputs), unmarked, graceMs }
+  return {
+    name: name === '' ? 'function' : name,
+    description,
+    body,
+    inputs: resolveInputs(Inputs),
+    defaultStatus,
+    graceMs,
+  }
 }
 
 /** Thrown by a function to end as failed: the model breaks a rule. As `markRunFailed`, but it stops the function. */

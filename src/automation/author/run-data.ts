@@ -55,6 +55,6 @@ export interface RunFile {
 }
 
 /** Whether a run may change from one status to the other. */
-export function mayFollow(from: RunStatus, to: RunStatus): boolean {
+export function canTransition(from: RunStatus, to: RunStatus): boolean {
   return RUN_STATUS_RANK[to] > RUN_STATUS_RANK[from]
 }

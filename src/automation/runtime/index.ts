@@ -20,7 +20,7 @@ export {
   type FinalRunStatus,
   type LogLevel,
   type LogLine,
-  mayFollow,
+  canTransition,
   RUN_STATUS_RANK,
   type RunFile,
   type RunReport,
@@ -50,7 +50,7 @@ export { inputsParser, secretTexts } from '../author/inputs/validate.ts'
 export type { ProcessTimes } from './command/run-process.ts'
 export { httpRunBackend, type HttpRunBackendOptions } from './http/http-run-backend.ts'
 export type { NewArtifact, NewVersion, RunBackend, RunLease, SignalOptions, TriggeringVersion } from './run-backend.ts'
-export { attributeFailure } from './run/failures.ts'
+export { failCurrentRun } from './run/failures.ts'
 export type { RunRetryOptions } from './run/retry.ts'
 export { runFunction, type StartedRun, startRun } from './run/run-function.ts'
 export type { RunOptions, RunOutcome } from './run/run-options.ts'

@@ -5,7 +5,7 @@ import type { NewArtifact, NewVersion, RunBackend, SignalOptions, TriggeringVers
 import {
   type JsonObject,
   type LogLine,
-  mayFollow,
+  canTransition,
   type Annotation,
   type RunReport,
   type RunStatus,
@@ -101,7 +101,7 @@ export class MemoryRunBackend implements RunBackend {
   ): Promise<void> {
     signal?.throwIfAborted()
     if (sequence <= this.#sequence) return
-    if (status !== undefined ? !mayFollow(this.#status, status) : !mayFollow(this.#status, 'succeeded')) {
+    if (status !== undefined ? !canTransition(this.#status, status) : !canTransition(this.#status, 'succeeded')) {
       throw new StowageError(
         'conflict',
         `the run is ${this.#status}, and ${status ?? 'a further report'} may not follow`,
@@ -155,13 +155,13 @@ export class MemoryRunBackend implements RunBackend {
 
   /** Ends the run as a server would, for example when a person cancels it. False if the run had already ended. */
   end(status: 'canceled' | 'timeout'): boolean {
-    if (!mayFollow(this.#status, status)) return false
+    if (!canTransition(this.#status, status)) return false
     this.#status = status
     return true
   }
 
   #checkRunning(): void {
-    if (!mayFollow(this.#status, 'succeeded'))
+    if (!canTransition(this.#status, 'succeeded'))
       throw new StowageError('conflict', `the run is ${this.#status}: nothing is added to it any more`)
   }
 

@@ -154,7 +154,7 @@ async function withServer(
     else await run({ url: checkedUrl(url as string), token: tokenOf(options) }, url as string)
   } catch (error) {
     signal.throwIfAborted()
-    throw advised(error, options)
+    throw withAdvice(error, options)
   } finally {
     progress.stop()
     stop.abort()
@@ -237,7 +237,7 @@ async function tokenIn(path: string): Promise<string> {
   }
 }
 
-export function advised(error: unknown, options: Pick<ConnectOptions, 'url' | 'token' | 'tokenFile'>): unknown {
+export function withAdvice(error: unknown, options: Pick<ConnectOptions, 'url' | 'token' | 'tokenFile'>): unknown {
   if (!(error instanceof ClientError)) return error
   if (error.code === 'invalid_id' && !error.isAnswered) return new StowageError('invalid_id', error.message)
   const advice = adviceFor(error, options)

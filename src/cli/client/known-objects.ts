@@ -1,5 +1,5 @@
 import { SeenIds } from '../../client/common/seen-ids.ts'
-import type { BasedText, ObjectText } from '../../client/index.ts'
+import type { TextWithBase, ObjectText } from '../../client/index.ts'
 import { printNote } from '../common/output.ts'
 import type { Connected } from './connect.ts'
 import { EarlierObjects } from './earlier-objects.ts'
@@ -25,9 +25,9 @@ export class KnownObjects {
   }
 
   /** The objects that are not known, each with the older one that it resembles, as far as can be guessed. */
-  async leaveOut(objects: readonly ObjectText[]): Promise<readonly (ObjectText | BasedText)[]> {
+  async leaveOut(objects: readonly ObjectText[]): Promise<readonly (ObjectText | TextWithBase)[]> {
     if (this.#ids.length === 0) return objects
-    const rest: (ObjectText | BasedText)[] = []
+    const rest: (ObjectText | TextWithBase)[] = []
     for (const object of objects) {
       if (this.#ids.some((ids) => ids.has(object.id))) {
         this.#leftOut += 1

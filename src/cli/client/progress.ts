@@ -50,7 +50,7 @@ export function hasBar({ isTTY = false }: { readonly isTTY?: boolean }, { TERM }
 
 async function openBar(): Promise<Progress> {
   const { default: progress } = await import('cli-progress')
-  const story = new Story(performance.now())
+  const story = new ProgressText(performance.now())
   const bar = new progress.SingleBar({
     format: (_: unknown, { progress: share }: { progress: number }) => story.bar(share, performance.now()),
     stream: process.stderr,
@@ -83,7 +83,7 @@ export function lineProgress(
   print: (line: string) => void = printNote,
   now: () => number = () => performance.now(),
 ): Progress {
-  const story = new Story(now())
+  const story = new ProgressText(now())
   let nextAtMs = now() + LINE_EVERY_MS
   let isWaiting = false
   const tell = (): void => {
@@ -108,7 +108,7 @@ export function lineProgress(
 }
 
 /** The texts about a transfer at a moment. All times are those of `performance.now`. */
-export class Story {
+export class ProgressText {
   readonly #rate: RateMeter
   #state: TransferState | undefined
   #wait: { readonly text: string; readonly untilMs: number } | undefined

@@ -6,7 +6,7 @@ import { issueToken, revokeToken } from '../../access/token-store.ts'
 import { ALL_PROJECTS } from '../../access/access.ts'
 import type { ClientOptions } from '../../client/index.ts'
 import { hasCode } from '../../data-folder/data-folder-error.ts'
-import { advised, checkedUrl, quietOption, retryForOption, retryOf, tokenOf, withFolder } from '../client/connect.ts'
+import { withAdvice, checkedUrl, quietOption, retryForOption, retryOf, tokenOf, withFolder } from '../client/connect.ts'
 import { lineProgress, NO_PROGRESS, openProgress } from '../client/progress.ts'
 import { EXIT_HELP, StoppedError } from '../common/exit.ts'
 import { folderName, jsonOption } from '../common/options.ts'
@@ -96,7 +96,7 @@ async function backup(folder: string, options: BackupOptions, command: Command):
     stop.signal.throwIfAborted()
     if (url === undefined && hasCode(error, 'FOLDER_HELD'))
       throw new Error('a server has the data folder open; name its address with --url', { cause: error })
-    throw advised(error, options)
+    throw withAdvice(error, options)
   } finally {
     progress.stop()
   }

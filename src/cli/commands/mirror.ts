@@ -1,6 +1,6 @@
 import { Command, Option } from 'commander'
 import type { ProjectAddress } from '../../archive/remote.ts'
-import { advised, checkedUrl, quietOption, retryForOption, retryOf, tokenOf } from '../client/connect.ts'
+import { withAdvice, checkedUrl, quietOption, retryForOption, retryOf, tokenOf } from '../client/connect.ts'
 import { lineProgress, NO_PROGRESS, openProgress } from '../client/progress.ts'
 import { EXIT, FindingsError, StoppedError, TRANSFER_EXIT_HELP } from '../common/exit.ts'
 import { collected, jsonOption } from '../common/options.ts'
@@ -84,7 +84,7 @@ async function mirror(options: MirrorOptions): Promise<void> {
     if (result.differing > 0) throw new FindingsError(EXIT.failure)
   } catch (error) {
     stop.signal.throwIfAborted()
-    throw advised(error, {})
+    throw withAdvice(error, {})
   } finally {
     progress.stop()
   }

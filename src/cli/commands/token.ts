@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs'
 import { Command, Option } from 'commander'
-import type { Right } from '../../access/access.ts'
+import type { AccessRight } from '../../access/access.ts'
 import { issueToken, type ListedToken, listTokens, revokeToken } from '../../access/token-store.ts'
 import { StowageError } from '../../errors.ts'
 import { quoted } from '../../object/id.ts'
@@ -12,7 +12,7 @@ import { printJson, printLine, printNote } from '../common/output.ts'
 interface IssueOptions {
   readonly data: string
   readonly project?: readonly string[]
-  readonly access?: Right
+  readonly access?: AccessRight
   readonly ttl: number
   readonly subject?: string
   readonly json?: boolean
@@ -118,7 +118,7 @@ function lineOf({ jti, state, expiresAt, subject, projects }: ListedToken): stri
   return `${jti}  ${state.padEnd(7)}  until ${expiresAt}  ${subject}  ${rights} ${nameProjects(projects)}`
 }
 
-function nameProjects(projects: Readonly<Record<string, Right>>): string {
+function nameProjects(projects: Readonly<Record<string, AccessRight>>): string {
   return Object.keys(projects)
     .map((id) => (id === '*' ? 'every project' : JSON.stringify(id)))
     .join(', ')

@@ -11,11 +11,12 @@ export type StorageKind = FolderKind | 'memory'
 
 /** Loaded when they are needed. */
 const BACKENDS: Readonly<
-  Record<StorageKind, (path: string, salvage?: (what: string) => void) => Promise<StorageBackend>>
+  Record<StorageKind, (path: string, onSalvaged?: (what: string) => void) => Promise<StorageBackend>>
 > = {
-  filesystem: async (path, salvage) =>
-    (await import('../../../adapters/filesystem/index.ts')).filesystemBackend({ path, salvage }),
-  level: async (path, salvage) => (await import('../../../adapters/level/index.ts')).levelBackend({ path, salvage }),
+  filesystem: async (path, onSalvaged) =>
+    (await import('../../../adapters/filesystem/index.ts')).filesystemBackend({ path, onSalvaged }),
+  level: async (path, onSalvaged) =>
+    (await import('../../../adapters/level/index.ts')).levelBackend({ path, onSalvaged }),
   memory: async () => (await import('../../../adapters/memory/index.ts')).memoryBackend(),
 }
 
@@ -54,12 +55,12 @@ export async function storageOf(
 export async function withExistingStorage(
   dataFolder: string,
   use: (backend: StorageBackend) => Promise<void>,
-  salvage?: (what: string) => void,
+  onSalvaged?: (what: string) => void,
 ): Promise<void> {
   const kind = (await kindOf(dataFolder)) ?? (await kindOfUnmarked(dataFolder))
   if (kind === undefined)
     throw new Error(`there is no storage in the folder ${JSON.stringify(dataFolder)}; name one with --data`)
-  const backend = await BACKENDS[kind](dataFolder, salvage)
+  const backend = await BACKENDS[kind](dataFolder, onSalvaged)
   try {
     await backend.ready?.()
     await use(backend)

@@ -90,19 +90,19 @@ function addKept(command: Command): void {
 /** The options for `automation`. */
 export function keptTimesOf(
   options: UpkeepServeOptions,
-): Pick<RunTimes, 'keptMs' | 'annotationsKeptMs' | 'logsKeptMs' | 'artifactsKeptMs' | 'deletionGraceMs'> {
+): Pick<RunTimes, 'runRetentionMs' | 'annotationRetentionMs' | 'logRetentionMs' | 'artifactRetentionMs' | 'deletionGraceMs'> {
   const {
-    keepRuns = DEFAULT_RUN_TIMES.keptMs,
+    keepRuns = DEFAULT_RUN_TIMES.runRetentionMs,
     keepAnnotations = keepRuns,
     keepLogs = keepRuns,
     keepArtifacts = keepRuns,
     deletionGrace = DEFAULT_RUN_TIMES.deletionGraceMs,
   } = options
   return {
-    keptMs: keepRuns,
-    annotationsKeptMs: keepAnnotations,
-    logsKeptMs: keepLogs,
-    artifactsKeptMs: keepArtifacts,
+    runRetentionMs: keepRuns,
+    annotationRetentionMs: keepAnnotations,
+    logRetentionMs: keepLogs,
+    artifactRetentionMs: keepArtifacts,
     deletionGraceMs: deletionGrace,
   }
 }

@@ -1,5 +1,5 @@
 import { ClientError, quoted } from './errors.ts'
-import type { BasedText, ObjectText } from './types.ts'
+import type { TextWithBase, ObjectText } from './types.ts'
 
 const HEX_DIGITS = 32
 const encoder = new TextEncoder()
@@ -64,7 +64,7 @@ export interface DraftText {
  * two of them strings and `base` such a pair, is one of the latter. Throws `invalid_value`, `invalid_id`.
  */
 export function draftText(value: object): DraftText {
-  if (isObjectText(value) || isBasedText(value)) {
+  if (isObjectText(value) || hasBase(value)) {
     checkTextHasId(value)
     return value
   }
@@ -113,7 +113,7 @@ function isObjectText(value: object): value is ObjectText {
 }
 
 /** Whether the upload item comes with an older object that it resembles. */
-export function isBasedText(value: object): value is BasedText {
+export function hasBase(value: object): value is TextWithBase {
   const { base, ...text } = value as { readonly base?: unknown }
   return typeof base === 'object' && base !== null && isObjectText(base) && isObjectText(text)
 }

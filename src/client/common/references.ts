@@ -22,7 +22,7 @@ function isObjectId(text: string): boolean {
 }
 
 /** The ids below one object, according to its text. */
-export interface Below {
+export interface ReferencedIds {
   /** Ids that it refers to, at any depth: its children. */
   readonly references: readonly string[]
   /** Ids in its `__closure`: claims of a client. */
@@ -30,7 +30,7 @@ export interface Below {
 }
 
 /** The object's own `referencedId` counts, too. Throws `invalid_answer` for anything but the text of an object. */
-export function belowOf(object: ObjectText): Below {
+export function referencedIdsOf(object: ObjectText): ReferencedIds {
   const references: string[] = []
   const root = parsed(object)
   const { __closure: closure } = root

@@ -18,7 +18,7 @@ export interface ObjectText {
  * An object to upload, with an older one that the server holds and that it resembles: if that saves bytes, only a delta
  * is sent.
  */
-export interface BasedText extends ObjectText {
+export interface TextWithBase extends ObjectText {
   /** The object that the text is sent as a delta of. */
   readonly base: ObjectText
 }

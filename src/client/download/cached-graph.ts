@@ -6,7 +6,7 @@ import type { GraphInfo } from './graph-info.ts'
 import { type GraphProgress, GraphTransfer, type TransferOptions } from './graph-transfer.ts'
 import { SeenIds } from '../common/seen-ids.ts'
 import { listTexts, missingError } from './list.ts'
-import { type Below, belowOf } from '../common/references.ts'
+import { type ReferencedIds, referencedIdsOf } from '../common/references.ts'
 import { checkPathId, fetchObject, IDS_PER_REQUEST, type Remote } from '../http/remote.ts'
 import type { ObjectText } from '../common/types.ts'
 
@@ -19,7 +19,7 @@ const LISTED_MAX = 20_000
 const CACHE_READ_IDS = 250
 
 /** An object, and the ids below it. */
-type WalkedObject = ObjectText & { readonly below: Below }
+type WalkedObject = ObjectText & { readonly referenced: ReferencedIds }
 
 export function scopeOf({ connection, projectId }: Remote): string {
   return `${connection.url}\0${projectId}`
@@ -125,7 +125,7 @@ export class CachedGraph {
   }
 
   /** Whether the root's closure shows that only a few objects are missing. */
-  async #isMostlyCached({ below: { references, claims } }: WalkedObject): Promise<boolean> {
+  async #isMostlyCached({ referenced: { references, claims } }: WalkedObject): Promise<boolean> {
     if (references.length === 0) return true
     let absent = 0
     for (let at = 0; at < claims.length; at += IDS_PER_REQUEST) {
@@ -140,7 +140,7 @@ export class CachedGraph {
     if (object === undefined) throw this.#notFound()
     if (this.#options.verifyIds === true) await checkContentIds([object])
     await this.#cache.putMany(this.#scope, [object])
-    return { ...object, below: belowOf(object) }
+    return { ...object, referenced: referencedIdsOf(object) }
   }
 
   #notFound(): ClientError {
@@ -163,7 +163,9 @@ export class CachedGraph {
     })
     for await (const batch of transfer.batches()) {
       await this.#cache.putMany(this.#scope, batch)
-      yield this.#taken(this.#follows ? batch.map((object) => ({ ...object, below: belowOf(object) })) : batch)
+      yield this.#taken(
+        this.#follows ? batch.map((object) => ({ ...object, referenced: referencedIdsOf(object) })) : batch,
+      )
     }
   }
 
@@ -189,7 +191,7 @@ export class CachedGraph {
     for await (const batch of listTexts(this.#remote, ids, { signal: this.#options.signal, onMissing })) {
       if (this.#options.verifyIds === true) await checkContentIds(batch)
       await this.#cache.putMany(this.#scope, batch)
-      yield this.#taken(batch.map((object) => ({ ...object, below: belowOf(object) })))
+      yield this.#taken(batch.map((object) => ({ ...object, referenced: referencedIdsOf(object) })))
     }
   }
 
@@ -199,24 +201,24 @@ export class CachedGraph {
     return Promise.all(
       ids.map(async (id, at) => {
         const json = texts[at]
-        const below = json === undefined ? undefined : readableBelow({ id, json })
+        const referenced = json === undefined ? undefined : readableReferences({ id, json })
         if (
           json === undefined ||
-          below === undefined ||
+          referenced === undefined ||
           (this.#options.verifyIds === true && !(await hasContentId({ id, json })))
         )
           return undefined
-        return { id, json, below }
+        return { id, json, referenced }
       }),
     )
   }
 
   #taken(batch: readonly (ObjectText & Partial<WalkedObject>)[]): readonly ObjectText[] {
-    for (const { id, below } of batch) {
+    for (const { id, referenced } of batch) {
       this.#given.add(id)
-      if (!this.#follows || below === undefined) continue
-      for (const child of below.references) this.#refer(child)
-      for (const claimed of below.claims) this.#queue(claimed)
+      if (!this.#follows || referenced === undefined) continue
+      for (const child of referenced.references) this.#refer(child)
+      for (const claimed of referenced.claims) this.#queue(claimed)
     }
     this.#objects += batch.length
     this.#options.onProgress?.({ ...this.#network, objects: this.#objects, cached: this.#fromCache })
@@ -238,9 +240,9 @@ function haveValue({ id, closure }: CachedRoot): string {
 }
 
 /** An unreadable entry of a cache counts as forgotten. */
-function readableBelow(object: ObjectText): Below | undefined {
+function readableReferences(object: ObjectText): ReferencedIds | undefined {
   try {
-    return belowOf(object)
+    return referencedIdsOf(object)
   } catch {
     return undefined
   }

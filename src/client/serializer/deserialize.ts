@@ -4,10 +4,10 @@ import { missingError } from '../download/list.ts'
 import type { CallOptions, DagObject, ObjectText } from '../common/types.ts'
 import { type ArrayLink, findLinks, type Links } from './links.ts'
 import type { ChunkOrigin, Origin, Origins } from './origins.ts'
-import { CHUNK_TYPE, type GraphShape, itemsOfPieces, setMember, TYPE_FIELD } from './shape.ts'
+import { CHUNK_TYPE, type GraphConventions, itemsOfPieces, setMember, TYPE_FIELD } from './shape.ts'
 
 /** Options for turning a received graph back into a value. */
-export interface DeserializeOptions extends GraphShape, CallOptions {
+export interface DeserializeOptions extends GraphConventions, CallOptions {
   /** Remembers the origin of the values here, for `serialize`. */
   readonly origins?: Origins
   /**

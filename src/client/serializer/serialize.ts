@@ -1,15 +1,15 @@
 import { contentId, lineText, withId } from '../common/content-id.ts'
 import { ClientError, quoted } from '../common/errors.ts'
 import type { ObjectTexts } from '../download/deltas.ts'
-import type { BasedText, CallOptions, ObjectText } from '../common/types.ts'
+import type { TextWithBase, CallOptions, ObjectText } from '../common/types.ts'
 import { Closures, type Descendants } from './closures.ts'
 import type { Origin, Origins } from './origins.ts'
 import { type Child, hasToJson, prepare, type PrepareOptions, type Prepared } from './prepare.ts'
 import { isReference } from '../common/references.ts'
-import { CHUNK_TYPE, type GraphShape, type Reference, TYPE_FIELD } from './shape.ts'
+import { CHUNK_TYPE, type GraphConventions, type Reference, TYPE_FIELD } from './shape.ts'
 
 /** Options for turning a value into objects. */
-export interface SerializeOptions extends GraphShape, CallOptions {
+export interface SerializeOptions extends GraphConventions, CallOptions {
   /** The origin of received values: their unchanged parts keep their ids. */
   readonly origins?: Origins
   /**
@@ -54,11 +54,11 @@ export async function* serialize(value: object, options: SerializeOptions = {}):
 /**
  * The same, with objects that changed since they were received linked to their earlier form, if that text is available.
  */
-export async function* serializeBased(
+export async function* serializeWithBases(
   value: object,
   options: SerializeOptions,
   earlier: ObjectTexts,
-): AsyncGenerator<readonly (ObjectText | BasedText)[]> {
+): AsyncGenerator<readonly (ObjectText | TextWithBase)[]> {
   for await (const batch of serialized(value, options)) {
     const ids = batch.flatMap(({ earlierId }) => earlierId ?? [])
     const texts = new Map((ids.length === 0 ? [] : await earlier.getMany(ids)).map((json, at) => [ids[at], json]))

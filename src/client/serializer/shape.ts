@@ -1,5 +1,5 @@
 /** The member names of graphs. */
-export interface GraphShape {
+export interface GraphConventions {
   /** The member that names an object's type; references are written with it. `speckle_type` by default. */
   readonly typeField?: string
   /** The type of the objects that pieces of long arrays become. `Speckle.Core.Models.DataChunk` by default. */

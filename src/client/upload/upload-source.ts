@@ -1,8 +1,8 @@
-import { type DraftText, draftText, isBasedText } from '../common/content-id.ts'
+import { type DraftText, draftText, hasBase } from '../common/content-id.ts'
 import { encodeDelta } from '../download/deltas.ts'
 import { ClientError } from '../common/errors.ts'
 import { IDS_PER_REQUEST } from '../http/remote.ts'
-import type { BasedText } from '../common/types.ts'
+import type { TextWithBase } from '../common/types.ts'
 
 /**
  * Objects, or their texts as `{ id, json }`, one by one or in arrays. An object without `id` gets one: the first 32 hex
@@ -42,7 +42,7 @@ export class DraftGroups {
   }
 
   /** Immediate, so that nothing holds on to the text of the base. */
-  async #based({ id, json }: DraftText, { base }: BasedText): Promise<DraftText> {
+  async #based({ id, json }: DraftText, { base }: TextWithBase): Promise<DraftText> {
     return this.#takesDeltas ? { id, json, delta: await encodeDelta(base, json) } : { id, json }
   }
 
@@ -77,8 +77,8 @@ function* inArrays(items: Iterable<object>): Generator<readonly unknown[]> {
   yield array
 }
 
-function isBased(item: unknown): item is BasedText {
-  return typeof item === 'object' && item !== null && isBasedText(item)
+function isBased(item: unknown): item is TextWithBase {
+  return typeof item === 'object' && item !== null && hasBase(item)
 }
 
 function flat(item: unknown): readonly unknown[] {

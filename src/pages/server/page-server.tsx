@@ -1,4 +1,4 @@
-import type { Principal, Right } from '../../access/access.ts'
+import type { Principal, AccessRight } from '../../access/access.ts'
 import type { AutomationExtension } from '../../automation-server/automation.ts'
 import { RunPrincipal } from '../../automation-server/domain/run-access.ts'
 import { StowageError } from '../../errors.ts'
@@ -12,7 +12,7 @@ import { isFromOwnPage, mayRead } from './origin.ts'
 import { endSession, hasSession, type Sessions } from './session.ts'
 import { Urls, WEB } from '../views/urls.ts'
 import { ErrorPage } from '../views/error.tsx'
-import type { Frame, Person } from '../views/layout.tsx'
+import type { Frame, Visitor } from '../views/layout.tsx'
 import { SignInPage } from '../views/sign-in.tsx'
 import { pageAnswer, type ProjectVisit, seeOther, type Visit } from './visit.ts'
 
@@ -76,15 +76,15 @@ export class PageServer<H> {
   project(
     path: string,
     handlers: { readonly GET?: Handler<ProjectVisit<H>>; readonly POST?: Handler<ProjectVisit<H>> },
-    toLook: Right = 'read',
+    getRight: AccessRight = 'read',
   ): Resource<H> {
     return this.#resource(`${WEB}/projects/:projectId${path}`, handlers, async (exchange, urls, handler) => {
       const { projectId } = exchange.params
       checkProjectId(projectId)
       const known = await this.#known(exchange)
       const { context, automation } = this.#options
-      const may = async (right: Right): Promise<boolean> => context.authorize(known.principal, projectId, right)
-      const right = exchange.method === 'POST' ? 'write' : toLook
+      const may = async (right: AccessRight): Promise<boolean> => context.authorize(known.principal, projectId, right)
+      const right = exchange.method === 'POST' ? 'write' : getRight
       if (!(await may(right)))
         throw new StowageError('forbidden', `you do not have the right to ${right} in this project`)
       return handler({
@@ -166,12 +166,12 @@ export class PageServer<H> {
       principal: known.principal,
       automation,
       context,
-      frame: this.#frame(urls, personOf(known)),
+      frame: this.#frame(urls, visitorOf(known)),
     }
   }
 
-  #frame(urls: Urls, person: Frame['person']): Frame {
-    return { urls, assets: this.#options.assets.names, person }
+  #frame(urls: Urls, visitor: Frame['visitor']): Frame {
+    return { urls, assets: this.#options.assets.names, visitor }
   }
 
   /** Browsers get a page, all other clients the error of the API. */
@@ -184,7 +184,7 @@ export class PageServer<H> {
     const { 'Content-Type': _type, ...others } = errorAnswer(error).headers
     if (error.code !== 'unauthenticated') {
       const known = this.#isFromOurs(exchange) ? await this.#known(exchange).catch(() => undefined) : undefined
-      const frame = this.#frame(urls, known === undefined ? undefined : personOf(known))
+      const frame = this.#frame(urls, known === undefined ? undefined : visitorOf(known))
       return pageAnswer(<ErrorPage frame={frame} error={error} requestId={requestId} />, error.statusCode, others)
     }
     const { signInUrl } = this.#options
@@ -208,7 +208,7 @@ export class PageServer<H> {
   }
 }
 
-function personOf({ principal: { subject }, isSession }: Known): Person {
+function visitorOf({ principal: { subject }, isSession }: Known): Visitor {
   return { name: subject, canSignOut: isSession }
 }
 

@@ -6,13 +6,13 @@ import { type Child, cut, type Html, isolated } from './html.ts'
 export interface Frame {
   readonly urls: Urls
   readonly assets: AssetNames
-  readonly person: Person | undefined
+  readonly visitor: Visitor | undefined
 }
 
-export interface Person {
+export interface Visitor {
   /** `''` if unknown. */
   readonly name: string
-  /** Whether our own cookie identifies the person. */
+  /** Whether our own cookie identifies the visitor. */
   readonly canSignOut: boolean
 }
 
@@ -65,20 +65,20 @@ export function Page({ frame, title, crumbs = [], live, children }: PageProps): 
   )
 }
 
-function Top({ frame: { urls, person } }: { readonly frame: Frame }): Html {
+function Top({ frame: { urls, visitor } }: { readonly frame: Frame }): Html {
   return (
     <header class="top">
       <a class="brand" href={urls.home}>
         Stowage
       </a>
-      {person === undefined ? null : (
+      {visitor === undefined ? null : (
         <div class="person">
-          {person.name === '' ? null : (
+          {visitor.name === '' ? null : (
             <span class="quiet">
-              <bdi>{cut(person.name, TITLE_CHARACTERS_MAX)}</bdi>
+              <bdi>{cut(visitor.name, TITLE_CHARACTERS_MAX)}</bdi>
             </span>
           )}
-          {person.canSignOut ? (
+          {visitor.canSignOut ? (
             <form method="post" action={urls.signOut}>
               <button class="plain" type="submit">
                 Sign out

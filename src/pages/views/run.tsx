@@ -1,4 +1,4 @@
-import { mayFollow, type LogLine, type RunStatus } from '../../automation/author/run-data.ts'
+import { canTransition, type LogLine, type RunStatus } from '../../automation/author/run-data.ts'
 import type {
   RunCauseCount,
   Model,
@@ -41,7 +41,7 @@ const SAID_PERCENT = 25
 
 /** No other status may follow. */
 export function hasEnded(status: RunStatus): boolean {
-  return !mayFollow(status, 'succeeded')
+  return !canTransition(status, 'succeeded')
 }
 
 /** A run in its current state. The script updates the parts whose id begins with `live-`. */
@@ -67,9 +67,9 @@ export function RunPage(props: RunPageProps): Html {
       </h1>
       <div id="live" data-events={ended ? undefined : urls.events(projectId, run.id)}>
         <p id="said" class="hidden" role="status">
-          {ended ? '' : saying(run)}
+          {ended ? '' : statusAnnouncement(run)}
         </p>
-        <div id="live-state" data-say={saying(run)}>
+        <div id="live-state" data-say={statusAnnouncement(run)}>
           <State run={run} hasFunction={props.hasFunction} />
         </div>
         {ended || refreshSeconds === 0 ? null : (
@@ -112,7 +112,7 @@ function percentOf({ progress }: Pick<Run, 'progress'>): number {
 }
 
 /** The text for screen readers when it changes. */
-export function saying(run: Run): string {
+export function statusAnnouncement(run: Run): string {
   const percent = percentOf(run) - (percentOf(run) % SAID_PERCENT)
   if (hasEnded(run.status)) return `${formatStatus(run.status)}${run.message === null ? '' : `: ${run.message}`}`
   return run.progress === null || percent === 0

@@ -1,4 +1,4 @@
-import { attributeFailure } from '../../../automation/runtime/run/failures.ts'
+import { failCurrentRun } from '../../../automation/runtime/run/failures.ts'
 
 const EVENTS = ['uncaughtException', 'unhandledRejection'] as const
 type FailureEvent = (typeof EVENTS)[number]
@@ -30,7 +30,7 @@ export class FailureGuard {
   }
 
   #happened(event: FailureEvent, error: unknown): void {
-    if (attributeFailure(error)) return
+    if (failCurrentRun(error)) return
     const listeners = process.listeners(event as 'uncaughtException') as Listener[]
     const guards = listeners.filter((listener) => GUARD in listener)
     // Of several guards the first one speaks for all of them.

@@ -33,7 +33,7 @@ const reportRun = operationOf({
     final: { value: REPORTS[2] },
   }),
   answers: {
-    200: jsonAnswer('ReportTaken', 'It is kept.', {
+    200: jsonAnswer('ReportAccepted', 'It is kept.', {
       running: { value: {} },
       annotations: { value: {} },
       final: { value: {} },

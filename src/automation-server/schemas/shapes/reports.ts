@@ -22,7 +22,7 @@ import {
   type Shape,
   text,
 } from '../../../openapi/description/shape.ts'
-import type { CreatedId, Lease, ReportTaken } from '../wire-types.ts'
+import type { CreatedId, Lease, ReportAccepted } from '../wire-types.ts'
 import { checkShortMessage, NAME_CHARACTERS_MAX } from '../checks.ts'
 import { jsonObject, LINES, messageText, nameText, OBJECT_ID, pageOf, RESOURCE_ID } from './common.ts'
 
@@ -125,7 +125,7 @@ export const RUN_REPORT: NamedShape<RunReport> = named(
   ),
 )
 
-const REPORT_TAKEN: NamedShape<ReportTaken> = named('ReportTaken', object({}, 'The report is stored.'))
+const REPORT_ACCEPTED: NamedShape<ReportAccepted> = named('ReportAccepted', object({}, 'The report is stored.'))
 
 const LEASE: NamedShape<Lease> = named(
   'Lease',
@@ -152,7 +152,7 @@ export const REPORT_SHAPES: readonly NamedShape<unknown>[] = [
   LOG_LINE,
   { ...pageOf(LOG_LINE), name: 'LogPage' },
   RUN_REPORT,
-  REPORT_TAKEN,
+  REPORT_ACCEPTED,
   LEASE,
   CREATED_ID,
 ]

@@ -96,33 +96,33 @@ export type GivenOf<T, R extends boolean, D> = [D] extends [undefined]
     : T
   : T | undefined
 /** A declared field: the type that the function gets, and the type that may be given for it. */
-export type Declared<T, Given, R extends boolean, D> = Input<ValueOf<T, R, D>, GivenOf<Given, R, D>>
+export type DeclaredInput<T, Given, R extends boolean, D> = Input<ValueOf<T, R, D>, GivenOf<Given, R, D>>
 
 /** One line of text. */
 export function text<R extends boolean = true, D extends string | undefined = undefined>(
   options: TextOptions<R, D> = {},
-): Declared<string, string, R, D> {
+): DeclaredInput<string, string, R, D> {
   return { field: { ...options, kind: 'text' } }
 }
 
 /** A finite number. */
 export function number<R extends boolean = true, D extends number | undefined = undefined>(
   options: NumberOptions<R, D> = {},
-): Declared<number, number, R, D> {
+): DeclaredInput<number, number, R, D> {
   return { field: { ...options, kind: 'number' } }
 }
 
 /** A whole number. */
 export function integer<R extends boolean = true, D extends number | undefined = undefined>(
   options: NumberOptions<R, D> = {},
-): Declared<number, number, R, D> {
+): DeclaredInput<number, number, R, D> {
   return { field: { ...options, kind: 'integer' } }
 }
 
 /** Yes or no. */
 export function boolean<R extends boolean = true, D extends boolean | undefined = undefined>(
   options: BooleanOptions<R, D> = {},
-): Declared<boolean, boolean, R, D> {
+): DeclaredInput<boolean, boolean, R, D> {
   return { field: { ...options, kind: 'boolean' } }
 }
 
@@ -135,14 +135,14 @@ export function select<
   const C extends Choices,
   R extends boolean = true,
   D extends NoInfer<ChoiceOf<C>> | undefined = undefined,
->(choices: C, options: SelectOptions<NoInfer<ChoiceOf<C>>, R, D> = {}): Declared<ChoiceOf<C>, ChoiceOf<C>, R, D> {
+>(choices: C, options: SelectOptions<NoInfer<ChoiceOf<C>>, R, D> = {}): DeclaredInput<ChoiceOf<C>, ChoiceOf<C>, R, D> {
   return { field: { ...options, kind: 'select', options: choicesOf(choices) } }
 }
 
 /** A text that is masked in forms, in logs and wherever else it is not asked for with `reveal()`. */
 export function secret<R extends boolean = true>(
   options: SecretOptions<R> = {},
-): Declared<Secret, string, R, undefined> {
+): DeclaredInput<Secret, string, R, undefined> {
   return { field: { ...options, kind: 'secret' } }
 }
 

@@ -19,7 +19,7 @@ export function outsideRun<T>(body: () => T): T {
  * `unhandledRejection`: ends the run that caused the error as an exception. False if no run caused it; then the error
  * is the host's own.
  */
-export function attributeFailure(error: unknown): boolean {
+export function failCurrentRun(error: unknown): boolean {
   const fail = CURRENT_RUN.getStore()
   fail?.(error)
   return fail !== undefined

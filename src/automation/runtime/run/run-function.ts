@@ -239,7 +239,7 @@ class Run {
       return { status: 'exception', message: `${stopped}; the function did not return within ${this.#graceMs} ms` }
     if (given !== undefined) return given
     if (stopped !== undefined) return { status: 'exception', message: stopped }
-    return this.#unmarked()
+    return this.#withoutStatus()
   }
 
   #thrown(error: unknown): FinalReport {
@@ -259,10 +259,10 @@ class Run {
     return this.#exception(error)
   }
 
-  #unmarked(): FinalReport {
+  #withoutStatus(): FinalReport {
     const what =
       'the function returned without a mark: it has to call markRunSuccess, markRunFailed or markRunException once'
-    return this.#function.unmarked === 'success' ? this.#warned(what) : { status: 'exception', message: what }
+    return this.#function.defaultStatus === 'success' ? this.#warned(what) : { status: 'exception', message: what }
   }
 
   #warned(what: string): FinalReport {
