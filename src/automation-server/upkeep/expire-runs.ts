@@ -25,7 +25,11 @@ export function endsOf(times: RunTimes, nowMs: number): ExpiryTimes {
   const { runRetentionMs, annotationRetentionMs, logRetentionMs, artifactRetentionMs } = times
   return {
     runMs: nowMs - runRetentionMs,
-    partMs: { annotations: nowMs - annotationRetentionMs, logs: nowMs - logRetentionMs, artifacts: nowMs - artifactRetentionMs },
+    partMs: {
+      annotations: nowMs - annotationRetentionMs,
+      logs: nowMs - logRetentionMs,
+      artifacts: nowMs - artifactRetentionMs,
+    },
   }
 }
 

@@ -90,7 +90,10 @@ function addKept(command: Command): void {
 /** The options for `automation`. */
 export function keptTimesOf(
   options: UpkeepServeOptions,
-): Pick<RunTimes, 'runRetentionMs' | 'annotationRetentionMs' | 'logRetentionMs' | 'artifactRetentionMs' | 'deletionGraceMs'> {
+): Pick<
+  RunTimes,
+  'runRetentionMs' | 'annotationRetentionMs' | 'logRetentionMs' | 'artifactRetentionMs' | 'deletionGraceMs'
+> {
   const {
     keepRuns = DEFAULT_RUN_TIMES.runRetentionMs,
     keepAnnotations = keepRuns,
